@@ -1,0 +1,70 @@
+// Chunks 0..count-1 of one loop after another, taken by an owner and any number of thieves. The
+// slot belongs to the scheduler and outlives every loop, so a thief that comes late touches the
+// slot, never a loop that has ended. docs/protocols/stealing.md has the proof.
+//
+//   R1 open:      store remaining_       -- A1 try_claim: fetch_sub remaining_   a claimer sees the loop
+//   R2 finish:    fetch_sub unfinished_  -- A2 finished:  load unfinished_       the owner sees its results
+//
+// A successful claim (the counter was positive) holds the loop open: the owner cannot pass
+// finished() before the claimer called finish(). A failed claim reads nothing but the counter; if
+// the owner opened the next loop in between, the claim is a valid one of that next loop.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "sync/atomics.hpp"
+
+namespace weft {
+
+struct chunk_claim {
+  std::int64_t first = 0;
+  std::int64_t last = 0;  // One past; equal to first when nothing was left.
+  [[nodiscard]] explicit operator bool() const noexcept { return first != last; }
+};
+
+template <class Atomics = std_atomics>
+class claim_slot {
+ public:
+  // Called by the owner only, when finished(). What claimers read of the loop is written before.
+  void open(std::int64_t count) noexcept {
+    count_.set(count);
+    // Relaxed: published by the store below.
+    unfinished_.store(count, std::memory_order_relaxed);
+    remaining_.store(count, Atomics::template order<"R1">(std::memory_order_release));
+  }
+
+  // Called by anyone. Looks without writing, so that failing thieves leave the line shared.
+  // Relaxed: only a hint; the claim decides.
+  [[nodiscard]] std::int64_t remaining() const noexcept {
+    return remaining_.load(std::memory_order_relaxed);
+  }
+
+  // Called by anyone: up to `want` chunks.
+  [[nodiscard]] chunk_claim try_claim(std::int64_t want) noexcept {
+    const std::int64_t left =
+        remaining_.fetch_sub(want, Atomics::template order<"A1">(std::memory_order_acquire));
+    if (left <= 0) return {};
+    const std::int64_t first = count_.get() - left;
+    return {first, first + std::min(want, left)};
+  }
+
+  // Called once for each claim, after its chunks were done; touch nothing of the loop afterwards.
+  // True for the claimer that ended the loop.
+  bool finish(std::int64_t chunks) noexcept {
+    return unfinished_.fetch_sub(chunks, Atomics::template order<"R2">(std::memory_order_acq_rel)) ==
+           chunks;
+  }
+
+  // Called by the owner.
+  [[nodiscard]] bool finished() const noexcept {
+    return unfinished_.load(Atomics::template order<"A2">(std::memory_order_acquire)) == 0;
+  }
+
+ private:
+  typename Atomics::template atomic<std::int64_t> remaining_{0};
+  typename Atomics::template plain<std::int64_t> count_{};
+  // On a line of its own: claimers hammer remaining_, finishers this one.
+  alignas(cache_line) typename Atomics::template atomic<std::int64_t> unfinished_{0};
+};
+
+}  // namespace weft
