@@ -1,0 +1,27 @@
+# Every directory of apps/ is one program, weft-<directory>. All its files but main.cpp and tests
+# form a library, weft-<directory>-parts, that tests/unit/<directory>_*_test.cpp link as well;
+# apps/ is on their include path.
+
+find_package(PNG)
+find_package(CLI11 REQUIRED)
+file(GLOB app_mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*/main.cpp)
+foreach(main IN LISTS app_mains)
+  cmake_path(GET main PARENT_PATH directory)
+  cmake_path(GET directory FILENAME app)
+  file(GLOB sources CONFIGURE_DEPENDS ${directory}/*.cpp)
+  list(REMOVE_ITEM sources ${main})
+  weft_add_program(weft-${app} ${main})
+  target_include_directories(weft-${app} PRIVATE ${PROJECT_SOURCE_DIR}/apps)
+  target_link_libraries(weft-${app} PRIVATE CLI11::CLI11)
+  if(sources)
+    add_library(weft-${app}-parts STATIC ${sources})
+    weft_compile_options(weft-${app}-parts)
+    target_include_directories(weft-${app}-parts PUBLIC ${PROJECT_SOURCE_DIR}/apps)
+    target_link_libraries(weft-${app}-parts PUBLIC weft::weft PRIVATE CLI11::CLI11)
+    if(PNG_FOUND)
+      target_link_libraries(weft-${app}-parts PRIVATE PNG::PNG)
+      target_compile_definitions(weft-${app}-parts PUBLIC WEFT_HAVE_PNG)
+    endif()
+    target_link_libraries(weft-${app} PRIVATE weft-${app}-parts)
+  endif()
+endforeach()

@@ -1,0 +1,45 @@
+# bench/**/*_bench.cpp: one program per file, bench-<file without _bench>. bench/mpi/*.c and *.cpp:
+# the same measurements over MPI, one program per file and MPI found, bench-mpi-<file>-<mpi>.
+
+find_package(benchmark)
+find_package(OpenMP)
+file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cpp)
+list(FILTER bench_sources EXCLUDE REGEX "/bench/mpi/")
+foreach(source IN LISTS bench_sources)
+  cmake_path(GET source STEM name)
+  string(REGEX REPLACE "_bench$" "" name ${name})
+  weft_add_program(bench-${name} ${source})
+  target_include_directories(bench-${name} PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  if(benchmark_FOUND)
+    target_link_libraries(bench-${name} PRIVATE benchmark::benchmark)
+  endif()
+  if(OpenMP_CXX_FOUND)
+    target_link_libraries(bench-${name} PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+endforeach()
+
+file(GLOB mpi_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/bench/mpi/*.c ${PROJECT_SOURCE_DIR}/bench/mpi/*.cpp)
+foreach(mpi IN ITEMS mpich openmpi)
+  find_program(WEFT_MPICC_${mpi} mpicc.${mpi})
+  find_program(WEFT_MPICXX_${mpi} mpicxx.${mpi})
+  if(NOT WEFT_MPICC_${mpi} OR NOT WEFT_MPICXX_${mpi})
+    continue()
+  endif()
+  foreach(source IN LISTS mpi_sources)
+    cmake_path(GET source STEM name)
+    cmake_path(GET source EXTENSION LAST_ONLY extension)
+    string(REGEX REPLACE "_bench$" "" name ${name})
+    set(program ${PROJECT_BINARY_DIR}/bin/bench-mpi-${name}-${mpi})
+    if(extension STREQUAL ".c")
+      set(compile ${WEFT_MPICC_${mpi}} -O3 -g)
+    else()
+      set(compile ${WEFT_MPICXX_${mpi}} -O3 -g -std=c++20)
+    endif()
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} DEPFILE ${program}.d
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin
+      COMMAND ${compile} -I${PROJECT_SOURCE_DIR}/bench -MD -MF ${program}.d -MT ${program}
+        -o ${program} ${source})
+    add_custom_target(bench-mpi-${name}-${mpi} ALL DEPENDS ${program})
+  endforeach()
+endforeach()

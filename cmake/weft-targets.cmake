@@ -1,0 +1,46 @@
+# What every target of the project shares: build type, warnings, sanitizers.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+  endif()
+  # CMake's own choice is -O2 -DNDEBUG; weft's loops gain from -O3, and its assertions stay on.
+  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O3 -g")
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O3 -g")
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  find_program(CCACHE ccache)
+  if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  endif()
+endif()
+
+if(NOT WEFT_SANITIZE MATCHES "^(|address|thread)$")
+  message(FATAL_ERROR "WEFT_SANITIZE is '${WEFT_SANITIZE}'; it must be empty, address or thread")
+endif()
+
+function(weft_compile_options target)
+  set_target_properties(${target} PROPERTIES
+    CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>
+    $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+  if(WEFT_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${WEFT_SANITIZE})
+  endif()
+  if(WEFT_SANITIZE STREQUAL thread)
+    # The compiler warns that ThreadSanitizer does not see fences; the one fence that is used
+    # (parking) orders nothing that the sanitizer must know.
+    target_compile_options(${target} PRIVATE -Wno-tsan)
+  endif()
+endfunction()
+
+# Programs of the project see the internal headers too.
+function(weft_add_program name)
+  add_executable(${name} ${ARGN})
+  weft_compile_options(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE weft::weft)
+endfunction()

@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+
+namespace weft {
+namespace {
+
+TEST(assert, false_condition_names_file_and_expression_and_aborts) {
+  const int rank = 7;
+  EXPECT_DEATH(WEFT_ASSERT(rank < 5), "base_test.cpp:[0-9]+: assertion failed: rank < 5");
+}
+
+TEST(assert, true_condition_does_nothing_and_is_evaluated_once) {
+  int evaluations = 0;
+  WEFT_ASSERT(++evaluations > 0);
+  EXPECT_EQ(evaluations, 1);
+}
+
+TEST(clock, time_never_runs_backwards) {
+  std::uint64_t last = now_ns();
+  for (int i = 0; i < 10'000; ++i) {
+    const std::uint64_t now = now_ns();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST(clock, ticks_advance_as_time_does) {
+  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t start_ticks = ticks();
+  while (now_ns() - start_ns < 20'000'000) {}
+  const auto elapsed_ticks = static_cast<double>(ticks() - start_ticks);
+  const auto elapsed_ns = static_cast<double>(now_ns() - start_ns);
+  // Loose: the thread may be interrupted between the two readings of a clock.
+  EXPECT_GT(elapsed_ticks * ns_per_tick(), 0.2 * elapsed_ns);
+  EXPECT_LT(elapsed_ticks * ns_per_tick(), 5 * elapsed_ns);
+}
+
+}  // namespace
+}  // namespace weft
