@@ -1,67 +1,77 @@
-// The atomics that the lock-free structures are written in. Each structure takes them as a template
-// parameter, so that the same code runs here and under the model checker (tests/model), which
-// brings its own.
+// What a lock-free structure of weft may use to talk between threads, as one policy type. A
+// structure takes it as its template parameter `Atomics`: std_atomics in the product,
+// model_atomics (tests/model/checker.hpp) where every schedule is tried.
 //
-// `Atomics::order<"R1">(memory_order)` is the ordering with the label R1 of the structure's table:
-// here the ordering itself; in a model test one that can be weakened by its label.
+//   atomic<T>             std::atomic<T>
+//   plain<T>              a field that the structure's orderings keep free of data races
+//   acquire("A1") ...     the ordering labelled A1 in the structure's table; a constant here, while
+//                         the model checker can weaken one label and see whether a test notices
+//   light_fence("L1"),    two halves of one StoreLoad fence: when thread X does store, light_fence,
+//   heavy_fence("H1")     load and thread Y does store, heavy_fence, load, at least one of them
+//   sees
+//                         the other's store. The light half costs nothing, the heavy one a system
+//                         call; use it where Y is about to sleep anyway.
+//   wait, wake            the kernel's futex on one word
 #pragma once
-#include <algorithm>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace weft {
 
 inline constexpr std::size_t cache_line = 64;
-// Neighbouring lines are fetched in pairs by some processors: what different workers write is
-// kept this far apart.
+// The prefetcher fetches lines in pairs: fields of two writers 64 bytes apart still share a pair.
 inline constexpr std::size_t padding_bytes = 128;
 
-// A label as a template argument.
-template <std::size_t Length>
-struct order_label {
-  char text[Length]{};
-  consteval order_label(const char (&label)[Length]) noexcept {
-    std::copy_n(label, Length, text);
-  }
-};
+namespace asymmetric {
 
-// The asymmetric fence pair: after heavy_fence() in one thread, either it sees what another thread
-// stored before its light_fence(), or that thread sees after its light_fence() what this one stored
-// before. Costs the light side nothing (membarrier, private expedited); where the kernel forbids
-// that, both are full fences.
+// True once the kernel has promised to run heavy fences on every core. Until then, and where it
+// refuses (a seccomp filter, an old kernel), both halves are full fences. Set while the program's
+// static objects are made; constant afterwards.
+extern bool kernel_fences;
+
+void full_fence() noexcept;
 void heavy_fence() noexcept;
-extern std::atomic<bool> light_fence_is_full;
+
+}  // namespace asymmetric
 
 struct std_atomics {
   template <class T>
   using atomic = std::atomic<T>;
 
-  // A field without concurrent access; the model checker looks for races on it.
   template <class T>
   class plain {
    public:
-    [[nodiscard]] T get() const noexcept { return value_; }
-    void set(T value) noexcept { value_ = value; }
+    plain() = default;
+    explicit plain(T value) : value_(std::move(value)) {}
+    const T& get() const noexcept { return value_; }
+    void set(T value) noexcept { value_ = std::move(value); }
 
    private:
     T value_{};
   };
 
-  template <order_label Label>
-  [[nodiscard]] static constexpr std::memory_order order(std::memory_order labelled) noexcept {
-    return labelled;
+  static consteval std::memory_order acquire(const char*) { return std::memory_order_acquire; }
+  static consteval std::memory_order release(const char*) { return std::memory_order_release; }
+  // A read-modify-write that is both: the label of its load, then that of its store.
+  static consteval std::memory_order acq_rel(const char*, const char*) {
+    return std::memory_order_acq_rel;
   }
+  // Weakened by the model checker to acquire, release or both, whatever the operation allows.
+  static consteval std::memory_order seq_cst(const char*) { return std::memory_order_seq_cst; }
 
-  static void light_fence() noexcept {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    // Relaxed: set once at start-up, before there is a second thread.
-    if (light_fence_is_full.load(std::memory_order_relaxed)) [[unlikely]]
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+  static void light_fence(const char*) noexcept {
+    if (asymmetric::kernel_fences) [[likely]]
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+      asymmetric::full_fence();
   }
-  static void heavy_fence() noexcept { weft::heavy_fence(); }
+  static void heavy_fence(const char*) noexcept { asymmetric::heavy_fence(); }
 
-  // Futex: sleeps while `word` is `expected`, at most `timeout_ns` (negative: no limit).
+  // Futex: sleeps while `word` is `expected`, at most `timeout_ns` (negative: no limit); may return
+  // for no reason.
   static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                    std::int64_t timeout_ns) noexcept;
   static void wake(std::atomic<std::uint32_t>& word) noexcept;

@@ -2,8 +2,9 @@
 // slot belongs to the scheduler and outlives every loop, so a thief that comes late touches the
 // slot, never a loop that has ended. docs/protocols/stealing.md has the proof.
 //
-//   R1 open:      store remaining_       -- A1 try_claim: fetch_sub remaining_   a claimer sees the loop
-//   R2 finish:    fetch_sub unfinished_  -- A2 finished:  load unfinished_       the owner sees its results
+//   R1 open:      store remaining_       -- A1 try_claim: fetch_sub remaining_   a claimer sees the
+//   loop R2 finish:    fetch_sub unfinished_  -- A2 finished:  load unfinished_       the owner
+//   sees its results
 //
 // A successful claim (the counter was positive) holds the loop open: the owner cannot pass
 // finished() before the claimer called finish(). A failed claim reads nothing but the counter; if
@@ -30,7 +31,7 @@ class claim_slot {
     count_.set(count);
     // Relaxed: published by the store below.
     unfinished_.store(count, std::memory_order_relaxed);
-    remaining_.store(count, Atomics::template order<"R1">(std::memory_order_release));
+    remaining_.store(count, Atomics::release("R1"));
   }
 
   // Called by anyone. Looks without writing, so that failing thieves leave the line shared.
@@ -41,23 +42,22 @@ class claim_slot {
 
   // Called by anyone: up to `want` chunks.
   [[nodiscard]] chunk_claim try_claim(std::int64_t want) noexcept {
-    const std::int64_t left =
-        remaining_.fetch_sub(want, Atomics::template order<"A1">(std::memory_order_acquire));
+    const std::int64_t left = remaining_.fetch_sub(want, Atomics::acquire("A1"));
     if (left <= 0) return {};
     const std::int64_t first = count_.get() - left;
     return {first, first + std::min(want, left)};
   }
 
   // Called once for each claim, after its chunks were done; touch nothing of the loop afterwards.
-  // True for the claimer that ended the loop.
+  // True for the claimer that ended the loop. It need not see the others' results (the owner
+  // does), hence no acquire.
   bool finish(std::int64_t chunks) noexcept {
-    return unfinished_.fetch_sub(chunks, Atomics::template order<"R2">(std::memory_order_acq_rel)) ==
-           chunks;
+    return unfinished_.fetch_sub(chunks, Atomics::release("R2")) == chunks;
   }
 
   // Called by the owner.
   [[nodiscard]] bool finished() const noexcept {
-    return unfinished_.load(Atomics::template order<"A2">(std::memory_order_acquire)) == 0;
+    return unfinished_.load(Atomics::acquire("A2")) == 0;
   }
 
  private:

@@ -6,7 +6,9 @@
 // The heavy fence (membarrier) runs a full fence on every thread of the process, so either the
 // waker's load sees `parked`, or the parker's second look sees the work. docs/protocols/parking.md.
 //
-//   R1 wake:  exchange state_ -- A1 sleep: load state_   the parker sees what its waker did before
+//   R1 wake:           exchange state_ -- A1 sleep, cancel: load state_   the parker sees what its
+//                                                                         waker did before
+//   L1 wake_if_parked: work, then state_ -- H1 announce: state_, then work   no wake-up is lost
 #pragma once
 #include <cstdint>
 
@@ -21,28 +23,26 @@ class parking_spot {
   void announce() noexcept {
     // Relaxed: the heavy fence orders it before the second look.
     state_.store(parked, std::memory_order_relaxed);
-    Atomics::heavy_fence();
+    Atomics::heavy_fence("H1");
   }
 
   // Called by the parker, which found work after all. False when a waker was faster.
-  bool cancel() noexcept {
-    return state_.exchange(awake, Atomics::template order<"A1">(std::memory_order_acquire)) ==
-           parked;
-  }
+  bool cancel() noexcept { return state_.exchange(awake, Atomics::acquire("A1")) == parked; }
 
   // Called by the parker: sleeps until woken or until `timeout_ns` (negative: for ever) is over.
   // True when woken; after false the caller must cancel().
   bool sleep(std::int64_t timeout_ns) noexcept {
-    if (state_.load(Atomics::template order<"A1">(std::memory_order_acquire)) == awake) return true;
+    if (state_.load(Atomics::acquire("A1")) == awake) return true;
     Atomics::wait(state_, parked, timeout_ns);
-    return state_.load(Atomics::template order<"A1">(std::memory_order_acquire)) == awake;
+    return state_.load(Atomics::acquire("A1")) == awake;
   }
 
   // Called by anyone after publishing work. True when this call woke the parker.
   bool wake_if_parked() noexcept {
-    Atomics::light_fence();
+    Atomics::light_fence("L1");
     // Relaxed: ordered after the publication by the fence pair.
-    if (state_.load(std::memory_order_relaxed) == awake) [[likely]] return false;
+    if (state_.load(std::memory_order_relaxed) == awake) [[likely]]
+      return false;
     return wake();
   }
 
@@ -55,8 +55,7 @@ class parking_spot {
   static constexpr std::uint32_t parked = 1;
 
   [[gnu::noinline]] bool wake() noexcept {
-    if (state_.exchange(awake, Atomics::template order<"R1">(std::memory_order_acq_rel)) == awake)
-      return false;
+    if (state_.exchange(awake, Atomics::release("R1")) == awake) return false;
     Atomics::wake(state_);
     return true;
   }

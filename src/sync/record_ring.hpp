@@ -5,9 +5,10 @@
 //   R1 publish:     store word   -- A1 front:       load word    the consumer sees the payload
 //   R2 pop:         store head_  -- A2 try_reserve: load head_   the producer may reuse the bytes
 //
-// A header word of zero means "nothing here yet". Before a record is published the word behind it is
-// cleared; hence the consumer, which only ever looks at the next header, never takes an old payload
-// for a header, and it writes nothing into the ring: each line is written by the producer alone.
+// A header word of zero means "nothing here yet". Before a record is published the word behind it
+// is cleared; hence the consumer, which only ever looks at the next header, never takes an old
+// payload for a header, and it writes nothing into the ring: each line is written by the producer
+// alone.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -44,7 +45,7 @@ class record_ring {
 
   // `capacity_bytes` is a power of two of at least 256.
   explicit record_ring(std::size_t capacity_bytes)
-      : capacity_(capacity_bytes), words_(new(std::align_val_t{128}) word[capacity_bytes / 8]{}) {}
+      : capacity_(capacity_bytes), words_(new (std::align_val_t{128}) word[capacity_bytes / 8]{}) {}
 
   record_ring(const record_ring&) = delete;
   record_ring& operator=(const record_ring&) = delete;
@@ -80,17 +81,16 @@ class record_ring {
       // The filler is what the consumer waits at; publishing it publishes the record behind it.
       word_at(start_).store(header, std::memory_order_relaxed);
       word_at(tail_).store(record_header::pack(start_ - tail_, filler_kind, 0),
-                           Atomics::template order<"R1">(std::memory_order_release));
+                           Atomics::release("R1"));
     } else {
-      word_at(start_).store(header, Atomics::template order<"R1">(std::memory_order_release));
+      word_at(start_).store(header, Atomics::release("R1"));
     }
     tail_ = next_;
   }
 
   // Called by the consumer only. The header of the oldest record, or 0 when there is none.
   [[nodiscard]] std::uint64_t front() noexcept {
-    std::uint64_t header =
-        word_at(head_private_).load(Atomics::template order<"A1">(std::memory_order_acquire));
+    std::uint64_t header = word_at(head_private_).load(Atomics::acquire("A1"));
     if (record_header::unpack(header).kind == filler_kind) [[unlikely]] {
       head_private_ += record_header::unpack(header).size;
       // Relaxed: the acquire load of the filler already made the record visible.
@@ -108,7 +108,7 @@ class record_ring {
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
     if (head_private_ - head_told_ >= capacity_ / 4) {
       head_told_ = head_private_;
-      head_.store(head_told_, Atomics::template order<"R2">(std::memory_order_release));
+      head_.store(head_told_, Atomics::release("R2"));
     }
   }
 
@@ -130,8 +130,9 @@ class record_ring {
     return words_[(position & (capacity_ - 1)) / 8];
   }
   [[nodiscard]] bool has_room(std::size_t bytes) noexcept {
-    if (tail_ + bytes - head_seen_ <= capacity_) [[likely]] return true;
-    head_seen_ = head_.load(Atomics::template order<"A2">(std::memory_order_acquire));
+    if (tail_ + bytes - head_seen_ <= capacity_) [[likely]]
+      return true;
+    head_seen_ = head_.load(Atomics::acquire("A2"));
     return tail_ + bytes - head_seen_ <= capacity_;
   }
 
