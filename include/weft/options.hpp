@@ -10,24 +10,28 @@
 namespace weft {
 
 struct options {
-  int ranks = 0;                           // 0: one per worker.
-  int workers = 0;                         // 0: one per allowed core, at most one per rank.
-  int helpers = 0;                         // Workers without ranks, which only steal.
-  std::string map = "block";               // block, cyclic, or a file in MPICH_RANK_ORDER format.
-  std::size_t stack_bytes = 256 * 1024;    // Of each rank; committed as it is used.
-  double timeout_s = 0;                    // The job is ended after this time; 0: never.
-  std::optional<std::uint64_t> schedule;   // Seed of a repeatable schedule on one worker.
-  std::string trace_file;                  // Timeline for ui.perfetto.dev; empty: none.
-  bool stats = false;                      // Print statistics per rank at the end.
-  std::size_t eager_max_bytes = 4096;      // Longer messages are copied once, by both sides.
-  std::string steal = "random";            // Victims: random, near or sticky.
-  std::string chunks = "guided";           // Chunks taken at once: guided or single.
-  double busy_warning_s = 10;              // Name a rank that kept its worker this long; 0: never.
-  std::string report_signal = "USR1";      // Makes the job print what each rank does; none: off.
-  bool pin = true;                         // Bind each worker to a core.
-  int spin_us = 50;                        // A worker without work looks this long, then sleeps.
-  bool tag_output = false;                 // Prefix each line of output with its rank.
-  bool check = false;                      // Slower checks of the rules for ranks and chunks.
+  int ranks = 0;                         // 0: one per worker.
+  int workers = 0;                       // 0: one per allowed core, at most one per rank.
+  int helpers = 0;                       // Workers without ranks, which only steal.
+  std::string map = "block";             // block, cyclic, or a file in MPICH_RANK_ORDER format.
+  std::size_t stack_bytes = 256 * 1024;  // Of each rank; committed as it is used.
+  double timeout_s = 0;                  // The job is ended after this time; 0: never.
+  std::optional<std::uint64_t> schedule = {};  // Seed of a repeatable schedule on one worker.
+  std::string trace_file = {};                 // Timeline for ui.perfetto.dev; empty: none.
+  bool stats = false;                          // Print statistics per rank at the end.
+  std::size_t eager_max_bytes = 4096;          // Longer messages are copied once, by both sides.
+  std::string steal = "random";                // Victims: random, near or sticky.
+  std::string chunks = "guided";               // Chunks taken at once: guided or single.
+  double busy_warning_s = 10;          // Name a rank that kept its worker this long; 0: never.
+  std::string report_signal = "USR1";  // Makes the job print what each rank does; none: off.
+  bool pin = true;                     // Bind each worker to a core.
+  int spin_us = 50;                    // A worker without work looks this long, then sleeps.
+  bool tag_output = false;             // Prefix each line of output with its rank.
+  bool check = false;                  // Slower checks of the rules for ranks and chunks.
 };
+
+// Defaults, then the environment, then the --weft-* words of argv, which are taken out of it; a
+// lone "--" ends the search. Throws weft::error naming the word and what is allowed.
+options parse_options(int& argc, char** argv);
 
 }  // namespace weft

@@ -22,7 +22,7 @@ inline constexpr std::size_t stack_bytes_min = 16 * 1024;
 inline constexpr std::size_t stack_bytes_max = std::size_t{16} << 30;
 
 inline constexpr std::size_t eager_bytes_max = 1 << 20;
-inline constexpr double timeout_s_max = 1e9;
+inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 
 // Of one thread. 32 bytes each; the oldest are kept and the number of dropped ones is reported.

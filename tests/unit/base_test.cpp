@@ -29,7 +29,8 @@ TEST(clock, time_never_runs_backwards) {
 TEST(clock, ticks_advance_as_time_does) {
   const std::uint64_t start_ns = now_ns();
   const std::uint64_t start_ticks = ticks();
-  while (now_ns() - start_ns < 20'000'000) {}
+  while (now_ns() - start_ns < 20'000'000) {
+  }
   const auto elapsed_ticks = static_cast<double>(ticks() - start_ticks);
   const auto elapsed_ns = static_cast<double>(now_ns() - start_ns);
   // Loose: the thread may be interrupted between the two readings of a clock.

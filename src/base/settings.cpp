@@ -1,0 +1,404 @@
+#include "base/settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::string_view automatic = "auto";
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// Splits "256K" into its number and the factor of its last letter, which `units` lists.
+struct unit {
+  char letter;
+  double factor;
+};
+std::optional<double> parse_with_unit(std::string_view text, std::span<const unit> units) {
+  double factor = 1;
+  if (!text.empty()) {
+    const auto found = std::ranges::find(units, text.back(), &unit::letter);
+    if (found != units.end()) {
+      factor = found->factor;
+      text.remove_suffix(1);
+    }
+  }
+  const auto number = parse_number<double>(text);
+  if (!number) return std::nullopt;
+  return *number * factor;
+}
+
+std::optional<bool> parse_switch(std::string_view text) {
+  for (const std::string_view word : {"on", "1", "true", "yes"})
+    if (text == word) return true;
+  for (const std::string_view word : {"off", "0", "false", "no"})
+    if (text == word) return false;
+  return std::nullopt;
+}
+
+std::string size_text(std::size_t bytes) {
+  for (const auto& [shift, letter] : {std::pair{30, 'G'}, {20, 'M'}, {10, 'K'}})
+    if (bytes != 0 && bytes % (std::size_t{1} << shift) == 0)
+      return formatted("{}{}", bytes >> shift, letter);
+  return formatted("{}", bytes);
+}
+
+// A row of the table for each kind of field.
+
+// A count; when `zero_name` is given, the field's 0 is written with that word and no "0" is
+// allowed.
+setting count_row(std::string_view name, int options::*field, int smallest, int largest,
+                  std::string_view zero_name, std::string_view help) {
+  return {.name = name,
+          .value_name = "N",
+          .allowed =
+              zero_name.empty()
+                  ? formatted("a whole number from {} to {}", smallest, largest)
+                  : formatted("a whole number from {} to {}, or {}", smallest, largest, zero_name),
+          .help = help,
+          .assign =
+              [=](options& values, std::string_view text) {
+                if (!zero_name.empty() && text == zero_name) {
+                  values.*field = 0;
+                  return true;
+                }
+                const auto number = parse_number<int>(text);
+                if (!number || *number < smallest || *number > largest) return false;
+                values.*field = *number;
+                return true;
+              },
+          .text =
+              [=](const options& values) {
+                return !zero_name.empty() && values.*field == 0 ? std::string(zero_name)
+                                                                : formatted("{}", values.*field);
+              }};
+}
+
+setting size_row(std::string_view name, std::size_t options::*field, std::size_t smallest,
+                 std::size_t largest, std::string_view help) {
+  return {.name = name,
+          .value_name = "BYTES",
+          .allowed = formatted("a size from {} to {}", size_text(smallest), size_text(largest)),
+          .help = help,
+          .assign =
+              [=](options& values, std::string_view text) {
+                static constexpr unit units[] = {{'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}};
+                const auto bytes = parse_with_unit(text, units);
+                if (!bytes || *bytes != static_cast<double>(static_cast<std::uint64_t>(*bytes)) ||
+                    *bytes < static_cast<double>(smallest) || *bytes > static_cast<double>(largest))
+                  return false;
+                values.*field = static_cast<std::size_t>(*bytes);
+                return true;
+              },
+          .text = [=](const options& values) { return size_text(values.*field); }};
+}
+
+setting seconds_row(std::string_view name, double options::*field, std::string_view help) {
+  return {
+      .name = name,
+      .value_name = "SECONDS",
+      .allowed = formatted("seconds above 0 (at most {:g}; 90, 1.5m, 2h), or none", seconds_max),
+      .help = help,
+      .assign =
+          [=](options& values, std::string_view text) {
+            static constexpr unit units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+            const auto seconds = text == "none" ? std::optional(0.0) : parse_with_unit(text, units);
+            // Written so that NaN fails as well.
+            if (!seconds || !(*seconds >= 0 && *seconds <= seconds_max)) return false;
+            if (*seconds == 0 && text != "none") return false;
+            values.*field = *seconds;
+            return true;
+          },
+      .text =
+          [=](const options& values) {
+            return values.*field == 0 ? std::string("none") : formatted("{}", values.*field);
+          }};
+}
+
+setting switch_row(std::string_view name, bool options::*field, std::string_view help) {
+  return {.name = name,
+          .value_name = "",
+          .allowed = "on or off",
+          .help = help,
+          .assign =
+              [=](options& values, std::string_view text) {
+                const auto state = parse_switch(text);
+                if (state) values.*field = *state;
+                return state.has_value();
+              },
+          .text = [=](const options& values) { return std::string(values.*field ? "on" : "off"); }};
+}
+
+setting choice_row(std::string_view name, std::string options::*field,
+                   std::vector<std::string_view> choices, std::string_view help) {
+  std::string allowed(choices.front());
+  for (std::size_t i = 1; i < choices.size(); ++i)
+    allowed.append(i + 1 == choices.size() ? " or " : ", ").append(choices[i]);
+  return {.name = name,
+          .value_name = "WORD",
+          .allowed = std::move(allowed),
+          .help = help,
+          .assign =
+              [=](options& values, std::string_view text) {
+                if (std::ranges::find(choices, text) == choices.end()) return false;
+                values.*field = text;
+                return true;
+              },
+          .text = [=](const options& values) { return values.*field; }};
+}
+
+setting text_row(std::string_view name, std::string_view value_name, std::string options::*field,
+                 std::string_view allowed, std::string_view help) {
+  return {.name = name,
+          .value_name = value_name,
+          .allowed = std::string(allowed),
+          .help = help,
+          .assign =
+              [=](options& values, std::string_view text) {
+                if (text.empty()) return false;
+                values.*field = text;
+                return true;
+              },
+          .text = [=](const options& values) { return values.*field; }};
+}
+
+setting file_row(std::string_view name, std::string options::*field, std::string_view help) {
+  setting row = text_row(name, "FILE", field, "the name of a file, or none", help);
+  row.assign = [=](options& values, std::string_view text) {
+    if (text.empty()) return false;
+    values.*field = text == "none" ? "" : text;
+    return true;
+  };
+  row.text = [=](const options& values) {
+    return (values.*field).empty() ? std::string("none") : values.*field;
+  };
+  return row;
+}
+
+setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*field,
+                 std::string_view help) {
+  return {.name = name,
+          .value_name = "SEED",
+          .allowed = formatted("a whole number from 0 to {}, or none",
+                               std::numeric_limits<std::uint64_t>::max()),
+          .help = help,
+          .assign =
+              [=](options& values, std::string_view text) {
+                if (text == "none") {
+                  values.*field = std::nullopt;
+                  return true;
+                }
+                const auto seed = parse_number<std::uint64_t>(text);
+                if (seed) values.*field = *seed;
+                return seed.has_value();
+              },
+          .text =
+              [=](const options& values) {
+                return values.*field ? formatted("{}", *(values.*field)) : std::string("none");
+              }};
+}
+
+std::vector<setting> make_settings() {
+  std::vector<setting> rows;
+  rows.push_back(count_row("ranks", &options::ranks, 1, ranks_max, automatic,
+                           "ranks of the job; auto: one per worker"));
+  rows.push_back(count_row("workers", &options::workers, 1, workers_max, automatic,
+                           "kernel threads that run ranks; auto: one per core, at most one per "
+                           "rank"));
+  rows.push_back(count_row("helpers", &options::helpers, 0, workers_max, "",
+                           "further threads without ranks, which only take chunks of loops"));
+  rows.push_back(text_row("map", "MAP", &options::map,
+                          "block, cyclic or a file in MPICH_RANK_ORDER format",
+                          "which rank belongs to which worker: block (neighbours together), "
+                          "cyclic, or a file of ranks in order"));
+  rows.push_back(size_row("stack", &options::stack_bytes, stack_bytes_min, stack_bytes_max,
+                          "stack of each rank; memory is taken only as it is used"));
+  rows.push_back(seconds_row("timeout", &options::timeout_s,
+                             "end the job with a report of all ranks after this time"));
+  rows.push_back(seed_row("schedule", &options::schedule,
+                          "run on one worker in the order that this seed gives, the same each "
+                          "time"));
+  rows.push_back(
+      file_row("trace", &options::trace_file, "write a timeline to open in ui.perfetto.dev"));
+  rows.push_back(switch_row("stats", &options::stats, "print statistics per rank at the end"));
+  rows.push_back(size_row("eager-max", &options::eager_max_bytes, 0, eager_bytes_max,
+                          "longest message that is sent without waiting for its receiver"));
+  rows.push_back(choice_row("steal", &options::steal, {"random", "near", "sticky"},
+                            "whose loop a waiting rank tries first"));
+  rows.push_back(choice_row("chunks", &options::chunks, {"guided", "single"},
+                            "chunks taken at once: a share of what is left, or one"));
+  rows.push_back(seconds_row("busy-warning", &options::busy_warning_s,
+                             "name a rank that kept its worker this long while others were "
+                             "ready"));
+  rows.push_back(choice_row("report-signal", &options::report_signal,
+                            {"USR1", "USR2", "HUP", "QUIT", "none"},
+                            "signal that prints what each rank does"));
+  rows.push_back(switch_row("pin", &options::pin, "bind each worker to a core"));
+  rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, "",
+                           "how long a worker without work looks before it sleeps, in "
+                           "microseconds"));
+  rows.push_back(
+      switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
+  rows.push_back(
+      switch_row("check", &options::check, "check the rules for ranks and chunks, slower"));
+  return rows;
+}
+
+// Edits (insert, delete, replace) that turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+constexpr std::string_view word_prefix = "--weft-";
+
+}  // namespace
+
+std::string setting::environment_name() const {
+  std::string result = "WEFT_";
+  std::ranges::transform(name, std::back_inserter(result), [](char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  });
+  return result;
+}
+
+std::span<const setting> settings() {
+  static const std::vector<setting> rows = make_settings();
+  return rows;
+}
+
+const setting* find_setting(std::string_view name) {
+  const auto rows = settings();
+  const auto found = std::ranges::find(rows, name, &setting::name);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+void assign_setting(options& values, const setting& row, std::string_view origin,
+                    std::string_view text) {
+  if (!row.assign(values, text))
+    throw error(formatted("{}: '{}' is not allowed; give {}", origin, text, row.allowed));
+}
+
+std::string suggestion_for(std::string_view name) {
+  const setting* nearest = nullptr;
+  std::size_t distance = 3;  // Three edits make another word.
+  for (const setting& row : settings()) {
+    const std::size_t edits = edit_distance(name, row.name);
+    if (edits < distance && edits < row.name.size()) {
+      nearest = &row;
+      distance = edits;
+    }
+  }
+  return nearest == nullptr ? "" : formatted(" (did you mean {}?)", nearest->name);
+}
+
+resolved_options resolve_options(int& argc, char** argv) {
+  const auto rows = settings();
+  resolved_options result;
+  result.sources.assign(rows.size(), setting_source::default_value);
+
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string name = rows[i].environment_name();
+    const char* const text = std::getenv(name.c_str());
+    if (text == nullptr || *text == '\0') continue;
+    assign_setting(result.values, rows[i], name, text);
+    result.sources[i] = setting_source::environment;
+  }
+
+  std::vector<char*> kept;
+  int position = 0;
+  for (; position < argc && std::string_view(argv[position]) != "--"; ++position) {
+    const std::string_view word = argv[position];
+    if (position == 0 || !word.starts_with(word_prefix)) {
+      kept.push_back(argv[position]);
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    const std::string_view option = word.substr(0, equals);
+    const std::string_view name = option.substr(word_prefix.size());
+    const setting* const row = find_setting(name);
+    if (row == nullptr)
+      throw error(formatted("unknown option {}{}; weft-info lists all settings", option,
+                            suggestion_for(name)));
+    std::string_view text = "on";
+    if (equals != word.npos) {
+      text = word.substr(equals + 1);
+    } else if (!row->is_switch()) {
+      if (position + 1 == argc)
+        throw error(formatted("{} needs a value; give {}", option, row->allowed));
+      text = argv[++position];
+    }
+    assign_setting(result.values, *row, option, text);
+    result.sources[static_cast<std::size_t>(row - rows.data())] = setting_source::command_line;
+  }
+  kept.insert(kept.end(), argv + position, argv + argc);
+  std::ranges::copy(kept, argv);
+  if (static_cast<int>(kept.size()) < argc) argv[kept.size()] = nullptr;
+  argc = static_cast<int>(kept.size());
+  return result;
+}
+
+options parse_options(int& argc, char** argv) {
+  return resolve_options(argc, argv).values;
+}
+
+std::vector<std::string> unknown_environment() {
+  std::vector<std::string> known;
+  for (const setting& row : settings()) known.push_back(row.environment_name());
+  std::vector<std::string> unknown;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view word = *variable;
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name.starts_with("WEFT_") && std::ranges::find(known, name) == known.end())
+      unknown.emplace_back(name);
+  }
+  return unknown;
+}
+
+void check_options(const options& values) {
+  // Each value goes through its own text, so what a program may set is what a user may write.
+  options scratch;
+  for (const setting& row : settings())
+    assign_setting(scratch, row, formatted("option {}", row.name), row.text(values));
+}
+
+int report_signal_number(const options& values) noexcept {
+  const std::string_view name = values.report_signal;
+  if (name == "USR1") return SIGUSR1;
+  if (name == "USR2") return SIGUSR2;
+  if (name == "HUP") return SIGHUP;
+  if (name == "QUIT") return SIGQUIT;
+  return 0;
+}
+
+}  // namespace weft

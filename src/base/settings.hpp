@@ -1,0 +1,60 @@
+// The one table of settings. A row gives the name, from which the environment variable
+// (WEFT_STACK), the word of a program (--weft-stack) and the option of weftrun (--stack) follow,
+// the help, the allowed values, and how to read and write its field of weft::options.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/options.hpp"
+
+namespace weft {
+
+struct setting {
+  std::string_view name;
+  std::string_view value_name;  // What stands for the value in a help text; empty for a switch.
+  std::string allowed;          // The allowed values, in words.
+  std::string_view help;
+  // Returns false and changes nothing when `text` is not an allowed value.
+  std::function<bool(options&, std::string_view text)> assign;
+  std::function<std::string(const options&)> text;  // As assign() would take it.
+
+  bool is_switch() const noexcept { return value_name.empty(); }
+  std::string environment_name() const;
+};
+
+std::span<const setting> settings();
+
+const setting* find_setting(std::string_view name);
+
+// Assigns or throws; `origin` is what the user wrote, say "--weft-ranks" or "WEFT_RANKS".
+void assign_setting(options& values, const setting& row, std::string_view origin,
+                    std::string_view text);
+
+// " (did you mean ranks?)" for a name that is nearly one of the table; empty otherwise.
+std::string suggestion_for(std::string_view name);
+
+enum class setting_source { default_value, environment, command_line };
+
+struct resolved_options {
+  options values;
+  std::vector<setting_source> sources;  // One per row of settings().
+};
+
+// Defaults, then environment, then --weft-* words, which are removed from argv. A lone "--" ends
+// the search: what follows belongs to the program. Throws weft::error; argv is then unchanged.
+resolved_options resolve_options(int& argc, char** argv);
+
+// Variables WEFT_* of the environment that no row knows: misspelt, or for another program.
+std::vector<std::string> unknown_environment();
+
+// Options that a program filled in itself: throws weft::error naming the field that is out of
+// range.
+void check_options(const options& values);
+
+// The signal that asks for a report, 0 for none.
+int report_signal_number(const options& values) noexcept;
+
+}  // namespace weft
