@@ -25,7 +25,7 @@ inline constexpr std::size_t eager_bytes_max = 1 << 20;
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 
-// Of one thread. 32 bytes each; the oldest are kept and the number of dropped ones is reported.
+// Of one thread, 24 bytes each; older ones are overwritten and their number is reported.
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;
 
 }  // namespace weft

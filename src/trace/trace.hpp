@@ -1,0 +1,68 @@
+// Trace points: what each worker and each rank does when, for a timeline in ui.perfetto.dev.
+//
+// An event goes into the ring of its thread; nothing is shared, formatted or written before
+// stop_trace(). A ring that is full overwrites its oldest events, and their number is reported.
+//
+// Slices of a worker's track (run, chunk, copy, park) begin and end on that thread and nest. Waits
+// are slices of the rank's own track: while one rank of a worker waits, others run.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/limits.hpp"
+
+namespace weft {
+
+enum class trace_kind : std::uint8_t {  // argument of the event
+  wait_recv,                            // source
+  wait_send,                            // destination
+  wait_collective,                      // none
+  run,                                  // none; from a switch to the rank until the switch away
+  chunk_own,                            // first chunk
+  chunk_stolen,                         // first chunk; `rank` is the owner
+  send,                                 // destination
+  recv,                                 // source
+  park,                                 // none; `rank` is of no meaning
+  copy,                                 // bytes
+};
+inline constexpr int trace_kind_count = 10;
+
+inline std::atomic<bool> trace_on{false};
+
+enum class trace_phase : std::uint8_t { begin, end, instant };
+void record_trace_event(trace_phase, trace_kind, int rank, std::int64_t argument) noexcept;
+
+// Relaxed: the flag changes only while no worker runs, and starting a thread orders it.
+inline bool tracing() noexcept {
+  return trace_on.load(std::memory_order_relaxed);
+}
+
+inline void trace_begin(trace_kind kind, int rank, std::int64_t argument = 0) noexcept {
+  if (tracing()) [[unlikely]]
+    record_trace_event(trace_phase::begin, kind, rank, argument);
+}
+
+inline void trace_end(trace_kind kind, int rank) noexcept {
+  if (tracing()) [[unlikely]]
+    record_trace_event(trace_phase::end, kind, rank, 0);
+}
+
+inline void trace_instant(trace_kind kind, int rank, std::int64_t argument = 0) noexcept {
+  if (tracing()) [[unlikely]]
+    record_trace_event(trace_phase::instant, kind, rank, argument);
+}
+
+// Opens the file and starts recording; throws weft::error when the file cannot be written or a
+// trace is on already. Called while no worker runs, as is stop_trace(). A thread keeps its last
+// `events_max` events.
+void start_trace(const std::string& path, int workers, std::size_t events_max = trace_events_max);
+
+// Called by each worker's thread before its first event; other threads get tracks of their own.
+void name_trace_thread(int worker);
+
+// Writes the file; throws weft::error when that fails. Does nothing when no trace is on.
+void stop_trace();
+
+}  // namespace weft
