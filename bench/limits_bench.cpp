@@ -1,0 +1,216 @@
+// What the machine gives, without any library: cache lines bounced between two cores, copies,
+// switches, system calls. Every figure of weft is read against these.
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "report.hpp"
+
+namespace {
+
+constexpr std::size_t line = 128;  // Two lines: the adjacent-line prefetcher fetches pairs.
+
+inline void pause() {
+  asm volatile("pause" ::: "memory");
+}
+
+struct alignas(line) word {
+  std::atomic<std::uint64_t> value{0};
+};
+
+// Runs first(n) on core 0 and second(n) on core 1 and times the first.
+template <class First, class Second>
+double two_threads(long n, First&& first, Second&& second) {
+  word ready;
+  std::thread other([&] {
+    bench::pin(1);
+    ready.value.store(1);
+    ready.value.notify_one();
+    while (ready.value.load() != 2) pause();
+    second(n);
+  });
+  bench::pin(0);
+  ready.value.wait(0);  // Not by spinning: the new thread starts on this core, at this priority.
+  const double start = bench::clock_ns();
+  ready.value.store(2);
+  first(n);
+  const double took = bench::clock_ns() - start;
+  other.join();
+  return took;
+}
+
+const bench::setup two_cores{"hardware", 2, 2}, one_core{"hardware", 1, 1};
+
+template <class First, class Second>
+void row(const std::string& name, First&& first, Second&& second, double divisor) {
+  if (!bench::wanted(name)) return;
+  auto samples = bench::sample([&](long n) { return two_threads(n, first, second); });
+  for (double& s : samples) s /= divisor;
+  bench::print_row(name, two_cores, "ns", samples);
+}
+
+template <class Op>
+void row(const std::string& name, Op&& op) {
+  if (!bench::wanted(name)) return;
+  bench::pin(0);
+  bench::print_row(name, one_core, "ns", bench::sample([&](long n) {
+                     const double start = bench::clock_ns();
+                     for (long i = 0; i < n; ++i) op();
+                     return bench::clock_ns() - start;
+                   }));
+}
+
+void bounces() {
+  word a, b;
+  const auto turn = [](word& mine, std::uint64_t old, std::uint64_t next) {
+    while (mine.value.load(std::memory_order_acquire) != old) {
+    }
+    mine.value.store(next, std::memory_order_release);
+  };
+  row(
+      "limits/bounce/one_line",
+      [&](long n) {
+        a.value = 0;
+        for (long i = 0; i < n; ++i) turn(a, 0, 1);
+        while (a.value != 0) {
+        }
+      },
+      [&](long n) {
+        for (long i = 0; i < n; ++i) turn(a, 1, 0);
+      },
+      2);
+  row(
+      "limits/bounce/two_lines",
+      [&](long n) {
+        for (long i = 1; i <= n; ++i) {
+          a.value.store(static_cast<std::uint64_t>(i), std::memory_order_release);
+          while (b.value.load(std::memory_order_acquire) != static_cast<std::uint64_t>(i)) {
+          }
+        }
+        a.value = b.value = 0;
+      },
+      [&](long n) {
+        for (long i = 1; i <= n; ++i) {
+          while (a.value.load(std::memory_order_acquire) != static_cast<std::uint64_t>(i)) {
+          }
+          b.value.store(static_cast<std::uint64_t>(i), std::memory_order_release);
+        }
+      },
+      2);
+  const auto swap = [](word& mine, std::uint64_t old, std::uint64_t next) {
+    for (auto expected = old; !mine.value.compare_exchange_strong(expected, next); expected = old) {
+    }
+  };
+  row(
+      "limits/bounce/cas",
+      [&](long n) {
+        a.value = 0;
+        for (long i = 0; i < n; ++i) swap(a, 0, 1);
+        while (a.value != 0) {
+        }
+      },
+      [&](long n) {
+        for (long i = 0; i < n; ++i) swap(a, 1, 0);
+      },
+      2);
+  const auto add = [&](long n) {
+    for (long i = 0; i < n; ++i) a.value.fetch_add(1);
+  };
+  row("limits/fetch_add/alone", [&] { a.value.fetch_add(1); });
+  row("limits/fetch_add/contended", add, add, 2);
+}
+
+// One way of copying `size` bytes between the two threads' buffers. With two copiers each moves a
+// half and both meet after every copy.
+void copies() {
+  for (const std::size_t size : {8u << 10, 64u << 10, 1u << 20, 16u << 20}) {
+    const std::string text =
+        size >= 1 << 20 ? std::to_string(size >> 20) + "MiB" : std::to_string(size >> 10) + "KiB";
+    const auto from = std::make_unique<char[]>(size), to = std::make_unique<char[]>(size);
+    std::memset(from.get(), 1, size);
+    std::memset(to.get(), 2, size);
+    word go, done;
+    // The reader touches what arrived last time before the next copy: lines move between caches.
+    row(
+        "limits/copy/" + text + "/one_copier",
+        [&](long n) {
+          for (long i = 1; i <= n; ++i) {
+            std::memset(from.get(), static_cast<int>(i), size);
+            go.value.store(static_cast<std::uint64_t>(i));
+            while (done.value.load() != static_cast<std::uint64_t>(i)) {
+            }
+          }
+          go.value = done.value = 0;
+        },
+        [&](long n) {
+          for (long i = 1; i <= n; ++i) {
+            while (go.value.load() != static_cast<std::uint64_t>(i)) {
+            }
+            std::memcpy(to.get(), from.get(), size);
+            done.value.store(static_cast<std::uint64_t>(i));
+          }
+        },
+        1);
+    row(
+        "limits/copy/" + text + "/both",
+        [&](long n) {
+          for (long i = 1; i <= n; ++i) {
+            std::memset(from.get(), static_cast<int>(i), size);
+            go.value.store(static_cast<std::uint64_t>(i));
+            std::memcpy(to.get(), from.get(), size / 2);
+            while (done.value.load() != static_cast<std::uint64_t>(i)) {
+            }
+          }
+          go.value = done.value = 0;
+        },
+        [&](long n) {
+          for (long i = 1; i <= n; ++i) {
+            while (go.value.load() != static_cast<std::uint64_t>(i)) {
+            }
+            std::memcpy(to.get() + size / 2, from.get() + size / 2, size - size / 2);
+            done.value.store(static_cast<std::uint64_t>(i));
+          }
+        },
+        1);
+    row("limits/fill/" + text, [&] { std::memset(from.get(), 3, size); });
+  }
+}
+
+void futex(std::atomic<std::uint32_t>& at, int operation, std::uint32_t value) {
+  syscall(SYS_futex, &at, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+void kernel() {
+  row("limits/pause", [] { pause(); });
+  row("limits/system_call", [] { syscall(SYS_getppid); });
+  std::atomic<std::uint32_t> turn{0};
+  const auto take = [&](std::uint32_t mine, std::uint32_t next) {
+    for (std::uint32_t seen; (seen = turn.load()) != mine;) futex(turn, FUTEX_WAIT, seen);
+    turn.store(next);
+    futex(turn, FUTEX_WAKE, 1);
+  };
+  row(
+      "limits/futex_wake/two_cores",
+      [&](long n) {
+        for (long i = 0; i < n; ++i) take(0, 1);
+      },
+      [&](long n) {
+        for (long i = 0; i < n; ++i) take(1, 0);
+      },
+      2);
+}
+
+}  // namespace
+
+int main() {
+  bench::raise_priority();
+  bench::print_header();
+  bounces();
+  copies();
+  kernel();
+}

@@ -1,0 +1,26 @@
+// OpenMP's barrier, the rival of weft's between two workers.
+#include <omp.h>
+
+#include "report.hpp"
+
+int main() {
+  bench::raise_priority();
+  bench::print_header();
+  const int threads = bench::cores_allowed();
+  const auto samples = bench::sample([&](long n) {
+    double took = 0;
+#pragma omp parallel num_threads(threads)
+    {
+      bench::pin(omp_get_thread_num());
+#pragma omp barrier
+      const double start = bench::clock_ns();
+      for (long i = 0; i < n; ++i) {
+#pragma omp barrier
+      }
+#pragma omp master
+      took = bench::clock_ns() - start;
+    }
+    return took;
+  });
+  bench::print_row("collectives/barrier", {"openmp", threads, threads}, "ns", samples);
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""Plot a run of the benchmarks: bench/plot.py [out/bench/all.csv]. PNGs are written beside it."""
+import csv
+import sys
+from pathlib import Path
+
+COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "mpich": "#c1440e", "openmpi": "#e0a030",
+           "openmp": "#5b5f97", "hardware": "#888888"}
+
+
+def first_of(cpulist):
+    """The first core of a kernel core list such as 0-3,8; None when it is empty."""
+    text = cpulist.strip().split(",")[0].split("-")[0]
+    return int(text) if text else None
+
+
+def bytes_of(text):
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)):
+        if text.endswith(unit):
+            return int(text[:-len(unit)]) * factor
+    raise ValueError(f"no size: {text}")
+
+
+def figure(title, ylabel):
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    fig, axes = plt.subplots(figsize=(8, 4.5), dpi=120)
+    axes.set_title(title)
+    axes.set_ylabel(ylabel)
+    axes.grid(True, which="major", axis="y", alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig, axes
+
+
+def save(fig, axes, path, legend=True):
+    import matplotlib.pyplot as plt
+    if legend:
+        axes.legend(frameon=False, fontsize=9)
+    fig.tight_layout()
+    fig.savefig(path)
+    plt.close(fig)
+    return path
+
+
+def bars(rows, title, ylabel, path, labels, log=True, line=None):
+    """Grouped bars. rows: [(label, peer, row)]; whiskers from minimum to p99."""
+    peers = list(dict.fromkeys(peer for _, peer, _ in rows))
+    fig, axes = figure(title, ylabel)
+    width = 0.8 / len(peers)
+    for k, peer in enumerate(peers):
+        mine = [(labels.index(label), row) for label, p, row in rows if p == peer]
+        x = [i + (k - (len(peers) - 1) / 2) * width for i, _ in mine]
+        y = [float(r["median"]) for _, r in mine]
+        below = [max(v - float(r["min"]), 0) for v, (_, r) in zip(y, mine)]
+        above = [max(float(r["p99"]) - v, 0) for v, (_, r) in zip(y, mine)]
+        axes.bar(x, y, width * 0.92, label=peer, color=COLOURS.get(peer), yerr=[below, above],
+                 error_kw=dict(lw=0.8, ecolor="#444444"))
+    axes.set_xticks(range(len(labels)), labels, rotation=20 if max(map(len, labels)) > 9 else 0,
+                    ha="right" if max(map(len, labels)) > 9 else "center")
+    if log:
+        axes.set_yscale("log")
+    if line:
+        axes.axhline(line[0], color="#444444", lw=1, ls="--", label=line[1])
+    return save(fig, axes, path)
+
+
+def draw_latency(rows, out):
+    series = {}
+    for r in rows:
+        parts = r["name"].split("/")
+        if r["name"].startswith("p2p/one_way/") and len(parts) == 3:
+            series.setdefault(r["peer"], []).append((bytes_of(parts[2]), float(r["median"])))
+    if not series:
+        return None
+    fig, axes = figure("Message between two ranks on two cores, one way", "ns (median)")
+    for peer, points in series.items():
+        points.sort()
+        axes.plot(*zip(*points), marker="o", ms=4, label=peer, color=COLOURS.get(peer))
+    bounce = [float(r["median"]) for r in rows if r["name"] == "limits/bounce/two_lines"]
+    if bounce:
+        axes.axhline(bounce[0], color="#444444", lw=1, ls="--", label="two cache lines bounced")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    ticks = [8, 64, 512, 4 << 10, 64 << 10, 1 << 20, 4 << 20]
+    axes.set_xticks(ticks, ["8 B", "64 B", "512 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"])
+    return save(fig, axes, out / "latency.png")
+
+
+def draw_collectives(rows, ranks, out):
+    mine = [(r["name"].removeprefix("collectives/"), r["peer"], r) for r in rows
+            if r["name"].startswith("collectives/") and int(r["ranks"]) == ranks]
+    if not mine:
+        return None
+    return bars(mine, f"Collectives, {ranks} ranks on {mine[0][2]['workers']} cores", "ns (median)",
+                out / f"collectives-{ranks}.png", list(dict.fromkeys(m[0] for m in mine)))
+
+
+def draw_stencil(rows, size, out):
+    mine = [(r["ranks"], r["peer"], r) for r in rows if r["name"] == f"stencil/share/{size}"
+            and r["peer"] in COLOURS]
+    if not mine:
+        return None
+    labels = sorted({m[0] for m in mine}, key=int)
+    return bars(mine, f"Stencil with uneven work, {size} a rank, {mine[0][2]['workers']} cores",
+                "share of perfect sharing, %", out / f"stencil-{size}.png", labels, log=False,
+                line=(95, "95 %"))
+
+
+def draw_many(rows, out):
+    mine = [(f"{r['name'].split('/')[1]}, {r['ranks']} ranks", r["peer"], r) for r in rows
+            if r["name"].startswith("ring/")]
+    mine += [(f"all pairs {r['name'].split('/')[-1]}, {r['ranks']} ranks", r["peer"], r) for r in rows
+             if r["name"].startswith("p2p/all_pairs/")]
+    if not mine:
+        return None
+    return bars(mine, "More ranks than cores, time a message", "ns (median)", out / "many-ranks.png",
+                list(dict.fromkeys(m[0] for m in mine)))
+
+
+def draw_modes(rows, out):
+    mine = [(r["peer"].removeprefix("weft-"), r["name"].removeprefix("loop/"), r) for r in rows
+            if r["name"].startswith("loop/") and r["peer"].count("-") == 2]
+    if not mine:
+        return None
+    return bars(mine, "Chunk and steal modes, two workers", "ns a loop (median)", out / "modes.png",
+                list(dict.fromkeys(m[0] for m in mine)))
+
+
+def draw_all(rows, out):
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print("plot: no plots; install python3-matplotlib", file=sys.stderr)
+        return []
+    out = Path(out)
+    drawn = [draw_latency(rows, out), draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
+             draw_stencil(rows, "8KiB", out), draw_stencil(rows, "64KiB", out), draw_many(rows, out),
+             draw_modes(rows, out)]
+    return [path for path in drawn if path]
+
+
+if __name__ == "__main__":
+    source = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench/all.csv")
+    try:
+        with open(source, newline="") as file:
+            table = list(csv.DictReader(file))
+    except OSError as error:
+        sys.exit(f"plot: {error}; write it with bench/run.py")
+    for path in draw_all(table, source.parent):
+        print(path)

@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+"""Run weft's benchmarks and their rivals interleaved, write CSV and plots, print the targets.
+
+    bench/run.py [--build DIR] [NAME...]       NAME: see --list; none means all
+
+Every benchmark runs weft, MPICH and Open MPI (where installed) one after the other, and that ROUNDS
+times, so that a neighbour or a slow minute meets all of them. Rows of several rounds are merged: least
+minimum, median of medians, greatest p99. Exit status 1 when a program failed; a missed target is a
+figure, not a failure.
+"""
+import argparse
+import csv
+import io
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import plot
+import targets
+
+ROOT = Path(__file__).resolve().parent.parent
+CORES = len(os.sched_getaffinity(0))
+JOB_SECONDS_MAX = 150
+LAUNCHERS = {
+    "mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
+    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "-n"],
+}
+
+
+class Job:
+    """One run of one program. `program` is weft's name; a rival's is derived from it."""
+
+    def __init__(self, program, peer="weft", ranks=2, workers=None, variant="", only="", seconds=None,
+                 spin=True, cores=None, **settings):
+        self.program, self.peer, self.ranks = program, peer, ranks
+        self.workers = min(workers or CORES, ranks)
+        self.seconds, self.spin, self.cores = seconds, spin, cores
+        self.settings = {"BENCH_ONLY": only, "BENCH_VARIANT": variant, **settings}
+
+    def path(self, build):
+        if self.peer in LAUNCHERS:
+            return build / "bin" / f"bench-mpi-{self.program}-{self.peer}"
+        return build / "bin" / f"bench-{self.program}"
+
+    def missing(self, build):
+        if not self.path(build).exists():
+            return f"{self.path(build).name} is not built"
+        if self.peer in LAUNCHERS and not shutil.which(LAUNCHERS[self.peer][0]):
+            return f"{LAUNCHERS[self.peer][0]} is not installed"
+        return None
+
+    def command(self, build):
+        command = [str(self.path(build))]
+        if self.peer in LAUNCHERS:
+            launcher = list(LAUNCHERS[self.peer])
+            # --oversubscribe makes every wait yield; a rival with a core per rank must not pay that.
+            if self.peer == "openmpi" and self.ranks <= self.workers:
+                launcher.remove("--oversubscribe")
+            command = launcher + [str(self.ranks)] + command
+        if self.cores:
+            command = ["taskset", "-c", self.cores] + command
+        return command
+
+    def environment(self, args, commit):
+        env = {**os.environ, "BENCH_COMMIT": commit, "OMP_WAIT_POLICY": "active",
+               "BENCH_SECONDS": str(self.seconds or args.seconds),
+               # Ranks that spin without yielding never let each other run at real-time priority.
+               "BENCH_PRIORITY": str(args.priority if self.spin else 0),
+               "BENCH_WORKERS": str(self.workers),
+               "WEFT_RANKS": str(self.ranks), "WEFT_WORKERS": str(self.workers)}
+        env.update({k: str(v) for k, v in self.settings.items() if v != ""})
+        return env
+
+
+def crowded_mpich(program, only, **settings):
+    """MPICH with more ranks than cores waits out whole time slices: few rows, few repetitions."""
+    return Job(program, "mpich", 16, only=only, seconds=1, spin=False, **settings)
+
+
+def jobs():
+    both = lambda program, **k: [Job(program, **k)] + [Job(program, peer, **k) for peer in LAUNCHERS]
+    stencil = []
+    for n in (2, 3, 4, 8, 16):
+        stencil += [Job("stencil", ranks=n), Job("stencil", "openmpi", n)]
+        few = {} if n <= CORES else dict(spin=False, only="8KiB", seconds=1, BENCH_STEPS=3)
+        stencil.append(Job("stencil", "mpich", n, **few))
+    modes = [Job(program, ranks=ranks, variant=f"-{chunks}-{steal}", only=only, WEFT_CHUNKS=chunks, WEFT_STEAL=steal)
+             for program, ranks, only in (("loop", 2, ""), ("stencil", 4, "8KiB"))
+             for chunks in ("guided", "single") for steal in ("random", "near", "sticky")]
+    placement = [Job("p2p", workers=1)]
+    nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
+    first_cores = [cores for cores in (plot.first_of(n.read_text()) for n in nodes) if cores is not None]
+    if len(first_cores) > 1:
+        placement.append(Job("p2p", only="one_way", variant="-two-nodes",
+                             cores=f"{first_cores[0]},{first_cores[1]}"))
+    return {
+        "limits": [Job("limits", "hardware")],
+        "p2p": both("p2p") + [Job("p2p", ranks=16), Job("p2p", "openmpi", 16), crowded_mpich("p2p", "across")],
+        "placement": placement + [Job("p2p", "openmpi", workers=1)],
+        "collectives": both("collectives") + [
+            Job("openmp", "openmp"), Job("collectives", ranks=16), Job("collectives", "openmpi", 16),
+            crowded_mpich("collectives", "barrier")],
+        "ring": [Job("ring", ranks=16), Job("ring", "openmpi", 16), crowded_mpich("ring", "hop"),
+                 Job("ring", ranks=1000)],
+        "many": [Job("many", ranks=10000)],
+        "stencil": stencil,
+        "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
+        "modes": modes,
+        "idle": both("idle"),
+    }
+
+
+def commit():
+    git = lambda *words: subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True).stdout.strip()
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + ("-changed" if changed else "")
+
+
+def busy_share():
+    """Cores that others keep busy, measured over half a second in which this program sleeps."""
+    def busy():
+        fields = [int(x) for x in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+        return sum(fields) - fields[3] - fields[4]
+    before = busy()
+    time.sleep(0.5)
+    return (busy() - before) / os.sysconf("SC_CLK_TCK") / 0.5
+
+
+def run(job, args, commit_text):
+    """Returns the rows of one job, or None when it failed."""
+    command = job.command(args.build)
+    try:
+        done = subprocess.run(command, env=job.environment(args, commit_text), stdout=subprocess.PIPE,
+                              text=True, timeout=JOB_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        print(f"bench: {' '.join(command)}: no end after {JOB_SECONDS_MAX} s, stopped", file=sys.stderr)
+        return None
+    if done.returncode != 0:
+        print(f"bench: {' '.join(command)}: exit status {done.returncode}", file=sys.stderr)
+        return None
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def merge(rows):
+    """One row per (name, peer, ranks, workers) from the rows of all rounds."""
+    groups = {}
+    for row in rows:
+        groups.setdefault((row["name"], row["peer"], row["ranks"], row["workers"]), []).append(row)
+    merged = []
+    for same in groups.values():
+        row = dict(same[0])
+        row["min"] = min(float(r["min"]) for r in same)
+        row["median"] = statistics.median(float(r["median"]) for r in same)
+        row["p99"] = max(float(r["p99"]) for r in same)
+        row["repetitions"] = sum(int(r["repetitions"]) for r in same)
+        row["load"] = max(float(r["load"]) for r in same)
+        merged.append(row)
+    return merged
+
+
+def write(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main():
+    table = jobs()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run: " + ", ".join(table))
+    parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build directory (default build/dev)")
+    parser.add_argument("--out", type=Path, default=ROOT / "out/bench", help="where CSV and PNG go (default out/bench)")
+    parser.add_argument("--rounds", type=int, default=2, help="times every program runs (default 2)")
+    parser.add_argument("--seconds", type=float, default=2, help="upper bound of one row's repetitions (default 2)")
+    parser.add_argument("--priority", type=int, default=50, help="SCHED_FIFO priority, 0 for none (default 50)")
+    parser.add_argument("--neighbours", type=int, default=0, help="busy processes beside the benchmarks (default 0)")
+    parser.add_argument("--no-rivals", action="store_true", help="weft and the machine's limits only")
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    args = parser.parse_args()
+    if args.list:
+        print("\n".join(table))
+        return 0
+    for name in args.names:
+        if name not in table:
+            parser.error(f"no benchmark named '{name}'; there are {', '.join(table)}")
+    if args.rounds < 1:
+        parser.error(f"--rounds {args.rounds}: at least 1")
+    if not (args.build / "bin").is_dir():
+        parser.error(f"{args.build}/bin does not exist; build first: ./dev build")
+
+    busy = busy_share()
+    if busy > 0.2 or os.getloadavg()[0] > CORES:
+        print(f"bench: others keep {busy:.1f} of {CORES} cores busy, load {os.getloadavg()[0]:.1f}: "
+              "medians of spinning programs may be 5-10 x too high", file=sys.stderr)
+    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(args.neighbours)]
+    commit_text, rows, failed, told = commit(), [], False, set()
+    args.out.mkdir(parents=True, exist_ok=True)
+    try:
+        for name in args.names or table:
+            here = []
+            for _ in range(args.rounds):
+                for job in table[name]:
+                    if args.no_rivals and job.peer in LAUNCHERS:
+                        continue
+                    if reason := job.missing(args.build):
+                        if reason not in told:
+                            print(f"bench: left out: {reason}", file=sys.stderr)
+                        told.add(reason)
+                        continue
+                    result = run(job, args, commit_text)
+                    failed = failed or result is None
+                    here += result or []
+            if here:
+                here = merge(here)
+                write(args.out / f"{name}.csv", here)
+                rows += here
+    finally:
+        for process in neighbours:
+            process.kill()
+    if not rows:
+        print("bench: nothing was measured", file=sys.stderr)
+        return 1
+    write(args.out / "all.csv", rows)
+    for path in plot.draw_all(rows, args.out):
+        print(f"plot: {path}")
+    print(f"figures: {args.out}/all.csv")
+    print(targets.table(rows))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The figures that weft must reach, each computed from the rows of one run."""
+
+RIVALS = ("mpich", "openmpi")
+
+
+class Rows:
+    def __init__(self, rows):
+        self.rows = {(r["name"], r["peer"], int(r["ranks"]), int(r["workers"])): r for r in rows}
+
+    def get(self, name, peer="weft", ranks=2, workers=None):
+        """Median of a row, or None; any number of workers unless one is asked for."""
+        for (n, p, k, w), row in self.rows.items():
+            if (n, p, k) == (name, peer, ranks) and workers in (None, w):
+                return float(row["median"])
+        return None
+
+    def best(self, name, ranks=2):
+        """The better MPI's median, or None."""
+        found = [v for v in (self.get(name, peer, ranks) for peer in RIVALS) if v is not None]
+        return min(found, default=None)
+
+
+def times(factor, value):
+    return None if value is None else factor * value
+
+
+def targets(rows):
+    """Yields (text, figure, limit, unit, least): met when figure <= limit, or >= for least."""
+    get, best = rows.get, rows.best
+
+    def ratio(text, name, factor):
+        return f"{text} <= {factor} x the better MPI", get(name), times(factor, best(name)), "ns", False
+
+    def at_most(text, figure, limit, unit):
+        return f"{text} <= {limit:g} {unit}", figure, limit, unit, False
+
+    yield ("8 B one way <= 1.3 x two-line bounce", get("p2p/one_way/8B"),
+           times(1.3, get("limits/bounce/two_lines", "hardware")), "ns", False)
+    yield ratio("8 B one way", "p2p/one_way/8B", 0.65)
+    yield ratio("8 KiB one way", "p2p/one_way/8KiB", 0.7)
+    yield ratio("64 KiB one way", "p2p/one_way/64KiB", 0.4)
+    yield ratio("1 MiB one way", "p2p/one_way/1MiB", 0.4)
+    yield at_most("two ranks on one worker, 8 B one way", get("p2p/one_way/8B/same_core"), 25, "ns")
+    rate = get("p2p/window64/8B")
+    yield "8 B in windows of 64 >= 40 M/s", times(1e3, rate and 1 / rate), 40, "M/s", True
+    yield ratio("1 MiB in windows of 64", "p2p/window64/1MiB", 0.5)
+    yield ratio("2 ranks: barrier", "collectives/barrier", 0.65)
+    yield ("2 ranks: barrier <= OpenMP's", get("collectives/barrier"),
+           get("collectives/barrier", "openmp"), "ns", False)
+    yield ratio("2 ranks: all-reduce 8 B", "collectives/allreduce/8B", 0.65)
+    yield ratio("2 ranks: broadcast 8 B, rotating root", "collectives/bcast/8B", 0.65)
+    yield ratio("2 ranks: all-reduce 64 KiB", "collectives/allreduce/64KiB", 0.45)
+    yield ratio("2 ranks: all-reduce 1 MiB", "collectives/allreduce/1MiB", 0.45)
+    yield at_most("16 ranks: ring hop", get("ring/hop/8B", ranks=16), 60, "ns")
+    yield at_most("16 ranks: barrier", get("collectives/barrier", ranks=16), 1500, "ns")
+    yield at_most("16 ranks: all-reduce 8 B", get("collectives/allreduce/8B", ranks=16), 2000, "ns")
+    yield at_most("16 ranks: all-to-all 8 B", get("collectives/alltoall/8B", ranks=16), 5000, "ns")
+    yield at_most("16 ranks: all pairs, 8 B one way", get("p2p/all_pairs/8B/across", ranks=16), 400, "ns")
+    yield at_most("1,000 ranks: ring hop", get("ring/hop/8B", ranks=1000), 150, "ns")
+    yield at_most("1,000 ranks: gather by wildcard, a message", get("ring/gather_any/8B", ranks=1000), 100, "ns")
+    yield at_most("10,000 ranks from start to end", get("many/start_to_end", ranks=10000), 2, "s")
+    yield at_most("10,000 ranks: memory", get("many/memory", ranks=10000), 2048, "MiB")
+    for size in ("8KiB", "64KiB"):
+        for n in (2, 3, 4, 8, 16):
+            yield (f"stencil {size}, {n} ranks: share of perfect >= 95 %",
+                   get(f"stencil/share/{size}", ranks=n), 95, "%", True)
+    yield at_most("loop of 64 empty chunks, no thief", get("loop/empty64/no_thief", ranks=1), 600, "ns")
+    yield at_most("loop of 64 empty chunks, one thief", get("loop/empty64/thief"), 2000, "ns")
+    yield at_most("a waiting rank", get("idle/waiting_rank"), 2, "%")
+
+
+def table(rows):
+    """The targets as text; those that were not measured in this run are left out."""
+    lines = [f"{'target':<62}{'figure':>12}{'limit':>12}  unit  met"]
+    met = measured = 0
+    for text, figure, limit, unit, least in targets(Rows(rows)):
+        if figure is None or limit is None:
+            continue
+        good = figure >= limit if least else figure <= limit
+        measured, met = measured + 1, met + good
+        lines.append(f"{text:<62}{figure:>12.4g}{limit:>12.4g}  {unit:<5} {'yes' if good else 'NO'}")
+    loads = [float(r["load"]) for r in rows]
+    priorities = ", ".join(sorted({r["priority"] for r in rows}))
+    lines.append(f"{met} of {measured} met; load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}")
+    return "\n".join(lines)
