@@ -1,32 +1,51 @@
 # tests/<label>/*_<suffix>.cpp: one GoogleTest binary per file, every test of it known to ctest
-# under its label. tests/tidy/*.py: one check per file, given --source, --build and --cxx.
+# under its label. apps/<app>/tests/*_test.cpp are unit tests that link the parts of that program.
+# tests/tidy/*.py: one check per file, given --source, --build and --cxx.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+function(weft_add_test source label timeout processors)
+  cmake_path(GET source STEM name)
+  weft_add_program(${name} ${source})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE GTest::gtest_main fmt::fmt)
+  # Where a test finds its data files, and the programs that it runs.
+  target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    WEFT_PROGRAM_DIR="${PROJECT_BINARY_DIR}/bin")
+  add_dependencies(${label}-tests ${name})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors})
+endfunction()
+
 function(weft_add_tests label suffix timeout processors)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${label}/*_${suffix}.cpp)
   add_custom_target(${label}-tests)
+  if(TARGET weftrun)
+    add_dependencies(${label}-tests weftrun weft-info)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${label}/*_${suffix}.cpp)
   foreach(source IN LISTS sources)
-    cmake_path(GET source STEM name)
-    weft_add_program(${name} ${source})
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_link_libraries(${name} PRIVATE GTest::gtest_main fmt::fmt)
-    target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      WEFT_PROGRAM_DIR="${PROJECT_BINARY_DIR}/bin")
-    string(REGEX MATCH "^[a-z]+" first_word ${name})
-    if(TARGET weft-${first_word}-parts)
-      target_link_libraries(${name} PRIVATE weft-${first_word}-parts)
-    endif()
-    add_dependencies(${label}-tests ${name})
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors})
+    weft_add_test(${source} ${label} ${timeout} ${processors})
   endforeach()
 endfunction()
 
 weft_add_tests(unit test 120 1)
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
+
+if(WEFT_BUILD_APPS)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*/tests/*_test.cpp)
+  foreach(source IN LISTS sources)
+    weft_add_test(${source} unit 300 2)
+    string(REGEX REPLACE ".*/apps/([^/]+)/tests/([^/]+)\\.cpp$" "\\1;\\2" app_and_test ${source})
+    list(GET app_and_test 0 app)
+    list(GET app_and_test 1 test)
+    if(TARGET weft-${app})
+      add_dependencies(${test} weft-${app})
+    endif()
+    target_link_libraries(${test} PRIVATE weft-${app}-parts)
+  endforeach()
+endif()
 
 find_package(Python3 COMPONENTS Interpreter)
 file(GLOB checks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/tidy/*.py)

@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -119,7 +118,7 @@ setting seconds_row(std::string_view name, double options::*field, std::string_v
   return {
       .name = name,
       .value_name = "SECONDS",
-      .allowed = formatted("seconds above 0 (at most {:g}; 90, 1.5m, 2h), or none", seconds_max),
+      .allowed = formatted("seconds above 0 (at most {:.0f}; 90, 1.5m, 2h), or none", seconds_max),
       .help = help,
       .assign =
           [=](options& values, std::string_view text) {
@@ -201,8 +200,7 @@ setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*f
                  std::string_view help) {
   return {.name = name,
           .value_name = "SEED",
-          .allowed = formatted("a whole number from 0 to {}, or none",
-                               std::numeric_limits<std::uint64_t>::max()),
+          .allowed = "a whole number from 0 to 2^64 - 1, or none",
           .help = help,
           .assign =
               [=](options& values, std::string_view text) {

@@ -1,0 +1,172 @@
+// weftrun: starts a program with settings from the command line. Its options are the rows of the
+// table of settings; each is handed on as the row's environment variable and then the program takes
+// this process's place, so its exit status is what the caller sees.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/format.hpp"
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "weft/error.hpp"
+
+namespace {
+
+// Exit statuses of this program itself; those of env(1) and the shells where they have one.
+constexpr int status_usage = 2;
+constexpr int status_cannot_execute = 126;
+constexpr int status_not_found = 127;
+
+struct start_request {
+  std::vector<std::string> assignments;  // Name and value alternate.
+  std::vector<std::string> command;
+};
+
+// Breaks a help text so that it fits beside the column of options.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t width = 64;
+  std::string result;
+  std::size_t line_begin = 0;
+  while (text.size() - line_begin > width) {
+    const std::size_t space = text.rfind(' ', line_begin + width);
+    if (space == text.npos || space <= line_begin) break;
+    result.append(text, line_begin, space - line_begin).push_back('\n');
+    line_begin = space + 1;
+  }
+  return result.append(text, line_begin);
+}
+
+void add_setting_options(CLI::App& app, start_request& request) {
+  for (const weft::setting& row : weft::settings()) {
+    const std::string option = "--" + std::string(row.name);
+    const std::string names = row.name == "ranks" ? "-n," + option : option;
+    const std::string help =
+        wrapped(weft::formatted("{} [{}]", row.help, row.text(weft::options{})));
+    const auto take = [&row, option, &request](const std::string& text) {
+      weft::options scratch;
+      weft::assign_setting(scratch, row, option, text);
+      request.assignments.push_back(row.environment_name());
+      request.assignments.push_back(row.text(scratch));
+    };
+    CLI::Option* const added = app.add_option_function<std::string>(names, take, help);
+    added->type_name(std::string(row.value_name));
+    if (row.is_switch()) added->expected(0);
+    added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+constexpr const char* description =
+    "Runs PROGRAM, built with weft, as a job of N ranks in one process.";
+
+constexpr const char* examples = R"(Examples:
+  weftrun -n 16 ./heat               16 ranks on all cores of this machine
+  weftrun -n 4 --workers 2 ./heat    4 ranks, two on each of 2 cores
+  weftrun --trace t.json ./heat      one rank per core; open t.json in ui.perfetto.dev
+  weftrun -n 8 --timeout 60 ./heat   ends a job that hangs, and says who waits for whom
+
+A switch is turned off with =off (--pin=off). Every option is also an environment variable
+(--map is WEFT_MAP) and a word of PROGRAM itself (--weft-map); weft-info prints what is in
+force. The exit status is PROGRAM's; 2: wrong usage, 126: PROGRAM cannot be executed,
+127: there is no PROGRAM.)";
+
+// CLI11's own usage line does not know of PROGRAM.
+struct help_text : CLI::Formatter {
+  help_text() { column_width(30); }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: weftrun [OPTIONS] PROGRAM [ARGUMENTS]\n";
+  }
+};
+
+// What CLI11 did not take: the command, or an option that it does not know.
+void check_command(const std::vector<std::string>& command) {
+  if (command.empty())
+    throw weft::error("no program to run; say for example: weftrun -n 4 ./program");
+  const std::string& first = command.front();
+  if (!first.starts_with("-")) return;
+  const std::string name = first.substr(
+      first.find_first_not_of('-') == first.npos ? first.size() : first.find_first_not_of('-'));
+  const std::string bare = name.substr(0, name.find('='));
+  throw weft::error(weft::formatted("unknown option {}{}; weftrun --help lists all options", first,
+                                    weft::suggestion_for(bare)));
+}
+
+// Checks what the environment says as well, so that its mistakes are reported here and once.
+void check_environment() {
+  int argc = 0;
+  char* no_words[] = {nullptr};
+  weft::resolve_options(argc, no_words);
+  for (const std::string& name : weft::unknown_environment())
+    weft::log_line("the variable {} has no meaning to weft; weft-info lists those that have", name);
+}
+
+[[noreturn]] void execute(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  const int reason = errno;
+  const std::string& program = command.front();
+  std::string remedy;
+  struct stat file;
+  if (program.find('/') == program.npos && ::stat(program.c_str(), &file) == 0)
+    remedy = weft::formatted("; did you mean ./{}?", program);
+  else if (reason == ENOENT)
+    remedy = "; check the name of the program";
+  else if (reason == EACCES)
+    remedy = "; is it a program that you may execute?";
+  std::fprintf(stderr, "weftrun: cannot run %s: %s%s\n", program.c_str(), std::strerror(reason),
+               remedy.c_str());
+  std::exit(reason == ENOENT ? status_not_found : status_cannot_execute);
+}
+
+start_request parse(int argc, char** argv) {
+  start_request request;
+  CLI::App app(description, "weftrun");
+  app.set_version_flag("--version", "weft " WEFT_VERSION);
+  app.formatter(std::make_shared<help_text>());
+  app.footer(examples);
+  app.prefix_command();
+  add_setting_options(app, request);
+  // From the last to the first, as CLI11 takes them. mpirun's -np is in many fingers.
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 0; --i) words.emplace_back(argv[i]);
+  if (!words.empty() && words.back() == "-np") words.back() = "-n";
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& shown) {
+    std::exit(app.exit(shown));
+  } catch (const CLI::ArgumentMismatch&) {
+    throw weft::error(
+        weft::formatted("{} needs a value; weftrun --help lists all options", argv[argc - 1]));
+  } catch (const CLI::ParseError& failure) {
+    throw weft::error(weft::formatted("{}; weftrun --help lists all options", failure.what()));
+  }
+  request.command = app.remaining();
+  if (!request.command.empty() && request.command.front() == "--")
+    request.command.erase(request.command.begin());
+  return request;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const start_request request = parse(argc, argv);
+    check_command(request.command);
+    for (std::size_t i = 0; i < request.assignments.size(); i += 2)
+      ::setenv(request.assignments[i].c_str(), request.assignments[i + 1].c_str(), 1);
+    check_environment();
+    execute(request.command);
+  } catch (const weft::error& failure) {
+    std::fprintf(stderr, "weftrun: %s\n", failure.what());
+    return status_usage;
+  }
+}
