@@ -1,7 +1,7 @@
 # Every directory of apps/ is one program, weft-<directory>. All its files but main.cpp form a
 # library, weft-<directory>-parts, which its tests link as well; apps/ is the include root.
 
-find_package(PNG)
+find_package(PNG REQUIRED)
 find_package(CLI11 REQUIRED)
 file(GLOB directories CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*)
 foreach(directory IN LISTS directories)
@@ -16,11 +16,8 @@ foreach(directory IN LISTS directories)
     add_library(weft-${app}-parts STATIC ${sources})
     weft_compile_options(weft-${app}-parts)
     target_include_directories(weft-${app}-parts PUBLIC ${PROJECT_SOURCE_DIR}/apps)
-    target_link_libraries(weft-${app}-parts PUBLIC weft::weft PRIVATE CLI11::CLI11 fmt::fmt)
-    if(PNG_FOUND)
-      target_link_libraries(weft-${app}-parts PRIVATE PNG::PNG)
-      target_compile_definitions(weft-${app}-parts PUBLIC WEFT_HAVE_PNG)
-    endif()
+    target_link_libraries(weft-${app}-parts PUBLIC weft::weft
+      PRIVATE CLI11::CLI11 fmt::fmt PNG::PNG)
   else()
     add_library(weft-${app}-parts INTERFACE)
   endif()

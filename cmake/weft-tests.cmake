@@ -32,6 +32,7 @@ endfunction()
 weft_add_tests(unit test 120 1)
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
+weft_add_tests(soak soak 3600 2)  # Long; ./dev test leaves them out.
 
 if(WEFT_BUILD_APPS)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*/tests/*_test.cpp)

@@ -1,0 +1,129 @@
+"""Who may include whom: the arrows of docs/architecture, third parties' headers in one place."""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+# Beside itself, a module may include these and no other; everyone may include base, sync and trace.
+ARROWS = {
+    "base": set(),
+    "sync": {"base"},
+    "trace": {"base", "sync"},
+    "fiber": set(),
+    "transport": set(),
+    "bootstrap": set(),
+    "sched": {"fiber"},
+    "comm": {"transport", "bootstrap"},
+    "runtime": {"comm", "sched", "bootstrap"},
+    "image": {"bootstrap"},
+    "rank": {"comm", "sched", "runtime"},
+    "parcel": {"comm", "sched", "runtime"},
+    "shmem": {"rank", "image", "comm", "sched", "runtime"},
+    "mpi": {"rank", "image", "comm", "sched", "runtime"},
+}
+FOR_ALL = {"base", "sync", "trace"}
+
+# Public headers belong to the module that implements them; those not named here to rank.
+PUBLIC_OWNER = {"error.hpp": "base", "options.hpp": "base"}
+
+# Where a third party's headers may appear.
+THIRD_PARTY = {
+    r"hwloc": ["src/base"],
+    r"fmt/": ["src/base"],
+    r"boost/context/": ["src/fiber"],
+    r"sanitizer/": ["src/fiber"],
+    r"valgrind/": ["src/fiber"],
+    r"CLI/": ["tools", "apps"],
+    r"png\.h": ["apps"],
+    r"gtest/": ["tests", "apps"],
+    r"benchmark/": ["bench"],
+    r"mpi\.h": ["bench"],
+    r"omp\.h": ["bench"],
+}
+SYSTEM = re.compile(
+    r"^([a-z_0-9]+|(sys|linux|asm)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
+    r"|cxxabi|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
+    r"|cpuid|termios)\.h)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def module_of(path):
+    """The module of a file or include below src/, or None."""
+    first = path.split("/")[0]
+    return first if "/" in path and first in ARROWS else None
+
+
+def may_include(module, other):
+    if module == other:
+        return True
+    if module in FOR_ALL:
+        return other in ARROWS[module]
+    return other in FOR_ALL or other in ARROWS[module]
+
+
+def problems_of(path, text):
+    """Yields what is wrong with the includes of one file, its path relative to the project."""
+    top = path.split("/")[0]
+    module = module_of(path[4:]) if top == "src" else None
+    if top == "src" and module is None:
+        yield f"src/{path[4:].split('/')[0]} is not a module that docs/architecture knows"
+        return
+    for bracket, name in INCLUDE.findall(text):
+        if name.startswith("weft/"):
+            owner = PUBLIC_OWNER.get(name[5:], "rank")
+            if module and not may_include(module, owner):
+                yield f"module {module} must not include <{name}>, which belongs to {owner}"
+            continue
+        if (other := module_of(name)) and bracket == '"':
+            if top in ("include", "examples"):
+                yield f'{top}/ must not include the internal header "{name}"'
+            elif module and not may_include(module, other):
+                yield f'module {module} must not include "{name}"'
+            continue
+        if bracket == '"':
+            continue
+        for pattern, places in THIRD_PARTY.items():
+            if re.match(pattern, name):
+                if not any(path.startswith(place + "/") for place in places):
+                    yield f"<{name}> belongs in {' or '.join(places)} only"
+                break
+        else:
+            if not SYSTEM.match(name):
+                yield f"<{name}> is neither standard nor a third party that tests/tidy knows"
+
+
+def check_the_check():
+    """The rules above, tried on one right and one wrong line each."""
+    right = [("src/sched/a.cpp", '#include "fiber/b.hpp"\n#include <weft/error.hpp>\n#include <atomic>'),
+             ("src/rank/a.cpp", '#include "sched/b.hpp"\n#include <weft/communicator.hpp>'),
+             ("src/base/a.cpp", "#include <hwloc.h>\n#include <sys/mman.h>"),
+             ("examples/a.cpp", "#include <weft/weft.hpp>")]
+    wrong = [("src/sched/a.cpp", '#include "comm/b.hpp"'), ("src/sched/a.cpp", '#include "rank/b.hpp"'),
+             ("src/sched/a.cpp", "#include <weft/communicator.hpp>"), ("src/base/a.cpp", '#include "sync/b.hpp"'),
+             ("src/rank/a.cpp", '#include "fiber/b.hpp"'), ("src/rank/a.cpp", "#include <hwloc.h>"),
+             ("include/weft/a.hpp", '#include "rank/b.hpp"'), ("examples/a.cpp", '#include "base/b.hpp"'),
+             ("src/other/a.cpp", ""), ("src/rank/a.cpp", "#include <zmq.h>")]
+    for path, text in right:
+        assert not list(problems_of(path, text)), (path, text, list(problems_of(path, text)))
+    for path, text in wrong:
+        assert list(problems_of(path, text)), (path, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, required=True)
+    source = parser.parse_known_args()[0].source
+    check_the_check()
+    count = files = 0
+    for top in ("include", "src", "tools", "apps", "examples", "bench", "tests"):
+        for path in sorted((source / top).rglob("*.[ch]pp")):
+            files += 1
+            relative = path.relative_to(source).as_posix()
+            for problem in problems_of(relative, path.read_text()):
+                print(f"{relative}: {problem}")
+                count += 1
+    print(f"{files} files, {count} problems")
+    return 1 if count or not files else 0
+
+
+sys.exit(main())
