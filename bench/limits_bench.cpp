@@ -3,67 +3,16 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-#include <atomic>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <thread>
 
-#include "report.hpp"
+#include "two_threads.hpp"
 
 namespace {
 
-constexpr std::size_t line = 128;  // Two lines: the adjacent-line prefetcher fetches pairs.
-
-inline void pause() {
-  asm volatile("pause" ::: "memory");
-}
-
-struct alignas(line) word {
-  std::atomic<std::uint64_t> value{0};
-};
-
-// Runs first(n) on core 0 and second(n) on core 1 and times the first.
-template <class First, class Second>
-double two_threads(long n, First&& first, Second&& second) {
-  word ready;
-  std::thread other([&] {
-    bench::pin(1);
-    ready.value.store(1);
-    ready.value.notify_one();
-    while (ready.value.load() != 2) pause();
-    second(n);
-  });
-  bench::pin(0);
-  ready.value.wait(0);  // Not by spinning: the new thread starts on this core, at this priority.
-  const double start = bench::clock_ns();
-  ready.value.store(2);
-  first(n);
-  const double took = bench::clock_ns() - start;
-  other.join();
-  return took;
-}
-
-const bench::setup two_cores{"hardware", 2, 2}, one_core{"hardware", 1, 1};
-
-template <class First, class Second>
-void row(const std::string& name, First&& first, Second&& second, double divisor) {
-  if (!bench::wanted(name)) return;
-  auto samples = bench::sample([&](long n) { return two_threads(n, first, second); });
-  for (double& s : samples) s /= divisor;
-  bench::print_row(name, two_cores, "ns", samples);
-}
-
-template <class Op>
-void row(const std::string& name, Op&& op) {
-  if (!bench::wanted(name)) return;
-  bench::pin(0);
-  bench::print_row(name, one_core, "ns", bench::sample([&](long n) {
-                     const double start = bench::clock_ns();
-                     for (long i = 0; i < n; ++i) op();
-                     return bench::clock_ns() - start;
-                   }));
-}
+using bench::pause;
+using bench::row;
+using bench::word;
 
 void bounces() {
   word a, b;
@@ -84,24 +33,31 @@ void bounces() {
         for (long i = 0; i < n; ++i) turn(a, 1, 0);
       },
       2);
-  row(
-      "limits/bounce/two_lines",
-      [&](long n) {
-        for (long i = 1; i <= n; ++i) {
-          a.value.store(static_cast<std::uint64_t>(i), std::memory_order_release);
-          while (b.value.load(std::memory_order_acquire) != static_cast<std::uint64_t>(i)) {
+  // A look at once after the last one, or after a pause, which is faster where looks in flight are
+  // thrown away when the line arrives.
+  const auto two_lines = [&](const char* name, auto&& between_looks) {
+    const auto await = [=](word& theirs, std::uint64_t value) {
+      while (theirs.value.load(std::memory_order_acquire) != value) between_looks();
+    };
+    row(
+        name,
+        [&, await](long n) {
+          for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(n); ++i) {
+            a.value.store(i, std::memory_order_release);
+            await(b, i);
           }
-        }
-        a.value = b.value = 0;
-      },
-      [&](long n) {
-        for (long i = 1; i <= n; ++i) {
-          while (a.value.load(std::memory_order_acquire) != static_cast<std::uint64_t>(i)) {
+          a.value = b.value = 0;
+        },
+        [&, await](long n) {
+          for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(n); ++i) {
+            await(a, i);
+            b.value.store(i, std::memory_order_release);
           }
-          b.value.store(static_cast<std::uint64_t>(i), std::memory_order_release);
-        }
-      },
-      2);
+        },
+        2);
+  };
+  two_lines("limits/bounce/two_lines", [] {});
+  two_lines("limits/bounce/two_lines/pause", [] { pause(); });
   const auto swap = [](word& mine, std::uint64_t old, std::uint64_t next) {
     for (auto expected = old; !mine.value.compare_exchange_strong(expected, next); expected = old) {
     }

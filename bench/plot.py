@@ -25,7 +25,7 @@ def figure(title, ylabel):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    fig, axes = plt.subplots(figsize=(8, 4.5), dpi=120)
+    fig, axes = plt.subplots(figsize=(9, 4.5), dpi=120)
     axes.set_title(title)
     axes.set_ylabel(ylabel)
     axes.grid(True, which="major", axis="y", alpha=0.3)
@@ -33,10 +33,18 @@ def figure(title, ylabel):
     return fig, axes
 
 
-def save(fig, axes, path, legend=True):
+def time_text(ns, _=None):
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= factor:
+            return f"{ns / factor:g} {unit}"
+    return f"{ns:g} ns"
+
+
+def save(fig, axes, path):
     import matplotlib.pyplot as plt
-    if legend:
-        axes.legend(frameon=False, fontsize=9)
+    if axes.get_yscale() == "log":
+        axes.yaxis.set_major_formatter(time_text)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
     fig.tight_layout()
     fig.savefig(path)
     plt.close(fig)
@@ -73,7 +81,7 @@ def draw_latency(rows, out):
             series.setdefault(r["peer"], []).append((bytes_of(parts[2]), float(r["median"])))
     if not series:
         return None
-    fig, axes = figure("Message between two ranks on two cores, one way", "ns (median)")
+    fig, axes = figure("Message between two ranks on two cores, one way", "median")
     for peer, points in series.items():
         points.sort()
         axes.plot(*zip(*points), marker="o", ms=4, label=peer, color=COLOURS.get(peer))
@@ -92,7 +100,7 @@ def draw_collectives(rows, ranks, out):
             if r["name"].startswith("collectives/") and int(r["ranks"]) == ranks]
     if not mine:
         return None
-    return bars(mine, f"Collectives, {ranks} ranks on {mine[0][2]['workers']} cores", "ns (median)",
+    return bars(mine, f"Collectives, {ranks} ranks on {mine[0][2]['workers']} cores", "median",
                 out / f"collectives-{ranks}.png", list(dict.fromkeys(m[0] for m in mine)))
 
 
@@ -101,7 +109,8 @@ def draw_stencil(rows, size, out):
             and r["peer"] in COLOURS]
     if not mine:
         return None
-    labels = sorted({m[0] for m in mine}, key=int)
+    mine = [(f"{ranks} ranks", peer, r) for ranks, peer, r in mine]
+    labels = sorted({m[0] for m in mine}, key=lambda text: int(text.split()[0]))
     return bars(mine, f"Stencil with uneven work, {size} a rank, {mine[0][2]['workers']} cores",
                 "share of perfect sharing, %", out / f"stencil-{size}.png", labels, log=False,
                 line=(95, "95 %"))
@@ -114,7 +123,7 @@ def draw_many(rows, out):
              if r["name"].startswith("p2p/all_pairs/")]
     if not mine:
         return None
-    return bars(mine, "More ranks than cores, time a message", "ns (median)", out / "many-ranks.png",
+    return bars(mine, "More ranks than cores, time a message", "median", out / "many-ranks.png",
                 list(dict.fromkeys(m[0] for m in mine)))
 
 
@@ -123,7 +132,7 @@ def draw_modes(rows, out):
             if r["name"].startswith("loop/") and r["peer"].count("-") == 2]
     if not mine:
         return None
-    return bars(mine, "Chunk and steal modes, two workers", "ns a loop (median)", out / "modes.png",
+    return bars(mine, "Chunk and steal modes, two workers", "time of a loop, median", out / "modes.png",
                 list(dict.fromkeys(m[0] for m in mine)))
 
 

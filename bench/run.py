@@ -13,6 +13,7 @@ import csv
 import io
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -25,10 +26,9 @@ import targets
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
-JOB_SECONDS_MAX = 150
 LAUNCHERS = {
     "mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
-    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "-n"],
+    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "-n"],
 }
 
 
@@ -58,9 +58,9 @@ class Job:
         command = [str(self.path(build))]
         if self.peer in LAUNCHERS:
             launcher = list(LAUNCHERS[self.peer])
-            # --oversubscribe makes every wait yield; a rival with a core per rank must not pay that.
-            if self.peer == "openmpi" and self.ranks <= self.workers:
-                launcher.remove("--oversubscribe")
+            # Every wait yields then; a rival with a core per rank must not pay that.
+            if self.peer == "openmpi" and self.ranks > self.workers:
+                launcher[1:1] = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
             command = launcher + [str(self.ranks)] + command
         if self.cores:
             command = ["taskset", "-c", self.cores] + command
@@ -100,6 +100,7 @@ def jobs():
                              cores=f"{first_cores[0]},{first_cores[1]}"))
     return {
         "limits": [Job("limits", "hardware")],
+        "sync": [Job("record_ring", "hardware")],
         "p2p": both("p2p") + [Job("p2p", ranks=16), Job("p2p", "openmpi", 16), crowded_mpich("p2p", "across")],
         "placement": placement + [Job("p2p", "openmpi", workers=1)],
         "collectives": both("collectives") + [
@@ -134,16 +135,24 @@ def busy_share():
 def run(job, args, commit_text):
     """Returns the rows of one job, or None when it failed."""
     command = job.command(args.build)
+    process = subprocess.Popen(command, env=job.environment(args, commit_text), stdout=subprocess.PIPE, text=True)
     try:
-        done = subprocess.run(command, env=job.environment(args, commit_text), stdout=subprocess.PIPE,
-                              text=True, timeout=JOB_SECONDS_MAX)
+        output, _ = process.communicate(timeout=args.limit)
     except subprocess.TimeoutExpired:
-        print(f"bench: {' '.join(command)}: no end after {JOB_SECONDS_MAX} s, stopped", file=sys.stderr)
+        print(f"bench: {' '.join(command)}: no end after {args.limit:g} s, stopped", file=sys.stderr)
         return None
-    if done.returncode != 0:
-        print(f"bench: {' '.join(command)}: exit status {done.returncode}", file=sys.stderr)
+    finally:
+        if process.poll() is None:
+            # A launcher ends its ranks when asked; killed at once it would leave them spinning.
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    if process.returncode != 0:
+        print(f"bench: {' '.join(command)}: exit status {process.returncode}", file=sys.stderr)
         return None
-    return list(csv.DictReader(io.StringIO(done.stdout)))
+    return list(csv.DictReader(io.StringIO(output)))
 
 
 def merge(rows):
@@ -178,11 +187,13 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "out/bench", help="where CSV and PNG go (default out/bench)")
     parser.add_argument("--rounds", type=int, default=2, help="times every program runs (default 2)")
     parser.add_argument("--seconds", type=float, default=2, help="upper bound of one row's repetitions (default 2)")
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which a program is stopped (default 60)")
     parser.add_argument("--priority", type=int, default=50, help="SCHED_FIFO priority, 0 for none (default 50)")
     parser.add_argument("--neighbours", type=int, default=0, help="busy processes beside the benchmarks (default 0)")
     parser.add_argument("--no-rivals", action="store_true", help="weft and the machine's limits only")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Runs the finally clauses: nothing stays behind.
     if args.list:
         print("\n".join(table))
         return 0
