@@ -278,6 +278,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// What no single row can see.
+void check_combination(const options& values) {
+  if (values.schedule && (values.workers > 1 || values.helpers > 0))
+    throw error(
+        "a schedule is repeatable on one worker only; leave out workers and helpers, or "
+        "the schedule");
+}
+
 constexpr std::string_view word_prefix = "--weft-";
 
 }  // namespace
@@ -359,6 +367,7 @@ resolved_options resolve_options(int& argc, char** argv) {
     assign_setting(result.values, *row, option, text);
     result.sources[static_cast<std::size_t>(row - rows.data())] = setting_source::command_line;
   }
+  check_combination(result.values);
   kept.insert(kept.end(), argv + position, argv + argc);
   std::ranges::copy(kept, argv);
   if (static_cast<int>(kept.size()) < argc) argv[kept.size()] = nullptr;
@@ -388,6 +397,7 @@ void check_options(const options& values) {
   options scratch;
   for (const setting& row : settings())
     assign_setting(scratch, row, formatted("option {}", row.name), row.text(values));
+  check_combination(values);
 }
 
 int report_signal_number(const options& values) noexcept {

@@ -258,7 +258,7 @@ void start_trace(const std::string& path, int workers, std::size_t events_max) {
   trace_on.store(true, std::memory_order_relaxed);
 }
 
-void name_trace_thread(int worker) {
+void trace_thread(int worker) {
   if (tracing()) join_trace(worker);
 }
 

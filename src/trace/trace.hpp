@@ -54,13 +54,29 @@ inline void trace_instant(trace_kind kind, int rank, std::int64_t argument = 0) 
     record_trace_event(trace_phase::instant, kind, rank, argument);
 }
 
+// One slice as long as a block. Never across a switch to another fiber, unless it is a wait.
+class trace_span {
+ public:
+  trace_span(trace_kind kind, int rank, std::int64_t argument = 0) noexcept
+      : kind_(kind), rank_(rank) {
+    trace_begin(kind, rank, argument);
+  }
+  ~trace_span() { trace_end(kind_, rank_); }
+  trace_span(const trace_span&) = delete;
+  trace_span& operator=(const trace_span&) = delete;
+
+ private:
+  trace_kind kind_;
+  int rank_;
+};
+
 // Opens the file and starts recording; throws weft::error when the file cannot be written or a
 // trace is on already. Called while no worker runs, as is stop_trace(). A thread keeps its last
 // `events_max` events.
 void start_trace(const std::string& path, int workers, std::size_t events_max = trace_events_max);
 
 // Called by each worker's thread before its first event; other threads get tracks of their own.
-void name_trace_thread(int worker);
+void trace_thread(int worker);
 
 // Writes the file; throws weft::error when that fails. Does nothing when no trace is on.
 void stop_trace();

@@ -201,6 +201,14 @@ TEST_F(settings, a_missing_value_is_named) {
             "--weft-steal needs a value; give random, near or sticky");
 }
 
+TEST_F(settings, a_schedule_and_several_workers_exclude_each_other) {
+  EXPECT_EQ(error_of({"p", "--weft-schedule=1", "--weft-workers=2"}),
+            "a schedule is repeatable on one worker only; leave out workers and helpers, or the "
+            "schedule");
+  EXPECT_EQ(command_line({"p", "--weft-schedule=1", "--weft-workers=1"}).parse().workers, 1);
+  EXPECT_THROW(check_options({.helpers = 1, .schedule = 3}), error);
+}
+
 TEST_F(settings, unknown_variables_are_found) {
   ::setenv("WEFT_RANK", "4", 1);
   const auto unknown = unknown_environment();

@@ -138,7 +138,7 @@ TEST(trace, nothing_is_recorded_while_off) {
 TEST(trace, a_stolen_chunk_is_on_the_thiefs_track_under_its_owners_rank) {
   const json trace = traced(2, [] {
     std::thread([] {
-      name_trace_thread(1);
+      trace_thread(1);
       trace_begin(trace_kind::run, 5);
       trace_begin(trace_kind::chunk_stolen, 3, 7);
       trace_end(trace_kind::chunk_stolen, 3);
@@ -161,7 +161,7 @@ TEST(trace, a_stolen_chunk_is_on_the_thiefs_track_under_its_owners_rank) {
 
 TEST(trace, waits_are_on_the_ranks_track_and_may_overlap_on_one_worker) {
   const json trace = traced(1, [] {
-    name_trace_thread(0);
+    trace_thread(0);
     trace_begin(trace_kind::wait_recv, 0, 1);
     trace_begin(trace_kind::wait_collective, 1);
     trace_end(trace_kind::wait_recv, 0);
@@ -177,9 +177,8 @@ TEST(trace, waits_are_on_the_ranks_track_and_may_overlap_on_one_worker) {
 
 TEST(trace, durations_are_those_of_the_clock) {
   const json trace = traced(1, [] {
-    trace_begin(trace_kind::copy, 0, 4096);
+    const trace_span span(trace_kind::copy, 0, 4096);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    trace_end(trace_kind::copy, 0);
   });
   const auto slices = events_of_phase(trace, "X");
   ASSERT_EQ(slices.size(), 1u);
