@@ -1,0 +1,49 @@
+"""Misuse that the compiler must refuse. Each file of tests/compile_fail compiles as it is and does not
+with -DMISUSE; the message then matches the file's line "// Expect: PATTERN"."""
+import argparse
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+
+
+def problem_of(compiler, source, path):
+    def compile_it(*more):
+        command = [compiler, *FLAGS, f"-I{source / 'include'}", f"-I{source / 'src'}", *more, str(path)]
+        return subprocess.run(command, text=True, capture_output=True)
+
+    expected = re.search(r"^// Expect: (.+)$", path.read_text(), re.MULTILINE)
+    if not expected:
+        return 'the line "// Expect: PATTERN" is missing'
+    right = compile_it()
+    if right.returncode:
+        return f"the right use does not compile:\n{right.stderr}"
+    wrong = compile_it("-DMISUSE")
+    if not wrong.returncode:
+        return "the misuse compiles"
+    if not re.search(expected[1], wrong.stderr):
+        return f"the message does not match {expected[1]!r}:\n{wrong.stderr}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--cxx", required=True)
+    args = parser.parse_known_args()[0]
+    files = sorted((args.source / "tests/compile_fail").glob("*.cpp"))
+    failures = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, problem in zip(files, pool.map(lambda p: problem_of(args.cxx, args.source, p), files)):
+            if problem:
+                failures += 1
+                print(f"{path.relative_to(args.source)}: {problem}")
+    print(f"{len(files)} files, {failures} failures")
+    return 1 if failures or not files else 0
+
+
+sys.exit(main())
