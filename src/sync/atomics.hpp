@@ -19,11 +19,9 @@
 #include <cstdint>
 #include <utility>
 
-namespace weft {
+#include "base/limits.hpp"
 
-inline constexpr std::size_t cache_line = 64;
-// The prefetcher fetches lines in pairs: fields of two writers 64 bytes apart still share a pair.
-inline constexpr std::size_t padding_bytes = 128;
+namespace weft {
 
 namespace asymmetric {
 

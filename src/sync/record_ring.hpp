@@ -102,14 +102,15 @@ class record_ring {
   // Called by the consumer only, after front() was not 0. Valid until pop().
   [[nodiscard]] const word* payload() noexcept { return &word_at(head_private_) + 1; }
 
-  // Called by the consumer only: gives the front record's bytes back.
-  void pop(std::uint64_t header) noexcept {
+  // Called by the consumer only: gives the front record's bytes back. True when the producer was
+  // told, so that one who sleeps for want of room can be woken.
+  bool pop(std::uint64_t header) noexcept {
     head_private_ += record_bytes(record_header::unpack(header).size);
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
-    if (head_private_ - head_told_ >= capacity_ / 4) {
-      head_told_ = head_private_;
-      head_.store(head_told_, Atomics::release("R2"));
-    }
+    if (head_private_ - head_told_ < capacity_ / 4) return false;
+    head_told_ = head_private_;
+    head_.store(head_told_, Atomics::release("R2"));
+    return true;
   }
 
  private:
