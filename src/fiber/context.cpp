@@ -1,0 +1,69 @@
+#include "fiber/context.hpp"
+
+#include <cxxabi.h>
+#include <pthread.h>
+
+#include <exception>
+
+namespace weft {
+
+exception_state* this_thread_exception_state() noexcept {
+  return reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+}
+
+context::context() noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  pthread_attr_t attributes;
+  pthread_getattr_np(pthread_self(), &attributes);
+  void* low = nullptr;
+  std::size_t size = 0;
+  pthread_attr_getstack(&attributes, &low, &size);
+  pthread_attr_destroy(&attributes);
+  stack_ = {static_cast<std::byte*>(low), size};
+#endif
+#if defined(__SANITIZE_THREAD__)
+  tsan_fiber_ = __tsan_get_current_fiber();
+#endif
+}
+
+context::context(std::span<std::byte> stack, void (*entry)(void*), void* argument) noexcept
+    : suspended_(boost::context::detail::make_fcontext(stack.data() + stack.size(), stack.size(),
+                                                       &context::first_entry)),
+      entry_(entry),
+      argument_(argument) {
+#if defined(__SANITIZE_ADDRESS__)
+  stack_ = stack;
+#endif
+#if defined(__SANITIZE_THREAD__)
+  tsan_fiber_ = __tsan_create_fiber(0);
+  owns_tsan_fiber_ = true;
+#endif
+}
+
+context::~context() {
+#if defined(__SANITIZE_THREAD__)
+  if (owns_tsan_fiber_) __tsan_destroy_fiber(tsan_fiber_);
+#endif
+}
+
+void context::first_entry(boost::context::detail::transfer_t arrived) noexcept {
+  context& self = entered(arrived);
+  *this_thread_exception_state() = {};
+  self.entry_(self.argument_);
+  std::terminate();
+}
+
+void context::leave_to(context& from, context& to) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  // A null slot frees the fake stack: this context never comes back.
+  __sanitizer_start_switch_fiber(nullptr, to.stack_.data(), to.stack_.size());
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(to.tsan_fiber_, 0);
+#endif
+  passage through{&from, &to};
+  boost::context::detail::jump_fcontext(to.suspended_, &through);
+  std::terminate();
+}
+
+}  // namespace weft

@@ -1,0 +1,95 @@
+// A suspended flow of control, and the switch between two of them. The one place that knows
+// Boost.Context and the sanitizers' fiber interfaces.
+//
+// A context belongs to the thread that runs it: contexts do not migrate, so code compiled into a
+// fiber may cache addresses of thread-locals. errno and the exception state of the C++ run time
+// are the fiber's own: the switch keeps them on the stack of the one that leaves.
+#pragma once
+#include <cerrno>
+#include <boost/context/detail/fcontext.hpp>
+#include <cstddef>
+#include <span>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace weft {
+
+// What __cxa_get_globals() points to: the exceptions being handled by this flow of control.
+struct exception_state {
+  void* caught;
+  unsigned int uncaught_count;
+};
+[[nodiscard]] exception_state* this_thread_exception_state() noexcept;
+
+class context {
+ public:
+  // The flow of control of the calling thread; it becomes switchable by its first switch away.
+  context() noexcept;
+  // A new one: runs `entry(argument)` on `stack` at its first switch; `entry` never returns and
+  // lets no exception out.
+  context(std::span<std::byte> stack, void (*entry)(void*), void* argument) noexcept;
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+  ~context();
+
+  // Suspends the running `from` and runs `to`; returns when somebody switches to `from`.
+  // `exceptions` is this thread's state. Keep the caller shallow: each frame between here and the
+  // fiber's own code costs a mispredicted return.
+  static void switch_to(context& from, context& to, exception_state& exceptions) noexcept {
+    const exception_state saved = exceptions;
+    const int saved_errno = errno;
+    enter(from, to);
+    exceptions = saved;
+    errno = saved_errno;
+  }
+
+  // The same for a context that never runs again.
+  [[noreturn]] static void leave_to(context& from, context& to) noexcept;
+
+ private:
+  // What the side switched to is told; lives on the stack of the side that left.
+  struct passage {
+    context* from;
+    context* to;
+  };
+
+  static void enter(context& from, context& to) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());
+#endif
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(to.tsan_fiber_, 0);
+#endif
+    passage through{&from, &to};
+    entered(boost::context::detail::jump_fcontext(to.suspended_, &through));
+  }
+  // Runs on the stack that was switched to; returns the context it belongs to.
+  static context& entered(boost::context::detail::transfer_t arrived) noexcept {
+    const passage through = *static_cast<const passage*>(arrived.data);
+    through.from->suspended_ = arrived.fctx;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(through.to->fake_stack_, nullptr, nullptr);
+#endif
+    return *through.to;
+  }
+  static void first_entry(boost::context::detail::transfer_t arrived) noexcept;
+
+  boost::context::detail::fcontext_t suspended_ = nullptr;
+  void (*entry_)(void*) = nullptr;
+  void* argument_ = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  std::span<std::byte> stack_;
+  void* fake_stack_ = nullptr;
+#endif
+#if defined(__SANITIZE_THREAD__)
+  void* tsan_fiber_ = nullptr;
+  bool owns_tsan_fiber_ = false;
+#endif
+};
+
+}  // namespace weft

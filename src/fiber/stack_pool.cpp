@@ -1,0 +1,99 @@
+#include "fiber/stack_pool.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <string>
+
+#include "weft/error.hpp"
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(low, high) 0
+#define VALGRIND_STACK_DEREGISTER(id) (void)(id)
+#endif
+
+namespace weft {
+namespace {
+
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// A guard page splits its mapping in two, and the kernel limits a process to vm.max_map_count
+// mappings. Stacks beyond three quarters of that go without a guard page.
+std::size_t guarded_stacks_max() noexcept {
+  static const std::size_t limit = [] {
+    std::size_t mappings = 65530;
+    std::ifstream("/proc/sys/vm/max_map_count") >> mappings;
+    return mappings / 2 * 3 / 4;
+  }();
+  return limit;
+}
+
+std::atomic<std::size_t> guarded_stacks{0};  // In this process, of all pools.
+
+}  // namespace
+
+stack_pool::stack_pool(std::size_t stack_bytes)
+    : stack_bytes_((std::max(stack_bytes, min_stack_bytes) + page_bytes() - 1) / page_bytes() *
+                   page_bytes()),
+      pitch_(stack_bytes_ + page_bytes()) {}
+
+stack_pool::~stack_pool() {
+  for (const unsigned id : valgrind_ids_) VALGRIND_STACK_DEREGISTER(id);
+  for (const block& b : blocks_) {
+    if (b.guarded) guarded_stacks -= b.bytes / pitch_;
+    munmap(b.base, b.bytes);
+  }
+}
+
+std::span<std::byte> stack_pool::take() {
+  if (free_.empty()) map_block();
+  const auto stack = free_.back();
+  free_.pop_back();
+  return stack;
+}
+
+void stack_pool::map_block() {
+  const std::size_t count = next_block_stacks_;
+  next_block_stacks_ = std::min<std::size_t>(next_block_stacks_ * 2, 256);
+  const std::size_t bytes = count * pitch_;
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (base == MAP_FAILED)
+    throw error("cannot map " + std::to_string(count) + " stacks of " +
+                std::to_string(stack_bytes_) + " octets after " + std::to_string(made_) +
+                " on this worker: use smaller stacks (WEFT_STACK) or raise the limit on virtual "
+                "memory (ulimit -v)");
+  madvise(base, bytes, MADV_NOHUGEPAGE);  // One touched page must not commit 2 MiB.
+  bool guarded = guarded_stacks.fetch_add(count) + count <= guarded_stacks_max();
+  if (!guarded) guarded_stacks -= count;
+  auto* low = static_cast<std::byte*>(base);
+  blocks_.push_back({low, bytes, guarded});
+  for (std::size_t i = count; i-- > 0;) {
+    std::byte* stack = low + i * pitch_;
+    if (guarded) mprotect(stack, page_bytes(), PROT_NONE);
+    std::byte* usable = stack + page_bytes();
+    // Colour the tops: stacks a power of two apart would all start in the same cache sets.
+    const std::size_t colour = (made_ + i) % 16 * 4 * 64;
+    free_.emplace_back(usable, stack_bytes_ - std::min(colour, stack_bytes_ / 8));
+    valgrind_ids_.push_back(VALGRIND_STACK_REGISTER(usable, usable + stack_bytes_));
+  }
+  made_ += count;
+}
+
+bool stack_pool::in_guard_page(const void* address) const noexcept {
+  const auto* at = static_cast<const std::byte*>(address);
+  for (const block& b : blocks_)
+    if (b.guarded && at >= b.base && at < b.base + b.bytes)
+      return static_cast<std::size_t>(at - b.base) % pitch_ < page_bytes();
+  return false;
+}
+
+}  // namespace weft
