@@ -1,0 +1,67 @@
+// What the scheduler switches between, and what a fiber can wait for.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "fiber/context.hpp"
+
+namespace weft {
+
+class worker;
+
+// Says to a person what a fiber waits for. Lives on the waiting fiber's stack; read by its worker.
+struct wait_description {
+  const char* call = "";       // "recv", "barrier", ...
+  std::uint32_t context = 0;   // The communicator's context id.
+  int peer = -1;               // Rank in the communicator, any_source, or -1.
+  int tag = -1;
+  std::size_t bytes = 0;
+  const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
+};
+
+// A user-level thread of control with a home worker. Never migrates.
+struct fiber {
+  fiber* next = nullptr;  // In the ready list.
+  worker* home = nullptr;
+  void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
+  int number = -1;           // What a timeline calls it: the rank; -1: not shown.
+  void (*body)(void*) = nullptr;
+  void (*reclaimed)(fiber&) = nullptr;  // Called on its worker when the fiber has ended; may free it.
+  void* argument = nullptr;
+  std::optional<context> flow;  // Empty until the first run.
+  std::span<std::byte> stack;
+  // The doubly linked list of the worker's living fibers.
+  fiber* older = nullptr;
+  fiber* newer = nullptr;
+  // While suspended in a wait: what it waits for.
+  struct waiter* waiting = nullptr;
+};
+
+// Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then
+// makes the fiber ready: being told. A wait for 1,000 requests is one countdown.
+struct countdown {
+  std::uint32_t pending = 0;
+  fiber* waiter = nullptr;
+};
+
+// One wait. A condition that other threads make true is looked at by the worker; whoever makes it
+// true calls scheduler::notify() afterwards, in case the worker is parked.
+struct waiter {
+  bool (*holds)(const void* subject) noexcept;
+  const void* subject;
+  const wait_description* description;
+  countdown* told = nullptr;      // Set: nobody needs to look, the countdown tells.
+  std::uint64_t deadline_ns = 0;  // Not 0: a timer; parked workers wake in time for it.
+  int victim = -1;                // The worker to steal from first.
+  bool may_switch = true;         // False inside a chunk.
+  bool may_steal = true;
+  bool may_stop = true;  // Whether the job's end ends this wait, by job_stopped.
+};
+
+// Thrown out of waits when the job ends early. Not a std::exception, so that handlers of errors
+// let it pass; every rank's stack is unwound by it.
+struct job_stopped {};
+
+}  // namespace weft

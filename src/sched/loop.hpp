@@ -1,0 +1,34 @@
+// A loop in execution, and the slot through which thieves find it.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <exception>
+
+#include "sync/claim_slot.hpp"
+
+namespace weft {
+
+// On the owner's stack while it executes.
+struct loop {
+  // Runs chunks first..last-1. May throw.
+  void (*invoke)(void* body, std::int64_t first, std::int64_t last);
+  void* body;
+  std::int64_t chunk_count;
+  bool single;     // One chunk a claim, instead of guided self-scheduling.
+  bool stealable;
+  void* identity = nullptr;  // The owner's; what a chunk sees as its rank, whoever runs it.
+  int number = -1;  // Likewise, for the timeline.
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure{};  // Written by the one that set `failed`.
+  std::atomic<std::int64_t> stolen_chunks{0};
+
+  void run(std::int64_t first, std::int64_t last) noexcept;
+};
+
+struct alignas(padding_bytes) loop_slot {
+  claim_slot<> claims;
+  loop* current = nullptr;  // Read only after a successful claim.
+  bool in_use = false;      // The owner's note.
+};
+
+}  // namespace weft

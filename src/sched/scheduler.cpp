@@ -1,0 +1,108 @@
+#include "sched/scheduler.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/topology.hpp"
+#include "trace/trace.hpp"
+
+namespace weft {
+namespace {
+
+// Signals other than faults go to the threads that the program or the monitor has for them.
+void block_signals() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// Faults are handled on a stack of their own: the fiber's may be what overflowed.
+class alternate_stack {
+ public:
+  alternate_stack() : memory_(std::make_unique<std::byte[]>(bytes)) {
+    stack_t stack{};
+    stack.ss_sp = memory_.get();
+    stack.ss_size = bytes;
+    sigaltstack(&stack, &previous_);
+  }
+  ~alternate_stack() { sigaltstack(&previous_, nullptr); }
+  alternate_stack(const alternate_stack&) = delete;
+  alternate_stack& operator=(const alternate_stack&) = delete;
+
+ private:
+  static constexpr std::size_t bytes = 64 * 1024;
+  std::unique_ptr<std::byte[]> memory_;
+  stack_t previous_{};
+};
+
+}  // namespace
+
+scheduler::scheduler(const scheduler_options& options)
+    : options_(options), collected_(options.cores.size(), 0) {
+  (void)ns_per_tick();  // Measured before anything is timed with it.
+  for (std::size_t i = 0; i < options_.cores.size(); ++i)
+    workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i), options_.cores[i]));
+}
+
+scheduler::~scheduler() = default;
+
+void scheduler::run(const std::function<void()>& threads_started) {
+  for (const auto& w : workers_)
+    threads_.emplace_back([&self = *w] {
+      block_signals();
+      const alternate_stack faults;
+      if (self.core() >= 0) static_cast<void>(pin_this_thread(self.core()));
+      const std::string name = "weft-" + std::to_string(self.index());
+      pthread_setname_np(pthread_self(), name.c_str());
+      trace_thread(self.index());
+      self.run();
+    });
+  if (threads_started) threads_started();
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+}
+
+void scheduler::attract_attention() noexcept {
+  attention_.fetch_add(1, std::memory_order_release);
+  for (const auto& w : workers_) w->notify();
+}
+
+void scheduler::request_stop() noexcept {
+  if (!stop_.exchange(true, std::memory_order_acq_rel)) attract_attention();
+}
+
+bool scheduler::on_every_worker(const std::function<void(worker&)>& collect,
+                                std::uint64_t limit_ns) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard alone(one_at_a_time);
+  {
+    const std::lock_guard hold(lock_);
+    collect_ = &collect;
+    ++collect_round_;
+    collect_left_.store(worker_count(), std::memory_order_relaxed);
+  }
+  attract_attention();
+  const std::uint64_t deadline = now_ns() + limit_ns;
+  while (collect_left_.load(std::memory_order_acquire) > 0 && now_ns() < deadline) {
+    const timespec moment{0, 1'000'000};
+    nanosleep(&moment, nullptr);
+  }
+  const std::lock_guard hold(lock_);
+  collect_ = nullptr;
+  return collect_left_.load(std::memory_order_acquire) == 0;
+}
+
+void scheduler::wake_a_thief(int owner) noexcept {
+  for (int step = 1; step < worker_count(); ++step) {
+    worker& candidate = at((owner + step) % worker_count());
+    if (!candidate.is_parked()) continue;
+    candidate.notify();
+    return;
+  }
+}
+
+}  // namespace weft

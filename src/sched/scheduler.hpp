@@ -1,0 +1,98 @@
+// The workers of one process, and what they share.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "sched/worker.hpp"
+
+namespace weft {
+
+enum class steal_mode : std::uint8_t { random, near, sticky };
+
+struct scheduler_options {
+  std::vector<int> cores;        // One worker for each; the core to pin to, or -1.
+  std::vector<int> nodes;        // The NUMA node of each worker.
+  std::size_t stack_bytes = 256 * 1024;
+  std::size_t mailbox_bytes = 64 * 1024;
+  std::uint64_t spin_ns = 50'000;
+  steal_mode steal = steal_mode::random;
+  std::optional<std::uint64_t> seed;
+};
+
+class scheduler {
+ public:
+  using mail_handler = void (*)(worker& here, record_header header, const std::byte* payload);
+  static constexpr std::size_t mail_kinds = 16;
+
+  explicit scheduler(const scheduler_options& options);
+  ~scheduler();
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  [[nodiscard]] int worker_count() const noexcept { return static_cast<int>(workers_.size()); }
+  [[nodiscard]] worker& at(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
+
+  // Called before run(). Handlers run on the receiving worker, inside its waits; they do not wait.
+  void set_handler(std::uint8_t kind, mail_handler handler) noexcept { handlers_[kind] = handler; }
+  // Called by the worker that found every worker parked, no mail and no timer, but living fibers.
+  void set_quiescent_handler(std::function<void()> handler) { quiescent_ = std::move(handler); }
+
+  // What the handlers work for; the scheduler only keeps it.
+  void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
+  [[nodiscard]] void* tenant() const noexcept { return tenant_; }
+
+  // Runs until every fiber has ended. The calling thread waits; `threads_started` runs on it once
+  // the workers are up.
+  void run(const std::function<void()>& threads_started = {});
+
+  // Called by any thread. Every wait that may be stopped throws job_stopped, once all workers have
+  // come to a wait: from then on no worker reads the memory of another's fibers.
+  void request_stop() noexcept;
+  [[nodiscard]] bool stopping() const noexcept { return stop_.load(std::memory_order_acquire); }
+
+  // Called by any thread: `collect` runs once on every worker, in its next pass.
+  // Returns false when some worker did not come to a pass within `limit_ns`.
+  bool on_every_worker(const std::function<void(worker&)>& collect, std::uint64_t limit_ns);
+
+  // Called by any thread, with fewer fences: an idle worker may steal.
+  void wake_a_thief(int owner) noexcept;
+  [[nodiscard]] bool any_parked() const noexcept {
+    return parked_.load(std::memory_order_relaxed) > 0;  // Relaxed: a hint.
+  }
+
+ private:
+  friend class worker;
+
+  void attract_attention() noexcept;
+
+  scheduler_options options_;
+  std::array<mail_handler, mail_kinds> handlers_{};
+  std::function<void()> quiescent_;
+  void* tenant_ = nullptr;
+  std::vector<std::unique_ptr<worker>> workers_;
+  std::vector<std::thread> threads_;
+
+  std::atomic<std::int64_t> living_{0};  // Fibers.
+  alignas(padding_bytes) std::atomic<std::int64_t> parked_{0};
+  std::atomic<std::int64_t> timers_{0};
+  // Changes when workers have to look at something rare.
+  alignas(padding_bytes) std::atomic<std::uint64_t> attention_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<int> stop_acknowledged_{0};
+
+  std::mutex lock_;  // Connecting mailboxes, collecting reports. Never on the data path.
+  const std::function<void(worker&)>* collect_ = nullptr;
+  std::uint64_t collect_round_ = 0;
+  std::vector<std::uint64_t> collected_;
+  std::atomic<int> collect_left_{0};
+};
+
+}  // namespace weft

@@ -1,0 +1,610 @@
+#include "sched/worker.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "trace/trace.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+namespace {
+
+inline void pause_processor() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+thread_local constinit worker* worker::current_worker_ = nullptr;
+
+worker::worker(scheduler& owner, int index, int core)
+    : owner_(owner),
+      index_(index),
+      core_(core),
+      seeded_(owner.options().seed.has_value()),
+      stacks_(owner.options().stack_bytes),
+      outbound_(owner.options().cores.size(), nullptr),
+      random_(static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
+              static_cast<std::uint32_t>(index) + 1),
+      inbound_storage_(owner.options().cores.size()) {
+  root_.home = this;
+}
+
+worker::~worker() = default;
+
+// --- Fibers --------------------------------------------------------------------------------------
+
+void worker::spawn(fiber& f) noexcept {
+  f.home = this;
+  f.waiting = nullptr;
+  f.older = newest_;
+  f.newer = nullptr;
+  (newest_ != nullptr ? newest_->newer : oldest_) = &f;
+  newest_ = &f;
+  owner_.living_.fetch_add(1, std::memory_order_relaxed);  // Relaxed: a count; joined by threads.
+  make_ready(f);
+}
+
+void worker::make_ready(fiber& f) noexcept {
+  f.next = nullptr;
+  if (ready_tail_ == nullptr)
+    ready_head_ = &f;
+  else
+    ready_tail_->next = &f;
+  ready_tail_ = &f;
+  // Relaxed: only the monitor looks, and only this worker writes.
+  ready_count_.store(ready_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+fiber* worker::take_ready() noexcept {
+  if (ready_head_ == nullptr) return nullptr;
+  fiber* previous = nullptr;
+  fiber* taken = ready_head_;
+  if (seeded_) [[unlikely]] {
+    for (auto skip = random_() % ready_count(); skip > 0; --skip) {
+      previous = taken;
+      taken = taken->next;
+    }
+  }
+  (previous != nullptr ? previous->next : ready_head_) = taken->next;
+  if (taken == ready_tail_) ready_tail_ = previous;
+  ready_count_.store(ready_count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return taken;
+}
+
+void worker::prepare(fiber& f) {
+  f.stack = stacks_.take();
+  f.flow.emplace(f.stack, &worker::fiber_main, &f);
+}
+
+void worker::switch_to(fiber& next) noexcept {
+  fiber& self = running();
+  running_ = &next;
+  // Relaxed: others take it as a hint.
+  running_number_.store(next.number, std::memory_order_relaxed);
+  identity_ = next.identity;
+  ++counts_.switches;
+  if (tracing()) [[unlikely]] trace_switch(self, next);
+  context::switch_to(*self.flow, *next.flow, *exceptions_);
+}
+
+void worker::fiber_main(void* argument) {
+  auto& self = *static_cast<fiber*>(argument);
+  self.body(self.argument);
+  self.home->finish(self);
+}
+
+void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
+  if (from.number >= 0) trace_end(trace_kind::run, from.number);
+  if (to.number >= 0) trace_begin(trace_kind::run, to.number);
+}
+
+// The root frees what a fiber leaves behind: nobody can free the stack that it stands on.
+void worker::finish(fiber& self) noexcept {
+  (self.older != nullptr ? self.older->newer : oldest_) = self.newer;
+  (self.newer != nullptr ? self.newer->older : newest_) = self.older;
+  dead_ = &self;
+  running_ = &root_;
+  running_number_.store(-1, std::memory_order_relaxed);
+  identity_ = nullptr;
+  if (tracing()) [[unlikely]] trace_switch(self, root_);
+  context::leave_to(*self.flow, *root_.flow);
+}
+
+void worker::reclaim() noexcept {
+  fiber& f = *std::exchange(dead_, nullptr);
+  f.flow.reset();
+  stacks_.give_back(f.stack);
+  void (*const gone)(fiber&) = f.reclaimed;
+  if (gone != nullptr) gone(f);
+  // Release: whoever sees zero sees everything that the fibers did.
+  if (owner_.living_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    for (int i = 0; i < owner_.worker_count(); ++i) owner_.at(i).notify();
+}
+
+void worker::run() {
+  current_worker_ = this;
+  exceptions_ = this_thread_exception_state();
+  root_.flow.emplace();
+  running_ = &root_;
+  static constexpr wait_description idle{"idle"};
+  waiter end{[](const void* subject) noexcept {
+               return static_cast<const scheduler*>(subject)->living_.load(
+                          std::memory_order_acquire) == 0;
+             },
+             &owner_, &idle};
+  end.may_stop = false;
+  if (!end.holds(end.subject)) block(end);
+  root_.flow.reset();
+  current_worker_ = nullptr;
+}
+
+// --- The wait ------------------------------------------------------------------------------------
+
+void worker::block(waiter& w) {
+  if (chunk_depth_ != 0 && w.may_switch)
+    throw error(std::string("a chunk of a loop called ") + w.description->call +
+                ", which would wait on the stack of whoever runs the chunk: communicate before or "
+                "after the loop");
+  fiber& self = running();
+  const bool is_root = &self == &root_;
+  const struct in_wait {
+    fiber& f;
+    in_wait(fiber& waiting, waiter& w) : f(waiting) { f.waiting = &w; }
+    ~in_wait() { f.waiting = nullptr; }
+  } marked(self, w);
+  std::uint32_t idle_rounds = 0;
+  std::uint64_t idle_since = 0;
+  for (;;) {
+    if (w.holds(w.subject)) return;
+    if (unwinding_ && w.may_stop) [[unlikely]] throw job_stopped{};
+    if (poll()) {
+      idle_rounds = 0;
+      continue;
+    }
+    if (w.may_switch) {
+      if (fiber* next = take_ready(); next != nullptr) {
+        suspend(w, *next);
+        if (is_root && dead_ != nullptr) reclaim();
+        idle_rounds = 0;
+        continue;
+      }
+    }
+    if (w.may_steal && steal(w.victim)) {
+      idle_rounds = 0;
+      continue;
+    }
+    pause_processor();
+    if (++idle_rounds % 64 != 0) continue;
+    const std::uint64_t now = now_ns();
+    if (idle_rounds == 64) idle_since = now;
+    if (now - idle_since < owner_.options().spin_ns) continue;
+    park(w);
+    idle_rounds = 0;
+  }
+}
+
+// Somebody makes the fiber ready again: the countdown, or a worker's look at the condition. The
+// root is in no list: it goes on when a fiber ends.
+void worker::suspend(waiter& w, fiber& next) {
+  fiber& self = running();
+  if (!next.flow) prepare(next);
+  if (&self != &root_) {
+    if (w.told != nullptr)
+      w.told->waiter = &self;
+    else
+      looked_at_.push_back({&w, &self});
+  }
+  switch_to(next);
+}
+
+void worker::yield() {
+  poll();
+  if (chunk_depth_ != 0) return;
+  if (unwinding_) [[unlikely]] throw job_stopped{};
+  if (fiber* next = take_ready(); next != nullptr) {
+    if (!next->flow) prepare(*next);
+    make_ready(running());
+    switch_to(*next);
+  }
+}
+
+void worker::perturb_seeded() {
+  if (random_() % 2 == 0) yield();
+}
+
+void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {
+  struct timer {
+    std::atomic<std::int64_t>& count;
+    explicit timer(std::atomic<std::int64_t>& c) : count(c) { ++count; }
+    ~timer() { --count; }
+  } counted(owner_.timers_);
+  waiter w{[](const void* subject) noexcept {
+             return now_ns() >= *static_cast<const std::uint64_t*>(subject);
+           },
+           &deadline_ns, &description};
+  w.deadline_ns = deadline_ns;
+  if (!w.holds(w.subject)) block(w);
+}
+
+// --- Progress ------------------------------------------------------------------------------------
+
+bool worker::poll() {
+  // Relaxed: only the monitor compares it with its last look.
+  passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // Relaxed: what the change is about is read under the scheduler's lock.
+  if (owner_.attention_.load(std::memory_order_relaxed) != attended_) [[unlikely]] attend();
+  bool any = false;
+  // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
+  std::size_t left = inbound_.size();
+  if (ready_head_ != nullptr) left = std::min(left, rings_max);
+  for (; left > 0; --left) {
+    if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
+    any |= drain(inbound_[next_ring_]);
+  }
+  if (!looked_at_.empty()) any |= look();
+  if (!posted_.empty()) [[unlikely]] any |= flush_posted();
+  if (!detached_.empty()) [[unlikely]] any |= end_detached();
+  return any;
+}
+
+bool worker::drain(const inbound& from) {
+  ring& r = *from.records;
+  std::uint64_t word = r.front();
+  if (word == 0) return false;
+  int left = records_max;
+  do {
+    const record_header header = record_header::unpack(word);
+    owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
+    if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
+  } while (--left > 0 && (word = r.front()) != 0);
+  return true;
+}
+
+bool worker::look() noexcept {
+  bool any = false;
+  for (std::size_t left = std::min(looked_at_.size(), looks_max); left > 0; --left) {
+    if (++next_look_ >= looked_at_.size()) next_look_ = 0;
+    const looked_at at = looked_at_[next_look_];
+    if (!at.w->holds(at.w->subject)) continue;
+    looked_at_[next_look_] = looked_at_.back();
+    looked_at_.pop_back();
+    make_ready(*at.f);
+    any = true;
+    if (looked_at_.empty()) break;
+  }
+  return any;
+}
+
+bool worker::attend() {
+  const std::lock_guard hold(owner_.lock_);
+  attended_ = owner_.attention_.load(std::memory_order_relaxed);
+  inbound_.clear();
+  for (std::size_t i = 0; i < inbound_storage_.size(); ++i)
+    if (inbound_storage_[i] != nullptr)
+      inbound_.push_back({inbound_storage_[i].get(), static_cast<int>(i)});
+  const auto here = static_cast<std::size_t>(index_);
+  if (owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_) {
+    owner_.collected_[here] = owner_.collect_round_;
+    (*owner_.collect_)(*this);
+    owner_.collect_left_.fetch_sub(1, std::memory_order_release);
+  }
+  if (!owner_.stopping()) return false;
+  if (!stop_acknowledged_) {
+    stop_acknowledged_ = true;
+    if (owner_.stop_acknowledged_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+        owner_.worker_count())
+      owner_.attract_attention();
+  }
+  if (!unwinding_ &&
+      owner_.stop_acknowledged_.load(std::memory_order_acquire) == owner_.worker_count()) {
+    unwinding_ = true;
+    release_waiters();
+  }
+  return true;
+}
+
+// Every suspended fiber runs again, to unwind or, where its wait may not be stopped, to wait on.
+void worker::release_waiters() noexcept {
+  looked_at_.clear();
+  each_fiber([&](fiber& f) {
+    if (f.waiting == nullptr || &f == &running()) return;
+    if (f.waiting->told != nullptr) {
+      if (f.waiting->told->waiter != &f) return;  // Ready already.
+      f.waiting->told->waiter = nullptr;
+    }
+    for (const fiber* ready = ready_head_; ready != nullptr; ready = ready->next)
+      if (ready == &f) return;
+    make_ready(f);
+  });
+}
+
+bool worker::has_work(const waiter& w) noexcept {
+  if (w.holds(w.subject) || ready_head_ != nullptr || !posted_.empty()) return true;
+  if (owner_.attention_.load(std::memory_order_relaxed) != attended_) return true;
+  for (const inbound& from : inbound_)
+    if (from.records->front() != 0) return true;
+  for (const looked_at& at : looked_at_)
+    if (at.w->holds(at.w->subject)) return true;
+  for (const detached_loop& d : detached_)
+    if (slots_[d.slot].claims.finished()) return true;
+  return false;
+}
+
+// docs/protocols/parking.md. A waker lowers parked_ for the worker that it wakes; the worker itself
+// lowers it only when it wakes on its own.
+void worker::park(waiter& w) {
+  spot_.announce();
+  if (has_work(w)) {
+    if (!spot_.cancel()) owner_.parked_.fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+  if (owner_.parked_.fetch_add(1, std::memory_order_acq_rel) + 1 == owner_.worker_count() &&
+      owner_.timers_.load(std::memory_order_acquire) == 0 &&
+      owner_.living_.load(std::memory_order_acquire) != 0 && !has_work(w) && !owner_.stopping()) {
+    if (spot_.cancel()) owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+    if (owner_.quiescent_) owner_.quiescent_();
+    return;
+  }
+  std::uint64_t deadline = w.deadline_ns;
+  for (const looked_at& at : looked_at_)
+    if (at.w->deadline_ns != 0)
+      deadline = deadline == 0 ? at.w->deadline_ns : std::min(deadline, at.w->deadline_ns);
+  std::int64_t timeout = -1;
+  if (deadline != 0) {
+    const std::uint64_t now = now_ns();
+    timeout = deadline > now ? static_cast<std::int64_t>(deadline - now) : 0;
+  }
+  ++counts_.parks;
+  const trace_span traced(trace_kind::park, -1);
+  for (;;) {
+    if (spot_.sleep(timeout)) return;
+    if (timeout < 0) continue;  // A signal, or the kernel's whim.
+    if (spot_.cancel()) owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+    return;
+  }
+}
+
+void worker::notify() noexcept {
+  if (spot_.wake_if_parked()) owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+// --- Mail ----------------------------------------------------------------------------------------
+
+worker::ring* worker::connect(int to) {
+  worker& peer = owner_.at(to);
+  ring* made = nullptr;
+  {
+    const std::lock_guard hold(owner_.lock_);
+    auto& place = peer.inbound_storage_[static_cast<std::size_t>(index_)];
+    if (place == nullptr) place = std::make_unique<ring>(owner_.options().mailbox_bytes);
+    made = place.get();
+  }
+  outbound_[static_cast<std::size_t>(to)] = made;
+  owner_.attract_attention();
+  return made;
+}
+
+void worker::send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept {
+  outbound_[static_cast<std::size_t>(to)]->publish(kind, target);
+  owner_.at(to).notify();
+}
+
+void worker::post(int to, std::uint8_t kind, std::uint32_t target,
+                  std::span<const std::byte> payload) {
+  ring::word* room = posted_.empty() ? try_reserve(to, payload.size()) : nullptr;
+  if (room == nullptr) {
+    posted_.push_back({to, kind, target, {payload.begin(), payload.end()}});
+    return;
+  }
+  std::memcpy(static_cast<void*>(room), payload.data(), payload.size());
+  send_reserved(to, kind, target);
+}
+
+bool worker::flush_posted() {
+  bool any = false;
+  while (!posted_.empty()) {
+    const waiting_record& r = posted_.front();
+    ring::word* room = try_reserve(r.to, r.payload.size());
+    if (room == nullptr) break;
+    std::memcpy(static_cast<void*>(room), r.payload.data(), r.payload.size());
+    send_reserved(r.to, r.kind, r.target);
+    posted_.pop_front();
+    any = true;
+  }
+  return any;
+}
+
+// --- Loops ---------------------------------------------------------------------------------------
+
+void loop::run(std::int64_t first, std::int64_t last) noexcept {
+  // Relaxed: an early end is only a courtesy; `failure` is read after the loop has ended.
+  if (failed.load(std::memory_order_relaxed)) return;
+  try {
+    invoke(body, first, last);
+  } catch (...) {
+    if (!failed.exchange(true, std::memory_order_relaxed)) failure = std::current_exception();
+  }
+}
+
+void worker::run_chunks(loop& l, chunk_claim claim) noexcept {
+  void* const mine = std::exchange(identity_, l.identity);
+  ++chunk_depth_;
+  l.run(claim.first, claim.last);
+  --chunk_depth_;
+  identity_ = mine;
+}
+
+std::int64_t worker::claim_size(const loop_slot& slot, bool single) const noexcept {
+  if (single) return 1;
+  // Guided self-scheduling: a share of what is left, so that late claims are small.
+  return std::max<std::int64_t>(1, slot.claims.remaining() / (2 * owner_.worker_count()));
+}
+
+loop_slot* worker::open_slot(loop& l) {
+  for (std::size_t i = 0; i < slots_max; ++i) {
+    loop_slot& slot = slots_[i];
+    if (slot.in_use) continue;
+    slot.in_use = true;
+    slot.current = &l;
+    slot.claims.open(l.chunk_count);
+    // Relaxed: a hint to thieves; the claim itself orders what they read.
+    open_slots_.store(open_slots_.load(std::memory_order_relaxed) | 1u << i,
+                      std::memory_order_relaxed);
+    return &slot;
+  }
+  return nullptr;
+}
+
+// Claims until nothing is left to claim; thieves may still be at work afterwards.
+void worker::run_claims(loop& l, loop_slot& slot) {
+  const std::uint64_t wake_after = static_cast<std::uint64_t>(10'000 / ns_per_tick());
+  std::uint64_t since = ticks();
+  while (const chunk_claim claim = slot.claims.try_claim(claim_size(slot, l.single))) {
+    {
+      const trace_span traced(trace_kind::chunk_own, l.number, claim.first);
+      run_chunks(l, claim);
+    }
+    slot.claims.finish(claim.last - claim.first);
+    if (seeded_ && chunk_depth_ == 0) [[unlikely]] {
+      perturb_seeded();
+    } else if (owner_.any_parked() && slot.claims.remaining() > 0 &&
+               ticks() - since > wake_after) {
+      // Waking costs a system call: only for a loop that has proved long.
+      owner_.wake_a_thief(index_);
+      since = ticks();
+    }
+  }
+  const auto index = static_cast<std::size_t>(&slot - slots_.data());
+  open_slots_.store(open_slots_.load(std::memory_order_relaxed) & ~(1u << index),
+                    std::memory_order_relaxed);
+}
+
+void worker::close_slot(loop_slot& slot) noexcept {
+  slot.in_use = false;
+}
+
+void worker::execute(loop& l) {
+  l.identity = identity_;
+  l.number = running().number;
+  const bool alone = owner_.worker_count() == 1 && !seeded_;
+  loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
+  if (slot == nullptr) {
+    if (l.chunk_count > 0) run_chunks(l, {0, l.chunk_count});
+  } else {
+    run_claims(l, *slot);
+    if (!slot->claims.finished()) {
+      static constexpr wait_description thieves{"loop (thieves at work)"};
+      waiter w{[](const void* subject) noexcept {
+                 return static_cast<const loop_slot*>(subject)->claims.finished();
+               },
+               slot, &thieves};
+      // Inside a chunk nothing else may run on this stack, or it would be buried.
+      w.may_switch = w.may_steal = chunk_depth_ == 0;
+      w.may_stop = false;
+      block(w);
+    }
+    close_slot(*slot);
+  }
+  if (l.failure != nullptr) std::rethrow_exception(std::move(l.failure));
+}
+
+bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context) {
+  l.identity = identity_;
+  l.number = running().number;
+  loop_slot* slot = open_slot(l);
+  if (slot == nullptr) return false;
+  run_claims(l, *slot);
+  if (slot->claims.finished()) {
+    close_slot(*slot);
+    ended(*this, context);
+  } else {
+    detached_.push_back({static_cast<std::size_t>(slot - slots_.data()), ended, context});
+  }
+  return true;
+}
+
+bool worker::end_detached() {
+  bool any = false;
+  for (std::size_t i = 0; i < detached_.size();) {
+    const detached_loop d = detached_[i];
+    if (!slots_[d.slot].claims.finished()) {
+      ++i;
+      continue;
+    }
+    detached_.erase(detached_.begin() + static_cast<std::ptrdiff_t>(i));
+    close_slot(slots_[d.slot]);
+    d.ended(*this, d.context);
+    any = true;
+  }
+  return any;
+}
+
+bool worker::steal(int first) {
+  const int workers = owner_.worker_count();
+  if (seeded_) return steal_from(*this);  // One worker: its waiting fibers are the thieves.
+  if (workers == 1) return false;
+  if (first >= 0 && first != index_ && steal_from(owner_.at(first))) return true;
+  switch (owner_.options().steal) {
+    case steal_mode::sticky:
+      if (sticky_victim_ >= 0 && steal_from(owner_.at(sticky_victim_))) return true;
+      [[fallthrough]];
+    case steal_mode::random: {
+      auto victim = static_cast<int>(random_() % static_cast<std::uint32_t>(workers - 1));
+      if (victim >= index_) ++victim;
+      if (!steal_from(owner_.at(victim))) return false;
+      sticky_victim_ = victim;
+      return true;
+    }
+    case steal_mode::near:
+      // Nearest first; a start that differs by worker keeps thieves apart.
+      for (const bool same_node : {true, false}) {
+        for (int step = 1; step < workers; ++step) {
+          const int victim = (index_ + step) % workers;
+          const auto& nodes = owner_.options().nodes;
+          const bool near = nodes[static_cast<std::size_t>(victim)] ==
+                            nodes[static_cast<std::size_t>(index_)];
+          if (near == same_node && steal_from(owner_.at(victim))) return true;
+        }
+      }
+      return false;
+  }
+  return false;
+}
+
+bool worker::steal_from(worker& victim) {
+  const std::uint32_t open = victim.open_slots_.load(std::memory_order_relaxed);  // A hint.
+  if (open == 0) return false;
+  loop_slot& slot = victim.slots_[static_cast<std::size_t>(std::countr_zero(open))];
+  const std::int64_t remaining = slot.claims.remaining();
+  if (remaining <= 0) return false;
+  const chunk_claim claim = slot.claims.try_claim(
+      std::max<std::int64_t>(1, remaining / (4 * owner_.worker_count())));
+  if (!claim) {
+    ++counts_.failed_steals;
+    return false;
+  }
+  loop& l = *slot.current;
+  {
+    const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
+    run_chunks(l, claim);
+  }
+  const std::int64_t taken = claim.last - claim.first;
+  l.stolen_chunks.fetch_add(taken, std::memory_order_relaxed);  // Relaxed: finish() publishes it.
+  counts_.steals += static_cast<std::uint64_t>(taken);
+  // From here on the owner may end the loop; touch nothing of it. Only the owner worker, which
+  // outlives every loop, is told.
+  if (slot.claims.finish(taken)) victim.notify();
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,259 @@
+// A kernel thread, pinned to a core, that runs fibers; and the one wait of the code base.
+//
+// Everything here is called on the worker's own thread unless it says otherwise.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "fiber/stack_pool.hpp"
+#include "sched/fiber.hpp"
+#include "sched/loop.hpp"
+#include "sync/parking.hpp"
+#include "sync/record_ring.hpp"
+
+namespace weft {
+
+class scheduler;
+
+class worker {
+ public:
+  using ring = record_ring<>;
+
+  worker(scheduler& owner, int index, int core);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  // The calling thread's worker; null on other threads.
+  [[nodiscard]] static worker* current() noexcept { return current_worker_; }
+
+  [[nodiscard]] int index() const noexcept { return index_; }
+  [[nodiscard]] int core() const noexcept { return core_; }
+  [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
+  [[nodiscard]] void* identity() const noexcept { return identity_; }
+  [[nodiscard]] bool in_chunk() const noexcept { return chunk_depth_ != 0; }
+
+  // Makes the fiber, to be run by this worker. Before start, by the starting thread; later by the
+  // worker itself. The fiber object stays valid until reclaimed() is called for it or the end.
+  void spawn(fiber& f) noexcept;
+
+  // --- Waiting -------------------------------------------------------------------------------
+  // Returns when nothing is pending any more.
+  void wait(countdown& c, const wait_description& description, int victim = -1) {
+    if (c.pending == 0) return;
+    waiter w{&countdown_done, &c, &description, &c};
+    w.victim = victim;
+    block(w);
+  }
+  // Returns when `holds()` is true; other threads make it so. Keep it cheap and free of effects.
+  template <class Holds>
+  void wait_until(const Holds& holds, const wait_description& description, bool may_stop = true) {
+    if (holds()) return;
+    waiter w{[](const void* subject) noexcept { return (*static_cast<const Holds*>(subject))(); },
+             &holds, &description};
+    w.may_stop = may_stop;
+    block(w);
+  }
+  void sleep_until(std::uint64_t deadline_ns, const wait_description& description);
+  // A wait of length zero: makes progress and lets every ready fiber of this worker run.
+  void yield();
+  // Throws job_stopped when the job is ending: before memory of another rank is read.
+  void check_stopped() const {
+    if (unwinding_) [[unlikely]] throw job_stopped{};
+  }
+  // In a seeded schedule: another fiber may run here.
+  void perturb() {
+    if (seeded_) [[unlikely]] perturb_seeded();
+  }
+
+  // In a seeded schedule: one of `first`, next(first), ... that no earlier one is `same` as.
+  template <class Node, class Next, class Same>
+  [[nodiscard]] Node* pick(Node* first, const Next& next, const Same& same) {
+    std::vector<Node*> choices;
+    for (Node* at = first; at != nullptr && choices.size() < 64; at = next(at)) {
+      bool again = false;
+      for (const Node* earlier : choices) again = again || same(*earlier, *at);
+      if (!again) choices.push_back(at);
+    }
+    return choices[random_() % choices.size()];
+  }
+
+  // Counts down; the last count makes the waiting fiber ready.
+  void complete(countdown& c) noexcept {
+    // A wait for any of several ends with the first; the others find nothing pending.
+    if (c.pending != 0 && --c.pending == 0 && c.waiter != nullptr) make_ready(*std::exchange(c.waiter, nullptr));
+  }
+  void make_ready(fiber& f) noexcept;
+  [[nodiscard]] fiber& running() const noexcept { return *running_; }
+
+  // Delivers what has arrived. True when anything was there.
+  bool poll();
+
+  // --- Mail to other workers -----------------------------------------------------------------
+  // Room for a record to `to`; nothing when the ring is full. Then send_reserved().
+  [[nodiscard]] ring::word* try_reserve(int to, std::size_t size) {
+    ring* r = outbound_[static_cast<std::size_t>(to)];
+    if (r == nullptr) [[unlikely]] r = connect(to);
+    return r->try_reserve(size);
+  }
+  void send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept;
+  // For handlers, which may not wait: a full ring makes the record wait here. Short payloads only.
+  void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
+
+  // --- Loops ---------------------------------------------------------------------------------
+  // Runs all chunks, with whoever comes to help; rethrows the first exception of a chunk.
+  void execute(loop& l);
+  // Takes a claim of some other worker's loop and runs it. `first` is tried before the others.
+  bool steal(int first);
+  // A loop that its opener does not wait for: poll() calls `ended(context)` here when its last
+  // chunk is done. `l` must live until then. False when no slot is free.
+  bool open_detached(loop& l, void (*ended)(worker&, void*), void* context);
+
+  // --- The life of the thread, called by the scheduler -----------------------------------------
+  void run();
+  // Called by any thread: wakes the worker when it is parked.
+  void notify() noexcept;
+  [[nodiscard]] bool is_parked() const noexcept { return spot_.is_parked(); }
+  [[nodiscard]] std::uint64_t passes() const noexcept {
+    return passes_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t ready_count() const noexcept {
+    return ready_count_.load(std::memory_order_relaxed);
+  }
+  // Called by any thread, a hint: the number of the fiber that runs now, -1 for none.
+  [[nodiscard]] int running_number() const noexcept {
+    return running_number_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
+  // Calls `visit(fiber)` for each living fiber of this worker, oldest first.
+  template <class Visit>
+  void each_fiber(Visit&& visit) {
+    for (fiber* f = oldest_; f != nullptr; f = f->newer) visit(*f);
+  }
+
+  struct statistics {
+    std::uint64_t switches = 0;
+    std::uint64_t parks = 0;
+    std::uint64_t steals = 0;
+    std::uint64_t failed_steals = 0;
+  };
+  [[nodiscard]] const statistics& counts() const noexcept { return counts_; }
+
+ private:
+  friend class scheduler;
+  static constexpr std::size_t slots_max = 8;
+  static constexpr std::size_t looks_max = 16;       // Conditions looked at in one pass.
+  static constexpr std::size_t rings_max = 8;        // Rings polled in one pass while fibers are ready.
+  static constexpr int records_max = 64;             // Records of one ring delivered in one pass.
+
+  struct waiting_record {
+    int to;
+    std::uint8_t kind;
+    std::uint32_t target;
+    std::vector<std::byte> payload;
+  };
+  struct inbound {
+    ring* records;
+    int sender;
+  };
+  struct detached_loop {
+    std::size_t slot;
+    void (*ended)(worker&, void*);
+    void* context;
+  };
+
+  static bool countdown_done(const void* subject) noexcept {
+    return static_cast<const countdown*>(subject)->pending == 0;
+  }
+
+  // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
+  [[gnu::noinline]] void block(waiter& w);
+  void suspend(waiter& w, fiber& next);
+  void switch_to(fiber& next) noexcept;
+  void prepare(fiber& f);
+  [[gnu::noinline]] static void trace_switch(const fiber& from, const fiber& to) noexcept;
+  [[nodiscard]] fiber* take_ready() noexcept;
+  static void fiber_main(void* self);
+  [[noreturn]] void finish(fiber& self) noexcept;
+  void reclaim() noexcept;
+  [[gnu::noinline]] void perturb_seeded();
+
+  bool drain(const inbound& from);
+  bool look() noexcept;
+  bool flush_posted();
+  bool end_detached();
+  [[gnu::noinline]] bool attend();  // To what is rare: stop requests, new rings, reports.
+  [[gnu::noinline]] ring* connect(int to);
+  [[nodiscard]] bool has_work(const waiter& w) noexcept;
+  void park(waiter& w);
+  void release_waiters() noexcept;
+
+  [[nodiscard]] loop_slot* open_slot(loop& l);
+  void run_claims(loop& l, loop_slot& slot);
+  void run_chunks(loop& l, chunk_claim claim) noexcept;
+  void close_slot(loop_slot& slot) noexcept;
+  bool steal_from(worker& victim);
+  [[nodiscard]] std::int64_t claim_size(const loop_slot& slot, bool single) const noexcept;
+
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;
+
+  scheduler& owner_;
+  const int index_;
+  const int core_;
+  bool seeded_ = false;
+  exception_state* exceptions_ = nullptr;
+
+  // Fibers.
+  fiber* running_ = nullptr;
+  std::atomic<int> running_number_{-1};
+  void* identity_ = nullptr;
+  int chunk_depth_ = 0;
+  fiber root_;
+  fiber* ready_head_ = nullptr;
+  fiber* ready_tail_ = nullptr;
+  std::atomic<std::uint32_t> ready_count_{0};
+  fiber* oldest_ = nullptr;
+  fiber* newest_ = nullptr;
+  fiber* dead_ = nullptr;
+  stack_pool stacks_;
+  struct looked_at {
+    waiter* w;
+    fiber* f;
+  };
+  std::vector<looked_at> looked_at_;
+  std::size_t next_look_ = 0;
+  std::atomic<std::uint64_t> passes_{0};
+
+  // Mail.
+  std::vector<ring*> outbound_;   // By receiving worker; null before the first record.
+  std::vector<inbound> inbound_;  // Rings that others have opened to here.
+  std::size_t next_ring_ = 0;
+  std::deque<waiting_record> posted_;
+
+  // Loops.
+  std::vector<detached_loop> detached_;
+  int sticky_victim_ = -1;
+  std::minstd_rand random_;
+  statistics counts_;
+
+  // Stopping.
+  std::uint64_t attended_ = 0;  // The scheduler's attention count that was last attended to.
+  bool stop_acknowledged_ = false;
+  bool unwinding_ = false;
+
+  // What other workers read.
+  alignas(padding_bytes) std::atomic<std::uint32_t> open_slots_{0};
+  alignas(padding_bytes) parking_spot<> spot_;
+  alignas(padding_bytes) std::array<loop_slot, slots_max> slots_;
+  // Written by those who connect, each its own entry, under the scheduler's lock.
+  std::vector<std::unique_ptr<ring>> inbound_storage_;
+};
+
+}  // namespace weft
