@@ -1,0 +1,167 @@
+#include "runtime/monitor.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t jobs_max = 64;  // That run in one process at once and take the signal.
+std::array<std::atomic<int>, jobs_max> events{};  // File descriptor + 1 of each monitor.
+std::mutex handlers_lock;
+int handlers_in_use = 0;
+struct sigaction handler_before{};
+
+void on_report_signal(int) {
+  const int saved = errno;
+  const std::uint64_t one = 1;
+  for (const auto& event : events)
+    if (const int fd = event.load(); fd > 0) static_cast<void>(!write(fd - 1, &one, sizeof one));
+  errno = saved;
+}
+
+}  // namespace
+
+monitor::monitor(scheduler& workers, monitor_options how)
+    : workers_(workers),
+      how_(std::move(how)),
+      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      seen_(static_cast<std::size_t>(workers.worker_count())) {
+  if (how_.report_signal != 0) {
+    const std::lock_guard hold(handlers_lock);
+    for (auto& event : events)
+      if (int none = 0; event.compare_exchange_strong(none, event_ + 1)) break;
+    if (handlers_in_use++ == 0) {
+      struct sigaction action{};
+      action.sa_handler = &on_report_signal;
+      action.sa_flags = SA_RESTART;
+      sigaction(how_.report_signal, &action, &handler_before);
+    }
+  }
+  thread_ = std::thread([this] { watch(); });
+}
+
+monitor::~monitor() {
+  ending_ = true;
+  const std::uint64_t one = 1;
+  static_cast<void>(!write(event_, &one, sizeof one));
+  thread_.join();
+  if (how_.report_signal != 0) {
+    const std::lock_guard hold(handlers_lock);
+    for (auto& event : events)
+      if (int mine = event_ + 1; event.compare_exchange_strong(mine, 0)) break;
+    if (--handlers_in_use == 0) sigaction(how_.report_signal, &handler_before, nullptr);
+  }
+  close(event_);
+}
+
+void monitor::watch() {
+  pthread_setname_np(pthread_self(), "weft-monitor");
+  const std::uint64_t start = now_ns();
+  std::uint64_t stopping_since = 0;
+  bool timed_out = false;
+  while (!ending_) {
+    pollfd wait{event_, POLLIN, 0};
+    // Idle, the monitor costs a few wake-ups a second.
+    ::poll(&wait, 1, how_.timeout_s > 0 || workers_.stopping() ? 20 : 200);
+    if (ending_) return;
+    std::uint64_t count = 0;
+    if (read(event_, &count, sizeof count) > 0 && how_.report) how_.report();
+    const std::uint64_t now = now_ns();
+    if (how_.timeout_s > 0 && !timed_out &&
+        static_cast<double>(now - start) > how_.timeout_s * 1e9) {
+      timed_out = true;
+      how_.timed_out();
+    }
+    if (workers_.stopping()) {
+      if (stopping_since == 0) stopping_since = now;
+      if (static_cast<double>(now - stopping_since) > stop_grace_s * 1e9) {
+        log_line("the job does not end: some rank computes without calling weft; process ended");
+        std::fflush(nullptr);
+        _exit(1);
+      }
+    } else if (how_.busy_warning_s > 0) {
+      look_for_busy_workers();
+    }
+  }
+}
+
+void monitor::look_for_busy_workers() {
+  const std::uint64_t now = now_ns();
+  for (int i = 0; i < workers_.worker_count(); ++i) {
+    const worker& w = workers_.at(i);
+    seen& s = seen_[static_cast<std::size_t>(i)];
+    if (s.passes != w.passes() || w.is_parked() || w.ready_count() == 0) {
+      s = {w.passes(), now, false};
+    } else if (!s.named && static_cast<double>(now - s.since_ns) > how_.busy_warning_s * 1e9) {
+      s.named = true;
+      log_line(
+          "rank {} has kept worker {} busy for {} s while {} other ranks of that worker were ready "
+          "to run: a loop that waits for memory to change must call weft::yield()",
+          w.running_number(), i, how_.busy_warning_s, w.ready_count());
+    }
+  }
+}
+
+// --- Faults ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::array fault_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+std::array<struct sigaction, fault_signals.size()> faults_before{};
+int fault_reports_in_use = 0;
+
+// Only async-signal-safe calls from here on.
+void on_fault(int number, siginfo_t* details, void*) {
+  char line[320];
+  int length = 0;
+  if (const worker* here = worker::current(); here != nullptr) {
+    const int rank = here->running_number();
+    if (here->stacks().in_guard_page(details->si_addr))
+      length = std::snprintf(line, sizeof line,
+                             "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
+                             "--weft-stack or WEFT_STACK\n",
+                             rank, here->stacks().stack_bytes() / 1024);
+    else
+      length = std::snprintf(line, sizeof line, "weft: rank %d on worker %d: %s at address %p\n",
+                             rank, here->index(), sigdescr_np(number), details->si_addr);
+  }
+  if (length > 0) static_cast<void>(!write(2, line, static_cast<std::size_t>(length)));
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+}  // namespace
+
+fault_reports::fault_reports() {
+  const std::lock_guard hold(handlers_lock);
+  if (fault_reports_in_use++ != 0) return;
+  for (std::size_t i = 0; i < fault_signals.size(); ++i) {
+    sigaction(fault_signals[i], nullptr, &faults_before[i]);
+    if (faults_before[i].sa_handler != SIG_DFL) continue;
+    struct sigaction action{};
+    action.sa_sigaction = &on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(fault_signals[i], &action, nullptr);
+  }
+}
+
+fault_reports::~fault_reports() {
+  const std::lock_guard hold(handlers_lock);
+  if (--fault_reports_in_use != 0) return;
+  for (std::size_t i = 0; i < fault_signals.size(); ++i)
+    sigaction(fault_signals[i], &faults_before[i], nullptr);
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// The thread that watches a job: it takes the report signal, ends a job that runs too long or does
+// not end when it should, and names a rank that keeps its worker from others.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "sched/scheduler.hpp"
+
+namespace weft {
+
+struct monitor_options {
+  int report_signal = 0;      // 0: none.
+  double timeout_s = 0;       // 0: none.
+  double busy_warning_s = 0;  // 0: none.
+  std::function<void()> report;    // On the signal; runs on the monitor's thread.
+  std::function<void()> timed_out;
+};
+
+class monitor {
+ public:
+  // How long ranks have to come to a wait once the job is stopping.
+  static constexpr double stop_grace_s = 2;
+
+  monitor(scheduler& workers, monitor_options how);
+  ~monitor();  // Ends the thread; signal handlers are as before.
+  monitor(const monitor&) = delete;
+  monitor& operator=(const monitor&) = delete;
+
+ private:
+  void watch();
+  void look_for_busy_workers();
+
+  scheduler& workers_;
+  monitor_options how_;
+  int event_;  // Written by the signal handler and the destructor.
+  std::atomic<bool> ending_{false};
+  struct seen {
+    std::uint64_t passes = 0;
+    std::uint64_t since_ns = 0;
+    bool named = false;
+  };
+  std::vector<seen> seen_;
+  std::thread thread_;
+};
+
+// While it lives, a fault on a worker's thread is reported with its rank and the likely cause, and
+// then ends the process as it would have anyway. Where the program has a handler, that one stays.
+class fault_reports {
+ public:
+  fault_reports();
+  ~fault_reports();
+  fault_reports(const fault_reports&) = delete;
+  fault_reports& operator=(const fault_reports&) = delete;
+};
+
+}  // namespace weft
