@@ -1,0 +1,16 @@
+// A token goes round all ranks; each adds its number.
+#include <cstdio>
+#include <weft/weft.hpp>
+
+int main(int argc, char** argv) {
+  return weft::run(argc, argv, [](weft::communicator& world) {
+    const int next = (world.rank() + 1) % world.size();
+    const int previous = (world.rank() + world.size() - 1) % world.size();
+    if (world.rank() == 0) {
+      world.send(0, next);
+      std::printf("%d rank(s): the token came back with %d\n", world.size(), world.recv<int>(previous));
+    } else {
+      world.send(world.recv<int>(previous) + world.rank(), next);
+    }
+  });
+}

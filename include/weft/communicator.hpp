@@ -1,0 +1,500 @@
+// Ranks and their messages: point-to-point, collectives, communicators (MPI 4.1 chapters 3, 6, 7 in
+// C++; Pure section 3). A rank is a fiber; all of this is called by ranks, each on its own handles.
+//
+// What can be sent: a trivially copyable value, or a contiguous range of such elements (vector,
+// array, span, string). Received ranges are filled in place and are never longer than they were.
+// Misuse and truncation throw weft::error; a message is one line with rank, value, limit, remedy.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/error.hpp"
+#include "weft/reduction.hpp"
+
+namespace weft {
+
+inline constexpr int any_source = -1;
+inline constexpr int any_tag = -1;
+inline constexpr int proc_null = -2;         // Sends to and receives from it do nothing.
+inline constexpr int undefined_color = -1;   // split(): no communicator for this rank.
+
+struct message_status {
+  int source = proc_null;  // Rank in the communicator.
+  int tag = any_tag;
+  std::size_t bytes = 0;
+  // Whole elements of T in the message.
+  template <class T>
+  [[nodiscard]] std::size_t count() const noexcept {
+    return bytes / sizeof(T);
+  }
+};
+
+template <class R>
+concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                        std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+template <class T>
+concept element = std::is_trivially_copyable_v<std::remove_cvref_t<T>> &&
+                  !std::is_pointer_v<std::remove_cvref_t<T>> && !element_range<T>;
+template <class R>
+concept writable_range =
+    element_range<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+template <element_range R>
+[[nodiscard]] auto bytes_of(const R& range) noexcept {
+  return std::as_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
+}
+template <element T>
+[[nodiscard]] auto bytes_of(const T& value) noexcept {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <writable_range R>
+[[nodiscard]] auto writable_bytes_of(R&& range) noexcept {
+  return std::as_writable_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
+}
+
+namespace detail {
+struct operation;
+struct unexpected_message;
+struct communicator_state;
+enum class send_mode : std::uint8_t { standard, synchronous, buffered };
+}  // namespace detail
+
+// A started, non-blocking operation. Its memory must outlive it: wait() or test() to the end before
+// the buffers go away; destroying a request that is still active ends the program with a message.
+class request {
+ public:
+  request() noexcept = default;  // Nothing to wait for.
+  explicit request(detail::operation* started) noexcept : operation_(started) {}
+  request(request&& other) noexcept : operation_(std::exchange(other.operation_, nullptr)) {}
+  request& operator=(request&& other) noexcept;
+  ~request();
+
+  message_status wait();
+  // False when not complete yet; other fibers of this worker have then had their turn.
+  [[nodiscard]] bool test(message_status* status = nullptr);
+  void start();   // Of a persistent request (send_init, recv_init) that is not active.
+  void cancel();  // Withdraws a receive that no message has matched; else does nothing.
+  // Started and not yet waited for.
+  [[nodiscard]] bool active() const noexcept;
+
+ private:
+  friend void wait_all(std::span<request>);
+  friend std::size_t wait_any(std::span<request>, message_status*);
+  friend std::vector<std::size_t> wait_some(std::span<request>);
+  friend bool test_all(std::span<request>);
+  detail::operation* operation_ = nullptr;
+};
+
+void wait_all(std::span<request> requests);
+// The index of one that has completed; requests.size() when none was active.
+std::size_t wait_any(std::span<request> requests, message_status* status = nullptr);
+// At least one index, unless none was active.
+[[nodiscard]] std::vector<std::size_t> wait_some(std::span<request> requests);
+[[nodiscard]] bool test_all(std::span<request> requests);
+
+// A message taken out of the matching by mprobe(): only its holder can receive it.
+class message {
+ public:
+  message(message&& other) noexcept
+      : state_(std::move(other.state_)),
+        taken_(std::exchange(other.taken_, nullptr)),
+        status_(other.status_) {}
+  message& operator=(message&&) = delete;
+  ~message();  // A message not received is discarded.
+
+  [[nodiscard]] const message_status& status() const noexcept { return status_; }
+  template <writable_range R>
+  message_status recv(R&& into) {
+    return receive(writable_bytes_of(into));
+  }
+  template <element T>
+  [[nodiscard]] std::vector<T> recv_vector() {
+    std::vector<T> all(status_.count<T>());
+    receive(std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+
+ private:
+  friend class communicator;
+  message(std::shared_ptr<detail::communicator_state> state, detail::unexpected_message* taken,
+          message_status status) noexcept
+      : state_(std::move(state)), taken_(taken), status_(status) {}
+  message_status receive(std::span<std::byte> into);
+
+  std::shared_ptr<detail::communicator_state> state_;
+  detail::unexpected_message* taken_;
+  message_status status_;
+};
+
+// A group of ranks with message traffic of its own. A cheap handle: copy it at will, but use it on
+// the rank that it was given to.
+class communicator {
+ public:
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept;
+
+  // --- Messages ------------------------------------------------------------------------------
+  // Blocking: the data may be changed afterwards. Long messages wait for their receive.
+  void send(const auto& data, int to, int tag = 0) const {
+    send_bytes(bytes_of(data), to, tag, detail::send_mode::standard);
+  }
+  // Returns when the receive has begun.
+  void ssend(const auto& data, int to, int tag = 0) const {
+    send_bytes(bytes_of(data), to, tag, detail::send_mode::synchronous);
+  }
+  // Never waits for the receiver: what cannot go at once is copied.
+  void bsend(const auto& data, int to, int tag = 0) const {
+    send_bytes(bytes_of(data), to, tag, detail::send_mode::buffered);
+  }
+  [[nodiscard]] request isend(const element_range auto& data, int to, int tag = 0) const {
+    return isend_bytes(bytes_of(data), to, tag, detail::send_mode::standard);
+  }
+  [[nodiscard]] request issend(const element_range auto& data, int to, int tag = 0) const {
+    return isend_bytes(bytes_of(data), to, tag, detail::send_mode::synchronous);
+  }
+
+  // One value.
+  template <element T>
+  [[nodiscard]] T recv(int from = any_source, int tag = any_tag,
+                       message_status* status = nullptr) const {
+    T value;
+    const message_status got =
+        recv_exactly(std::as_writable_bytes(std::span(&value, 1)), from, tag);
+    if (status != nullptr) *status = got;
+    return value;
+  }
+  // Into memory; shorter messages are fine, longer ones throw with both sizes.
+  message_status recv(writable_range auto&& into, int from = any_source, int tag = any_tag) const {
+    return recv_bytes(writable_bytes_of(into), from, tag);
+  }
+  // As many elements as arrive.
+  template <element T>
+  [[nodiscard]] std::vector<T> recv_vector(int from = any_source, int tag = any_tag,
+                                           message_status* status = nullptr) const {
+    message next = mprobe(from, tag);
+    if (status != nullptr) *status = next.status();
+    return next.recv_vector<T>();
+  }
+  [[nodiscard]] request irecv(writable_range auto&& into, int from = any_source,
+                              int tag = any_tag) const {
+    return irecv_bytes(writable_bytes_of(into), from, tag);
+  }
+
+  message_status sendrecv(const element_range auto& out, int to, writable_range auto&& in, int from,
+                          int send_tag = 0, int recv_tag = any_tag) const {
+    request receiving = irecv(in, from, recv_tag);
+    send(out, to, send_tag);
+    return receiving.wait();
+  }
+
+  // Persistent: set up once, start() as often as wanted.
+  [[nodiscard]] request send_init(const element_range auto& data, int to, int tag = 0) const {
+    return send_init_bytes(bytes_of(data), to, tag);
+  }
+  [[nodiscard]] request recv_init(writable_range auto&& into, int from, int tag = any_tag) const {
+    return recv_init_bytes(writable_bytes_of(into), from, tag);
+  }
+
+  // Looks at the next matching message without taking it.
+  message_status probe(int from = any_source, int tag = any_tag) const;
+  [[nodiscard]] std::optional<message_status> iprobe(int from = any_source,
+                                                     int tag = any_tag) const;
+  // Takes it out of the matching, to be received later.
+  [[nodiscard]] message mprobe(int from = any_source, int tag = any_tag) const;
+  [[nodiscard]] std::optional<message> improbe(int from = any_source, int tag = any_tag) const;
+
+  // --- Collectives: every rank of the communicator calls the same one, in the same order --------
+  void barrier() const;
+
+  void bcast(writable_range auto&& data, int root) const {
+    bcast_bytes(writable_bytes_of(data), root);
+  }
+  template <element T>
+  [[nodiscard]] T bcast(T value, int root) const {
+    bcast_bytes(std::as_writable_bytes(std::span(&value, 1)), root);
+    return value;
+  }
+
+  // Element by element over all ranks, in rank order. The result is valid on `root` only.
+  template <element T, class Op>
+  T reduce(const T& value, Op op, int root) const {
+    T result = value;
+    reduce_elements(&value, &result, make_reduction<T>(op, 1), root, "reduce");
+    return result;
+  }
+  template <element_range In, writable_range Out, class Op>
+  void reduce(const In& in, Out&& out, Op op, int root) const {
+    using T = std::ranges::range_value_t<In>;
+    if (rank() == root) check_same_size(std::ranges::size(in), std::ranges::size(out), "reduce");
+    reduce_elements(std::ranges::data(in), std::ranges::data(out),
+                    make_reduction<T>(op, std::ranges::size(in)), root, "reduce");
+  }
+  template <element T, class Op>
+  [[nodiscard]] T allreduce(const T& value, Op op) const {
+    T result = value;
+    reduce_elements(&value, &result, make_reduction<T>(op, 1), all_roots, "allreduce");
+    return result;
+  }
+  template <element_range In, writable_range Out, class Op>
+  void allreduce(const In& in, Out&& out, Op op) const {
+    using T = std::ranges::range_value_t<In>;
+    check_same_size(std::ranges::size(in), std::ranges::size(out), "allreduce");
+    reduce_elements(std::ranges::data(in), std::ranges::data(out),
+                    make_reduction<T>(op, std::ranges::size(in)), all_roots, "allreduce");
+  }
+  template <writable_range R, class Op>
+    requires(!element_range<Op>)
+  void allreduce(R&& inout, Op op) const {
+    allreduce(inout, inout, op);
+  }
+  // Rank r gets the reduction of ranks 0..r (exscan: 0..r-1; rank 0 keeps its value).
+  template <element T, class Op>
+  [[nodiscard]] T scan(const T& value, Op op) const {
+    T result = value;
+    scan_elements(&value, &result, make_reduction<T>(op, 1), true);
+    return result;
+  }
+  template <element T, class Op>
+  [[nodiscard]] T exscan(const T& value, Op op) const {
+    T result = value;
+    scan_elements(&value, &result, make_reduction<T>(op, 1), false);
+    return result;
+  }
+  template <element_range In, writable_range Out, class Op>
+  void scan(const In& in, Out&& out, Op op) const {
+    check_same_size(std::ranges::size(in), std::ranges::size(out), "scan");
+    scan_elements(std::ranges::data(in), std::ranges::data(out),
+                  make_reduction<std::ranges::range_value_t<In>>(op, std::ranges::size(in)), true);
+  }
+  template <element_range In, writable_range Out, class Op>
+  void exscan(const In& in, Out&& out, Op op) const {
+    check_same_size(std::ranges::size(in), std::ranges::size(out), "exscan");
+    scan_elements(std::ranges::data(in), std::ranges::data(out),
+                  make_reduction<std::ranges::range_value_t<In>>(op, std::ranges::size(in)), false);
+  }
+  // `in` holds size() blocks of out.size() elements; rank r gets the reduction of block r.
+  template <element_range In, writable_range Out, class Op>
+  void reduce_scatter(const In& in, Out&& out, Op op) const {
+    using T = std::ranges::range_value_t<In>;
+    check_same_size(std::ranges::size(in),
+                    std::ranges::size(out) * static_cast<std::size_t>(size()), "reduce_scatter");
+    reduce_scatter_elements(std::ranges::data(in), std::ranges::data(out),
+                            make_reduction<T>(op, std::ranges::size(out)));
+  }
+
+  // On the root: one value of each rank, in rank order; elsewhere empty.
+  template <element T>
+  [[nodiscard]] std::vector<T> gather(const T& value, int root) const {
+    std::vector<T> all(rank() == root ? static_cast<std::size_t>(size()) : 0);
+    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), root);
+    return all;
+  }
+  // `out` (on the root) holds size() blocks of in.size() elements.
+  void gather(const element_range auto& in, writable_range auto&& out, int root) const {
+    gather_bytes(bytes_of(in), writable_bytes_of(out), root);
+  }
+  // Ranges of any lengths, one after the other in rank order; `counts` gets their lengths.
+  template <element_range In>
+  [[nodiscard]] auto gatherv(const In& in, int root, std::vector<std::size_t>* counts = nullptr) const {
+    using T = std::ranges::range_value_t<In>;
+    return concatenated<T>(bytes_of(in), root, counts);
+  }
+  template <element T>
+  [[nodiscard]] std::vector<T> allgather(const T& value) const {
+    std::vector<T> all(static_cast<std::size_t>(size()));
+    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), all_roots);
+    return all;
+  }
+  void allgather(const element_range auto& in, writable_range auto&& out) const {
+    gather_bytes(bytes_of(in), writable_bytes_of(out), all_roots);
+  }
+  template <element_range In>
+  [[nodiscard]] auto allgatherv(const In& in, std::vector<std::size_t>* counts = nullptr) const {
+    using T = std::ranges::range_value_t<In>;
+    return concatenated<T>(bytes_of(in), all_roots, counts);
+  }
+  // Block r of the root's `in` goes to rank r; `in` is looked at on the root only.
+  void scatter(const element_range auto& in, writable_range auto&& out, int root) const {
+    scatter_bytes(bytes_of(in), writable_bytes_of(out), root);
+  }
+  template <element T>
+  [[nodiscard]] T scatter(const std::vector<T>& values, int root) const {
+    T mine{};
+    scatter_bytes(bytes_of(values), std::as_writable_bytes(std::span(&mine, 1)), root);
+    return mine;
+  }
+  // Rank r gets counts[r] elements, which follow one another in the root's `in`.
+  template <element T>
+  [[nodiscard]] std::vector<T> scatterv(const std::vector<T>& in,
+                                        const std::vector<std::size_t>& counts, int root) const {
+    const std::vector<std::byte> mine = scatterv_bytes(bytes_of(in), counts, sizeof(T), root);
+    return elements_of<T>(mine);
+  }
+  // Block r of `in` goes to rank r, which finds it as block rank() of its `out`.
+  void alltoall(const element_range auto& in, writable_range auto&& out) const {
+    alltoall_bytes(bytes_of(in), writable_bytes_of(out));
+  }
+  template <element T>
+  [[nodiscard]] std::vector<T> alltoall(const std::vector<T>& in) const {
+    std::vector<T> out(in.size());
+    alltoall_bytes(bytes_of(in), std::as_writable_bytes(std::span(out)));
+    return out;
+  }
+  // counts[r] elements of `in` go to rank r; what arrives stands in rank order.
+  template <element T>
+  [[nodiscard]] std::vector<T> alltoallv(const std::vector<T>& in,
+                                         const std::vector<std::size_t>& counts,
+                                         std::vector<std::size_t>* arrived = nullptr) const {
+    std::vector<std::size_t> bytes;
+    const std::vector<std::byte> all =
+        alltoallv_bytes(bytes_of(in), counts, sizeof(T), bytes);
+    if (arrived != nullptr) {
+      arrived->clear();
+      for (const std::size_t b : bytes) arrived->push_back(b / sizeof(T));
+    }
+    return elements_of<T>(all);
+  }
+
+  // Non-blocking twins: the buffers belong to the collective until the request is complete.
+  [[nodiscard]] request ibarrier() const {
+    return start_collective([self = *this] { self.barrier(); });
+  }
+  [[nodiscard]] request ibcast(writable_range auto&& data, int root) const {
+    return start_collective(
+        [self = *this, to = writable_bytes_of(data), root] { self.bcast_bytes(to, root); });
+  }
+  template <element_range In, writable_range Out, class Op>
+  [[nodiscard]] request ireduce(const In& in, Out&& out, Op op, int root) const {
+    return start_collective([self = *this, from = std::span(in), to = std::span(out), op, root] {
+      self.reduce(from, to, op, root);
+    });
+  }
+  template <element_range In, writable_range Out, class Op>
+  [[nodiscard]] request iallreduce(const In& in, Out&& out, Op op) const {
+    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
+      self.allreduce(from, to, op);
+    });
+  }
+  template <element_range In, writable_range Out, class Op>
+  [[nodiscard]] request iscan(const In& in, Out&& out, Op op) const {
+    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
+      self.scan(from, to, op);
+    });
+  }
+  template <element_range In, writable_range Out, class Op>
+  [[nodiscard]] request iexscan(const In& in, Out&& out, Op op) const {
+    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
+      self.exscan(from, to, op);
+    });
+  }
+  template <element_range In, writable_range Out, class Op>
+  [[nodiscard]] request ireduce_scatter(const In& in, Out&& out, Op op) const {
+    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
+      self.reduce_scatter(from, to, op);
+    });
+  }
+  [[nodiscard]] request igather(const element_range auto& in, writable_range auto&& out,
+                                int root) const {
+    return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out), root] {
+      self.gather_bytes(from, to, root);
+    });
+  }
+  [[nodiscard]] request iallgather(const element_range auto& in, writable_range auto&& out) const {
+    return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
+      self.gather_bytes(from, to, all_roots);
+    });
+  }
+  [[nodiscard]] request iscatter(const element_range auto& in, writable_range auto&& out,
+                                 int root) const {
+    return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out), root] {
+      self.scatter_bytes(from, to, root);
+    });
+  }
+  [[nodiscard]] request ialltoall(const element_range auto& in, writable_range auto&& out) const {
+    return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
+      self.alltoall_bytes(from, to);
+    });
+  }
+
+  // --- New communicators: collective over this one -----------------------------------------------
+  // Ranks of equal colour, ordered by key and then by rank here. With undefined_color: nothing.
+  [[nodiscard]] std::optional<communicator> split(int color, int key = 0) const;
+  [[nodiscard]] communicator dup() const;
+  // The listed ranks, in that order; nothing on the others.
+  [[nodiscard]] std::optional<communicator> create(std::span<const int> ranks) const;
+  // The ranks that share this node's memory.
+  [[nodiscard]] communicator split_node() const;
+  // Only this rank.
+  [[nodiscard]] communicator self() const;
+
+  explicit communicator(std::shared_ptr<detail::communicator_state> state, int rank) noexcept
+      : state_(std::move(state)), rank_(rank) {}
+  [[nodiscard]] detail::communicator_state& state() const noexcept { return *state_; }
+
+ private:
+  static constexpr int all_roots = -1;
+
+  void send_bytes(std::span<const std::byte> data, int to, int tag, detail::send_mode mode) const;
+  message_status recv_bytes(std::span<std::byte> into, int from, int tag) const;
+  message_status recv_exactly(std::span<std::byte> into, int from, int tag) const;
+  request isend_bytes(std::span<const std::byte> data, int to, int tag,
+                      detail::send_mode mode) const;
+  request irecv_bytes(std::span<std::byte> into, int from, int tag) const;
+  request send_init_bytes(std::span<const std::byte> data, int to, int tag) const;
+  request recv_init_bytes(std::span<std::byte> into, int from, int tag) const;
+
+  void bcast_bytes(std::span<std::byte> data, int root) const;
+  void reduce_elements(const void* in, void* out, const reduction& how, int root,
+                       const char* call) const;
+  void scan_elements(const void* in, void* out, const reduction& how, bool inclusive) const;
+  void reduce_scatter_elements(const void* in, void* out, const reduction& how) const;
+  void gather_bytes(std::span<const std::byte> in, std::span<std::byte> out, int root) const;
+  void scatter_bytes(std::span<const std::byte> in, std::span<std::byte> out, int root) const;
+  void alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out) const;
+  // These allocate `all` once the lengths are known.
+  std::vector<std::byte> gatherv_bytes(std::span<const std::byte> in, int root,
+                                       std::vector<std::size_t>& bytes) const;
+  std::vector<std::byte> scatterv_bytes(std::span<const std::byte> in,
+                                        const std::vector<std::size_t>& counts,
+                                        std::size_t element_bytes, int root) const;
+  std::vector<std::byte> alltoallv_bytes(std::span<const std::byte> in,
+                                         const std::vector<std::size_t>& counts,
+                                         std::size_t element_bytes,
+                                         std::vector<std::size_t>& arrived) const;
+  request start_collective(std::function<void()> body) const;
+  void check_same_size(std::size_t in, std::size_t out, const char* call) const;
+
+  template <class T>
+  static std::vector<T> elements_of(const std::vector<std::byte>& bytes) {
+    std::vector<T> elements(bytes.size() / sizeof(T));
+    if (!elements.empty())
+      std::copy(bytes.begin(), bytes.end(),
+                std::as_writable_bytes(std::span(elements)).begin());
+    return elements;
+  }
+  template <class T>
+  std::vector<T> concatenated(std::span<const std::byte> in, int root,
+                              std::vector<std::size_t>* counts) const {
+    std::vector<std::size_t> bytes;
+    const std::vector<std::byte> all = gatherv_bytes(in, root, bytes);
+    if (counts != nullptr) {
+      counts->clear();
+      for (const std::size_t b : bytes) counts->push_back(b / sizeof(T));
+    }
+    return elements_of<T>(all);
+  }
+
+  std::shared_ptr<detail::communicator_state> state_;
+  int rank_;
+};
+
+}  // namespace weft

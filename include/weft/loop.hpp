@@ -1,0 +1,164 @@
+// Loops whose chunks idle ranks may steal (Pure section 3.2). The calling rank owns the loop and
+// returns when every chunk is done; the first exception of a chunk is rethrown to it.
+//
+// A chunk may run on any worker, at the same time as others of its loop. It sees the owner as
+// this_rank(). It may start loops of its own; it may not communicate or wait: that throws.
+// A chunk of a loop over data covers whole cache lines where aligned_range() draws the borders.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+struct range_1d {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return end - begin; }
+};
+
+// How many chunks a worker takes at once: one, a share of what is left (guided self-scheduling:
+// large first, small late), or what the option `chunks` says.
+enum class chunk_mode : std::uint8_t { automatic, guided, single };
+
+struct loop_options {
+  std::size_t grain = 0;  // Indices in a chunk; 0: a 64th of the loop.
+  bool stealable = true;
+  chunk_mode mode = chunk_mode::automatic;
+};
+
+namespace detail {
+// Runs chunks 0..count-1 by `invoke(body, first, last)`.
+void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_t), void* body,
+              const loop_options& how);
+
+template <class Body>
+void run_chunks(std::size_t count, Body&& body, const loop_options& how) {
+  run_loop(
+      count,
+      [](void* f, std::int64_t first, std::int64_t last) {
+        (*static_cast<std::remove_reference_t<Body>*>(f))(static_cast<std::size_t>(first),
+                                                          static_cast<std::size_t>(last));
+      },
+      const_cast<void*>(static_cast<const void*>(&body)), how);
+}
+
+[[nodiscard]] constexpr std::size_t grain_for(std::size_t count, std::size_t wanted) noexcept {
+  return wanted != 0 ? wanted : std::max<std::size_t>(1, (count + 63) / 64);
+}
+}  // namespace detail
+
+// The indices of `chunk`, of `chunks` of an array of `count` elements: equal shares whose borders
+// lie on cache lines, so that no two chunks write to one line.
+template <class T>
+[[nodiscard]] range_1d aligned_range(const T* base, std::size_t count, std::size_t chunk,
+                                     std::size_t chunks) noexcept {
+  constexpr std::size_t line = 64;
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  // Lines are counted from the one that holds element 0; an element belongs to the line that its
+  // first octet lies in.
+  const std::uintptr_t origin = address / line * line;
+  const std::size_t lines = count == 0 ? 0 : (address + count * sizeof(T) - 1 - origin) / line + 1;
+  const auto border = [&](std::size_t c) {
+    if (c == chunks) return count;
+    const std::uintptr_t at = origin + lines * c / chunks * line;
+    return at <= address ? std::size_t{0}
+                         : std::min(count, (at - address + sizeof(T) - 1) / sizeof(T));
+  };
+  return {border(chunk), border(chunk + 1)};
+}
+
+// body(range_1d) or body(std::size_t index), over [begin, end).
+template <class Body>
+void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options how = {}) {
+  if (begin >= end) return;
+  const std::size_t grain = detail::grain_for(end - begin, how.grain);
+  detail::run_chunks(
+      (end - begin + grain - 1) / grain,
+      [&](std::size_t first, std::size_t last) {
+        const range_1d part{begin + first * grain, std::min(end, begin + last * grain)};
+        if constexpr (std::is_invocable_v<Body&, range_1d>)
+          body(part);
+        else
+          for (std::size_t i = part.begin; i < part.end; ++i) body(i);
+      },
+      how);
+}
+
+// body(i, j) over a box; chunks are runs of the last index in row-major order.
+template <class Body>
+void parallel_for(std::array<std::size_t, 2> extent, Body&& body, loop_options how = {}) {
+  parallel_for(
+      0, extent[0] * extent[1],
+      [&](range_1d part) {
+        std::size_t i = part.begin / extent[1];
+        std::size_t j = part.begin % extent[1];
+        for (std::size_t at = part.begin; at < part.end; ++at) {
+          body(i, j);
+          if (++j == extent[1]) j = 0, ++i;
+        }
+      },
+      how);
+}
+
+// body(i, j, k) over a box.
+template <class Body>
+void parallel_for(std::array<std::size_t, 3> extent, Body&& body, loop_options how = {}) {
+  parallel_for(
+      {extent[0] * extent[1], extent[2]},
+      [&](std::size_t ij, std::size_t k) { body(ij / extent[1], ij % extent[1], k); }, how);
+}
+
+// Combines map(range_1d) of all chunks, in the order of the chunks: the same result whoever ran
+// which.
+template <class T, class Map, class Combine>
+[[nodiscard]] T parallel_reduce(std::size_t begin, std::size_t end, T identity, Map&& map,
+                                Combine&& combine, loop_options how = {}) {
+  if (begin >= end) return identity;
+  const std::size_t grain = detail::grain_for(end - begin, how.grain);
+  struct alignas(64) part {
+    T value;
+  };
+  std::vector<part> parts((end - begin + grain - 1) / grain, part{identity});
+  detail::run_chunks(
+      parts.size(),
+      [&](std::size_t first, std::size_t last) {
+        for (std::size_t c = first; c < last; ++c)
+          parts[c].value = map(range_1d{begin + c * grain, std::min(end, begin + (c + 1) * grain)});
+      },
+      how);
+  T result = identity;
+  for (const part& p : parts) result = combine(result, p.value);
+  return result;
+}
+
+// A Pure task: defined once, executed often. body(first_chunk, end_chunk) or, when execute() is
+// given an argument, body(first_chunk, end_chunk, argument).
+template <class Body>
+class loop_task {
+ public:
+  loop_task(std::size_t chunks, Body body, loop_options how = {})
+      : chunks_(chunks), body_(std::move(body)), how_(how) {}
+
+  void execute() { detail::run_chunks(chunks_, body_, how_); }
+  template <class Argument>
+  void execute(Argument& argument) {
+    detail::run_chunks(
+        chunks_,
+        [&](std::size_t first, std::size_t last) { body_(first, last, argument); }, how_);
+  }
+  // The number of chunks may change between executions.
+  void set_chunks(std::size_t chunks) noexcept { chunks_ = chunks; }
+  [[nodiscard]] std::size_t chunks() const noexcept { return chunks_; }
+
+ private:
+  std::size_t chunks_;
+  Body body_;
+  loop_options how_;
+};
+
+}  // namespace weft

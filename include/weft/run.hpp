@@ -1,0 +1,42 @@
+// Starting ranks, and what a rank may ask of its runtime.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "weft/communicator.hpp"
+#include "weft/options.hpp"
+
+namespace weft {
+
+// Runs `body` once per rank and returns when all have ended: 0, or 1 after a failure, whose message
+// has then been printed. The form with argv takes the --weft-* words out of it first; wrong ones
+// end in a message and status 2. Called by an ordinary thread; several runs may be active at once.
+int run(int& argc, char** argv, const std::function<void(communicator&)>& body);
+int run(const options& how, const std::function<void(communicator&)>& body);
+
+// The calling rank in the world; inside a stolen chunk, the rank that owns the loop. -1 outside.
+[[nodiscard]] int this_rank() noexcept;
+[[nodiscard]] int world_size() noexcept;
+
+// Lets the other ranks of this worker run. Any loop that waits for memory to change calls it.
+void yield();
+// The rank sleeps, its worker does not: other ranks run meanwhile.
+void sleep_for(std::chrono::nanoseconds duration);
+
+// One T for each rank of the job, where a global or a thread_local would be shared between ranks.
+// Made outside of run() or by one rank for all; `get()` is the calling rank's.
+template <class T>
+class rank_local {
+ public:
+  explicit rank_local(std::size_t ranks, const T& initial = T{}) : values_(ranks, slot{initial}) {}
+  [[nodiscard]] T& get() { return values_.at(static_cast<std::size_t>(this_rank())).value; }
+
+ private:
+  struct alignas(128) slot {
+    T value;
+  };
+  std::vector<slot> values_;
+};
+
+}  // namespace weft

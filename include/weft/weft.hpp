@@ -1,0 +1,7 @@
+// Everything: include this one.
+#pragma once
+#include "weft/communicator.hpp"
+#include "weft/error.hpp"
+#include "weft/loop.hpp"
+#include "weft/options.hpp"
+#include "weft/run.hpp"

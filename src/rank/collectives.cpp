@@ -1,0 +1,602 @@
+// Collectives. Ranks of one worker meet first, without atomics; the last to arrive speaks for them
+// to the other workers, through sequenced dropboxes (Pure section 4.2.1). Small reductions travel in
+// the dropboxes. For everything larger the ranks show each other their buffers, and each moves its
+// part itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "rank/state.hpp"
+#include "trace/trace.hpp"
+
+namespace weft {
+namespace detail {
+namespace {
+
+constexpr std::size_t tree_width = 8;  // Up to this many workers, each reads all dropboxes itself.
+
+std::string described(const collective_call& call) {
+  std::string text = call.name;
+  if (call.bytes != 0) text += " of " + std::to_string(call.bytes) + " octets";
+  if (call.root >= 0) text += " with root " + std::to_string(call.root);
+  return text;
+}
+
+[[gnu::cold]] void throw_mismatch(const communicator_state& c, int a, const collective_call& calls,
+                                  int b, const collective_call& but) {
+  throw error("collective mismatch on communicator " + std::to_string(c.context) + ": rank " +
+              std::to_string(a) + " calls " + described(calls) + ", but rank " + std::to_string(b) +
+              " calls " + described(but) +
+              ": all ranks must call the same collectives in the same order, with the same sizes");
+}
+
+void check_same(const communicator_state& c, int a, const collective_call& one, int b,
+                const collective_call& two) {
+  const bool same = (one.name == two.name || std::strcmp(one.name, two.name) == 0) &&
+                    one.root == two.root && (one.bytes == two.bytes || !one.same_size);
+  if (!same) [[unlikely]] throw_mismatch(c, a, one, b, two);
+}
+
+// One collective of one rank: its turn, its statistics, its slice of the timeline.
+class in_turn {
+ public:
+  in_turn(communicator_state& c, int rank, const collective_call& call)
+      : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
+    me_.home->perturb();
+    me_.home->check_stopped();
+    if (call.root >= c.size())
+      throw error(std::string(call.name) + " with root " + std::to_string(call.root) +
+                  ": the communicator has ranks 0 to " + std::to_string(c.size() - 1));
+    const std::uint64_t ticket =
+        std::exchange(member_.has_turn, false) ? member_.turn : member_.tickets++;
+    if (ticket != member_.turn) [[unlikely]]
+      me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
+                           {call.name, c.context, -1, -1, call.bytes});
+    member_.call = call;
+    ++me_.counts.collectives;
+    trace_begin(trace_kind::wait_collective, me_.number);
+  }
+  ~in_turn() {
+    ++member_.turn;
+    trace_end(trace_kind::wait_collective, me_.number);
+  }
+  in_turn(const in_turn&) = delete;
+  in_turn& operator=(const in_turn&) = delete;
+
+  // Returns when every rank has arrived. With `how`, also reduces in() of all into out() of those
+  // that have one; only for small data and for orders that dropboxes can keep.
+  void meet(const reduction* how = nullptr) {
+    worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
+    if (g.arrived == 0)
+      g.first_arrived = rank_;
+    else
+      check_same(c_, g.first_arrived, c_.at(g.first_arrived).call, rank_, member_.call);
+    member_.arrived = true;
+    if (++g.arrived < g.members.size()) {
+      countdown all{1, nullptr};
+      g.waiting.push_back(&all);
+      me_.home->wait(all, description());
+      me_.home->check_stopped();
+      return;
+    }
+    speak(g, how);
+    g.arrived = 0;
+    for (const int r : g.members) c_.at(r).arrived = false;
+    for (countdown* waiting : g.waiting) me_.home->complete(*waiting);
+    g.waiting.clear();
+  }
+
+  [[nodiscard]] member& self() noexcept { return member_; }
+  [[nodiscard]] worker& here() noexcept { return *me_.home; }
+  [[nodiscard]] wait_description description() const noexcept {
+    return {member_.call.name, c_.context, member_.call.root, -1, member_.call.bytes, &c_};
+  }
+  void notify_all() {
+    for (const worker_group& g : c_.groups)
+      if (g.worker != me_.home->index()) me_.home->owner().at(g.worker).notify();
+  }
+
+ private:
+  struct partial {
+    alignas(64) std::byte data[small_bytes_max];
+  };
+
+  void speak(worker_group& g, const reduction* how) {
+    partial mine;
+    if (how != nullptr) {
+      // In rank order, whoever came first: the same result every time.
+      std::memcpy(mine.data, c_.at(g.members[0]).in, how->bytes());
+      for (std::size_t i = 1; i < g.members.size(); ++i)
+        how->combine(how->op, mine.data, c_.at(g.members[i]).in, how->count);
+    }
+    if (c_.groups.size() > 1) {
+      ++g.sequence;
+      if (c_.groups.size() <= tree_width)
+        exchange(g, how, mine);
+      else
+        climb(g, how, mine);
+    }
+    if (how != nullptr)
+      for (const int r : g.members)
+        if (void* out = c_.at(r).out; out != nullptr) std::memcpy(out, mine.data, how->bytes());
+  }
+
+  // Everybody reads everybody: one hop.
+  void exchange(worker_group& g, const reduction* how, partial& mine) {
+    publish(g, g.slots, how, mine);
+    partial total;
+    bool first = true;
+    for (worker_group& other : c_.groups) {
+      const dropbox_slot& slot = &other == &g ? own_slot(g) : await(other.slots, g.sequence);
+      if (how == nullptr) continue;
+      if (std::exchange(first, false))
+        std::memcpy(total.data, slot.data, how->bytes());
+      else
+        how->combine(how->op, total.data, slot.data, how->count);
+    }
+    if (how != nullptr) std::memcpy(mine.data, total.data, how->bytes());
+  }
+
+  // Up a tree and down from its root in one hop.
+  void climb(worker_group& g, const reduction* how, partial& mine) {
+    const auto index = static_cast<std::size_t>(member_.group);
+    const std::size_t first_child = tree_width * index + 1;
+    const std::size_t last_child = std::min(first_child + tree_width, c_.groups.size());
+    for (std::size_t child = first_child; child < last_child; ++child) {
+      const dropbox_slot& slot = await(c_.groups[child].slots, g.sequence);
+      if (how != nullptr) how->combine(how->op, mine.data, slot.data, how->count);
+    }
+    if (index == 0) {
+      publish(g, g.results, how, mine);
+      return;
+    }
+    publish(g, g.slots, how, mine);
+    const dropbox_slot& result = await(c_.groups[0].results, g.sequence);
+    if (how != nullptr) std::memcpy(mine.data, result.data, how->bytes());
+  }
+
+  [[nodiscard]] static dropbox_slot& own_slot(worker_group& g) noexcept {
+    return g.slots[g.sequence % 2];
+  }
+  // R1 publish: store sequence -- A1 await: load sequence   the readers see the slot. It is written
+  // again two meetings later: by then every reader has published the next one, so has read this.
+  void publish(worker_group& g, dropbox_slot* slots, const reduction* how, const partial& mine) {
+    dropbox_slot& slot = slots[g.sequence % 2];
+    slot.call = member_.call;
+    slot.rank = rank_;
+    if (how != nullptr) std::memcpy(slot.data, mine.data, how->bytes());
+    slot.sequence.store(g.sequence, std::memory_order_release);  // R1
+    notify_all();
+  }
+  const dropbox_slot& await(dropbox_slot* slots, std::uint64_t sequence) {
+    dropbox_slot& slot = slots[sequence % 2];
+    here().wait_until(
+        [&] { return slot.sequence.load(std::memory_order_acquire) >= sequence; },  // A1
+        description());
+    check_same(c_, slot.rank, slot.call, rank_, member_.call);
+    return slot;
+  }
+
+  communicator_state& c_;
+  rank_state& me_;
+  member& member_;
+  int rank_;
+};
+
+// Shows the buffers of all ranks to all, lets each move what it wants, and holds everyone until
+// all have done so.
+template <class Move>
+void show_and_move(communicator_state& c, int rank, const collective_call& call, const void* in,
+                   void* out, std::size_t bytes, const void* more, Move&& move) {
+  in_turn turn(c, rank, call);
+  member& m = turn.self();
+  m.in = in;
+  m.out = out;
+  m.bytes = bytes;
+  m.more = more;
+  turn.meet();
+  move(turn);
+  turn.meet();
+}
+
+void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+  if (bytes != 0 && to != from) std::memmove(to, from, bytes);
+}
+
+const std::byte* in_of(communicator_state& c, int rank) noexcept {
+  return static_cast<const std::byte*>(c.at(rank).in);
+}
+
+// Each rank reduces one part for all: blocks that stay in the first-level cache.
+void reduce_part(communicator_state& c, int rank, const reduction& how, int root) {
+  constexpr std::size_t block_bytes = 8 * 1024;
+  const auto ranks = static_cast<std::size_t>(c.size());
+  const std::size_t per_line = std::max<std::size_t>(1, cache_line / how.element_bytes);
+  const std::size_t lines = (how.count + per_line - 1) / per_line;
+  const std::size_t begin = lines * static_cast<std::size_t>(rank) / ranks * per_line;
+  const std::size_t end =
+      std::min(how.count, lines * (static_cast<std::size_t>(rank) + 1) / ranks * per_line);
+  const std::size_t step = std::max<std::size_t>(1, block_bytes / how.element_bytes);
+  alignas(64) std::byte local[block_bytes];
+  std::vector<std::byte> large;
+  std::byte* block = local;
+  if (how.element_bytes > block_bytes) {
+    large.resize(how.element_bytes);
+    block = large.data();
+  }
+  for (std::size_t at = begin; at < end; at += step) {
+    const std::size_t count = std::min(step, end - at);
+    const std::size_t offset = at * how.element_bytes;
+    std::memcpy(block, in_of(c, 0) + offset, count * how.element_bytes);
+    for (int r = 1; r < c.size(); ++r) how.combine(how.op, block, in_of(c, r) + offset, count);
+    // All inputs of this block have been read: an output may be one of them.
+    for (int r = 0; r < c.size(); ++r)
+      if (root < 0 || r == root)
+        std::memcpy(static_cast<std::byte*>(c.at(r).out) + offset, block,
+                    count * how.element_bytes);
+  }
+}
+
+[[gnu::cold]] void wrong_size(const char* call, std::size_t is, std::size_t should,
+                              const char* what) {
+  throw error(std::string(call) + ": the " + what + " has " + std::to_string(is) +
+              " octets but must have " + std::to_string(should));
+}
+
+std::size_t sum(const std::vector<std::size_t>& counts, std::size_t end) {
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < end; ++i) total += counts[i];
+  return total;
+}
+
+void check_counts(const char* call, const communicator_state& c, std::size_t counts) {
+  if (counts != c.members.size())
+    throw error(std::string(call) + " got " + std::to_string(counts) +
+                " counts: one for each of the " + std::to_string(c.members.size()) + " ranks");
+}
+
+}  // namespace
+}  // namespace detail
+
+using namespace detail;
+
+void communicator::check_same_size(std::size_t in, std::size_t out, const char* call) const {
+  if (in != out)
+    throw error(std::string(call) + ": the input has " + std::to_string(in) +
+                " elements and the output implies " + std::to_string(out) +
+                ": they must be equal");
+}
+
+void communicator::barrier() const {
+  in_turn(*state_, rank_, {"barrier", -1, true, 0}).meet();
+}
+
+void communicator::bcast_bytes(std::span<std::byte> data, int root) const {
+  communicator_state& c = *state_;
+  const collective_call call{"bcast", root, true, data.size()};
+  if (root < 0) throw error("bcast with root " + std::to_string(root) + ": roots are ranks");
+  if (data.size() > small_bytes_max) {
+    show_and_move(c, rank_, call, data.data(), nullptr, data.size(), nullptr, [&](in_turn&) {
+      copy_bytes(data.data(), c.at(root).in, data.size());
+    });
+    return;
+  }
+  in_turn turn(c, rank_, call);
+  // The root does not wait for the others. Every few broadcasts all meet, so that no slot is
+  // written again before everyone has read it.
+  const std::uint64_t number = ++turn.self().broadcasts;
+  if (number % (broadcast_slots / 2) == 0) turn.meet();
+  dropbox_slot& slot = c.broadcasts[number % broadcast_slots];
+  if (rank_ == root) {
+    slot.call = call;
+    slot.rank = rank_;
+    copy_bytes(slot.data, data.data(), data.size());
+    slot.sequence.store(number, std::memory_order_release);  // R1, as for the dropboxes.
+    turn.notify_all();
+    return;
+  }
+  turn.here().wait_until(
+      [&] { return slot.sequence.load(std::memory_order_acquire) >= number; },  // A1
+      turn.description());
+  check_same(c, slot.rank, slot.call, rank_, call);
+  copy_bytes(data.data(), slot.data, data.size());
+}
+
+void communicator::reduce_elements(const void* in, void* out, const reduction& how, int root,
+                                   const char* name) const {
+  communicator_state& c = *state_;
+  const collective_call call{name, root, true, how.bytes()};
+  void* const wanted = root < 0 || root == rank_ ? out : nullptr;
+  const bool ordered = how.commutative ||
+                       (c.groups_in_rank_order && c.groups.size() <= tree_width);
+  if (how.bytes() <= small_bytes_max && ordered) {
+    in_turn turn(c, rank_, call);
+    turn.self().in = in;
+    turn.self().out = wanted;
+    turn.meet(&how);
+    return;
+  }
+  show_and_move(c, rank_, call, in, wanted, how.bytes(), nullptr,
+                [&](in_turn&) { reduce_part(c, rank_, how, root); });
+}
+
+void communicator::scan_elements(const void* in, void* out, const reduction& how,
+                                 bool inclusive) const {
+  communicator_state& c = *state_;
+  std::vector<std::byte> result(how.bytes());
+  const int last = inclusive ? rank_ : rank_ - 1;
+  show_and_move(c, rank_, {inclusive ? "scan" : "exscan", -1, true, how.bytes()}, in, nullptr,
+                how.bytes(), nullptr, [&](in_turn&) {
+                  if (last < 0) return;
+                  copy_bytes(result.data(), c.at(0).in, how.bytes());
+                  for (int r = 1; r <= last; ++r)
+                    how.combine(how.op, result.data(), c.at(r).in, how.count);
+                });
+  if (last >= 0) copy_bytes(out, result.data(), how.bytes());
+}
+
+void communicator::reduce_scatter_elements(const void* in, void* out, const reduction& how) const {
+  communicator_state& c = *state_;
+  std::vector<std::byte> result(how.bytes());
+  show_and_move(c, rank_, {"reduce_scatter", -1, true, how.bytes()}, in, nullptr, how.bytes(),
+                nullptr, [&](in_turn&) {
+                  const std::size_t offset = how.bytes() * static_cast<std::size_t>(rank_);
+                  copy_bytes(result.data(), in_of(c, 0) + offset, how.bytes());
+                  for (int r = 1; r < c.size(); ++r)
+                    how.combine(how.op, result.data(), in_of(c, r) + offset, how.count);
+                });
+  copy_bytes(out, result.data(), how.bytes());
+}
+
+void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::byte> out,
+                                int root) const {
+  communicator_state& c = *state_;
+  const char* name = root < 0 ? "allgather" : "gather";
+  const bool receives = root < 0 || root == rank_;
+  if (receives && out.size() != in.size() * c.members.size())
+    wrong_size(name, out.size(), in.size() * c.members.size(), "output");
+  show_and_move(c, rank_, {name, root, true, in.size()}, in.data(), out.data(), in.size(), nullptr,
+                [&](in_turn&) {
+                  if (!receives) return;
+                  for (int r = 0; r < c.size(); ++r)
+                    copy_bytes(out.data() + static_cast<std::size_t>(r) * in.size(), c.at(r).in,
+                         in.size());
+                });
+}
+
+void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::byte> out,
+                                 int root) const {
+  communicator_state& c = *state_;
+  if (rank_ == root && in.size() != out.size() * c.members.size())
+    wrong_size("scatter", in.size(), out.size() * c.members.size(), "input");
+  show_and_move(c, rank_, {"scatter", root, true, out.size()}, in.data(), nullptr, out.size(),
+                nullptr, [&](in_turn&) {
+                  copy_bytes(out.data(), in_of(c, root) + static_cast<std::size_t>(rank_) * out.size(),
+                       out.size());
+                });
+}
+
+void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out) const {
+  communicator_state& c = *state_;
+  if (in.size() != out.size()) wrong_size("alltoall", out.size(), in.size(), "output");
+  if (in.size() % c.members.size() != 0)
+    wrong_size("alltoall", in.size(), in.size() / c.members.size() * c.members.size(), "input");
+  const std::size_t block = in.size() / c.members.size();
+  show_and_move(c, rank_, {"alltoall", -1, true, in.size()}, in.data(), nullptr, in.size(), nullptr,
+                [&](in_turn&) {
+                  const std::size_t mine = block * static_cast<std::size_t>(rank_);
+                  // Start with oneself, so that not all read from one rank at a time.
+                  for (int step = 0; step < c.size(); ++step) {
+                    const int r = (rank_ + step) % c.size();
+                    copy_bytes(out.data() + static_cast<std::size_t>(r) * block, in_of(c, r) + mine,
+                         block);
+                  }
+                });
+}
+
+std::vector<std::byte> communicator::gatherv_bytes(std::span<const std::byte> in, int root,
+                                                   std::vector<std::size_t>& bytes) const {
+  communicator_state& c = *state_;
+  std::vector<std::byte> all;
+  show_and_move(c, rank_, {root < 0 ? "allgatherv" : "gatherv", root, false, in.size()}, in.data(),
+                nullptr, in.size(), nullptr, [&](in_turn&) {
+                  if (root >= 0 && root != rank_) return;
+                  for (const member& m : c.members) {
+                    const auto* from = static_cast<const std::byte*>(m.in);
+                    all.insert(all.end(), from, from + m.bytes);
+                    bytes.push_back(m.bytes);
+                  }
+                });
+  return all;
+}
+
+std::vector<std::byte> communicator::scatterv_bytes(std::span<const std::byte> in,
+                                                    const std::vector<std::size_t>& counts,
+                                                    std::size_t element_bytes, int root) const {
+  communicator_state& c = *state_;
+  if (rank_ == root) {
+    check_counts("scatterv", c, counts.size());
+    if (sum(counts, counts.size()) * element_bytes > in.size())
+      wrong_size("scatterv", in.size(), sum(counts, counts.size()) * element_bytes, "input");
+  }
+  std::vector<std::byte> mine;
+  show_and_move(c, rank_, {"scatterv", root, false, 0}, in.data(), nullptr, in.size(), &counts,
+                [&](in_turn&) {
+                  const auto& all = *static_cast<const std::vector<std::size_t>*>(c.at(root).more);
+                  const auto r = static_cast<std::size_t>(rank_);
+                  const std::byte* from = in_of(c, root) + sum(all, r) * element_bytes;
+                  mine.assign(from, from + all[r] * element_bytes);
+                });
+  return mine;
+}
+
+std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> in,
+                                                     const std::vector<std::size_t>& counts,
+                                                     std::size_t element_bytes,
+                                                     std::vector<std::size_t>& arrived) const {
+  communicator_state& c = *state_;
+  check_counts("alltoallv", c, counts.size());
+  if (sum(counts, counts.size()) * element_bytes > in.size())
+    wrong_size("alltoallv", in.size(), sum(counts, counts.size()) * element_bytes, "input");
+  std::vector<std::byte> all;
+  show_and_move(c, rank_, {"alltoallv", -1, false, in.size()}, in.data(), nullptr, in.size(),
+                &counts, [&](in_turn&) {
+                  const auto r = static_cast<std::size_t>(rank_);
+                  for (const member& m : c.members) {
+                    const auto& theirs = *static_cast<const std::vector<std::size_t>*>(m.more);
+                    const auto* from =
+                        static_cast<const std::byte*>(m.in) + sum(theirs, r) * element_bytes;
+                    all.insert(all.end(), from, from + theirs[r] * element_bytes);
+                    arrived.push_back(theirs[r] * element_bytes);
+                  }
+                });
+  return all;
+}
+
+// --- Non-blocking: the blocking one, on a fiber of its own -----------------------------------------
+
+request communicator::start_collective(std::function<void()> body) const {
+  rank_state& me = calling_rank("a non-blocking collective");
+  me.home->check_stopped();
+  auto* op = new kept_operation;
+  op->kept = true;
+  op->what = operation::kind::collective;
+  op->owner = &me;
+  op->communicator = state_;
+  op->active = true;
+  member& m = state_->at(rank_);
+  const std::uint64_t ticket = m.tickets++;
+  op->body = [c = state_, rank = rank_, ticket, &me, run = std::move(body)] {
+    member& self = c->at(rank);
+    me.home->wait_until([&] { return self.turn == ticket; }, {"non-blocking collective", c->context});
+    self.has_turn = true;
+    run();
+  };
+  op->runner.identity = &me;
+  op->runner.argument = op;
+  op->runner.body = [](void* argument) {
+    auto& self = *static_cast<kept_operation*>(argument);
+    try {
+      self.body();
+    } catch (const job_stopped&) {
+    } catch (...) {
+      self.failure = std::current_exception();
+    }
+  };
+  // Completed once its fiber is gone: then the operation may be freed.
+  op->runner.reclaimed = [](fiber& ended) {
+    auto& self = *static_cast<kept_operation*>(ended.argument);
+    self.complete = true;
+    if (self.counter != nullptr) ended.home->complete(*self.counter);
+  };
+  me.home->spawn(op->runner);
+  return request(op);
+}
+
+// --- New communicators -----------------------------------------------------------------------------
+
+communicator_state::communicator_state(job& j, const std::vector<rank_state*>& ranks)
+    : of(j),
+      context(j.next_context.fetch_add(1, std::memory_order_relaxed)),
+      members(ranks.size()),
+      broadcasts(std::make_unique<dropbox_slot[]>(ranks.size() > 1 ? broadcast_slots : 0)) {
+  std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
+  std::vector<std::vector<int>> ranks_of;
+  std::vector<int> workers_of;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    member& m = members[i];
+    m.rank = ranks[i];
+    m.worker = ranks[i]->home->index();
+    int& group = group_of[static_cast<std::size_t>(m.worker)];
+    if (group < 0) {
+      group = static_cast<int>(ranks_of.size());
+      ranks_of.emplace_back();
+      workers_of.push_back(m.worker);
+    }
+    m.group = group;
+    auto& fellows = ranks_of[static_cast<std::size_t>(group)];
+    if (!fellows.empty() && fellows.back() != static_cast<int>(i) - 1) groups_in_rank_order = false;
+    fellows.push_back(static_cast<int>(i));
+  }
+  groups = std::vector<worker_group>(ranks_of.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].worker = workers_of[g];
+    groups[g].members = std::move(ranks_of[g]);
+    groups[g].waiting.reserve(groups[g].members.size());
+  }
+}
+
+int communicator::size() const noexcept { return state_->size(); }
+
+std::optional<communicator> communicator::split(int color, int key) const {
+  communicator_state& c = *state_;
+  struct wish {
+    int color;
+    int key;
+  } const mine{color, key};
+  struct place {
+    std::shared_ptr<communicator_state> state;
+    int rank = -1;
+  };
+  if (color < 0 && color != undefined_color)
+    throw error("split with color " + std::to_string(color) +
+                ": colors are 0 or more, or undefined_color");
+  std::vector<place> places;
+  place result;
+  in_turn turn(c, rank_, {"split", -1, true, 0});
+  member& m = turn.self();
+  m.in = &mine;
+  m.more = &places;
+  turn.meet();
+  if (rank_ == 0) {
+    places.resize(c.members.size());
+    std::vector<int> order;
+    const auto wish_of = [&](int r) { return *static_cast<const wish*>(c.at(r).in); };
+    for (int r = 0; r < c.size(); ++r)
+      if (wish_of(r).color != undefined_color) order.push_back(r);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      const wish wa = wish_of(a);
+      const wish wb = wish_of(b);
+      return wa.color != wb.color ? wa.color < wb.color : wa.key < wb.key;
+    });
+    for (std::size_t begin = 0; begin < order.size();) {
+      std::size_t end = begin;
+      std::vector<rank_state*> ranks;
+      while (end < order.size() && wish_of(order[end]).color == wish_of(order[begin]).color)
+        ranks.push_back(c.at(order[end++]).rank);
+      const auto made = std::make_shared<communicator_state>(c.of, ranks);
+      for (std::size_t i = begin; i < end; ++i)
+        places[static_cast<std::size_t>(order[i])] = {made, static_cast<int>(i - begin)};
+      begin = end;
+    }
+  }
+  turn.meet();
+  result = (*static_cast<const std::vector<place>*>(c.at(0).more))[static_cast<std::size_t>(rank_)];
+  turn.meet();
+  if (result.state == nullptr) return std::nullopt;
+  return communicator(std::move(result.state), result.rank);
+}
+
+communicator communicator::dup() const { return *split(0, 0); }
+
+// All ranks of this process share memory.
+communicator communicator::split_node() const { return *split(0, 0); }
+
+std::optional<communicator> communicator::create(std::span<const int> ranks) const {
+  for (const int r : ranks)
+    if (r < 0 || r >= size())
+      throw error("create with rank " + std::to_string(r) + ": the communicator has ranks 0 to " +
+                  std::to_string(size() - 1));
+  const auto place = std::find(ranks.begin(), ranks.end(), rank_);
+  return split(place == ranks.end() ? undefined_color : 0,
+               static_cast<int>(place - ranks.begin()));
+}
+
+communicator communicator::self() const {
+  rank_state& me = *state_->at(rank_).rank;
+  if (me.self == nullptr)
+    me.self = std::make_shared<communicator_state>(state_->of, std::vector<rank_state*>{&me});
+  return communicator(me.self, 0);
+}
+
+}  // namespace weft

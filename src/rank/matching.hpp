@@ -1,0 +1,212 @@
+// A rank's posted receives and unexpected messages. Touched by the rank's worker alone: no locks.
+//
+// Both sides hash (context, source, tag) into intrusive lists, so that a match costs the same with
+// one and with thousands of entries. Receives with a wildcard stand in a list of their own; posting
+// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5).
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "sched/fiber.hpp"
+#include "weft/communicator.hpp"
+
+namespace weft::detail {
+
+struct envelope {
+  std::uint32_t context;
+  std::int32_t source;  // Rank in the communicator.
+  std::int32_t tag;
+};
+static_assert(sizeof(envelope) == 12);
+
+[[nodiscard]] constexpr bool matches(const envelope& wanted, const envelope& message) noexcept {
+  return wanted.context == message.context &&
+         (wanted.source == message.source || wanted.source == any_source) &&
+         (wanted.tag == message.tag || wanted.tag == any_tag);
+}
+[[nodiscard]] constexpr bool has_wildcard(const envelope& wanted) noexcept {
+  return wanted.source == any_source || wanted.tag == any_tag;
+}
+
+// A list whose nodes hold their own links, `Links` naming which.
+template <class Node, auto Links>
+class linked_list {
+ public:
+  [[nodiscard]] Node* front() const noexcept { return first_; }
+  [[nodiscard]] static Node* after(const Node& n) noexcept { return (n.*Links).next; }
+  void push_back(Node& n) noexcept {
+    n.*Links = {nullptr, last_};
+    (last_ != nullptr ? (last_->*Links).next : first_) = &n;
+    last_ = &n;
+  }
+  void remove(Node& n) noexcept {
+    const auto [next, previous] = n.*Links;
+    (previous != nullptr ? (previous->*Links).next : first_) = next;
+    (next != nullptr ? (next->*Links).previous : last_) = previous;
+  }
+
+ private:
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+};
+
+template <class Node>
+struct links {
+  Node* next = nullptr;
+  Node* previous = nullptr;
+};
+
+struct rank_state;
+
+// A send or receive under way. Blocking calls have it on their stack, so it is small.
+struct operation {
+  enum class kind : std::uint8_t { send, recv, collective };
+  envelope match{};           // Of a receive what it wants, of a send what it says.
+  kind what = kind::recv;
+  bool complete = false;
+  bool active = false;        // Started, and not yet waited for.
+  bool posted = false;        // In the list of posted receives.
+  bool kept = false;          // A kept_operation.
+  send_mode mode = send_mode::standard;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;      // Of a receive: the room.
+  rank_state* owner = nullptr;
+  countdown* counter = nullptr;
+  std::uint64_t number = 0;   // Order of posting.
+  links<operation> in_list;
+  int peer_worker = -1;       // Where the other side's loop over a long copy will be open.
+  message_status result{};
+};
+
+// One that lives longer than a call and its wait: persistent, buffered, or a collective, which runs
+// as a fiber of its own.
+struct kept_operation : operation {
+  bool persistent = false;
+  bool detached = false;      // Nobody waits: freed on completion, with its copy of the data.
+  int peer = proc_null;
+  std::shared_ptr<communicator_state> communicator;
+  std::unique_ptr<std::byte[]> copy;
+  fiber runner;
+  std::function<void()> body;
+  std::exception_ptr failure;
+};
+[[nodiscard]] inline kept_operation* as_kept(operation* op) noexcept {
+  return op != nullptr && op->kept ? static_cast<kept_operation*>(op) : nullptr;
+}
+
+// How a sender that keeps its data in place describes it.
+struct offer {
+  operation* sender;
+  const std::byte* data;
+  std::uint64_t bytes;
+  std::int32_t worker;
+  std::uint32_t unused = 0;
+};
+
+struct unexpected_message {
+  envelope from;
+  std::size_t bytes = 0;
+  offer offered{};  // sender null: the data follow this struct.
+  links<unexpected_message> in_bucket;
+  links<unexpected_message> in_order;
+  [[nodiscard]] std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+template <class Node, auto Links>
+class hashed_lists {
+ public:
+  [[nodiscard]] linked_list<Node, Links>& at(const envelope& e) {
+    if (buckets_ == nullptr) [[unlikely]]
+      buckets_ = std::make_unique<std::array<linked_list<Node, Links>, bucket_count>>();
+    const std::uint32_t mixed = (e.context * 0x9e3779b1u) ^
+                                (static_cast<std::uint32_t>(e.source) * 0x85ebca6bu) ^
+                                (static_cast<std::uint32_t>(e.tag) * 0xc2b2ae35u);
+    return (*buckets_)[mixed >> 26];
+  }
+
+ private:
+  static constexpr std::size_t bucket_count = 64;
+  std::unique_ptr<std::array<linked_list<Node, Links>, bucket_count>> buckets_;
+};
+
+class match_lists {
+ public:
+  void post(operation& op) {
+    op.number = ++posted_count_;
+    op.posted = true;
+    list_of(op).push_back(op);
+    wildcards_ += has_wildcard(op.match);
+  }
+  void withdraw(operation& op) {
+    op.posted = false;
+    list_of(op).remove(op);
+    wildcards_ -= has_wildcard(op.match);
+  }
+  // The receive that a message matches, taken out; null when there is none.
+  [[nodiscard]] operation* take_posted(const envelope& message) {
+    operation* found = exact_.at(message).front();
+    while (found != nullptr && !matches(found->match, message))
+      found = exact_list::after(*found);
+    if (wildcards_ != 0) [[unlikely]] {
+      operation* wild = wild_.front();
+      while (wild != nullptr && !matches(wild->match, message)) wild = exact_list::after(*wild);
+      if (wild != nullptr && (found == nullptr || wild->number < found->number)) found = wild;
+    }
+    if (found != nullptr) withdraw(*found);
+    return found;
+  }
+
+  void add(unexpected_message& m) {
+    bucket(m).push_back(m);
+    order_.push_back(m);
+    waiting_bytes_ += m.bytes;
+  }
+  void remove(unexpected_message& m) {
+    bucket(m).remove(m);
+    order_.remove(m);
+    waiting_bytes_ -= m.bytes;
+  }
+  // The oldest message that `wanted` matches; it stays.
+  [[nodiscard]] unexpected_message* find(const envelope& wanted) {
+    if (order_.front() == nullptr) return nullptr;
+    if (!has_wildcard(wanted)) {
+      unexpected_message* m = unexpected_.at(wanted).front();
+      while (m != nullptr && !matches(wanted, m->from)) m = bucket_list::after(*m);
+      return m;
+    }
+    return find_next(wanted, order_.front());
+  }
+  [[nodiscard]] static unexpected_message* find_next(const envelope& wanted,
+                                                     unexpected_message* m) noexcept {
+    while (m != nullptr && !matches(wanted, m->from)) m = order_list::after(*m);
+    return m;
+  }
+  [[nodiscard]] static unexpected_message* after(const unexpected_message& m) noexcept {
+    return order_list::after(m);
+  }
+  [[nodiscard]] std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
+  [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }
+
+ private:
+  using exact_list = linked_list<operation, &operation::in_list>;
+  using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
+  using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
+  [[nodiscard]] exact_list& list_of(const operation& op) {
+    return has_wildcard(op.match) ? wild_ : exact_.at(op.match);
+  }
+  [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
+
+  hashed_lists<operation, &operation::in_list> exact_;
+  exact_list wild_;
+  std::size_t wildcards_ = 0;
+  std::uint64_t posted_count_ = 0;
+  hashed_lists<unexpected_message, &unexpected_message::in_bucket> unexpected_;
+  order_list order_;
+  std::size_t waiting_bytes_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,128 @@
+// What a job, a rank and a communicator are made of.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rank/matching.hpp"
+#include "sched/scheduler.hpp"
+#include "weft/loop.hpp"
+#include "weft/options.hpp"
+
+namespace weft::detail {
+
+struct job;
+
+struct rank_counts {
+  std::uint64_t sent = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t unexpected = 0;
+  std::uint64_t collectives = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t chunks_stolen = 0;  // Of its loops, by others.
+};
+
+struct rank_state {
+  int number = 0;
+  job* of = nullptr;
+  worker* home = nullptr;
+  bool ended = false;
+  match_lists lists;
+  countdown* probing = nullptr;  // Set while the rank waits for any message to look at.
+  rank_counts counts;
+  fiber main;
+  std::shared_ptr<communicator_state> self;
+  std::vector<std::unique_ptr<operation>> spare;  // Operations to use again.
+  // Set while more unexpected octets wait here than the limit: senders then keep their data.
+  // Read by every sender, written rarely.
+  alignas(padding_bytes) std::atomic<bool> congested{false};
+};
+
+// What a rank calls on a communicator; must be the same on all.
+struct collective_call {
+  const char* name = "";
+  std::int32_t root = -1;
+  bool same_size = true;  // Whether all ranks pass as many octets.
+  std::uint64_t bytes = 0;
+};
+
+// One rank's side of a communicator: written by its worker, read by others after they have met.
+struct alignas(padding_bytes) member {
+  rank_state* rank = nullptr;
+  int worker = 0;
+  int group = 0;
+  const void* in = nullptr;
+  void* out = nullptr;
+  const void* more = nullptr;  // What else a collective shows the others.
+  std::size_t bytes = 0;
+  collective_call call;
+  bool arrived = false;
+  bool has_turn = false;       // A collective's own fiber, which waited for its turn, calls now.
+  std::uint64_t tickets = 0;   // Collectives called.
+  std::uint64_t turn = 0;      // Collectives ended: those of one rank take turns.
+  std::uint64_t broadcasts = 0;
+};
+
+// Where the ranks of one worker meet, and its leader tells the other workers: Pure's sequenced
+// dropbox, one for each worker instead of each thread.
+inline constexpr std::size_t small_bytes_max = 960;
+struct alignas(64) dropbox_slot {
+  std::atomic<std::uint64_t> sequence{0};
+  collective_call call;
+  std::int32_t rank = 0;
+  alignas(8) std::byte data[small_bytes_max];
+};
+struct alignas(padding_bytes) worker_group {
+  int worker = 0;
+  std::vector<int> members;  // In rank order.
+  std::vector<countdown*> waiting;
+  std::size_t arrived = 0;
+  int first_arrived = 0;
+  std::uint64_t sequence = 0;
+  dropbox_slot slots[2];    // Up the tree; by parity.
+  dropbox_slot results[2];  // Down from the first group, when there are many.
+};
+
+inline constexpr std::size_t broadcast_slots = 16;
+
+struct communicator_state {
+  explicit communicator_state(job& j, const std::vector<rank_state*>& ranks);
+  job& of;
+  const std::uint32_t context;
+  std::vector<member> members;
+  std::vector<worker_group> groups;
+  bool groups_in_rank_order = true;
+  std::unique_ptr<dropbox_slot[]> broadcasts;
+
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(members.size()); }
+  [[nodiscard]] member& at(int rank) noexcept { return members[static_cast<std::size_t>(rank)]; }
+};
+
+struct job {
+  options how;
+  std::unique_ptr<scheduler> workers;
+  std::vector<std::unique_ptr<rank_state>> ranks;
+  std::atomic<std::uint32_t> next_context{0};
+  std::shared_ptr<communicator_state> world;
+  std::size_t unexpected_bytes_max = std::size_t{16} << 20;
+  std::size_t mailbox_payload_max = 0;
+  chunk_mode chunks = chunk_mode::guided;
+};
+
+// The calling rank; throws weft::error outside of ranks and inside chunks, naming `call`.
+[[nodiscard]] rank_state& calling_rank(const char* call);
+
+enum mail_kind : std::uint8_t { mail_eager = 1, mail_offer = 2, mail_finished = 3 };
+void set_mail_handlers(scheduler& workers);
+
+// The state of all ranks, for a person: what each waits for, and the cycle where there is one.
+// Called while no worker runs, or by each worker for its own ranks (`only`).
+[[nodiscard]] std::string describe_wait(const fiber& f);
+[[nodiscard]] std::string deadlock_report(job& j);
+void append_worker_report(job& j, worker& only, std::string& to);
+
+}  // namespace weft::detail
