@@ -1,0 +1,29 @@
+// weft-md: molecular dynamics of a copper crystal on weft's ranks. `weft-md --help` explains it.
+#include <cstdio>
+#include <weft/weft.hpp>
+
+#include "md/job.hpp"
+
+int main(int argc, char** argv) {
+  weft::options runtime;
+  std::optional<md::program_options> options;
+  md::eam_potential potential;
+  try {
+    runtime = weft::parse_options(argc, argv);
+    options = md::parse_program_options(argc, argv);
+    if (!options) return 0;
+    // Read once and shared by all ranks of the process.
+    potential = md::read_potential(options->potential, options->element);
+    md::complete(*options, potential);
+  } catch (const weft::error& e) {
+    std::fprintf(stderr, "weft-md: %s\n", e.what());
+    return 2;
+  }
+  const md::eam_kernel kernel(potential);
+  return weft::run(runtime, [&](weft::communicator& ranks) {
+    if (options->halo_only)
+      md::run_halo_exchange(ranks, kernel, *options);
+    else
+      md::run_crystal(ranks, kernel, *options);
+  });
+}

@@ -1,0 +1,222 @@
+// What weft-md makes of its command line, and how it cuts the box.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+#include <weft/error.hpp>
+
+#include "md/options.hpp"
+#include "md/output.hpp"
+#include "md/picture.hpp"
+
+namespace md {
+namespace {
+
+std::optional<program_options> parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "weft-md");
+  std::vector<char*> argv;
+  for (auto& w : words) argv.push_back(w.data());
+  return parse_program_options(static_cast<int>(argv.size()), argv.data());
+}
+
+std::string complaint_about(const std::vector<std::string>& words) {
+  try {
+    parse(words);
+  } catch (const weft::error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "accepted: " << words.front();
+  return {};
+}
+
+TEST(md_program, reads_its_options) {
+  const auto o = parse({"--size", "5x6x7", "--voids", "3/4.5", "--tasks", "off", "--dt", "2"});
+  ASSERT_TRUE(o);
+  EXPECT_EQ(o->physics.solid.cells, (std::array<int, 3>{5, 6, 7}));
+  EXPECT_EQ(o->void_count, 3);
+  EXPECT_EQ(o->void_radius, 4.5);
+  EXPECT_FALSE(o->tasks);
+  EXPECT_DOUBLE_EQ(o->physics.timestep, 0.002);
+  EXPECT_EQ(parse({"--size", "5"})->physics.solid.cells, (std::array<int, 3>{5, 5, 5}));
+}
+
+TEST(md_program, names_the_word_it_does_not_understand_in_one_line) {
+  const std::vector<std::vector<std::string>> bad{{"--size", "3y4"},   {"--size", "0"},
+                                                  {"--size", "3x4"},   {"--size", "-1"},
+                                                  {"--voids", "3/"},   {"--voids", "3/-1"},
+                                                  {"--voids", "many"}, {"--tasks", "maybe"},
+                                                  {"--steps", "-3"},   {"--steps", "1.5"},
+                                                  {"--dt", "0"},       {"--drift", "1e9"},
+                                                  {"--drift", "nan"},  {"--temperature", "-1"},
+                                                  {"--skin", "0"},     {"--voidz", "3"},
+                                                  {"--steps"},         {"stray"}};
+  for (const auto& words : bad) {
+    const std::string what = complaint_about(words);
+    EXPECT_NE(what.find(words.front()), std::string::npos) << what;
+    EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+  }
+}
+
+TEST(md_program, refuses_a_lattice_that_is_not_fcc_unless_told) {
+  eam_potential tungsten;
+  tungsten.structure = "bcc";
+  tungsten.lattice_constant = 3.157;
+  auto o = parse({"--steps", "1"});
+  EXPECT_THROW(complete(*o, tungsten), weft::error);
+  o = parse({"--lattice", "4"});
+  complete(*o, tungsten);
+  EXPECT_EQ(o->physics.solid.lattice_constant, 4.0);
+}
+
+TEST(md_program, chooses_the_grid_with_the_least_surface) {
+  const vec3 cube{70, 70, 70};
+  EXPECT_EQ(choose_grid(1, cube, 6.5), (process_grid{1, 1, 1}));
+  EXPECT_EQ(choose_grid(2, cube, 6.5), (process_grid{2, 1, 1}));
+  EXPECT_EQ(choose_grid(7, cube, 6.5), (process_grid{7, 1, 1}));
+  EXPECT_EQ(choose_grid(16, cube, 6.5), (process_grid{4, 2, 2}));
+  EXPECT_EQ(choose_grid(16, {30, 30, 300}, 6.5), (process_grid{1, 1, 16}));
+}
+
+TEST(md_program, avoids_blocks_thinner_than_the_halo) {
+  EXPECT_EQ(choose_grid(4, {20, 14, 14}, 6.5), (process_grid{2, 2, 1}));
+  try {
+    choose_grid(7, {40, 40, 40}, 6.5);
+    FAIL() << "slabs of 5.7 Å were accepted";
+  } catch (const weft::error& e) {
+    const std::string what = e.what();
+    EXPECT_NE(what.find("7 ranks"), std::string::npos) << what;
+    EXPECT_NE(what.find("6.50"), std::string::npos) << what;
+    EXPECT_NE(what.find("--size"), std::string::npos) << what;
+  }
+}
+
+TEST(md_program, every_place_of_the_grid_has_its_six_neighbors) {
+  const process_grid grid{3, 2, 1};
+  const vec3 box{30, 20, 10};
+  for (int rank = 0; rank < 6; ++rank) {
+    const domain d(grid, rank, box);
+    for (int axis = 0; axis < 3; ++axis)
+      EXPECT_EQ(domain(grid, d.neighbor(axis, 1), box).neighbor(axis, -1), rank);
+  }
+  EXPECT_EQ(domain(grid, 0, box).shift(0, -1), 30.0);
+  EXPECT_EQ(domain(grid, 0, box).shift(0, 1), 0.0);
+  EXPECT_EQ(domain(grid, 5, box).shift(0, 1), -30.0);
+}
+
+TEST(md_program, fits_a_line_through_the_energy) {
+  energy_trend trend;
+  for (int step = 0; step <= 100; ++step)
+    trend.add(step, -50.0 + 1e-4 * step + (step % 2 ? 1e-3 : -1e-3));
+  EXPECT_NEAR(trend.relative_drift(), 1e-2 / 50, 2e-6);
+}
+
+// A path in the temporary directory that is removed at the end.
+struct scratch_path {
+  explicit scratch_path(const std::string& name)
+      : path(
+            (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
+  }
+  ~scratch_path() { std::filesystem::remove(path); }
+  std::string path;
+};
+
+#ifdef WEFT_HAVE_PNG
+TEST(md_program, draws_atoms_in_the_colour_of_their_rank) {
+  const scratch_path png("slice.png");
+  const vec3 box{20, 10, 10};
+  std::vector<atom_record> atoms;
+  for (int i = 0; i < 20; ++i)
+    atoms.push_back({static_cast<std::uint64_t>(i), {i + 0.5, 5, 5}, {}, -3.5 + 0.01 * i, i / 10});
+  draw_slice(png.path, atoms, {2, 1, 1}, box, 3.0, "title");
+  std::ifstream in(png.path, std::ios::binary);
+  std::string head(24, '\0');
+  in.read(head.data(), 24);
+  EXPECT_EQ(head.substr(1, 3), "PNG");
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(head[i]); };
+  EXPECT_GT(byte(18) * 256 + byte(19), 1200);  // Two panels of 680 pixels.
+  EXPECT_THROW(draw_slice("/no/such/directory/a.png", atoms, {2, 1, 1}, box, 3.0, ""), weft::error);
+}
+#endif
+
+struct program_run {
+  int status;
+  std::string output;
+};
+
+program_run run_program(const std::string& words) {
+  std::FILE* program =
+      popen((std::string(WEFT_PROGRAM_DIR "/weft-md ") + words + " 2>&1").c_str(), "r");
+  std::string output;
+  char block[4096];
+  while (const auto n = std::fread(block, 1, sizeof block, program)) output.append(block, n);
+  return {WEXITSTATUS(pclose(program)), output};
+}
+
+#define REQUIRE_PROGRAM()                                    \
+  if (!std::filesystem::exists(WEFT_PROGRAM_DIR "/weft-md")) \
+  GTEST_SKIP() << "weft-md was not built with these tests"
+
+TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
+  REQUIRE_PROGRAM();
+  for (const char* words : {"--voidz 3", "--size 3y", "--weft-ranks 0x", "--weft-nonsense 1",
+                            "--potential missing.eam.alloy"}) {
+    const auto [status, output] = run_program(words);
+    EXPECT_EQ(status, 2) << words << ": " << output;
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
+  }
+}
+
+TEST(md_program, ends_with_status_1_when_ranks_do_not_fit) {
+  REQUIRE_PROGRAM();
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  const auto [status, output] = run_program("--size 4 --weft-ranks 27");
+  EXPECT_EQ(status, 1) << output;
+  EXPECT_NE(output.find("27 ranks cannot share a box"), std::string::npos) << output;
+}
+
+TEST(md_program, writes_thermo_atoms_and_picture) {
+  REQUIRE_PROGRAM();
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  const scratch_path csv("thermo.csv"), xyz("atoms.xyz");
+  const auto [status, output] =
+      run_program("--size 5 --steps 20 --thermo 5 --dump-every 10 --weft-ranks 2 --csv " +
+                  csv.path + " --dump " + xyz.path);
+  EXPECT_EQ(status, 0) << output;
+  EXPECT_NE(output.find("energy drift"), std::string::npos) << output;
+  std::ifstream table(csv.path);
+  std::string line;
+  int lines = 0;
+  while (std::getline(table, line)) ++lines;
+  EXPECT_EQ(lines, 1 + 5);  // Header, steps 0, 5, 10, 15, 20.
+  std::ifstream frames(xyz.path);
+  lines = 0;
+  while (std::getline(frames, line)) {
+    if (lines == 0) {
+      EXPECT_EQ(line, "500");
+    }
+    if (lines == 1) {
+      EXPECT_TRUE(line.starts_with("Lattice=\"18.075 0 0 0 18.075")) << line;
+    }
+    ++lines;
+  }
+  EXPECT_EQ(lines, 2 * 502);
+}
+
+TEST(md_program, help_teaches_and_succeeds) {
+  REQUIRE_PROGRAM();
+  const auto [status, output] = run_program("--help");
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(output.find("--voids"), std::string::npos);
+  EXPECT_NE(output.find("--weft-"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace md
