@@ -2,167 +2,219 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
-// The square root of a positive number sets no errno; without the pragma each one is checked.
-#pragma GCC optimize("no-math-errno")
 // Values of 32 bytes are passed between inlined functions only, so their ABI does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace md {
 namespace {
 
-// Four doubles in one register where the machine has such registers, in two where it has not.
+// Registers of 4 or 8 doubles; on machines with shorter ones the compiler takes several for one.
 using v4 = double __attribute__((vector_size(32)));
-using v4i = int __attribute__((vector_size(16)));
-using v4l = long long __attribute__((vector_size(32)));
+using v8 = double __attribute__((vector_size(64)));
+using i4 = int __attribute__((vector_size(16)));
+using i8 = int __attribute__((vector_size(32)));
+template <class Real>
+using integer_of = std::conditional_t<std::is_same_v<Real, v8>, i8, i4>;
 
 #define MD_INLINE [[gnu::always_inline]] inline
 
-MD_INLINE v4 load4(const double* p) {
-  return *reinterpret_cast<const v4*>(p);
+template <class Real>
+MD_INLINE Real load(const double* p) {
+  return *reinterpret_cast<const Real*>(p);
 }
-MD_INLINE v4 all(double value) {
-  return v4{value, value, value, value};
+template <class Real>
+constexpr int width_of = sizeof(Real) / sizeof(double);
+template <class Real>
+MD_INLINE Real root(const Real& a) {
+  Real result;
+  for (int lane = 0; lane < width_of<Real>; ++lane) result[lane] = __builtin_sqrt(a[lane]);
+  return result;
 }
-MD_INLINE v4 root(const v4& a) {
-  return v4{__builtin_sqrt(a[0]), __builtin_sqrt(a[1]), __builtin_sqrt(a[2]), __builtin_sqrt(a[3])};
-}
-MD_INLINE double sum(const v4& a) {
-  return (a[0] + a[2]) + (a[1] + a[3]);
-}
-
+// One field of as many records as a register has places.
+template <class Real>
 struct columns {
-  v4 a, b, c, d;
+  Real a, b, c, d;
 };
-// Rows are four records of four doubles; the columns hold one field of all four records.
-MD_INLINE columns transpose(const v4& r0, const v4& r1, const v4& r2, const v4& r3) {
-  const v4 low01 = __builtin_shuffle(r0, r1, v4l{0, 4, 2, 6});
-  const v4 high01 = __builtin_shuffle(r0, r1, v4l{1, 5, 3, 7});
-  const v4 low23 = __builtin_shuffle(r2, r3, v4l{0, 4, 2, 6});
-  const v4 high23 = __builtin_shuffle(r2, r3, v4l{1, 5, 3, 7});
-  return {__builtin_shuffle(low01, low23, v4l{0, 1, 4, 5}),
-          __builtin_shuffle(high01, high23, v4l{0, 1, 4, 5}),
-          __builtin_shuffle(low01, low23, v4l{2, 3, 6, 7}),
-          __builtin_shuffle(high01, high23, v4l{2, 3, 6, 7})};
+
+MD_INLINE columns<v4> transpose(const v4& r0, const v4& r1, const v4& r2, const v4& r3) {
+  const v4 low01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6);
+  const v4 high01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
+  const v4 low23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6);
+  const v4 high23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+  return {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+          __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+          __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+          __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
 }
 
-MD_INLINE columns load_sites(const site* sites, const std::uint32_t* index) {
-  return transpose(load4(&sites[index[0]].x), load4(&sites[index[1]].x), load4(&sites[index[2]].x),
-                   load4(&sites[index[3]].x));
+// Loads records of four doubles; `record(k)` is the address of the k-th.
+template <class Record>
+MD_INLINE columns<v4> load_columns(v4*, const Record& record) {
+  return transpose(load<v4>(record(0)), load<v4>(record(1)), load<v4>(record(2)),
+                   load<v4>(record(3)));
+}
+template <class Record>
+MD_INLINE columns<v8> load_columns(v8*, const Record& record) {
+  // Record k in the lower half, record k + 4 in the upper one; then as above in each half.
+  const auto both = [&](int k) __attribute__((always_inline)) {
+    return __builtin_shufflevector(load<v4>(record(k)), load<v4>(record(k + 4)), 0, 1, 2, 3, 4, 5,
+                                   6, 7);
+  };
+  const v8 r0 = both(0), r1 = both(1), r2 = both(2), r3 = both(3);
+  const v8 low01 = __builtin_shufflevector(r0, r1, 0, 8, 2, 10, 4, 12, 6, 14);
+  const v8 high01 = __builtin_shufflevector(r0, r1, 1, 9, 3, 11, 5, 13, 7, 15);
+  const v8 low23 = __builtin_shufflevector(r2, r3, 0, 8, 2, 10, 4, 12, 6, 14);
+  const v8 high23 = __builtin_shufflevector(r2, r3, 1, 9, 3, 11, 5, 13, 7, 15);
+  return {__builtin_shufflevector(low01, low23, 0, 1, 8, 9, 4, 5, 12, 13),
+          __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13),
+          __builtin_shufflevector(low01, low23, 2, 3, 10, 11, 6, 7, 14, 15),
+          __builtin_shufflevector(high01, high23, 2, 3, 10, 11, 6, 7, 14, 15)};
+}
+
+MD_INLINE v4 halves_added(const v4& a) {
+  return a;
+}
+MD_INLINE v4 halves_added(const v8& a) {
+  return __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+}
+// The sums over the places of four registers, together cheaper than one by one.
+template <class Real>
+MD_INLINE v4 sums(const Real& a, const Real& b, const Real& c, const Real& d) {
+  const columns<v4> t =
+      transpose(halves_added(a), halves_added(b), halves_added(c), halves_added(d));
+  return (t.a + t.b) + (t.c + t.d);
+}
+
+template <class Real>
+MD_INLINE columns<Real> load_sites(const site* sites, const std::uint32_t* index) {
+  return load_columns(static_cast<Real*>(nullptr), [&](int k) { return &sites[index[k]].x; });
 }
 
 // The piece of the table that holds distance r, and where in the piece r lies.
+template <class Real>
 struct table_place {
-  v4i piece;
-  v4 t;
+  integer_of<Real> piece;
+  Real t;
 };
-MD_INLINE table_place place_of(const v4& r, const eam_kernel::tables& tables) {
-  const v4 scaled = r * tables.pieces_per_distance;
-  v4i piece = __builtin_convertvector(scaled, v4i);
-  const v4 t = scaled - __builtin_convertvector(piece, v4);
-  const v4i zero = {tables.zero_piece, tables.zero_piece, tables.zero_piece, tables.zero_piece};
+template <class Real>
+MD_INLINE table_place<Real> place_of(const Real& r, const eam_kernel::tables& tables) {
+  using integer = integer_of<Real>;
+  const Real scaled = r * tables.pieces_per_distance;
+  integer piece = __builtin_convertvector(scaled, integer);
+  const Real t = scaled - __builtin_convertvector(piece, Real);
+  const integer zero = tables.zero_piece - integer{};
   piece = piece < zero ? piece : zero;
   return {piece, t};
 }
 
+template <class Real>
 MD_INLINE void density_loop(const eam_kernel::tables& tables, const eam_potential& potential,
                             const site* sites, std::uint32_t distant, neighbor_list& list,
                             eam_kernel::results& out, std::size_t begin, std::size_t end) {
   const double cutoff2 = tables.cutoff2;
+  constexpr std::size_t width = width_of<Real>;
   const auto* pieces = tables.density.data();
-  alignas(32) double distance2[neighbors_max];
+  alignas(64) double distance2[neighbors_max];
   for (std::size_t i = begin; i < end; ++i) {
     const std::uint32_t* neighbors = &list.neighbors[i * list.stride];
     std::uint32_t* close = &list.close[i * list.stride];
     const std::size_t count = list.count[i];
-    const v4 x = all(sites[i].x), y = all(sites[i].y), z = all(sites[i].z);
+    const double x = sites[i].x, y = sites[i].y, z = sites[i].z;
     std::size_t close_count = 0;
-    for (std::size_t k = 0; k < count; k += 4) {
-      const columns at = load_sites(sites, neighbors + k);
-      const v4 dx = at.a - x, dy = at.b - y, dz = at.c - z;
-      const v4 r2 = dx * dx + dy * dy + dz * dz;
+    for (std::size_t k = 0; k < count; k += width) {
+      const columns at = load_sites<Real>(sites, neighbors + k);
+      const Real dx = at.a - x, dy = at.b - y, dz = at.c - z;
+      const Real r2 = dx * dx + dy * dy + dz * dz;
       // Without a branch: every neighbour is written, only close ones are kept.
-      for (int lane = 0; lane < 4; ++lane) {
+      for (int lane = 0; lane < width_of<Real>; ++lane) {
         close[close_count] = neighbors[k + static_cast<std::size_t>(lane)];
         distance2[close_count] = r2[lane];
         close_count += r2[lane] < cutoff2;
       }
     }
-    for (std::size_t k = close_count; k % 4 != 0; ++k) {
+    for (std::size_t k = close_count; k % width != 0; ++k) {
       close[k] = distant;
       distance2[k] = 4.0 * cutoff2;
     }
     list.close_count[i] = static_cast<std::uint32_t>(close_count);
-    v4 density = all(0);
-    for (std::size_t k = 0; k < close_count; k += 4) {
-      const auto [piece, t] = place_of(root(load4(distance2 + k)), tables);
-      const columns c = transpose(load4(&pieces[piece[0]].c0), load4(&pieces[piece[1]].c0),
-                                  load4(&pieces[piece[2]].c0), load4(&pieces[piece[3]].c0));
+    Real density{};
+    for (std::size_t k = 0; k < close_count; k += width) {
+      const auto [piece, t] = place_of(root(load<Real>(distance2 + k)), tables);
+      const columns c = load_columns(static_cast<Real*>(nullptr),
+                                     [&](int lane) { return &pieces[piece[lane]].c0; });
       density += ((c.d * t + c.c) * t + c.b) * t + c.a;
     }
-    const auto embedding = potential.embed(sum(density));
+    const v4 quarters = halves_added(density);
+    const auto embedding =
+        potential.embed((quarters[0] + quarters[1]) + (quarters[2] + quarters[3]));
     out.embedding_slope[i] = embedding.slope;
     out.energy[i] = embedding.energy;
   }
 }
 
+template <class Real>
 MD_INLINE void force_loop(const eam_kernel::tables& tables, const site* sites,
                           const neighbor_list& list, eam_kernel::results& out, std::size_t begin,
                           std::size_t end) {
+  constexpr std::size_t width = width_of<Real>;
   const auto* pieces = tables.force.data();
   const double scale = tables.pieces_per_distance;
   for (std::size_t i = begin; i < end; ++i) {
     const std::uint32_t* close = &list.close[i * list.stride];
     const std::size_t count = list.close_count[i];
-    const v4 x = all(sites[i].x), y = all(sites[i].y), z = all(sites[i].z);
-    const v4 slope = all(sites[i].embedding_slope);
-    v4 fx = all(0), fy = all(0), fz = all(0), pair_energy = all(0), virial = all(0);
-    for (std::size_t k = 0; k < count; k += 4) {
-      const columns at = load_sites(sites, close + k);
-      const v4 dx = at.a - x, dy = at.b - y, dz = at.c - z;
-      const v4 r2 = dx * dx + dy * dy + dz * dz;
-      const v4 r = root(r2);
-      const v4 inverse = all(1.0) / r;
+    const double x = sites[i].x, y = sites[i].y, z = sites[i].z;
+    const double slope = sites[i].embedding_slope;
+    Real fx{}, fy{}, fz{}, pair_energy{}, virial{};
+    for (std::size_t k = 0; k < count; k += width) {
+      const columns at = load_sites<Real>(sites, close + k);
+      const Real dx = at.a - x, dy = at.b - y, dz = at.c - z;
+      const Real r2 = dx * dx + dy * dy + dz * dz;
+      const Real r = root(r2);
+      const Real inverse = 1.0 / r;
       const auto [piece, t] = place_of(r, tables);
-      const columns d = transpose(load4(&pieces[piece[0]].d0), load4(&pieces[piece[1]].d0),
-                                  load4(&pieces[piece[2]].d0), load4(&pieces[piece[3]].d0));
-      const columns c = transpose(load4(&pieces[piece[0]].c0), load4(&pieces[piece[1]].c0),
-                                  load4(&pieces[piece[2]].c0), load4(&pieces[piece[3]].c0));
-      const v4 density_slope = (d.c * t + d.b) * t + d.a;
-      const v4 phi = (((c.d * t + c.c) * t + c.b) * t + c.a) * inverse;
-      const v4 rphi_slope = ((3.0 * c.d * t + 2.0 * c.c) * t + c.b) * scale;
-      const v4 phi_slope = (rphi_slope - phi) * inverse;
-      const v4 force_over_r = ((slope + at.d) * density_slope + phi_slope) * inverse;
+      const columns d = load_columns(static_cast<Real*>(nullptr),
+                                     [&](int lane) { return &pieces[piece[lane]].d0; });
+      const columns c = load_columns(static_cast<Real*>(nullptr),
+                                     [&](int lane) { return &pieces[piece[lane]].c0; });
+      const Real density_slope = (d.c * t + d.b) * t + d.a;
+      const Real phi = (((c.d * t + c.c) * t + c.b) * t + c.a) * inverse;
+      const Real rphi_slope = ((3.0 * c.d * t + 2.0 * c.c) * t + c.b) * scale;
+      const Real phi_slope = (rphi_slope - phi) * inverse;
+      const Real force_over_r = ((slope + at.d) * density_slope + phi_slope) * inverse;
       fx += force_over_r * dx;
       fy += force_over_r * dy;
       fz += force_over_r * dz;
       pair_energy += phi;
       virial -= force_over_r * r2;
     }
-    out.force[i] = {sum(fx), sum(fy), sum(fz)};
-    out.energy[i] += 0.5 * sum(pair_energy);
-    out.virial[i] = 0.5 * sum(virial);
+    const v4 force_and_energy = sums(fx, fy, fz, pair_energy);
+    out.force[i] = {force_and_energy[0], force_and_energy[1], force_and_energy[2]};
+    out.energy[i] += 0.5 * force_and_energy[3];
+    const v4 quarters = halves_added(virial);
+    out.virial[i] = 0.5 * ((quarters[0] + quarters[1]) + (quarters[2] + quarters[3]));
   }
 }
 
 // One copy of both loops for each instruction set. Chosen by hand at run time: the resolvers that
 // the compiler's own mechanism adds run before a sanitizer is ready.
-#define MD_KERNELS(NAME, TARGET)                                                                   \
+#define MD_KERNELS(NAME, REAL, TARGET)                                                             \
   TARGET void density_##NAME(const eam_kernel::tables& tables, const eam_potential& potential,     \
                              const site* sites, std::uint32_t distant, neighbor_list& list,        \
                              eam_kernel::results& out, std::size_t begin, std::size_t end) {       \
-    density_loop(tables, potential, sites, distant, list, out, begin, end);                        \
+    density_loop<REAL>(tables, potential, sites, distant, list, out, begin, end);                  \
   }                                                                                                \
   TARGET void force_##NAME(const eam_kernel::tables& tables, const site* sites,                    \
                            const neighbor_list& list, eam_kernel::results& out, std::size_t begin, \
                            std::size_t end) {                                                      \
-    force_loop(tables, sites, list, out, begin, end);                                              \
+    force_loop<REAL>(tables, sites, list, out, begin, end);                                        \
   }
 
-MD_KERNELS(portable, )
+MD_KERNELS(portable, v4, )
 #ifdef __x86_64__
-MD_KERNELS(avx2, [[gnu::target("avx2,fma")]])
-MD_KERNELS(avx512, [[gnu::target("avx512f,avx512dq,avx512vl,avx2,fma")]])
+MD_KERNELS(avx2, v4, [[gnu::target("avx2,fma")]])
+MD_KERNELS(avx512, v8, [[gnu::target("avx512f,avx512dq,avx512vl,avx2,fma")]])
 #endif
 
 }  // namespace

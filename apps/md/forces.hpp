@@ -5,7 +5,7 @@
 //
 // Every atom's list is full: both passes write only to atom i, so any chunk of atoms may be
 // computed by any worker at any time, and the sums do not depend on how the atoms are cut into
-// chunks. That costs each pair twice; the kernels win it back by working on four pairs at once
+// chunks. That costs each pair twice; the kernels win it back by working on four or eight pairs at once
 // and by leaving the pairs beyond the cutoff out of the force pass.
 #pragma once
 #include <cstddef>
@@ -25,14 +25,16 @@ struct alignas(32) site {
 
 // Limit on one atom's list; it bounds the scratch space of a chunk on its worker's stack.
 inline constexpr std::size_t neighbors_max = 1024;
+// Lists are filled up to a multiple of this, the most neighbours that a kernel takes at once.
+inline constexpr std::size_t list_multiple = 8;
 
-// Neighbour lists with room for `stride` neighbours of each atom, a multiple of 4.
+// Neighbour lists with room for `stride` neighbours of each atom.
 struct neighbor_list {
   std::size_t stride = 0;
   std::vector<std::uint32_t> neighbors;  // Within cutoff + skin.
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> close;        // Those within the cutoff, found by the density pass,
-  std::vector<std::uint32_t> close_count;  // filled up to a multiple of 4 with the distant site.
+  std::vector<std::uint32_t> close_count;  // filled up with the distant site.
 };
 
 enum class instructions { portable, avx2, avx512 };

@@ -105,7 +105,7 @@ void neighbor_finder::find(const atom_store& atoms, const atom_loops& loops, nei
                             " Å; use a smaller --skin, a larger --lattice or a potential with a "
                             "shorter cutoff");
         list.count[i] = static_cast<std::uint32_t>(n);
-        while (n % 4 != 0) found[n++] = atoms.distant();
+        while (n % list_multiple != 0) found[n++] = atoms.distant();
         longest_here = std::max(longest_here, n);
         if (n <= list.stride) std::copy_n(found, n, &list.neighbors[i * list.stride]);
       }
