@@ -1,15 +1,13 @@
 #include "md/canvas.hpp"
 
+#include <png.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <weft/error.hpp>
-
-#ifdef WEFT_HAVE_PNG
-#include <png.h>
-#endif
 
 namespace md {
 namespace {
@@ -132,7 +130,6 @@ int canvas::text_width(std::string_view words, int scale) {
   return 6 * scale * letters;
 }
 
-#ifdef WEFT_HAVE_PNG
 void canvas::write_png(const std::string& path) const {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
@@ -143,11 +140,5 @@ void canvas::write_png(const std::string& path) const {
     throw weft::error("cannot write picture '" + path + "': " + image.message +
                       "; check the directory of --picture");
 }
-#else
-void canvas::write_png(const std::string& path) const {
-  throw weft::error("cannot write picture '" + path +
-                    "': built without libpng; apt install libpng-dev and build again");
-}
-#endif
 
 }  // namespace md

@@ -1,8 +1,23 @@
 // weft-md: molecular dynamics of a copper crystal on weft's ranks. `weft-md --help` explains it.
+#include <sched.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <weft/weft.hpp>
 
 #include "md/job.hpp"
+
+namespace {
+
+// As many workers as the runtime will take.
+int workers_of(const weft::options& runtime) {
+  if (runtime.workers > 0) return runtime.workers;
+  cpu_set_t allowed;
+  const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  return runtime.ranks > 0 ? std::min(runtime.ranks, cores) : cores;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   weft::options runtime;
@@ -15,6 +30,7 @@ int main(int argc, char** argv) {
     // Read once and shared by all ranks of the process.
     potential = md::read_potential(options->potential, options->element);
     md::complete(*options, potential);
+    options->workers = workers_of(runtime);
   } catch (const weft::error& e) {
     std::fprintf(stderr, "weft-md: %s\n", e.what());
     return 2;

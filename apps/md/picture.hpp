@@ -10,7 +10,7 @@
 namespace md {
 
 // Draws the atoms just below the middle of the box along z, where blocks of ranks may meet. Throws
-// weft::error when the file cannot be written or the program was built without libpng.
+// weft::error when the file cannot be written.
 void draw_slice(const std::string& path, const std::vector<atom_record>& atoms,
                 const process_grid& grid, const vec3& box, double thickness,
                 const std::string& title);

@@ -11,6 +11,7 @@
 #include <vector>
 #include <weft/error.hpp>
 
+#include "md/job.hpp"
 #include "md/options.hpp"
 #include "md/output.hpp"
 #include "md/picture.hpp"
@@ -109,6 +110,13 @@ TEST(md_program, every_place_of_the_grid_has_its_six_neighbors) {
   EXPECT_EQ(domain(grid, 5, box).shift(0, 1), -30.0);
 }
 
+TEST(md_program, knows_what_sharing_can_win) {
+  EXPECT_DOUBLE_EQ(sharing_limit({9, 1}, 2), 1.8);
+  EXPECT_DOUBLE_EQ(sharing_limit({5, 5, 5, 5}, 2), 1.0);
+  EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 2), 1.6);
+  EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 1), 1.0);
+}
+
 TEST(md_program, fits_a_line_through_the_energy) {
   energy_trend trend;
   for (int step = 0; step <= 100; ++step)
@@ -126,7 +134,6 @@ struct scratch_path {
   std::string path;
 };
 
-#ifdef WEFT_HAVE_PNG
 TEST(md_program, draws_atoms_in_the_colour_of_their_rank) {
   const scratch_path png("slice.png");
   const vec3 box{20, 10, 10};
@@ -142,7 +149,6 @@ TEST(md_program, draws_atoms_in_the_colour_of_their_rank) {
   EXPECT_GT(byte(18) * 256 + byte(19), 1200);  // Two panels of 680 pixels.
   EXPECT_THROW(draw_slice("/no/such/directory/a.png", atoms, {2, 1, 1}, box, 3.0, ""), weft::error);
 }
-#endif
 
 struct program_run {
   int status;
