@@ -164,12 +164,7 @@ program_run run_program(const std::string& words) {
   return {WEXITSTATUS(pclose(program)), output};
 }
 
-#define REQUIRE_PROGRAM()                                    \
-  if (!std::filesystem::exists(WEFT_PROGRAM_DIR "/weft-md")) \
-  GTEST_SKIP() << "weft-md was not built with these tests"
-
 TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
-  REQUIRE_PROGRAM();
   for (const char* words : {"--voidz 3", "--size 3y", "--weft-ranks 0x", "--weft-nonsense 1",
                             "--potential missing.eam.alloy"}) {
     const auto [status, output] = run_program(words);
@@ -179,7 +174,6 @@ TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
 }
 
 TEST(md_program, ends_with_status_1_when_ranks_do_not_fit) {
-  REQUIRE_PROGRAM();
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
   const auto [status, output] = run_program("--size 4 --weft-ranks 27");
@@ -188,7 +182,6 @@ TEST(md_program, ends_with_status_1_when_ranks_do_not_fit) {
 }
 
 TEST(md_program, writes_thermo_atoms_and_picture) {
-  REQUIRE_PROGRAM();
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
   const scratch_path csv("thermo.csv"), xyz("atoms.xyz");
@@ -217,7 +210,6 @@ TEST(md_program, writes_thermo_atoms_and_picture) {
 }
 
 TEST(md_program, help_teaches_and_succeeds) {
-  REQUIRE_PROGRAM();
   const auto [status, output] = run_program("--help");
   EXPECT_EQ(status, 0);
   EXPECT_NE(output.find("--voids"), std::string::npos);
