@@ -3,12 +3,13 @@
 #include <cxxabi.h>
 #include <pthread.h>
 
+#include <cerrno>
 #include <exception>
 
 namespace weft {
 
-exception_state* this_thread_exception_state() noexcept {
-  return reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+thread_state this_thread_state() noexcept {
+  return {reinterpret_cast<exception_state*>(abi::__cxa_get_globals()), &errno};
 }
 
 context::context() noexcept {
@@ -48,7 +49,7 @@ context::~context() {
 
 void context::first_entry(boost::context::detail::transfer_t arrived) noexcept {
   context& self = entered(arrived);
-  *this_thread_exception_state() = {};
+  *this_thread_state().exceptions = {};
   self.entry_(self.argument_);
   std::terminate();
 }

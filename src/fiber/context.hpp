@@ -5,7 +5,6 @@
 // fiber may cache addresses of thread-locals. errno and the exception state of the C++ run time
 // are the fiber's own: the switch keeps them on the stack of the one that leaves.
 #pragma once
-#include <cerrno>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
 #include <span>
@@ -24,7 +23,14 @@ struct exception_state {
   void* caught;
   unsigned int uncaught_count;
 };
-[[nodiscard]] exception_state* this_thread_exception_state() noexcept;
+
+// What of a thread belongs to the flow of control that runs on it. Found once per thread: the
+// addresses stay the same, and asking for them costs a call each.
+struct thread_state {
+  exception_state* exceptions;
+  int* error_number;
+};
+[[nodiscard]] thread_state this_thread_state() noexcept;
 
 class context {
  public:
@@ -38,14 +44,15 @@ class context {
   ~context();
 
   // Suspends the running `from` and runs `to`; returns when somebody switches to `from`.
-  // `exceptions` is this thread's state. Keep the caller shallow: each frame between here and the
+  // `thread` is this thread's state. Keep the caller shallow: each frame between here and the
   // fiber's own code costs a mispredicted return.
-  static void switch_to(context& from, context& to, exception_state& exceptions) noexcept {
-    const exception_state saved = exceptions;
-    const int saved_errno = errno;
+  [[gnu::always_inline]] static void switch_to(context& from, context& to,
+                                               thread_state thread) noexcept {
+    const exception_state saved = *thread.exceptions;
+    const int saved_errno = *thread.error_number;
     enter(from, to);
-    exceptions = saved;
-    errno = saved_errno;
+    *thread.exceptions = saved;
+    *thread.error_number = saved_errno;
   }
 
   // The same for a context that never runs again.
@@ -58,7 +65,7 @@ class context {
     context* to;
   };
 
-  static void enter(context& from, context& to) noexcept {
+  [[gnu::always_inline]] static void enter(context& from, context& to) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());
 #endif
@@ -69,7 +76,7 @@ class context {
     entered(boost::context::detail::jump_fcontext(to.suspended_, &through));
   }
   // Runs on the stack that was switched to; returns the context it belongs to.
-  static context& entered(boost::context::detail::transfer_t arrived) noexcept {
+  [[gnu::always_inline]] static context& entered(boost::context::detail::transfer_t arrived) noexcept {
     const passage through = *static_cast<const passage*>(arrived.data);
     through.from->suspended_ = arrived.fctx;
 #if defined(__SANITIZE_ADDRESS__)

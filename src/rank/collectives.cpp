@@ -506,12 +506,12 @@ communicator_state::communicator_state(job& j, const std::vector<rank_state*>& r
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     member& m = members[i];
     m.rank = ranks[i];
-    m.worker = ranks[i]->home->index();
-    int& group = group_of[static_cast<std::size_t>(m.worker)];
+    peers.push_back({ranks[i], ranks[i]->home->index()});
+    int& group = group_of[static_cast<std::size_t>(peers[i].worker)];
     if (group < 0) {
       group = static_cast<int>(ranks_of.size());
       ranks_of.emplace_back();
-      workers_of.push_back(m.worker);
+      workers_of.push_back(peers[i].worker);
     }
     m.group = group;
     auto& fellows = ranks_of[static_cast<std::size_t>(group)];

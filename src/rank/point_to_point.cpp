@@ -157,8 +157,7 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
 }
 
 rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
-  // Every fiber of a worker knows the job; mail only comes for living jobs.
-  return *static_cast<job*>(here.owner().tenant())->ranks[number];
+  return *static_cast<rank_state* const*>(here.owner().tenant())[number];
 }
 
 void on_eager(worker& here, record_header header, const std::byte* payload) {
@@ -191,7 +190,7 @@ worker::ring::word* reserve(worker& here, int to, std::size_t bytes, const wait_
   }
 }
 
-void send_eager(worker& here, const member& to, const envelope& from,
+void send_eager(worker& here, const peer& to, const envelope& from,
                 std::span<const std::byte> data, const wait_description& what) {
   auto* room = reinterpret_cast<std::byte*>(
       reserve(here, to.worker, sizeof(eager_payload) + data.size(), what));
@@ -203,7 +202,7 @@ void send_eager(worker& here, const member& to, const envelope& from,
   here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.rank->number));
 }
 
-void send_offer(worker& here, const member& to, const envelope& from, operation& op) {
+void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
   const offer offered{&op, op.data, op.bytes, here.index()};
   if (to.worker == here.index()) {
     deliver_offer(here, *to.rank, from, offered);
@@ -239,14 +238,14 @@ void check_source(communicator_state& c, int from, int tag, const char* call) {
     wrong_tag(tag, call);
 }
 
-bool goes_eager(const rank_state& me, const member& to, std::size_t bytes, send_mode mode) {
+bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {
   if (mode == send_mode::synchronous || to.rank->congested.load(std::memory_order_relaxed))
     return false;
   return bytes <= me.of->how.eager_max_bytes;
 }
 
 // Sends without waiting for the receiver when that is possible. `op` describes what remains.
-bool send_now(rank_state& me, const member& to, const envelope& from,
+bool send_now(rank_state& me, const peer& to, const envelope& from,
               std::span<const std::byte> data, send_mode mode) {
   worker& here = *me.home;
   ++me.counts.sent;
@@ -304,7 +303,7 @@ void check_result(const operation& op) {
     throw_truncated(op);
 }
 
-bool start_receive(rank_state& me, operation& op) {
+[[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {
   if (unexpected_message* m = me.lists.find(op.match); m != nullptr) [[unlikely]] {
     if (me.of->how.schedule && op.match.source == any_source) m = me.home->pick(m, [&](auto* at) {
         return match_lists::find_next(op.match, match_lists::after(*at));
@@ -327,7 +326,8 @@ struct posted_guard {
   }
 };
 
-void trace_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
+// Inlined into the call that waits: see worker::wait().
+[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
                 int victim = -1) {
   if (c.pending == 0) return;
   struct slice {
@@ -339,7 +339,7 @@ void trace_wait(trace_kind kind, rank_state& me, countdown& c, const wait_descri
   me.home->wait(c, what, victim);
 }
 
-message_status receive(communicator_state& c, std::span<std::byte> into, int from, int tag) {
+[[gnu::always_inline]] inline message_status receive(communicator_state& c, std::span<std::byte> into, int from, int tag) {
   rank_state& me = calling_rank("recv");
   me.home->perturb();
   if (from == proc_null) return {};
@@ -355,7 +355,7 @@ message_status receive(communicator_state& c, std::span<std::byte> into, int fro
   if (!start_receive(me, op)) {
     const posted_guard guard{me, op};
     trace_wait(trace_kind::wait_recv, me, arrival, {"recv", c.context, from, tag, into.size()},
-               from >= 0 ? c.at(from).worker : -1);
+               from >= 0 ? c.to(from).worker : -1);
   }
   check_result(op);
   return op.result;
@@ -382,7 +382,7 @@ void start_persistent(rank_state& me, kept_operation& op) {
   } else if (op.what == operation::kind::recv) {
     start_receive(me, op);
   } else {
-    const member& to = op.communicator->at(op.peer);
+    const peer& to = op.communicator->to(op.peer);
     if (send_now(me, to, op.match, {op.data, op.bytes}, op.mode))
       op.complete = true;
     else
@@ -396,17 +396,17 @@ wait_description describe(const operation& op) {
           op.what == operation::kind::recv ? op.match.source : -1, op.match.tag, op.bytes};
 }
 
-void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me, const member& peer,
+void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me, const peer& there,
                    const envelope& from, std::span<const std::byte> data) {
-  if (send_now(me, peer, from, data, send_mode::standard)) return;
+  if (send_now(me, there, from, data, send_mode::standard)) return;
   auto* op = new kept_operation;
   op->kept = true;
   op->detached = true;
   op->communicator = c;
   op->copy = std::make_unique<std::byte[]>(data.size());
   std::memcpy(op->copy.get(), data.data(), data.size());
-  describe_send(*op, me, from, {op->copy.get(), data.size()}, peer.worker);
-  send_offer(*me.home, peer, from, *op);
+  describe_send(*op, me, from, {op->copy.get(), data.size()}, there.worker);
+  send_offer(*me.home, there, from, *op);
 }
 
 kept_operation* make_persistent(const std::shared_ptr<communicator_state>& c, rank_state& me,
@@ -422,7 +422,7 @@ kept_operation* make_persistent(const std::shared_ptr<communicator_state>& c, ra
   op->data = data;
   op->bytes = bytes;
   op->match = match;
-  if (peer >= 0) op->peer_worker = c->at(peer).worker;
+  if (peer >= 0) op->peer_worker = c->to(peer).worker;
   return op;
 }
 
@@ -465,15 +465,13 @@ void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_finished, &on_finished);
 }
 
-rank_state& calling_rank(const char* call) {
-  worker* here = worker::current();
-  if (here == nullptr || here->identity() == nullptr) [[unlikely]]
+void throw_not_a_rank(const char* call) {
+  const worker* here = worker::current();
+  if (here == nullptr || here->identity() == nullptr)
     throw error(std::string(call) + " was called outside of a rank: call it in the body that " +
                 "weft::run() runs, on the rank's own thread");
-  if (here->in_chunk()) [[unlikely]]
-    throw error(std::string(call) + " was called by a chunk of a loop, which may run on another " +
-                "worker: communicate before or after the loop");
-  return *static_cast<rank_state*>(here->identity());
+  throw error(std::string(call) + " was called by a chunk of a loop, which may run on another " +
+              "worker: communicate before or after the loop");
 }
 
 void free_unexpected_of(rank_state& r) noexcept {
@@ -495,22 +493,22 @@ void communicator::send_bytes(std::span<const std::byte> data, int to, int tag,
   if (to == proc_null) return;
   communicator_state& c = *state_;
   check_destination(c, to, tag, "send");
-  const member& peer = c.at(to);
+  const peer& there = c.to(to);
   const envelope from{c.context, rank_, tag};
   if (mode == send_mode::buffered) {
-    send_buffered(state_, me, peer, from, data);
+    send_buffered(state_, me, there, from, data);
     return;
   }
-  if (send_now(me, peer, from, data, mode)) [[likely]]
+  if (send_now(me, there, from, data, mode)) [[likely]]
     return;
   operation op;
-  describe_send(op, me, from, data, peer.worker);
+  describe_send(op, me, from, data, there.worker);
   countdown taken{1, nullptr};
   op.counter = &taken;
-  send_offer(*me.home, peer, from, op);
+  send_offer(*me.home, there, from, op);
   trace_wait(trace_kind::wait_send, me, taken,
              {mode == send_mode::synchronous ? "ssend" : "send", c.context, to, tag, data.size()},
-             peer.worker);
+             there.worker);
 }
 
 message_status communicator::recv_bytes(std::span<std::byte> into, int from, int tag) const {
@@ -535,13 +533,13 @@ request communicator::isend_bytes(std::span<const std::byte> data, int to, int t
   if (to == proc_null) return request();
   check_destination(*state_, to, tag, "isend");
   // A message that goes at once needs no operation.
-  const member& peer = state_->at(to);
+  const peer& there = state_->to(to);
   const envelope from{state_->context, rank_, tag};
-  if (send_now(me, peer, from, data, mode)) return request();
+  if (send_now(me, there, from, data, mode)) return request();
   operation* op = take_operation(me);
-  describe_send(*op, me, from, data, peer.worker);
+  describe_send(*op, me, from, data, there.worker);
   op->active = true;
-  send_offer(*me.home, peer, from, *op);
+  send_offer(*me.home, there, from, *op);
   return request(op);
 }
 
@@ -557,7 +555,7 @@ request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) 
   op->bytes = into.size();
   op->owner = &me;
   op->active = true;
-  if (from >= 0) op->peer_worker = state_->at(from).worker;
+  if (from >= 0) op->peer_worker = state_->to(from).worker;
   start_receive(me, *op);
   return request(op);
 }
@@ -651,17 +649,27 @@ void request::cancel() {
 }
 
 void wait_all(std::span<request> requests) {
-  std::vector<operation*> pending;
-  for (const request& r : requests)
-    if (r.active() && !r.operation_->complete) pending.push_back(r.operation_);
-  if (!pending.empty()) {
+  countdown c;
+  const operation* last = nullptr;
+  for (const request& r : requests) {
+    if (!r.active() || r.operation_->complete) continue;
+    ++c.pending;
+    r.operation_->counter = &c;
+    last = r.operation_;
+  }
+  if (c.pending != 0) {
+    struct uncount {
+      std::span<request> requests;
+      ~uncount() {
+        for (request& r : requests)
+          if (r.operation_ != nullptr) r.operation_->counter = nullptr;
+      }
+    } const guard{requests};
     rank_state& me = calling_rank("wait_all");
     me.home->check_stopped();
-    countdown c{static_cast<std::uint32_t>(pending.size()), nullptr};
-    const counting guard(pending, c);
-    wait_description what = describe(*pending.front());
+    wait_description what = describe(*last);
     what.call = "wait_all";
-    trace_wait(trace_kind::wait_recv, me, c, what, pending.front()->peer_worker);
+    trace_wait(trace_kind::wait_recv, me, c, what, last->peer_worker);
   }
   // Every request is concluded before the first failure is thrown.
   std::exception_ptr failure;

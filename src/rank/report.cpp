@@ -14,8 +14,7 @@ constexpr std::size_t listed_max = 64;  // Ranks listed before the rest is only 
 std::string rank_name(int rank) { return rank == any_source ? "any" : std::to_string(rank); }
 
 // The ranks that a rank waits for; empty when any of several could help, or none.
-std::vector<int> awaited(job& j, const rank_state& r, const waiter& w) {
-  const wait_description& what = *w.description;
+std::vector<int> awaited(job& j, const rank_state& r, const wait_description& what) {
   std::vector<int> ranks;
   if (what.subject != nullptr) {
     // A collective: those of the communicator that have not arrived.
@@ -29,14 +28,14 @@ std::vector<int> awaited(job& j, const rank_state& r, const waiter& w) {
 }
 
 const fiber* waiting_fiber(const rank_state& r) noexcept {
-  return r.main.waiting != nullptr ? &r.main : nullptr;
+  return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
 
 }  // namespace
 
 std::string describe_wait(const fiber& f) {
-  if (f.waiting == nullptr) return "running or ready";
-  const wait_description& what = *f.waiting->description;
+  if (f.waiting_in == nullptr) return "running or ready";
+  const wait_description& what = *f.waiting_in;
   std::string text = formatted("in {}", what.call);
   const bool message = what.subject == nullptr && (what.peer >= any_source && what.tag >= any_tag) &&
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 ||
@@ -74,8 +73,8 @@ std::string deadlock_report(job& j) {
       continue;
     }
     text += describe_wait(*f);
-    const std::vector<int> missing = awaited(j, *r, *f->waiting);
-    if (f->waiting->description->subject == nullptr || missing.empty()) continue;
+    const std::vector<int> missing = awaited(j, *r, *f->waiting_in);
+    if (f->waiting_in->subject == nullptr || missing.empty()) continue;
     text += "; not there yet:";
     for (std::size_t i = 0; i < std::min<std::size_t>(missing.size(), 8); ++i)
       text += formatted(" {}", missing[i]);
@@ -98,14 +97,14 @@ std::string deadlock_report(job& j) {
       path.push_back(at);
       const rank_state& r = *j.ranks[static_cast<std::size_t>(at)];
       if (r.ended || waiting_fiber(r) == nullptr) break;
-      const std::vector<int> next = awaited(j, r, *r.main.waiting);
+      const std::vector<int> next = awaited(j, r, *r.main.waiting_in);
       if (next.empty()) break;
       at = next.front();
     }
   }
   for (const auto& r : j.ranks) {
     if (r->ended || waiting_fiber(*r) == nullptr) continue;
-    for (const int peer : awaited(j, *r, *r->main.waiting))
+    for (const int peer : awaited(j, *r, *r->main.waiting_in))
       if (j.ranks[static_cast<std::size_t>(peer)]->ended)
         return text + formatted("\n  rank {} waits for rank {}, which has ended", r->number, peer);
   }

@@ -157,13 +157,12 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   j.how.eager_max_bytes =
       std::min(j.how.eager_max_bytes, workers.mailbox_bytes / 4 - 128);  // Fits the mailbox.
   set_mail_handlers(*j.workers);
-  j.workers->set_tenant(&j);
   j.workers->set_quiescent_handler([&] {
     failure.set(deadlock_report(j), 1);
     j.workers->request_stop();
   });
 
-  std::vector<rank_state*> ranks;
+  std::vector<rank_state*>& ranks = j.by_number;
   std::vector<rank_start> starts;
   starts.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -178,6 +177,7 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     r.main.body = &run_rank;
     r.main.argument = &starts.back();
   }
+  j.workers->set_tenant(ranks.data());
   j.world = std::make_shared<communicator_state>(j, ranks);
   for (rank_state* r : ranks) r->home->spawn(r->main);
 

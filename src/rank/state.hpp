@@ -53,7 +53,6 @@ struct collective_call {
 // One rank's side of a communicator: written by its worker, read by others after they have met.
 struct alignas(padding_bytes) member {
   rank_state* rank = nullptr;
-  int worker = 0;
   int group = 0;
   const void* in = nullptr;
   void* out = nullptr;
@@ -89,16 +88,26 @@ struct alignas(padding_bytes) worker_group {
 
 inline constexpr std::size_t broadcast_slots = 16;
 
+// What a sender needs to know of a rank: apart from `member`, whose lines collectives write.
+struct peer {
+  rank_state* rank = nullptr;
+  int worker = 0;
+};
+
 struct communicator_state {
   explicit communicator_state(job& j, const std::vector<rank_state*>& ranks);
   job& of;
   const std::uint32_t context;
+  std::vector<peer> peers;
   std::vector<member> members;
   std::vector<worker_group> groups;
   bool groups_in_rank_order = true;
   std::unique_ptr<dropbox_slot[]> broadcasts;
 
-  [[nodiscard]] int size() const noexcept { return static_cast<int>(members.size()); }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
+  [[nodiscard]] const peer& to(int rank) const noexcept {
+    return peers[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] member& at(int rank) noexcept { return members[static_cast<std::size_t>(rank)]; }
 };
 
@@ -106,6 +115,7 @@ struct job {
   options how;
   std::unique_ptr<scheduler> workers;
   std::vector<std::unique_ptr<rank_state>> ranks;
+  std::vector<rank_state*> by_number;  // The same; the workers' handlers look ranks up here.
   std::atomic<std::uint32_t> next_context{0};
   std::shared_ptr<communicator_state> world;
   std::size_t unexpected_bytes_max = std::size_t{16} << 20;
@@ -114,7 +124,13 @@ struct job {
 };
 
 // The calling rank; throws weft::error outside of ranks and inside chunks, naming `call`.
-[[nodiscard]] rank_state& calling_rank(const char* call);
+[[noreturn, gnu::cold]] void throw_not_a_rank(const char* call);
+[[nodiscard]] inline rank_state& calling_rank(const char* call) {
+  const worker* here = worker::current();
+  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) [[unlikely]]
+    throw_not_a_rank(call);
+  return *static_cast<rank_state*>(here->identity());
+}
 
 enum mail_kind : std::uint8_t { mail_eager = 1, mail_offer = 2, mail_finished = 3 };
 void set_mail_handlers(scheduler& workers);

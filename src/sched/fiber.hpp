@@ -35,8 +35,9 @@ struct fiber {
   // The doubly linked list of the worker's living fibers.
   fiber* older = nullptr;
   fiber* newer = nullptr;
-  // While suspended in a wait: what it waits for.
-  struct waiter* waiting = nullptr;
+  // While in a wait: what for, and the countdown that tells it, if one does.
+  const wait_description* waiting_in = nullptr;
+  struct countdown* told_by = nullptr;
 };
 
 // Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then

@@ -33,10 +33,11 @@ worker::worker(scheduler& owner, int index, int core)
       seeded_(owner.options().seed.has_value()),
       stacks_(owner.options().stack_bytes),
       outbound_(owner.options().cores.size(), nullptr),
-      random_(static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
-              static_cast<std::uint32_t>(index) + 1),
+      random_((static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
+               static_cast<std::uint32_t>(index) * 40503u) | 1u),
       inbound_storage_(owner.options().cores.size()) {
   root_.home = this;
+  if (seeded_) short_ways_ = short_ways_left_ = 0;
 }
 
 worker::~worker() = default;
@@ -45,7 +46,7 @@ worker::~worker() = default;
 
 void worker::spawn(fiber& f) noexcept {
   f.home = this;
-  f.waiting = nullptr;
+  f.waiting_in = nullptr;
   f.older = newest_;
   f.newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = &f;
@@ -54,47 +55,27 @@ void worker::spawn(fiber& f) noexcept {
   make_ready(f);
 }
 
-void worker::make_ready(fiber& f) noexcept {
-  f.next = nullptr;
-  if (ready_tail_ == nullptr)
-    ready_head_ = &f;
-  else
-    ready_tail_->next = &f;
-  ready_tail_ = &f;
-  // Relaxed: only the monitor looks, and only this worker writes.
-  ready_count_.store(ready_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
 fiber* worker::take_ready() noexcept {
-  if (ready_head_ == nullptr) return nullptr;
-  fiber* previous = nullptr;
   fiber* taken = ready_head_;
-  if (seeded_) [[unlikely]] {
-    for (auto skip = random_() % ready_count(); skip > 0; --skip) {
-      previous = taken;
-      taken = taken->next;
-    }
+  if (taken == nullptr) return nullptr;
+  if (!seeded_) [[likely]] {
+    pop_ready();
+    return taken;
+  }
+  fiber* previous = nullptr;
+  for (auto skip = next_random() % static_cast<std::uint32_t>(ready_count()); skip > 0; --skip) {
+    previous = taken;
+    taken = taken->next;
   }
   (previous != nullptr ? previous->next : ready_head_) = taken->next;
   if (taken == ready_tail_) ready_tail_ = previous;
-  ready_count_.store(ready_count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  count_ready(-1);
   return taken;
 }
 
 void worker::prepare(fiber& f) {
   f.stack = stacks_.take();
   f.flow.emplace(f.stack, &worker::fiber_main, &f);
-}
-
-void worker::switch_to(fiber& next) noexcept {
-  fiber& self = running();
-  running_ = &next;
-  // Relaxed: others take it as a hint.
-  running_number_.store(next.number, std::memory_order_relaxed);
-  identity_ = next.identity;
-  ++counts_.switches;
-  if (tracing()) [[unlikely]] trace_switch(self, next);
-  context::switch_to(*self.flow, *next.flow, *exceptions_);
 }
 
 void worker::fiber_main(void* argument) {
@@ -133,7 +114,7 @@ void worker::reclaim() noexcept {
 
 void worker::run() {
   current_worker_ = this;
-  exceptions_ = this_thread_exception_state();
+  thread_ = this_thread_state();
   root_.flow.emplace();
   running_ = &root_;
   static constexpr wait_description idle{"idle"};
@@ -159,8 +140,11 @@ void worker::block(waiter& w) {
   const bool is_root = &self == &root_;
   const struct in_wait {
     fiber& f;
-    in_wait(fiber& waiting, waiter& w) : f(waiting) { f.waiting = &w; }
-    ~in_wait() { f.waiting = nullptr; }
+    in_wait(fiber& waiting, const waiter& w) : f(waiting) {
+      f.waiting_in = w.description;
+      f.told_by = w.told;
+    }
+    ~in_wait() { f.waiting_in = nullptr; }
   } marked(self, w);
   std::uint32_t idle_rounds = 0;
   std::uint64_t idle_since = 0;
@@ -179,7 +163,8 @@ void worker::block(waiter& w) {
         continue;
       }
     }
-    if (w.may_steal && steal(w.victim)) {
+    // Between two looks there should be little more than one pause: it is what an arrival waits for.
+    if (idle_rounds % 4 == 0 && w.may_steal && steal(w.victim)) {
       idle_rounds = 0;
       continue;
     }
@@ -219,7 +204,7 @@ void worker::yield() {
 }
 
 void worker::perturb_seeded() {
-  if (random_() % 2 == 0) yield();
+  if (next_random() % 2 == 0) yield();
 }
 
 void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {
@@ -317,10 +302,10 @@ bool worker::attend() {
 void worker::release_waiters() noexcept {
   looked_at_.clear();
   each_fiber([&](fiber& f) {
-    if (f.waiting == nullptr || &f == &running()) return;
-    if (f.waiting->told != nullptr) {
-      if (f.waiting->told->waiter != &f) return;  // Ready already.
-      f.waiting->told->waiter = nullptr;
+    if (f.waiting_in == nullptr || &f == &running()) return;
+    if (f.told_by != nullptr) {
+      if (f.told_by->waiter != &f) return;  // Ready already.
+      f.told_by->waiter = nullptr;
     }
     for (const fiber* ready = ready_head_; ready != nullptr; ready = ready->next)
       if (ready == &f) return;
@@ -559,7 +544,8 @@ bool worker::steal(int first) {
       if (sticky_victim_ >= 0 && steal_from(owner_.at(sticky_victim_))) return true;
       [[fallthrough]];
     case steal_mode::random: {
-      auto victim = static_cast<int>(random_() % static_cast<std::uint32_t>(workers - 1));
+      auto victim = static_cast<int>(
+          std::uint64_t{next_random()} * static_cast<std::uint32_t>(workers - 1) >> 32);
       if (victim >= index_) ++victim;
       if (!steal_from(owner_.at(victim))) return false;
       sticky_victim_ = victim;
