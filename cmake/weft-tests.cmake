@@ -1,5 +1,6 @@
 # tests/<label>/*_<suffix>.cpp: one GoogleTest binary per file, every test of it known to ctest
-# under its label. apps/<app>/tests/*_test.cpp are unit tests that link the parts of that program.
+# under its label; the directory's other sources are linked to each.
+# apps/<app>/tests/*_test.cpp are unit tests that link the parts of that program.
 # tests/tidy/*.py: one check per file, given --source, --build and --cxx.
 
 find_package(GTest REQUIRED)
@@ -24,8 +25,21 @@ function(weft_add_tests label suffix timeout processors)
     add_dependencies(${label}-tests weftrun weft-info)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${label}/*_${suffix}.cpp)
+  file(GLOB shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${label}/*.cpp)
+  list(FILTER shared EXCLUDE REGEX "_${suffix}\\.cpp$")
+  if(shared)
+    add_library(${label}-shared STATIC ${shared})
+    weft_compile_options(${label}-shared)
+    target_include_directories(${label}-shared
+      PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(${label}-shared PUBLIC weft::weft)
+  endif()
   foreach(source IN LISTS sources)
     weft_add_test(${source} ${label} ${timeout} ${processors})
+    if(shared)
+      cmake_path(GET source STEM name)
+      target_link_libraries(${name} PRIVATE ${label}-shared)
+    endif()
   endforeach()
 endfunction()
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include "base/assert.hpp"
 
 namespace weft {
 namespace asymmetric {
@@ -36,7 +36,7 @@ void full_fence() noexcept {
 void heavy_fence() noexcept {
   if (!kernel_fences) return full_fence();
   // A light fence elsewhere relies on it: going on without would lose a wake-up one day.
-  if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) std::abort();
+  WEFT_ASSERT(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }
 
 }  // namespace asymmetric

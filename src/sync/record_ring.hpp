@@ -45,7 +45,7 @@ class record_ring {
 
   // `capacity_bytes` is a power of two of at least 256.
   explicit record_ring(std::size_t capacity_bytes)
-      : capacity_(capacity_bytes), words_(new (std::align_val_t{128}) word[capacity_bytes / 8]{}) {}
+      : capacity_(capacity_bytes), words_(make_words(capacity_bytes / 8), {capacity_bytes / 8}) {}
 
   record_ring(const record_ring&) = delete;
   record_ring& operator=(const record_ring&) = delete;
@@ -117,13 +117,21 @@ class record_ring {
   static constexpr std::size_t line = 64;
   static constexpr std::size_t granule = 32;
   static constexpr std::uint8_t filler_kind = 255;
+  static constexpr std::align_val_t alignment{padding_bytes};
 
   struct aligned_delete {
+    std::size_t count;
     void operator()(word* words) const noexcept {
-      ::operator delete[](words, std::align_val_t{128});
+      std::destroy_n(words, count);
+      ::operator delete(words, alignment);
     }
   };
 
+  [[nodiscard]] static word* make_words(std::size_t count) {
+    auto* words = static_cast<word*>(::operator new(count * sizeof(word), alignment));
+    std::uninitialized_value_construct_n(words, count);
+    return words;
+  }
   [[nodiscard]] static constexpr std::size_t record_bytes(std::size_t payload) noexcept {
     return (payload + 8 + granule - 1) / granule * granule;
   }
