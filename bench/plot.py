@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Plot a run of the benchmarks: bench/plot.py [out/bench/all.csv]. PNGs are written beside it."""
 import csv
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -137,10 +138,10 @@ def draw_modes(rows, out):
 
 
 def draw_all(rows, out):
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        print("plot: no plots; install python3-matplotlib", file=sys.stderr)
+    """Returns the paths of the plots that the rows allow."""
+    if not importlib.util.find_spec("matplotlib"):
+        print("plot: no plots: this python has no matplotlib; install python3-matplotlib and run "
+              "/usr/bin/python3 bench/plot.py", file=sys.stderr)
         return []
     out = Path(out)
     drawn = [draw_latency(rows, out), draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),

@@ -100,7 +100,7 @@ def jobs():
                              cores=f"{first_cores[0]},{first_cores[1]}"))
     return {
         "limits": [Job("limits", "hardware")],
-        "sync": [Job("record_ring", "hardware")],
+        "sync": [Job("record_ring", "hardware"), Job("fiber", "hardware", 1)],
         "p2p": both("p2p") + [Job("p2p", ranks=16), Job("p2p", "openmpi", 16), crowded_mpich("p2p", "across")],
         "placement": placement + [Job("p2p", "openmpi", workers=1)],
         "collectives": both("collectives") + [
@@ -140,6 +140,9 @@ def run(job, args, commit_text):
         output, _ = process.communicate(timeout=args.limit)
     except subprocess.TimeoutExpired:
         print(f"bench: {' '.join(command)}: no end after {args.limit:g} s, stopped", file=sys.stderr)
+        if job.peer == "weft":
+            process.send_signal(signal.SIGUSR1)  # It says what its ranks wait for.
+            time.sleep(0.5)
         return None
     finally:
         if process.poll() is None:

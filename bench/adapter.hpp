@@ -1,0 +1,264 @@
+// One source, three libraries: a benchmark written against `peers` is built over weft, over MPICH
+// and over Open MPI. Everything is inline and as thin as the library allows, so that what is
+// measured is the library.
+//
+// bench/NAME_bench.cpp is the weft program; bench/mpi/NAME.cpp defines BENCH_OVER_MPI and includes
+// it, and is built with the compiler wrapper of each MPI. Under MPI every process pins itself, in
+// the same block map as weft's ranks, whatever its launcher does; launchers are told not to bind.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "report.hpp"
+
+#ifdef BENCH_OVER_MPI
+#include <mpi.h>
+#else
+#include <weft/weft.hpp>
+#endif
+
+namespace bench {
+
+#ifdef BENCH_OVER_MPI
+inline constexpr bool over_weft = false;
+using request = MPI_Request;
+
+class peers {
+ public:
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int workers() const { return workers_; }
+#ifdef OPEN_MPI
+  static const char* name() {
+    return "openmpi";
+  }
+#else
+  static const char* name() {
+    return "mpich";
+  }
+#endif
+
+  template <class T>
+  void send(const T& value, int to) const {
+    MPI_Send(&value, sizeof value, MPI_BYTE, to, 0, MPI_COMM_WORLD);
+  }
+  template <class T>
+  T recv(int from) const {
+    T value;
+    MPI_Recv(&value, sizeof value, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return value;
+  }
+  template <class T>
+  T recv_any() const {
+    T value;
+    MPI_Recv(&value, sizeof value, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return value;
+  }
+  template <class T>
+  void send_span(std::span<const T> out, int to) const {
+    MPI_Send(out.data(), bytes(out), MPI_BYTE, to, 0, MPI_COMM_WORLD);
+  }
+  template <class T>
+  void recv_span(std::span<T> in, int from) const {
+    MPI_Recv(in.data(), bytes(in), MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  template <class T>
+  request isend(std::span<const T> out, int to) const {
+    request r;
+    MPI_Isend(out.data(), bytes(out), MPI_BYTE, to, 0, MPI_COMM_WORLD, &r);
+    return r;
+  }
+  template <class T>
+  request irecv(std::span<T> in, int from) const {
+    request r;
+    MPI_Irecv(in.data(), bytes(in), MPI_BYTE, from, 0, MPI_COMM_WORLD, &r);
+    return r;
+  }
+  static void wait_all(std::vector<request>& requests) {
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  }
+  void barrier() const {
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  double sum(double value) const {
+    double result;
+    MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return result;
+  }
+  void sum(std::span<const double> in, std::span<double> out) const {
+    MPI_Allreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_DOUBLE, MPI_SUM,
+                  MPI_COMM_WORLD);
+  }
+  void max(std::span<const double> in, std::span<double> out) const {
+    MPI_Allreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_DOUBLE, MPI_MAX,
+                  MPI_COMM_WORLD);
+  }
+  double bcast(double value, int root) const {
+    MPI_Bcast(&value, 1, MPI_DOUBLE, root, MPI_COMM_WORLD);
+    return value;
+  }
+  void alltoall(std::span<const double> out, std::span<double> in) const {
+    const int each = static_cast<int>(out.size()) / size_;
+    MPI_Alltoall(out.data(), each, MPI_DOUBLE, in.data(), each, MPI_DOUBLE, MPI_COMM_WORLD);
+  }
+  // Gives the core up for that long while a message may arrive for another rank.
+  static void sleep_for(std::chrono::nanoseconds time) {
+    usleep(static_cast<useconds_t>(time.count() / 1000));
+  }
+
+ private:
+  friend int run(int, char**, const std::function<void(peers&)>&);
+  template <class T>
+  static int bytes(std::span<T> data) {
+    return static_cast<int>(data.size_bytes());
+  }
+  int rank_ = 0, size_ = 1, workers_ = 1;
+};
+
+inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
+  // The launcher's own numbering is known before MPI_Init, whose memory should already be local.
+  const int rank_hint =
+      std::atoi(setting("PMI_RANK", setting("OMPI_COMM_WORLD_RANK", "0").c_str()).c_str());
+  const int size_hint =
+      std::atoi(setting("PMI_SIZE", setting("OMPI_COMM_WORLD_SIZE", "1").c_str()).c_str());
+  const int cores = std::min(cores_allowed(), std::atoi(setting("BENCH_WORKERS", "1024").c_str()));
+  pin(static_cast<int>(static_cast<long>(rank_hint) * std::min(cores, size_hint) /
+                       std::max(size_hint, 1)));
+  MPI_Init(&argc, &argv);
+  MPI_Barrier(MPI_COMM_WORLD);  // A rank of high priority would starve those that still start.
+  raise_priority();
+  peers p;
+  MPI_Comm_rank(MPI_COMM_WORLD, &p.rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &p.size_);
+  p.workers_ = std::min(cores, p.size_);
+  if (p.rank_ == 0) print_header();
+  body(p);
+  lower_priority();
+  MPI_Finalize();
+  return 0;
+}
+
+#else
+inline constexpr bool over_weft = true;
+using request = weft::request;
+
+class peers {
+ public:
+  peers(weft::communicator& world, int workers) : world_(world), workers_(workers) {}
+  int rank() const { return world_.rank(); }
+  int size() const { return world_.size(); }
+  int workers() const { return workers_; }
+  static const char* name() { return "weft"; }
+
+  template <class T>
+  void send(const T& value, int to) {
+    world_.send(value, to);
+  }
+  template <class T>
+  T recv(int from) {
+    return world_.recv<T>(from);
+  }
+  template <class T>
+  T recv_any() {
+    return world_.recv<T>(weft::any_source);
+  }
+  template <class T>
+  void send_span(std::span<const T> out, int to) {
+    world_.send(out, to);
+  }
+  template <class T>
+  void recv_span(std::span<T> in, int from) {
+    world_.recv(in, from);
+  }
+  template <class T>
+  request isend(std::span<const T> out, int to) {
+    return world_.isend(out, to);
+  }
+  template <class T>
+  request irecv(std::span<T> in, int from) {
+    return world_.irecv(in, from);
+  }
+  static void wait_all(std::vector<request>& requests) { weft::wait_all(requests); }
+  void barrier() { world_.barrier(); }
+  double sum(double value) { return world_.allreduce(value, std::plus<>{}); }
+  void sum(std::span<const double> in, std::span<double> out) {
+    world_.allreduce(in, out, std::plus<>{});
+  }
+  void max(std::span<const double> in, std::span<double> out) {
+    world_.allreduce(in, out, weft::max{});
+  }
+  double bcast(double value, int root) { return world_.bcast(value, root); }
+  void alltoall(std::span<const double> out, std::span<double> in) { world_.alltoall(out, in); }
+  static void sleep_for(std::chrono::nanoseconds time) { weft::sleep_for(time); }
+  weft::communicator& world() { return world_; }
+
+ private:
+  weft::communicator& world_;
+  int workers_;
+};
+
+inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
+  raise_priority();
+  weft::options options = weft::parse_options(argc, argv);
+  const int cores = cores_allowed();
+  if (options.ranks == 0) options.ranks = options.workers > 0 ? options.workers : cores;
+  if (options.workers == 0) options.workers = std::min(cores, options.ranks);
+  print_header();
+  return weft::run(options, [&](weft::communicator& world) {
+    peers p(world, options.workers);
+    body(p);
+  });
+}
+#endif
+
+// Collective. Every rank runs op() after a barrier; returns, on all ranks, the nanoseconds from the
+// first rank's start to the last one's end.
+template <class Op>
+double time_of(peers& p, Op&& op) {
+  p.barrier();
+  double times[2] = {0, -clock_ns()};
+  op();
+  times[0] = clock_ns();
+  double last[2];
+  p.max(times, last);
+  return last[0] + last[1];
+}
+
+inline setup setup_of(const peers& p, const std::string& variant = "") {
+  return {p.name() + variant + setting("BENCH_VARIANT", ""), p.size(), p.workers()};
+}
+
+// Collective. All ranks run once(iterations), which returns nanoseconds, as often as rank 0
+// decides; returns the nanoseconds per iteration of each repetition, on rank 0.
+template <class Once>
+std::vector<double> samples_of(peers& p, Once&& once, double sample_ms) {
+  if (p.rank() != 0) {
+    while (const double iterations = p.bcast(0.0, 0)) (void)once(static_cast<long>(iterations));
+    return {};
+  }
+  auto samples = sample(
+      [&](long iterations) {
+        p.bcast(static_cast<double>(iterations), 0);
+        return once(iterations);
+      },
+      sample_ms);
+  p.bcast(0.0, 0);
+  return samples;
+}
+
+// Collective. Measures op(iterations) and prints a row: nanoseconds per iteration, divided by
+// `divisor` (hops of a ring, messages of a window).
+template <class Op>
+void measure(peers& p, const std::string& name, Op&& op, double divisor = 1,
+             double sample_ms = 10) {
+  if (!wanted(name)) return;
+  auto samples = samples_of(
+      p, [&](long iterations) { return time_of(p, [&] { op(iterations); }); }, sample_ms);
+  if (p.rank() != 0) return;
+  for (double& s : samples) s /= divisor;
+  print_row(name, setup_of(p), "ns", samples);
+}
+
+}  // namespace bench

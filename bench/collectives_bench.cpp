@@ -1,0 +1,33 @@
+// Collectives, time per call with all ranks calling in a loop. The root of the broadcast moves on
+// by one with every call, so that no root runs ahead of the others.
+#include "adapter.hpp"
+
+int main(int argc, char** argv) {
+  return bench::run(argc, argv, [](bench::peers& p) {
+    bench::measure(p, "collectives/barrier", [&](long n) {
+      for (long i = 0; i < n; ++i) p.barrier();
+    });
+    bench::measure(p, "collectives/allreduce/8B", [&](long n) {
+      double value = 1;
+      for (long i = 0; i < n; ++i) value = p.sum(value) / p.size();
+    });
+    for (const std::size_t bytes : {64u << 10, 1u << 20}) {
+      const std::vector<double> in(bytes / sizeof(double), 1.0);
+      std::vector<double> out(in.size());
+      bench::measure(
+          p, bytes == 64 << 10 ? "collectives/allreduce/64KiB" : "collectives/allreduce/1MiB",
+          [&](long n) {
+            for (long i = 0; i < n; ++i) p.sum(std::span(in), std::span(out));
+          });
+    }
+    bench::measure(p, "collectives/bcast/8B", [&](long n) {
+      double value = 1;
+      for (long i = 0; i < n; ++i) value = p.bcast(value, static_cast<int>(i % p.size()));
+    });
+    const std::vector<double> out(static_cast<std::size_t>(p.size()), 1.0);
+    std::vector<double> in(out.size());
+    bench::measure(p, "collectives/alltoall/8B", [&](long n) {
+      for (long i = 0; i < n; ++i) p.alltoall(std::span(out), std::span(in));
+    });
+  });
+}

@@ -1,0 +1,37 @@
+// What a loop task costs: 64 chunks that do nothing, with nobody to steal them (one rank) and with
+// thieves that wait (the other ranks). 64 chunks of about 1 us show what stealing gains.
+#include "adapter.hpp"
+
+namespace {
+
+constexpr std::size_t chunks = 64;
+
+void spin_ns(double time) {
+  for (const double end = bench::clock_ns() + time; bench::clock_ns() < end;) {
+  }
+}
+
+// Rank 0 executes; the others wait for its message, which ends the measurement.
+template <class Body>
+void measure_loop(bench::peers& p, const std::string& name, Body&& body) {
+  weft::loop_task task(chunks, body);
+  bench::measure(p, "loop/" + name + (p.size() == 1 ? "/no_thief" : "/thief"), [&](long n) {
+    if (p.rank() != 0) {
+      (void)p.recv<int>(0);
+      return;
+    }
+    for (long i = 0; i < n; ++i) task.execute();
+    for (int other = 1; other < p.size(); ++other) p.send(0, other);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench::run(argc, argv, [](bench::peers& p) {
+    measure_loop(p, "empty64", [](std::size_t, std::size_t) {});
+    measure_loop(p, "chunks64_of_1us", [](std::size_t first, std::size_t last) {
+      for (std::size_t chunk = first; chunk < last; ++chunk) spin_ns(1000);
+    });
+  });
+}

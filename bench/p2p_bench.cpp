@@ -1,0 +1,95 @@
+// Point-to-point between ranks: latency by size, message rate and bandwidth in windows, all pairs
+// of a full machine at once. With two ranks the pair is 0 and 1; with one worker they share it.
+#include "adapter.hpp"
+
+namespace {
+
+std::string size_name(std::size_t bytes) {
+  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
+  return bytes >= 1 << 10 ? std::to_string(bytes >> 10) + "KiB" : std::to_string(bytes) + "B";
+}
+
+// 8 bytes as a value: the size is known where the call is compiled.
+void latency_of_value(bench::peers& p, const std::string& name, int partner, bool first) {
+  bench::measure(
+      p, name,
+      [&](long n) {
+        std::uint64_t value = 1;
+        for (long i = 0; i < n; ++i) {
+          if (first) {
+            p.send(value, partner);
+            value = p.recv<std::uint64_t>(partner);
+          } else {
+            value = p.recv<std::uint64_t>(partner);
+            p.send(value, partner);
+          }
+        }
+      },
+      2);
+}
+
+void latency(bench::peers& p, std::size_t bytes) {
+  std::vector<std::byte> out(bytes), in(bytes);
+  const std::span<const std::byte> out_span = out;
+  bench::measure(
+      p, "p2p/one_way/" + size_name(bytes),
+      [&](long n) {
+        for (long i = 0; i < n; ++i) {
+          if (p.rank() == 0) p.send_span(out_span, 1);
+          p.recv_span(std::span(in), 1 - p.rank());
+          if (p.rank() == 1) p.send_span(out_span, 0);
+        }
+      },
+      2);
+}
+
+// Windows of 64 messages from 0 to 1, each window answered by one word. Every message has memory of
+// its own, so large ones come from beyond the cache.
+void window(bench::peers& p, std::size_t bytes) {
+  constexpr std::size_t count = 64;
+  const std::string name = "p2p/window64/" + size_name(bytes);
+  if (!bench::wanted(name)) return;
+  std::vector<std::byte> memory(count * bytes, std::byte{1});
+  std::vector<bench::request> requests;
+  requests.reserve(count);
+  bench::measure(
+      p, name,
+      [&](long n) {
+        for (long i = 0; i < n; ++i) {
+          for (std::size_t m = 0; m < count; ++m) {
+            const auto part = std::span(memory).subspan(m * bytes, bytes);
+            requests.push_back(p.rank() == 0 ? p.isend(std::span<const std::byte>(part), 1)
+                                             : p.irecv(part, 0));
+          }
+          p.wait_all(requests);
+          requests.clear();
+          if (p.rank() == 0)
+            (void)p.recv<std::uint64_t>(1);
+          else
+            p.send(std::uint64_t{0}, 0);
+        }
+      },
+      count, 20);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench::run(argc, argv, [](bench::peers& p) {
+    const int half = p.size() / 2;
+    if (p.size() == 2 && p.workers() == 1) {
+      latency_of_value(p, "p2p/one_way/8B/same_core", 1 - p.rank(), p.rank() == 0);
+    } else if (p.size() == 2) {
+      latency_of_value(p, "p2p/one_way/8B", 1 - p.rank(), p.rank() == 0);
+      for (const std::size_t bytes : {64u, 512u, 1u << 10, 4u << 10, 8u << 10, 16u << 10, 64u << 10,
+                                      256u << 10, 1u << 20, 4u << 20})
+        latency(p, bytes);
+      window(p, 8);
+      window(p, 1 << 20);
+    } else if (p.size() % 2 == 0) {
+      // Block map: the partner half of the ranks away is on another core, the neighbour mostly not.
+      latency_of_value(p, "p2p/all_pairs/8B/across", (p.rank() + half) % p.size(), p.rank() < half);
+      latency_of_value(p, "p2p/all_pairs/8B/neighbours", p.rank() ^ 1, p.rank() % 2 == 0);
+    }
+  });
+}
