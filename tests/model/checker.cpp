@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t fiber_stack_bytes = 256 * 1024;
 constexpr std::size_t main_thread = 0;  // Sets up and checks; the others are 1, 2, ...
 
-enum class thread_state { running, waiting, paused, asleep, ended };
+enum class phase { running, waiting, paused, asleep, ended };
 
 struct event {
   std::size_t thread;
@@ -60,12 +60,15 @@ class thread_fiber {
       : stack_(std::make_unique<std::byte[]>(fiber_stack_bytes)),
         context_({stack_.get(), fiber_stack_bytes}, &thread_fiber::enter, this) {}
 
-  void resume(context& from) { context::switch_to(from, context_, exceptions()); }
-  void suspend(context& to) { context::switch_to(context_, to, exceptions()); }
+  void resume(context& from) { context::switch_to(from, context_, this_thread()); }
+  void suspend(context& to) { context::switch_to(context_, to, this_thread()); }
   const std::function<void()>* body = nullptr;
 
  private:
-  static exception_state& exceptions() { return *this_thread_exception_state(); }
+  static const thread_state& this_thread() {
+    static const thread_state found = this_thread_state();  // The checker runs on one thread.
+    return found;
+  }
   static void enter(void* self);
 
   std::unique_ptr<std::byte[]> stack_;
@@ -105,7 +108,7 @@ class machine {
 
  private:
   struct thread {
-    thread_state state = thread_state::running;
+    phase state = phase::running;
     const std::function<bool()>* condition = nullptr;
     std::size_t asleep_at = 0;
     bool timed = false;
@@ -255,7 +258,7 @@ bool machine::run_execution(const setup& make, int preemption_bound) {
     threads_[id].just_chosen = true;
     fibers_[id]->body = &scene.threads[id - 1];
   }
-  threads_[main_thread].state = thread_state::ended;
+  threads_[main_thread].state = phase::ended;
   next_ = pick();
   while (!error_ && next_ != main_thread) {
     current_ = next_;
@@ -271,7 +274,7 @@ bool machine::run_execution(const setup& make, int preemption_bound) {
   if (error_) {
     // Threads that have not ended are never resumed: their stacks stay, with what lives there.
     for (std::size_t id = 1; id < threads_.size(); ++id)
-      if (threads_[id].state != thread_state::ended)
+      if (threads_[id].state != phase::ended)
         abandoned_.push_back(std::exchange(fibers_[id], std::make_unique<thread_fiber>()));
   }
   return !error_;
@@ -289,23 +292,23 @@ void machine::fail(const std::string& what) {
 bool machine::enabled(std::size_t id) {
   thread& t = threads_[id];
   switch (t.state) {
-    case thread_state::running:
+    case phase::running:
       return true;
-    case thread_state::waiting: {
+    case phase::waiting: {
       looking_ = true;
       const bool met = (*t.condition)();
       looking_ = false;
       return met;
     }
-    case thread_state::paused:
+    case phase::paused:
       if (others_stores(id) != t.others_stores) {
         t.stuck = false;
         return true;
       }
       return t.newest_only;
-    case thread_state::asleep:
+    case phase::asleep:
       return t.woken || t.timed;
-    case thread_state::ended:
+    case phase::ended:
       return false;
   }
   return false;
@@ -313,8 +316,8 @@ bool machine::enabled(std::size_t id) {
 
 // The thread that goes on; main_thread when all have ended, or none can (error_ is set then).
 std::size_t machine::pick() {
-  const thread_state state = threads_[current_].state;
-  const bool could_go_on = state == thread_state::running || state == thread_state::waiting;
+  const phase state = threads_[current_].state;
+  const bool could_go_on = state == phase::running || state == phase::waiting;
   std::array<std::size_t, threads_max> candidates{};
   std::size_t count = 0;
   for (bool retried = false; count == 0; retried = true) {
@@ -323,13 +326,13 @@ std::size_t machine::pick() {
       for (std::size_t id = 1; id < threads_.size(); ++id)
         if (!(could_go_on && id == current_) && enabled(id)) candidates[count++] = id;
     if (count != 0) break;
-    if (std::ranges::all_of(threads_, [](auto& t) { return t.state == thread_state::ended; }))
+    if (std::ranges::all_of(threads_, [](auto& t) { return t.state == phase::ended; }))
       return main_thread;
     if (retried) {
       deadlock();
       return main_thread;
     }
-    for (thread& t : threads_) t.newest_only = t.state == thread_state::paused && !t.stuck;
+    for (thread& t : threads_) t.newest_only = t.state == phase::paused && !t.stuck;
   }
   const std::size_t chosen = choose(count);
   if (could_go_on && candidates[0] == current_ && chosen != 0) --preemptions_left_;
@@ -352,7 +355,7 @@ void machine::point() {
 
 void machine::thread_ended() {
   const std::size_t id = current_;
-  self().state = thread_state::ended;
+  self().state = phase::ended;
   next_ = pick();
   fibers_[id]->suspend(main_context_);
 }
@@ -360,10 +363,10 @@ void machine::thread_ended() {
 void machine::deadlock() {
   std::string what = "deadlock:";
   for (std::size_t id = 1; id < threads_.size(); ++id) {
-    const char* how = threads_[id].state == thread_state::waiting  ? " waits for a condition;"
-                      : threads_[id].state == thread_state::paused ? " retries in vain;"
-                      : threads_[id].state == thread_state::asleep ? " sleeps for ever;"
-                                                                   : " has ended;";
+    const char* how = threads_[id].state == phase::waiting  ? " waits for a condition;"
+                      : threads_[id].state == phase::paused ? " retries in vain;"
+                      : threads_[id].state == phase::asleep ? " sleeps for ever;"
+                                                            : " has ended;";
     what += formatted(" thread {}{}", id, how);
   }
   error_ = what;
@@ -376,11 +379,11 @@ void machine::require(bool condition, const char* what) {
 void machine::wait_until(const std::function<bool()>& condition) {
   if (current_ == main_thread) return require(condition(), "a condition that holds at the end");
   const std::size_t id = current_;
-  self().state = thread_state::waiting;
+  self().state = phase::waiting;
   self().condition = &condition;
   self().just_chosen = false;
   switch_from(id);
-  self().state = thread_state::running;
+  self().state = phase::running;
   // Nobody ran since the condition was found true; now its loads take effect.
   atomically_ = self().newest_only = true;
   const bool met = condition();
@@ -394,10 +397,10 @@ void machine::pause() {
   me.stuck = me.newest_only && others_stores(id) == me.others_stores;
   me.newest_only = false;
   me.others_stores = others_stores(id);
-  me.state = thread_state::paused;
+  me.state = phase::paused;
   switch_from(id);
   thread& again = self();
-  again.state = thread_state::running;
+  again.state = phase::running;
   again.just_chosen = true;
   again.others_stores = others_stores(id);
 }
@@ -538,13 +541,13 @@ void machine::destroyed(const location& at) {
 void machine::sleep(const location& at, bool timed) {
   const std::size_t id = current_;
   thread& me = self();
-  me.state = thread_state::asleep;
+  me.state = phase::asleep;
   me.asleep_at = at.id_;
   me.timed = timed;
   me.woken = false;
   switch_from(id);
   thread& again = self();
-  again.state = thread_state::running;
+  again.state = phase::running;
   again.just_chosen = true;
 }
 
@@ -552,7 +555,7 @@ void machine::wake_one(const location& at, std::source_location where) {
   point();
   note("futex_wake", std::memory_order_relaxed, where, at.id_);
   for (thread& t : threads_)
-    if (t.state == thread_state::asleep && t.asleep_at == at.id_ && !t.woken) {
+    if (t.state == phase::asleep && t.asleep_at == at.id_ && !t.woken) {
       t.woken = true;
       return;
     }
