@@ -150,8 +150,11 @@ void worker::block(waiter& w) {
   std::uint64_t idle_since = 0;
   for (;;) {
     if (w.holds(w.subject)) return;
+    const bool any = poll();
+    // Right after the poll that began the unwinding: it released the other fibers, not this one, so
+    // this one must not suspend itself again.
     if (unwinding_ && w.may_stop) [[unlikely]] throw job_stopped{};
-    if (poll()) {
+    if (any) {
       idle_rounds = 0;
       continue;
     }
