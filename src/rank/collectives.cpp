@@ -42,13 +42,13 @@ class in_turn {
  public:
   in_turn(communicator_state& c, int rank, const collective_call& call)
       : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
-    me_.home->perturb();
     me_.home->check_stopped();
     if (call.root >= c.size())
       throw error(std::string(call.name) + " with root " + std::to_string(call.root) +
                   ": the communicator has ranks 0 to " + std::to_string(c.size() - 1));
     const std::uint64_t ticket =
         std::exchange(member_.has_turn, false) ? member_.turn : member_.tickets++;
+    me_.home->perturb();  // With the ticket taken: another fiber of this rank may run now.
     if (ticket != member_.turn) [[unlikely]]
       me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
                            {call.name, c.context, -1, -1, call.bytes});
@@ -80,6 +80,7 @@ class in_turn {
       return;
     }
     speak(g, how);
+    me_.home->check_stopped();  // The others' countdowns may be gone.
     g.arrived = 0;
     for (const int r : g.members) c_.at(r).arrived = false;
     for (countdown* waiting : g.waiting) me_.home->complete(*waiting);

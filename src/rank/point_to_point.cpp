@@ -176,6 +176,7 @@ void on_offer(worker& here, record_header header, const std::byte* payload) {
 }
 
 void on_finished(worker& here, record_header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
   operation* sender = nullptr;
   std::memcpy(&sender, payload, sizeof sender);
   complete(here, *sender);
@@ -257,7 +258,7 @@ bool send_now(rank_state& me, const peer& to, const envelope& from,
     operation* op = to.rank->lists.take_posted(from);
     if (op == nullptr) return false;
     const std::size_t fits = std::min(op->bytes, data.size());
-    std::memcpy(op->data, data.data(), fits);
+    if (fits != 0) std::memcpy(op->data, data.data(), fits);
     complete_receive(here, *op, from, data.size());
     return true;
   }

@@ -199,6 +199,11 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
         failure.set("the job was ended after its timeout of " + std::string(limit) + " s", 124);
         j.workers->request_stop();
       };
+      watching.last_words = [&] {
+        const std::lock_guard hold(failure.lock);
+        log_text(failure.text);
+        return failure.status;
+      };
       watch = std::make_unique<monitor>(*j.workers, std::move(watching));
     });
   }

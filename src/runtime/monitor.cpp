@@ -87,9 +87,10 @@ void monitor::watch() {
     if (workers_.stopping()) {
       if (stopping_since == 0) stopping_since = now;
       if (static_cast<double>(now - stopping_since) > stop_grace_s * 1e9) {
+        const int status = how_.last_words ? how_.last_words() : 1;
         log_line("the job does not end: some rank computes without calling weft; process ended");
         std::fflush(nullptr);
-        _exit(1);
+        _exit(status);
       }
     } else if (how_.busy_warning_s > 0) {
       look_for_busy_workers();

@@ -44,7 +44,8 @@ worker::~worker() = default;
 
 // --- Fibers --------------------------------------------------------------------------------------
 
-void worker::spawn(fiber& f) noexcept {
+void worker::spawn(fiber& f) {
+  f.stack = stacks_.take();
   f.home = this;
   f.waiting_in = nullptr;
   f.older = newest_;
@@ -74,7 +75,6 @@ fiber* worker::take_ready() noexcept {
 }
 
 void worker::prepare(fiber& f) {
-  f.stack = stacks_.take();
   f.flow.emplace(f.stack, &worker::fiber_main, &f);
 }
 
@@ -140,11 +140,17 @@ void worker::block(waiter& w) {
   const bool is_root = &self == &root_;
   const struct in_wait {
     fiber& f;
+    // Of the wait in which this fiber stole the chunk that waits for its own loop now.
+    const wait_description* const outer = f.waiting_in;
+    countdown* const outer_told_by = f.told_by;
     in_wait(fiber& waiting, const waiter& w) : f(waiting) {
       f.waiting_in = w.description;
       f.told_by = w.told;
     }
-    ~in_wait() { f.waiting_in = nullptr; }
+    ~in_wait() {
+      f.waiting_in = outer;
+      f.told_by = outer_told_by;
+    }
   } marked(self, w);
   std::uint32_t idle_rounds = 0;
   std::uint64_t idle_since = 0;
@@ -208,6 +214,11 @@ void worker::yield() {
 
 void worker::perturb_seeded() {
   if (next_random() % 2 == 0) yield();
+}
+
+void worker::wait_for_the_end() {
+  static constexpr wait_description end{"the end of the job"};
+  wait_until([] { return false; }, end);
 }
 
 void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {
@@ -328,8 +339,9 @@ bool worker::has_work(const waiter& w) noexcept {
   return false;
 }
 
-// docs/protocols/parking.md. A waker lowers parked_ for the worker that it wakes; the worker itself
-// lowers it only when it wakes on its own.
+// docs/protocols/parking.md. A waker lowers parked_ for the worker that it wakes, and before it does:
+// the woken worker may park again, and must not be counted twice. The worker itself lowers it only
+// when it wakes on its own.
 void worker::park(waiter& w) {
   spot_.announce();
   if (has_work(w)) {
@@ -363,7 +375,11 @@ void worker::park(waiter& w) {
 }
 
 void worker::notify() noexcept {
-  if (spot_.wake_if_parked()) owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+  std_atomics::light_fence("L1");
+  if (!spot_.is_parked()) [[likely]] return;
+  // Too low a count for a moment is harmless: whoever corrects it parks later, or never.
+  owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+  if (!spot_.wake_if_parked()) owner_.parked_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 // --- Mail ----------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ class worker {
 
   // Makes the fiber, to be run by this worker. Before start, by the starting thread; later by the
   // worker itself. The fiber object stays valid until reclaimed() is called for it or the end.
-  void spawn(fiber& f) noexcept;
+  // Throws weft::error when there is no memory for its stack.
+  void spawn(fiber& f);
 
   // --- Waiting -------------------------------------------------------------------------------
   // Returns when nothing is pending any more.
@@ -85,9 +86,11 @@ class worker {
   void sleep_until(std::uint64_t deadline_ns, const wait_description& description);
   // A wait of length zero: makes progress and lets every ready fiber of this worker run.
   void yield();
-  // Throws job_stopped when the job is ending: before memory of another rank is read.
-  void check_stopped() const {
-    if (unwinding_) [[unlikely]] throw job_stopped{};
+  // Throws job_stopped when the job is ending: before memory of another rank is read. Others unwind
+  // once all workers have acknowledged the stop, so no rank goes further than here after its worker
+  // has; and it waits for the others, which may be reading what it would free.
+  void check_stopped() {
+    if (stop_acknowledged_) [[unlikely]] wait_for_the_end();
   }
   // In a seeded schedule: another fiber may run here.
   void perturb() {
@@ -238,6 +241,7 @@ class worker {
   [[noreturn]] void finish(fiber& self) noexcept;
   void reclaim() noexcept;
   [[gnu::noinline]] void perturb_seeded();
+  [[gnu::noinline]] void wait_for_the_end();
 
   bool drain(const inbound& from);
   bool look() noexcept;

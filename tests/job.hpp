@@ -1,0 +1,66 @@
+// Jobs as tests need them: started from a few words, with what they print on stderr at hand.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <weft/weft.hpp>
+
+namespace weft {
+
+// Sanitizers multiply time and memory of every fiber: tests use fewer ranks and rounds there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+// Workers are not pinned: tests of several programs share the cores.
+inline options job_of(int ranks, int workers, const std::string& map = "block") {
+  options how;
+  how.ranks = ranks;
+  how.workers = workers;
+  how.map = map;
+  how.pin = false;
+  how.timeout_s = sanitized ? 100 : 60;  // A hang ends with a report of who waits for whom.
+  return how;
+}
+
+// The job must end well.
+inline void run_ranks(const options& how, const std::function<void(communicator&)>& body) {
+  EXPECT_EQ(run(how, body), 0);
+}
+inline void run_ranks(int ranks, int workers, const std::function<void(communicator&)>& body) {
+  run_ranks(job_of(ranks, workers), body);
+}
+
+struct failed_job {
+  int status;
+  std::string text;  // What it printed on stderr.
+};
+
+inline failed_job run_to_failure(const options& how,
+                                 const std::function<void(communicator&)>& body) {
+  testing::internal::CaptureStderr();
+  const int status = run(how, body);
+  return {status, testing::internal::GetCapturedStderr()};
+}
+
+inline void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in:\n" << text;
+}
+
+// The text of the weft::error that `call` throws; empty, and a failure, when it throws none.
+template <class Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "no weft::error was thrown";
+  return {};
+}
+
+}  // namespace weft

@@ -1,0 +1,189 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fiber/context.hpp"
+#include "fiber/stack_pool.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+namespace {
+
+// Two flows of control on one thread: the test's own and one fiber.
+struct pair_of_flows {
+  stack_pool stacks{64 * 1024};
+  context main;
+  exception_state& exceptions = *this_thread_exception_state();
+  void (*body)(pair_of_flows&);
+  int steps = 0;
+  std::unique_ptr<context> fiber;
+
+  explicit pair_of_flows(void (*f)(pair_of_flows&)) : body(f) {
+    fiber = std::make_unique<context>(
+        stacks.take(),
+        [](void* self) {
+          auto& flows = *static_cast<pair_of_flows*>(self);
+          flows.body(flows);
+          context::leave_to(*flows.fiber, flows.main);
+        },
+        this);
+  }
+  void enter() { context::switch_to(main, *fiber, exceptions); }
+  void leave() { context::switch_to(*fiber, main, exceptions); }
+};
+
+TEST(context, control_goes_back_and_forth_and_locals_stay) {
+  pair_of_flows flows([](pair_of_flows& f) {
+    for (int i = 1; i <= 3; ++i) {
+      f.steps = i;
+      f.leave();
+    }
+    f.steps = 100;
+  });
+  for (int i = 1; i <= 3; ++i) {
+    flows.enter();
+    EXPECT_EQ(flows.steps, i);
+  }
+  flows.enter();
+  EXPECT_EQ(flows.steps, 100);
+}
+
+TEST(context, errno_belongs_to_the_flow) {
+  pair_of_flows flows([](pair_of_flows& f) {
+    errno = ENOENT;
+    f.leave();
+    f.steps = errno;
+  });
+  errno = EAGAIN;
+  flows.enter();
+  EXPECT_EQ(errno, EAGAIN);
+  errno = EINTR;
+  flows.enter();
+  EXPECT_EQ(flows.steps, ENOENT);
+}
+
+TEST(context, two_flows_handle_exceptions_at_the_same_time) {
+  static std::string seen_by_fiber;
+  pair_of_flows flows([](pair_of_flows& f) {
+    try {
+      throw std::runtime_error("fiber");
+    } catch (const std::exception&) {
+      f.leave();  // While it is being handled.
+      try {
+        throw;
+      } catch (const std::exception& e) {
+        seen_by_fiber = e.what();
+      }
+    }
+    f.steps = std::uncaught_exceptions();
+  });
+  std::string seen;
+  try {
+    throw std::runtime_error("main");
+  } catch (const std::exception&) {
+    flows.enter();
+    try {
+      throw;
+    } catch (const std::exception& e) {
+      seen = e.what();
+    }
+    flows.enter();
+  }
+  EXPECT_EQ(seen, "main");
+  EXPECT_EQ(seen_by_fiber, "fiber");
+  EXPECT_EQ(flows.steps, 0);
+}
+
+TEST(context, a_flow_may_switch_while_an_exception_passes_through_it) {
+  struct switches_in_its_destructor {
+    pair_of_flows& f;
+    ~switches_in_its_destructor() {
+      f.leave();
+      f.steps = std::uncaught_exceptions();
+    }
+  };
+  pair_of_flows flows([](pair_of_flows& f) {
+    try {
+      const switches_in_its_destructor guard{f};
+      throw std::runtime_error("passes");
+    } catch (const std::exception&) {
+    }
+  });
+  flows.enter();
+  EXPECT_EQ(std::uncaught_exceptions(), 0);
+  flows.enter();
+  EXPECT_EQ(flows.steps, 1);
+}
+
+TEST(stack_pool, stacks_are_apart_writable_and_of_the_asked_size) {
+  stack_pool pool(100'000);
+  EXPECT_GE(pool.stack_bytes(), 100'000u);
+  std::vector<std::span<std::byte>> stacks;
+  for (int i = 0; i < 100; ++i) {
+    stacks.push_back(pool.take());
+    EXPECT_GE(stacks.back().size(), pool.stack_bytes() * 7 / 8);
+    stacks.back().front() = std::byte{1};
+    stacks.back().back() = std::byte{2};
+  }
+  std::set<const std::byte*> bases;
+  for (const auto& s : stacks) bases.insert(s.data());
+  EXPECT_EQ(bases.size(), stacks.size());
+}
+
+TEST(stack_pool, a_stack_given_back_is_taken_again) {
+  stack_pool pool(64 * 1024);
+  const auto first = pool.take();
+  pool.give_back(first);
+  EXPECT_EQ(pool.take().data(), first.data());
+}
+
+TEST(stack_pool, knows_the_guard_page_below_a_stack) {
+  stack_pool pool(64 * 1024);
+  const auto stack = pool.take();
+  EXPECT_TRUE(pool.in_guard_page(stack.data() - 1));
+  EXPECT_FALSE(pool.in_guard_page(stack.data()));
+  EXPECT_FALSE(pool.in_guard_page(stack.data() + stack.size() - 1));
+  int elsewhere = 0;
+  EXPECT_FALSE(pool.in_guard_page(&elsewhere));
+}
+
+TEST(stack_pool, a_thousand_stacks_commit_only_what_is_touched) {
+  rusage before{};
+  getrusage(RUSAGE_SELF, &before);
+  stack_pool pool(8 << 20);
+  for (int i = 0; i < 1000; ++i) pool.take().back() = std::byte{1};
+  rusage after{};
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 * 1024);  // KiB, of 8,000 MiB reserved.
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void want_address_space() {
+  const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
+  setrlimit(RLIMIT_AS, &limit);
+  try {
+    stack_pool pool(std::size_t{1} << 30);
+    (void)pool.take();
+  } catch (const error& e) {
+    std::fputs(e.what(), stderr);
+    std::exit(7);
+  }
+}
+
+TEST(stack_pool, want_of_address_space_is_an_error_with_a_remedy) {
+  EXPECT_EXIT(want_address_space(), testing::ExitedWithCode(7),
+              "cannot map 8 stacks of 1073741824 octets.*WEFT_STACK.*ulimit -v");
+}
+#endif
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,491 @@
+// Point-to-point messages: every size and way, to oneself, within a worker and between workers.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<unsigned char> p(bytes);
+  unsigned x = seed * 2654435761u + 1;
+  for (unsigned char& c : p) c = static_cast<unsigned char>((x = x * 1664525u + 1013904223u) >> 24);
+  return p;
+}
+
+constexpr std::size_t sizes[] = {0,    1,    7,     8,         64,        1000,
+                                 4096, 4097, 65536, (1 << 20), (5 << 20), 64 * 1024 - 1};
+
+// Ranks 0 and 1 of a job of `ranks` on `workers`; with one rank, it talks to itself.
+struct placing {
+  const char* name;
+  int ranks;
+  int workers;
+};
+
+class message_of_any_size : public testing::TestWithParam<placing> {
+ protected:
+  // `before` is set when the receives are posted before the messages are sent.
+  static void exchange(bool posted_first) {
+    const placing& where = GetParam();
+    run_ranks(where.ranks, where.workers, [&](communicator& world) {
+      const int to = where.ranks - 1;  // 0 when alone.
+      std::vector<std::vector<unsigned char>> in(std::size(sizes));
+      std::vector<request> all;
+      if (world.rank() == to && posted_first)
+        for (std::size_t i = 0; i < std::size(sizes); ++i) {
+          in[i].resize(sizes[i]);
+          all.push_back(world.irecv(in[i], 0, static_cast<int>(i)));
+        }
+      world.barrier();
+      std::vector<std::vector<unsigned char>> out(std::size(sizes));
+      if (world.rank() == 0)
+        for (std::size_t i = 0; i < std::size(sizes); ++i) {
+          out[i] = pattern(sizes[i], static_cast<unsigned>(i));
+          all.push_back(world.isend(out[i], to, static_cast<int>(i)));
+        }
+      if (!posted_first) {
+        if (world.rank() == 0) world.send(1, to, 1000);
+        if (world.rank() == to) {
+          // Everything sent before this message has arrived, and is unexpected.
+          EXPECT_EQ(world.recv<int>(0, 1000), 1);
+          for (std::size_t i = std::size(sizes); i-- > 0;) {
+            in[i].resize(sizes[i] + 3, 77);
+            const message_status got = world.recv(in[i], 0, static_cast<int>(i));
+            EXPECT_EQ(got.bytes, sizes[i]);
+            EXPECT_EQ(got.tag, static_cast<int>(i));
+            EXPECT_EQ(got.source, 0);
+            for (std::size_t k = sizes[i]; k < in[i].size(); ++k) EXPECT_EQ(in[i][k], 77);
+            in[i].resize(sizes[i]);
+          }
+        }
+      }
+      wait_all(all);
+      for (std::size_t i = 0; i < std::size(sizes) && world.rank() == to; ++i)
+        EXPECT_EQ(in[i], pattern(sizes[i], static_cast<unsigned>(i))) << sizes[i] << " octets";
+    });
+  }
+};
+
+TEST_P(message_of_any_size, arrives_whole_in_a_posted_receive) {
+  exchange(true);
+}
+TEST_P(message_of_any_size, arrives_whole_when_unexpected) {
+  exchange(false);
+}
+
+TEST_P(message_of_any_size, arrives_whole_by_each_kind_of_send) {
+  const placing& where = GetParam();
+  run_ranks(where.ranks, where.workers, [&](communicator& world) {
+    const int to = where.ranks - 1;
+    for (const std::size_t bytes : sizes) {
+      std::vector<unsigned char> in(bytes);
+      request posted;
+      if (world.rank() == to) posted = world.irecv(in, 0, 3);
+      if (world.rank() == 0) {
+        const auto out = pattern(bytes, 9);
+        world.ssend(out, to, 3);
+        world.bsend(out, to, 4);
+        request r = world.issend(out, to, 5);
+        if (to == 0) {
+          EXPECT_EQ(world.recv_vector<unsigned char>(0, 5), out);
+        }
+        r.wait();
+      }
+      if (world.rank() == to) {
+        posted.wait();
+        EXPECT_EQ(in, pattern(bytes, 9));
+        if (to != 0) {
+          EXPECT_EQ(world.recv_vector<unsigned char>(0, 5), pattern(bytes, 9));
+        }
+        EXPECT_EQ(world.recv_vector<unsigned char>(0, 4), pattern(bytes, 9));
+      }
+    }
+  });
+}
+
+TEST_P(message_of_any_size, goes_both_ways_at_once_by_sendrecv) {
+  const placing& where = GetParam();
+  run_ranks(where.ranks, where.workers, [&](communicator& world) {
+    if (world.rank() != 0 && world.rank() != where.ranks - 1) return;
+    const int partner = where.ranks - 1 - world.rank();
+    for (const std::size_t bytes : sizes) {
+      std::vector<unsigned char> in(bytes);
+      const auto out = pattern(bytes, static_cast<unsigned>(world.rank()));
+      const message_status got = world.sendrecv(out, partner, in, partner, 1, 1);
+      EXPECT_EQ(got.bytes, bytes);
+      EXPECT_EQ(got.source, partner);
+      EXPECT_EQ(in, pattern(bytes, static_cast<unsigned>(partner)));
+    }
+  });
+}
+
+TEST_P(message_of_any_size, is_seen_by_probe_before_it_is_received) {
+  const placing& where = GetParam();
+  run_ranks(where.ranks, where.workers, [&](communicator& world) {
+    const int to = where.ranks - 1;
+    for (int tag = 0; tag < static_cast<int>(std::size(sizes)); ++tag) {
+      const std::size_t bytes = sizes[tag];
+      const auto out = pattern(bytes, 3);
+      request sending;
+      if (world.rank() == 0) sending = world.isend(out, to, tag);
+      if (world.rank() == to) {
+        const message_status seen = world.probe();
+        EXPECT_EQ(seen.bytes, bytes);
+        EXPECT_EQ(seen.source, 0);
+        EXPECT_EQ(seen.tag, tag);
+        EXPECT_EQ(world.probe(0, tag).bytes, bytes) << "it stays";
+        if (bytes % 2 == 0) {
+          EXPECT_EQ(world.recv_vector<unsigned char>(), out);
+        } else {
+          message taken = world.mprobe(0);
+          EXPECT_EQ(taken.status().bytes, bytes);
+          EXPECT_FALSE(world.iprobe(0, tag).has_value()) << "nobody else sees it any more";
+          std::vector<unsigned char> in(bytes);
+          EXPECT_EQ(taken.recv(in).bytes, bytes);
+          EXPECT_EQ(in, out);
+        }
+      }
+      sending.wait();
+    }
+  });
+}
+
+TEST_P(message_of_any_size, sends_and_receives_again_by_persistent_requests) {
+  const placing& where = GetParam();
+  run_ranks(where.ranks, where.workers, [&](communicator& world) {
+    const int to = where.ranks - 1;
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{4097}, std::size_t{1} << 20}) {
+      std::vector<unsigned char> out(bytes);
+      std::vector<unsigned char> in(bytes);
+      request sending;
+      request receiving;
+      if (world.rank() == 0) sending = world.send_init(out, to, 8);
+      if (world.rank() == to) receiving = world.recv_init(in, 0, 8);
+      for (unsigned round = 0; round < 5; ++round) {
+        if (world.rank() == to) {
+          EXPECT_FALSE(receiving.active());
+          receiving.start();
+        }
+        if (world.rank() == 0) {
+          std::ranges::copy(pattern(bytes, round), out.begin());
+          sending.start();
+        }
+        if (world.rank() == 0) sending.wait();
+        if (world.rank() == to) {
+          EXPECT_EQ(receiving.wait().bytes, bytes);
+          EXPECT_EQ(in, pattern(bytes, round));
+        }
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(from, message_of_any_size,
+                         testing::Values(placing{"rank_to_itself", 1, 1},
+                                         placing{"rank_to_rank_of_one_worker", 2, 1},
+                                         placing{"worker_to_worker", 2, 2},
+                                         placing{"worker_to_worker_with_others_idle", 5, 3}),
+                         [](const auto& p) { return p.param.name; });
+
+TEST(messages, of_one_pair_and_tag_arrive_in_the_order_sent_whatever_their_sizes) {
+  for (const int workers : {1, 2}) {
+    run_ranks(2, workers, [](communicator& world) {
+      constexpr int count = 3000;
+      const auto bytes = [](int i) { return static_cast<std::size_t>(i * 7919 % 9000); };
+      if (world.rank() == 0) {
+        for (int i = 0; i < count; ++i) {
+          std::vector<int> data(1 + bytes(i) / 4, i);
+          if (i % 3 == 0)
+            world.bsend(data, 1);
+          else
+            world.send(data, 1);
+        }
+      } else {
+        for (int i = 0; i < count; ++i) {
+          const auto data = world.recv_vector<int>(i % 2 == 0 ? 0 : any_source, any_tag);
+          ASSERT_EQ(data.size(), 1 + bytes(i) / 4);
+          ASSERT_EQ(data.back(), i);
+        }
+      }
+    });
+  }
+}
+
+TEST(messages, with_different_tags_may_be_received_in_any_order) {
+  for (const int workers : {1, 2}) {
+    run_ranks(2, workers, [](communicator& world) {
+      constexpr int count = 500;
+      for (int i = 0; i < count && world.rank() == 0; ++i) world.send(i, 1, i);
+      for (int i = count; i-- > 0 && world.rank() == 1;) EXPECT_EQ(world.recv<int>(0, i), i);
+    });
+  }
+}
+
+TEST(messages, match_receives_in_the_order_posted_wildcards_among_them) {
+  for (const int workers : {1, 2}) {
+    run_ranks(2, workers, [](communicator& world) {
+      if (world.rank() == 1) {
+        std::array<int, 6> got{};
+        std::vector<request> all;
+        all.push_back(world.irecv(std::span(&got[0], 1), 0, 1));
+        all.push_back(world.irecv(std::span(&got[1], 1), any_source, any_tag));
+        all.push_back(world.irecv(std::span(&got[2], 1), 0, any_tag));
+        all.push_back(world.irecv(std::span(&got[3], 1), any_source, 1));
+        all.push_back(world.irecv(std::span(&got[4], 1), 0, 1));
+        all.push_back(world.irecv(std::span(&got[5], 1), 0, 2));
+        world.barrier();
+        wait_all(all);
+        EXPECT_EQ(got, (std::array{10, 11, 20, 12, 13, 21}));
+      } else {
+        world.barrier();
+        world.send(10, 1, 1);  // To the first receive, which asks for tag 1.
+        world.send(11, 1, 1);  // To the second, which takes anything.
+        world.send(20, 1, 2);  // To the third: it takes any tag and came before the sixth.
+        world.send(12, 1, 1);
+        world.send(13, 1, 1);
+        world.send(21, 1, 2);
+      }
+    });
+  }
+}
+
+TEST(messages, that_are_unexpected_are_taken_oldest_first_by_wildcards) {
+  run_ranks(4, 2, [](communicator& world) {
+    if (world.rank() != 0) {
+      for (int i = 0; i < 50; ++i) world.send(i, 0, world.rank() + i % 3);
+      world.barrier();
+      return;
+    }
+    world.barrier();
+    std::array<int, 4> next{};
+    for (int i = 0; i < 150; ++i) {
+      message_status status;
+      const int got = world.recv<int>(any_source, any_tag, &status);
+      EXPECT_EQ(got, next[static_cast<std::size_t>(status.source)]++);
+      EXPECT_EQ(status.tag, status.source + got % 3);
+    }
+  });
+}
+
+TEST(messages, of_different_communicators_do_not_meet) {
+  run_ranks(2, 2, [](communicator& world) {
+    const communicator other = world.dup();
+    if (world.rank() == 0) {
+      world.send(1, 1);
+      other.send(2, 1);
+    } else {
+      EXPECT_EQ(other.recv<int>(), 2);
+      EXPECT_FALSE(other.iprobe().has_value());
+      EXPECT_EQ(world.recv<int>(), 1);
+    }
+  });
+}
+
+TEST(messages, to_and_from_proc_null_do_nothing) {
+  run_ranks(2, 2, [](communicator& world) {
+    int kept = 5;
+    world.send(1, proc_null);
+    world.ssend(1, proc_null);
+    world.bsend(1, proc_null);
+    world.isend(std::span(&kept, 1), proc_null).wait();
+    const message_status got = world.recv(std::span(&kept, 1), proc_null);
+    EXPECT_EQ(kept, 5);
+    EXPECT_EQ(got.source, proc_null);
+    EXPECT_EQ(got.bytes, 0u);
+    EXPECT_EQ(world.probe(proc_null).source, proc_null);
+    EXPECT_EQ(world.iprobe(proc_null)->source, proc_null);
+    EXPECT_EQ(world.sendrecv(std::span(&kept, 1), proc_null, std::span(&kept, 1), proc_null).bytes,
+              0u);
+    request r = world.recv_init(std::span(&kept, 1), proc_null);
+    r.start();
+    r.wait();
+  });
+}
+
+TEST(messages, are_values_arrays_vectors_strings_and_structures) {
+  struct particle {
+    double x, y;
+    int id;
+    bool operator==(const particle&) const = default;
+  };
+  run_ranks(2, 2, [](communicator& world) {
+    const particle p{1.5, -2, 7};
+    if (world.rank() == 0) {
+      world.send(p, 1, 0);
+      world.send(std::array{1, 2, 3}, 1, 1);
+      world.send(std::vector<particle>(5, p), 1, 2);
+      world.send(std::string("hello"), 1, 3);
+      const double raw[] = {1, 2};
+      world.send(raw, 1, 4);
+      world.send(std::span(raw).subspan(1), 1, 5);
+      world.send(std::vector<int>{}, 1, 6);
+    } else {
+      EXPECT_EQ(world.recv<particle>(0, 0), p);
+      std::array<int, 3> a{};
+      world.recv(a, 0, 1);
+      EXPECT_EQ(a, (std::array{1, 2, 3}));
+      EXPECT_EQ(world.recv_vector<particle>(0, 2), std::vector<particle>(5, p));
+      std::string text(10, ' ');
+      const message_status status = world.recv(text, 0, 3);
+      EXPECT_EQ(status.count<char>(), 5u);
+      EXPECT_EQ(text, "hello     ");
+      EXPECT_EQ(world.recv_vector<double>(0, 4), (std::vector<double>{1, 2}));
+      EXPECT_EQ(world.recv<double>(0, 5), 2);
+      EXPECT_TRUE(world.recv_vector<int>(0, 6).empty());
+    }
+  });
+}
+
+TEST(messages, may_have_the_largest_tag) {
+  run_ranks(2, 2, [](communicator& world) {
+    if (world.rank() == 0) {
+      world.send(1, 1, 2147483647);
+      return;
+    }
+    EXPECT_EQ(world.probe().tag, 2147483647);
+    EXPECT_EQ(world.recv<int>(0, 2147483647), 1);
+  });
+}
+
+TEST(a_synchronous_send, returns_only_after_its_receive_has_begun) {
+  for (const int workers : {1, 2}) {
+    std::atomic<bool> receiving{false};
+    run_ranks(2, workers, [&](communicator& world) {
+      if (world.rank() == 0) {
+        world.ssend(1, 1);
+        EXPECT_TRUE(receiving);
+      } else {
+        for (int i = 0; i < 1000; ++i) yield();
+        receiving = true;
+        EXPECT_EQ(world.recv<int>(0), 1);
+      }
+    });
+  }
+}
+
+TEST(a_buffered_send, of_any_size_returns_before_anybody_receives) {
+  for (const int workers : {1, 2}) {
+    run_ranks(2, workers, [](communicator& world) {
+      // Both send first: with blocking sends this would be a deadlock.
+      const int partner = 1 - world.rank();
+      for (const std::size_t bytes : sizes) {
+        auto out = pattern(bytes, 5);
+        world.bsend(out, partner);
+        std::fill(out.begin(), out.end(), static_cast<unsigned char>(0));  // It has its copy.
+      }
+      for (const std::size_t bytes : sizes)
+        EXPECT_EQ(world.recv_vector<unsigned char>(partner), pattern(bytes, 5));
+    });
+  }
+}
+
+TEST(a_message_taken_by_mprobe, is_discarded_when_nobody_receives_it) {
+  run_ranks(2, 2, [](communicator& world) {
+    const std::vector<int> large(100'000, 1);
+    if (world.rank() == 0) {
+      world.send(1, 1);
+      world.ssend(large, 1);  // Its sender goes on when the message is discarded.
+      world.send(3, 1);
+    } else {
+      { const message small = world.mprobe(); }
+      { const message offered = world.mprobe(); }
+      EXPECT_EQ(world.recv<int>(), 3);
+    }
+  });
+}
+
+// Resident memory of this process.
+std::size_t resident_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(a_flood_of_unexpected_messages, holds_its_senders_back_and_keeps_memory_bounded) {
+  for (const int workers : {1, 3}) {
+    const std::size_t before = resident_bytes();
+    std::size_t most = 0;
+    run_ranks(3, workers, [&](communicator& world) {
+      constexpr int count = 100'000;  // Of 2 KiB each, from two senders: 400 MiB.
+      std::vector<int> data(512);
+      if (world.rank() != 0) {
+        for (int i = 0; i < count; ++i) {
+          data[0] = i;
+          world.send(data, 0, 1);
+        }
+        world.send(0, 0, 2);
+        return;
+      }
+      // Nothing is received while the senders can still go on.
+      const auto until = std::chrono::steady_clock::now() + 300ms;
+      while (std::chrono::steady_clock::now() < until) {
+        EXPECT_FALSE(world.iprobe(any_source, 3).has_value());
+      }
+      most = resident_bytes();
+      std::array<int, 3> next{};
+      for (int i = 0; i < 2 * count; ++i) {
+        const message_status status = world.recv(data, any_source, 1);
+        ASSERT_EQ(data[0], next[static_cast<std::size_t>(status.source)]++);
+        if (i % 1000 == 0) most = std::max(most, resident_bytes());
+      }
+      for (const int sender : {1, 2}) EXPECT_EQ(world.recv<int>(sender, 2), 0);
+    });
+    if (!sanitized) {
+      EXPECT_LT(most - std::min(most, before), std::size_t{100} << 20);
+    }
+  }
+}
+
+TEST(a_wildcard_gather, from_many_senders_gets_each_message_once) {
+  for (const int workers : {1, 2, 4}) {
+    run_ranks(sanitized ? 100 : 1000, workers, [](communicator& world) {
+      if (world.rank() != 0) {
+        for (int i = 0; i < 3; ++i) world.send(world.rank(), 0, i);
+        return;
+      }
+      std::vector<int> got(static_cast<std::size_t>(world.size()));
+      for (int i = 0; i < 3 * (world.size() - 1); ++i) {
+        message_status status;
+        const int value = world.recv<int>(any_source, any_tag, &status);
+        EXPECT_EQ(value, status.source);
+        EXPECT_EQ(got[static_cast<std::size_t>(value)]++, status.tag);
+      }
+    });
+  }
+}
+
+TEST(a_ring, of_any_number_of_ranks_on_any_number_of_workers_passes_its_token) {
+  for (const int ranks : {1, 2, 3, 7, 16, sanitized ? 100 : 1000}) {
+    for (const int workers : {1, 2, 3, 4}) {
+      for (const char* map : {"block", "cyclic"}) {
+        run_ranks(job_of(ranks, workers, map), [](communicator& world) {
+          const int n = world.size();
+          const int next = (world.rank() + 1) % n;
+          for (int round = 0; round < 3; ++round) {
+            if (world.rank() == 0) {
+              world.send(0, next);
+              EXPECT_EQ(world.recv<int>(n - 1), n - 1);
+            } else {
+              world.send(world.recv<int>(world.rank() - 1) + 1, next);
+            }
+          }
+        });
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
