@@ -1,7 +1,7 @@
 # tests/<label>/*_<suffix>.cpp: one GoogleTest binary per file, every test of it known to ctest
-# under its label; the directory's other sources are linked to each.
-# apps/<app>/tests/*_test.cpp are unit tests that link the parts of that program.
-# tests/tidy/*.py: one check per file, given --source, --build and --cxx.
+# under its label; the directory's other sources are linked to each. tests/programs/*.cpp: programs
+# that tests run, test-<file>. apps/<app>/tests/*_test.cpp: unit tests that link the parts of that
+# program. tests/tidy/*.py: one check per file, given --source, --build and --cxx.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -19,11 +19,20 @@ function(weft_add_test source label timeout processors)
     PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors})
 endfunction()
 
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
+add_custom_target(test-programs)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  weft_add_program(test-${name} ${source})
+  add_dependencies(test-programs test-${name})
+endforeach()
+if(TARGET weftrun)
+  add_dependencies(test-programs weftrun weft-info)
+endif()
+
 function(weft_add_tests label suffix timeout processors)
   add_custom_target(${label}-tests)
-  if(TARGET weftrun)
-    add_dependencies(${label}-tests weftrun weft-info)
-  endif()
+  add_dependencies(${label}-tests test-programs)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${label}/*_${suffix}.cpp)
   file(GLOB shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${label}/*.cpp)
   list(FILTER shared EXCLUDE REGEX "_${suffix}\\.cpp$")

@@ -1,29 +1,12 @@
 // weftrun and weft-info as a user meets them: words in, text and exit status out.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
+#include "unit/shell.hpp"
+
+namespace weft {
 namespace {
-
-struct outcome {
-  int status;
-  std::string text;  // Both outputs.
-};
-
-outcome shell(const std::string& command) {
-  const std::string line = "cd " WEFT_PROGRAM_DIR " && { " + command + "; } 2>&1";
-  std::FILE* const pipe = ::popen(line.c_str(), "r");
-  if (pipe == nullptr) return {-1, "popen failed"};
-  std::string text;
-  std::array<char, 4096> part;
-  while (const std::size_t count = std::fread(part.data(), 1, part.size(), pipe))
-    text.append(part.data(), count);
-  const int raw = ::pclose(pipe);
-  return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), text};
-}
 
 void expect_one_line(const std::string& command, int status, const std::string& line) {
   const outcome result = shell(command);
@@ -143,3 +126,4 @@ TEST(weft_info, bad_words_are_refused) {
 }
 
 }  // namespace
+}  // namespace weft

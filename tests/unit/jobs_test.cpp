@@ -1,0 +1,119 @@
+// Whole jobs under weftrun: what a user sees when one works, and when one goes wrong. Every failing
+// job must end by itself, with a status that is not 0 and a text that names the rank.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+// A job that hangs is stopped by timeout(1), which ends with 137; no test expects that.
+outcome run_job(const std::string& words) {
+  return shell("timeout -s KILL 60 ./weftrun " + words);
+}
+
+void expect_in(const outcome& result, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts)
+    EXPECT_NE(result.text.find(part), std::string::npos) << part << " is not in:\n" << result.text;
+}
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::ranges::sort(lines);
+  return lines;
+}
+
+TEST(job, every_rank_runs_once_and_its_line_is_whole) {
+  const outcome result = run_job("-n 5 --workers 2 ./test-job greet");
+  EXPECT_EQ(result.status, 0);
+  std::vector<std::string> expected;
+  for (int rank = 0; rank < 5; ++rank) expected.push_back("rank " + std::to_string(rank) + " of 5");
+  EXPECT_EQ(sorted_lines(result.text), expected);
+}
+
+TEST(job, words_of_the_program_set_what_weftrun_did_not) {
+  EXPECT_EQ(sorted_lines(shell("./test-job greet --weft-ranks 3").text).size(), 3u);
+  EXPECT_EQ(sorted_lines(run_job("-n 2 ./test-job greet --weft-ranks 3").text).size(), 3u);
+}
+
+TEST(job, the_programs_own_status_is_weftruns) {
+  EXPECT_EQ(run_job("-n 2 ./test-job greet 7").status, 7);
+  EXPECT_EQ(run_job("-n 2 ./test-job").status, 64);
+}
+
+TEST(job, a_wrong_word_of_weft_ends_with_status_2) {
+  const outcome result = shell("./test-job greet --weft-rank=3");
+  EXPECT_EQ(result.status, 2);
+  expect_in(result, {"unknown option --weft-rank (did you mean ranks?)"});
+}
+
+TEST(job, a_message_longer_than_its_receive_is_refused_with_both_sizes) {
+  const outcome result = run_job("-n 2 ./test-job truncate");
+  EXPECT_EQ(result.status, 1);
+  expect_in(result, {"rank 1", "400", "40"});
+}
+
+TEST(job, a_rank_that_does_not_exist_is_named_with_the_size) {
+  const outcome result = run_job("-n 2 ./test-job send-to-nobody");
+  EXPECT_EQ(result.status, 1);
+  expect_in(result, {"rank 1", "99", "ranks 0 to 1"});
+}
+
+TEST(job, different_collectives_on_different_ranks_are_reported) {
+  const outcome result = run_job("-n 2 ./test-job mismatch");
+  EXPECT_EQ(result.status, 1);
+  expect_in(result, {"barrier", "allreduce"});
+}
+
+TEST(job, a_fault_names_the_rank_and_kills_the_job) {
+  const outcome result = run_job("-n 3 --workers 2 ./test-job crash");
+  EXPECT_EQ(result.status, 128 + 11);
+  expect_in(result, {"rank 1"});
+}
+
+TEST(job, a_timeout_ends_a_job_that_never_would) {
+  const outcome result = run_job("-n 2 --workers 1 --timeout 0.5 ./test-job poll-forever");
+  EXPECT_EQ(result.status, 124);
+  expect_in(result, {"rank 0", "rank 1", "timeout of 0.5 s"});
+}
+
+TEST(job, the_report_signal_shows_what_each_rank_does_and_the_job_goes_on) {
+  const outcome result = run_job("-n 2 --workers 2 ./test-job report");
+  EXPECT_EQ(result.status, 0);
+  expect_in(result, {"rank 0", "rank 1"});
+}
+
+TEST(job, a_missing_map_is_named) {
+  const outcome result = run_job("-n 2 --map nowhere ./test-job greet");
+  EXPECT_EQ(result.status, 2);
+  expect_in(result, {"map nowhere: No such file or directory"});
+}
+
+TEST(job, a_timeline_shows_which_chunks_were_stolen) {
+  const std::string path = ::testing::TempDir() + "weft_job_" + std::to_string(::getpid());
+  const outcome result = run_job("-n 2 --workers 2 --trace " + path + " ./test-job steal");
+  EXPECT_EQ(result.status, 0) << result.text;
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_NE(text.str().find("chunk of rank 0\""), std::string::npos);
+  EXPECT_NE(text.str().find("chunk of rank 0 (stolen)"), std::string::npos);
+}
+
+TEST(job, statistics_have_a_line_per_rank) {
+  const outcome result = run_job("-n 3 --stats ./test-job steal");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_GE(sorted_lines(result.text).size(), 3u) << result.text;
+}
+
+}  // namespace
+}  // namespace weft
