@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "sched/fiber.hpp"
 #include "weft/communicator.hpp"
@@ -69,7 +70,6 @@ struct operation {
   kind what = kind::recv;
   bool complete = false;
   bool active = false;        // Started, and not yet waited for.
-  bool posted = false;        // In the list of posted receives.
   bool kept = false;          // A kept_operation.
   send_mode mode = send_mode::standard;
   std::byte* data = nullptr;
@@ -78,6 +78,7 @@ struct operation {
   countdown* counter = nullptr;
   std::uint64_t number = 0;   // Order of posting.
   links<operation> in_list;
+  void* posted_in = nullptr;  // The list; null when not posted.
   int peer_worker = -1;       // Where the other side's loop over a long copy will be open.
   message_status result{};
 };
@@ -137,17 +138,18 @@ class match_lists {
  public:
   void post(operation& op) {
     op.number = ++posted_count_;
-    op.posted = true;
-    list_of(op).push_back(op);
-    wildcards_ += has_wildcard(op.match);
+    exact_list& list = has_wildcard(op.match) ? wild_ : exact_.at(op.match);
+    wildcards_ += &list == &wild_;
+    list.push_back(op);
+    op.posted_in = &list;
   }
   void withdraw(operation& op) {
-    op.posted = false;
-    list_of(op).remove(op);
-    wildcards_ -= has_wildcard(op.match);
+    auto& list = *static_cast<exact_list*>(std::exchange(op.posted_in, nullptr));
+    wildcards_ -= &list == &wild_;
+    list.remove(op);
   }
   // The receive that a message matches, taken out; null when there is none.
-  [[nodiscard]] operation* take_posted(const envelope& message) {
+  [[nodiscard, gnu::always_inline]] operation* take_posted(const envelope& message) {
     operation* found = exact_.at(message).front();
     while (found != nullptr && !matches(found->match, message))
       found = exact_list::after(*found);
@@ -195,9 +197,6 @@ class match_lists {
   using exact_list = linked_list<operation, &operation::in_list>;
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
-  [[nodiscard]] exact_list& list_of(const operation& op) {
-    return has_wildcard(op.match) ? wild_ : exact_.at(op.match);
-  }
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
 
   hashed_lists<operation, &operation::in_list> exact_;

@@ -28,7 +28,15 @@ struct offer_payload {
   offer offered;
 };
 
-unexpected_message* make_unexpected(const envelope& from, const void* data, std::size_t bytes) {
+// The commonest size without a call.
+[[gnu::always_inline]] inline void copy_short(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 8) [[likely]]
+    std::memcpy(to, from, 8);
+  else if (bytes != 0)
+    std::memcpy(to, from, bytes);
+}
+
+[[gnu::noinline]] unexpected_message* make_unexpected(const envelope& from, const void* data, std::size_t bytes) {
   auto* m = new (::operator new(sizeof(unexpected_message) + bytes)) unexpected_message;
   m->from = from;
   m->bytes = bytes;
@@ -48,7 +56,7 @@ void set_congestion(rank_state& r) noexcept {
     r.congested.store(too_many, std::memory_order_relaxed);
 }
 
-void complete(worker& here, operation& op) noexcept {
+[[gnu::always_inline]] inline void complete(worker& here, operation& op) noexcept {
   op.complete = true;
   if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
     delete kept;
@@ -57,7 +65,7 @@ void complete(worker& here, operation& op) noexcept {
   if (op.counter != nullptr) here.complete(*op.counter);
 }
 
-void complete_receive(worker& here, operation& op, const envelope& from, std::size_t bytes) {
+[[gnu::always_inline]] inline void complete_receive(worker& here, operation& op, const envelope& from, std::size_t bytes) {
   op.result = {from.source, from.tag, bytes};
   rank_counts& counts = op.owner->counts;
   ++counts.received;
@@ -127,7 +135,7 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
   free_unexpected(m);
 }
 
-void keep(worker& here, rank_state& to, unexpected_message* m) {
+[[gnu::noinline]] void keep(worker& here, rank_state& to, unexpected_message* m) {
   ++to.counts.unexpected;
   to.lists.add(*m);
   set_congestion(to);
@@ -135,11 +143,10 @@ void keep(worker& here, rank_state& to, unexpected_message* m) {
 }
 
 // A short message for a rank of this worker: into the posted receive, or kept.
-void deliver(worker& here, rank_state& to, const envelope& from, const void* data,
-             std::size_t bytes) {
+[[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, const envelope& from,
+                                           const void* data, std::size_t bytes) {
   if (operation* op = to.lists.take_posted(from); op != nullptr) [[likely]] {
-    const std::size_t fits = std::min(op->bytes, bytes);
-    if (fits != 0) std::memcpy(op->data, data, fits);
+    copy_short(op->data, data, std::min(op->bytes, bytes));
     complete_receive(here, *op, from, bytes);
     return;
   }
@@ -196,10 +203,7 @@ void send_eager(worker& here, const peer& to, const envelope& from,
   auto* room = reinterpret_cast<std::byte*>(
       reserve(here, to.worker, sizeof(eager_payload) + data.size(), what));
   std::memcpy(room, &from, sizeof from);
-  if (data.size() == 8) [[likely]]  // The size that latency is measured with: no call.
-    std::memcpy(room + sizeof from, data.data(), 8);
-  else if (!data.empty())
-    std::memcpy(room + sizeof from, data.data(), data.size());
+  copy_short(room + sizeof from, data.data(), data.size());
   here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.rank->number));
 }
 
@@ -246,7 +250,7 @@ bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mo
 }
 
 // Sends without waiting for the receiver when that is possible. `op` describes what remains.
-bool send_now(rank_state& me, const peer& to, const envelope& from,
+[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
               std::span<const std::byte> data, send_mode mode) {
   worker& here = *me.home;
   ++me.counts.sent;
@@ -323,7 +327,7 @@ struct posted_guard {
   rank_state& me;
   operation& op;
   ~posted_guard() {
-    if (op.posted) me.lists.withdraw(op);
+    if (op.posted_in != nullptr) me.lists.withdraw(op);
   }
 };
 
@@ -595,7 +599,7 @@ request::~request() {
   }
   // A rank that unwinds may leave operations behind; the job is ending and nothing is delivered.
   if (std::uncaught_exceptions() > 0 || op.owner->home->owner().stopping()) {
-    if (op.posted) op.owner->lists.withdraw(op);
+    if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
     return;
   }
   std::fprintf(stderr,
@@ -643,7 +647,7 @@ void request::start() {
 }
 
 void request::cancel() {
-  if (operation_ == nullptr || !operation_->posted) return;
+  if (operation_ == nullptr || operation_->posted_in == nullptr) return;
   operation_->owner->lists.withdraw(*operation_);
   operation_->complete = true;
   operation_->result = {};

@@ -37,7 +37,6 @@ worker::worker(scheduler& owner, int index, int core)
                static_cast<std::uint32_t>(index) * 40503u) | 1u),
       inbound_storage_(owner.options().cores.size()) {
   root_.home = this;
-  if (seeded_) short_ways_ = short_ways_left_ = 0;
 }
 
 worker::~worker() = default;
@@ -131,6 +130,31 @@ void worker::run() {
 
 // --- The wait ------------------------------------------------------------------------------------
 
+// Delivers what a peer has sent, up to a limit, or until `w` has what it waits for: looking at the
+// next record then would fetch a line that the peer may be writing, and the waiter's next store
+// would wait for it.
+inline bool worker::drain(const inbound& from, const waiter* w) {
+  ring& r = *from.records;
+  std::uint64_t word = r.front();
+  if (word == 0) return false;
+  for (int left = records_max; left > 0 && word != 0; --left) {
+    const record_header header = record_header::unpack(word);
+    owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
+    if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
+    if (w != nullptr && w->holds(w->subject)) break;
+    word = r.front();
+  }
+  return true;
+}
+
+// A quick look at the mail of a few peers and at the condition, which is true when it returns true.
+inline bool worker::take_arrival(const waiter& w) {
+  const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
+  for (std::size_t i = 0; i < few; ++i)
+    if (drain(inbound_[i], &w) && w.holds(w.subject)) return true;
+  return w.told == nullptr && w.holds(w.subject);
+}
+
 void worker::block(waiter& w) {
   if (chunk_depth_ != 0 && w.may_switch)
     throw error(std::string("a chunk of a loop called ") + w.description->call +
@@ -172,15 +196,20 @@ void worker::block(waiter& w) {
         continue;
       }
     }
-    // Between two looks there should be little more than one pause: it is what an arrival waits for.
-    if (idle_rounds % 4 == 0 && w.may_steal && steal(w.victim)) {
+    if (w.may_steal && steal(w.victim)) {
       idle_rounds = 0;
       continue;
     }
-    pause_processor();
-    if (++idle_rounds % 64 != 0) continue;
+    // Between two looks at what will most likely come there should be little more than one pause:
+    // that is what an arrival waits for.
+    for (int quick = 0; quick < 8; ++quick) {
+      pause_processor();
+      if (take_arrival(w)) return;
+      if (ready_head_ != nullptr) break;
+    }
+    if (++idle_rounds % 16 != 0) continue;
     const std::uint64_t now = now_ns();
-    if (idle_rounds == 64) idle_since = now;
+    if (idle_rounds == 16) idle_since = now;
     if (now - idle_since < owner_.options().spin_ns) continue;
     park(w);
     idle_rounds = 0;
@@ -248,25 +277,12 @@ bool worker::poll() {
   if (ready_head_ != nullptr) left = std::min(left, rings_max);
   for (; left > 0; --left) {
     if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
-    any |= drain(inbound_[next_ring_]);
+    any |= drain(inbound_[next_ring_], nullptr);
   }
   if (!looked_at_.empty()) any |= look();
   if (!posted_.empty()) [[unlikely]] any |= flush_posted();
   if (!detached_.empty()) [[unlikely]] any |= end_detached();
   return any;
-}
-
-bool worker::drain(const inbound& from) {
-  ring& r = *from.records;
-  std::uint64_t word = r.front();
-  if (word == 0) return false;
-  int left = records_max;
-  do {
-    const record_header header = record_header::unpack(word);
-    owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
-    if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
-  } while (--left > 0 && (word = r.front()) != 0);
-  return true;
 }
 
 bool worker::look() noexcept {

@@ -69,7 +69,8 @@ class worker {
   }
   [[gnu::noinline]] void wait_in_loop(countdown& c, const wait_description& description,
                                       int victim) {
-    short_ways_left_ = short_ways_;
+    // Switches until mail is looked at again; a seeded schedule chooses every time.
+    short_ways_left_ = seeded_ ? 0 : inbound_.empty() ? 64 : 4;
     waiter w{&countdown_done, &c, &description, &c};
     w.victim = victim;
     block(w);
@@ -243,12 +244,13 @@ class worker {
   [[gnu::noinline]] void perturb_seeded();
   [[gnu::noinline]] void wait_for_the_end();
 
-  bool drain(const inbound& from);
+  bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
   bool flush_posted();
   bool end_detached();
   [[gnu::noinline]] bool attend();  // To what is rare: stop requests, new rings, reports.
   [[gnu::noinline]] ring* connect(int to);
+  [[nodiscard]] bool take_arrival(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
   void park(waiter& w);
   void release_waiters() noexcept;
@@ -280,8 +282,7 @@ class worker {
   fiber* oldest_ = nullptr;
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;
-  int short_ways_ = 4;  // Switches between two looks at the mail; none in a seeded schedule.
-  int short_ways_left_ = 4;
+  int short_ways_left_ = 0;
   stack_pool stacks_;
   struct looked_at {
     waiter* w;
