@@ -22,7 +22,7 @@ namespace {
 struct pair_of_flows {
   stack_pool stacks{64 * 1024};
   context main;
-  exception_state& exceptions = *this_thread_exception_state();
+  thread_state state = this_thread_state();
   void (*body)(pair_of_flows&);
   int steps = 0;
   std::unique_ptr<context> fiber;
@@ -37,8 +37,8 @@ struct pair_of_flows {
         },
         this);
   }
-  void enter() { context::switch_to(main, *fiber, exceptions); }
-  void leave() { context::switch_to(*fiber, main, exceptions); }
+  void enter() { context::switch_to(main, *fiber, state); }
+  void leave() { context::switch_to(*fiber, main, state); }
 };
 
 TEST(context, control_goes_back_and_forth_and_locals_stay) {
