@@ -75,8 +75,16 @@ class request {
   request() noexcept = default;  // Nothing to wait for.
   explicit request(detail::operation* started) noexcept : operation_(started) {}
   request(request&& other) noexcept : operation_(std::exchange(other.operation_, nullptr)) {}
-  request& operator=(request&& other) noexcept;
-  ~request();
+  request& operator=(request&& other) noexcept {
+    if (this != &other) {
+      if (operation_ != nullptr) release();
+      operation_ = std::exchange(other.operation_, nullptr);
+    }
+    return *this;
+  }
+  ~request() {
+    if (operation_ != nullptr) release();
+  }
 
   message_status wait();
   // False when not complete yet; other fibers of this worker have then had their turn.
@@ -91,6 +99,7 @@ class request {
   friend std::size_t wait_any(std::span<request>, message_status*);
   friend std::vector<std::size_t> wait_some(std::span<request>);
   friend bool test_all(std::span<request>);
+  void release() noexcept;
   detail::operation* operation_ = nullptr;
 };
 

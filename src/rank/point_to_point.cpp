@@ -276,23 +276,22 @@ bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mo
 }
 
 operation* take_operation(rank_state& me) {
-  if (me.spare.empty()) return new operation;
-  operation* op = me.spare.back().release();
-  me.spare.pop_back();
+  operation* op = me.spare;
+  if (op == nullptr) [[unlikely]] return new operation;
+  me.spare = op->in_list.next;
+  op->in_list.next = nullptr;
   return op;
 }
 
+// At most as many as were under way at once are kept.
 void give_back(operation* op) noexcept {
-  constexpr std::size_t spare_max = 4096;
   if (kept_operation* kept = as_kept(op); kept != nullptr) {
     delete kept;
     return;
   }
-  std::unique_ptr<operation> gone(op);
   rank_state& me = *op->owner;
-  if (me.spare.size() >= spare_max) return;
   *op = operation{};
-  me.spare.push_back(std::move(gone));
+  op->in_list.next = std::exchange(me.spare, op);
 }
 
 [[gnu::cold]] void throw_truncated(const operation& op) {
@@ -479,7 +478,11 @@ void throw_not_a_rank(const char* call) {
               "worker: communicate before or after the loop");
 }
 
-void free_unexpected_of(rank_state& r) noexcept {
+void free_messages_of(rank_state& r) noexcept {
+  while (operation* op = r.spare) {
+    r.spare = op->in_list.next;
+    delete op;
+  }
   while (unexpected_message* m = r.lists.oldest()) {
     r.lists.remove(*m);
     free_unexpected(m);
@@ -584,14 +587,7 @@ request communicator::recv_init_bytes(std::span<std::byte> into, int from, int t
 
 bool request::active() const noexcept { return operation_ != nullptr && operation_->active; }
 
-request& request::operator=(request&& other) noexcept {
-  request old(std::move(*this));
-  operation_ = std::exchange(other.operation_, nullptr);
-  return *this;
-}
-
-request::~request() {
-  if (operation_ == nullptr) return;
+void request::release() noexcept {
   operation& op = *operation_;
   if (!op.active || op.complete) {
     give_back(&op);

@@ -18,7 +18,7 @@
 
 namespace weft {
 namespace detail {
-void free_unexpected_of(rank_state& r) noexcept;
+void free_messages_of(rank_state& r) noexcept;
 
 namespace {
 
@@ -211,7 +211,7 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   stop_trace();
   if (j.how.stats) print_statistics(j, seconds);
   for (const auto& r : j.ranks) {
-    free_unexpected_of(*r);
+    free_messages_of(*r);
     r->self.reset();
   }
   if (failure.status != 0) log_text(failure.text);

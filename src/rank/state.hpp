@@ -36,7 +36,7 @@ struct rank_state {
   rank_counts counts;
   fiber main;
   std::shared_ptr<communicator_state> self;
-  std::vector<std::unique_ptr<operation>> spare;  // Operations to use again.
+  operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};

@@ -28,6 +28,7 @@ struct loop {
 struct alignas(padding_bytes) loop_slot {
   claim_slot<> claims;
   loop* current = nullptr;  // Read only after a successful claim.
+  std::atomic<bool> single{false};  // A hint before the claim: how much to take.
   bool in_use = false;      // The owner's note.
 };
 

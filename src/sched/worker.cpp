@@ -139,6 +139,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   if (word == 0) return false;
   for (int left = records_max; left > 0 && word != 0; --left) {
     const record_header header = record_header::unpack(word);
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(r.payload()) + 2 * cache_line);
     owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
     if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
     if (w != nullptr && w->holds(w->subject)) break;
@@ -476,6 +477,7 @@ loop_slot* worker::open_slot(loop& l) {
     if (slot.in_use) continue;
     slot.in_use = true;
     slot.current = &l;
+    slot.single.store(l.single, std::memory_order_relaxed);  // Relaxed: only a hint to thieves.
     slot.claims.open(l.chunk_count);
     // Relaxed: a hint to thieves; the claim itself orders what they read.
     open_slots_.store(open_slots_.load(std::memory_order_relaxed) | 1u << i,
@@ -608,8 +610,9 @@ bool worker::steal_from(worker& victim) {
   loop_slot& slot = victim.slots_[static_cast<std::size_t>(std::countr_zero(open))];
   const std::int64_t remaining = slot.claims.remaining();
   if (remaining <= 0) return false;
+  const bool single = slot.single.load(std::memory_order_relaxed);
   const chunk_claim claim = slot.claims.try_claim(
-      std::max<std::int64_t>(1, remaining / (4 * owner_.worker_count())));
+      single ? 1 : std::max<std::int64_t>(1, remaining / (4 * owner_.worker_count())));
   if (!claim) {
     ++counts_.failed_steals;
     return false;
