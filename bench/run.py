@@ -26,6 +26,8 @@ import targets
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
+ROUND_ATTEMPTS = 3
+PACE_RATIO_MAX = 1.6
 LAUNCHERS = {
     "mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "-n"],
@@ -132,10 +134,11 @@ def busy_share():
     return (busy() - before) / os.sysconf("SC_CLK_TCK") / 0.5
 
 
-def run(job, args, commit_text):
+def run(job, args, commit_text, quiet=False):
     """Returns the rows of one job, or None when it failed."""
     command = job.command(args.build)
-    process = subprocess.Popen(command, env=job.environment(args, commit_text), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=job.environment(args, commit_text), stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL if quiet else None, text=True)
     try:
         output, _ = process.communicate(timeout=args.limit)
     except subprocess.TimeoutExpired:
@@ -158,9 +161,39 @@ def run(job, args, commit_text):
     return list(csv.DictReader(io.StringIO(output)))
 
 
+def bounce(args):
+    """The two-line bounce of now, ns: virtual machines move, and cores then lie nearer or farther."""
+    job = Job("limits", "hardware", only="bounce/two_lines/pause", seconds=0.1)
+    rows = run(job, args, "", quiet=True) if job.path(args.build).exists() else None
+    return float(rows[0]["median"]) if rows else 0.0
+
+
+def run_round(jobs, args, commit_text):
+    """Runs the jobs one after the other, again when the machine changed its pace between them.
+
+    Returns (rows, whether a job failed).
+    """
+    for attempt in range(ROUND_ATTEMPTS):
+        rows, failed, paces = [], False, [bounce(args)]
+        for job in jobs:
+            result = run(job, args, commit_text)
+            failed = failed or result is None
+            paces.append(bounce(args))
+            for row in result or []:
+                row["bounce"] = f"{max(paces[-2:]):.1f}"
+            rows += result or []
+        if max(paces) <= PACE_RATIO_MAX * min(paces):
+            break
+        print(f"bench: the two-line bounce moved between {min(paces):.0f} and {max(paces):.0f} ns; "
+              + ("once more" if attempt + 1 < ROUND_ATTEMPTS else "figures are not comparable"), file=sys.stderr)
+    return rows, failed
+
+
 def merge(rows):
-    """One row per (name, peer, ranks, workers) from the rows of all rounds."""
+    """One row per (name, peer, ranks, workers) from the rows of all rounds of the fastest pace."""
+    pace = PACE_RATIO_MAX * min(float(r["bounce"]) for r in rows)
     groups = {}
+    rows = [r for r in rows if float(r["bounce"]) <= pace] or rows
     for row in rows:
         groups.setdefault((row["name"], row["peer"], row["ranks"], row["workers"]), []).append(row)
     merged = []
@@ -171,6 +204,7 @@ def merge(rows):
         row["p99"] = max(float(r["p99"]) for r in same)
         row["repetitions"] = sum(int(r["repetitions"]) for r in same)
         row["load"] = max(float(r["load"]) for r in same)
+        row["bounce"] = max(float(r["bounce"]) for r in same)
         merged.append(row)
     return merged
 
@@ -217,19 +251,20 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     try:
         for name in args.names or table:
+            ready = []
+            for job in table[name]:
+                if args.no_rivals and job.peer in LAUNCHERS:
+                    continue
+                if reason := job.missing(args.build):
+                    if reason not in told:
+                        print(f"bench: left out: {reason}", file=sys.stderr)
+                    told.add(reason)
+                else:
+                    ready.append(job)
             here = []
-            for _ in range(args.rounds):
-                for job in table[name]:
-                    if args.no_rivals and job.peer in LAUNCHERS:
-                        continue
-                    if reason := job.missing(args.build):
-                        if reason not in told:
-                            print(f"bench: left out: {reason}", file=sys.stderr)
-                        told.add(reason)
-                        continue
-                    result = run(job, args, commit_text)
-                    failed = failed or result is None
-                    here += result or []
+            for _ in range(args.rounds if ready else 0):
+                result, bad = run_round(ready, args, commit_text)
+                here, failed = here + result, failed or bad
             if here:
                 here = merge(here)
                 write(args.out / f"{name}.csv", here)

@@ -81,5 +81,7 @@ def table(rows):
         lines.append(f"{text:<62}{figure:>12.4g}{limit:>12.4g}  {unit:<5} {'yes' if good else 'NO'}")
     loads = [float(r["load"]) for r in rows]
     priorities = ", ".join(sorted({r["priority"] for r in rows}))
-    lines.append(f"{met} of {measured} met; load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}")
+    paces = [float(r["bounce"]) for r in rows]
+    lines.append(f"{met} of {measured} met; load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}; "
+                 f"two-line bounce {min(paces):.0f} to {max(paces):.0f} ns")
     return "\n".join(lines)
