@@ -12,6 +12,7 @@ import argparse
 import csv
 import io
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -79,6 +80,53 @@ class Job:
         return env
 
 
+    def rows(self, output, commit_text):
+        return list(csv.DictReader(io.StringIO(output)))
+
+
+class MdJob:
+    """One run of the copper crystal, by weft-md or by LAMMPS: one repetition of one row."""
+
+    STEPS = 50
+    CELLS = 20
+
+    def __init__(self, peer, ranks, voids=0):
+        self.peer, self.ranks, self.voids = peer, ranks, voids
+
+    def path(self, build):
+        return Path(shutil.which("lmp") or "lmp") if self.peer == "lammps" else build / "bin" / "weft-md"
+
+    def missing(self, build):
+        return None if self.path(build).exists() else f"{self.path(build).name} is not there"
+
+    def command(self, build):
+        if self.peer == "lammps":
+            # The same crystal; cutoff, neighbour skin and rebuilding as LAMMPS has them by default.
+            words = ["-in", str(ROOT / "bench" / "md.lmp"), "-var", "cells", str(self.CELLS), "-var", "steps",
+                     str(self.STEPS), "-log", "none"]
+        else:
+            words = ["--size", str(self.CELLS), "--steps", str(self.STEPS), "--thermo", str(self.STEPS), "--tasks",
+                     "off" if self.peer == "weft-no-tasks" else "on", "--voids", str(self.voids)]
+        return [str(self.path(build))] + words
+
+    def environment(self, args, commit_text):
+        return {**os.environ, "OMP_NUM_THREADS": "1", "WEFT_RANKS": str(self.ranks), "WEFT_WORKERS": str(self.ranks)}
+
+    def rows(self, output, commit_text):
+        if self.peer == "lammps":
+            found = re.search(r"Loop time of ([0-9.]+) on 1 procs for (\d+) steps with (\d+) atoms", output)
+            value = found and float(found[1]) * 1e9 / int(found[2]) / int(found[3])
+        else:
+            found = re.search(r"([0-9.]+) ns per atom and step", output)
+            value = found and float(found[1])
+        if not value:
+            return []
+        return [{"name": "md/atom_step/" + ("voids" if self.voids else "full"), "peer": self.peer,
+                 "ranks": str(self.ranks), "workers": str(self.ranks), "unit": "ns", "min": value, "median": value,
+                 "p99": value, "repetitions": 1, "load": f"{os.getloadavg()[0]:.2f}", "priority": "normal",
+                 "compiler": "-", "commit": commit_text}]
+
+
 def crowded_mpich(program, only, **settings):
     """MPICH with more ranks than cores waits out whole time slices: few rows, few repetitions."""
     return Job(program, "mpich", 16, only=only, seconds=1, spin=False, **settings)
@@ -115,6 +163,8 @@ def jobs():
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
         "modes": modes,
         "idle": both("idle"),
+        "md": [MdJob("weft", 1), MdJob("lammps", 1)]
+              + [MdJob(peer, 2, voids) for voids in (0, 40) for peer in ("weft", "weft-no-tasks")] * 5,
     }
 
 
@@ -158,12 +208,12 @@ def run(job, args, commit_text, quiet=False):
     if process.returncode != 0:
         print(f"bench: {' '.join(command)}: exit status {process.returncode}", file=sys.stderr)
         return None
-    return list(csv.DictReader(io.StringIO(output)))
+    return job.rows(output, commit_text)
 
 
 def bounce(args):
     """The two-line bounce of now, ns: virtual machines move, and cores then lie nearer or farther."""
-    job = Job("limits", "hardware", only="bounce/two_lines/pause", seconds=0.1)
+    job = Job("limits", "hardware", only="bounce/two_lines", seconds=0.1)
     rows = run(job, args, "", quiet=True) if job.path(args.build).exists() else None
     return float(rows[0]["median"]) if rows else 0.0
 

@@ -66,6 +66,12 @@ def targets(rows):
                    get(f"stencil/share/{size}", ranks=n), 95, "%", True)
     yield at_most("loop of 64 empty chunks, no thief", get("loop/empty64/no_thief", ranks=1), 600, "ns")
     yield at_most("loop of 64 empty chunks, one thief", get("loop/empty64/thief"), 2000, "ns")
+    tasks, alone = (get("md/atom_step/voids", peer) for peer in ("weft", "weft-no-tasks"))
+    yield "md with voids: speed-up by stealing >= 1.5", alone and tasks and alone / tasks, 1.5, "x", True
+    tasks, alone = (get("md/atom_step/full", peer) for peer in ("weft", "weft-no-tasks"))
+    yield "md balanced: cost of tasks < 2 %", alone and tasks and 100 * (tasks / alone - 1), 2, "%", False
+    yield ("md on one rank <= 2 x LAMMPS, atom and step", get("md/atom_step/full", ranks=1),
+           times(2, get("md/atom_step/full", "lammps", ranks=1)), "ns", False)
     yield at_most("a waiting rank", get("idle/waiting_rank"), 2, "%")
 
 
