@@ -21,7 +21,31 @@ inline constexpr int tag_max = 0x7fffffff;
 inline constexpr std::size_t stack_bytes_min = 16 * 1024;
 inline constexpr std::size_t stack_bytes_max = std::size_t{16} << 30;
 
-inline constexpr std::size_t eager_bytes_max = 1 << 20;
+// Of the ring between two workers; its records may be a quarter of it, less their headers.
+inline constexpr std::size_t mailbox_bytes = 64 * 1024;
+inline constexpr std::size_t eager_bytes_max = mailbox_bytes / 4 - 128;
+
+// Unexpected octets that may wait at a rank before senders keep their data until they are received.
+inline constexpr std::size_t unexpected_bytes_max = std::size_t{16} << 20;
+
+// From this size on a message is copied by a loop whose chunks the sender and idle ranks may take.
+inline constexpr std::size_t shared_copy_bytes_min = 32 * 1024;
+
+// Loops of one worker that thieves can find at once; further ones run without thieves.
+inline constexpr std::size_t open_loops_max = 8;
+
+// Of one worker in one pass: conditions of suspended fibers looked at, rings polled while fibers are
+// ready, records of one ring delivered.
+inline constexpr std::size_t looks_max = 16;
+inline constexpr std::size_t rings_polled_max = 8;
+inline constexpr int records_delivered_max = 64;
+
+// Ranks that a deadlock report lists before it only counts the rest.
+inline constexpr std::size_t ranks_listed_max = 64;
+
+// Jobs of one process that take the report signal.
+inline constexpr std::size_t jobs_max = 64;
+
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 

@@ -16,9 +16,6 @@ namespace weft {
 namespace detail {
 namespace {
 
-// From this size on a copy is a loop whose chunks the sender and idle ranks may take.
-constexpr std::size_t shared_copy_bytes_min = 32 * 1024;
-
 struct eager_payload {
   envelope from;
 };
@@ -50,7 +47,7 @@ void free_unexpected(unexpected_message* m) noexcept {
 }
 
 void set_congestion(rank_state& r) noexcept {
-  const bool too_many = r.lists.waiting_bytes() > r.of->unexpected_bytes_max;
+  const bool too_many = r.lists.waiting_bytes() > unexpected_bytes_max;
   // Relaxed: senders take it as advice.
   if (too_many != r.congested.load(std::memory_order_relaxed))
     r.congested.store(too_many, std::memory_order_relaxed);

@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "base/limits.hpp"
 #include "rank/state.hpp"
 
 namespace weft::detail {
 namespace {
-
-constexpr std::size_t listed_max = 64;  // Ranks listed before the rest is only counted.
 
 std::string rank_name(int rank) { return rank == any_source ? "any" : std::to_string(rank); }
 
@@ -66,7 +65,7 @@ std::string deadlock_report(job& j) {
     const fiber* f = waiting_fiber(*r);
     if (f == nullptr && !r->ended) continue;
     ++waiting;
-    if (listed++ >= listed_max) continue;
+    if (listed++ >= ranks_listed_max) continue;
     text += formatted("\n  rank {}: ", r->number);
     if (r->ended) {
       text += "has ended";
@@ -80,8 +79,8 @@ std::string deadlock_report(job& j) {
       text += formatted(" {}", missing[i]);
     if (missing.size() > 8) text += formatted(" and {} more", missing.size() - 8);
   }
-  if (waiting > listed_max)
-    text += formatted("\n  and {} ranks more", waiting - listed_max);
+  if (waiting > ranks_listed_max)
+    text += formatted("\n  and {} ranks more", waiting - ranks_listed_max);
 
   // Follow the first rank that each waits for until one comes again.
   for (const auto& start : j.ranks) {

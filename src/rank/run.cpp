@@ -154,8 +154,6 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   const std::vector<int> places = map_ranks(j.how.map, j.how.ranks, j.how.workers);
   j.workers = std::make_unique<scheduler>(workers);
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
-  j.how.eager_max_bytes =
-      std::min(j.how.eager_max_bytes, workers.mailbox_bytes / 4 - 128);  // Fits the mailbox.
   set_mail_handlers(*j.workers);
   j.workers->set_quiescent_handler([&] {
     failure.set(deadlock_report(j), 1);

@@ -118,8 +118,6 @@ struct job {
   std::vector<rank_state*> by_number;  // The same; the workers' handlers look ranks up here.
   std::atomic<std::uint32_t> next_context{0};
   std::shared_ptr<communicator_state> world;
-  std::size_t unexpected_bytes_max = std::size_t{16} << 20;
-  std::size_t mailbox_payload_max = 0;
   chunk_mode chunks = chunk_mode::guided;
 };
 

@@ -12,12 +12,12 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "base/log.hpp"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t jobs_max = 64;  // That run in one process at once and take the signal.
 std::array<std::atomic<int>, jobs_max> events{};  // File descriptor + 1 of each monitor.
 std::mutex handlers_lock;
 int handlers_in_use = 0;
@@ -78,6 +78,7 @@ void monitor::watch() {
     if (ending_) return;
     std::uint64_t count = 0;
     if (read(event_, &count, sizeof count) > 0 && how_.report) how_.report();
+    workers_.look_again_if_all_parked();
     const std::uint64_t now = now_ns();
     if (how_.timeout_s > 0 && !timed_out &&
         static_cast<double>(now - start) > how_.timeout_s * 1e9) {

@@ -20,7 +20,6 @@ struct scheduler_options {
   std::vector<int> cores;        // One worker for each; the core to pin to, or -1.
   std::vector<int> nodes;        // The NUMA node of each worker.
   std::size_t stack_bytes = 256 * 1024;
-  std::size_t mailbox_bytes = 64 * 1024;
   std::uint64_t spin_ns = 50'000;
   steal_mode steal = steal_mode::random;
   std::optional<std::uint64_t> seed;
@@ -61,6 +60,12 @@ class scheduler {
   // Called by any thread: `collect` runs once on every worker, in its next pass.
   // Returns false when some worker did not come to a pass within `limit_ns`.
   bool on_every_worker(const std::function<void(worker&)>& collect, std::uint64_t limit_ns);
+
+  // Called now and then by a thread that is no worker: when all are parked, one looks again whether
+  // that is a deadlock. A count of parked workers that was too low for a moment could hide it.
+  void look_again_if_all_parked() noexcept {
+    if (parked_.load(std::memory_order_acquire) == worker_count()) at(0).notify();
+  }
 
   // Called by any thread, with fewer fences: an idle worker may steal.
   void wake_a_thief(int owner) noexcept;

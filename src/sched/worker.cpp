@@ -137,7 +137,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   ring& r = *from.records;
   std::uint64_t word = r.front();
   if (word == 0) return false;
-  for (int left = records_max; left > 0 && word != 0; --left) {
+  for (int left = records_delivered_max; left > 0 && word != 0; --left) {
     const record_header header = record_header::unpack(word);
     __builtin_prefetch(reinterpret_cast<const std::byte*>(r.payload()) + 2 * cache_line);
     owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
@@ -275,7 +275,7 @@ bool worker::poll() {
   bool any = false;
   // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
   std::size_t left = inbound_.size();
-  if (ready_head_ != nullptr) left = std::min(left, rings_max);
+  if (ready_head_ != nullptr) left = std::min(left, rings_polled_max);
   for (; left > 0; --left) {
     if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
     any |= drain(inbound_[next_ring_], nullptr);
@@ -407,7 +407,7 @@ worker::ring* worker::connect(int to) {
   {
     const std::lock_guard hold(owner_.lock_);
     auto& place = peer.inbound_storage_[static_cast<std::size_t>(index_)];
-    if (place == nullptr) place = std::make_unique<ring>(owner_.options().mailbox_bytes);
+    if (place == nullptr) place = std::make_unique<ring>(mailbox_bytes);
     made = place.get();
   }
   outbound_[static_cast<std::size_t>(to)] = made;
@@ -472,7 +472,7 @@ std::int64_t worker::claim_size(const loop_slot& slot, bool single) const noexce
 }
 
 loop_slot* worker::open_slot(loop& l) {
-  for (std::size_t i = 0; i < slots_max; ++i) {
+  for (std::size_t i = 0; i < open_loops_max; ++i) {
     loop_slot& slot = slots_[i];
     if (slot.in_use) continue;
     slot.in_use = true;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "fiber/stack_pool.hpp"
 #include "sched/fiber.hpp"
 #include "sched/loop.hpp"
@@ -186,10 +187,6 @@ class worker {
 
  private:
   friend class scheduler;
-  static constexpr std::size_t slots_max = 8;
-  static constexpr std::size_t looks_max = 16;       // Conditions looked at in one pass.
-  static constexpr std::size_t rings_max = 8;        // Rings polled in one pass while fibers are ready.
-  static constexpr int records_max = 64;             // Records of one ring delivered in one pass.
 
   struct waiting_record {
     int to;
@@ -312,7 +309,7 @@ class worker {
   // What other workers read.
   alignas(padding_bytes) std::atomic<std::uint32_t> open_slots_{0};
   alignas(padding_bytes) parking_spot<> spot_;
-  alignas(padding_bytes) std::array<loop_slot, slots_max> slots_;
+  alignas(padding_bytes) std::array<loop_slot, open_loops_max> slots_;
   // Written by those who connect, each its own entry, under the scheduler's lock.
   std::vector<std::unique_ptr<ring>> inbound_storage_;
 };

@@ -112,8 +112,7 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
       {"ranks", "12"},        {"workers", "3"},         {"helpers", "1"},   {"map", "cyclic"},
       {"stack", "1M"},        {"timeout", "2.5"},       {"schedule", "42"}, {"trace", "out.json"},
       {"stats", "on"},        {"eager-max", "8K"},      {"steal", "near"},  {"chunks", "single"},
-      {"busy-warning", "60"}, {"report-signal", "HUP"}, {"pin", "off"},     {"spin-us", "0"},
-      {"tag-output", "on"},   {"check", "on"}};
+      {"busy-warning", "60"}, {"report-signal", "HUP"}, {"pin", "off"},     {"spin-us", "0"}};
   ASSERT_EQ(samples.size(), weft::settings().size()) << "a row has no sample here";
   for (const auto& [name, text] : samples) {
     const setting* const row = find_setting(name);
@@ -140,7 +139,7 @@ TEST_F(settings, names_help_and_variables_are_complete_and_unique) {
     EXPECT_FALSE(row.help.empty()) << row.name;
     EXPECT_FALSE(row.allowed.empty()) << row.name;
   }
-  EXPECT_EQ(find_setting("tag-output")->environment_name(), "WEFT_TAG_OUTPUT");
+  EXPECT_EQ(find_setting("busy-warning")->environment_name(), "WEFT_BUSY_WARNING");
 }
 
 TEST_F(settings, sizes_and_times_take_units) {
