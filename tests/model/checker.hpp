@@ -16,10 +16,11 @@
 // field destroyed while another thread may use it, threads that wait for ever, an execution that
 // does not end. The report lists each operation of the failing execution.
 //
-// The memory model is C++20's, with two restrictions: stores to one location are ordered as they
-// are executed, and a load never reads a store that is executed later. What an ordering makes
-// visible is kept per thread: a clock of what happened before, and for every location the oldest
-// store that may still be read. Not modelled: spurious failures of compare_exchange_weak, and
+// The memory model is C++20's, restricted to what processors do: stores to one location, and
+// seq_cst operations, are ordered as they are executed, and a load never reads a store that is
+// executed later. What an ordering makes visible is kept per thread: a clock of what happened
+// before, and for every location the oldest store that may still be read. Not modelled: spurious
+// failures of compare_exchange_weak, and
 // std::atomic_thread_fence, which weft does not use.
 #pragma once
 

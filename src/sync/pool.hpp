@@ -1,0 +1,54 @@
+// A fixed number of objects that their owner takes without atomics and any thread gives back. They
+// are made with the pool, and come out as they went in. The orderings are handoff_stack's: what a
+// thread did to an object before it gave it back is seen by the owner that takes it again.
+//
+// The pool must outlive the use of its objects.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "base/limits.hpp"
+#include "sync/handoff_stack.hpp"
+
+namespace weft {
+
+template <class T, class Atomics = std_atomics>
+requires std::is_class_v<T>
+class pool {
+ public:
+  explicit pool(std::size_t capacity) : slots_(std::make_unique<slot[]>(capacity)) {
+    for (std::size_t i = capacity; i-- > 0;) give_back(&slots_[i]);
+  }
+
+  // Called by the owner only. Null when all objects are out.
+  [[nodiscard]] T* try_take() noexcept {
+    if (free_ == nullptr) [[unlikely]]
+      free_ = returned_.take_all();
+    slot* taken = free_;
+    if (taken != nullptr) free_ = taken->next.get();
+    return taken;
+  }
+
+  // Called by the owner only.
+  void give_back(T* object) noexcept {
+    auto* given = static_cast<slot*>(object);
+    given->next.set(free_);
+    free_ = given;
+  }
+
+  // Called by any thread.
+  void give_back_remote(T* object) noexcept { returned_.push(static_cast<slot*>(object)); }
+
+ private:
+  struct slot : T {
+    typename Atomics::template plain<slot*> next;
+  };
+
+  std::unique_ptr<slot[]> slots_;
+  slot* free_ = nullptr;  // The owner's.
+  alignas(padding_bytes) handoff_stack<slot, Atomics> returned_;
+};
+
+}  // namespace weft
