@@ -276,7 +276,7 @@ void communicator::bcast_bytes(std::span<std::byte> data, int root) const {
   communicator_state& c = *state_;
   const collective_call call{"bcast", root, true, data.size()};
   if (root < 0) throw error("bcast with root " + std::to_string(root) + ": roots are ranks");
-  if (data.size() > small_bytes_max) {
+  if (data.size() > small_bytes_max || c.size() == 1) {  // One rank alone has no slots.
     show_and_move(c, rank_, call, data.data(), nullptr, data.size(), nullptr, [&](in_turn&) {
       copy_bytes(data.data(), c.at(root).in, data.size());
     });

@@ -1,0 +1,446 @@
+// Every collective against what one rank alone computes, for many numbers of ranks and workers,
+// sizes and maps.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+// What rank r contributes at index i: every rank can compute everybody's.
+std::int64_t datum(int r, std::size_t i) {
+  return (static_cast<std::int64_t>(r) * 1009 + static_cast<std::int64_t>(i) * 31 + 7) % 9973 -
+         4000;
+}
+std::vector<std::int64_t> data_of(int r, std::size_t count) {
+  std::vector<std::int64_t> d(count);
+  for (std::size_t i = 0; i < count; ++i) d[i] = datum(r, i);
+  return d;
+}
+
+// Not commutative but associative: maps x -> a x + b, modulo a prime, one after the other.
+struct affine {
+  std::uint64_t a, b;
+  bool operator==(const affine&) const = default;
+};
+affine then(const affine& f, const affine& g) {
+  constexpr std::uint64_t prime = 1'000'003;
+  return {f.a * g.a % prime, (f.b * g.a + g.b) % prime};
+}
+affine affine_of(int r, std::size_t i) {
+  return {static_cast<std::uint64_t>(r) * 7 + i % 13 + 2, static_cast<std::uint64_t>(r) + i};
+}
+std::vector<affine> affines_of(int r, std::size_t count) {
+  std::vector<affine> d(count);
+  for (std::size_t i = 0; i < count; ++i) d[i] = affine_of(r, i);
+  return d;
+}
+affine affine_over(int first, int last, std::size_t i) {
+  affine all = affine_of(first, i);
+  for (int r = first + 1; r <= last; ++r) all = then(all, affine_of(r, i));
+  return all;
+}
+std::int64_t sum_over(int last, std::size_t i) {
+  std::int64_t sum = 0;
+  for (int r = 0; r <= last; ++r) sum += datum(r, i);
+  return sum;
+}
+
+struct shape {
+  int ranks;
+  int workers;
+  const char* map;
+};
+std::string shape_name(const testing::TestParamInfo<shape>& p) {
+  return std::to_string(p.param.ranks) + "_ranks_on_" + std::to_string(p.param.workers) +
+         "_workers_" + p.param.map;
+}
+
+// Elements of 8 octets: nothing, one, small, the last that travels in a dropbox, the first that
+// does not, and large.
+constexpr std::size_t counts[] = {0, 1, 5, 120, 121, 5000};
+
+class collectives : public testing::TestWithParam<shape> {
+ protected:
+  static void on_all(const std::function<void(communicator&)>& body) {
+    run_ranks(job_of(GetParam().ranks, GetParam().workers, GetParam().map), body);
+  }
+};
+
+TEST_P(collectives, a_barrier_lets_nobody_through_before_the_last_has_come) {
+  std::vector<std::atomic<int>> arrived(20);
+  on_all([&](communicator& world) {
+    for (auto& count : arrived) {
+      ++count;
+      world.barrier();
+      EXPECT_EQ(count, world.size());
+    }
+  });
+}
+
+TEST_P(collectives, bcast_from_every_root_reaches_all) {
+  on_all([](communicator& world) {
+    for (const std::size_t count : counts)
+      for (int root = 0; root < world.size(); ++root) {
+        auto d = world.rank() == root ? data_of(root, count) : std::vector<std::int64_t>(count, -1);
+        world.bcast(d, root);
+        EXPECT_EQ(d, data_of(root, count));
+      }
+    EXPECT_EQ(world.bcast(world.rank() == 0 ? 3.25 : 0.0, 0), 3.25);
+  });
+}
+
+TEST_P(collectives, reduce_gives_the_sum_to_its_root_alone) {
+  on_all([](communicator& world) {
+    for (const std::size_t count : counts)
+      for (const int root : {0, world.size() - 1, world.size() / 2}) {
+        std::vector<std::int64_t> out(count, -5);
+        world.reduce(data_of(world.rank(), count), out, std::plus<>{}, root);
+        for (std::size_t i = 0; i < count; ++i)
+          ASSERT_EQ(out[i], world.rank() == root ? sum_over(world.size() - 1, i) : -5);
+      }
+    const int sum = world.reduce(world.rank(), std::plus<>{}, 0);
+    if (world.rank() == 0) {
+      EXPECT_EQ(sum, world.size() * (world.size() - 1) / 2);
+    }
+  });
+}
+
+TEST_P(collectives, allreduce_gives_the_result_to_all_and_works_in_place) {
+  on_all([](communicator& world) {
+    for (const std::size_t count : counts) {
+      std::vector<std::int64_t> out(count, -5);
+      world.allreduce(data_of(world.rank(), count), out, std::plus<>{});
+      auto inout = data_of(world.rank(), count);
+      world.allreduce(inout, std::plus<>{});
+      auto most = data_of(world.rank(), count);
+      world.allreduce(most, max{});
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(out[i], sum_over(world.size() - 1, i));
+        ASSERT_EQ(inout[i], out[i]);
+        std::int64_t expected = datum(0, i);
+        for (int r = 1; r < world.size(); ++r) expected = std::max(expected, datum(r, i));
+        ASSERT_EQ(most[i], expected);
+      }
+    }
+    EXPECT_EQ(world.allreduce(world.rank() + 1, max{}), world.size());
+    EXPECT_EQ(world.allreduce(world.rank() + 1, weft::min{}), 1);
+    EXPECT_EQ(world.allreduce(1u << (world.rank() % 20), std::bit_or<>{}),
+              world.size() >= 20 ? 0xfffffu : (1u << world.size()) - 1);
+  });
+}
+
+TEST_P(collectives, an_operation_that_does_not_commute_is_applied_in_rank_order) {
+  on_all([](communicator& world) {
+    const auto op = non_commutative(&then);
+    for (const std::size_t count :
+         {std::size_t{1}, std::size_t{60}, std::size_t{61}, std::size_t{3000}}) {
+      const auto mine = affines_of(world.rank(), count);
+      std::vector<affine> all(count);
+      world.allreduce(mine, all, op);
+      std::vector<affine> upto(count);
+      world.scan(mine, upto, op);
+      std::vector<affine> before(count, affine{1, 0});
+      world.exscan(mine, before, op);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(all[i], affine_over(0, world.size() - 1, i));
+        ASSERT_EQ(upto[i], affine_over(0, world.rank(), i));
+        ASSERT_EQ(before[i],
+                  world.rank() == 0 ? (affine{1, 0}) : affine_over(0, world.rank() - 1, i));
+      }
+    }
+  });
+}
+
+TEST_P(collectives, a_sum_of_doubles_is_the_same_every_time_and_on_every_rank) {
+  on_all([](communicator& world) {
+    const double mine = 1.0 / (3 + world.rank() * 7);
+    const double first = world.allreduce(mine, std::plus<>{});
+    for (int i = 0; i < 10; ++i) {
+      if (world.rank() % 2 == i % 2) yield();  // Others come first this time.
+      const double again = world.allreduce(mine, std::plus<>{});
+      EXPECT_EQ(again, first);
+      EXPECT_EQ(world.bcast(again, 0), again);
+    }
+  });
+}
+
+TEST_P(collectives, scan_and_exscan_reduce_the_ranks_before) {
+  on_all([](communicator& world) {
+    for (const std::size_t count : counts) {
+      auto inout = data_of(world.rank(), count);
+      world.scan(inout, inout, std::plus<>{});
+      std::vector<std::int64_t> before(count, 99);
+      world.exscan(data_of(world.rank(), count), before, std::plus<>{});
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(inout[i], sum_over(world.rank(), i));
+        ASSERT_EQ(before[i], world.rank() == 0 ? 99 : sum_over(world.rank() - 1, i));
+      }
+    }
+    EXPECT_EQ(world.scan(1, std::plus<>{}), world.rank() + 1);
+    EXPECT_EQ(world.exscan(1, std::plus<>{}), world.rank() == 0 ? 1 : world.rank());
+  });
+}
+
+TEST_P(collectives, gather_and_allgather_put_blocks_in_rank_order) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    for (const std::size_t count : counts) {
+      if (count * n > 200'000) continue;
+      const int root = world.size() / 2;
+      std::vector<std::int64_t> on_root(world.rank() == root ? count * n : 0);
+      std::vector<std::int64_t> on_all(count * n);
+      world.gather(data_of(world.rank(), count), on_root, root);
+      world.allgather(data_of(world.rank(), count), on_all);
+      for (int r = 0; r < world.size(); ++r)
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::size_t at = static_cast<std::size_t>(r) * count + i;
+          ASSERT_EQ(on_all[at], datum(r, i));
+          if (world.rank() == root) {
+            ASSERT_EQ(on_root[at], datum(r, i));
+          }
+        }
+    }
+    std::vector<int> numbers(n);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    EXPECT_EQ(world.allgather(world.rank()), numbers);
+    EXPECT_EQ(world.gather(world.rank(), 0), world.rank() == 0 ? numbers : std::vector<int>{});
+  });
+}
+
+TEST_P(collectives, gatherv_and_allgatherv_take_ranges_of_any_length) {
+  on_all([](communicator& world) {
+    const auto length = [](int r) { return static_cast<std::size_t>(r * 37 % 11); };
+    std::vector<std::int64_t> expected;
+    std::vector<std::size_t> lengths;
+    for (int r = 0; r < world.size(); ++r) {
+      const auto part = data_of(r, length(r));
+      expected.insert(expected.end(), part.begin(), part.end());
+      lengths.push_back(length(r));
+    }
+    const auto mine = data_of(world.rank(), length(world.rank()));
+    std::vector<std::size_t> got;
+    EXPECT_EQ(world.allgatherv(mine, &got), expected);
+    EXPECT_EQ(got, lengths);
+    const int root = world.size() - 1;
+    const auto on_root = world.gatherv(mine, root, &got);
+    EXPECT_EQ(on_root, world.rank() == root ? expected : std::vector<std::int64_t>{});
+    if (world.rank() == root) {
+      EXPECT_EQ(got, lengths);
+    }
+  });
+}
+
+TEST_P(collectives, scatter_and_scatterv_hand_out_the_roots_blocks) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    const int root = world.size() / 2;
+    for (const std::size_t count : counts) {
+      if (count * n > 200'000) continue;
+      std::vector<std::int64_t> in;
+      if (world.rank() == root) in = data_of(3, count * n);
+      std::vector<std::int64_t> mine(count);
+      world.scatter(in, mine, root);
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(mine[i], datum(3, static_cast<std::size_t>(world.rank()) * count + i));
+    }
+    std::vector<int> values;
+    std::vector<std::size_t> lengths;
+    if (world.rank() == root)
+      for (int r = 0; r < world.size(); ++r) {
+        lengths.push_back(static_cast<std::size_t>(r % 4));
+        values.insert(values.end(), lengths.back(), r);
+      }
+    EXPECT_EQ(world.scatterv(values, lengths, root),
+              std::vector<int>(static_cast<std::size_t>(world.rank() % 4), world.rank()));
+  });
+}
+
+TEST_P(collectives, alltoall_and_alltoallv_transpose_the_blocks) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{300}}) {
+      std::vector<std::int64_t> in(block * n);
+      for (std::size_t i = 0; i < in.size(); ++i)
+        in[i] = world.rank() * 1'000'000 + static_cast<std::int64_t>(i);
+      std::vector<std::int64_t> out(in.size());
+      world.alltoall(in, out);
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t i = 0; i < block; ++i)
+          ASSERT_EQ(out[r * block + i],
+                    static_cast<std::int64_t>(r * 1'000'000 +
+                                              static_cast<std::size_t>(world.rank()) * block + i));
+    }
+    // Rank a sends (a + b) % 3 values to rank b.
+    std::vector<int> in;
+    std::vector<std::size_t> to;
+    std::vector<int> expected;
+    std::vector<std::size_t> from;
+    for (int b = 0; b < world.size(); ++b) {
+      const auto length = static_cast<std::size_t>((world.rank() + b) % 3);
+      to.push_back(length);
+      from.push_back(length);
+      in.insert(in.end(), length, world.rank() * 10'000 + b);
+      expected.insert(expected.end(), length, b * 10'000 + world.rank());
+    }
+    std::vector<std::size_t> arrived;
+    EXPECT_EQ(world.alltoallv(in, to, &arrived), expected);
+    EXPECT_EQ(arrived, from);
+  });
+}
+
+TEST_P(collectives, reduce_scatter_gives_each_rank_its_reduced_block) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{200}}) {
+      const auto in = data_of(world.rank(), block * n);
+      std::vector<std::int64_t> out(block);
+      world.reduce_scatter(in, out, std::plus<>{});
+      for (std::size_t i = 0; i < block; ++i)
+        ASSERT_EQ(out[i],
+                  sum_over(world.size() - 1, static_cast<std::size_t>(world.rank()) * block + i));
+    }
+  });
+}
+
+TEST_P(collectives, many_non_blocking_ones_may_be_under_way_and_end_in_any_order) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    for (int round = 0; round < 3; ++round) {
+      const auto count = static_cast<std::size_t>(round * 100 + 1);
+      const auto mine = data_of(world.rank(), count);
+      std::vector<std::int64_t> sum(count), most(count), all(count * n), got(count), upto(count),
+          before(count, 99), part(count), block(count), turned(count * n), parts(count),
+          on_root(world.rank() == 0 ? count * n : 0);
+      const auto large = data_of(world.rank(), count * n);
+      if (world.rank() == 0) got = data_of(0, count);
+      std::vector<request> under_way;
+      under_way.push_back(world.ibarrier());
+      under_way.push_back(world.iallreduce(mine, sum, std::plus<>{}));
+      under_way.push_back(world.ibcast(got, 0));
+      under_way.push_back(world.ireduce(mine, most, max{}, 0));
+      under_way.push_back(world.iallgather(mine, all));
+      under_way.push_back(world.iscan(mine, upto, std::plus<>{}));
+      under_way.push_back(world.iexscan(mine, before, std::plus<>{}));
+      under_way.push_back(world.ireduce_scatter(large, part, std::plus<>{}));
+      under_way.push_back(world.igather(mine, on_root, 0));
+      under_way.push_back(world.iscatter(all, parts, 0));
+      under_way.push_back(world.ialltoall(large, turned));
+      // A blocking one takes its turn behind them.
+      EXPECT_EQ(world.allreduce(1, std::plus<>{}), world.size());
+      if (world.rank() % 2 == 0) std::reverse(under_way.begin(), under_way.end());
+      for (request& r : under_way) {
+        if (round % 2 == 0)
+          r.wait();
+        else
+          while (!r.test()) {
+          }
+      }
+      EXPECT_EQ(got, data_of(0, count));
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(sum[i], sum_over(world.size() - 1, i));
+        ASSERT_EQ(upto[i], sum_over(world.rank(), i));
+        ASSERT_EQ(before[i], world.rank() == 0 ? 99 : sum_over(world.rank() - 1, i));
+        ASSERT_EQ(part[i],
+                  sum_over(world.size() - 1, static_cast<std::size_t>(world.rank()) * count + i));
+        ASSERT_EQ(parts[i], datum(world.rank(), i));
+        for (int r = 0; r < world.size(); ++r) {
+          const std::size_t at = static_cast<std::size_t>(r) * count + i;
+          ASSERT_EQ(all[at], datum(r, i));
+          ASSERT_EQ(turned[at], datum(r, static_cast<std::size_t>(world.rank()) * count + i));
+          if (world.rank() == 0) {
+            ASSERT_EQ(on_root[at], datum(r, i));
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_P(collectives, and_messages_do_not_disturb_each_other) {
+  on_all([](communicator& world) {
+    const int next = (world.rank() + 1) % world.size();
+    for (int i = 0; i < 30; ++i) {
+      int got = -1;
+      request r = world.irecv(std::span(&got, 1), any_source, i);
+      EXPECT_EQ(world.allreduce(i, std::plus<>{}), i * world.size());
+      world.send(i + world.rank(), next, i);
+      world.barrier();
+      const message_status status = r.wait();
+      EXPECT_EQ(got, i + status.source);
+    }
+  });
+}
+
+TEST_P(collectives, on_several_communicators_overlap) {
+  on_all([](communicator& world) {
+    const communicator rows = *world.split(world.rank() / 3);
+    const communicator columns = *world.split(world.rank() % 3);
+    const communicator copy = world.dup();
+    for (int i = 0; i < 20; ++i) {
+      int sum = 0;
+      int one = 1;
+      request outer = copy.iallreduce(std::span(&one, 1), std::span(&sum, 1), std::plus<>{});
+      EXPECT_EQ(rows.allreduce(1, std::plus<>{}), rows.size());
+      // Rows and columns are met in another order by every second rank: only what is on one
+      // communicator has an order.
+      request a = rows.ibarrier();
+      request b = columns.ibarrier();
+      EXPECT_EQ(columns.allreduce(1, std::plus<>{}), columns.size());
+      if (world.rank() % 2 == 0) {
+        a.wait();
+        b.wait();
+      } else {
+        b.wait();
+        a.wait();
+      }
+      outer.wait();
+      EXPECT_EQ(sum, world.size());
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(with, collectives,
+                         testing::Values(shape{1, 1, "block"}, shape{2, 1, "block"},
+                                         shape{2, 2, "block"}, shape{3, 2, "block"},
+                                         shape{7, 3, "cyclic"}, shape{16, 2, "block"},
+                                         shape{16, 4, "cyclic"}, shape{12, 12, "block"},
+                                         shape{25, 11, "cyclic"}),
+                         shape_name);
+
+TEST(many_ranks, meet_in_every_collective) {
+  constexpr int ranks = sanitized ? 60 : 1000;
+  for (const char* map : {"block", "cyclic"}) {
+    run_ranks(job_of(ranks, 3, map), [](communicator& world) {
+      const int n = world.size();
+      EXPECT_EQ(world.allreduce(world.rank(), std::plus<>{}), n * (n - 1) / 2);
+      EXPECT_EQ(world.bcast(world.rank(), n / 3), n / 3);
+      EXPECT_EQ(world.scan(1, std::plus<>{}), world.rank() + 1);
+      EXPECT_EQ(world.allgather(world.rank()).back(), n - 1);
+      std::vector<int> in(static_cast<std::size_t>(n), world.rank());
+      const std::vector<int> out = world.alltoall(in);
+      for (int r = 0; r < n; ++r) ASSERT_EQ(out[static_cast<std::size_t>(r)], r);
+      world.barrier();
+    });
+  }
+}
+
+TEST(small_broadcasts, in_a_long_row_with_changing_roots_lose_nothing) {
+  run_ranks(6, 3, [](communicator& world) {
+    for (int i = 0; i < 500; ++i) {
+      const int root = i * 5 % 6;
+      EXPECT_EQ(world.bcast(world.rank() == root ? i : -1, root), i);
+      if (i % 50 == world.rank()) yield();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace weft
