@@ -115,6 +115,7 @@ class message {
  public:
   message(message&& other) noexcept
       : state_(std::move(other.state_)),
+        self_(other.self_),
         taken_(std::exchange(other.taken_, nullptr)),
         status_(other.status_) {}
   message& operator=(message&&) = delete;
@@ -134,12 +135,13 @@ class message {
 
  private:
   friend class communicator;
-  message(std::shared_ptr<detail::communicator_state> state, detail::unexpected_message* taken,
-          message_status status) noexcept
-      : state_(std::move(state)), taken_(taken), status_(status) {}
+  message(std::shared_ptr<detail::communicator_state> state, int self,
+          detail::unexpected_message* taken, message_status status) noexcept
+      : state_(std::move(state)), self_(self), taken_(taken), status_(status) {}
   message_status receive(std::span<std::byte> into);
 
   std::shared_ptr<detail::communicator_state> state_;
+  int self_;  // The rank that took it.
   detail::unexpected_message* taken_;
   message_status status_;
 };

@@ -33,17 +33,34 @@ struct offer_payload {
     std::memcpy(to, from, bytes);
 }
 
-[[gnu::noinline]] unexpected_message* make_unexpected(const envelope& from, const void* data, std::size_t bytes) {
-  auto* m = new (::operator new(sizeof(unexpected_message) + bytes)) unexpected_message;
+// Short messages, of which many may come, use their memory again.
+constexpr std::size_t spare_message_bytes = 64;
+
+[[gnu::noinline]] unexpected_message* make_unexpected(rank_state& to, const envelope& from,
+                                                      const void* data, std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes > spare_message_bytes) {
+    memory = ::operator new(sizeof(unexpected_message) + bytes);
+  } else if (unexpected_message* spare = to.spare_messages; spare != nullptr) {
+    to.spare_messages = spare->in_order.next;
+    memory = spare;
+  } else {
+    memory = ::operator new(sizeof(unexpected_message) + spare_message_bytes);
+  }
+  auto* m = new (memory) unexpected_message;
   m->from = from;
   m->bytes = bytes;
   if (bytes != 0) std::memcpy(m->data(), data, bytes);
   return m;
 }
 
-void free_unexpected(unexpected_message* m) noexcept {
-  m->~unexpected_message();
-  ::operator delete(m);
+void free_unexpected(rank_state& at, unexpected_message* m) noexcept {
+  if (m->bytes <= spare_message_bytes) {
+    m->in_order.next = std::exchange(at.spare_messages, m);
+  } else {
+    m->~unexpected_message();
+    ::operator delete(m);
+  }
 }
 
 void set_congestion(rank_state& r) noexcept {
@@ -129,7 +146,7 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
     if (bytes != 0) std::memcpy(op.data, m->data(), bytes);
     complete_receive(here, op, m->from, m->bytes);
   }
-  free_unexpected(m);
+  free_unexpected(*op.owner, m);
 }
 
 [[gnu::noinline]] void keep(worker& here, rank_state& to, unexpected_message* m) {
@@ -147,7 +164,7 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
     complete_receive(here, *op, from, bytes);
     return;
   }
-  keep(here, to, make_unexpected(from, data, bytes));
+  keep(here, to, make_unexpected(to, from, data, bytes));
 }
 
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered) {
@@ -155,7 +172,7 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
     receive_offered(here, *op, from, offered);
     return;
   }
-  unexpected_message* m = make_unexpected(from, nullptr, 0);
+  unexpected_message* m = make_unexpected(to, from, nullptr, 0);
   m->offered = offered;
   keep(here, to, m);
 }
@@ -482,7 +499,12 @@ void free_messages_of(rank_state& r) noexcept {
   }
   while (unexpected_message* m = r.lists.oldest()) {
     r.lists.remove(*m);
-    free_unexpected(m);
+    free_unexpected(r, m);
+  }
+  while (unexpected_message* m = r.spare_messages) {
+    r.spare_messages = m->in_order.next;
+    m->~unexpected_message();
+    ::operator delete(m);
   }
 }
 
@@ -781,22 +803,22 @@ std::optional<message_status> communicator::iprobe(int from, int tag) const {
 }
 
 message communicator::mprobe(int from, int tag) const {
-  if (from == proc_null) return message(state_, nullptr, {});
+  if (from == proc_null) return message(state_, rank_, nullptr, {});
   rank_state& me = calling_rank("mprobe");
   unexpected_message* m = wait_for_message(*state_, me, from, tag, "mprobe");
   me.lists.remove(*m);
   set_congestion(me);
-  return message(state_, m, status_of(*m));
+  return message(state_, rank_, m, status_of(*m));
 }
 
 std::optional<message> communicator::improbe(int from, int tag) const {
-  if (from == proc_null) return message(state_, nullptr, {});
+  if (from == proc_null) return message(state_, rank_, nullptr, {});
   rank_state& me = calling_rank("improbe");
   unexpected_message* m = look_for_message(*state_, me, from, tag, "improbe");
   if (m == nullptr) return std::nullopt;
   me.lists.remove(*m);
   set_congestion(me);
-  return message(state_, m, status_of(*m));
+  return message(state_, rank_, m, status_of(*m));
 }
 
 message_status message::receive(std::span<std::byte> into) {
@@ -818,10 +840,10 @@ message_status message::receive(std::span<std::byte> into) {
 
 message::~message() {
   if (taken_ == nullptr) return;
-  worker* here = worker::current();
-  if (taken_->offered.sender != nullptr && here != nullptr && !here->owner().stopping())
-    finish_offer(*here, taken_->offered);
-  free_unexpected(taken_);
+  rank_state& me = *state_->at(self_).rank;
+  if (taken_->offered.sender != nullptr && !me.home->owner().stopping())
+    finish_offer(*me.home, taken_->offered);
+  free_unexpected(me, taken_);
 }
 
 }  // namespace weft

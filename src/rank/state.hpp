@@ -37,6 +37,7 @@ struct rank_state {
   fiber main;
   std::shared_ptr<communicator_state> self;
   operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
+  unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};
