@@ -56,6 +56,18 @@ TEST(job, a_wrong_word_of_weft_ends_with_status_2) {
   expect_in(result, {"unknown option --weft-rank (did you mean ranks?)"});
 }
 
+TEST(job, an_exception_of_one_rank_ends_the_job_and_names_it) {
+  const outcome result = run_job("-n 4 --workers 2 ./test-job throw");
+  EXPECT_EQ(result.status, 1);
+  expect_in(result, {"rank 1", "the input is rotten"});
+}
+
+TEST(job, a_deadlock_is_reported_with_every_rank_and_what_it_waits_for) {
+  const outcome result = run_job("-n 3 --workers 2 ./test-job deadlock");
+  EXPECT_EQ(result.status, 1);
+  expect_in(result, {"deadlock", "rank 0", "rank 1", "rank 2", "recv", "7"});
+}
+
 TEST(job, a_message_longer_than_its_receive_is_refused_with_both_sizes) {
   const outcome result = run_job("-n 2 ./test-job truncate");
   EXPECT_EQ(result.status, 1);

@@ -1,0 +1,165 @@
+#include "base/output.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/format.hpp"
+
+namespace weft {
+
+namespace {
+
+// One file descriptor, and for each rank the line that it has begun.
+class line_writer {
+ public:
+  line_writer(int descriptor, int (*current_rank)() noexcept)
+      : descriptor_(descriptor), current_rank_(current_rank) {}
+
+  void append(std::string_view text) {
+    const int rank = current_rank_();
+    const std::lock_guard lock(mutex_);
+    if (rank < 0) return write_all(text);
+    std::string& begun = begun_[rank];
+    std::string lines;
+    for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+      lines += formatted("[{}] {}{}\n", rank, begun, text.substr(0, end));
+      begun.clear();
+    }
+    begun += text;
+    write_all(lines);
+  }
+
+  void finish() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [rank, text] : begun_)
+      if (!text.empty()) write_all(formatted("[{}] {}\n", rank, text));
+    begun_.clear();
+  }
+
+ private:
+  void write_all(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(descriptor_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return;  // Closed or full: as stdio would, without a word.
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  int descriptor_;
+  int (*current_rank_)() noexcept;
+  std::mutex mutex_;  // Never held across a wait of a rank.
+  std::map<int, std::string> begun_;
+};
+
+// What std::cout and its like write to.
+class line_stream : public std::streambuf {
+ public:
+  explicit line_stream(line_writer& lines) : lines_(lines) {}
+
+ private:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    const char one = traits_type::to_char_type(c);
+    lines_.append({&one, 1});
+    return c;
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    lines_.append({text, static_cast<std::size_t>(size)});
+    return size;
+  }
+
+  line_writer& lines_;
+};
+
+// A FILE without a buffer of its own, so that every call arrives while its rank runs.
+std::FILE* open_stream(line_writer& lines) {
+  cookie_io_functions_t calls{};
+  calls.write = [](void* to, const char* text, std::size_t size) {
+    static_cast<line_writer*>(to)->append({text, size});
+    return static_cast<ssize_t>(size);
+  };
+  std::FILE* const file = ::fopencookie(&lines, "w", calls);
+  if (file != nullptr) std::setvbuf(file, nullptr, _IONBF, 0);
+  return file;
+}
+
+// stdout or stderr, and the C++ streams over it, redirected while this lives.
+class redirection {
+ public:
+  redirection(std::FILE*& file, int descriptor, int (*current_rank)() noexcept)
+      : lines_(descriptor, current_rank), stream_(lines_), place_(file), before_(file) {
+    std::fflush(before_);
+    if (std::FILE* const replacement = open_stream(lines_)) place_ = replacement;
+  }
+  ~redirection() {
+    if (place_ != before_) std::fclose(std::exchange(place_, before_));
+    lines_.finish();
+  }
+  redirection(const redirection&) = delete;
+  redirection& operator=(const redirection&) = delete;
+
+  std::streambuf* stream() { return &stream_; }
+
+ private:
+  line_writer lines_;
+  line_stream stream_;
+  std::FILE*& place_;
+  std::FILE* before_;
+};
+
+struct redirections {
+  explicit redirections(int (*current_rank)() noexcept)
+      : out(stdout, STDOUT_FILENO, current_rank),
+        err(stderr, STDERR_FILENO, current_rank),
+        cout_before(std::cout.rdbuf(out.stream())),
+        cerr_before(std::cerr.rdbuf(err.stream())),
+        clog_before(std::clog.rdbuf(err.stream())) {}
+  ~redirections() {
+    std::cout.rdbuf(cout_before);
+    std::cerr.rdbuf(cerr_before);
+    std::clog.rdbuf(clog_before);
+  }
+  redirections(const redirections&) = delete;
+  redirections& operator=(const redirections&) = delete;
+
+  redirection out;
+  redirection err;
+  std::streambuf* cout_before;
+  std::streambuf* cerr_before;
+  std::streambuf* clog_before;
+};
+
+struct shared_redirections {
+  std::mutex mutex;
+  int users = 0;
+  std::unique_ptr<redirections> active;
+};
+
+shared_redirections& shared() {
+  static shared_redirections instance;
+  return instance;
+}
+
+}  // namespace
+
+tagged_output::tagged_output(int (*current_rank)() noexcept) {
+  const std::lock_guard lock(shared().mutex);
+  if (shared().users++ == 0) shared().active = std::make_unique<redirections>(current_rank);
+}
+
+tagged_output::~tagged_output() {
+  const std::lock_guard lock(shared().mutex);
+  if (--shared().users == 0) shared().active.reset();
+}
+
+}  // namespace weft
