@@ -235,7 +235,8 @@ class communicator {
     return value;
   }
 
-  // Element by element over all ranks, in rank order. The result is valid on `root` only.
+  // Element by element over all ranks; the same result every time, and in rank order where the
+  // operation is non_commutative. Valid on `root` only.
   template <element T, class Op>
   T reduce(const T& value, Op op, int root) const {
     T result = value;
