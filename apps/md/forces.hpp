@@ -5,8 +5,8 @@
 //
 // Every atom's list is full: both passes write only to atom i, so any chunk of atoms may be
 // computed by any worker at any time, and the sums do not depend on how the atoms are cut into
-// chunks. That costs each pair twice; the kernels win it back by working on four or eight pairs at once
-// and by leaving the pairs beyond the cutoff out of the force pass.
+// chunks. That costs each pair twice; the kernels win it back by working on four or eight pairs at
+// once and by leaving the pairs beyond the cutoff out of the force pass.
 #pragma once
 #include <cstddef>
 #include <cstdint>

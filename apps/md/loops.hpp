@@ -9,18 +9,22 @@ namespace md {
 
 class atom_loops {
  public:
+  // Atoms in the smallest chunk, some 10 µs of work, and a multiple of cache lines of every field:
+  // for passes over neighbours, and for loops that touch each atom once.
+  static constexpr std::size_t heavy = 32, light = 1024;
+
   explicit atom_loops(bool tasks) : tasks_(tasks) {}
 
   // Calls body(begin, end) for ranges that cover 0 … atoms.
   template <class Body>
-  void for_ranges(std::size_t atoms, Body&& body) const {
+  void for_ranges(std::size_t atoms, std::size_t grain, Body&& body) const {
     if (!tasks_) return body(std::size_t{0}, atoms);
     weft::parallel_for(0, atoms, [&](weft::range_1d r) { body(r.begin, r.end); }, {.grain = grain});
   }
 
   // The largest of what body(begin, end) returns, at least 0.
   template <class Body>
-  double max_over_ranges(std::size_t atoms, Body&& body) const {
+  double max_over_ranges(std::size_t atoms, std::size_t grain, Body&& body) const {
     if (!tasks_) return body(std::size_t{0}, atoms);
     return weft::parallel_reduce(
         0, atoms, 0.0, [&](weft::range_1d r) { return body(r.begin, r.end); },
@@ -28,9 +32,6 @@ class atom_loops {
   }
 
  private:
-  // Atoms in the smallest chunk: some 10 µs of a pass, a multiple of cache lines of every field.
-  static constexpr std::size_t grain = 32;
-
   bool tasks_;
 };
 

@@ -94,7 +94,7 @@ void neighbor_finder::find(const atom_store& atoms, const atom_loops& loops, nei
     list.neighbors.resize(atoms.owned * list.stride);
     list.close.resize(atoms.owned * list.stride);
     std::atomic<std::size_t> longest = 0;
-    loops.for_ranges(atoms.owned, [&](std::size_t begin, std::size_t end) {
+    loops.for_ranges(atoms.owned, atom_loops::heavy, [&](std::size_t begin, std::size_t end) {
       std::uint32_t found[2 * neighbors_max];
       std::size_t longest_here = 0;
       for (std::size_t i = begin; i < end; ++i) {

@@ -16,18 +16,11 @@ constexpr double atom_radius = 1.28;  // Å, half the distance of neighbours in 
 
 // Ranks with near numbers get far colours; beyond the list, colours come back.
 color rank_color(int rank) {
-  static constexpr std::array<color, 12> wheel{{{31, 119, 180},
-                                                {255, 127, 14},
-                                                {44, 160, 44},
-                                                {214, 39, 40},
-                                                {148, 103, 189},
-                                                {227, 190, 20},
-                                                {23, 190, 207},
-                                                {227, 119, 194},
-                                                {140, 86, 75},
-                                                {150, 200, 90},
-                                                {110, 120, 135},
-                                                {250, 150, 140}}};
+  static constexpr std::array<color, 20> wheel{
+      {{31, 119, 180},  {255, 127, 14},  {44, 160, 44},   {214, 39, 40},   {148, 103, 189},
+       {227, 190, 20},  {23, 190, 207},  {227, 119, 194}, {140, 86, 75},   {150, 200, 90},
+       {110, 120, 135}, {250, 150, 140}, {20, 60, 110},   {174, 199, 232}, {0, 100, 60},
+       {255, 187, 120}, {120, 20, 60},   {197, 176, 213}, {90, 140, 150},  {60, 60, 60}}};
   return wheel[static_cast<std::size_t>(rank) % wheel.size()];
 }
 

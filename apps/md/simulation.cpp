@@ -78,14 +78,14 @@ void simulation::rebuild() {
 }
 
 void simulation::compute_forces() {
-  loops_.for_ranges(atoms_.owned, [this](std::size_t begin, std::size_t end) {
+  loops_.for_ranges(atoms_.owned, atom_loops::heavy, [this](std::size_t begin, std::size_t end) {
     kernel_.density_pass(atoms_.sites.data(), atoms_.distant(), list_, results_, begin, end);
   });
   // Not within the pass: other chunks read the sites while it runs.
   for (std::size_t i = 0; i < atoms_.owned; ++i)
     atoms_.sites[i].embedding_slope = results_.embedding_slope[i];
   halo_.forward_slopes(atoms_.sites);
-  loops_.for_ranges(atoms_.owned, [this](std::size_t begin, std::size_t end) {
+  loops_.for_ranges(atoms_.owned, atom_loops::heavy, [this](std::size_t begin, std::size_t end) {
     kernel_.force_pass(atoms_.sites.data(), list_, results_, begin, end);
   });
 }
@@ -116,7 +116,7 @@ void simulation::step() {
   ++steps_;
   const double largest = ranks_.allreduce(
       loops_.max_over_ranges(
-          atoms_.owned,
+          atoms_.owned, atom_loops::light,
           [this](std::size_t begin, std::size_t end) { return kick_and_drift(begin, end); }),
       weft::max{});
   if (!std::isfinite(largest))
@@ -132,7 +132,8 @@ void simulation::step() {
   else
     halo_.forward_positions(atoms_.sites);
   compute_forces();
-  loops_.for_ranges(atoms_.owned, [this](std::size_t begin, std::size_t end) { kick(begin, end); });
+  loops_.for_ranges(atoms_.owned, atom_loops::light,
+                    [this](std::size_t begin, std::size_t end) { kick(begin, end); });
 }
 
 std::size_t simulation::listed_neighbors() const {
