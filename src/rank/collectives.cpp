@@ -93,8 +93,8 @@ class in_turn {
     return {member_.call.name, c_.context, member_.call.root, -1, member_.call.bytes, &c_};
   }
   void notify_all() {
-    for (const worker_group& g : c_.groups)
-      if (g.worker != me_.home->index()) me_.home->owner().at(g.worker).notify();
+    for (const int worker : c_.workers)
+      if (worker != me_.home->index()) me_.home->owner().at(worker).notify();
   }
 
  private:
@@ -503,16 +503,15 @@ communicator_state::communicator_state(job& j, const std::vector<rank_state*>& r
       broadcasts(std::make_unique<dropbox_slot[]>(ranks.size() > 1 ? broadcast_slots : 0)) {
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
   std::vector<std::vector<int>> ranks_of;
-  std::vector<int> workers_of;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     member& m = members[i];
     m.rank = ranks[i];
-    peers.push_back({ranks[i], ranks[i]->home->index()});
+    peers.push_back({ranks[i], ranks[i]->home->index(), ranks[i]->number});
     int& group = group_of[static_cast<std::size_t>(peers[i].worker)];
     if (group < 0) {
       group = static_cast<int>(ranks_of.size());
       ranks_of.emplace_back();
-      workers_of.push_back(peers[i].worker);
+      workers.push_back(peers[i].worker);
     }
     m.group = group;
     auto& fellows = ranks_of[static_cast<std::size_t>(group)];
@@ -521,7 +520,6 @@ communicator_state::communicator_state(job& j, const std::vector<rank_state*>& r
   }
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    groups[g].worker = workers_of[g];
     groups[g].members = std::move(ranks_of[g]);
     groups[g].waiting.reserve(groups[g].members.size());
   }

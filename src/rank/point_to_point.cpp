@@ -218,7 +218,7 @@ void send_eager(worker& here, const peer& to, const envelope& from,
       reserve(here, to.worker, sizeof(eager_payload) + data.size(), what));
   std::memcpy(room, &from, sizeof from);
   copy_short(room + sizeof from, data.data(), data.size());
-  here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.rank->number));
+  here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
 }
 
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
@@ -228,11 +228,11 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
     return;
   }
   const offer_payload message{from, 0, offered};
-  const wait_description what{"send", from.context, static_cast<int>(to.rank->number), from.tag,
+  const wait_description what{"send", from.context, static_cast<int>(to.number), from.tag,
                               op.bytes};
   auto* room = reserve(here, to.worker, sizeof message, what);
   std::memcpy(static_cast<void*>(room), &message, sizeof message);
-  here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.rank->number));
+  here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
 }
 
 [[gnu::cold]] void wrong_rank(communicator_state& c, int rank, const char* call, const char* what) {
@@ -269,7 +269,7 @@ bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mo
   worker& here = *me.home;
   ++me.counts.sent;
   me.counts.sent_bytes += data.size();
-  trace_instant(trace_kind::send, me.number, to.rank->number);
+  trace_instant(trace_kind::send, me.number, to.number);
   if (!goes_eager(me, to, data.size(), mode)) {
     // Within a worker a posted receive takes any size at once.
     if (to.worker != here.index() || mode == send_mode::synchronous) return false;
@@ -285,7 +285,7 @@ bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mo
     return true;
   }
   send_eager(here, to, from, data,
-             {"send (mailbox full)", from.context, to.rank->number, from.tag, data.size()});
+             {"send (mailbox full)", from.context, to.number, from.tag, data.size()});
   return true;
 }
 

@@ -77,7 +77,6 @@ struct alignas(64) dropbox_slot {
   alignas(8) std::byte data[small_bytes_max];
 };
 struct alignas(padding_bytes) worker_group {
-  int worker = 0;
   std::vector<int> members;  // In rank order.
   std::vector<countdown*> waiting;
   std::size_t arrived = 0;
@@ -89,10 +88,13 @@ struct alignas(padding_bytes) worker_group {
 
 inline constexpr std::size_t broadcast_slots = 16;
 
-// What a sender needs to know of a rank: apart from `member`, whose lines collectives write.
+// What a sender needs to know of a rank, apart from what others write: `member` is written by
+// collectives, and the first line of `rank_state` by every receive (reading the number there cost
+// a message between workers 30 ns).
 struct peer {
   rank_state* rank = nullptr;
   int worker = 0;
+  int number = 0;  // In the world.
 };
 
 struct communicator_state {
@@ -102,6 +104,7 @@ struct communicator_state {
   std::vector<peer> peers;
   std::vector<member> members;
   std::vector<worker_group> groups;
+  std::vector<int> workers;  // Of the groups, apart from what they write.
   bool groups_in_rank_order = true;
   std::unique_ptr<dropbox_slot[]> broadcasts;
 
