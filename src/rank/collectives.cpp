@@ -22,8 +22,18 @@ std::string described(const collective_call& call) {
   return text;
 }
 
+[[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept {
+  return (one.name == two.name || std::strcmp(one.name, two.name) == 0) && one.root == two.root &&
+         (one.bytes == two.bytes || !one.same_size);
+}
+
 [[gnu::cold]] void throw_mismatch(const communicator_state& c, int a, const collective_call& calls,
                                   int b, const collective_call& but) {
+  if (is_same(calls, but))
+    throw error("collective mismatch on communicator " + std::to_string(c.context) +
+                ": before they called " + described(calls) + ", ranks " + std::to_string(a) + " and " +
+                std::to_string(b) +
+                " called different broadcasts (root, size or number): all ranks must call the same");
   throw error("collective mismatch on communicator " + std::to_string(c.context) + ": rank " +
               std::to_string(a) + " calls " + described(calls) + ", but rank " + std::to_string(b) +
               " calls " + described(but) +
@@ -32,9 +42,8 @@ std::string described(const collective_call& call) {
 
 void check_same(const communicator_state& c, int a, const collective_call& one, int b,
                 const collective_call& two) {
-  const bool same = (one.name == two.name || std::strcmp(one.name, two.name) == 0) &&
-                    one.root == two.root && (one.bytes == two.bytes || !one.same_size);
-  if (!same) [[unlikely]] throw_mismatch(c, a, one, b, two);
+  if (!is_same(one, two) || one.history != two.history) [[unlikely]]
+    throw_mismatch(c, a, one, b, two);
 }
 
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
@@ -53,6 +62,7 @@ class in_turn {
       me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
                            {call.name, c.context, -1, -1, call.bytes});
     member_.call = call;
+    member_.call.history = member_.history;
     ++me_.counts.collectives;
     trace_begin(trace_kind::wait_collective, me_.number);
   }
@@ -285,8 +295,11 @@ void communicator::bcast_bytes(std::span<std::byte> data, int root) const {
   in_turn turn(c, rank_, call);
   // The root does not wait for the others. Every few broadcasts all meet, so that no slot is
   // written again before everyone has read it.
-  const std::uint64_t number = ++turn.self().broadcasts;
+  member& m = turn.self();
+  const std::uint64_t number = ++m.broadcasts;
   if (number % (broadcast_slots / 2) == 0) turn.meet();
+  m.history = ((m.history ^ static_cast<std::uint64_t>(root) << 32 ^ data.size()) + 1) *
+              0x9e3779b97f4a7c15u;  // Odd: nothing that went in is lost.
   dropbox_slot& slot = c.broadcasts[number % broadcast_slots];
   if (rank_ == root) {
     slot.call = call;

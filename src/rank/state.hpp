@@ -49,6 +49,8 @@ struct collective_call {
   std::int32_t root = -1;
   bool same_size = true;  // Whether all ranks pass as many octets.
   std::uint64_t bytes = 0;
+  // Roots and sizes of the small broadcasts before, whose roots met nobody, as one number.
+  std::uint64_t history = 0;
 };
 
 // One rank's side of a communicator: written by its worker, read by others after they have met.
@@ -65,6 +67,7 @@ struct alignas(padding_bytes) member {
   std::uint64_t tickets = 0;   // Collectives called.
   std::uint64_t turn = 0;      // Collectives ended: those of one rank take turns.
   std::uint64_t broadcasts = 0;
+  std::uint64_t history = 0;   // Of collective_call.
 };
 
 // Where the ranks of one worker meet, and its leader tells the other workers: Pure's sequenced

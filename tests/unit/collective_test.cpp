@@ -442,5 +442,18 @@ TEST(small_broadcasts, in_a_long_row_with_changing_roots_lose_nothing) {
   });
 }
 
+// The roots wait for nobody; the next meeting finds it.
+TEST(small_broadcasts, with_different_roots_are_reported) {
+  // On several workers the roots write the same slot at once, as ThreadSanitizer would say.
+  for (const int workers : {1, sanitized ? 1 : 3}) {
+    const failed_job job = run_to_failure(job_of(3, workers), [](communicator& world) {
+      EXPECT_EQ(world.bcast(world.rank(), world.rank()), world.rank());
+      world.barrier();
+    });
+    EXPECT_EQ(job.status, 1);
+    expect_contains(job.text, "called different broadcasts");
+  }
+}
+
 }  // namespace
 }  // namespace weft
