@@ -42,7 +42,9 @@ class alternate_stack {
 }  // namespace
 
 scheduler::scheduler(const scheduler_options& options)
-    : options_(options), collected_(options.cores.size(), 0) {
+    : options_(options),
+      parked_(static_cast<std::int64_t>(options.cores.size())),
+      collected_(options.cores.size(), 0) {
   (void)ns_per_tick();  // Measured before anything is timed with it.
   for (std::size_t i = 0; i < options_.cores.size(); ++i)
     workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i), options_.cores[i]));

@@ -64,14 +64,12 @@ class scheduler {
   // Called now and then by a thread that is no worker: when all are parked, one looks again whether
   // that is a deadlock. A count of parked workers that was too low for a moment could hide it.
   void look_again_if_all_parked() noexcept {
-    if (parked_.load(std::memory_order_acquire) == worker_count()) at(0).notify();
+    if (parked_.all()) at(0).notify();
   }
 
   // Called by any thread, with fewer fences: an idle worker may steal.
   void wake_a_thief(int owner) noexcept;
-  [[nodiscard]] bool any_parked() const noexcept {
-    return parked_.load(std::memory_order_relaxed) > 0;  // Relaxed: a hint.
-  }
+  [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
 
  private:
   friend class worker;
@@ -86,7 +84,7 @@ class scheduler {
   std::vector<std::thread> threads_;
 
   std::atomic<std::int64_t> living_{0};  // Fibers.
-  alignas(padding_bytes) std::atomic<std::int64_t> parked_{0};
+  alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   // Changes when workers have to look at something rare.
   alignas(padding_bytes) std::atomic<std::uint64_t> attention_{0};

@@ -356,19 +356,14 @@ bool worker::has_work(const waiter& w) noexcept {
   return false;
 }
 
-// docs/protocols/parking.md. A waker lowers parked_ for the worker that it wakes, and before it does:
-// the woken worker may park again, and must not be counted twice. The worker itself lowers it only
-// when it wakes on its own.
+// docs/protocols/parking.md.
 void worker::park(waiter& w) {
-  spot_.announce();
-  if (has_work(w)) {
-    if (!spot_.cancel()) owner_.parked_.fetch_add(1, std::memory_order_acq_rel);
-    return;
-  }
-  if (owner_.parked_.fetch_add(1, std::memory_order_acq_rel) + 1 == owner_.worker_count() &&
-      owner_.timers_.load(std::memory_order_acquire) == 0 &&
+  using outcome = parked_count<>::outcome;
+  const outcome now_is = owner_.parked_.park(spot_, [&] { return has_work(w); });
+  if (now_is == outcome::awake) return;
+  if (now_is == outcome::last && owner_.timers_.load(std::memory_order_acquire) == 0 &&
       owner_.living_.load(std::memory_order_acquire) != 0 && !has_work(w) && !owner_.stopping()) {
-    if (spot_.cancel()) owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+    owner_.parked_.leave(spot_);
     if (owner_.quiescent_) owner_.quiescent_();
     return;
   }
@@ -386,18 +381,12 @@ void worker::park(waiter& w) {
   for (;;) {
     if (spot_.sleep(timeout)) return;
     if (timeout < 0) continue;  // A signal, or the kernel's whim.
-    if (spot_.cancel()) owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
+    owner_.parked_.leave(spot_);
     return;
   }
 }
 
-void worker::notify() noexcept {
-  std_atomics::light_fence("L1");
-  if (!spot_.is_parked()) [[likely]] return;
-  // Too low a count for a moment is harmless: whoever corrects it parks later, or never.
-  owner_.parked_.fetch_sub(1, std::memory_order_acq_rel);
-  if (!spot_.wake_if_parked()) owner_.parked_.fetch_add(1, std::memory_order_acq_rel);
-}
+void worker::notify() noexcept { owner_.parked_.wake_if_parked(spot_); }
 
 // --- Mail ----------------------------------------------------------------------------------------
 

@@ -50,17 +50,78 @@ class parking_spot {
     return state_.load(std::memory_order_relaxed) == parked;  // Relaxed: a hint.
   }
 
- private:
-  static constexpr std::uint32_t awake = 0;
-  static constexpr std::uint32_t parked = 1;
-
+  // Called by anyone who saw it parked. True when this call woke the parker.
   [[gnu::noinline]] bool wake() noexcept {
     if (state_.exchange(awake, Atomics::release("R1")) == awake) return false;
     Atomics::wake(state_);
     return true;
   }
 
+ private:
+  static constexpr std::uint32_t awake = 0;
+  static constexpr std::uint32_t parked = 1;
+
   typename Atomics::template atomic<std::uint32_t> state_{awake};
+};
+
+// How many of a fixed number of parkers are parked, so that the last one can tell that nobody is
+// left to bring work.
+//
+// A waker lowers the count for the parker that it wakes, and before it does: the woken parker may
+// park again, and must not be counted twice. The parker itself lowers it only when it wakes on its
+// own. So the count is never more than those that are parked and that nobody is about to wake. It
+// may be less for a moment, when one waker was slower than another.
+//
+//   R2 park: fetch_add count_ -- A2 park: fetch_add count_   the last parker sees what all others
+//   did
+template <class Atomics = std_atomics>
+class parked_count {
+ public:
+  using spot = parking_spot<Atomics>;
+
+  enum class outcome {
+    awake,   // There was work after all.
+    parked,  // Counted and announced: spot.sleep() or leave().
+    last,    // The same, and now all are.
+  };
+
+  explicit parked_count(std::int64_t all) noexcept : all_(all) {}
+
+  // Called by the parker that owns `mine`.
+  template <class Look>
+  [[nodiscard]] outcome park(spot& mine, const Look& has_work) noexcept {
+    mine.announce();
+    if (has_work()) {
+      // Relaxed: makes up for the waker that was faster.
+      if (!mine.cancel()) count_.fetch_add(1, std::memory_order_relaxed);
+      return outcome::awake;
+    }
+    return count_.fetch_add(1, Atomics::acq_rel("A2", "R2")) + 1 == all_ ? outcome::last
+                                                                         : outcome::parked;
+  }
+
+  // Called by a parker that wakes on its own.
+  void leave(spot& mine) noexcept {
+    if (mine.cancel()) count_.fetch_sub(1, std::memory_order_relaxed);  // Relaxed: only counts.
+  }
+
+  // Called by anyone after publishing work for the parker of `other`.
+  void wake_if_parked(spot& other) noexcept {
+    Atomics::light_fence("L1");
+    if (!other.is_parked()) [[likely]]
+      return;
+    // Relaxed: the exchange in wake() carries it to the parker, before that one can park again.
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    if (!other.wake()) count_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Called by anyone: hints.
+  [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
+  [[nodiscard]] bool all() const noexcept { return count_.load(std::memory_order_relaxed) == all_; }
+
+ private:
+  const std::int64_t all_;
+  typename Atomics::template atomic<std::int64_t> count_{0};
 };
 
 }  // namespace weft

@@ -96,6 +96,7 @@ class machine {
   void access_plain(const location& at, bool write, std::source_location where);
   void stored_plain(location& at, std::source_location where);
   void sleep(const location& at, bool timed);
+  void loaded_by_kernel(const location& at);
   void wake_one(const location& at, std::source_location where);
 
   void require(bool condition, const char* what);
@@ -551,6 +552,10 @@ void machine::sleep(const location& at, bool timed) {
   again.just_chosen = true;
 }
 
+void machine::loaded_by_kernel(const location& at) {
+  self().known.seen[at.id_] = static_cast<std::uint16_t>(at.newest());
+}
+
 void machine::wake_one(const location& at, std::source_location where) {
   point();
   note("futex_wake", std::memory_order_relaxed, where, at.id_);
@@ -659,6 +664,9 @@ void location::stored_plain(place where) {
 }
 void location::sleep(bool timed) const {
   the_machine().sleep(*this, timed);
+}
+void location::loaded_by_kernel() const {
+  the_machine().loaded_by_kernel(*this);
 }
 void location::wake_one(place where) const {
   the_machine().wake_one(*this, where);

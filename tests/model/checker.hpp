@@ -120,6 +120,7 @@ class location {
   void access_plain(bool write, place where) const;
   void stored_plain(place where);
   void sleep(bool timed) const;
+  void loaded_by_kernel() const;
   void wake_one(place where) const;
 
  private:
@@ -205,10 +206,11 @@ class atomic : location {
     values_.push_back({value});
   }
 
-  // The kernel's futex: compares with the newest value.
+  // The kernel's futex: compares with the newest value, and returns with that value seen.
   void futex_wait(T expected, bool timed, place where) const {
     begin("futex_wait", std::memory_order_relaxed, where);
     if (word(values_.back().value) == word(expected)) sleep(timed);
+    loaded_by_kernel();
   }
   void futex_wake(place where) const { wake_one(where); }
 

@@ -73,7 +73,70 @@ scenario hand_over() {
                               }}};
 }
 
-const std::vector<model::setup> scenarios{park(1, -1), park(2, -1), park(1, 0), hand_over};
+// Workers 0 and 1 send each other `rounds` messages in turn; then, when `hang` is set, both wait
+// for one that nobody sends. The last to park says so, then and only then.
+model::setup converse(int rounds, bool hang) {
+  return [=] {
+    struct worker {
+      parking_spot<model_atomics> spot;
+      model_atomics::atomic<int> mail{0};
+      model_atomics::plain<int> waits_for;  // Read for the report.
+      bool hung = false;
+    };
+    struct job {
+      parked_count<model_atomics> parked{2};
+      model_atomics::atomic<int> stop{0};
+      std::array<worker, 2> workers;
+    };
+    auto shared = std::make_shared<job>();
+    const auto thread = [=](std::size_t number) {
+      return [=] {
+        worker& me = shared->workers[number];
+        worker& other = shared->workers[1 - number];
+        int received = 0;
+        const auto has_work = [&] {
+          return me.mail.load(std::memory_order_acquire) > received ||
+                 shared->stop.load(std::memory_order_acquire) == 1;
+        };
+        const auto wait = [&] {
+          me.waits_for.set(received + 1);
+          while (!has_work()) {
+            const auto outcome = shared->parked.park(me.spot, has_work);
+            if (outcome == parked_count<model_atomics>::outcome::awake) continue;
+            if (outcome == parked_count<model_atomics>::outcome::last && !has_work()) {
+              model::require(hang, "all parked only when nobody can go on");
+              me.hung = true;
+              (void)other.waits_for.get();
+              shared->parked.leave(me.spot);
+              shared->stop.store(1, std::memory_order_release);
+              shared->parked.wake_if_parked(other.spot);
+              return;
+            }
+            while (!me.spot.sleep(-1)) {
+            }
+          }
+        };
+        for (int turn = 0; turn < rounds; ++turn) {
+          if (turn % 2 == static_cast<int>(number)) {
+            other.mail.store(turn / 2 + 1, std::memory_order_release);
+            shared->parked.wake_if_parked(other.spot);
+          } else {
+            wait();
+            ++received;
+          }
+        }
+        if (hang) wait();
+      };
+    };
+    return scenario{.threads = {thread(0), thread(1)}, .check = [=] {
+                      return shared->workers[0].hung != shared->workers[1].hung || !hang;
+                    }};
+  };
+}
+
+const std::vector<model::setup> scenarios{park(1, -1),      park(2, -1),        park(1, 0),
+                                          hand_over,        converse(2, false), converse(3, false),
+                                          converse(1, true)};
 
 TEST(parking_model, no_schedule_loses_a_wake_up) {
   const std::string failures = model::failures(scenarios, 3);
