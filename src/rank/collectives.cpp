@@ -511,6 +511,7 @@ request communicator::start_collective(std::function<void()> body) const {
 
 communicator_state::communicator_state(job& j, const std::vector<rank_state*>& ranks)
     : of(j),
+      listed_in(j.communicators),
       context(j.next_context.fetch_add(1, std::memory_order_relaxed)),
       members(ranks.size()),
       broadcasts(std::make_unique<dropbox_slot[]>(ranks.size() > 1 ? broadcast_slots : 0)) {
@@ -536,6 +537,13 @@ communicator_state::communicator_state(job& j, const std::vector<rank_state*>& r
     groups[g].members = std::move(ranks_of[g]);
     groups[g].waiting.reserve(groups[g].members.size());
   }
+  const std::lock_guard hold(listed_in->lock);
+  listed_in->by_context.emplace(context, this);
+}
+
+communicator_state::~communicator_state() {
+  const std::lock_guard hold(listed_in->lock);
+  listed_in->by_context.erase(context);
 }
 
 int communicator::size() const noexcept { return state_->size(); }

@@ -409,7 +409,10 @@ void start_persistent(rank_state& me, kept_operation& op) {
 }
 
 wait_description describe(const operation& op) {
-  if (op.what == operation::kind::collective) return {"wait (collective)"};
+  if (op.what == operation::kind::collective) {
+    communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
+    return {"wait (collective)", c->context, -1, -1, 0, c};
+  }
   return {op.what == operation::kind::recv ? "wait (irecv)" : "wait (isend)", op.match.context,
           op.what == operation::kind::recv ? op.match.source : -1, op.match.tag, op.bytes};
 }

@@ -20,8 +20,11 @@ std::vector<int> awaited(job& j, const rank_state& r, const wait_description& wh
     const auto& c = *static_cast<const communicator_state*>(what.subject);
     for (const member& m : c.members)
       if (!m.arrived && m.rank != &r) ranks.push_back(m.rank->number);
-  } else if (what.peer >= 0 && what.context == j.world->context) {
-    ranks.push_back(what.peer);
+  } else if (what.peer >= 0) {
+    const std::lock_guard hold(j.communicators->lock);
+    const auto c = j.communicators->by_context.find(what.context);
+    if (c != j.communicators->by_context.end() && what.peer < c->second->size())
+      ranks.push_back(c->second->to(what.peer).rank->number);
   }
   return ranks;
 }

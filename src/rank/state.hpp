@@ -2,7 +2,9 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -100,9 +102,20 @@ struct peer {
   int number = 0;  // In the world.
 };
 
+// The communicators of a job by their context, for reports. A program may keep a handle for longer
+// than its job, hence shared.
+struct communicator_list {
+  std::mutex lock;
+  std::map<std::uint32_t, const communicator_state*> by_context;
+};
+
 struct communicator_state {
   explicit communicator_state(job& j, const std::vector<rank_state*>& ranks);
+  ~communicator_state();
+  communicator_state(const communicator_state&) = delete;
+  communicator_state& operator=(const communicator_state&) = delete;
   job& of;
+  const std::shared_ptr<communicator_list> listed_in;
   const std::uint32_t context;
   std::vector<peer> peers;
   std::vector<member> members;
@@ -124,6 +137,7 @@ struct job {
   std::vector<std::unique_ptr<rank_state>> ranks;
   std::vector<rank_state*> by_number;  // The same; the workers' handlers look ranks up here.
   std::atomic<std::uint32_t> next_context{0};
+  const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
   chunk_mode chunks = chunk_mode::guided;
 };
