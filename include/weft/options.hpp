@@ -26,6 +26,7 @@ struct options {
   std::string report_signal = "USR1";  // Makes the job print what each rank does; none: off.
   bool pin = true;                     // Bind each worker to a core.
   int spin_us = 50;                    // A worker without work looks this long, then sleeps.
+  bool tag_output = false;             // Begin each line of output with its rank.
 };
 
 // Defaults, then the environment, then the --weft-* words of argv, which are taken out of it; a

@@ -257,6 +257,8 @@ std::vector<setting> make_settings() {
   rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, "",
                            "how long a worker without work looks before it sleeps, in "
                            "microseconds"));
+  rows.push_back(
+      switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
   return rows;
 }
 

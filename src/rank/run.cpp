@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/output.hpp"
 #include "base/rank_map.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
@@ -183,6 +185,8 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   const std::uint64_t start = now_ns();
   {
     const fault_reports faults;
+    std::optional<tagged_output> tags;
+    if (j.how.tag_output) tags.emplace(&this_rank);
     std::unique_ptr<monitor> watch;
     j.workers->run([&] {
       monitor_options watching;

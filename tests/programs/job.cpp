@@ -63,6 +63,7 @@ void poll_forever(communicator&) {
 // The rank itself keeps waiting, so the report must show that.
 void ask_for_report(communicator& world) {
   if (world.rank() == 0) {
+    weft::sleep_for(std::chrono::milliseconds(100));  // The signal comes while the job runs.
     ::kill(::getpid(), SIGUSR1);
     weft::sleep_for(std::chrono::milliseconds(500));
     world.send(1, 1, 5);

@@ -112,7 +112,8 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
       {"ranks", "12"},        {"workers", "3"},         {"helpers", "1"},   {"map", "cyclic"},
       {"stack", "1M"},        {"timeout", "2.5"},       {"schedule", "42"}, {"trace", "out.json"},
       {"stats", "on"},        {"eager-max", "8K"},      {"steal", "near"},  {"chunks", "single"},
-      {"busy-warning", "60"}, {"report-signal", "HUP"}, {"pin", "off"},     {"spin-us", "0"}};
+      {"busy-warning", "60"}, {"report-signal", "HUP"}, {"pin", "off"},     {"spin-us", "0"},
+      {"tag-output", "on"}};
   ASSERT_EQ(samples.size(), weft::settings().size()) << "a row has no sample here";
   for (const auto& [name, text] : samples) {
     const setting* const row = find_setting(name);

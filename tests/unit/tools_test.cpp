@@ -97,7 +97,7 @@ TEST(weftrun, help_names_every_option_and_shows_examples) {
   EXPECT_EQ(result.status, 0);
   for (const char* word :
        {"-n,--ranks N", "--workers", "--helpers", "--map", "--timeout", "--schedule", "--trace",
-        "--stats", "--steal", "--chunks", "--stack", "weftrun -n 16 ./heat"})
+        "--stats", "--steal", "--chunks", "--tag-output", "--stack", "weftrun -n 16 ./heat"})
     EXPECT_NE(result.text.find(word), std::string::npos) << word;
 }
 
