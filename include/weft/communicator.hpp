@@ -177,7 +177,7 @@ class communicator {
   template <element T>
   [[nodiscard]] T recv(int from = any_source, int tag = any_tag,
                        message_status* status = nullptr) const {
-    T value;
+    T value{};
     const message_status got =
         recv_exactly(std::as_writable_bytes(std::span(&value, 1)), from, tag);
     if (status != nullptr) *status = got;

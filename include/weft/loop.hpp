@@ -48,7 +48,7 @@ void run_chunks(std::size_t count, Body&& body, const loop_options& how) {
 }
 
 [[nodiscard]] constexpr std::size_t grain_for(std::size_t count, std::size_t wanted) noexcept {
-  return wanted != 0 ? wanted : std::max<std::size_t>(1, (count + 63) / 64);
+  return wanted != 0 ? std::min(wanted, count) : (count - 1) / 64 + 1;
 }
 }  // namespace detail
 
@@ -78,7 +78,7 @@ void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options 
   if (begin >= end) return;
   const std::size_t grain = detail::grain_for(end - begin, how.grain);
   detail::run_chunks(
-      (end - begin + grain - 1) / grain,
+      (end - begin - 1) / grain + 1,
       [&](std::size_t first, std::size_t last) {
         const range_1d part{begin + first * grain, std::min(end, begin + last * grain)};
         if constexpr (std::is_invocable_v<Body&, range_1d>)
@@ -125,7 +125,7 @@ template <class T, class Map, class Combine>
   struct alignas(64) part {
     T value;
   };
-  std::vector<part> parts((end - begin + grain - 1) / grain, part{identity});
+  std::vector<part> parts((end - begin - 1) / grain + 1, part{identity});
   detail::run_chunks(
       parts.size(),
       [&](std::size_t first, std::size_t last) {

@@ -165,12 +165,12 @@ class match_lists {
   void add(unexpected_message& m) {
     bucket(m).push_back(m);
     order_.push_back(m);
-    waiting_bytes_ += m.bytes;
+    waiting_bytes_ += memory_of(m);
   }
   void remove(unexpected_message& m) {
     bucket(m).remove(m);
     order_.remove(m);
-    waiting_bytes_ -= m.bytes;
+    waiting_bytes_ -= memory_of(m);
   }
   // The oldest message that `wanted` matches; it stays.
   [[nodiscard]] unexpected_message* find(const envelope& wanted) {
@@ -189,6 +189,10 @@ class match_lists {
   }
   [[nodiscard]] static unexpected_message* after(const unexpected_message& m) noexcept {
     return order_list::after(m);
+  }
+  // What a message costs, so that a flood of empty ones counts as well.
+  [[nodiscard]] static std::size_t memory_of(const unexpected_message& m) noexcept {
+    return sizeof m + m.bytes;
   }
   [[nodiscard]] std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
   [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }

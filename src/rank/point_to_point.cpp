@@ -115,6 +115,7 @@ struct shared_copy {
   }
   static void ended(worker& here, void* self) {
     const std::unique_ptr<shared_copy> c(static_cast<shared_copy*>(self));
+    if (here.owner().stopping()) return;  // Both ranks may have unwound.
     finish_offer(here, c->offered);
     complete_receive(here, *c->receive, c->source, c->offered.bytes);
   }
@@ -615,9 +616,20 @@ void request::release() noexcept {
     give_back(&op);
     return;
   }
-  // A rank that unwinds may leave operations behind; the job is ending and nothing is delivered.
-  if (std::uncaught_exceptions() > 0 || op.owner->home->owner().stopping()) {
-    if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
+  rank_state& me = *op.owner;
+  if (op.posted_in != nullptr && (std::uncaught_exceptions() > 0 || me.home->owner().stopping())) {
+    me.lists.withdraw(op);  // A receive that nothing has matched leaves no trace.
+    give_back(&op);
+    return;
+  }
+  // A rank that unwinds leaves a buffer behind that its partner may be reading or writing. Whether
+  // somebody catches the exception or not: the job cannot go on.
+  if (std::uncaught_exceptions() > 0 || me.home->owner().stopping()) {
+    if (!me.home->owner().stopping())
+      me.of->abandon("rank " + std::to_string(me.number) +
+                     " left a request behind that was still active, while an exception passed: "
+                     "wait() for it or cancel() it before its buffer goes away");
+    me.home->stop_and_wait();
     return;
   }
   std::fprintf(stderr,

@@ -216,6 +216,7 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     free_messages_of(*r);
     r->self.reset();
   }
+  if (!j.abandoned.empty()) failure.set(j.abandoned, 1);
   if (failure.status != 0) log_text(failure.text);
   return failure.status;
 }

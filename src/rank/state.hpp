@@ -140,6 +140,15 @@ struct job {
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
   chunk_mode chunks = chunk_mode::guided;
+
+  // Why the job ends although no rank may say so: a rank left memory behind that another uses.
+  // The failure that caused it, if one reaches the end of its rank, is told instead.
+  void abandon(const std::string& why) {
+    const std::lock_guard hold(abandoned_lock);
+    if (abandoned.empty()) abandoned = why;
+  }
+  std::mutex abandoned_lock;
+  std::string abandoned;
 };
 
 // The calling rank; throws weft::error outside of ranks and inside chunks, naming `call`.

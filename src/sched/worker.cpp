@@ -187,7 +187,8 @@ void worker::block(waiter& w) {
     if (unwinding_ && w.may_stop) [[unlikely]] throw job_stopped{};
     if (any) {
       idle_rounds = 0;
-      continue;
+      if (w.holds(w.subject)) return;
+      if (ready_head_ == nullptr) continue;  // Mail that keeps coming must not starve the others.
     }
     if (w.may_switch) {
       if (fiber* next = take_ready(); next != nullptr) {
@@ -197,7 +198,8 @@ void worker::block(waiter& w) {
         continue;
       }
     }
-    if (w.may_steal && steal(w.victim)) {
+    // Having acknowledged the stop, a worker begins nothing that reads the memory of other ranks.
+    if (w.may_steal && !stop_acknowledged_ && steal(w.victim)) {
       idle_rounds = 0;
       continue;
     }
@@ -244,6 +246,12 @@ void worker::yield() {
 
 void worker::perturb_seeded() {
   if (next_random() % 2 == 0) yield();
+}
+
+void worker::stop_and_wait() noexcept {
+  owner_.request_stop();
+  static constexpr wait_description end{"the end of the job"};
+  wait_until([this] { return unwinding_; }, end, false);
 }
 
 void worker::wait_for_the_end() {
@@ -594,11 +602,15 @@ bool worker::steal(int first) {
 }
 
 bool worker::steal_from(worker& victim) {
-  const std::uint32_t open = victim.open_slots_.load(std::memory_order_relaxed);  // A hint.
+  std::uint32_t open = victim.open_slots_.load(std::memory_order_relaxed);  // A hint.
   if (open == 0) return false;
+  // The innermost loop of the victim comes last; any with chunks left will do.
+  while (victim.slots_[static_cast<std::size_t>(std::countr_zero(open))].claims.remaining() <= 0) {
+    open &= open - 1;
+    if (open == 0) return false;
+  }
   loop_slot& slot = victim.slots_[static_cast<std::size_t>(std::countr_zero(open))];
   const std::int64_t remaining = slot.claims.remaining();
-  if (remaining <= 0) return false;
   const bool single = slot.single.load(std::memory_order_relaxed);
   const chunk_claim claim = slot.claims.try_claim(
       single ? 1 : std::max<std::int64_t>(1, remaining / (4 * owner_.worker_count())));

@@ -94,6 +94,9 @@ class worker {
   void check_stopped() {
     if (stop_acknowledged_) [[unlikely]] wait_for_the_end();
   }
+  // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
+  // For destructors: throws nothing.
+  void stop_and_wait() noexcept;
   // In a seeded schedule: another fiber may run here.
   void perturb() {
     if (seeded_) [[unlikely]] perturb_seeded();
