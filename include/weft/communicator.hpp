@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -24,8 +25,8 @@ namespace weft {
 
 inline constexpr int any_source = -1;
 inline constexpr int any_tag = -1;
-inline constexpr int proc_null = -2;         // Sends to and receives from it do nothing.
-inline constexpr int undefined_color = -1;   // split(): no communicator for this rank.
+inline constexpr int proc_null = -2;        // Sends to and receives from it do nothing.
+inline constexpr int undefined_color = -1;  // split(): no communicator for this rank.
 
 struct message_status {
   int source = proc_null;  // Rank in the communicator.
@@ -40,13 +41,14 @@ struct message_status {
 
 template <class R>
 concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                        std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
 template <class T>
 concept element = std::is_trivially_copyable_v<std::remove_cvref_t<T>> &&
-                  !std::is_pointer_v<std::remove_cvref_t<T>> && !element_range<T>;
+                  !std::is_pointer_v<std::remove_cvref_t<T>> &&
+                  !element_range<T>;
 template <class R>
-concept writable_range =
-    element_range<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+concept writable_range = element_range<R> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 template <element_range R>
 [[nodiscard]] auto bytes_of(const R& range) noexcept {
@@ -66,6 +68,8 @@ struct operation;
 struct unexpected_message;
 struct communicator_state;
 enum class send_mode : std::uint8_t { standard, synchronous, buffered };
+// Of a collective without one, and of one whose result all ranks get.
+inline constexpr int no_root = std::numeric_limits<int>::min();
 }  // namespace detail
 
 // A started, non-blocking operation. Its memory must outlive it: wait() or test() to the end before
@@ -253,7 +257,7 @@ class communicator {
   template <element T, class Op>
   [[nodiscard]] T allreduce(const T& value, Op op) const {
     T result = value;
-    reduce_elements(&value, &result, make_reduction<T>(op, 1), all_roots, "allreduce");
+    reduce_elements(&value, &result, make_reduction<T>(op, 1), detail::no_root, "allreduce");
     return result;
   }
   template <element_range In, writable_range Out, class Op>
@@ -261,11 +265,10 @@ class communicator {
     using T = std::ranges::range_value_t<In>;
     check_same_size(std::ranges::size(in), std::ranges::size(out), "allreduce");
     reduce_elements(std::ranges::data(in), std::ranges::data(out),
-                    make_reduction<T>(op, std::ranges::size(in)), all_roots, "allreduce");
+                    make_reduction<T>(op, std::ranges::size(in)), detail::no_root, "allreduce");
   }
   template <writable_range R, class Op>
-    requires(!element_range<Op>)
-  void allreduce(R&& inout, Op op) const {
+  requires(!element_range<Op>) void allreduce(R&& inout, Op op) const {
     allreduce(inout, inout, op);
   }
   // Rank r gets the reduction of ranks 0..r (exscan: 0..r-1; rank 0 keeps its value).
@@ -316,23 +319,24 @@ class communicator {
   }
   // Ranges of any lengths, one after the other in rank order; `counts` gets their lengths.
   template <element_range In>
-  [[nodiscard]] auto gatherv(const In& in, int root, std::vector<std::size_t>* counts = nullptr) const {
+  [[nodiscard]] auto gatherv(const In& in, int root,
+                             std::vector<std::size_t>* counts = nullptr) const {
     using T = std::ranges::range_value_t<In>;
     return concatenated<T>(bytes_of(in), root, counts);
   }
   template <element T>
   [[nodiscard]] std::vector<T> allgather(const T& value) const {
     std::vector<T> all(static_cast<std::size_t>(size()));
-    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), all_roots);
+    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), detail::no_root);
     return all;
   }
   void allgather(const element_range auto& in, writable_range auto&& out) const {
-    gather_bytes(bytes_of(in), writable_bytes_of(out), all_roots);
+    gather_bytes(bytes_of(in), writable_bytes_of(out), detail::no_root);
   }
   template <element_range In>
   [[nodiscard]] auto allgatherv(const In& in, std::vector<std::size_t>* counts = nullptr) const {
     using T = std::ranges::range_value_t<In>;
-    return concatenated<T>(bytes_of(in), all_roots, counts);
+    return concatenated<T>(bytes_of(in), detail::no_root, counts);
   }
   // Block r of the root's `in` goes to rank r; `in` is looked at on the root only.
   void scatter(const element_range auto& in, writable_range auto&& out, int root) const {
@@ -352,13 +356,14 @@ class communicator {
     return elements_of<T>(mine);
   }
   // Block r of `in` goes to rank r, which finds it as block rank() of its `out`.
-  void alltoall(const element_range auto& in, writable_range auto&& out) const {
-    alltoall_bytes(bytes_of(in), writable_bytes_of(out));
+  template <element_range In>
+  void alltoall(const In& in, writable_range auto&& out) const {
+    alltoall_bytes(bytes_of(in), writable_bytes_of(out), sizeof(std::ranges::range_value_t<In>));
   }
   template <element T>
   [[nodiscard]] std::vector<T> alltoall(const std::vector<T>& in) const {
     std::vector<T> out(in.size());
-    alltoall_bytes(bytes_of(in), std::as_writable_bytes(std::span(out)));
+    alltoall_bytes(bytes_of(in), std::as_writable_bytes(std::span(out)), sizeof(T));
     return out;
   }
   // counts[r] elements of `in` go to rank r; what arrives stands in rank order.
@@ -367,8 +372,7 @@ class communicator {
                                          const std::vector<std::size_t>& counts,
                                          std::vector<std::size_t>* arrived = nullptr) const {
     std::vector<std::size_t> bytes;
-    const std::vector<std::byte> all =
-        alltoallv_bytes(bytes_of(in), counts, sizeof(T), bytes);
+    const std::vector<std::byte> all = alltoallv_bytes(bytes_of(in), counts, sizeof(T), bytes);
     if (arrived != nullptr) {
       arrived->clear();
       for (const std::size_t b : bytes) arrived->push_back(b / sizeof(T));
@@ -398,9 +402,8 @@ class communicator {
   }
   template <element_range In, writable_range Out, class Op>
   [[nodiscard]] request iscan(const In& in, Out&& out, Op op) const {
-    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
-      self.scan(from, to, op);
-    });
+    return start_collective(
+        [self = *this, from = std::span(in), to = std::span(out), op] { self.scan(from, to, op); });
   }
   template <element_range In, writable_range Out, class Op>
   [[nodiscard]] request iexscan(const In& in, Out&& out, Op op) const {
@@ -422,7 +425,7 @@ class communicator {
   }
   [[nodiscard]] request iallgather(const element_range auto& in, writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
-      self.gather_bytes(from, to, all_roots);
+      self.gather_bytes(from, to, detail::no_root);
     });
   }
   [[nodiscard]] request iscatter(const element_range auto& in, writable_range auto&& out,
@@ -431,9 +434,10 @@ class communicator {
       self.scatter_bytes(from, to, root);
     });
   }
-  [[nodiscard]] request ialltoall(const element_range auto& in, writable_range auto&& out) const {
+  template <element_range In>
+  [[nodiscard]] request ialltoall(const In& in, writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
-      self.alltoall_bytes(from, to);
+      self.alltoall_bytes(from, to, sizeof(std::ranges::range_value_t<In>));
     });
   }
 
@@ -453,8 +457,6 @@ class communicator {
   [[nodiscard]] detail::communicator_state& state() const noexcept { return *state_; }
 
  private:
-  static constexpr int all_roots = -1;
-
   void send_bytes(std::span<const std::byte> data, int to, int tag, detail::send_mode mode) const;
   message_status recv_bytes(std::span<std::byte> into, int from, int tag) const;
   message_status recv_exactly(std::span<std::byte> into, int from, int tag) const;
@@ -471,7 +473,8 @@ class communicator {
   void reduce_scatter_elements(const void* in, void* out, const reduction& how) const;
   void gather_bytes(std::span<const std::byte> in, std::span<std::byte> out, int root) const;
   void scatter_bytes(std::span<const std::byte> in, std::span<std::byte> out, int root) const;
-  void alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out) const;
+  void alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out,
+                      std::size_t element_bytes) const;
   // These allocate `all` once the lengths are known.
   std::vector<std::byte> gatherv_bytes(std::span<const std::byte> in, int root,
                                        std::vector<std::size_t>& bytes) const;
@@ -489,8 +492,7 @@ class communicator {
   static std::vector<T> elements_of(const std::vector<std::byte>& bytes) {
     std::vector<T> elements(bytes.size() / sizeof(T));
     if (!elements.empty())
-      std::copy(bytes.begin(), bytes.end(),
-                std::as_writable_bytes(std::span(elements)).begin());
+      std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(elements)).begin());
     return elements;
   }
   template <class T>

@@ -47,13 +47,14 @@ template <class Op>
 inline constexpr bool is_commutative<non_commutative<Op>> = false;
 
 template <class T, class Op>
-  requires std::is_invocable_r_v<T, const Op&, const T&, const T&>
+requires std::is_invocable_r_v<T, const Op&, const T&, const T&>
 [[nodiscard]] reduction make_reduction(const Op& op, std::size_t count) noexcept {
   return {&op,
           [](const void* f, void* left, const void* right, std::size_t n) {
             T* l = static_cast<T*>(left);
             const T* r = static_cast<const T*>(right);
-            for (std::size_t i = 0; i < n; ++i) l[i] = (*static_cast<const Op*>(f))(l[i], r[i]);
+            for (std::size_t i = 0; i < n; ++i)
+              l[i] = static_cast<T>((*static_cast<const Op*>(f))(l[i], r[i]));
           },
           sizeof(T), count, is_commutative<Op>};
 }

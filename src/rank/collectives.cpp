@@ -1,7 +1,7 @@
 // Collectives. Ranks of one worker meet first, without atomics; the last to arrive speaks for them
-// to the other workers, through sequenced dropboxes (Pure section 4.2.1). Small reductions travel in
-// the dropboxes. For everything larger the ranks show each other their buffers, and each moves its
-// part itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
+// to the other workers, through sequenced dropboxes (Pure section 4.2.1). Small reductions travel
+// in the dropboxes. For everything larger the ranks show each other their buffers, and each moves
+// its part itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -52,7 +52,7 @@ class in_turn {
   in_turn(communicator_state& c, int rank, const collective_call& call)
       : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
     me_.home->check_stopped();
-    if (call.root >= c.size())
+    if (call.root != no_root && (call.root < 0 || call.root >= c.size()))
       throw error(std::string(call.name) + " with root " + std::to_string(call.root) +
                   ": the communicator has ranks 0 to " + std::to_string(c.size() - 1));
     const std::uint64_t ticket =
@@ -242,7 +242,7 @@ void reduce_part(communicator_state& c, int rank, const reduction& how, int root
     for (int r = 1; r < c.size(); ++r) how.combine(how.op, block, in_of(c, r) + offset, count);
     // All inputs of this block have been read: an output may be one of them.
     for (int r = 0; r < c.size(); ++r)
-      if (root < 0 || r == root)
+      if (root == no_root || r == root)
         std::memcpy(static_cast<std::byte*>(c.at(r).out) + offset, block,
                     count * how.element_bytes);
   }
@@ -274,22 +274,19 @@ using namespace detail;
 void communicator::check_same_size(std::size_t in, std::size_t out, const char* call) const {
   if (in != out)
     throw error(std::string(call) + ": the input has " + std::to_string(in) +
-                " elements and the output implies " + std::to_string(out) +
-                ": they must be equal");
+                " elements and the output implies " + std::to_string(out) + ": they must be equal");
 }
 
 void communicator::barrier() const {
-  in_turn(*state_, rank_, {"barrier", -1, true, 0}).meet();
+  in_turn(*state_, rank_, {"barrier", no_root, true, 0}).meet();
 }
 
 void communicator::bcast_bytes(std::span<std::byte> data, int root) const {
   communicator_state& c = *state_;
   const collective_call call{"bcast", root, true, data.size()};
-  if (root < 0) throw error("bcast with root " + std::to_string(root) + ": roots are ranks");
   if (data.size() > small_bytes_max || c.size() == 1) {  // One rank alone has no slots.
-    show_and_move(c, rank_, call, data.data(), nullptr, data.size(), nullptr, [&](in_turn&) {
-      copy_bytes(data.data(), c.at(root).in, data.size());
-    });
+    show_and_move(c, rank_, call, data.data(), nullptr, data.size(), nullptr,
+                  [&](in_turn&) { copy_bytes(data.data(), c.at(root).in, data.size()); });
     return;
   }
   in_turn turn(c, rank_, call);
@@ -320,9 +317,8 @@ void communicator::reduce_elements(const void* in, void* out, const reduction& h
                                    const char* name) const {
   communicator_state& c = *state_;
   const collective_call call{name, root, true, how.bytes()};
-  void* const wanted = root < 0 || root == rank_ ? out : nullptr;
-  const bool ordered = how.commutative ||
-                       (c.groups_in_rank_order && c.groups.size() <= tree_width);
+  void* const wanted = root == no_root || root == rank_ ? out : nullptr;
+  const bool ordered = how.commutative || (c.groups_in_rank_order && c.groups.size() <= tree_width);
   if (how.bytes() <= small_bytes_max && ordered) {
     in_turn turn(c, rank_, call);
     turn.self().in = in;
@@ -339,7 +335,7 @@ void communicator::scan_elements(const void* in, void* out, const reduction& how
   communicator_state& c = *state_;
   std::vector<std::byte> result(how.bytes());
   const int last = inclusive ? rank_ : rank_ - 1;
-  show_and_move(c, rank_, {inclusive ? "scan" : "exscan", -1, true, how.bytes()}, in, nullptr,
+  show_and_move(c, rank_, {inclusive ? "scan" : "exscan", no_root, true, how.bytes()}, in, nullptr,
                 how.bytes(), nullptr, [&](in_turn&) {
                   if (last < 0) return;
                   copy_bytes(result.data(), c.at(0).in, how.bytes());
@@ -352,7 +348,7 @@ void communicator::scan_elements(const void* in, void* out, const reduction& how
 void communicator::reduce_scatter_elements(const void* in, void* out, const reduction& how) const {
   communicator_state& c = *state_;
   std::vector<std::byte> result(how.bytes());
-  show_and_move(c, rank_, {"reduce_scatter", -1, true, how.bytes()}, in, nullptr, how.bytes(),
+  show_and_move(c, rank_, {"reduce_scatter", no_root, true, how.bytes()}, in, nullptr, how.bytes(),
                 nullptr, [&](in_turn&) {
                   const std::size_t offset = how.bytes() * static_cast<std::size_t>(rank_);
                   copy_bytes(result.data(), in_of(c, 0) + offset, how.bytes());
@@ -365,8 +361,8 @@ void communicator::reduce_scatter_elements(const void* in, void* out, const redu
 void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::byte> out,
                                 int root) const {
   communicator_state& c = *state_;
-  const char* name = root < 0 ? "allgather" : "gather";
-  const bool receives = root < 0 || root == rank_;
+  const char* name = root == no_root ? "allgather" : "gather";
+  const bool receives = root == no_root || root == rank_;
   if (receives && out.size() != in.size() * c.members.size())
     wrong_size(name, out.size(), in.size() * c.members.size(), "output");
   show_and_move(c, rank_, {name, root, true, in.size()}, in.data(), out.data(), in.size(), nullptr,
@@ -374,7 +370,7 @@ void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::by
                   if (!receives) return;
                   for (int r = 0; r < c.size(); ++r)
                     copy_bytes(out.data() + static_cast<std::size_t>(r) * in.size(), c.at(r).in,
-                         in.size());
+                               in.size());
                 });
 }
 
@@ -385,25 +381,27 @@ void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::b
     wrong_size("scatter", in.size(), out.size() * c.members.size(), "input");
   show_and_move(c, rank_, {"scatter", root, true, out.size()}, in.data(), nullptr, out.size(),
                 nullptr, [&](in_turn&) {
-                  copy_bytes(out.data(), in_of(c, root) + static_cast<std::size_t>(rank_) * out.size(),
-                       out.size());
+                  copy_bytes(out.data(),
+                             in_of(c, root) + static_cast<std::size_t>(rank_) * out.size(),
+                             out.size());
                 });
 }
 
-void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out) const {
+void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out,
+                                  std::size_t element_bytes) const {
   communicator_state& c = *state_;
   if (in.size() != out.size()) wrong_size("alltoall", out.size(), in.size(), "output");
-  if (in.size() % c.members.size() != 0)
-    wrong_size("alltoall", in.size(), in.size() / c.members.size() * c.members.size(), "input");
+  const std::size_t whole = c.members.size() * element_bytes;
+  if (in.size() % whole != 0) wrong_size("alltoall", in.size(), in.size() / whole * whole, "input");
   const std::size_t block = in.size() / c.members.size();
-  show_and_move(c, rank_, {"alltoall", -1, true, in.size()}, in.data(), nullptr, in.size(), nullptr,
-                [&](in_turn&) {
+  show_and_move(c, rank_, {"alltoall", no_root, true, in.size()}, in.data(), nullptr, in.size(),
+                nullptr, [&](in_turn&) {
                   const std::size_t mine = block * static_cast<std::size_t>(rank_);
                   // Start with oneself, so that not all read from one rank at a time.
                   for (int step = 0; step < c.size(); ++step) {
                     const int r = (rank_ + step) % c.size();
                     copy_bytes(out.data() + static_cast<std::size_t>(r) * block, in_of(c, r) + mine,
-                         block);
+                               block);
                   }
                 });
 }
@@ -412,9 +410,9 @@ std::vector<std::byte> communicator::gatherv_bytes(std::span<const std::byte> in
                                                    std::vector<std::size_t>& bytes) const {
   communicator_state& c = *state_;
   std::vector<std::byte> all;
-  show_and_move(c, rank_, {root < 0 ? "allgatherv" : "gatherv", root, false, in.size()}, in.data(),
-                nullptr, in.size(), nullptr, [&](in_turn&) {
-                  if (root >= 0 && root != rank_) return;
+  show_and_move(c, rank_, {root == no_root ? "allgatherv" : "gatherv", root, false, in.size()},
+                in.data(), nullptr, in.size(), nullptr, [&](in_turn&) {
+                  if (root != no_root && root != rank_) return;
                   for (const member& m : c.members) {
                     const auto* from = static_cast<const std::byte*>(m.in);
                     all.insert(all.end(), from, from + m.bytes);
@@ -453,7 +451,7 @@ std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> 
   if (sum(counts, counts.size()) * element_bytes > in.size())
     wrong_size("alltoallv", in.size(), sum(counts, counts.size()) * element_bytes, "input");
   std::vector<std::byte> all;
-  show_and_move(c, rank_, {"alltoallv", -1, false, in.size()}, in.data(), nullptr, in.size(),
+  show_and_move(c, rank_, {"alltoallv", no_root, false, in.size()}, in.data(), nullptr, in.size(),
                 &counts, [&](in_turn&) {
                   const auto r = static_cast<std::size_t>(rank_);
                   for (const member& m : c.members) {
@@ -467,7 +465,8 @@ std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> 
   return all;
 }
 
-// --- Non-blocking: the blocking one, on a fiber of its own -----------------------------------------
+// --- Non-blocking: the blocking one, on a fiber of its own
+// -----------------------------------------
 
 request communicator::start_collective(std::function<void()> body) const {
   rank_state& me = calling_rank("a non-blocking collective");
@@ -482,7 +481,8 @@ request communicator::start_collective(std::function<void()> body) const {
   const std::uint64_t ticket = m.tickets++;
   op->body = [c = state_, rank = rank_, ticket, &me, run = std::move(body)] {
     member& self = c->at(rank);
-    me.home->wait_until([&] { return self.turn == ticket; }, {"non-blocking collective", c->context});
+    me.home->wait_until([&] { return self.turn == ticket; },
+                        {"non-blocking collective", c->context});
     self.has_turn = true;
     run();
   };
@@ -507,7 +507,8 @@ request communicator::start_collective(std::function<void()> body) const {
   return request(op);
 }
 
-// --- New communicators -----------------------------------------------------------------------------
+// --- New communicators
+// -----------------------------------------------------------------------------
 
 communicator_state::communicator_state(job& j, const std::vector<rank_state*>& ranks)
     : of(j),
@@ -546,7 +547,9 @@ communicator_state::~communicator_state() {
   listed_in->by_context.erase(context);
 }
 
-int communicator::size() const noexcept { return state_->size(); }
+int communicator::size() const noexcept {
+  return state_->size();
+}
 
 std::optional<communicator> communicator::split(int color, int key) const {
   communicator_state& c = *state_;
@@ -563,7 +566,7 @@ std::optional<communicator> communicator::split(int color, int key) const {
                 ": colors are 0 or more, or undefined_color");
   std::vector<place> places;
   place result;
-  in_turn turn(c, rank_, {"split", -1, true, 0});
+  in_turn turn(c, rank_, {"split", no_root, true, 0});
   member& m = turn.self();
   m.in = &mine;
   m.more = &places;
@@ -597,10 +600,14 @@ std::optional<communicator> communicator::split(int color, int key) const {
   return communicator(std::move(result.state), result.rank);
 }
 
-communicator communicator::dup() const { return *split(0, 0); }
+communicator communicator::dup() const {
+  return *split(0, 0);
+}
 
 // All ranks of this process share memory.
-communicator communicator::split_node() const { return *split(0, 0); }
+communicator communicator::split_node() const {
+  return *split(0, 0);
+}
 
 std::optional<communicator> communicator::create(std::span<const int> ranks) const {
   for (const int r : ranks)
@@ -608,8 +615,7 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
       throw error("create with rank " + std::to_string(r) + ": the communicator has ranks 0 to " +
                   std::to_string(size() - 1));
   const auto place = std::find(ranks.begin(), ranks.end(), rank_);
-  return split(place == ranks.end() ? undefined_color : 0,
-               static_cast<int>(place - ranks.begin()));
+  return split(place == ranks.end() ? undefined_color : 0, static_cast<int>(place - ranks.begin()));
 }
 
 communicator communicator::self() const {

@@ -38,7 +38,7 @@ struct rank_state {
   rank_counts counts;
   fiber main;
   std::shared_ptr<communicator_state> self;
-  operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
+  operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
@@ -48,7 +48,7 @@ struct rank_state {
 // What a rank calls on a communicator; must be the same on all.
 struct collective_call {
   const char* name = "";
-  std::int32_t root = -1;
+  std::int32_t root = no_root;
   bool same_size = true;  // Whether all ranks pass as many octets.
   std::uint64_t bytes = 0;
   // Roots and sizes of the small broadcasts before, whose roots met nobody, as one number.
@@ -65,9 +65,9 @@ struct alignas(padding_bytes) member {
   std::size_t bytes = 0;
   collective_call call;
   bool arrived = false;
-  bool has_turn = false;       // A collective's own fiber, which waited for its turn, calls now.
-  std::uint64_t tickets = 0;   // Collectives called.
-  std::uint64_t turn = 0;      // Collectives ended: those of one rank take turns.
+  bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
+  std::uint64_t tickets = 0;  // Collectives called.
+  std::uint64_t turn = 0;     // Collectives ended: those of one rank take turns.
   std::uint64_t broadcasts = 0;
   std::uint64_t history = 0;   // Of collective_call.
 };

@@ -104,7 +104,7 @@ void monitor::look_for_busy_workers() {
   for (int i = 0; i < workers_.worker_count(); ++i) {
     const worker& w = workers_.at(i);
     seen& s = seen_[static_cast<std::size_t>(i)];
-    if (s.passes != w.passes() || w.is_parked() || w.ready_count() == 0) {
+    if (s.since_ns == 0 || s.passes != w.passes() || w.is_parked() || w.ready_count() == 0) {
       s = {w.passes(), now, false};
     } else if (!s.named && static_cast<double>(now - s.since_ns) > how_.busy_warning_s * 1e9) {
       s.named = true;

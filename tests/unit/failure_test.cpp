@@ -1,0 +1,607 @@
+// Bad input, exceptions, mismatches and hangs: each ends the job with one clear message, the right
+// status, and soon.
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Ends with status 1 and a text that holds all `parts`, on one worker and on several.
+void expect_failure(int ranks, const std::vector<std::string>& parts,
+                    const std::function<void(communicator&)>& body) {
+  for (const int workers : {1, ranks}) {
+    const failed_job job = run_to_failure(job_of(ranks, workers), body);
+    EXPECT_EQ(job.status, 1);
+    for (const std::string& part : parts) expect_contains(job.text, part);
+  }
+}
+
+// --- Words and numbers that are wrong ------------------------------------------------------------
+
+TEST(bad_input, a_rank_out_of_range_is_named_with_the_limits) {
+  run_ranks(3, 2, [](communicator& world) {
+    const std::string limits = "the communicator has ranks 0 to 2";
+    int value = 0;
+    const std::span one(&value, 1);
+    for (const int rank : {3, -7}) {
+      const std::string number = "rank " + std::to_string(rank) + ": " + limits;
+      EXPECT_EQ(error_of([&] { world.send(1, rank); }), "send to " + number);
+      EXPECT_EQ(error_of([&] { (void)world.isend(one, rank); }), "isend to " + number);
+      EXPECT_EQ(error_of([&] { (void)world.recv<int>(rank); }), "recv from " + number);
+      EXPECT_EQ(error_of([&] { (void)world.irecv(one, rank); }), "irecv from " + number);
+      EXPECT_EQ(error_of([&] { (void)world.send_init(one, rank); }), "send_init to " + number);
+      EXPECT_EQ(error_of([&] { (void)world.recv_init(one, rank); }), "recv_init from " + number);
+      EXPECT_EQ(error_of([&] { (void)world.probe(rank); }), "probe from " + number);
+      EXPECT_EQ(error_of([&] { (void)world.iprobe(rank); }), "iprobe from " + number);
+      EXPECT_EQ(error_of([&] { (void)world.mprobe(rank); }), "mprobe from " + number);
+      expect_contains(error_of([&] {
+                        (void)world.create(std::array{0, rank});
+                      }),
+                      "create with " + number);
+    }
+    expect_contains(error_of([&] { world.send(1, any_source); }), "send to rank -1");
+    world.barrier();
+  });
+}
+
+TEST(bad_input, a_root_out_of_range_is_named_with_the_limits) {
+  run_ranks(3, 2, [](communicator& world) {
+    for (const int root : {3, -2}) {
+      const std::string with = "with root " + std::to_string(root);
+      std::vector<int> in(3), out(3);
+      std::array<int, 1> one{};
+      expect_contains(error_of([&] { (void)world.bcast(1, root); }), "bcast " + with);
+      expect_contains(error_of([&] { (void)world.reduce(1, max{}, root); }), "reduce " + with);
+      expect_contains(error_of([&] { (void)world.gather(1, root); }), "gather " + with);
+      expect_contains(error_of([&] { (void)world.gatherv(in, root); }), "gatherv " + with);
+      expect_contains(error_of([&] { world.scatter(in, one, root); }), "scatter " + with);
+      expect_contains(error_of([&] {
+                        (void)world.scatterv(in, {1, 1, 1}, root);
+                      }),
+                      "scatterv " + with);
+    }
+    world.barrier();
+  });
+}
+
+TEST(bad_input, a_negative_tag_is_named_with_the_limits) {
+  run_ranks(1, 1, [](communicator& world) {
+    EXPECT_EQ(error_of([&] { world.send(1, 0, -3); }),
+              "send with tag -3: tags are 0 to 2147483647");
+    EXPECT_EQ(error_of([&] { (void)world.recv<int>(0, -3); }),
+              "recv with tag -3: tags are 0 to 2147483647");
+  });
+}
+
+TEST(bad_input, buffers_of_wrong_sizes_are_refused_with_both_sizes) {
+  run_ranks(2, 1, [](communicator& world) {
+    std::vector<int> three(3), four(4);
+    expect_contains(error_of([&] { world.allreduce(three, four, max{}); }), "allreduce");
+    expect_contains(error_of([&] { world.scan(three, four, max{}); }), "scan");
+    expect_contains(error_of([&] { world.allgather(three, four); }),
+                    "allgather: the output has 16 octets but must have 24");
+    expect_contains(error_of([&] { world.alltoall(three, four); }), "alltoall");
+    expect_contains(error_of([&] { world.alltoall(three, three); }), "alltoall");
+    expect_contains(error_of([&] { world.reduce_scatter(three, four, max{}); }), "reduce_scatter");
+    expect_contains(error_of([&] { (void)world.alltoallv(three, {1}); }),
+                    "alltoallv got 1 counts: one for each of the 2 ranks");
+    expect_contains(error_of([&] { (void)world.alltoallv(three, {2, 2}); }), "alltoallv");
+    expect_contains(error_of([&] { (void)world.split(-5); }), "split with color -5");
+    world.barrier();
+  });
+}
+
+TEST(bad_input, a_message_longer_than_its_receive_is_refused_with_both_sizes) {
+  for (const int workers : {1, 2}) {
+    for (const std::size_t count : {std::size_t{10}, std::size_t{5000}, std::size_t{100'000}}) {
+      for (const bool posted : {true, false}) {
+        run_ranks(2, workers, [&](communicator& world) {
+          const std::vector<int> out(count, 7);
+          if (world.rank() == 1) {
+            if (posted) (void)world.recv<int>(0, 1);
+            world.send(out, 0, 2);
+            return;
+          }
+          std::vector<int> in(count);  // Only 9 elements of it are given.
+          request r;
+          if (posted) r = world.irecv(std::span(in).first(9), 1, 2);
+          if (posted) world.send(1, 1, 1);
+          const std::string text = error_of([&] {
+            if (posted)
+              r.wait();
+            else
+              world.recv(std::span(in).first(9), 1, 2);
+          });
+          EXPECT_EQ(text, "rank 0: a receive of 36 octets got a message of " +
+                              std::to_string(count * 4) +
+                              " octets from rank 1, tag 2: receive it with room for all, or with "
+                              "recv_vector() or probe()");
+          EXPECT_EQ(in[8], 7);
+          EXPECT_EQ(in[9], 0) << "nothing is overwritten";
+        });
+      }
+    }
+  }
+}
+
+TEST(bad_input, a_value_of_another_size_than_its_message_is_refused) {
+  run_ranks(1, 1, [](communicator& world) {
+    world.send(std::array{1, 2}, 0);
+    expect_contains(error_of([&] { (void)world.recv<int>(0); }), "8 octets");
+    world.send('a', 0);
+    expect_contains(error_of([&] { (void)world.recv<int>(0); }),
+                    "a receive of one value of 4 octets got a message of 1 octets from rank 0");
+  });
+}
+
+TEST(bad_input, calls_outside_of_ranks_are_refused) {
+  std::optional<communicator> kept;
+  run_ranks(1, 1, [&](communicator& world) { kept = world; });
+  expect_contains(error_of([&] { kept->send(1, 0); }), "send was called outside of a rank");
+  expect_contains(error_of([&] { sleep_for(1ms); }), "sleep_for was called outside of a rank");
+  yield();  // Harmless.
+}
+
+TEST(bad_input, wrong_options_end_with_status_2_before_any_rank_starts) {
+  const auto never = [](communicator&) { ADD_FAILURE() << "a rank was started"; };
+  const auto fails = [&](auto&& change, const std::string& part) {
+    options how;
+    change(how);
+    const failed_job job = run_to_failure(how, never);
+    EXPECT_EQ(job.status, 2);
+    expect_contains(job.text, part);
+  };
+  fails([](options& o) { o.ranks = -1; }, "-1");
+  fails([](options& o) { o.ranks = 2'000'000; }, "2000000");
+  fails([](options& o) { o.workers = -4; }, "-4");
+  fails([](options& o) { o.helpers = -4; }, "-4");
+  fails([](options& o) { o.map = "/no/such/file"; }, "/no/such/file");
+  fails([](options& o) { o.steal = "often"; }, "often");
+  fails([](options& o) { o.chunks = "many"; }, "many");
+  fails([](options& o) { o.stack_bytes = 100; }, "stack");
+  fails([](options& o) { o.timeout_s = -1; }, "timeout");
+  fails([](options& o) { o.report_signal = "SPAM"; }, "SPAM");
+}
+
+TEST(bad_input, unknown_words_end_with_status_2_and_a_near_name) {
+  for (const auto& [word, part] : {std::pair{"--weft-rank=2", "ranks"},
+                                   {"--weft-ranks=0", "'0'"},
+                                   {"--weft-ranks=-2", "'-2'"},
+                                   {"--weft-ranks=two", "'two'"},
+                                   {"--weft-workers=x", "'x'"}}) {
+    std::string program = "program";
+    std::string argument = word;
+    char* argv[] = {program.data(), argument.data(), nullptr};
+    int argc = 2;
+    testing::internal::CaptureStderr();
+    const int status =
+        run(argc, argv, [](communicator&) { ADD_FAILURE() << "a rank was started"; });
+    const std::string text = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(status, 2) << word;
+    expect_contains(text, part);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  }
+}
+
+// --- Exceptions of ranks
+// ---------------------------------------------------------------------------
+
+TEST(an_exception, of_one_rank_ends_the_job_with_its_number_whatever_the_others_do) {
+  expect_failure(6, {"weft: rank 2: the pressure is negative\n"}, [](communicator& world) {
+    std::vector<int> large(100'000);
+    switch (world.rank()) {
+      case 0:
+        for (;;) yield();
+      case 1:
+        (void)world.recv<int>(3, 5);
+        break;
+      case 2:
+        sleep_for(20ms);
+        throw std::runtime_error("the pressure is negative");
+      case 3:
+        world.barrier();
+        break;
+      case 4:
+        world.ssend(large, 1);
+        break;
+      default:
+        sleep_for(1h);
+    }
+    ADD_FAILURE() << "rank " << world.rank() << " went on";
+  });
+}
+
+TEST(an_exception, that_is_none_of_the_standards_is_reported_too) {
+  expect_failure(2, {"weft: rank 1 ended with an exception that is not a std::exception\n"},
+                 [](communicator& world) {
+                   if (world.rank() == 1) throw 5;
+                   world.barrier();
+                 });
+}
+
+TEST(an_exception, unwinds_the_stacks_of_all_ranks) {
+  for (const int workers : {1, 3}) {
+    std::atomic<int> living{0};
+    struct counted {
+      std::atomic<int>& count;
+      explicit counted(std::atomic<int>& c) : count(c) { ++count; }
+      ~counted() { --count; }
+    };
+    const failed_job job = run_to_failure(job_of(30, workers), [&](communicator& world) {
+      const counted here(living);
+      const std::vector<int> held(1000);
+      world.barrier();
+      if (world.rank() == 17) throw std::runtime_error("stop");
+      (void)world.recv<int>();
+    });
+    EXPECT_EQ(job.status, 1);
+    EXPECT_EQ(living, 0);
+  }
+}
+
+TEST(an_exception, may_be_caught_by_its_rank_and_the_job_goes_on) {
+  run_ranks(4, 2, [](communicator& world) {
+    try {
+      if (world.rank() == 2) throw std::runtime_error("mine");
+    } catch (const std::runtime_error&) {
+    }
+    world.barrier();
+  });
+}
+
+TEST(an_exception, of_a_non_blocking_collective_comes_out_of_its_wait) {
+  const failed_job job = run_to_failure(job_of(2, 2), [](communicator& world) {
+    std::vector<int> in(world.rank() == 0 ? 1000u : 2000u);
+    std::vector<int> out(in.size());
+    request r = world.iallreduce(in, out, std::plus<>{});
+    r.wait();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "allreduce");
+  expect_contains(job.text, "4000 octets");
+  expect_contains(job.text, "8000 octets");
+}
+
+TEST(an_exception, while_other_ranks_move_large_data_does_no_harm) {
+  for (int round = 0; round < 20; ++round) {
+    const failed_job job = run_to_failure(job_of(6, 3), [&](communicator& world) {
+      std::vector<char> in(300'000), out(300'000);
+      for (int i = 0;; ++i) {
+        if (world.rank() == round % 6 && i == 10 + round) throw std::runtime_error("enough");
+        world.sendrecv(out, (world.rank() + 1) % 6, in, (world.rank() + 5) % 6);
+        world.allreduce(in, std::bit_or<>{});
+      }
+    });
+    EXPECT_EQ(job.status, 1);
+    EXPECT_EQ(job.text, "weft: rank " + std::to_string(round % 6) + ": enough\n");
+  }
+}
+
+// --- Collectives that do not fit ---------------------------------------------------------------
+
+TEST(a_mismatch, of_calls_names_both_ranks_and_both_calls) {
+  expect_failure(2,
+                 {"collective mismatch on communicator 0", "rank 0 calls barrier",
+                  "rank 1 calls allreduce of 4 octets",
+                  "all ranks must call the same collectives in the same order"},
+                 [](communicator& world) {
+                   if (world.rank() == 0)
+                     world.barrier();
+                   else
+                     (void)world.allreduce(1, std::plus<>{});
+                 });
+}
+
+TEST(a_mismatch, of_sizes_names_both_sizes) {
+  for (const std::size_t count : {std::size_t{2}, std::size_t{5000}})
+    expect_failure(3,
+                   {"rank 2 calls allreduce of 4 octets",
+                    "allreduce of " + std::to_string(4 * count) + " octets"},
+                   [&](communicator& world) {
+                     std::vector<int> data(world.rank() == 2 ? 1 : count);
+                     world.allreduce(data, std::plus<>{});
+                   });
+}
+
+TEST(a_mismatch, of_roots_names_both_roots) {
+  expect_failure(2, {"reduce of 4 octets with root 0", "reduce of 4 octets with root 1"},
+                 [](communicator& world) { (void)world.reduce(1, std::plus<>{}, world.rank()); });
+}
+
+TEST(a_mismatch, of_broadcast_roots_is_found_at_the_next_meeting) {
+  expect_failure(2, {"collective mismatch", "different broadcasts"}, [](communicator& world) {
+    (void)world.bcast(1, world.rank());
+    world.barrier();
+  });
+}
+
+TEST(a_mismatch, of_the_order_of_a_broadcast_and_a_barrier_is_found) {
+  expect_failure(2, {"collective mismatch", "barrier"}, [](communicator& world) {
+    if (world.rank() == 0) (void)world.bcast(1, 0);
+    world.barrier();
+    if (world.rank() == 1) (void)world.bcast(1, 0);
+  });
+}
+
+TEST(a_mismatch, of_broadcast_sizes_is_found) {
+  expect_failure(2, {"bcast of 8 octets with root 0", "bcast of 16 octets with root 0"},
+                 [](communicator& world) {
+                   std::vector<double> data(world.rank() == 0 ? 1 : 2);
+                   world.bcast(data, 0);
+                   world.barrier();
+                 });
+}
+
+TEST(a_mismatch, among_many_ranks_and_workers_is_found) {
+  for (const int workers : {2, 12}) {
+    const failed_job job = run_to_failure(job_of(24, workers), [](communicator& world) {
+      for (int i = 0; i < 5; ++i) world.barrier();
+      if (world.rank() == 13)
+        (void)world.scan(1, std::plus<>{});
+      else
+        (void)world.exscan(1, std::plus<>{});
+    });
+    EXPECT_EQ(job.status, 1);
+    expect_contains(job.text, "rank 13 calls scan");
+  }
+}
+
+// --- Hangs ---------------------------------------------------------------------------------------
+
+TEST(a_deadlock, of_two_receives_is_reported_with_calls_and_cycle) {
+  expect_failure(
+      2,
+      {"weft: deadlock: every rank waits and no message is under way\n",
+       "weft:   rank 0: in recv, source 1, tag 7, 4 octets, communicator 0\n",
+       "weft:   rank 1: in recv, source 0, tag 8, 4 octets, communicator 0\n",
+       "weft:   cycle: rank 0 waits for rank 1 waits for rank 0\n"},
+      [](communicator& world) { (void)world.recv<int>(1 - world.rank(), 7 + world.rank()); });
+}
+
+TEST(a_deadlock, of_synchronous_sends_is_reported_with_the_cycle_of_three) {
+  expect_failure(3,
+                 {"rank 0: in ssend, to rank 1, tag 0, 4 octets, communicator 0\n",
+                  "rank 1: in ssend, to rank 2,", "rank 2: in ssend, to rank 0,",
+                  "cycle: rank 0 waits for rank 1 waits for rank 2 waits for rank 0\n"},
+                 [](communicator& world) { world.ssend(1, (world.rank() + 1) % 3); });
+}
+
+TEST(a_deadlock, of_large_sends_is_reported) {
+  expect_failure(
+      2, {"rank 0: in send, to rank 1, tag 0, 400000 octets", "cycle: "},
+      [](communicator& world) { world.send(std::vector<int>(100'000), 1 - world.rank()); });
+}
+
+TEST(a_deadlock, of_a_collective_and_a_receive_names_who_is_missing) {
+  expect_failure(3,
+                 {"rank 0: in barrier, communicator 0; not there yet: 2\n",
+                  "rank 1: in barrier, communicator 0; not there yet: 2\n",
+                  "rank 2: in recv, source 0, tag any, 4 octets, communicator 0\n", "cycle: "},
+                 [](communicator& world) {
+                   if (world.rank() == 2)
+                     (void)world.recv<int>(0);
+                   else
+                     world.barrier();
+                 });
+}
+
+TEST(a_deadlock, with_a_partner_that_has_ended_says_so) {
+  expect_failure(2,
+                 {"rank 0: in recv, source 1, tag any, 4 octets, communicator 0\n",
+                  "rank 1: has ended\n", "rank 0 waits for rank 1, which has ended\n"},
+                 [](communicator& world) {
+                   if (world.rank() == 0) (void)world.recv<int>(1);
+                 });
+}
+
+TEST(a_deadlock, of_a_rank_that_waits_for_anyone_is_reported) {
+  expect_failure(2, {"rank 1: in recv, source any, tag 3,"}, [](communicator& world) {
+    if (world.rank() == 1) (void)world.recv<int>(any_source, 3);
+  });
+}
+
+TEST(a_deadlock, in_each_kind_of_wait_names_the_call) {
+  const auto hangs = [](const std::string& call, const std::function<void(communicator&)>& body) {
+    const failed_job job = run_to_failure(job_of(1, 1), body);
+    EXPECT_EQ(job.status, 1);
+    expect_contains(job.text, "rank 0: in " + call);
+  };
+  int value = 0;
+  const std::span one(&value, 1);
+  hangs("probe", [](communicator& world) { world.probe(); });
+  hangs("mprobe", [](communicator& world) { (void)world.mprobe(0, 4); });
+  hangs("wait (irecv)", [&](communicator& world) { world.irecv(one, 0).wait(); });
+  hangs("wait (isend)", [&](communicator& world) { world.issend(one, 0).wait(); });
+  hangs("wait_all", [&](communicator& world) {
+    request r = world.irecv(one, 0);
+    wait_all(std::span(&r, 1));
+  });
+  hangs("wait_any", [&](communicator& world) {
+    request r = world.irecv(one, 0);
+    wait_any(std::span(&r, 1));
+  });
+}
+
+TEST(a_deadlock, of_a_non_blocking_collective_that_one_rank_never_joins_is_reported) {
+  expect_failure(2, {"deadlock", "rank 0: in wait (collective)"}, [](communicator& world) {
+    if (world.rank() == 0) world.ibarrier().wait();
+  });
+}
+
+TEST(a_deadlock, among_many_ranks_lists_some_and_counts_the_rest) {
+  const failed_job job = run_to_failure(
+      job_of(500, 2), [](communicator& world) { (void)world.recv<int>((world.rank() + 1) % 500); });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 63: in recv");
+  expect_contains(job.text, "and 436 ranks more");
+}
+
+TEST(a_deadlock, is_not_reported_while_one_rank_computes) {
+  run_ranks(2, 2, [](communicator& world) {
+    if (world.rank() == 0) {
+      std::this_thread::sleep_for(300ms);  // As a long computation, seen from weft.
+      world.send(1, 1);
+    } else {
+      EXPECT_EQ(world.recv<int>(0), 1);
+    }
+  });
+}
+
+TEST(a_timeout, ends_the_job_with_status_124_and_the_state_of_the_ranks) {
+  for (const int workers : {1, 2}) {
+    options how = job_of(2, workers);
+    how.timeout_s = 0.3;
+    const failed_job job = run_to_failure(how, [](communicator& world) {
+      if (world.rank() == 1) (void)world.recv<int>(0, 9);
+      for (;;) yield();
+    });
+    EXPECT_EQ(job.status, 124);
+    expect_contains(job.text, "state of the ranks");
+    expect_contains(job.text, "in recv, source 0, tag 9");
+    expect_contains(job.text, "the job was ended after its timeout of 0.3 s");
+  }
+}
+
+void compute_for_ever() {
+  static std::atomic<int> steps{0};
+  for (;;) steps = 1;
+}
+
+TEST(a_rank_that_computes_for_ever, cannot_keep_a_timeout_from_ending_the_process) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  options how = job_of(2, 2);
+  how.timeout_s = 0.2;
+  EXPECT_EXIT(run(how, [](communicator&) { compute_for_ever(); }), testing::ExitedWithCode(124),
+              "worker 1: computing in rank 1(.|\n)*after its timeout of 0.2 s(.|\n)*computes "
+              "without calling weft");
+}
+
+TEST(a_rank_that_computes_for_ever, cannot_hide_the_exception_of_another) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(job_of(2, 2),
+                  [](communicator& world) {
+                    if (world.rank() == 0) throw std::runtime_error("the reason");
+                    compute_for_ever();
+                  }),
+              testing::ExitedWithCode(1), "rank 0: the reason");
+}
+
+TEST(a_rank_that_keeps_its_worker, is_named_while_others_are_ready) {
+  options how = job_of(2, 1);
+  how.busy_warning_s = 0.3;
+  testing::internal::CaptureStderr();
+  std::atomic<bool> flag{false};
+  run_ranks(how, [&](communicator& world) {
+    if (world.rank() == 1) return;
+    const auto until = std::chrono::steady_clock::now() + 1500ms;
+    while (!flag && std::chrono::steady_clock::now() < until) {
+    }
+  });
+  expect_contains(testing::internal::GetCapturedStderr(),
+                  "rank 0 has kept worker 0 busy for 0.3 s while 1 other ranks");
+}
+
+TEST(the_report_signal, prints_what_each_rank_does_and_the_job_goes_on) {
+  testing::internal::CaptureStderr();
+  run_ranks(4, 2, [](communicator& world) {
+    if (world.rank() == 0) {
+      sleep_for(50ms);
+      kill(getpid(), SIGUSR1);
+      sleep_for(500ms);
+      for (int r = 1; r < 4; ++r) world.send(1, r, 5);
+    } else {
+      EXPECT_EQ(world.recv<int>(0, 5), 1);
+    }
+  });
+  const std::string text = testing::internal::GetCapturedStderr();
+  expect_contains(text, "weft: state of the ranks:\n");
+  expect_contains(text, "weft:   rank 0 (worker 0): in sleep_for");
+  for (const char* rank : {"rank 1 (worker 0)", "rank 2 (worker 1)", "rank 3 (worker 1)"})
+    expect_contains(text, std::string(rank) + ": in recv, source 0, tag 5, 4 octets");
+}
+
+TEST(the_report_signal, may_be_another) {
+  testing::internal::CaptureStderr();
+  options how = job_of(1, 1);
+  how.report_signal = "USR2";
+  run_ranks(how, [](communicator&) {
+    sleep_for(50ms);
+    kill(getpid(), SIGUSR2);
+    sleep_for(300ms);
+  });
+  expect_contains(testing::internal::GetCapturedStderr(), "state of the ranks");
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+int overflow(int depth) {
+  volatile char frame[4096];
+  frame[0] = static_cast<char>(depth);
+  return depth < 0 ? 0 : overflow(depth + 1) + frame[0];
+}
+
+int* volatile nowhere = nullptr;
+
+TEST(a_fault, of_a_rank_is_named) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(job_of(3, 2),
+                  [](communicator& world) {
+                    if (world.rank() == 2) *nowhere = 1;
+                    world.barrier();
+                  }),
+              testing::KilledBySignal(SIGSEGV), "weft: rank 2 on worker 1: Segmentation fault at");
+}
+
+TEST(a_stack_overflow, of_a_rank_is_named_with_the_remedy) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(job_of(3, 2),
+                  [](communicator& world) {
+                    if (world.rank() == 1) (void)overflow(0);
+                    world.barrier();
+                  }),
+              testing::KilledBySignal(SIGSEGV),
+              "weft: rank 1 overflowed its stack of .* WEFT_STACK");
+}
+#endif
+
+TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(job_of(1, 1),
+                  [](communicator& world) {
+                    int value = 0;
+                    { const request lost = world.irecv(std::span(&value, 1), 0, 3); }
+                  }),
+              testing::KilledBySignal(SIGABRT),
+              "rank 0 destroyed a request that is still active \\(wait \\(irecv\\), .* tag 3\\)");
+}
+
+TEST(start, of_a_wrong_request_is_refused) {
+  run_ranks(1, 1, [](communicator& world) {
+    int value = 0;
+    request plain = world.irecv(std::span(&value, 1), 0);
+    expect_contains(error_of([&] { plain.start(); }), "not persistent");
+    request kept = world.recv_init(std::span(&value, 1), 0);
+    kept.start();
+    expect_contains(error_of([&] { kept.start(); }), "active");
+    world.send(1, 0);
+    world.send(2, 0);
+    plain.wait();
+    kept.wait();
+    EXPECT_EQ(value, 2);
+  });
+}
+
+}  // namespace
+}  // namespace weft
