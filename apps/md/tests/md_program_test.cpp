@@ -181,6 +181,14 @@ TEST(md_program, ends_with_status_1_when_ranks_do_not_fit) {
   EXPECT_NE(output.find("27 ranks cannot share a box"), std::string::npos) << output;
 }
 
+TEST(md_program, ends_with_status_1_when_atoms_fly_apart) {
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  const auto [status, output] = run_program("--size 5 --temperature 1e5 --dt 20 --weft-ranks 2");
+  EXPECT_EQ(status, 1) << output;
+  EXPECT_NE(output.find("flew apart"), std::string::npos) << output;
+}
+
 TEST(md_program, writes_thermo_atoms_and_picture) {
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
