@@ -50,6 +50,12 @@ template <class R>
 concept writable_range = element_range<R> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
+// What a request refers to: a temporary vector would be gone before the request is complete.
+template <class R>
+concept lasting_range = element_range<R> && std::ranges::borrowed_range<R>;
+template <class R>
+concept lasting_writable_range = writable_range<R> && std::ranges::borrowed_range<R>;
+
 template <element_range R>
 [[nodiscard]] auto bytes_of(const R& range) noexcept {
   return std::as_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
@@ -170,10 +176,10 @@ class communicator {
   void bsend(const auto& data, int to, int tag = 0) const {
     send_bytes(bytes_of(data), to, tag, detail::send_mode::buffered);
   }
-  [[nodiscard]] request isend(const element_range auto& data, int to, int tag = 0) const {
+  [[nodiscard]] request isend(lasting_range auto&& data, int to, int tag = 0) const {
     return isend_bytes(bytes_of(data), to, tag, detail::send_mode::standard);
   }
-  [[nodiscard]] request issend(const element_range auto& data, int to, int tag = 0) const {
+  [[nodiscard]] request issend(lasting_range auto&& data, int to, int tag = 0) const {
     return isend_bytes(bytes_of(data), to, tag, detail::send_mode::synchronous);
   }
 
@@ -199,7 +205,7 @@ class communicator {
     if (status != nullptr) *status = next.status();
     return next.recv_vector<T>();
   }
-  [[nodiscard]] request irecv(writable_range auto&& into, int from = any_source,
+  [[nodiscard]] request irecv(lasting_writable_range auto&& into, int from = any_source,
                               int tag = any_tag) const {
     return irecv_bytes(writable_bytes_of(into), from, tag);
   }
@@ -212,10 +218,10 @@ class communicator {
   }
 
   // Persistent: set up once, start() as often as wanted.
-  [[nodiscard]] request send_init(const element_range auto& data, int to, int tag = 0) const {
+  [[nodiscard]] request send_init(lasting_range auto&& data, int to, int tag = 0) const {
     return send_init_bytes(bytes_of(data), to, tag);
   }
-  [[nodiscard]] request recv_init(writable_range auto&& into, int from, int tag = any_tag) const {
+  [[nodiscard]] request recv_init(lasting_writable_range auto&& into, int from, int tag = any_tag) const {
     return recv_init_bytes(writable_bytes_of(into), from, tag);
   }
 
@@ -384,58 +390,59 @@ class communicator {
   [[nodiscard]] request ibarrier() const {
     return start_collective([self = *this] { self.barrier(); });
   }
-  [[nodiscard]] request ibcast(writable_range auto&& data, int root) const {
+  [[nodiscard]] request ibcast(lasting_writable_range auto&& data, int root) const {
     return start_collective(
         [self = *this, to = writable_bytes_of(data), root] { self.bcast_bytes(to, root); });
   }
-  template <element_range In, writable_range Out, class Op>
-  [[nodiscard]] request ireduce(const In& in, Out&& out, Op op, int root) const {
+  template <lasting_range In, lasting_writable_range Out, class Op>
+  [[nodiscard]] request ireduce(In&& in, Out&& out, Op op, int root) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op, root] {
       self.reduce(from, to, op, root);
     });
   }
-  template <element_range In, writable_range Out, class Op>
-  [[nodiscard]] request iallreduce(const In& in, Out&& out, Op op) const {
+  template <lasting_range In, lasting_writable_range Out, class Op>
+  [[nodiscard]] request iallreduce(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.allreduce(from, to, op);
     });
   }
-  template <element_range In, writable_range Out, class Op>
-  [[nodiscard]] request iscan(const In& in, Out&& out, Op op) const {
-    return start_collective(
-        [self = *this, from = std::span(in), to = std::span(out), op] { self.scan(from, to, op); });
+  template <lasting_range In, lasting_writable_range Out, class Op>
+  [[nodiscard]] request iscan(In&& in, Out&& out, Op op) const {
+    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
+      self.scan(from, to, op);
+    });
   }
-  template <element_range In, writable_range Out, class Op>
-  [[nodiscard]] request iexscan(const In& in, Out&& out, Op op) const {
+  template <lasting_range In, lasting_writable_range Out, class Op>
+  [[nodiscard]] request iexscan(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.exscan(from, to, op);
     });
   }
-  template <element_range In, writable_range Out, class Op>
-  [[nodiscard]] request ireduce_scatter(const In& in, Out&& out, Op op) const {
+  template <lasting_range In, lasting_writable_range Out, class Op>
+  [[nodiscard]] request ireduce_scatter(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.reduce_scatter(from, to, op);
     });
   }
-  [[nodiscard]] request igather(const element_range auto& in, writable_range auto&& out,
+  [[nodiscard]] request igather(lasting_range auto&& in, lasting_writable_range auto&& out,
                                 int root) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out), root] {
       self.gather_bytes(from, to, root);
     });
   }
-  [[nodiscard]] request iallgather(const element_range auto& in, writable_range auto&& out) const {
+  [[nodiscard]] request iallgather(lasting_range auto&& in, lasting_writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
       self.gather_bytes(from, to, detail::no_root);
     });
   }
-  [[nodiscard]] request iscatter(const element_range auto& in, writable_range auto&& out,
+  [[nodiscard]] request iscatter(lasting_range auto&& in, lasting_writable_range auto&& out,
                                  int root) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out), root] {
       self.scatter_bytes(from, to, root);
     });
   }
-  template <element_range In>
-  [[nodiscard]] request ialltoall(const In& in, writable_range auto&& out) const {
+  template <lasting_range In>
+  [[nodiscard]] request ialltoall(In&& in, lasting_writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
       self.alltoall_bytes(from, to, sizeof(std::ranges::range_value_t<In>));
     });

@@ -206,8 +206,17 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   m.bytes = bytes;
   m.more = more;
   turn.meet();
-  move(turn);
+  // A user's operation may throw; the others still read this rank's buffers until all have met.
+  std::exception_ptr failure;
+  try {
+    move(turn);
+  } catch (const job_stopped&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+  }
   turn.meet();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
@@ -260,10 +269,19 @@ std::size_t sum(const std::vector<std::size_t>& counts, std::size_t end) {
   return total;
 }
 
-void check_counts(const char* call, const communicator_state& c, std::size_t counts) {
-  if (counts != c.members.size())
-    throw error(std::string(call) + " got " + std::to_string(counts) +
+// One count for each rank, and together no more than `elements`.
+void check_counts(const char* call, const communicator_state& c,
+                  const std::vector<std::size_t>& counts, std::size_t elements) {
+  if (counts.size() != c.members.size())
+    throw error(std::string(call) + " got " + std::to_string(counts.size()) +
                 " counts: one for each of the " + std::to_string(c.members.size()) + " ranks");
+  std::size_t left = elements;
+  for (const std::size_t count : counts) {
+    if (count > left)
+      throw error(std::string(call) + ": the counts exceed the input of " +
+                  std::to_string(elements) + " elements");
+    left -= count;
+  }
 }
 
 }  // namespace
@@ -427,9 +445,7 @@ std::vector<std::byte> communicator::scatterv_bytes(std::span<const std::byte> i
                                                     std::size_t element_bytes, int root) const {
   communicator_state& c = *state_;
   if (rank_ == root) {
-    check_counts("scatterv", c, counts.size());
-    if (sum(counts, counts.size()) * element_bytes > in.size())
-      wrong_size("scatterv", in.size(), sum(counts, counts.size()) * element_bytes, "input");
+    check_counts("scatterv", c, counts, in.size() / element_bytes);
   }
   std::vector<std::byte> mine;
   show_and_move(c, rank_, {"scatterv", root, false, 0}, in.data(), nullptr, in.size(), &counts,
@@ -447,9 +463,7 @@ std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> 
                                                      std::size_t element_bytes,
                                                      std::vector<std::size_t>& arrived) const {
   communicator_state& c = *state_;
-  check_counts("alltoallv", c, counts.size());
-  if (sum(counts, counts.size()) * element_bytes > in.size())
-    wrong_size("alltoallv", in.size(), sum(counts, counts.size()) * element_bytes, "input");
+  check_counts("alltoallv", c, counts, in.size() / element_bytes);
   std::vector<std::byte> all;
   show_and_move(c, rank_, {"alltoallv", no_root, false, in.size()}, in.data(), nullptr, in.size(),
                 &counts, [&](in_turn&) {
@@ -614,6 +628,10 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
     if (r < 0 || r >= size())
       throw error("create with rank " + std::to_string(r) + ": the communicator has ranks 0 to " +
                   std::to_string(size() - 1));
+  std::vector<int> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw error("create names rank " + std::to_string(*twice) + " twice");
   const auto place = std::find(ranks.begin(), ranks.end(), rank_);
   return split(place == ranks.end() ? undefined_color : 0, static_cast<int>(place - ranks.begin()));
 }

@@ -73,6 +73,7 @@ void set_congestion(rank_state& r) noexcept {
 [[gnu::always_inline]] inline void complete(worker& here, operation& op) noexcept {
   op.complete = true;
   if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
+    op.owner->detached.remove(op);
     delete kept;
     return;
   }
@@ -428,6 +429,7 @@ void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me,
   op->copy = std::make_unique<std::byte[]>(data.size());
   std::memcpy(op->copy.get(), data.data(), data.size());
   describe_send(*op, me, from, {op->copy.get(), data.size()}, there.worker);
+  me.detached.push_back(*op);
   send_offer(*me.home, there, from, *op);
 }
 
@@ -497,6 +499,10 @@ void throw_not_a_rank(const char* call) {
 }
 
 void free_messages_of(rank_state& r) noexcept {
+  while (operation* op = r.detached.front()) {
+    r.detached.remove(*op);
+    delete as_kept(op);
+  }
   while (operation* op = r.spare) {
     r.spare = op->in_list.next;
     delete op;

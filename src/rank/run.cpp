@@ -187,27 +187,26 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     const fault_reports faults;
     std::optional<tagged_output> tags;
     if (j.how.tag_output) tags.emplace(&this_rank);
-    std::unique_ptr<monitor> watch;
-    j.workers->run([&] {
-      monitor_options watching;
-      watching.report_signal = report_signal_number(j.how);
-      watching.timeout_s = j.how.timeout_s;
-      watching.busy_warning_s = j.how.busy_warning_s;
-      watching.report = [&] { report_on_signal(j); };
-      watching.timed_out = [&] {
-        report_on_signal(j);
-        char limit[64];
-        std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
-        failure.set("the job was ended after its timeout of " + std::string(limit) + " s", 124);
-        j.workers->request_stop();
-      };
-      watching.last_words = [&] {
-        const std::lock_guard hold(failure.lock);
-        log_text(failure.text);
-        return failure.status;
-      };
-      watch = std::make_unique<monitor>(*j.workers, std::move(watching));
-    });
+    monitor_options watching;
+    watching.report_signal = report_signal_number(j.how);
+    watching.timeout_s = j.how.timeout_s;
+    watching.busy_warning_s = j.how.busy_warning_s;
+    watching.report = [&] { report_on_signal(j); };
+    watching.timed_out = [&] {
+      report_on_signal(j);
+      char limit[64];
+      std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
+      failure.set("the job was ended after its timeout of " + std::string(limit) + " s", 124);
+      j.workers->request_stop();
+    };
+    watching.last_words = [&] {
+      const std::lock_guard hold(failure.lock);
+      log_text(failure.text);
+      return failure.status;
+    };
+    // Before the workers: the report signal may come at any time from now on.
+    const monitor watch(*j.workers, std::move(watching));
+    j.workers->run();
   }
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
   stop_trace();

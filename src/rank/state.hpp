@@ -38,6 +38,7 @@ struct rank_state {
   rank_counts counts;
   fiber main;
   std::shared_ptr<communicator_state> self;
+  linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
   operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.

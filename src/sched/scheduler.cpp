@@ -52,7 +52,7 @@ scheduler::scheduler(const scheduler_options& options)
 
 scheduler::~scheduler() = default;
 
-void scheduler::run(const std::function<void()>& threads_started) {
+void scheduler::run() {
   for (const auto& w : workers_)
     threads_.emplace_back([&self = *w] {
       block_signals();
@@ -63,7 +63,6 @@ void scheduler::run(const std::function<void()>& threads_started) {
       trace_thread(self.index());
       self.run();
     });
-  if (threads_started) threads_started();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
 }

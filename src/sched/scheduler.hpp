@@ -48,9 +48,8 @@ class scheduler {
   void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
   [[nodiscard]] void* tenant() const noexcept { return tenant_; }
 
-  // Runs until every fiber has ended. The calling thread waits; `threads_started` runs on it once
-  // the workers are up.
-  void run(const std::function<void()>& threads_started = {});
+  // Runs until every fiber has ended; the calling thread waits.
+  void run();
 
   // Called by any thread. Every wait that may be stopped throws job_stopped, once all workers have
   // come to a wait: from then on no worker reads the memory of another's fibers.

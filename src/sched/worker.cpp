@@ -488,7 +488,11 @@ loop_slot* worker::open_slot(loop& l) {
 void worker::run_claims(loop& l, loop_slot& slot) {
   const std::uint64_t wake_after = static_cast<std::uint64_t>(10'000 / ns_per_tick());
   std::uint64_t since = ticks();
-  while (const chunk_claim claim = slot.claims.try_claim(claim_size(slot, l.single))) {
+  // While somebody sleeps, the first claim is one chunk: afterwards it is known whether the loop is
+  // long enough to wake him.
+  bool one = owner_.any_parked();
+  while (const chunk_claim claim =
+             slot.claims.try_claim(claim_size(slot, l.single || std::exchange(one, false)))) {
     {
       const trace_span traced(trace_kind::chunk_own, l.number, claim.first);
       run_chunks(l, claim);
