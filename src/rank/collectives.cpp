@@ -58,9 +58,11 @@ class in_turn {
     const std::uint64_t ticket =
         std::exchange(member_.has_turn, false) ? member_.turn : member_.tickets++;
     me_.home->perturb();  // With the ticket taken: another fiber of this rank may run now.
-    if (ticket != member_.turn) [[unlikely]]
+    if (ticket != member_.turn) [[unlikely]] {
       me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
                            {call.name, c.context, -1, -1, call.bytes});
+      me_.home->check_stopped();  // The one before may have ended by unwinding.
+    }
     member_.call = call;
     member_.call.history = member_.history;
     ++me_.counts.collectives;

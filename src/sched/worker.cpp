@@ -325,6 +325,7 @@ bool worker::attend() {
   if (!owner_.stopping()) return false;
   if (!stop_acknowledged_) {
     stop_acknowledged_ = true;
+    short_ways_left_ = 0;
     if (owner_.stop_acknowledged_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
         owner_.worker_count())
       owner_.attract_attention();

@@ -70,8 +70,9 @@ class worker {
   }
   [[gnu::noinline]] void wait_in_loop(countdown& c, const wait_description& description,
                                       int victim) {
-    // Switches until mail is looked at again; a seeded schedule chooses every time.
-    short_ways_left_ = seeded_ ? 0 : inbound_.empty() ? 64 : 4;
+    // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
+    // begins when the job ends must see that.
+    short_ways_left_ = seeded_ || stop_acknowledged_ ? 0 : inbound_.empty() ? 64 : 4;
     waiter w{&countdown_done, &c, &description, &c};
     w.victim = victim;
     block(w);
