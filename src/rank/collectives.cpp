@@ -500,6 +500,13 @@ request communicator::start_collective(std::function<void()> body) const {
     me.home->wait_until([&] { return self.turn == ticket; },
                         {"non-blocking collective", c->context});
     self.has_turn = true;
+    // A call that is refused before it begins has had its turn all the same.
+    struct turn_end {
+      member& m;
+      ~turn_end() {
+        if (std::exchange(m.has_turn, false)) ++m.turn;
+      }
+    } const ended{self};
     run();
   };
   op->runner.identity = &me;

@@ -149,6 +149,9 @@ void report_on_signal(job& j) {
 }
 
 int run_job(options how, const std::function<void(communicator&)>& body) {
+  if (worker::current() != nullptr)
+    throw error("weft::run() was called by a rank, whose worker it would block: use split() for a "
+                "part of the ranks, or a thread of your own");
   failure_note failure;
   job j;
   j.how = std::move(how);

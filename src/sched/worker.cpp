@@ -487,6 +487,15 @@ loop_slot* worker::open_slot(loop& l) {
 
 // Claims until nothing is left to claim; thieves may still be at work afterwards.
 void worker::run_claims(loop& l, loop_slot& slot) {
+  // Also when a seeded schedule unwinds from here: nobody may find the loop afterwards.
+  struct hide {
+    std::atomic<std::uint32_t>& open;
+    std::uint32_t bit;
+    ~hide() {
+      // Relaxed: a hint to thieves, and only this worker writes.
+      open.store(open.load(std::memory_order_relaxed) & ~bit, std::memory_order_relaxed);
+    }
+  } const hidden{open_slots_, 1u << (&slot - slots_.data())};
   const std::uint64_t wake_after = static_cast<std::uint64_t>(10'000 / ns_per_tick());
   std::uint64_t since = ticks();
   // While somebody sleeps, the first claim is one chunk: afterwards it is known whether the loop is
@@ -508,9 +517,6 @@ void worker::run_claims(loop& l, loop_slot& slot) {
       since = ticks();
     }
   }
-  const auto index = static_cast<std::size_t>(&slot - slots_.data());
-  open_slots_.store(open_slots_.load(std::memory_order_relaxed) & ~(1u << index),
-                    std::memory_order_relaxed);
 }
 
 void worker::close_slot(loop_slot& slot) noexcept {
