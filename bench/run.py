@@ -28,7 +28,7 @@ import targets
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
 ROUND_ATTEMPTS = 3
-PACE_RATIO_MAX = 1.6
+PACE_RATIO_MAX = 2.5
 LAUNCHERS = {
     "mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "-n"],
