@@ -84,6 +84,10 @@ class Job:
         return list(csv.DictReader(io.StringIO(output)))
 
 
+def real_time_allowed(priority):
+    return subprocess.run(["chrt", "-f", str(priority), "true"], stderr=subprocess.DEVNULL).returncode == 0
+
+
 class MdJob:
     """One run of the copper crystal, by weft-md or by LAMMPS: one repetition of one row."""
 
@@ -110,6 +114,7 @@ class MdJob:
         return [str(self.path(build))] + words
 
     def environment(self, args, commit_text):
+        self.real_time = args.priority if args.priority > 0 and real_time_allowed(args.priority) else 0
         return {**os.environ, "OMP_NUM_THREADS": "1", "WEFT_RANKS": str(self.ranks), "WEFT_WORKERS": str(self.ranks)}
 
     def rows(self, output, commit_text):
@@ -121,10 +126,12 @@ class MdJob:
             value = found and float(found[1])
         if not value:
             return []
-        return [{"name": "md/atom_step/" + ("voids" if self.voids else "full"), "peer": self.peer,
-                 "ranks": str(self.ranks), "workers": str(self.ranks), "unit": "ns", "min": value, "median": value,
-                 "p99": value, "repetitions": 1, "load": f"{os.getloadavg()[0]:.2f}", "priority": "normal",
-                 "compiler": "-", "commit": commit_text}]
+        row = {"name": "md/atom_step/" + ("voids" if self.voids else "full"), "peer": self.peer,
+               "ranks": str(self.ranks), "workers": str(self.ranks), "unit": "ns"}
+        row |= {"min": value, "median": value, "p99": value, "repetitions": 1}
+        row |= {"load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
+                "priority": f"fifo{self.real_time}" if self.real_time else "normal"}
+        return [row]
 
 
 def crowded_mpich(program, only, **settings):
@@ -187,7 +194,11 @@ def busy_share():
 def run(job, args, commit_text, quiet=False):
     """Returns the rows of one job, or None when it failed."""
     command = job.command(args.build)
-    process = subprocess.Popen(command, env=job.environment(args, commit_text), stdout=subprocess.PIPE,
+    environment = job.environment(args, commit_text)
+    # Programs of bench/ raise their own priority; others are started with it.
+    if getattr(job, "real_time", 0):
+        command = ["chrt", "-f", str(job.real_time)] + command
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL if quiet else None, text=True)
     try:
         output, _ = process.communicate(timeout=args.limit)

@@ -1,4 +1,10 @@
-"""The figures that weft must reach, each computed from the rows of one run."""
+#!/usr/bin/python3
+"""The figures that weft must reach, each computed from the rows of one run.
+
+    bench/targets.py out/bench/all.csv         or the CSVs of single benchmarks
+"""
+import csv
+import sys
 
 RIVALS = ("mpich", "openmpi")
 
@@ -91,3 +97,13 @@ def table(rows):
     lines.append(f"{met} of {measured} met; load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}; "
                  f"two-line bounce {min(paces):.0f} to {max(paces):.0f} ns")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    found = []
+    for path in sys.argv[1:]:
+        with open(path, newline="") as file:
+            found += csv.DictReader(file)
+    if not found:
+        sys.exit("targets: name the CSVs that bench/run.py wrote, for example out/bench/all.csv")
+    print(table(found))
