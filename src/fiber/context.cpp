@@ -34,6 +34,8 @@ context::context(std::span<std::byte> stack, void (*entry)(void*), void* argumen
       argument_(argument) {
 #if defined(__SANITIZE_ADDRESS__)
   stack_ = stack;
+  // Frames of a context that never came back have left their red zones on it.
+  __asan_unpoison_memory_region(stack.data(), stack.size());
 #endif
 #if defined(__SANITIZE_THREAD__)
   tsan_fiber_ = __tsan_create_fiber(0);
