@@ -636,6 +636,10 @@ void request::release() noexcept {
                      " left a request behind that was still active, while an exception passed: "
                      "wait() for it or cancel() it before its buffer goes away");
     me.home->stop_and_wait();
+    // Nothing is delivered any more; a collective's own fiber unwinds first.
+    if (op.what == operation::kind::collective)
+      me.home->wait_until([&] { return op.complete; }, describe(op), false);
+    give_back(&op);
     return;
   }
   std::fprintf(stderr,
