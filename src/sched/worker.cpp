@@ -139,7 +139,6 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   if (word == 0) return false;
   for (int left = records_delivered_max; left > 0 && word != 0; --left) {
     const record_header header = record_header::unpack(word);
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(r.payload()) + 2 * cache_line);
     owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
     if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
     if (w != nullptr && w->holds(w->subject)) break;
