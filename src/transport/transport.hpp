@@ -1,0 +1,131 @@
+// The contract between the communication core and what moves its messages.
+//
+// A transport object is one endpoint: one network context with its own queues, used by one device
+// of the core. All endpoints of a job stand in one table, ordered by process and then by device,
+// the same in every process; an endpoint's place there is its number, and `peer` is always that
+// number.
+//
+// Messages are reliable, whole, and in order per (sending endpoint, receiving endpoint); order
+// holds also when queues fill. Data path (send, poll, put, get): no allocation in the steady state,
+// no exception. One thread at a time per endpoint, except where a class says that it allows more;
+// the core holds its lock. Set-up throws weft::error.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "transport/wire.hpp"
+#include "weft/status.hpp"
+
+namespace weft {
+
+// A message's data, gathered in this order.
+using wire_parts = std::span<const std::span<const std::byte>>;
+
+// Memory that peers may reach. `key` travels to them; what is in it is the transport's affair.
+struct remote_key {
+  std::uint64_t words[2] = {0, 0};
+};
+struct memory_region {
+  std::byte* begin = nullptr;
+  std::size_t size = 0;
+  remote_key key;
+  void* handle = nullptr;  // The transport's.
+};
+
+// What poll() tells. Called on the polling thread, never from within send(), put() or get().
+class arrivals {
+ public:
+  // A message. `payload` is valid during the call only.
+  virtual void delivered(std::uint32_t peer, const wire_header& header,
+                         std::span<const std::byte> payload) noexcept = 0;
+  // The data of a send(), put() or get() that returned `posted` with this context are no longer in
+  // use (of a get: have arrived). `failed`: they never will.
+  virtual void completed(void* context, bool failed) noexcept = 0;
+  // Nothing will come from or go to this peer any more. Told once. Contexts of operations under way
+  // to it complete as failed, before or after.
+  virtual void peer_failed(std::uint32_t peer, const char* why) noexcept = 0;
+  // A message of a peer that made no sense was thrown away.
+  virtual void refused(std::uint32_t peer, const char* why) noexcept = 0;
+
+ protected:
+  ~arrivals() = default;
+};
+
+struct transport_traits {
+  std::string_view name;          // "shm", "ofi", "mpi", "sim".
+  std::string_view detail;        // For people: the provider, the fabric.
+  std::size_t message_bytes_max;  // Longest payload of one message.
+  std::size_t inject_bytes_max;   // Up to here send() never returns `posted`.
+  bool can_put = false;           // Otherwise the core emulates by messages.
+  bool can_get = false;
+  bool needs_registration = false;  // Local memory of put() and get() must be registered.
+};
+
+class transport {
+ public:
+  virtual ~transport() = default;
+  transport() = default;
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+
+  [[nodiscard]] virtual const transport_traits& traits() const noexcept = 0;
+
+  // --- Set-up ----------------------------------------------------------------------------------
+  // What peers must know to reach this endpoint, to be exchanged by the bootstrap.
+  [[nodiscard]] virtual std::vector<std::byte> address() const = 0;
+  // Called once with the addresses of all endpoints (empty: that one has no such transport) and
+  // this endpoint's number. Connections may be made later, at the first message.
+  virtual void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) = 0;
+  // Whether messages can go to `peer` by this transport. Itself included, after connect().
+  [[nodiscard]] virtual bool reaches(std::uint32_t peer) const noexcept = 0;
+
+  // --- Messages --------------------------------------------------------------------------------
+  // Sends the header and the parts, at most message_bytes_max together. Returns
+  //   done    the parts may be changed;
+  //   posted  only with a context: the parts stay in use until arrivals::completed(context);
+  //   retry   nothing happened, poll() and try again;
+  //   failed  the peer is dead.
+  virtual status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
+                      void* context) noexcept = 0;
+
+  // Delivers what has come, at most about `budget` messages; makes progress. Returns how many
+  // things it told. Cheap when there is nothing.
+  virtual int poll(arrivals& to, int budget) noexcept = 0;
+
+  // --- Remote memory, where traits() say so ------------------------------------------------------
+  [[nodiscard]] virtual memory_region register_memory(std::span<std::byte> memory) = 0;
+  virtual void deregister(memory_region& region) noexcept = 0;
+  // One copy between `local` and the octets at `offset` of the peer's region; never `done` without
+  // the data being where they belong (of a put: in the peer's memory, visible to messages sent
+  // afterwards). `region` may be null when registration is not needed.
+  virtual status put(std::uint32_t peer, std::span<const std::byte> local,
+                     const memory_region* region, const remote_key& key, std::uint64_t offset,
+                     void* context) noexcept = 0;
+  virtual status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
+                     const remote_key& key, std::uint64_t offset, void* context) noexcept = 0;
+
+  // --- Sleeping --------------------------------------------------------------------------------
+  // Says that the caller is about to sleep: from now on an arrival rings. False when something is
+  // already there. After waking, or when it stays awake after all: disarm().
+  [[nodiscard]] virtual bool arm() noexcept = 0;
+  virtual void disarm() noexcept = 0;
+  // How an arrival rings while armed; a transport offers one of the two. A word of this process's
+  // memory, possibly shared, on which a futex wait for `value` ends when something comes:
+  struct bell {
+    const std::atomic<std::uint32_t>* word = nullptr;
+    std::uint32_t value = 0;
+    bool shared = false;  // Rung from other processes: no FUTEX_PRIVATE_FLAG.
+  };
+  [[nodiscard]] virtual bell ringing() const noexcept { return {}; }
+  // Or a file descriptor that becomes readable.
+  [[nodiscard]] virtual int wait_descriptor() const noexcept { return -1; }
+
+  // The bootstrap or a user knows that this peer is dead. Tells arrivals at the next poll().
+  virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// What goes in front of every message between processes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace weft {
+
+// The meaning of the fields is the communication core's, message kind by message kind; transports
+// carry them unread. Whoever receives one trusts nothing in it: the sender may be another version,
+// or broken. The sender's endpoint is not in it, since the transport knows whom it heard.
+struct wire_header {
+  std::uint8_t kind = 0;  // The step of the protocol; 0 is never sent by the core.
+  std::uint8_t flags = 0;
+  std::uint16_t handler = 0;  // What to call, or which matching engine to ask.
+  std::uint32_t user = 0;     // Free for who posted the message.
+  std::uint64_t tag = 0;
+  std::uint64_t size = 0;       // Octets of the whole message, of which these are a part or all.
+  std::uint64_t operation = 0;  // The operation at whichever side must recognise it again.
+};
+static_assert(sizeof(wire_header) == 32 && std::is_trivially_copyable_v<wire_header>);
+
+}  // namespace weft
