@@ -1,0 +1,231 @@
+// The receiver's side of the message path and the mail between workers: unexpected messages, offers,
+// the shared copy, and the handlers. docs/protocols/messages.md has the states.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "rank/messages.hpp"
+
+namespace weft::detail {
+namespace {
+
+struct eager_payload {
+  envelope from;
+};
+struct offer_payload {
+  envelope from;
+  std::uint32_t unused;
+  offer offered;
+};
+
+// Short messages, of which many may come, use their memory again.
+constexpr std::size_t spare_message_bytes = 64;
+
+}  // namespace
+
+[[gnu::noinline]] unexpected_message* make_unexpected(rank_state& to, const envelope& from,
+                                                      const void* data, std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes > spare_message_bytes) {
+    memory = ::operator new(sizeof(unexpected_message) + bytes);
+  } else if (unexpected_message* spare = to.spare_messages; spare != nullptr) {
+    to.spare_messages = spare->in_order.next;
+    memory = spare;
+  } else {
+    memory = ::operator new(sizeof(unexpected_message) + spare_message_bytes);
+  }
+  auto* m = new (memory) unexpected_message;
+  m->from = from;
+  m->bytes = bytes;
+  if (bytes != 0) std::memcpy(m->data(), data, bytes);
+  return m;
+}
+
+void free_unexpected(rank_state& at, unexpected_message* m) noexcept {
+  if (m->bytes <= spare_message_bytes) {
+    m->in_order.next = std::exchange(at.spare_messages, m);
+  } else {
+    m->~unexpected_message();
+    ::operator delete(m);
+  }
+}
+
+void set_congestion(rank_state& r) noexcept {
+  const bool too_many = r.lists.waiting_bytes() > unexpected_bytes_max;
+  // Relaxed: senders take it as advice.
+  if (too_many != r.congested.load(std::memory_order_relaxed))
+    r.congested.store(too_many, std::memory_order_relaxed);
+}
+
+void finish_offer(worker& here, const offer& offered) {
+  if (offered.worker == here.index())
+    complete(here, *offered.sender);
+  else
+    here.post(offered.worker, mail_finished, 0, std::as_bytes(std::span(&offered.sender, 1)));
+}
+
+namespace {
+
+// A long copy as a loop of its own.
+struct shared_copy {
+  loop chunks;
+  std::byte* to;
+  const std::byte* from;
+  std::size_t bytes;
+  std::size_t chunk_bytes;
+  operation* receive;
+  envelope source;
+  offer offered;
+
+  static void run(void* self, std::int64_t first, std::int64_t last) {
+    const auto& c = *static_cast<const shared_copy*>(self);
+    const std::size_t begin = static_cast<std::size_t>(first) * c.chunk_bytes;
+    const std::size_t end = std::min(c.bytes, static_cast<std::size_t>(last) * c.chunk_bytes);
+    std::memcpy(c.to + begin, c.from + begin, end - begin);
+  }
+  static void ended(worker& here, void* self) {
+    const std::unique_ptr<shared_copy> c(static_cast<shared_copy*>(self));
+    if (here.owner().stopping()) return;  // Both ranks may have unwound.
+    finish_offer(here, c->offered);
+    complete_receive(here, *c->receive, c->source, c->offered.bytes);
+  }
+};
+
+void receive_offered(worker& here, operation& op, const envelope& from, const offer& offered) {
+  const std::size_t bytes = std::min<std::size_t>(op.bytes, offered.bytes);
+  if (bytes >= shared_copy_bytes_min && here.owner().worker_count() > 1) {
+    const std::size_t chunk =
+        std::clamp<std::size_t>(bytes / 16 / 4096 * 4096, 16 * 1024, 256 * 1024);
+    const auto count = static_cast<std::int64_t>((bytes + chunk - 1) / chunk);
+    auto* c = new shared_copy{
+        {&shared_copy::run, nullptr, count, true, true}, op.data, offered.data, bytes, chunk, &op,
+        from, offered};
+    c->chunks.body = c;
+    if (here.open_detached(c->chunks, &shared_copy::ended, c)) return;
+    delete c;  // All slots of this worker are in use.
+  }
+  if (bytes != 0) std::memcpy(op.data, offered.data, bytes);
+  finish_offer(here, offered);
+  complete_receive(here, op, from, offered.bytes);
+}
+
+}  // namespace
+
+void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
+  if (m->offered.sender != nullptr) {
+    receive_offered(here, op, m->from, m->offered);
+  } else {
+    const std::size_t bytes = std::min(op.bytes, m->bytes);
+    if (bytes != 0) std::memcpy(op.data, m->data(), bytes);
+    complete_receive(here, op, m->from, m->bytes);
+  }
+  free_unexpected(*op.owner, m);
+}
+
+[[gnu::noinline]] void keep(worker& here, rank_state& to, unexpected_message* m) {
+  ++to.counts.unexpected;
+  to.lists.add(*m);
+  set_congestion(to);
+  if (to.probing != nullptr) here.complete(*to.probing);
+}
+
+namespace {
+
+void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered) {
+  if (operation* op = to.lists.take_posted(from); op != nullptr) {
+    receive_offered(here, *op, from, offered);
+    return;
+  }
+  unexpected_message* m = make_unexpected(to, from, nullptr, 0);
+  m->offered = offered;
+  keep(here, to, m);
+}
+
+rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
+  return *static_cast<rank_state* const*>(here.owner().tenant())[number];
+}
+
+void on_eager(worker& here, record_header header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
+  envelope from;
+  std::memcpy(&from, payload, sizeof from);
+  deliver(here, rank_of(here, header.target), from, payload + sizeof from,
+          header.size - sizeof from);
+}
+
+void on_offer(worker& here, record_header header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
+  offer_payload message;
+  std::memcpy(&message, payload, sizeof message);
+  deliver_offer(here, rank_of(here, header.target), message.from, message.offered);
+}
+
+void on_finished(worker& here, record_header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
+  operation* sender = nullptr;
+  std::memcpy(&sender, payload, sizeof sender);
+  complete(here, *sender);
+}
+
+// Waits until the mailbox has room: the receiver's worker empties it in any of its waits.
+worker::ring::word* reserve(worker& here, int to, std::size_t bytes, const wait_description& what) {
+  for (;;) {
+    worker::ring::word* room = here.try_reserve(to, bytes);
+    if (room != nullptr) [[likely]] return room;
+    here.wait_until([&] { return here.try_reserve(to, bytes) != nullptr; }, what);
+  }
+}
+
+}  // namespace
+
+void send_eager(worker& here, const peer& to, const envelope& from,
+                std::span<const std::byte> data, const wait_description& what) {
+  auto* room = reinterpret_cast<std::byte*>(
+      reserve(here, to.worker, sizeof(eager_payload) + data.size(), what));
+  std::memcpy(room, &from, sizeof from);
+  copy_short(room + sizeof from, data.data(), data.size());
+  here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
+}
+
+void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
+  const offer offered{&op, op.data, op.bytes, here.index()};
+  if (to.worker == here.index()) {
+    deliver_offer(here, *to.rank, from, offered);
+    return;
+  }
+  const offer_payload message{from, 0, offered};
+  const wait_description what{"send", from.context, static_cast<int>(to.number), from.tag,
+                              op.bytes};
+  auto* room = reserve(here, to.worker, sizeof message, what);
+  std::memcpy(static_cast<void*>(room), &message, sizeof message);
+  here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
+}
+
+void set_mail_handlers(scheduler& workers) {
+  workers.set_handler(mail_eager, &on_eager);
+  workers.set_handler(mail_offer, &on_offer);
+  workers.set_handler(mail_finished, &on_finished);
+}
+
+void free_messages_of(rank_state& r) noexcept {
+  while (operation* op = r.detached.front()) {
+    r.detached.remove(*op);
+    delete as_kept(op);
+  }
+  while (operation* op = r.spare) {
+    r.spare = op->in_list.next;
+    delete op;
+  }
+  while (unexpected_message* m = r.lists.oldest()) {
+    r.lists.remove(*m);
+    free_unexpected(r, m);
+  }
+  while (unexpected_message* m = r.spare_messages) {
+    r.spare_messages = m->in_order.next;
+    m->~unexpected_message();
+    ::operator delete(m);
+  }
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,182 @@
+// What the files of the message path share: the short way of a message, which is inlined into the
+// call that takes it, and the names of the longer ways.
+//
+// Everything here runs on the home worker of the rank concerned.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "rank/state.hpp"
+#include "trace/trace.hpp"
+
+namespace weft::detail {
+
+// --- Delivery (delivery.cpp) ---------------------------------------------------------------------
+void set_congestion(rank_state& r) noexcept;
+[[nodiscard]] unexpected_message* make_unexpected(rank_state& to, const envelope& from,
+                                                  const void* data, std::size_t bytes);
+void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
+// Puts a message among the unexpected ones.
+void keep(worker& here, rank_state& to, unexpected_message* m);
+void receive_unexpected(worker& here, operation& op, unexpected_message* m);
+// Tells the sender of an offer that its data are no longer needed.
+void finish_offer(worker& here, const offer& offered);
+void send_eager(worker& here, const peer& to, const envelope& from,
+                std::span<const std::byte> data, const wait_description& what);
+void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
+
+// --- Requests (requests.cpp) ---------------------------------------------------------------------
+[[gnu::cold]] void throw_truncated(const operation& op);
+
+// --- Checks (send_receive.cpp) -------------------------------------------------------------------
+[[gnu::cold]] void wrong_rank(communicator_state& c, int rank, const char* call, const char* what);
+[[gnu::cold]] void wrong_tag(int tag, const char* call);
+
+inline void check_destination(communicator_state& c, int to, int tag, const char* call) {
+  if (to < 0 || to >= c.size()) [[unlikely]]
+    wrong_rank(c, to, call, "to");
+  if (tag < 0) [[unlikely]]
+    wrong_tag(tag, call);
+}
+inline void check_source(communicator_state& c, int from, int tag, const char* call) {
+  if ((from < 0 || from >= c.size()) && from != any_source) [[unlikely]]
+    wrong_rank(c, from, call, "from");
+  if (tag < 0 && tag != any_tag) [[unlikely]]
+    wrong_tag(tag, call);
+}
+inline void check_result(const operation& op) {
+  if (op.what == operation::kind::recv && op.result.bytes > op.bytes) [[unlikely]]
+    throw_truncated(op);
+}
+
+// --- The short way -------------------------------------------------------------------------------
+// The commonest size without a call.
+[[gnu::always_inline]] inline void copy_short(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 8) [[likely]]
+    std::memcpy(to, from, 8);
+  else if (bytes != 0)
+    std::memcpy(to, from, bytes);
+}
+
+[[gnu::always_inline]] inline void complete(worker& here, operation& op) noexcept {
+  op.complete = true;
+  if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
+    op.owner->detached.remove(op);
+    delete kept;
+    return;
+  }
+  if (op.counter != nullptr) here.complete(*op.counter);
+}
+
+[[gnu::always_inline]] inline void complete_receive(worker& here, operation& op, const envelope& from, std::size_t bytes) {
+  op.result = {from.source, from.tag, bytes};
+  rank_counts& counts = op.owner->counts;
+  ++counts.received;
+  counts.received_bytes += bytes;
+  trace_instant(trace_kind::recv, op.owner->number, from.source);
+  complete(here, op);
+}
+
+// A short message for a rank of this worker: into the posted receive, or kept.
+[[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, const envelope& from,
+                                           const void* data, std::size_t bytes) {
+  if (operation* op = to.lists.take_posted(from); op != nullptr) [[likely]] {
+    copy_short(op->data, data, std::min(op->bytes, bytes));
+    complete_receive(here, *op, from, bytes);
+    return;
+  }
+  keep(here, to, make_unexpected(to, from, data, bytes));
+}
+
+inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {
+  if (mode == send_mode::synchronous || to.rank->congested.load(std::memory_order_relaxed))
+    return false;
+  return bytes <= me.of->how.eager_max_bytes;
+}
+
+// Sends without waiting for the receiver when that is possible. `op` describes what remains.
+[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
+              std::span<const std::byte> data, send_mode mode) {
+  worker& here = *me.home;
+  ++me.counts.sent;
+  me.counts.sent_bytes += data.size();
+  trace_instant(trace_kind::send, me.number, to.number);
+  if (!goes_eager(me, to, data.size(), mode)) {
+    // Within a worker a posted receive takes any size at once.
+    if (to.worker != here.index() || mode == send_mode::synchronous) return false;
+    operation* op = to.rank->lists.take_posted(from);
+    if (op == nullptr) return false;
+    const std::size_t fits = std::min(op->bytes, data.size());
+    if (fits != 0) std::memcpy(op->data, data.data(), fits);
+    complete_receive(here, *op, from, data.size());
+    return true;
+  }
+  if (to.worker == here.index()) {
+    deliver(here, *to.rank, from, data.data(), data.size());
+    return true;
+  }
+  send_eager(here, to, from, data,
+             {"send (mailbox full)", from.context, to.number, from.tag, data.size()});
+  return true;
+}
+
+[[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {
+  if (unexpected_message* m = me.lists.find(op.match); m != nullptr) [[unlikely]] {
+    if (me.of->how.schedule && op.match.source == any_source) m = me.home->pick(m, [&](auto* at) {
+        return match_lists::find_next(op.match, match_lists::after(*at));
+      }, [](const auto& a, const auto& b) { return a.from.source == b.from.source; });
+    me.lists.remove(*m);
+    set_congestion(me);
+    receive_unexpected(*me.home, op, m);
+    return op.complete;
+  }
+  me.lists.post(op);
+  return false;
+}
+
+inline operation* take_operation(rank_state& me) {
+  operation* op = me.spare;
+  if (op == nullptr) [[unlikely]] return new operation;
+  me.spare = op->in_list.next;
+  op->in_list.next = nullptr;
+  return op;
+}
+
+// Takes a receive back that is on a stack about to unwind.
+struct posted_guard {
+  rank_state& me;
+  operation& op;
+  ~posted_guard() {
+    if (op.posted_in != nullptr) me.lists.withdraw(op);
+  }
+};
+
+// Inlined into the call that waits: see worker::wait().
+[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
+                int victim = -1) {
+  if (c.pending == 0) return;
+  struct slice {
+    trace_kind kind;
+    int rank;
+    ~slice() { trace_end(kind, rank); }
+  } const in_wait{kind, me.number};
+  trace_begin(kind, me.number, what.peer);
+  me.home->wait(c, what, victim);
+}
+
+// The parts that every send fills in alike.
+inline void describe_send(operation& op, rank_state& me, const envelope& from,
+                   std::span<const std::byte> data, int peer_worker) noexcept {
+  op.what = operation::kind::send;
+  op.match = from;
+  op.data = const_cast<std::byte*>(data.data());  // Only read: a send.
+  op.bytes = data.size();
+  op.owner = &me;
+  op.peer_worker = peer_worker;
+}
+
+}  // namespace weft::detail

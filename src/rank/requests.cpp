@@ -1,0 +1,261 @@
+// Requests: what is under way, its start when it is persistent, the waits for it, and its end.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "rank/messages.hpp"
+
+namespace weft {
+namespace detail {
+
+[[gnu::cold]] void throw_truncated(const operation& op) {
+  throw error("rank " + std::to_string(op.owner->number) + ": a receive of " +
+              std::to_string(op.bytes) + " octets got a message of " +
+              std::to_string(op.result.bytes) + " octets from rank " +
+              std::to_string(op.result.source) + ", tag " + std::to_string(op.result.tag) +
+              ": receive it with room for all, or with recv_vector() or probe()");
+}
+
+namespace {
+
+wait_description describe(const operation& op) {
+  if (op.what == operation::kind::collective) {
+    communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
+    return {"wait (collective)", c->context, -1, -1, 0, c};
+  }
+  return {op.what == operation::kind::recv ? "wait (irecv)" : "wait (isend)", op.match.context,
+          op.what == operation::kind::recv ? op.match.source : -1, op.match.tag, op.bytes};
+}
+
+// At most as many as were under way at once are kept.
+void give_back(operation* op) noexcept {
+  if (kept_operation* kept = as_kept(op); kept != nullptr) {
+    delete kept;
+    return;
+  }
+  rank_state& me = *op->owner;
+  *op = operation{};
+  op->in_list.next = std::exchange(me.spare, op);
+}
+
+void start_persistent(rank_state& me, kept_operation& op) {
+  op.complete = false;
+  op.active = true;
+  me.home->check_stopped();
+  if (op.peer == proc_null) {
+    op.result = {};
+    op.complete = true;
+  } else if (op.what == operation::kind::recv) {
+    start_receive(me, op);
+  } else {
+    const peer& to = op.communicator->to(op.peer);
+    if (send_now(me, to, op.match, {op.data, op.bytes}, op.mode))
+      op.complete = true;
+    else
+      send_offer(*me.home, to, op.match, op);
+  }
+}
+
+// After completion: status out, error thrown, operation given back unless persistent.
+message_status conclude(operation*& op) {
+  operation* done = op;
+  const message_status result = done->result;
+  done->active = false;
+  done->counter = nullptr;
+  struct release {
+    operation*& handle;
+    ~release() {
+      const kept_operation* kept = as_kept(handle);
+      if (kept == nullptr || !kept->persistent) give_back(std::exchange(handle, nullptr));
+    }
+  } const freed{op};
+  if (const kept_operation* kept = as_kept(done); kept != nullptr && kept->failure != nullptr)
+    std::rethrow_exception(kept->failure);
+  check_result(*done);
+  return result;
+}
+
+// While it lives, completions of the operations count here; whatever way the wait ends, none counts
+// into a stack frame that is gone.
+struct counting {
+  std::vector<operation*>& operations;
+  counting(std::vector<operation*>& all, countdown& c) : operations(all) {
+    for (operation* op : operations) op->counter = &c;
+  }
+  ~counting() {
+    for (operation* op : operations) op->counter = nullptr;
+  }
+};
+
+}  // namespace
+
+}  // namespace detail
+
+using namespace detail;
+
+bool request::active() const noexcept { return operation_ != nullptr && operation_->active; }
+
+void request::release() noexcept {
+  operation& op = *operation_;
+  if (!op.active || op.complete) {
+    give_back(&op);
+    return;
+  }
+  rank_state& me = *op.owner;
+  if (op.posted_in != nullptr && (std::uncaught_exceptions() > 0 || me.home->owner().stopping())) {
+    me.lists.withdraw(op);  // A receive that nothing has matched leaves no trace.
+    give_back(&op);
+    return;
+  }
+  // A rank that unwinds leaves a buffer behind that its partner may be reading or writing. Whether
+  // somebody catches the exception or not: the job cannot go on.
+  if (std::uncaught_exceptions() > 0 || me.home->owner().stopping()) {
+    if (!me.home->owner().stopping())
+      me.of->abandon("rank " + std::to_string(me.number) +
+                     " left a request behind that was still active, while an exception passed: "
+                     "wait() for it or cancel() it before its buffer goes away");
+    me.home->stop_and_wait();
+    // Nothing is delivered any more; a collective's own fiber unwinds first.
+    if (op.what == operation::kind::collective)
+      me.home->wait_until([&] { return op.complete; }, describe(op), false);
+    give_back(&op);
+    return;
+  }
+  std::fprintf(stderr,
+               "weft: rank %d destroyed a request that is still active (%s, peer %d, tag %d): "
+               "wait() for it first, its buffer is still in use\n",
+               op.owner->number, describe(op).call, describe(op).peer, op.match.tag);
+  std::abort();
+}
+
+message_status request::wait() {
+  if (operation_ == nullptr || !operation_->active) return {};
+  if (!operation_->complete) {
+    rank_state& me = calling_rank("wait");
+    me.home->check_stopped();
+    countdown c{1, nullptr};
+    operation_->counter = &c;
+    struct uncount {
+      operation* op;
+      ~uncount() { op->counter = nullptr; }
+    } const guard{operation_};
+    trace_wait(operation_->what == operation::kind::recv ? trace_kind::wait_recv
+                                                         : trace_kind::wait_send,
+               me, c, describe(*operation_), operation_->peer_worker);
+  }
+  return conclude(operation_);
+}
+
+bool request::test(message_status* status) {
+  if (operation_ == nullptr || !operation_->active) return true;
+  if (!operation_->complete) {
+    calling_rank("test").home->yield();
+    if (!operation_->complete) return false;
+  }
+  const message_status result = conclude(operation_);
+  if (status != nullptr) *status = result;
+  return true;
+}
+
+void request::start() {
+  kept_operation* op = as_kept(operation_);
+  if (op == nullptr || !op->persistent)
+    throw error("start() of a request that is not persistent: make it by send_init() or recv_init()");
+  if (op->active) throw error("start() of a request that is active: wait() for it first");
+  start_persistent(calling_rank("start"), *op);
+}
+
+void request::cancel() {
+  if (operation_ == nullptr || operation_->posted_in == nullptr) return;
+  operation_->owner->lists.withdraw(*operation_);
+  operation_->complete = true;
+  operation_->result = {};
+}
+
+void wait_all(std::span<request> requests) {
+  countdown c;
+  const operation* last = nullptr;
+  for (const request& r : requests) {
+    if (!r.active() || r.operation_->complete) continue;
+    ++c.pending;
+    r.operation_->counter = &c;
+    last = r.operation_;
+  }
+  if (c.pending != 0) {
+    struct uncount {
+      std::span<request> requests;
+      ~uncount() {
+        for (request& r : requests)
+          if (r.operation_ != nullptr) r.operation_->counter = nullptr;
+      }
+    } const guard{requests};
+    rank_state& me = calling_rank("wait_all");
+    me.home->check_stopped();
+    wait_description what = describe(*last);
+    what.call = "wait_all";
+    trace_wait(trace_kind::wait_recv, me, c, what, last->peer_worker);
+  }
+  // Every request is concluded before the first failure is thrown.
+  std::exception_ptr failure;
+  for (request& r : requests) {
+    if (!r.active()) continue;
+    try {
+      conclude(r.operation_);
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+std::size_t wait_any(std::span<request> requests, message_status* status) {
+  for (;;) {
+    std::vector<operation*> pending;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (!requests[i].active()) continue;
+      if (!requests[i].operation_->complete) {
+        pending.push_back(requests[i].operation_);
+        continue;
+      }
+      const message_status result = conclude(requests[i].operation_);
+      if (status != nullptr) *status = result;
+      return i;
+    }
+    if (pending.empty()) return requests.size();
+    rank_state& me = calling_rank("wait_any");
+    me.home->check_stopped();
+    countdown c{1, nullptr};
+    const counting guard(pending, c);
+    wait_description what = describe(*pending.front());
+    what.call = "wait_any";
+    trace_wait(trace_kind::wait_recv, me, c, what);
+  }
+}
+
+std::vector<std::size_t> wait_some(std::span<request> requests) {
+  std::vector<std::size_t> done;
+  const std::size_t first = wait_any(requests);
+  if (first == requests.size()) return done;
+  done.push_back(first);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i == first || !requests[i].active() || !requests[i].operation_->complete) continue;
+    conclude(requests[i].operation_);
+    done.push_back(i);
+  }
+  return done;
+}
+
+bool test_all(std::span<request> requests) {
+  for (const request& r : requests)
+    if (r.active() && !r.operation_->complete) {
+      calling_rank("test_all").home->yield();
+      break;
+    }
+  for (const request& r : requests)
+    if (r.active() && !r.operation_->complete) return false;
+  wait_all(requests);
+  return true;
+}
+
+}  // namespace weft
