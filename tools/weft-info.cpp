@@ -86,10 +86,10 @@ std::string source_name(weft::setting_source source, const weft::setting& row) {
 
 void print_settings(const weft::resolved_options& resolved) {
   print("\nsettings");
-  print("  {:<14} {:<10} {:<16} {}", "name", "value", "from", "meaning");
+  print("  {:<18} {:<10} {:<22} {}", "name", "value", "from", "meaning");
   const auto rows = weft::settings();
   for (std::size_t i = 0; i < rows.size(); ++i)
-    print("  {:<14} {:<10} {:<16} {}", rows[i].name, rows[i].text(resolved.values),
+    print("  {:<18} {:<10} {:<22} {}", rows[i].name, rows[i].text(resolved.values),
           source_name(resolved.sources[i], rows[i]), rows[i].help);
   for (const std::string& name : weft::unknown_environment())
     print("  {} is set in the environment but has no meaning to weft", name);

@@ -27,6 +27,14 @@ struct options {
   bool pin = true;                     // Bind each worker to a core.
   int spin_us = 50;                    // A worker without work looks this long, then sleeps.
   bool tag_output = false;             // Begin each line of output with its rank.
+
+  // Of a job of several processes.
+  int processes = 0;                // 0: as many as the launcher started, or one.
+  int ranks_per_process = 0;        // At most; 0: ranks are shared out evenly.
+  std::string hosts = {};           // a,b,c: where weftrun starts processes; empty: here.
+  std::string rsh = "ssh";          // How weftrun reaches another host.
+  std::string transport = "auto";   // What carries messages: auto, shm, ofi, mpi or sim.
+  std::string on_failure = "stop";  // When a process dies: stop the job, or report an error.
 };
 
 // Defaults, then the environment, then the --weft-* words of argv, which are taken out of it; a

@@ -15,6 +15,7 @@ inline constexpr std::size_t padding_bytes = 128;
 
 inline constexpr int ranks_max = 1 << 20;
 inline constexpr int workers_max = 1024;
+inline constexpr int processes_max = 1 << 16;
 inline constexpr int tag_max = 0x7fffffff;
 
 // A smaller stack does not hold one printf of a double; a larger one is a mistyped unit.

@@ -120,4 +120,14 @@ std::vector<int> map_ranks(const std::string& map, int ranks, int workers) {
   return home;
 }
 
+rank_block ranks_of_process(int process, int ranks, int processes) {
+  WEFT_ASSERT(process >= 0);
+  WEFT_ASSERT(process < processes);
+  // The first rank r with r * processes / ranks >= process, as block_worker() counts.
+  const auto begin = [=](std::int64_t p) {
+    return static_cast<int>((p * ranks + processes - 1) / processes);
+  };
+  return {begin(process), begin(process + 1) - begin(process)};
+}
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Which worker is the home of which rank.
+// Which process holds which ranks, and which worker is the home of which.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,5 +10,12 @@ namespace weft {
 // which they fill the workers, as numbers and ranges separated by commas or ends of lines; # begins
 // a comment. Throws weft::error naming file, line and column.
 std::vector<int> map_ranks(const std::string& map, int ranks, int workers);
+
+// The ranks of one process: neighbours, and as many as any other process has, or one more or less.
+struct rank_block {
+  int first;
+  int count;
+};
+rank_block ranks_of_process(int process, int ranks, int processes);
 
 }  // namespace weft

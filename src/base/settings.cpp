@@ -183,8 +183,11 @@ setting text_row(std::string_view name, std::string_view value_name, std::string
           .text = [=](const options& values) { return values.*field; }};
 }
 
-setting file_row(std::string_view name, std::string options::*field, std::string_view help) {
-  setting row = text_row(name, "FILE", field, "the name of a file, or none", help);
+// A text whose absence is written "none".
+setting optional_text_row(std::string_view name, std::string_view value_name,
+                          std::string options::*field, std::string_view allowed,
+                          std::string_view help) {
+  setting row = text_row(name, value_name, field, allowed, help);
   row.assign = [=](options& values, std::string_view text) {
     if (text.empty()) return false;
     values.*field = text == "none" ? "" : text;
@@ -192,6 +195,30 @@ setting file_row(std::string_view name, std::string options::*field, std::string
   };
   row.text = [=](const options& values) {
     return (values.*field).empty() ? std::string("none") : values.*field;
+  };
+  return row;
+}
+
+setting file_row(std::string_view name, std::string options::*field, std::string_view help) {
+  return optional_text_row(name, "FILE", field, "the name of a file, or none", help);
+}
+
+// Words separated by commas, none of them empty or twice.
+setting names_row(std::string_view name, std::string_view value_name, std::string options::*field,
+                  std::string_view allowed, std::string_view help) {
+  setting row = optional_text_row(name, value_name, field, allowed, help);
+  row.assign = [assign = row.assign](options& values, std::string_view text) {
+    std::vector<std::string_view> words;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const std::string_view word = text.substr(begin, end - begin);
+      // What begins with '-' would be an option of the command that reaches the host.
+      if (word.empty() || word.front() == '-' || std::ranges::find(words, word) != words.end())
+        return false;
+      words.push_back(word);
+      begin = end + 1;
+    }
+    return assign(values, text);
   };
   return row;
 }
@@ -259,6 +286,24 @@ std::vector<setting> make_settings() {
                            "microseconds"));
   rows.push_back(
       switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
+  rows.push_back(count_row("processes", &options::processes, 1, processes_max, automatic,
+                           "processes of the job, which share its ranks in blocks; auto: one per "
+                           "host"));
+  rows.push_back(count_row("ranks-per-process", &options::ranks_per_process, 1, ranks_max,
+                           automatic, "ranks of a process at most; decides how many processes"));
+  rows.push_back(names_row("hosts", "A,B", &options::hosts,
+                           "names of hosts separated by commas, or none",
+                           "start the processes on these hosts instead of this one"));
+  rows.push_back(text_row("rsh", "COMMAND", &options::rsh,
+                          "a command that runs its second argument and what follows on the host "
+                          "that the first one names",
+                          "command that reaches another host"));
+  rows.push_back(choice_row("transport", &options::transport, {"auto", "shm", "ofi", "mpi", "sim"},
+                            "what carries messages between processes; auto: shm on one host, ofi "
+                            "between hosts"));
+  rows.push_back(choice_row("on-failure", &options::on_failure, {"stop", "error"},
+                            "when a process dies: stop the job, or go on and report errors to "
+                            "those that communicate with it"));
   return rows;
 }
 
@@ -282,6 +327,18 @@ void check_combination(const options& values) {
     throw error(
         "a schedule is repeatable on one worker only; leave out workers and helpers, or "
         "the schedule");
+  if (values.schedule && values.processes > 1)
+    throw error(
+        "a schedule is repeatable in one process only; leave out processes, or the schedule");
+  if (values.processes > 0 && values.ranks > 0 && values.processes > values.ranks)
+    throw error(formatted("{} processes for {} ranks; give at least one rank to each process",
+                          values.processes, values.ranks));
+  if (values.processes > 0 && values.ranks > 0 && values.ranks_per_process > 0 &&
+      std::int64_t{values.processes} * values.ranks_per_process < values.ranks)
+    throw error(
+        formatted("{} processes of at most {} ranks cannot hold {} ranks; leave out "
+                  "processes or ranks-per-process",
+                  values.processes, values.ranks_per_process, values.ranks));
 }
 
 constexpr std::string_view word_prefix = "--weft-";
@@ -378,7 +435,7 @@ options parse_options(int& argc, char** argv) {
 }
 
 std::vector<std::string> unknown_environment() {
-  std::vector<std::string> known;
+  std::vector<std::string> known{"WEFT_JOB"};  // From weftrun to the processes it starts.
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> unknown;
   for (char** variable = environ; *variable != nullptr; ++variable) {

@@ -80,5 +80,21 @@ TEST(rank_map, a_missing_file_is_named) {
   }
 }
 
+TEST(ranks_of_process, are_the_block_that_map_ranks_gives_a_worker) {
+  for (int ranks = 1; ranks <= 20; ++ranks)
+    for (int processes = 1; processes <= ranks; ++processes) {
+      const homes block = map_ranks("block", ranks, processes);
+      int next = 0;
+      for (int process = 0; process < processes; ++process) {
+        const rank_block mine = ranks_of_process(process, ranks, processes);
+        EXPECT_EQ(mine.first, next);
+        EXPECT_GE(mine.count, ranks / processes);
+        for (int i = 0; i < mine.count; ++i)
+          EXPECT_EQ(block[static_cast<std::size_t>(next++)], process);
+      }
+      EXPECT_EQ(next, ranks);
+    }
+}
+
 }  // namespace
 }  // namespace weft

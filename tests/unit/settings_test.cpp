@@ -108,12 +108,29 @@ TEST_F(settings, an_empty_variable_counts_as_unset) {
 }
 
 TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
-  const std::vector<std::pair<std::string, std::string>> samples{
-      {"ranks", "12"},        {"workers", "3"},         {"helpers", "1"},   {"map", "cyclic"},
-      {"stack", "1M"},        {"timeout", "2.5"},       {"schedule", "42"}, {"trace", "out.json"},
-      {"stats", "on"},        {"eager-max", "8K"},      {"steal", "near"},  {"chunks", "single"},
-      {"busy-warning", "60"}, {"report-signal", "HUP"}, {"pin", "off"},     {"spin-us", "0"},
-      {"tag-output", "on"}};
+  const std::vector<std::pair<std::string, std::string>> samples{{"ranks", "12"},
+                                                                 {"workers", "3"},
+                                                                 {"helpers", "1"},
+                                                                 {"map", "cyclic"},
+                                                                 {"stack", "1M"},
+                                                                 {"timeout", "2.5"},
+                                                                 {"schedule", "42"},
+                                                                 {"trace", "out.json"},
+                                                                 {"stats", "on"},
+                                                                 {"eager-max", "8K"},
+                                                                 {"steal", "near"},
+                                                                 {"chunks", "single"},
+                                                                 {"busy-warning", "60"},
+                                                                 {"report-signal", "HUP"},
+                                                                 {"pin", "off"},
+                                                                 {"spin-us", "0"},
+                                                                 {"tag-output", "on"},
+                                                                 {"processes", "4"},
+                                                                 {"ranks-per-process", "8"},
+                                                                 {"hosts", "a,b"},
+                                                                 {"rsh", "rsh -n"},
+                                                                 {"transport", "ofi"},
+                                                                 {"on-failure", "error"}};
   ASSERT_EQ(samples.size(), weft::settings().size()) << "a row has no sample here";
   for (const auto& [name, text] : samples) {
     const setting* const row = find_setting(name);
@@ -240,6 +257,26 @@ TEST_F(settings, values_set_by_a_program_are_checked_too) {
 TEST_F(settings, report_signal_has_its_number) {
   EXPECT_EQ(report_signal_number({}), SIGUSR1);
   EXPECT_EQ(report_signal_number({.report_signal = "none"}), 0);
+}
+
+TEST_F(settings, more_processes_than_ranks_are_refused) {
+  EXPECT_EQ(error_of({"program", "--weft-ranks", "2", "--weft-processes", "3"}),
+            "3 processes for 2 ranks; give at least one rank to each process");
+  EXPECT_EQ(error_of({"program", "--weft-ranks", "9", "--weft-processes", "2",
+                      "--weft-ranks-per-process", "4"}),
+            "2 processes of at most 4 ranks cannot hold 9 ranks; leave out processes or "
+            "ranks-per-process");
+  EXPECT_EQ(error_of({"program", "--weft-schedule", "2", "--weft-processes", "3"}),
+            "a schedule is repeatable in one process only; leave out processes, or the schedule");
+}
+
+TEST_F(settings, hosts_are_names_without_gaps_repetitions_or_options) {
+  command_line line({"program", "--weft-hosts", "a,b.example.org,user@c"});
+  EXPECT_EQ(line.parse().hosts, "a,b.example.org,user@c");
+  for (const char* wrong : {"", ",", "a,", ",a", "a,,b", "a,a", "a,-oProxyCommand=x"})
+    EXPECT_EQ(error_of({"program", std::string("--weft-hosts=") + wrong}),
+              std::string("--weft-hosts: '") + wrong +
+                  "' is not allowed; give names of hosts separated by commas, or none");
 }
 
 }  // namespace
