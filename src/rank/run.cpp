@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <typeinfo>
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
@@ -14,6 +15,7 @@
 #include "base/rank_map.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "base/uncaught.hpp"
 #include "rank/state.hpp"
 #include "runtime/monitor.hpp"
 #include "trace/trace.hpp"
@@ -24,18 +26,24 @@ void free_messages_of(rank_state& r) noexcept;
 
 namespace {
 
-// The first failure of a job, and its exit status.
-struct failure_note {
-  std::mutex lock;
-  std::string text;
-  int status = 0;
-
-  void set(const std::string& what, int exit_status) {
-    const std::lock_guard hold(lock);
-    if (status != 0) return;
-    text = what;
-    status = exit_status;
+// The first failure of a job, and its exit status. It is told when it is known: what the program
+// does while it ends may hang, or end the process.
+class failure_note {
+ public:
+  void tell(const std::string& what, int exit_status) {
+    const std::lock_guard hold(lock_);
+    if (status_ != 0) return;
+    status_ = exit_status;
+    log_text(what);
   }
+  [[nodiscard]] int status() const {
+    const std::lock_guard hold(lock_);
+    return status_;
+  }
+
+ private:
+  mutable std::mutex lock_;
+  int status_ = 0;
 };
 
 struct rank_start {
@@ -45,22 +53,41 @@ struct rank_start {
   failure_note* failure;
 };
 
+std::string text_of_failure(int rank, const std::exception* e) {
+  const std::string who = "rank " + std::to_string(rank);
+  if (e == nullptr) return who + " ended with an exception that is not a std::exception";
+  std::string text = e->what();
+  text.erase(text.find_last_not_of('\n') + 1);
+  // Further lines stand below the first, so that all are read as one report.
+  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3) text.insert(at + 1, "  ");
+  return text.starts_with(who + ":") ? text : who + ": " + text;
+}
+
+// The exception is told before its rank unwinds; the others unwind after it has.
+void tell_exception(void* argument, const std::exception* e, const std::type_info& type) {
+  const auto& start = *static_cast<const rank_start*>(argument);
+  if (type != typeid(job_stopped)) start.failure->tell(text_of_failure(start.rank->number, e), 1);
+}
+
+void call_body(void* argument) {
+  const auto& start = *static_cast<const rank_start*>(argument);
+  communicator world(start.of->world, start.rank->number);
+  (*start.body)(world);
+}
+
 void run_rank(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
-  const std::string who = "rank " + std::to_string(start.rank->number);
-  const auto fail = [&](const std::string& what) {
-    start.failure->set(what, 1);
+  const auto fail = [&](const std::exception* e) {
+    start.failure->tell(text_of_failure(start.rank->number, e), 1);
     start.of->workers->request_stop();
   };
   try {
-    communicator world(start.of->world, start.rank->number);
-    (*start.body)(world);
+    call_watched({&call_body, argument, &tell_exception});
   } catch (const job_stopped&) {
   } catch (const std::exception& e) {
-    const std::string text = e.what();
-    fail(text.starts_with(who + ":") ? text : who + ": " + text);
+    fail(&e);
   } catch (...) {
-    fail(who + " ended with an exception that is not a std::exception");
+    fail(nullptr);
   }
   start.rank->ended = true;
 }
@@ -161,7 +188,7 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
   j.workers->set_quiescent_handler([&] {
-    failure.set(deadlock_report(j), 1);
+    failure.tell(deadlock_report(j), 1);
     j.workers->request_stop();
   });
 
@@ -199,14 +226,10 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
       report_on_signal(j);
       char limit[64];
       std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
-      failure.set("the job was ended after its timeout of " + std::string(limit) + " s", 124);
+      failure.tell("the job was ended after its timeout of " + std::string(limit) + " s", 124);
       j.workers->request_stop();
     };
-    watching.last_words = [&] {
-      const std::lock_guard hold(failure.lock);
-      log_text(failure.text);
-      return failure.status;
-    };
+    watching.exit_status = [&] { return failure.status(); };
     // Before the workers: the report signal may come at any time from now on.
     const monitor watch(*j.workers, std::move(watching));
     j.workers->run();
@@ -218,9 +241,8 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     free_messages_of(*r);
     r->self.reset();
   }
-  if (!j.abandoned.empty()) failure.set(j.abandoned, 1);
-  if (failure.status != 0) log_text(failure.text);
-  return failure.status;
+  if (!j.abandoned.empty()) failure.tell(j.abandoned, 1);
+  return failure.status();
 }
 
 }  // namespace

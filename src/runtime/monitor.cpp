@@ -88,7 +88,7 @@ void monitor::watch() {
     if (workers_.stopping()) {
       if (stopping_since == 0) stopping_since = now;
       if (static_cast<double>(now - stopping_since) > stop_grace_s * 1e9) {
-        const int status = how_.last_words ? how_.last_words() : 1;
+        const int status = how_.exit_status ? how_.exit_status() : 1;
         log_line("the job does not end: some rank computes without calling weft; process ended");
         std::fflush(nullptr);
         _exit(status);

@@ -17,7 +17,7 @@ struct monitor_options {
   double busy_warning_s = 0;  // 0: none.
   std::function<void()> report;    // On the signal; runs on the monitor's thread.
   std::function<void()> timed_out;
-  std::function<int()> last_words;  // Says why the job had to end, as it cannot; the exit status.
+  std::function<int()> exit_status;  // Of the failure that a job which does not end has told.
 };
 
 class monitor {

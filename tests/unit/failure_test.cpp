@@ -290,6 +290,58 @@ TEST(an_exception, while_other_ranks_move_large_data_does_no_harm) {
   }
 }
 
+TEST(an_exception, with_a_text_of_several_lines_is_one_report) {
+  const failed_job job = run_to_failure(job_of(2, 2), [](communicator& world) {
+    if (world.rank() == 1) throw std::runtime_error("three faults:\nfirst\nsecond\n");
+    world.barrier();
+  });
+  EXPECT_EQ(job.text, "weft: rank 1: three faults:\nweft:   first\nweft:   second\n");
+}
+
+TEST(an_exception, kept_and_thrown_again_is_told_once_with_its_text) {
+  const failed_job job = run_to_failure(job_of(2, 1), [](communicator& world) {
+    std::exception_ptr kept;
+    try {
+      if (world.rank() == 0) throw std::out_of_range("outside");
+    } catch (...) {
+      kept = std::current_exception();
+    }
+    if (kept) std::rethrow_exception(kept);
+    world.barrier();
+  });
+  EXPECT_EQ(job.text, "weft: rank 0: outside\n");
+}
+
+// Of a rank that throws while something of it lives that does `harm` when it dies.
+struct last_act {
+  std::function<void()> harm;
+  ~last_act() { harm(); }
+};
+
+void expect_told_despite(const std::function<void(communicator&)>& harm) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  for (const int workers : {1, 2})
+    EXPECT_EXIT(std::exit(run(job_of(2, workers),
+                              [&](communicator& world) {
+                                const last_act act{[&] { harm(world); }};
+                                if (world.rank() == 1) throw std::runtime_error("the reason");
+                                world.barrier();
+                              })),
+                testing::KilledBySignal(SIGABRT), "weft: rank 1: the reason");
+}
+
+TEST(an_exception, is_told_although_a_destructor_then_waits_for_ever) {
+  expect_told_despite([](communicator& world) {
+    if (world.rank() == 1) (void)world.recv<int>(0, 9);
+  });
+}
+
+TEST(an_exception, is_told_although_a_destructor_then_throws) {
+  expect_told_despite([](communicator& world) {
+    if (world.rank() == 1) throw std::logic_error("in a destructor");
+  });
+}
+
 // --- Collectives that do not fit ---------------------------------------------------------------
 
 TEST(a_mismatch, of_calls_names_both_ranks_and_both_calls) {
