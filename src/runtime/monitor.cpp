@@ -2,13 +2,17 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "base/clock.hpp"
@@ -18,17 +22,61 @@
 namespace weft {
 namespace {
 
-std::array<std::atomic<int>, jobs_max> events{};  // File descriptor + 1 of each monitor.
-std::mutex handlers_lock;
-int handlers_in_use = 0;
-struct sigaction handler_before{};
+// A monitor that takes a report signal, as the handler reads it: its event's descriptor + 1 and the
+// signal, in one word; 0: free.
+std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
+// Handlers that run now: a descriptor is closed only when none could still write to it.
+std::atomic<int> handlers_running{0};
 
-void on_report_signal(int) {
+constexpr std::uint64_t listener_of(int event, int signal) noexcept {
+  return static_cast<std::uint64_t>(event + 1) << 32 | static_cast<std::uint32_t>(signal);
+}
+
+// For each signal, how many monitors take it and what the program did with it before the first.
+struct taken_signal {
+  int monitors = 0;
+  struct sigaction before{};
+};
+std::mutex handlers_lock;
+std::map<int, taken_signal> taken_signals;
+
+void on_report_signal(int number) {
   const int saved = errno;
-  const std::uint64_t one = 1;
-  for (const auto& event : events)
-    if (const int fd = event.load(); fd > 0) static_cast<void>(!write(fd - 1, &one, sizeof one));
+  ++handlers_running;
+  for (const auto& listener : listeners) {
+    const std::uint64_t word = listener.load();
+    if (word == 0 || static_cast<int>(word & 0xffffffff) != number) continue;
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(static_cast<int>(word >> 32) - 1, &one, sizeof one));
+  }
+  --handlers_running;
   errno = saved;
+}
+
+bool listen(int event, int signal) {
+  const std::lock_guard hold(handlers_lock);
+  const auto place = std::ranges::find(listeners, 0u, [](const auto& l) { return l.load(); });
+  if (place == listeners.end()) return false;
+  place->store(listener_of(event, signal));
+  taken_signal& taken = taken_signals[signal];
+  if (taken.monitors++ != 0) return true;
+  struct sigaction action{};
+  action.sa_handler = &on_report_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal, &action, &taken.before);
+  return true;
+}
+
+void stop_listening(int event, int signal) {
+  const std::lock_guard hold(handlers_lock);
+  std::ranges::find(listeners, listener_of(event, signal), [](const auto& l) { return l.load(); })
+      ->store(0);
+  const auto taken = taken_signals.find(signal);
+  if (--taken->second.monitors == 0) {
+    sigaction(signal, &taken->second.before, nullptr);
+    taken_signals.erase(taken);
+  }
+  while (handlers_running.load() != 0) sched_yield();
 }
 
 }  // namespace
@@ -38,16 +86,9 @@ monitor::monitor(scheduler& workers, monitor_options how)
       how_(std::move(how)),
       event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       seen_(static_cast<std::size_t>(workers.worker_count())) {
-  if (how_.report_signal != 0) {
-    const std::lock_guard hold(handlers_lock);
-    for (auto& event : events)
-      if (int none = 0; event.compare_exchange_strong(none, event_ + 1)) break;
-    if (handlers_in_use++ == 0) {
-      struct sigaction action{};
-      action.sa_handler = &on_report_signal;
-      action.sa_flags = SA_RESTART;
-      sigaction(how_.report_signal, &action, &handler_before);
-    }
+  if (how_.report_signal != 0 && !listen(event_, how_.report_signal)) {
+    log_line("{} jobs of this process take a report signal already: this one takes none", jobs_max);
+    how_.report_signal = 0;
   }
   thread_ = std::thread([this] { watch(); });
 }
@@ -57,12 +98,7 @@ monitor::~monitor() {
   const std::uint64_t one = 1;
   static_cast<void>(!write(event_, &one, sizeof one));
   thread_.join();
-  if (how_.report_signal != 0) {
-    const std::lock_guard hold(handlers_lock);
-    for (auto& event : events)
-      if (int mine = event_ + 1; event.compare_exchange_strong(mine, 0)) break;
-    if (--handlers_in_use == 0) sigaction(how_.report_signal, &handler_before, nullptr);
-  }
+  if (how_.report_signal != 0) stop_listening(event_, how_.report_signal);
   close(event_);
 }
 

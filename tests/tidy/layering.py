@@ -42,7 +42,7 @@ THIRD_PARTY = {
 }
 SYSTEM = re.compile(
     r"^([a-z_0-9]+|(sys|linux|asm)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
-    r"|cxxabi|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
+    r"|cxxabi|unwind|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
     r"|cpuid|termios)\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

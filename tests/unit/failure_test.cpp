@@ -597,6 +597,55 @@ TEST(the_report_signal, may_be_another) {
   expect_contains(testing::internal::GetCapturedStderr(), "state of the ranks");
 }
 
+// Two jobs at once, the first of which takes USR1 and the second USR2; both signals come once.
+TEST(the_report_signal, of_each_job_in_a_process_reaches_that_job) {
+  testing::internal::CaptureStderr();
+  std::atomic<int> ready{0};
+  std::atomic<int> ended{0};
+  const auto job = [&](const char* signal, int ranks, int number) {
+    options how = job_of(ranks, 1);
+    how.report_signal = signal;
+    run_ranks(how, [&](communicator& world) {
+      if (world.rank() == 0) {
+        for (int r = 1; r < ranks; ++r) (void)world.recv<int>(r);
+        ++ready;
+        while (ready != 2) sleep_for(1ms);
+        sleep_for(50ms);  // The others go from their sends into their receives.
+        kill(getpid(), number);
+        sleep_for(400ms);
+        ++ended;
+        while (ended != 2) sleep_for(1ms);
+        for (int r = 1; r < ranks; ++r) world.send(1, r);
+      } else {
+        world.send(1, 0);
+        EXPECT_EQ(world.recv<int>(0, ranks == 2 ? any_tag : 0), 1);
+      }
+    });
+  };
+  std::thread second([&] { job("USR2", 3, SIGUSR2); });
+  job("USR1", 2, SIGUSR1);
+  second.join();
+  const std::string text = testing::internal::GetCapturedStderr();
+  expect_contains(text, "rank 1 (worker 0): in recv, source 0, tag any, 4 octets");
+  expect_contains(text, "rank 2 (worker 0): in recv, source 0, tag 0, 4 octets");
+  std::size_t reports = 0;
+  for (std::size_t at = 0; (at = text.find("state of the ranks", at)) != text.npos; ++at) ++reports;
+  EXPECT_EQ(reports, 2u) << text;
+}
+
+TEST(the_report_signal, is_the_programs_again_after_the_last_job) {
+  struct sigaction mine{};
+  mine.sa_handler = SIG_IGN;
+  struct sigaction before{};
+  sigaction(SIGUSR2, &mine, &before);
+  options how = job_of(1, 1);
+  how.report_signal = "USR2";
+  run_ranks(how, [](communicator&) {});
+  struct sigaction after{};
+  sigaction(SIGUSR2, &before, &after);
+  EXPECT_EQ(after.sa_handler, SIG_IGN);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 int overflow(int depth) {
   volatile char frame[4096];
