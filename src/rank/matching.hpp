@@ -66,17 +66,17 @@ struct rank_state;
 // A send or receive under way. Blocking calls have it on their stack, so it is small.
 struct operation {
   enum class kind : std::uint8_t { send, recv, collective };
-  envelope match{};           // Of a receive what it wants, of a send what it says.
+  envelope match{};  // Of a receive what it wants, of a send what it says.
   kind what = kind::recv;
   bool complete = false;
-  bool active = false;        // Started, and not yet waited for.
-  bool kept = false;          // A kept_operation.
+  bool active = false;  // Started, and not yet waited for.
+  bool kept = false;    // A kept_operation.
   send_mode mode = send_mode::standard;
   std::byte* data = nullptr;
-  std::size_t bytes = 0;      // Of a receive: the room.
+  std::size_t bytes = 0;  // Of a receive: the room.
   rank_state* owner = nullptr;
   countdown* counter = nullptr;
-  std::uint64_t number = 0;   // Order of posting.
+  std::uint64_t number = 0;  // Order of posting.
   links<operation> in_list;
   void* posted_in = nullptr;  // The list; null when not posted.
   int peer_worker = -1;       // Where the other side's loop over a long copy will be open.
@@ -87,7 +87,7 @@ struct operation {
 // as a fiber of its own.
 struct kept_operation : operation {
   bool persistent = false;
-  bool detached = false;      // Nobody waits: freed on completion, with its copy of the data.
+  bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
   int peer = proc_null;
   std::shared_ptr<communicator_state> communicator;
   std::unique_ptr<std::byte[]> copy;
@@ -138,28 +138,35 @@ class match_lists {
  public:
   void post(operation& op) {
     op.number = ++posted_count_;
-    exact_list& list = has_wildcard(op.match) ? wild_ : exact_.at(op.match);
-    wildcards_ += &list == &wild_;
-    list.push_back(op);
-    op.posted_in = &list;
+    // Most ranks wait for one message at a time: the only receive stands in no list.
+    if (nothing_listed() && only_ == nullptr) [[likely]] {
+      only_ = &op;
+      op.posted_in = &only_;
+      return;
+    }
+    if (only_ != nullptr) list(*std::exchange(only_, nullptr));
+    list(op);
   }
-  void withdraw(operation& op) {
-    auto& list = *static_cast<exact_list*>(std::exchange(op.posted_in, nullptr));
+  void withdraw(operation& op) noexcept {
+    void* const where = std::exchange(op.posted_in, nullptr);
+    if (where == &only_) [[likely]] {
+      only_ = nullptr;
+      return;
+    }
+    auto& list = *static_cast<exact_list*>(where);
+    --listed_;
     wildcards_ -= &list == &wild_;
     list.remove(op);
   }
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard, gnu::always_inline]] operation* take_posted(const envelope& message) {
-    operation* found = exact_.at(message).front();
-    while (found != nullptr && !matches(found->match, message))
-      found = exact_list::after(*found);
-    if (wildcards_ != 0) [[unlikely]] {
-      operation* wild = wild_.front();
-      while (wild != nullptr && !matches(wild->match, message)) wild = exact_list::after(*wild);
-      if (wild != nullptr && (found == nullptr || wild->number < found->number)) found = wild;
+    if (operation* const op = only_; op != nullptr) [[likely]] {
+      if (!matches(op->match, message)) return nullptr;
+      only_ = nullptr;
+      op->posted_in = nullptr;
+      return op;
     }
-    if (found != nullptr) withdraw(*found);
-    return found;
+    return nothing_listed() ? nullptr : take_listed(message);
   }
 
   void add(unexpected_message& m) {
@@ -202,10 +209,32 @@ class match_lists {
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
+  [[nodiscard]] bool nothing_listed() const noexcept { return listed_ == 0; }
+  void list(operation& op) {
+    exact_list& list = has_wildcard(op.match) ? wild_ : exact_.at(op.match);
+    ++listed_;
+    wildcards_ += &list == &wild_;
+    list.push_back(op);
+    op.posted_in = &list;
+  }
+  [[nodiscard]] operation* take_listed(const envelope& message) {
+    operation* found = exact_.at(message).front();
+    while (found != nullptr && !matches(found->match, message)) found = exact_list::after(*found);
+    if (wildcards_ != 0) [[unlikely]] {
+      operation* wild = wild_.front();
+      while (wild != nullptr && !matches(wild->match, message)) wild = exact_list::after(*wild);
+      if (wild != nullptr && (found == nullptr || wild->number < found->number)) found = wild;
+    }
+    if (found != nullptr) withdraw(*found);
+    return found;
+  }
 
+  // Either one receive is posted and stands here, or all that are posted stand in lists.
+  operation* only_ = nullptr;
+  std::size_t listed_ = 0;
+  std::size_t wildcards_ = 0;  // Of those listed.
   hashed_lists<operation, &operation::in_list> exact_;
   exact_list wild_;
-  std::size_t wildcards_ = 0;
   std::uint64_t posted_count_ = 0;
   hashed_lists<unexpected_message, &unexpected_message::in_bucket> unexpected_;
   order_list order_;
