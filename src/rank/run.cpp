@@ -187,9 +187,10 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   j.workers = std::make_unique<scheduler>(workers);
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
-  j.workers->set_quiescent_handler([&] {
+  j.workers->set_quiescent_handler([&](worker&) {
     failure.tell(deadlock_report(j), 1);
     j.workers->request_stop();
+    return false;
   });
 
   std::vector<rank_state*>& ranks = j.by_number;

@@ -67,6 +67,12 @@ void scheduler::run() {
   threads_.clear();
 }
 
+// Release: whoever sees zero sees everything that the fibers did.
+void scheduler::count_out() noexcept {
+  if (living_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    for (const auto& w : workers_) w->notify();
+}
+
 void scheduler::attract_attention() noexcept {
   attention_.fetch_add(1, std::memory_order_release);
   for (const auto& w : workers_) w->notify();

@@ -42,7 +42,16 @@ class scheduler {
   // Called before run(). Handlers run on the receiving worker, inside its waits; they do not wait.
   void set_handler(std::uint8_t kind, mail_handler handler) noexcept { handlers_[kind] = handler; }
   // Called by the worker that found every worker parked, no mail and no timer, but living fibers.
-  void set_quiescent_handler(std::function<void()> handler) { quiescent_ = std::move(handler); }
+  // True: there is nothing to do but sleep, since somebody else may bring work.
+  using quiescent_handler = std::function<bool(worker& last)>;
+  void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
+  // Called by a worker, in whose memory nothing of the others is missing afterwards: whether all
+  // the others are parked.
+  [[nodiscard]] bool others_are_parked() const noexcept { return parked_.all_but_one(); }
+
+  // Keeps run() from ending although every fiber has, until as many calls of release().
+  void hold() noexcept { living_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept { count_out(); }
 
   // What the handlers work for; the scheduler only keeps it.
   void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
@@ -74,10 +83,11 @@ class scheduler {
   friend class worker;
 
   void attract_attention() noexcept;
+  void count_out() noexcept;
 
   scheduler_options options_;
   std::array<mail_handler, mail_kinds> handlers_{};
-  std::function<void()> quiescent_;
+  quiescent_handler quiescent_;
   void* tenant_ = nullptr;
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;

@@ -106,9 +106,7 @@ void worker::reclaim() noexcept {
   stacks_.give_back(f.stack);
   void (*const gone)(fiber&) = f.reclaimed;
   if (gone != nullptr) gone(f);
-  // Release: whoever sees zero sees everything that the fibers did.
-  if (owner_.living_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    for (int i = 0; i < owner_.worker_count(); ++i) owner_.at(i).notify();
+  owner_.count_out();
 }
 
 void worker::run() {
@@ -152,6 +150,7 @@ inline bool worker::take_arrival(const waiter& w) {
   const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
   for (std::size_t i = 0; i < few; ++i)
     if (drain(inbound_[i], &w) && w.holds(w.subject)) return true;
+  if (outside_ != nullptr && outside_->glance()) return w.holds(w.subject);
   return w.told == nullptr && w.holds(w.subject);
 }
 
@@ -288,8 +287,14 @@ bool worker::poll() {
     any |= drain(inbound_[next_ring_], nullptr);
   }
   if (!looked_at_.empty()) any |= look();
-  if (!posted_.empty()) [[unlikely]] any |= flush_posted();
-  if (!detached_.empty()) [[unlikely]] any |= end_detached();
+  if (rare_sources_ != 0) [[unlikely]] any |= poll_rare();
+  return any;
+}
+
+bool worker::poll_rare() {
+  bool any = outside_ != nullptr && outside_->poll();
+  if (!posted_.empty()) any |= flush_posted();
+  if (!detached_.empty()) any |= end_detached();
   return any;
 }
 
@@ -323,6 +328,10 @@ bool worker::attend() {
   }
   if (!owner_.stopping()) return false;
   if (!stop_acknowledged_) {
+    if (outside_ != nullptr && !outside_->at_rest()) {
+      --attended_;  // Something still writes into memory of a fiber: look again in the next pass.
+      return true;
+    }
     stop_acknowledged_ = true;
     short_ways_left_ = 0;
     if (owner_.stop_acknowledged_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
@@ -354,6 +363,7 @@ void worker::release_waiters() noexcept {
 
 bool worker::has_work(const waiter& w) noexcept {
   if (w.holds(w.subject) || ready_head_ != nullptr || !posted_.empty()) return true;
+  if (outside_ != nullptr && (outside_->busy() || !outside_->arm())) return true;
   if (owner_.attention_.load(std::memory_order_relaxed) != attended_) return true;
   for (const inbound& from : inbound_)
     if (from.records->front() != 0) return true;
@@ -365,15 +375,28 @@ bool worker::has_work(const waiter& w) noexcept {
 }
 
 // docs/protocols/parking.md.
+parked_count<>::outcome worker::lie_down(const waiter& w) {
+  return owner_.parked_.park(spot_, [&] { return has_work(w); });
+}
+
 void worker::park(waiter& w) {
   using outcome = parked_count<>::outcome;
-  const outcome now_is = owner_.parked_.park(spot_, [&] { return has_work(w); });
+  // Whatever way this ends, the outside need not ring any more.
+  struct awake_again {
+    class outside* of;
+    ~awake_again() {
+      if (of != nullptr) of->disarm();
+    }
+  } const guard{outside_};
+  outcome now_is = lie_down(w);
   if (now_is == outcome::awake) return;
   if (now_is == outcome::last && owner_.timers_.load(std::memory_order_acquire) == 0 &&
       owner_.living_.load(std::memory_order_acquire) != 0 && !has_work(w) && !owner_.stopping()) {
     owner_.parked_.leave(spot_);
-    if (owner_.quiescent_) owner_.quiescent_();
-    return;
+    if (outside_ != nullptr) outside_->disarm();
+    if (!owner_.quiescent_ || !owner_.quiescent_(*this)) return;
+    // Other processes may still bring work.
+    if (lie_down(w) == outcome::awake) return;
   }
   std::uint64_t deadline = w.deadline_ns;
   for (const looked_at& at : looked_at_)
@@ -384,11 +407,23 @@ void worker::park(waiter& w) {
     const std::uint64_t now = now_ns();
     timeout = deadline > now ? static_cast<std::int64_t>(deadline - now) : 0;
   }
+  if (outside_ != nullptr)
+    if (const std::int64_t most = outside_->sleep_ns_max(); most >= 0)
+      timeout = timeout < 0 ? most : std::min(timeout, most);
   ++counts_.parks;
   const trace_span traced(trace_kind::park, -1);
+  sleep(timeout);
+}
+
+// Until somebody wakes this worker, something comes from outside, or the time is over.
+void worker::sleep(std::int64_t timeout_ns) {
+  const outside::bell bell = outside_ != nullptr ? outside_->ringing() : outside::bell{};
   for (;;) {
-    if (spot_.sleep(timeout)) return;
-    if (timeout < 0) continue;  // A signal, or the kernel's whim.
+    if (bell.word == nullptr ? spot_.sleep(timeout_ns)
+                             : spot_.sleep_beside(*bell.word, bell.value, bell.shared, timeout_ns))
+      return;
+    // Without a bell or a limit: a signal, or the kernel's whim.
+    if (timeout_ns < 0 && bell.word == nullptr) continue;
     owner_.parked_.leave(spot_);
     return;
   }
@@ -422,6 +457,7 @@ void worker::post(int to, std::uint8_t kind, std::uint32_t target,
   ring::word* room = posted_.empty() ? try_reserve(to, payload.size()) : nullptr;
   if (room == nullptr) {
     posted_.push_back({to, kind, target, {payload.begin(), payload.end()}});
+    ++rare_sources_;
     return;
   }
   std::memcpy(static_cast<void*>(room), payload.data(), payload.size());
@@ -437,6 +473,7 @@ bool worker::flush_posted() {
     std::memcpy(static_cast<void*>(room), r.payload.data(), r.payload.size());
     send_reserved(r.to, r.kind, r.target);
     posted_.pop_front();
+    --rare_sources_;
     any = true;
   }
   return any;
@@ -558,6 +595,7 @@ bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context
     ended(*this, context);
   } else {
     detached_.push_back({static_cast<std::size_t>(slot - slots_.data()), ended, context});
+    ++rare_sources_;
   }
   return true;
 }
@@ -571,6 +609,7 @@ bool worker::end_detached() {
       continue;
     }
     detached_.erase(detached_.begin() + static_cast<std::ptrdiff_t>(i));
+    --rare_sources_;
     close_slot(slots_[d.slot]);
     d.ended(*this, d.context);
     any = true;

@@ -15,6 +15,7 @@
 #include "fiber/stack_pool.hpp"
 #include "sched/fiber.hpp"
 #include "sched/loop.hpp"
+#include "sched/outside.hpp"
 #include "sync/parking.hpp"
 #include "sync/record_ring.hpp"
 #include "trace/trace.hpp"
@@ -72,7 +73,9 @@ class worker {
                                       int victim) {
     // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
     // begins when the job ends must see that.
-    short_ways_left_ = seeded_ || stop_acknowledged_ ? 0 : inbound_.empty() ? 64 : 4;
+    short_ways_left_ = seeded_ || stop_acknowledged_               ? 0
+                       : inbound_.empty() && outside_ == nullptr ? 64
+                                                                 : 4;
     waiter w{&countdown_done, &c, &description, &c};
     w.victim = victim;
     block(w);
@@ -141,6 +144,14 @@ class worker {
   void send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept;
   // For handlers, which may not wait: a full ring makes the record wait here. Short payloads only.
   void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
+
+  // --- Other processes -------------------------------------------------------------------------
+  // Called before run(), which it outlives.
+  void set_outside(class outside& view) noexcept {
+    outside_ = &view;
+    ++rare_sources_;
+  }
+  [[nodiscard]] class outside* outside() const noexcept { return outside_; }
 
   // --- Loops ---------------------------------------------------------------------------------
   // Runs all chunks, with whoever comes to help; rethrows the first exception of a chunk.
@@ -247,6 +258,7 @@ class worker {
 
   bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
+  [[gnu::noinline]] bool poll_rare();
   bool flush_posted();
   bool end_detached();
   [[gnu::noinline]] bool attend();  // To what is rare: stop requests, new rings, reports.
@@ -254,6 +266,8 @@ class worker {
   [[nodiscard]] bool take_arrival(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
   void park(waiter& w);
+  [[nodiscard]] parked_count<>::outcome lie_down(const waiter& w);
+  void sleep(std::int64_t timeout_ns);
   void release_waiters() noexcept;
 
   [[nodiscard]] loop_slot* open_slot(loop& l);
@@ -292,12 +306,16 @@ class worker {
   std::vector<looked_at> looked_at_;
   std::size_t next_look_ = 0;
   std::atomic<std::uint64_t> passes_{0};
+  // What poll() looks at that most workers do not have: posted records, detached loops, the
+  // outside. One number, so that a pass without any looks once.
+  std::size_t rare_sources_ = 0;
 
   // Mail.
   std::vector<ring*> outbound_;   // By receiving worker; null before the first record.
   std::vector<inbound> inbound_;  // Rings that others have opened to here.
   std::size_t next_ring_ = 0;
   std::deque<waiting_record> posted_;
+  class outside* outside_ = nullptr;
 
   // Loops.
   std::vector<detached_loop> detached_;

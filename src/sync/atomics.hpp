@@ -73,6 +73,11 @@ struct std_atomics {
   static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                    std::int64_t timeout_ns) noexcept;
   static void wake(std::atomic<std::uint32_t>& word) noexcept;
+  // Sleeps while both words are what is expected; `shared`: the bell is rung by other processes.
+  // Where the kernel cannot wait for two words: for a millisecond at most.
+  static void wait_for_either(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                              const std::atomic<std::uint32_t>& bell, std::uint32_t value,
+                              bool shared, std::int64_t timeout_ns) noexcept;
 };
 
 }  // namespace weft

@@ -37,6 +37,14 @@ class parking_spot {
     return state_.load(Atomics::acquire("A1")) == awake;
   }
 
+  // The same beside a word that others change from `value` to bring work.
+  bool sleep_beside(const std::atomic<std::uint32_t>& bell, std::uint32_t value, bool shared,
+                    std::int64_t timeout_ns) noexcept {
+    if (state_.load(Atomics::acquire("A1")) == awake) return true;
+    Atomics::wait_for_either(state_, parked, bell, value, shared, timeout_ns);
+    return state_.load(Atomics::acquire("A1")) == awake;
+  }
+
   // Called by anyone after publishing work. True when this call woke the parker.
   bool wake_if_parked() noexcept {
     Atomics::light_fence("L1");
@@ -118,6 +126,11 @@ class parked_count {
   // Called by anyone: hints.
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] bool all() const noexcept { return count_.load(std::memory_order_relaxed) == all_; }
+
+  // Called by one whose spot is awake. True: all others are parked, and it sees what they did.
+  [[nodiscard]] bool all_but_one() const noexcept {
+    return count_.load(Atomics::acquire("A2")) == all_ - 1;
+  }
 
  private:
   const std::int64_t all_;
