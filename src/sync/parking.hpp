@@ -58,6 +58,11 @@ class parking_spot {
     return state_.load(std::memory_order_relaxed) == parked;  // Relaxed: a hint.
   }
 
+  // For whoever sleeps by other means than sleep(): a futex wait for `parked` on this word ends when
+  // the parker is woken.
+  [[nodiscard]] const auto& word() const noexcept { return state_; }
+  static constexpr std::uint32_t parked = 1;
+
   // Called by anyone who saw it parked. True when this call woke the parker.
   [[gnu::noinline]] bool wake() noexcept {
     if (state_.exchange(awake, Atomics::release("R1")) == awake) return false;
@@ -67,7 +72,6 @@ class parking_spot {
 
  private:
   static constexpr std::uint32_t awake = 0;
-  static constexpr std::uint32_t parked = 1;
 
   typename Atomics::template atomic<std::uint32_t> state_{awake};
 };

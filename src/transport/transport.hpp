@@ -36,17 +36,20 @@ struct memory_region {
   void* handle = nullptr;  // The transport's.
 };
 
-// What poll() tells. Called on the polling thread, never from within send(), put() or get().
+// What poll() tells. Called on the polling thread, never from within send(), put() or get(); may
+// itself send, put and get, but not poll.
 class arrivals {
  public:
-  // A message. `payload` is valid during the call only.
+  // A message. `payload` is valid during the call only, and may be memory that a broken peer still
+  // writes: what is checked must be copied first. `header` is a copy.
   virtual void delivered(std::uint32_t peer, const wire_header& header,
                          std::span<const std::byte> payload) noexcept = 0;
   // The data of a send(), put() or get() that returned `posted` with this context are no longer in
   // use (of a get: have arrived). `failed`: they never will.
   virtual void completed(void* context, bool failed) noexcept = 0;
-  // Nothing will come from or go to this peer any more. Told once. Contexts of operations under way
-  // to it complete as failed, before or after.
+  // Nothing will come from or go to this peer any more. Told once, after the messages that had come
+  // whole. Contexts of operations under way to it complete as failed, before or after. A peer whose
+  // endpoint was destroyed has left in good order: that is not told, but sends to it fail.
   virtual void peer_failed(std::uint32_t peer, const char* why) noexcept = 0;
   // A message of a peer that made no sense was thrown away.
   virtual void refused(std::uint32_t peer, const char* why) noexcept = 0;
@@ -63,6 +66,8 @@ struct transport_traits {
   bool can_put = false;           // Otherwise the core emulates by messages.
   bool can_get = false;
   bool needs_registration = false;  // Local memory of put() and get() must be registered.
+  // Whoever sleeps polls at least this often, or the death of a peer goes unnoticed (-1: need not).
+  std::int64_t sleep_ns_max = -1;
 };
 
 class transport {
@@ -84,9 +89,10 @@ class transport {
   [[nodiscard]] virtual bool reaches(std::uint32_t peer) const noexcept = 0;
 
   // --- Messages --------------------------------------------------------------------------------
-  // Sends the header and the parts, at most message_bytes_max together. Returns
+  // Sends the header and the parts, which hold at most message_bytes_max together. Returns
   //   done    the parts may be changed;
-  //   posted  only with a context: the parts stay in use until arrivals::completed(context);
+  //   posted  only with a context: the octets that the parts name stay in use until
+  //           arrivals::completed(context); the array `parts` itself does not;
   //   retry   nothing happened, poll() and try again;
   //   failed  the peer is dead.
   virtual status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
@@ -101,7 +107,8 @@ class transport {
   virtual void deregister(memory_region& region) noexcept = 0;
   // One copy between `local` and the octets at `offset` of the peer's region; never `done` without
   // the data being where they belong (of a put: in the peer's memory, visible to messages sent
-  // afterwards). `region` may be null when registration is not needed.
+  // afterwards). Without a context never `posted`; `failed` also when the octets are not in the
+  // peer's region. `region` may be null when registration is not needed.
   virtual status put(std::uint32_t peer, std::span<const std::byte> local,
                      const memory_region* region, const remote_key& key, std::uint64_t offset,
                      void* context) noexcept = 0;
@@ -124,7 +131,8 @@ class transport {
   // Or a file descriptor that becomes readable.
   [[nodiscard]] virtual int wait_descriptor() const noexcept { return -1; }
 
-  // The bootstrap or a user knows that this peer is dead. Tells arrivals at the next poll().
+  // The bootstrap or a user knows that this peer is dead. Tells arrivals at the next poll(). Called
+  // by any thread at any time after connect(); rings when the endpoint is armed.
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
 };
 
