@@ -4,6 +4,7 @@
 // its part itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "rank/state.hpp"
@@ -533,28 +534,41 @@ request communicator::start_collective(std::function<void()> body) const {
 // --- New communicators
 // -----------------------------------------------------------------------------
 
-communicator_state::communicator_state(job& j, const std::vector<rank_state*>& ranks)
+communicator_state::communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number)
     : of(j),
       listed_in(j.communicators),
-      context(j.next_context.fetch_add(1, std::memory_order_relaxed)),
+      context(number),
       members(ranks.size()),
       broadcasts(std::make_unique<dropbox_slot[]>(ranks.size() > 1 ? broadcast_slots : 0)) {
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
   std::vector<std::vector<int>> ranks_of;
+  std::map<int, std::size_t> site_of;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = static_cast<int>(i);
+    const rank_place& place = j.places[static_cast<std::size_t>(ranks[i])];
+    if (site_of.emplace(place.process, sites.size()).second)
+      sites.push_back({place.process, {}});
+    else if (place.process != sites.back().process)
+      sites_in_rank_order = false;
+    sites[site_of[place.process]].members.push_back(rank);
+    if (place.rank == nullptr) {
+      peers.push_back({&j.distant, distant_worker, ranks[i]});
+      continue;
+    }
+    here = static_cast<int>(site_of[place.process]);
     member& m = members[i];
-    m.rank = ranks[i];
-    peers.push_back({ranks[i], ranks[i]->home->index(), ranks[i]->number});
-    int& group = group_of[static_cast<std::size_t>(peers[i].worker)];
+    m.rank = place.rank;
+    peers.push_back({place.rank, place.worker, ranks[i]});
+    int& group = group_of[static_cast<std::size_t>(place.worker)];
     if (group < 0) {
       group = static_cast<int>(ranks_of.size());
       ranks_of.emplace_back();
-      workers.push_back(peers[i].worker);
+      workers.push_back(place.worker);
     }
     m.group = group;
     auto& fellows = ranks_of[static_cast<std::size_t>(group)];
-    if (!fellows.empty() && fellows.back() != static_cast<int>(i) - 1) groups_in_rank_order = false;
-    fellows.push_back(static_cast<int>(i));
+    if (!fellows.empty() && fellows.back() != rank - 1) groups_in_rank_order = false;
+    fellows.push_back(rank);
   }
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -567,7 +581,12 @@ communicator_state::communicator_state(job& j, const std::vector<rank_state*>& r
 
 communicator_state::~communicator_state() {
   const std::lock_guard hold(listed_in->lock);
-  listed_in->by_context.erase(context);
+  const auto same = listed_in->by_context.equal_range(context);
+  for (auto at = same.first; at != same.second; ++at)
+    if (at->second == this) {
+      listed_in->by_context.erase(at);
+      break;
+    }
 }
 
 int communicator::size() const noexcept {
@@ -607,10 +626,11 @@ std::optional<communicator> communicator::split(int color, int key) const {
     });
     for (std::size_t begin = 0; begin < order.size();) {
       std::size_t end = begin;
-      std::vector<rank_state*> ranks;
+      std::vector<int> ranks;
       while (end < order.size() && wish_of(order[end]).color == wish_of(order[begin]).color)
-        ranks.push_back(c.at(order[end++]).rank);
-      const auto made = std::make_shared<communicator_state>(c.of, ranks);
+        ranks.push_back(c.to(order[end++]).number);
+      const auto made = std::make_shared<communicator_state>(
+          c.of, ranks, c.of.next_context.fetch_add(1, std::memory_order_relaxed));
       for (std::size_t i = begin; i < end; ++i)
         places[static_cast<std::size_t>(order[i])] = {made, static_cast<int>(i - begin)};
       begin = end;
@@ -648,7 +668,9 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
 communicator communicator::self() const {
   rank_state& me = *state_->at(rank_).rank;
   if (me.self == nullptr)
-    me.self = std::make_shared<communicator_state>(state_->of, std::vector<rank_state*>{&me});
+    me.self = std::make_shared<communicator_state>(
+        state_->of, std::vector{me.number},
+        state_->of.next_context.fetch_add(1, std::memory_order_relaxed));
   return communicator(me.self, 0);
 }
 

@@ -19,12 +19,16 @@ std::vector<int> awaited(job& j, const rank_state& r, const wait_description& wh
     // A collective: those of the communicator that have not arrived.
     const auto& c = *static_cast<const communicator_state*>(what.subject);
     for (const member& m : c.members)
-      if (!m.arrived && m.rank != &r) ranks.push_back(m.rank->number);
+      if (m.rank != nullptr && !m.arrived && m.rank != &r) ranks.push_back(m.rank->number);
   } else if (what.peer >= 0) {
     const std::lock_guard hold(j.communicators->lock);
-    const auto c = j.communicators->by_context.find(what.context);
-    if (c != j.communicators->by_context.end() && what.peer < c->second->size())
-      ranks.push_back(c->second->to(what.peer).rank->number);
+    const auto same = j.communicators->by_context.equal_range(what.context);
+    for (auto at = same.first; at != same.second; ++at) {
+      const communicator_state& c = *at->second;
+      const bool holds_it = std::any_of(c.members.begin(), c.members.end(),
+                                        [&](const member& m) { return m.rank == &r; });
+      if (holds_it && what.peer < c.size()) ranks.push_back(c.to(what.peer).number);
+    }
   }
   return ranks;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <typeinfo>
@@ -201,6 +202,7 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     r.number = static_cast<int>(i);
     r.of = &j;
     r.home = &j.workers->at(places[i]);
+    j.places.push_back({&r, 0, places[i]});
     ranks.push_back(&r);
     starts.push_back({&j, &r, &body, &failure});
     r.main.identity = &r;
@@ -209,7 +211,9 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     r.main.argument = &starts.back();
   }
   j.workers->set_tenant(ranks.data());
-  j.world = std::make_shared<communicator_state>(j, ranks);
+  std::vector<int> numbers(ranks.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  j.world = std::make_shared<communicator_state>(j, numbers, j.next_context++);
   for (rank_state* r : ranks) r->home->spawn(r->main);
 
   if (!j.how.trace_file.empty()) start_trace(j.how.trace_file, j.workers->worker_count());

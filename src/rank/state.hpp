@@ -28,6 +28,9 @@ struct rank_counts {
   std::uint64_t chunks_stolen = 0;  // Of its loops, by others.
 };
 
+// In place of a worker: the rank is in another process.
+inline constexpr int distant_worker = -1;
+
 struct rank_state {
   int number = 0;
   job* of = nullptr;
@@ -57,9 +60,10 @@ struct collective_call {
 };
 
 // One rank's side of a communicator: written by its worker, read by others after they have met.
+// That of a rank of another process is written by the leader: it shows what has come from there.
 struct alignas(padding_bytes) member {
-  rank_state* rank = nullptr;
-  int group = 0;
+  rank_state* rank = nullptr;  // Null: of another process.
+  int group = -1;
   const void* in = nullptr;
   void* out = nullptr;
   const void* more = nullptr;  // What else a collective shows the others.
@@ -96,22 +100,37 @@ inline constexpr std::size_t broadcast_slots = 16;
 
 // What a sender needs to know of a rank, apart from what others write: `member` is written by
 // collectives, and the first line of `rank_state` by every receive (reading the number there cost
-// a message between workers 30 ns).
+// a message between workers 30 ns). The rank of another process has no worker here and is
+// `job::distant`, which takes no short messages: so those within the process pay nothing for it.
 struct peer {
   rank_state* rank = nullptr;
-  int worker = 0;
+  int worker = distant_worker;
   int number = 0;  // In the world.
 };
 
-// The communicators of a job by their context, for reports. A program may keep a handle for longer
-// than its job, hence shared.
+// Where a rank is at home.
+struct rank_place {
+  rank_state* rank = nullptr;  // Null: in another process.
+  int process = 0;
+  int worker = 0;  // Of that process.
+};
+
+// The ranks of a communicator that one process holds.
+struct site {
+  int process = 0;
+  std::vector<int> members;  // In rank order; the first leads: it speaks for all to other sites.
+};
+
+// The communicators of a job by their context, for reports: no two that hold the same rank have the
+// same. A program may keep a handle for longer than its job, hence shared.
 struct communicator_list {
   std::mutex lock;
-  std::map<std::uint32_t, const communicator_state*> by_context;
+  std::multimap<std::uint32_t, const communicator_state*> by_context;
 };
 
 struct communicator_state {
-  explicit communicator_state(job& j, const std::vector<rank_state*>& ranks);
+  // `ranks` are numbers in the world; all that a communicator shares with others carries `number`.
+  communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number);
   ~communicator_state();
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
@@ -123,6 +142,9 @@ struct communicator_state {
   std::vector<worker_group> groups;
   std::vector<int> workers;  // Of the groups, apart from what they write.
   bool groups_in_rank_order = true;
+  std::vector<site> sites;  // In the order of their first ranks.
+  int here = -1;            // This process among them.
+  bool sites_in_rank_order = true;
   std::unique_ptr<dropbox_slot[]> broadcasts;
 
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
@@ -136,7 +158,10 @@ struct job {
   options how;
   std::unique_ptr<scheduler> workers;
   std::vector<std::unique_ptr<rank_state>> ranks;
-  std::vector<rank_state*> by_number;  // The same; the workers' handlers look ranks up here.
+  std::vector<rank_state*> by_number;  // Of all; the workers' handlers look ranks up here.
+  std::vector<rank_place> places;      // Of all ranks.
+  int process = 0;
+  rank_state distant;  // Stands for all ranks of other processes.
   std::atomic<std::uint32_t> next_context{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
