@@ -48,8 +48,11 @@ inline void check_source(communicator_state& c, int from, int tag, const char* c
   if (tag < 0 && tag != any_tag) [[unlikely]]
     wrong_tag(tag, call);
 }
+inline bool is_truncated(const operation& op) noexcept {
+  return op.what == operation::kind::recv && op.result.bytes > op.bytes;
+}
 inline void check_result(const operation& op) {
-  if (op.what == operation::kind::recv && op.result.bytes > op.bytes) [[unlikely]]
+  if (is_truncated(op)) [[unlikely]]
     throw_truncated(op);
 }
 

@@ -57,8 +57,8 @@ void start_persistent(rank_state& me, kept_operation& op) {
   }
 }
 
-// After completion: status out, error thrown, operation given back unless persistent.
-message_status conclude(operation*& op) {
+// What is rare when an operation ends: it is kept, or it failed.
+[[gnu::noinline]] message_status conclude_rare(operation*& op) {
   operation* done = op;
   const message_status result = done->result;
   done->active = false;
@@ -73,6 +73,15 @@ message_status conclude(operation*& op) {
   if (const kept_operation* kept = as_kept(done); kept != nullptr && kept->failure != nullptr)
     std::rethrow_exception(kept->failure);
   check_result(*done);
+  return result;
+}
+
+// After completion: status out, error thrown, operation given back unless persistent.
+message_status conclude(operation*& op) {
+  if (op->kept || is_truncated(*op)) [[unlikely]]
+    return conclude_rare(op);
+  const message_status result = op->result;
+  give_back(std::exchange(op, nullptr));
   return result;
 }
 
@@ -183,18 +192,22 @@ void wait_all(std::span<request> requests) {
     last = r.operation_;
   }
   if (c.pending != 0) {
+    // A wait that is cut short leaves operations behind that count.
     struct uncount {
       std::span<request> requests;
+      bool cut_short = true;
       ~uncount() {
+        if (!cut_short) return;
         for (request& r : requests)
           if (r.operation_ != nullptr) r.operation_->counter = nullptr;
       }
-    } const guard{requests};
+    } guard{requests};
     rank_state& me = calling_rank("wait_all");
     me.home->check_stopped();
     wait_description what = describe(*last);
     what.call = "wait_all";
     trace_wait(trace_kind::wait_recv, me, c, what, last->peer_worker);
+    guard.cut_short = false;  // Each is concluded below.
   }
   // Every request is concluded before the first failure is thrown.
   std::exception_ptr failure;
