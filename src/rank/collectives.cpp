@@ -137,16 +137,17 @@ class in_turn {
 
   // Everybody reads everybody: one hop.
   void exchange(worker_group& g, const reduction* how, partial& mine) {
-    publish(g, g.slots, how, mine);
+    publish(g.own, g.sequence, how, mine);
     partial total;
     bool first = true;
     for (worker_group& other : c_.groups) {
-      const dropbox_slot& slot = &other == &g ? own_slot(g) : await(other.slots, g.sequence);
+      const contribution& theirs =
+          &other == &g ? g.own.content(g.sequence) : await(other.own, g.sequence);
       if (how == nullptr) continue;
       if (std::exchange(first, false))
-        std::memcpy(total.data, slot.data, how->bytes());
+        std::memcpy(total.data, theirs.data, how->bytes());
       else
-        how->combine(how->op, total.data, slot.data, how->count);
+        how->combine(how->op, total.data, theirs.data, how->count);
     }
     if (how != nullptr) std::memcpy(mine.data, total.data, how->bytes());
   }
@@ -157,38 +158,32 @@ class in_turn {
     const std::size_t first_child = tree_width * index + 1;
     const std::size_t last_child = std::min(first_child + tree_width, c_.groups.size());
     for (std::size_t child = first_child; child < last_child; ++child) {
-      const dropbox_slot& slot = await(c_.groups[child].slots, g.sequence);
-      if (how != nullptr) how->combine(how->op, mine.data, slot.data, how->count);
+      const contribution& theirs = await(c_.groups[child].own, g.sequence);
+      if (how != nullptr) how->combine(how->op, mine.data, theirs.data, how->count);
     }
     if (index == 0) {
-      publish(g, g.results, how, mine);
+      publish(g.result, g.sequence, how, mine);
       return;
     }
-    publish(g, g.slots, how, mine);
-    const dropbox_slot& result = await(c_.groups[0].results, g.sequence);
+    publish(g.own, g.sequence, how, mine);
+    const contribution& result = await(c_.groups[0].result, g.sequence);
     if (how != nullptr) std::memcpy(mine.data, result.data, how->bytes());
   }
 
-  [[nodiscard]] static dropbox_slot& own_slot(worker_group& g) noexcept {
-    return g.slots[g.sequence % 2];
-  }
-  // R1 publish: store sequence -- A1 await: load sequence   the readers see the slot. It is written
-  // again two meetings later: by then every reader has published the next one, so has read this.
-  void publish(worker_group& g, dropbox_slot* slots, const reduction* how, const partial& mine) {
-    dropbox_slot& slot = slots[g.sequence % 2];
-    slot.call = member_.call;
-    slot.rank = rank_;
-    if (how != nullptr) std::memcpy(slot.data, mine.data, how->bytes());
-    slot.sequence.store(g.sequence, std::memory_order_release);  // R1
+  void publish(dropbox<contribution>& box, std::uint64_t sequence, const reduction* how,
+               const partial& mine) {
+    box.publish(sequence, [&](contribution& to) {
+      to.call = member_.call;
+      to.rank = rank_;
+      if (how != nullptr) std::memcpy(to.data, mine.data, how->bytes());
+    });
     notify_all();
   }
-  const dropbox_slot& await(dropbox_slot* slots, std::uint64_t sequence) {
-    dropbox_slot& slot = slots[sequence % 2];
-    here().wait_until(
-        [&] { return slot.sequence.load(std::memory_order_acquire) >= sequence; },  // A1
-        description());
-    check_same(c_, slot.rank, slot.call, rank_, member_.call);
-    return slot;
+  const contribution& await(const dropbox<contribution>& box, std::uint64_t sequence) {
+    here().wait_until([&] { return box.holds(sequence); }, description());
+    const contribution& theirs = box.content(sequence);
+    check_same(c_, theirs.rank, theirs.call, rank_, member_.call);
+    return theirs;
   }
 
   communicator_state& c_;
@@ -287,6 +282,35 @@ void check_counts(const char* call, const communicator_state& c,
   }
 }
 
+// Returns when a root has published this broadcast. Should no rank take itself for the root, those
+// that wait expect different ones: who has waited for long says what it expects, or finds that
+// another one said something else.
+void await_broadcast(communicator_state& c, in_turn& turn, std::uint64_t number, int rank,
+                     const collective_call& call) {
+  constexpr int looks_of_patience = 8;
+  small_broadcasts& slots = *c.broadcasts;
+  int looks = 0;
+  bool agreed = false;
+  turn.here().wait_until(
+      [&] {
+        if (slots.sent.holds(number)) return true;
+        if (agreed || ++looks < looks_of_patience) [[likely]] return false;
+        if (slots.expected.try_take(number)) {
+          slots.expected.publish(number, [&](auto& to) { to = {call, rank}; });
+          turn.notify_all();  // Those that sleep look again.
+          agreed = true;
+        } else if (slots.expected.holds(number)) {
+          agreed = is_same(slots.expected.content(number).call, call);
+          return !agreed;
+        }
+        return false;
+      },
+      turn.description());
+  if (slots.sent.holds(number)) [[likely]] return;
+  const auto& other = slots.expected.content(number);
+  throw_mismatch(c, other.rank, other.call, rank, call);
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -311,27 +335,26 @@ void communicator::bcast_bytes(std::span<std::byte> data, int root) const {
     return;
   }
   in_turn turn(c, rank_, call);
-  // The root does not wait for the others. Every few broadcasts all meet, so that no slot is
-  // written again before everyone has read it.
   member& m = turn.self();
   const std::uint64_t number = ++m.broadcasts;
-  if (number % (broadcast_slots / 2) == 0) turn.meet();
+  small_broadcasts& slots = *c.broadcasts;
+  if (slots.sent.meets_before(number)) turn.meet();
   m.history = ((m.history ^ static_cast<std::uint64_t>(root) << 32 ^ data.size()) + 1) *
               0x9e3779b97f4a7c15u;  // Odd: nothing that went in is lost.
-  dropbox_slot& slot = c.broadcasts[number % broadcast_slots];
-  if (rank_ == root) {
-    slot.call = call;
-    slot.rank = rank_;
-    copy_bytes(slot.data, data.data(), data.size());
-    slot.sequence.store(number, std::memory_order_release);  // R1, as for the dropboxes.
+  // The root does not wait for the others.
+  if (rank_ == root && slots.sent.try_take(number)) [[likely]] {
+    slots.sent.publish(number, [&](contribution& to) {
+      to.call = call;
+      to.rank = rank_;
+      copy_bytes(to.data, data.data(), data.size());
+    });
     turn.notify_all();
     return;
   }
-  turn.here().wait_until(
-      [&] { return slot.sequence.load(std::memory_order_acquire) >= number; },  // A1
-      turn.description());
-  check_same(c, slot.rank, slot.call, rank_, call);
-  copy_bytes(data.data(), slot.data, data.size());
+  await_broadcast(c, turn, number, rank_, call);
+  const contribution& sent = slots.sent.content(number);
+  check_same(c, sent.rank, sent.call, rank_, call);
+  copy_bytes(data.data(), sent.data, data.size());
 }
 
 void communicator::reduce_elements(const void* in, void* out, const reduction& how, int root,
@@ -539,7 +562,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
       listed_in(j.communicators),
       context(number),
       members(ranks.size()),
-      broadcasts(std::make_unique<dropbox_slot[]>(ranks.size() > 1 ? broadcast_slots : 0)) {
+      broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
   std::vector<std::vector<int>> ranks_of;
   std::map<int, std::size_t> site_of;

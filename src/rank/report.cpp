@@ -53,6 +53,8 @@ std::string describe_wait(const fiber& f) {
                       rank_name(what.peer), what.tag == any_tag ? "any" : std::to_string(what.tag),
                       what.bytes);
   }
+  const bool has_root = what.subject != nullptr && what.peer >= 0;
+  if (has_root) text += formatted(", root {}", what.peer);
   return text + formatted(", communicator {}", what.context);
 }
 

@@ -10,6 +10,7 @@
 
 #include "rank/matching.hpp"
 #include "sched/scheduler.hpp"
+#include "sync/dropbox.hpp"
 #include "weft/loop.hpp"
 #include "weft/options.hpp"
 
@@ -77,26 +78,37 @@ struct alignas(padding_bytes) member {
   std::uint64_t history = 0;   // Of collective_call.
 };
 
-// Where the ranks of one worker meet, and its leader tells the other workers: Pure's sequenced
-// dropbox, one for each worker instead of each thread.
+// What the last to arrive of one worker tells the other workers, and the root of a small broadcast
+// all ranks.
 inline constexpr std::size_t small_bytes_max = 960;
-struct alignas(64) dropbox_slot {
-  std::atomic<std::uint64_t> sequence{0};
+struct contribution {
   collective_call call;
   std::int32_t rank = 0;
   alignas(8) std::byte data[small_bytes_max];
 };
+
+// Where the ranks of one worker meet: Pure's sequenced dropbox, one for each worker instead of each
+// thread.
 struct alignas(padding_bytes) worker_group {
   std::vector<int> members;  // In rank order.
   std::vector<countdown*> waiting;
   std::size_t arrived = 0;
   int first_arrived = 0;
   std::uint64_t sequence = 0;
-  dropbox_slot slots[2];    // Up the tree; by parity.
-  dropbox_slot results[2];  // Down from the first group, when there are many.
+  dropbox<contribution> own;     // Up the tree.
+  dropbox<contribution> result;  // Down from the first group, when there are many.
 };
 
-inline constexpr std::size_t broadcast_slots = 16;
+struct small_broadcasts {
+  static constexpr std::size_t slots = 16;
+  // What a rank waits for that has waited long: it finds others that wait for another root.
+  struct expectation {
+    collective_call call;
+    std::int32_t rank = 0;
+  };
+  broadcast_slots<contribution, slots> sent;
+  broadcast_slots<expectation, slots> expected;
+};
 
 // What a sender needs to know of a rank, apart from what others write: `member` is written by
 // collectives, and the first line of `rank_state` by every receive (reading the number there cost
@@ -145,7 +157,7 @@ struct communicator_state {
   std::vector<site> sites;  // In the order of their first ranks.
   int here = -1;            // This process among them.
   bool sites_in_rank_order = true;
-  std::unique_ptr<dropbox_slot[]> broadcasts;
+  std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
 
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
   [[nodiscard]] const peer& to(int rank) const noexcept {

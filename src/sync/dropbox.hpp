@@ -1,12 +1,19 @@
-// Sequenced dropbox: one writer puts values that every one of a fixed number of readers takes, in
-// order. A value lies in one of `Slots` slots, so the writer may be that many values ahead of the
-// slowest reader.
+// What the parties of collectives publish to each other: values with a sequence number, in slots
+// that need no acknowledgement of their own, because the collectives that follow are one.
 //
-//   R1 put:  store sequence      -- A1 peek: load sequence   a reader sees the value
-//   R2 done: fetch_add consumed  -- A2 put:  load consumed   the writer may reuse the slot
+//   R1 dropbox::publish:          store sequence -- A1 dropbox::holds:          load sequence
+//   R2 broadcast_slots::publish:  store sequence -- A2 broadcast_slots::holds:  load sequence
+//   a reader sees the content
 //
-// A slot's sequence number tells which value it holds; each reader counts for itself which one it
-// wants, hence nothing is ever reset. consumed counts the readings of a slot since the start.
+// A slot is written again only when all have read it:
+//
+// - dropbox: the value of meeting s is written over for meeting s + 2. Each party publishes s + 1
+//   only after it has read all it needs of s, and the writer comes to s + 2 only after it has seen
+//   that of every reader of its own, directly or through others: A1 again.
+// - broadcast_slots: between broadcast n and n + Slots all parties meet, through dropboxes, and none
+//   comes to that meeting before it has completed broadcast n.
+//
+// docs/protocols/collectives.md has the proof; tests/model/dropbox_model.cpp runs both.
 #pragma once
 
 #include <array>
@@ -17,55 +24,89 @@
 
 namespace weft {
 
-template <class T, std::size_t Slots, class Atomics = std_atomics>
+// Of one writer, for each of the meetings 1, 2, 3, ... in turn.
+template <class T, class Atomics = std_atomics, std::size_t Slots = 2>
 class dropbox {
  public:
-  explicit dropbox(std::uint32_t readers) noexcept : readers_(readers) {}
-
-  // Called by the writer only. Returns false while a reader has yet to take the value that lies in
-  // the slot.
-  [[nodiscard]] bool try_put(const T& value) noexcept {
-    slot& to = slots_[written_ % Slots];
-    if (to.consumed.load(Atomics::acquire("A2")) != written_ / Slots * readers_) return false;
-    to.value.set(value);
-    to.sequence.store(++written_, Atomics::release("R1"));
-    return true;
+  // Called by the writer only, who completed meeting `number` - 1. `fill` writes the content.
+  template <class Fill>
+  void publish(std::uint64_t number, const Fill& fill) {
+    slot& to = slots_[number % Slots];
+    fill(to.content);
+    to.sequence.store(number, Atomics::release("R1"));
   }
 
-  // One per reader.
-  class reader {
-   public:
-    explicit reader(dropbox& from) noexcept : dropbox_(from) {}
-    reader(const reader&) = delete;
-    reader& operator=(const reader&) = delete;
+  // Called by a reader in meeting `number`: true once the content is there, and until the reader
+  // itself publishes the next meeting.
+  [[nodiscard]] bool holds(std::uint64_t number) const noexcept {
+    return slots_[number % Slots].sequence.load(Atomics::acquire("A1")) >= number;
+  }
 
-    // The next value, or null when it has not been put yet. Valid until done().
-    [[nodiscard]] const T* peek() noexcept {
-      slot& from = dropbox_.slots_[taken_ % Slots];
-      if (from.sequence.load(Atomics::acquire("A1")) != taken_ + 1) return nullptr;
-      return &from.value.get();
-    }
-    // Called after peek() returned a value that is no longer needed.
-    void done() noexcept {
-      dropbox_.slots_[taken_++ % Slots].consumed.fetch_add(1, Atomics::release("R2"));
-    }
-
-   private:
-    dropbox& dropbox_;
-    std::uint64_t taken_ = 0;
-  };
+  // Called when it holds meeting `number`, or by the writer.
+  [[nodiscard]] const T& content(std::uint64_t number) const noexcept {
+    return slots_[number % Slots].content;
+  }
 
  private:
   struct slot {
-    alignas(padding_bytes) typename Atomics::template atomic<std::uint64_t> sequence{0};
-    typename Atomics::template plain<T> value;
-    // On a line of its own: the readers write it while others still read the value.
-    alignas(padding_bytes) typename Atomics::template atomic<std::uint64_t> consumed{0};
+    alignas(cache_line) typename Atomics::template atomic<std::uint64_t> sequence{0};
+    T content;
   };
 
   std::array<slot, Slots> slots_{};
-  const std::uint32_t readers_;
-  std::uint64_t written_ = 0;  // The writer's.
+};
+
+// Of all parties, for the broadcasts 1, 2, 3, ... in turn: whoever is the root of one takes its
+// slot, publishes and waits for nobody. When several take one for the root, the first alone gets
+// the slot and the others know it.
+template <class T, std::size_t Slots, class Atomics = std_atomics>
+class broadcast_slots {
+ public:
+  // Whether all must meet after broadcast `number` - 1 and before this one.
+  [[nodiscard]] static constexpr bool meets_before(std::uint64_t number) noexcept {
+    return number % Slots == 0;
+  }
+
+  // Called by anyone: true for the first, who alone may publish this broadcast.
+  [[nodiscard]] bool try_take(std::uint64_t number) noexcept {
+    const std::uint64_t taken = 2 * number - 1;
+    // Most likely it holds the broadcast of the round before; it may also have been left out.
+    std::uint64_t before = number > Slots ? 2 * (number - Slots) : 0;
+    // Relaxed: the meeting since then orders what is written next after all that was read.
+    while (before < taken)
+      if (of(number).sequence.compare_exchange_strong(before, taken, std::memory_order_relaxed,
+                                                      std::memory_order_relaxed))
+        return true;
+    return false;
+  }
+
+  // Called by the one who took it. `fill` writes the content.
+  template <class Fill>
+  void publish(std::uint64_t number, const Fill& fill) {
+    slot& to = of(number);
+    fill(to.content);
+    to.sequence.store(2 * number, Atomics::release("R2"));
+  }
+
+  // Called by anyone who has not come to the next meeting: true once the content is there.
+  [[nodiscard]] bool holds(std::uint64_t number) const noexcept {
+    return slots_[number % Slots].sequence.load(Atomics::acquire("A2")) >= 2 * number;
+  }
+  // Called when it holds broadcast `number`.
+  [[nodiscard]] const T& content(std::uint64_t number) const noexcept {
+    return slots_[number % Slots].content;
+  }
+
+ private:
+  struct slot {
+    // 2 n - 1 when taken for broadcast n, 2 n when that is published.
+    alignas(cache_line) typename Atomics::template atomic<std::uint64_t> sequence{0};
+    T content;
+  };
+
+  [[nodiscard]] slot& of(std::uint64_t number) noexcept { return slots_[number % Slots]; }
+
+  std::array<slot, Slots> slots_{};
 };
 
 }  // namespace weft

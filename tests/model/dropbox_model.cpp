@@ -1,3 +1,5 @@
+// The parties are workers; what they publish is a plain field, so that a slot which is written while
+// somebody may still read it is a race. The reading order is that of src/rank/collectives.cpp.
 #include "sync/dropbox.hpp"
 
 #include <gtest/gtest.h>
@@ -11,41 +13,171 @@ namespace weft {
 namespace {
 
 using model::scenario;
+using content = model_atomics::plain<int>;
 
-// The writer puts 1, 2, ...; each reader must get all of them in order.
-template <std::size_t Slots>
-model::setup pass(int count, std::uint32_t readers) {
+template <std::size_t Slots = 2>
+using box = dropbox<content, model_atomics, Slots>;
+
+auto writing(int value) {
+  return [value](content& to) { to.set(value); };
+}
+int value_of(std::size_t party, std::uint64_t meeting) {
+  return static_cast<int>(100 * meeting + party);
+}
+
+template <class Box>
+int await(const Box& from, std::uint64_t number) {
+  model::wait_until([&] { return from.holds(number); });
+  return from.content(number).get();
+}
+
+// Everybody reads everybody.
+template <class Boxes>
+void meet(Boxes& boxes, std::size_t party, std::uint64_t meeting) {
+  boxes[party].publish(meeting, writing(value_of(party, meeting)));
+  for (std::size_t other = 0; other < boxes.size(); ++other)
+    if (other != party)
+      model::require(await(boxes[other], meeting) == value_of(other, meeting),
+                     "the other's value of this meeting");
+}
+
+template <std::size_t Slots = 2>
+model::setup meetings(std::size_t parties, std::uint64_t count) {
   return [=] {
-    using box_type = dropbox<int, Slots, model_atomics>;
-    auto box = std::make_shared<box_type>(readers);
+    auto boxes = std::make_shared<std::vector<box<Slots>>>(parties);
     scenario scene;
-    scene.threads.push_back([=] {
-      for (int value = 1; value <= count; ++value)
-        while (!box->try_put(value)) model::pause();
-    });
-    for (std::uint32_t r = 0; r < readers; ++r)
+    for (std::size_t party = 0; party < parties; ++party)
       scene.threads.push_back([=] {
-        typename box_type::reader mine(*box);
-        for (int value = 1; value <= count; ++value) {
-          model::wait_until([&] { return mine.peek() != nullptr; });
-          model::require(*mine.peek() == value, "all values in order");
-          mine.done();
-        }
-        model::require(mine.peek() == nullptr, "nothing behind the last value");
+        for (std::uint64_t m = 1; m <= count; ++m) meet(*boxes, party, m);
       });
     return scene;
   };
 }
 
-const std::vector<model::setup> scenarios{pass<1>(2, 1), pass<1>(2, 2), pass<2>(3, 1)};
+// Up a tree, which `parents` gives (the root's is itself), and down from its root in one hop.
+model::setup climbs(std::vector<std::size_t> parents, std::uint64_t count) {
+  return [=] {
+    struct shared {
+      explicit shared(std::size_t parties) : up(parties) {}
+      std::vector<box<>> up;
+      box<> result;
+    };
+    auto all = std::make_shared<shared>(parents.size());
+    scenario scene;
+    for (std::size_t party = 0; party < parents.size(); ++party)
+      scene.threads.push_back([=] {
+        for (std::uint64_t m = 1; m <= count; ++m) {
+          int sum = value_of(party, m);
+          for (std::size_t child = 1; child < parents.size(); ++child)
+            if (parents[child] == party) sum += await(all->up[child], m);
+          if (party == 0) {
+            all->result.publish(m, writing(sum));
+            continue;
+          }
+          all->up[party].publish(m, writing(sum));
+          int expected = 0;
+          for (std::size_t other = 0; other < parents.size(); ++other)
+            expected += value_of(other, m);
+          model::require(await(all->result, m) == expected, "the sum over all");
+        }
+      });
+    return scene;
+  };
+}
 
-TEST(dropbox_model, every_schedule_gives_each_value_to_every_reader) {
-  const std::string failures = model::failures(scenarios, 2);
+// Broadcasts 1 to `count`, by turns or from the first alone; two slots, so that a slot is used again
+// soon.
+model::setup broadcasts(std::size_t parties, std::uint64_t count, bool by_turns,
+                        bool meeting = true) {
+  return [=] {
+    struct shared {
+      explicit shared(std::size_t number) : boxes(number) {}
+      std::vector<box<>> boxes;
+      broadcast_slots<content, 2, model_atomics> slots;
+    };
+    auto all = std::make_shared<shared>(parties);
+    scenario scene;
+    for (std::size_t party = 0; party < parties; ++party)
+      scene.threads.push_back([=] {
+        std::uint64_t met = 0;
+        for (std::uint64_t n = 1; n <= count; ++n) {
+          if (meeting && all->slots.meets_before(n)) meet(all->boxes, party, ++met);
+          const std::size_t root = by_turns ? n % parties : 0;
+          if (party == root) {
+            model::require(all->slots.try_take(n), "the root gets the slot");
+            all->slots.publish(n, writing(value_of(root, n)));
+          } else {
+            model::require(await(all->slots, n) == value_of(root, n), "the root's value");
+          }
+        }
+      });
+    return scene;
+  };
+}
+
+// Each of two parties takes itself for the root of every broadcast; a third one only reads.
+model::setup rivals(std::uint64_t count) {
+  return [=] {
+    struct shared {
+      std::vector<box<>> boxes{3};
+      broadcast_slots<content, 2, model_atomics> slots;
+      model_atomics::atomic<int> taken{0};
+    };
+    auto all = std::make_shared<shared>();
+    scenario scene;
+    for (std::size_t party = 0; party < 3; ++party)
+      scene.threads.push_back([=] {
+        std::uint64_t met = 0;
+        for (std::uint64_t n = 1; n <= count; ++n) {
+          if (all->slots.meets_before(n)) meet(all->boxes, party, ++met);
+          if (party != 2 && all->slots.try_take(n)) {
+            all->taken.fetch_add(1, std::memory_order_relaxed);
+            all->slots.publish(n, writing(value_of(party, n)));
+          } else {
+            const int got = await(all->slots, n);
+            model::require(got == value_of(0, n) || got == value_of(1, n),
+                           "whole, from one of the two");
+          }
+        }
+      });
+    scene.check = [=] {
+      return all->taken.load(std::memory_order_relaxed) == static_cast<int>(count);
+    };
+    return scene;
+  };
+}
+
+const std::vector<model::setup> dropboxes{
+    meetings(2, 5),
+    meetings(3, 3),
+    climbs({0, 0}, 4),
+    climbs({0, 0, 1}, 3),  // A chain: the root sees the last one only through the other.
+    climbs({0, 0, 0}, 3),
+};
+const std::vector<model::setup> slots{broadcasts(2, 5, true), broadcasts(2, 5, false), broadcasts(3, 4, true),
+                                      broadcasts(3, 4, false), rivals(2)};
+
+TEST(dropbox_model, every_schedule_gives_each_party_the_values_of_its_meeting) {
+  const std::string failures = model::failures(dropboxes, 2);
+  EXPECT_TRUE(failures.empty()) << failures;
+}
+
+TEST(dropbox_model, every_schedule_gives_each_party_the_value_of_its_broadcast) {
+  const std::string failures = model::failures(slots, 2);
   EXPECT_TRUE(failures.empty()) << failures;
 }
 
 TEST(dropbox_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_labels({meetings(2, 5), climbs({0, 0, 1}, 3), broadcasts(2, 5, false)}, 2),
+            std::vector<std::string>{});
+}
+
+TEST(dropbox_model, one_slot_would_not_do) {
+  EXPECT_TRUE(model::explore(meetings<1>(2, 3), 2).error);
+}
+
+TEST(dropbox_model, broadcasts_without_meetings_would_not_do) {
+  EXPECT_TRUE(model::explore(broadcasts(2, 4, false, false), 2).error);
 }
 
 }  // namespace

@@ -373,9 +373,14 @@ TEST(a_mismatch, of_roots_names_both_roots) {
                  [](communicator& world) { (void)world.reduce(1, std::plus<>{}, world.rank()); });
 }
 
-TEST(a_mismatch, of_broadcast_roots_is_found_at_the_next_meeting) {
+TEST(a_mismatch, of_broadcast_roots_names_both_roots) {
+  expect_failure(2, {"bcast of 4 octets with root 0", "bcast of 4 octets with root 1"},
+                 [](communicator& world) { (void)world.bcast(1, world.rank()); });
+}
+
+TEST(a_mismatch, of_the_number_of_broadcasts_is_found_at_the_next_meeting) {
   expect_failure(2, {"collective mismatch", "different broadcasts"}, [](communicator& world) {
-    (void)world.bcast(1, world.rank());
+    if (world.rank() == 0) (void)world.bcast(1, 0);
     world.barrier();
   });
 }
@@ -445,6 +450,18 @@ TEST(a_deadlock, of_a_collective_and_a_receive_names_who_is_missing) {
                  [](communicator& world) {
                    if (world.rank() == 2)
                      (void)world.recv<int>(0);
+                   else
+                     world.barrier();
+                 });
+}
+
+TEST(a_deadlock, of_a_broadcast_and_a_barrier_names_the_root) {
+  expect_failure(2,
+                 {"rank 0: in bcast, root 1, communicator 0\n",
+                  "rank 1: in barrier, communicator 0; not there yet: 0\n"},
+                 [](communicator& world) {
+                   if (world.rank() == 0)
+                     (void)world.bcast(1, 1);
                    else
                      world.barrier();
                  });
