@@ -56,6 +56,38 @@ void context::first_entry(boost::context::detail::transfer_t arrived) noexcept {
   std::terminate();
 }
 
+void context::visit(context& from, context& to, void (*visit)(void*), void* argument) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(to.tsan_fiber_, 0);
+#endif
+  visit_order order{&from, &to, visit, argument};
+  entered(boost::context::detail::ontop_fcontext(to.suspended_, &order, &context::receive_visit));
+}
+
+// Runs on the visited stack, above the switch that left it. What resumes that context later arrives
+// here first, and is handed on to that switch.
+boost::context::detail::transfer_t context::receive_visit(
+    boost::context::detail::transfer_t arrived) noexcept {
+  const visit_order order = *static_cast<const visit_order*>(arrived.data);
+  order.from->suspended_ = arrived.fctx;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(order.to->fake_stack_, nullptr, nullptr);
+#endif
+  order.visit(order.argument);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&order.to->fake_stack_, order.from->stack_.data(),
+                                 order.from->stack_.size());
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(order.from->tsan_fiber_, 0);
+#endif
+  passage back{order.to, order.from};
+  return boost::context::detail::jump_fcontext(order.from->suspended_, &back);
+}
+
 void context::leave_to(context& from, context& to) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
   // A null slot frees the fake stack: this context never comes back.

@@ -56,7 +56,15 @@ class context {
     *thread.error_number = saved_errno;
   }
 
-  // The same for a context that never runs again.
+  // Calls `visit(argument)` on the stack of the suspended `to`, as if `to` had called it where it
+  // left, and comes back: `to` is suspended as before. `visit` does not switch.
+  static void visit(context& from, context& to, void (*visit)(void*), void* argument) noexcept;
+  // Octets of `stack`, on which this context is suspended, that it does not use.
+  [[nodiscard]] std::size_t unused(std::span<const std::byte> stack) const noexcept {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(suspended_) - stack.data());
+  }
+
+  // The same as switch_to() for a context that never runs again.
   [[noreturn]] static void leave_to(context& from, context& to) noexcept;
 
  private:
@@ -66,6 +74,15 @@ class context {
     context* to;
   };
 
+  struct visit_order {
+    context* from;
+    context* to;
+    void (*visit)(void*);
+    void* argument;
+  };
+
+  static boost::context::detail::transfer_t receive_visit(
+      boost::context::detail::transfer_t arrived) noexcept;
   [[gnu::always_inline]] static void enter(context& from, context& to) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());

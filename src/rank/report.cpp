@@ -1,5 +1,6 @@
 // Who waits for whom: the text of the deadlock report and of the report signal.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,11 @@ std::string describe_wait(const fiber& f) {
   return text + formatted(", communicator {}", what.context);
 }
 
-void append_worker_report(job& j, worker& only, std::string& to) {
+void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines) {
   for (const auto& r : j.ranks) {
     if (r->home != &only) continue;
-    to += formatted("  rank {} (worker {}): {}\n", r->number, only.index(),
-                    r->ended ? "ended" : describe_wait(r->main));
+    lines[r->number] = formatted("  rank {} (worker {}): {}\n", r->number, only.index(),
+                                 r->ended ? "ended" : describe_wait(r->main));
   }
 }
 

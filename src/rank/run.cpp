@@ -2,14 +2,18 @@
 #include "weft/run.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <typeinfo>
 
 #include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
@@ -17,6 +21,7 @@
 #include "base/settings.hpp"
 #include "base/topology.hpp"
 #include "base/uncaught.hpp"
+#include "rank/stacks.hpp"
 #include "rank/state.hpp"
 #include "runtime/monitor.hpp"
 #include "trace/trace.hpp"
@@ -155,25 +160,53 @@ void print_statistics(job& j, double seconds) {
   log_text(text + line);
 }
 
-void report_on_signal(job& j) {
+void report_state(job& j) {
   std::mutex lock;
-  std::string text = "state of the ranks:\n";
+  std::map<int, std::string> lines;
   std::vector<bool> heard(static_cast<std::size_t>(j.workers->worker_count()), false);
-  const bool all = j.workers->on_every_worker(
-      [&](worker& w) {
-        const std::lock_guard hold(lock);
-        append_worker_report(j, w, text);
-        heard[static_cast<std::size_t>(w.index())] = true;
-      },
-      500'000'000);
+  waiting_stacks stacks;
+  const bool all = j.workers->on_every_worker([&](worker& w) {
+    stacks.add(j, w);
+    const std::lock_guard hold(lock);
+    append_worker_report(j, w, lines);
+    heard[static_cast<std::size_t>(w.index())] = true;
+  });
   const std::lock_guard hold(lock);
+  std::string text = "state of the ranks:\n";
+  for (const auto& line : lines | std::views::take(ranks_listed_max) | std::views::values) text += line;
+  if (lines.size() > ranks_listed_max)
+    text += formatted("  and {} ranks more\n", lines.size() - ranks_listed_max);
   if (!all)
     for (int i = 0; i < j.workers->worker_count(); ++i)
       if (!heard[static_cast<std::size_t>(i)])
         text += "worker " + std::to_string(i) + ": computing in rank " +
                 std::to_string(j.workers->at(i).running_number()) + "\n";
+  text += stacks.text();
   text.pop_back();
   log_text(text);
+}
+
+// Found by the worker that parked last, told by the monitor: that one can ask every worker where its
+// ranks stand.
+struct deadlock_note {
+  std::atomic<bool> found{false};
+  std::string text;
+
+  // Called by one worker after the other.
+  bool note(job& j) {
+    if (found.load(std::memory_order_relaxed)) return false;  // Relaxed: the monitor is told already.
+    text = deadlock_report(j);
+    found.store(true, std::memory_order_release);  // R1, read in run_job before the text.
+    return true;
+  }
+};
+
+std::string stacks_of(job& j) {
+  waiting_stacks stacks;
+  j.workers->on_every_worker([&](worker& w) { stacks.add(j, w); });
+  std::string text = stacks.text();
+  if (!text.empty()) text.pop_back();
+  return text.empty() ? text : "\n" + text;
 }
 
 int run_job(options how, const std::function<void(communicator&)>& body) {
@@ -188,11 +221,6 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   j.workers = std::make_unique<scheduler>(workers);
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
-  j.workers->set_quiescent_handler([&](worker&) {
-    failure.tell(deadlock_report(j), 1);
-    j.workers->request_stop();
-    return false;
-  });
 
   std::vector<rank_state*>& ranks = j.by_number;
   std::vector<rank_start> starts;
@@ -226,17 +254,27 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
     watching.report_signal = report_signal_number(j.how);
     watching.timeout_s = j.how.timeout_s;
     watching.busy_warning_s = j.how.busy_warning_s;
-    watching.report = [&] { report_on_signal(j); };
+    watching.report = [&] { report_state(j); };
     watching.timed_out = [&] {
-      report_on_signal(j);
+      report_state(j);
       char limit[64];
       std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
       failure.tell("the job was ended after its timeout of " + std::string(limit) + " s", 124);
       j.workers->request_stop();
     };
     watching.exit_status = [&] { return failure.status(); };
+    deadlock_note deadlock;
+    watching.called = [&] {
+      if (!deadlock.found.load(std::memory_order_acquire)) return;  // A1
+      failure.tell(deadlock.text + stacks_of(j), 1);
+      j.workers->request_stop();
+    };
     // Before the workers: the report signal may come at any time from now on.
-    const monitor watch(*j.workers, std::move(watching));
+    monitor watch(*j.workers, std::move(watching));
+    j.workers->set_quiescent_handler([&](worker&) {
+      if (deadlock.note(j)) watch.call();
+      return false;
+    });
     j.workers->run();
   }
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;

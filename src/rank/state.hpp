@@ -205,6 +205,6 @@ void set_mail_handlers(scheduler& workers);
 // Called while no worker runs, or by each worker for its own ranks (`only`).
 [[nodiscard]] std::string describe_wait(const fiber& f);
 [[nodiscard]] std::string deadlock_report(job& j);
-void append_worker_report(job& j, worker& only, std::string& to);
+void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines);
 
 }  // namespace weft::detail

@@ -28,6 +28,8 @@ std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
 // Handlers that run now: a descriptor is closed only when none could still write to it.
 std::atomic<int> handlers_running{0};
 
+constexpr std::uint64_t one_call = std::uint64_t{1} << 32;
+
 constexpr std::uint64_t listener_of(int event, int signal) noexcept {
   return static_cast<std::uint64_t>(event + 1) << 32 | static_cast<std::uint32_t>(signal);
 }
@@ -102,6 +104,10 @@ monitor::~monitor() {
   close(event_);
 }
 
+void monitor::call() noexcept {
+  static_cast<void>(!write(event_, &one_call, sizeof one_call));
+}
+
 void monitor::watch() {
   pthread_setname_np(pthread_self(), "weft-monitor");
   const std::uint64_t start = now_ns();
@@ -113,7 +119,10 @@ void monitor::watch() {
     ::poll(&wait, 1, how_.timeout_s > 0 || workers_.stopping() ? 20 : 200);
     if (ending_) return;
     std::uint64_t count = 0;
-    if (read(event_, &count, sizeof count) > 0 && how_.report) how_.report();
+    if (read(event_, &count, sizeof count) > 0) {
+      if (count % one_call != 0 && how_.report) how_.report();
+      if (count >= one_call && how_.called) how_.called();
+    }
     workers_.look_again_if_all_parked();
     const std::uint64_t now = now_ns();
     if (how_.timeout_s > 0 && !timed_out &&

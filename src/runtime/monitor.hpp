@@ -17,6 +17,7 @@ struct monitor_options {
   double busy_warning_s = 0;  // 0: none.
   std::function<void()> report;    // On the signal; runs on the monitor's thread.
   std::function<void()> timed_out;
+  std::function<void()> called;  // After call(); runs on the monitor's thread.
   std::function<int()> exit_status;  // Of the failure that a job which does not end has told.
 };
 
@@ -27,6 +28,8 @@ class monitor {
 
   monitor(scheduler& workers, monitor_options how);
   ~monitor();  // Ends the thread; signal handlers are as before.
+  // Called by any thread, workers too.
+  void call() noexcept;
   monitor(const monitor&) = delete;
   monitor& operator=(const monitor&) = delete;
 
@@ -36,7 +39,7 @@ class monitor {
 
   scheduler& workers_;
   monitor_options how_;
-  int event_;  // Written by the signal handler and the destructor.
+  int event_;  // Counts signals; calls in its upper half. The destructor writes to it too.
   std::atomic<bool> ending_{false};
   struct seen {
     std::uint64_t passes = 0;

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <string>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/topology.hpp"
@@ -82,8 +83,7 @@ void scheduler::request_stop() noexcept {
   if (!stop_.exchange(true, std::memory_order_acq_rel)) attract_attention();
 }
 
-bool scheduler::on_every_worker(const std::function<void(worker&)>& collect,
-                                std::uint64_t limit_ns) {
+bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
   static std::mutex one_at_a_time;
   const std::lock_guard alone(one_at_a_time);
   {
@@ -93,10 +93,12 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect,
     collect_left_.store(worker_count(), std::memory_order_relaxed);
   }
   attract_attention();
-  const std::uint64_t deadline = now_ns() + limit_ns;
-  while (collect_left_.load(std::memory_order_acquire) > 0 && now_ns() < deadline) {
+  std::uint64_t deadline = now_ns() + pass_ns_max;
+  for (int left = worker_count(); left > 0 && now_ns() < deadline;) {
     const timespec moment{0, 1'000'000};
     nanosleep(&moment, nullptr);
+    if (std::exchange(left, collect_left_.load(std::memory_order_acquire)) != left)
+      deadline = now_ns() + pass_ns_max;
   }
   const std::lock_guard hold(lock_);
   collect_ = nullptr;

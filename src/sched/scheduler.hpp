@@ -65,9 +65,10 @@ class scheduler {
   void request_stop() noexcept;
   [[nodiscard]] bool stopping() const noexcept { return stop_.load(std::memory_order_acquire); }
 
-  // Called by any thread: `collect` runs once on every worker, in its next pass.
-  // Returns false when some worker did not come to a pass within `limit_ns`.
-  bool on_every_worker(const std::function<void(worker&)>& collect, std::uint64_t limit_ns);
+  // Called by any thread: `collect` runs once on every worker, in its next pass, one worker after
+  // the other. Returns false when none came to a pass for `pass_ns_max` although some are missing.
+  static constexpr std::uint64_t pass_ns_max = 500'000'000;
+  bool on_every_worker(const std::function<void(worker&)>& collect);
 
   // Called now and then by a thread that is no worker: when all are parked, one looks again whether
   // that is a deadlock. A count of parked workers that was too low for a moment could hide it.

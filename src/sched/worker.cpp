@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/stack_trace.hpp"
 #include "sched/scheduler.hpp"
 #include "trace/trace.hpp"
 #include "weft/error.hpp"
@@ -81,6 +82,23 @@ void worker::fiber_main(void* argument) {
   auto& self = *static_cast<fiber*>(argument);
   self.body(self.argument);
   self.home->finish(self);
+}
+
+std::size_t worker::calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept {
+  if (&f == running_) return capture_calls(calls);
+  if (!f.flow || f.flow->unused(f.stack) < stack_trace_bytes) return 0;
+  struct order {
+    std::span<std::uintptr_t> calls;
+    std::size_t count;
+  } it{calls, 0};
+  context::visit(
+      *running_->flow, *f.flow,
+      [](void* argument) {
+        auto& o = *static_cast<order*>(argument);
+        o.count = capture_calls(o.calls);
+      },
+      &it);
+  return it.count;
 }
 
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {

@@ -177,6 +177,9 @@ class worker {
   [[nodiscard]] int running_number() const noexcept {
     return running_number_.load(std::memory_order_relaxed);
   }
+  // The calls that a fiber of this worker is in, innermost first; none when it has not begun or has
+  // no room left on its stack. Returns how many.
+  std::size_t calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept;
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
   // Calls `visit(fiber)` for each living fiber of this worker, oldest first.
   template <class Visit>

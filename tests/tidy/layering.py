@@ -33,6 +33,7 @@ THIRD_PARTY = {
     r"boost/context/": ["src/fiber"],
     r"sanitizer/": ["src/fiber"],
     r"valgrind/": ["src/fiber"],
+    r"elfutils/": ["src/base"],
     r"CLI/": ["tools", "apps"],
     r"png\.h": ["apps"],
     r"gtest/": ["tests", "apps"],
@@ -41,7 +42,7 @@ THIRD_PARTY = {
     r"omp\.h": ["bench"],
 }
 SYSTEM = re.compile(
-    r"^([a-z_0-9]+|(sys|linux|asm)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
+    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
     r"|cxxabi|unwind|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
     r"|cpuid|termios)\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

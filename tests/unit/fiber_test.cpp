@@ -13,6 +13,7 @@
 
 #include "fiber/context.hpp"
 #include "fiber/stack_pool.hpp"
+#include "job.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -55,6 +56,42 @@ TEST(context, control_goes_back_and_forth_and_locals_stay) {
   }
   flows.enter();
   EXPECT_EQ(flows.steps, 100);
+}
+
+TEST(context, a_visit_runs_on_the_suspended_stack_and_leaves_it_as_it_was) {
+  pair_of_flows flows([](pair_of_flows& f) {
+    int local = 5;
+    for (int i = 1; i <= 3; ++i) {
+      f.steps = local + i;
+      f.leave();
+    }
+    f.steps = -1;
+  });
+  flows.enter();
+  for (int i = 1; i <= 3; ++i) {
+    for (int visits = 0; visits < i; ++visits) {
+      struct seen {
+        int* steps;
+        std::uintptr_t at = 0;
+      } it{&flows.steps};
+      context::visit(
+          flows.main, *flows.fiber,
+          [](void* argument) {
+            auto& s = *static_cast<seen*>(argument);
+            const volatile char here = 1;
+            s.at = reinterpret_cast<std::uintptr_t>(&here) + (*s.steps > 0 ? 0 : 1);
+          },
+          &it);
+      const volatile char mine = 1;
+      const auto own = reinterpret_cast<std::uintptr_t>(&mine);
+      if (!sanitized) {  // AddressSanitizer may keep locals elsewhere.
+        EXPECT_GT(it.at > own ? it.at - own : own - it.at, 256u * 1024);
+      }
+      EXPECT_EQ(flows.steps, 5 + i);
+    }
+    flows.enter();
+  }
+  EXPECT_EQ(flows.steps, -1);
 }
 
 TEST(context, errno_belongs_to_the_flow) {

@@ -1,9 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <array>
+#include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "job.hpp"
+#include "rank/stacks.hpp"
 
 namespace weft {
 namespace {
@@ -27,6 +35,92 @@ TEST(a_deadlock_report, says_who_is_missing_in_a_collective_that_does_not_block)
   EXPECT_EQ(job.status, 1);
   expect_contains(job.text, "rank 0: in wait (collective), communicator 0; not there yet: 1");
   expect_contains(job.text, "rank 0 waits for rank 1, which has ended");
+}
+
+// Each function is a frame of its own, with a line that the tests know.
+constexpr int deep_line = __LINE__ + 2;
+[[gnu::noinline]] void receive_deep_inside(communicator& world) {
+  (void)world.recv<int>((world.rank() + 1) % world.size(), 4);
+  asm volatile("");  // No tail call.
+}
+[[gnu::noinline]] void outer_step(communicator& world) {
+  receive_deep_inside(world);
+  asm volatile("");
+}
+// Without the directory: a cache of compilations may have another.
+const std::string deep_place = "tests/unit/report_test.cpp:" + std::to_string(deep_line) +
+                               "\nweft:     outer_step at ";
+
+bool has_debug_library() {
+  void* const library = dlopen("libdw.so.1", RTLD_LAZY);
+  if (library != nullptr) dlclose(library);
+  return library != nullptr;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++count;
+  return count;
+}
+
+TEST(a_deadlock_report, says_where_in_the_program_the_ranks_wait) {
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  for (const int workers : {1, 3}) {
+    const failed_job job =
+        run_to_failure(job_of(3, workers), [](communicator& world) { outer_step(world); });
+    EXPECT_EQ(job.status, 1);
+    expect_contains(job.text, "weft:   ranks 0-2 called recv from\nweft:     receive_deep_inside at ");
+    expect_contains(job.text, deep_place);
+    EXPECT_EQ(count_of(job.text, "src/sched"), 0u) << job.text;
+  }
+}
+
+TEST(a_deadlock_report, of_many_ranks_names_each_place_once_with_all_its_ranks) {
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  const int ranks = sanitized ? 300 : 10'000;
+  const failed_job job = run_to_failure(job_of(ranks, 2), [](communicator& world) {
+    if (world.rank() % 1000 == 7)
+      world.barrier();
+    else
+      outer_step(world);
+    asm volatile("");
+  });
+  EXPECT_EQ(job.status, 1);
+  EXPECT_EQ(count_of(job.text, "called recv from"), 1u) << job.text;
+  EXPECT_EQ(count_of(job.text, "called barrier from"), 1u) << job.text;
+  expect_contains(job.text, "ranks 0-6,8-");
+  EXPECT_LT(count_of(job.text, "\n"), 100u) << job.text;
+}
+
+TEST(the_report_signal, says_where_ranks_wait_and_leaves_them_waiting) {
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  testing::internal::CaptureStderr();
+  run_ranks(4, 2, [](communicator& world) {
+    if (world.rank() == 0) {
+      for (int i = 1; i < 4; ++i) (void)world.recv<int>(any_source, 1);
+      for (int round = 0; round < 3; ++round) {
+        sleep_for(std::chrono::milliseconds(50));
+        kill(getpid(), SIGUSR1);
+        sleep_for(std::chrono::milliseconds(300));
+      }
+      world.send(1, 3, 4);
+    } else {
+      world.send(1, 0, 1);
+      outer_step(world);
+      if (world.rank() > 1) world.send(2, world.rank() - 1, 4);
+    }
+  });
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(count_of(text, "ranks 1-3 called recv from\nweft:     receive_deep_inside at "), 3u) << text;
+  EXPECT_EQ(count_of(text, deep_place), 3u) << text;
+}
+
+TEST(ranges_of, ranks_are_short_and_limited) {
+  EXPECT_EQ(detail::ranges_of(std::vector{5}), "5");
+  EXPECT_EQ(detail::ranges_of(std::vector{0, 1, 2, 3, 4, 7, 9, 10}), "0-4,7,9-10");
+  std::vector<int> even(50);
+  for (int i = 0; i < 50; ++i) even[static_cast<std::size_t>(i)] = 2 * i;
+  EXPECT_EQ(detail::ranges_of(even), "0,2,4,6,8,10,12,14,16,18,20,22 and 38 more");
 }
 
 TEST(a_communicator, may_be_kept_for_longer_than_its_job) {

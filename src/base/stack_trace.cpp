@@ -1,0 +1,247 @@
+#include "base/stack_trace.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/format.hpp"
+
+// Its headers are enough: the library is loaded when it is needed and there, so that no program
+// depends on it.
+#if __has_include(<elfutils/libdwfl.h>)
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#define WEFT_HAS_LIBDW 1
+#endif
+
+namespace weft {
+namespace {
+
+struct capture {
+  std::span<std::uintptr_t> calls;
+  std::size_t count = 0;
+};
+
+_Unwind_Reason_Code keep_call(_Unwind_Context* context, void* argument) {
+  auto& to = *static_cast<capture*>(argument);
+  if (to.count == to.calls.size()) return _URC_END_OF_STACK;
+  int before_call = 0;
+  const std::uintptr_t address = _Unwind_GetIPInfo(context, &before_call);
+  if (address == 0) return _URC_END_OF_STACK;
+  // A return address may be the first of the next function; the call lies before it.
+  to.calls[to.count++] = before_call != 0 ? address : address - 1;
+  return _URC_NO_REASON;
+}
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : name;
+}
+
+bool is_runtime_file(std::string_view file) {
+  // The build says where the library's own files were.
+  return file.starts_with(WEFT_SOURCE_ROOT) || file.find("/include/weft/") != file.npos ||
+         file.find("/include/c++/") != file.npos;
+}
+
+bool is_runtime_function(std::string_view name) {
+  // Templates begin with their result.
+  for (const std::string_view part :
+       {"weft::worker::", "weft::scheduler::", "weft::context::", "weft::communicator::",
+        "weft::request::", "weft::detail::", "weft::run(", "weft::wait_", "weft::sleep_for(",
+        "weft::yield(", "weft::call_watched", "weft_call_watched", "weft::capture_calls", "make_fcontext",
+        "jump_fcontext", "ontop_fcontext"})
+    if (const std::size_t at = name.substr(0, name.find('(', 12)).find(part);
+        at == 0 || (at != name.npos && name[at - 1] == ' '))
+      return true;
+  return false;
+}
+
+// Relative where that is shorter, as compilers print it.
+std::string shown(const std::string& file) {
+  std::error_code failed;
+  const std::string here = std::filesystem::current_path(failed).string() + "/";
+  return !failed && file.starts_with(here) ? file.substr(here.size()) : file;
+}
+
+#if defined(WEFT_HAS_LIBDW)
+
+// libdw, loaded at the first report and kept.
+struct debug_library {
+#define WEFT_LIBDW_FUNCTIONS(f)                                                                 \
+  f(dwfl_begin) f(dwfl_end) f(dwfl_linux_proc_report) f(dwfl_report_end) f(dwfl_addrmodule)     \
+  f(dwfl_module_addrdie) f(dwfl_module_addrinfo) f(dwfl_module_getsrc) f(dwfl_lineinfo)         \
+  f(dwfl_linux_proc_find_elf) f(dwarf_getscopes) f(dwarf_getscopes_die) f(dwarf_tag)            \
+  f(dwarf_diename) f(dwarf_attr_integrate) f(dwarf_formstring) f(dwarf_attr) f(dwarf_formudata) \
+  f(dwarf_getsrcfiles) f(dwarf_filesrc)
+#define WEFT_DECLARE(name) decltype(&::name) name = nullptr;
+  WEFT_LIBDW_FUNCTIONS(WEFT_DECLARE)
+#undef WEFT_DECLARE
+  bool complete = false;
+
+  debug_library() {
+    void* const library = dlopen("libdw.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr) return;
+    complete = true;
+#define WEFT_LOAD(name)                                               \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));     \
+  complete = complete && name != nullptr;
+    WEFT_LIBDW_FUNCTIONS(WEFT_LOAD)
+#undef WEFT_LOAD
+  }
+};
+
+const debug_library& libdw() {
+  static const debug_library loaded;
+  return loaded;
+}
+
+#endif
+
+}  // namespace
+
+std::size_t capture_calls(std::span<std::uintptr_t> calls) noexcept {
+  capture to{calls};
+  _Unwind_Backtrace(&keep_call, &to);
+  return to.count;
+}
+
+struct symbol_table::contents {
+  std::unordered_map<std::uintptr_t, std::vector<std::string>> known;
+#if defined(WEFT_HAS_LIBDW)
+  Dwfl* files = nullptr;
+
+  contents() {
+    if (!libdw().complete) return;
+    // Debug information is looked for in the program's files only: libdw would ask servers too.
+    static const Dwfl_Callbacks callbacks{libdw().dwfl_linux_proc_find_elf,
+                                          [](Dwfl_Module*, void**, const char*, Dwarf_Addr,
+                                             const char*, const char*, GElf_Word, char**) {
+                                            return -1;
+                                          },
+                                          nullptr, nullptr};
+    files = libdw().dwfl_begin(&callbacks);
+    if (files == nullptr) return;
+    if (libdw().dwfl_linux_proc_report(files, getpid()) == 0)
+      libdw().dwfl_report_end(files, nullptr, nullptr);
+  }
+  ~contents() {
+    if (files != nullptr) libdw().dwfl_end(files);
+  }
+  contents(const contents&) = delete;
+  contents& operator=(const contents&) = delete;
+
+  std::uint64_t number_of(Dwarf_Die* die, unsigned what) const {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (libdw().dwarf_attr(die, what, &attribute) != nullptr)
+      libdw().dwarf_formudata(&attribute, &value);
+    return value;
+  }
+
+  std::string name_of(Dwarf_Die* die) const {
+    Dwarf_Attribute attribute;
+    if (libdw().dwarf_attr_integrate(die, DW_AT_name, &attribute) == nullptr) return "?";
+    const char* const name = libdw().dwarf_formstring(&attribute);
+    return name != nullptr ? name : "?";
+  }
+
+  // A file as the debug information names it, which may be relative to where the compiler ran.
+  std::string file_of(Dwarf_Die* unit, const char* name) const {
+    if (name == nullptr) return "?";
+    Dwarf_Attribute attribute;
+    const char* const ran_in = libdw().dwarf_attr(unit, DW_AT_comp_dir, &attribute) == nullptr
+                                   ? nullptr
+                                   : libdw().dwarf_formstring(&attribute);
+    const std::filesystem::path from = ran_in == nullptr ? "" : ran_in;
+    return (from / name).lexically_normal().string();
+  }
+
+  // False when there is no debug information for this address.
+  bool find_lines(Dwfl_Module* module, std::uintptr_t address, std::vector<std::string>& to) const {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* const unit = libdw().dwfl_module_addrdie(module, address, &bias);
+    Dwfl_Line* const at = unit == nullptr ? nullptr : libdw().dwfl_module_getsrc(module, address);
+    if (at == nullptr) return false;
+    int line = 0;
+    std::string file =
+        file_of(unit, libdw().dwfl_lineinfo(at, nullptr, &line, nullptr, nullptr, nullptr));
+    Dwarf_Die* innermost = nullptr;
+    Dwarf_Die* enclosing = nullptr;
+    if (libdw().dwarf_getscopes(unit, address - bias, &innermost) <= 0) return false;
+    const int count = libdw().dwarf_getscopes_die(innermost, &enclosing);
+    Dwarf_Files* sources = nullptr;
+    std::size_t source_count = 0;
+    libdw().dwarf_getsrcfiles(unit, &sources, &source_count);
+    for (int i = 0; i < count; ++i) {
+      const int kind = libdw().dwarf_tag(&enclosing[i]);
+      if (kind != DW_TAG_inlined_subroutine && kind != DW_TAG_subprogram) continue;
+      if (!is_runtime_file(file))
+        to.push_back(formatted("{} at {}:{}", name_of(&enclosing[i]), shown(file), line));
+      if (kind == DW_TAG_subprogram) break;
+      line = static_cast<int>(number_of(&enclosing[i], DW_AT_call_line));
+      const char* const caller =
+          sources == nullptr
+              ? nullptr
+              : libdw().dwarf_filesrc(sources, number_of(&enclosing[i], DW_AT_call_file), nullptr,
+                                      nullptr);
+      file = file_of(unit, caller);
+    }
+    std::free(innermost);
+    std::free(enclosing);
+    return true;
+  }
+#endif
+
+  static std::vector<std::string> named(const char* name, std::uintptr_t offset) {
+    const std::string text = demangled(name);
+    if (is_runtime_function(text) || text.starts_with("std::")) return {};
+    return {formatted("{}+{:#x}", text, offset)};
+  }
+
+  std::vector<std::string> find(std::uintptr_t address) const {
+    std::vector<std::string> calls;
+#if defined(WEFT_HAS_LIBDW)
+    if (Dwfl_Module* const module =
+            files == nullptr ? nullptr : libdw().dwfl_addrmodule(files, address)) {
+      // Also names that the program does not export.
+      GElf_Off offset = 0;
+      GElf_Sym symbol;
+      const char* const name = libdw().dwfl_module_addrinfo(module, address, &offset, &symbol,
+                                                            nullptr, nullptr, nullptr);
+      if (name != nullptr && is_runtime_function(demangled(name))) return calls;
+      if (find_lines(module, address, calls)) return calls;
+      if (name != nullptr) return named(name, offset);
+    }
+#endif
+    Dl_info found{};
+    if (dladdr(reinterpret_cast<const void*>(address), &found) == 0) return calls;
+    if (found.dli_sname != nullptr)
+      return named(found.dli_sname,
+                   address - reinterpret_cast<std::uintptr_t>(found.dli_saddr));
+    if (found.dli_fname != nullptr)
+      calls.push_back(formatted("{}+{:#x}", shown(found.dli_fname),
+                                address - reinterpret_cast<std::uintptr_t>(found.dli_fbase)));
+    return calls;
+  }
+};
+
+symbol_table::symbol_table() : contents_(std::make_unique<contents>()) {}
+symbol_table::~symbol_table() = default;
+
+const std::vector<std::string>& symbol_table::calls_at(std::uintptr_t address) {
+  const auto [entry, is_new] = contents_->known.try_emplace(address);
+  if (is_new) entry->second = contents_->find(address);
+  return entry->second;
+}
+
+}  // namespace weft

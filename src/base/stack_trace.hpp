@@ -1,0 +1,36 @@
+// Where a thread or a fiber stands: the addresses of its calls, and their names for people.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// Fills `calls` with the addresses in the callers of the running code, innermost first; returns how
+// many. Allocates nothing; needs stack_trace_bytes of stack.
+std::size_t capture_calls(std::span<std::uintptr_t> calls) noexcept;
+inline constexpr std::size_t stack_trace_bytes = 8 * 1024;
+
+// Names of addresses in this process: function and line where the program has debug information and
+// libdw can be loaded, function and offset where it has symbols, else file and offset. Called by one
+// thread, with a stack of ordinary size.
+class symbol_table {
+ public:
+  symbol_table();
+  ~symbol_table();
+  symbol_table(const symbol_table&) = delete;
+  symbol_table& operator=(const symbol_table&) = delete;
+
+  // Functions that were compiled into their callers count as calls: innermost first. Calls inside
+  // weft and inside the standard library are left out.
+  const std::vector<std::string>& calls_at(std::uintptr_t address);
+
+ private:
+  struct contents;
+  std::unique_ptr<contents> contents_;
+};
+
+}  // namespace weft
