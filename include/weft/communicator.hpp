@@ -1,8 +1,8 @@
 // Ranks and their messages: point-to-point, collectives, communicators (MPI 4.1 chapters 3, 6, 7 in
 // C++; Pure section 3). A rank is a fiber; all of this is called by ranks, each on its own handles.
 //
-// What can be sent: a trivially copyable value, or a contiguous range of such elements (vector,
-// array, span, string). Received ranges are filled in place and are never longer than they were.
+// What can be sent: a trivially copyable value, a contiguous range of such elements (vector, array,
+// span, string), or a layout (layout.hpp): data that do not lie in a row. Received ranges are filled in place and are never longer than they were.
 // Misuse and truncation throw weft::error; a message is one line with rank, value, limit, remedy.
 #pragma once
 #include <concepts>
@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "weft/element.hpp"
 #include "weft/error.hpp"
+#include "weft/layout.hpp"
 #include "weft/reduction.hpp"
 
 namespace weft {
@@ -39,35 +41,13 @@ struct message_status {
   }
 };
 
-template <class R>
-concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
-template <class T>
-concept element = std::is_trivially_copyable_v<std::remove_cvref_t<T>> &&
-                  !std::is_pointer_v<std::remove_cvref_t<T>> &&
-                  !element_range<T>;
-template <class R>
-concept writable_range = element_range<R> &&
-    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
-
-// What a request refers to: a temporary vector would be gone before the request is complete.
-template <class R>
-concept lasting_range = element_range<R> && std::ranges::borrowed_range<R>;
-template <class R>
-concept lasting_writable_range = writable_range<R> && std::ranges::borrowed_range<R>;
-
-template <element_range R>
-[[nodiscard]] auto bytes_of(const R& range) noexcept {
-  return std::as_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
-}
-template <element T>
-[[nodiscard]] auto bytes_of(const T& value) noexcept {
-  return std::as_bytes(std::span(&value, 1));
-}
-template <writable_range R>
-[[nodiscard]] auto writable_bytes_of(R&& range) noexcept {
-  return std::as_writable_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
-}
+// What a message can be made of, and received into.
+template <class M>
+concept lasting_message = lasting_range<M> || any_layout<M>;
+template <class M>
+concept message_room = writable_range<M> || writable_layout<M>;
+template <class M>
+concept lasting_room = lasting_writable_range<M> || writable_layout<M>;
 
 namespace detail {
 struct operation;
@@ -132,7 +112,7 @@ class message {
   ~message();  // A message not received is discarded.
 
   [[nodiscard]] const message_status& status() const noexcept { return status_; }
-  template <writable_range R>
+  template <message_room R>
   message_status recv(R&& into) {
     return receive(writable_bytes_of(into));
   }
@@ -149,6 +129,7 @@ class message {
           detail::unexpected_message* taken, message_status status) noexcept
       : state_(std::move(state)), self_(self), taken_(taken), status_(status) {}
   message_status receive(std::span<std::byte> into);
+  message_status receive(const detail::segments& into);
 
   std::shared_ptr<detail::communicator_state> state_;
   int self_;  // The rank that took it.
@@ -176,10 +157,10 @@ class communicator {
   void bsend(const auto& data, int to, int tag = 0) const {
     send_bytes(bytes_of(data), to, tag, detail::send_mode::buffered);
   }
-  [[nodiscard]] request isend(lasting_range auto&& data, int to, int tag = 0) const {
+  [[nodiscard]] request isend(lasting_message auto&& data, int to, int tag = 0) const {
     return isend_bytes(bytes_of(data), to, tag, detail::send_mode::standard);
   }
-  [[nodiscard]] request issend(lasting_range auto&& data, int to, int tag = 0) const {
+  [[nodiscard]] request issend(lasting_message auto&& data, int to, int tag = 0) const {
     return isend_bytes(bytes_of(data), to, tag, detail::send_mode::synchronous);
   }
 
@@ -194,7 +175,7 @@ class communicator {
     return value;
   }
   // Into memory; shorter messages are fine, longer ones throw with both sizes.
-  message_status recv(writable_range auto&& into, int from = any_source, int tag = any_tag) const {
+  message_status recv(message_room auto&& into, int from = any_source, int tag = any_tag) const {
     return recv_bytes(writable_bytes_of(into), from, tag);
   }
   // As many elements as arrive.
@@ -205,12 +186,12 @@ class communicator {
     if (status != nullptr) *status = next.status();
     return next.recv_vector<T>();
   }
-  [[nodiscard]] request irecv(lasting_writable_range auto&& into, int from = any_source,
+  [[nodiscard]] request irecv(lasting_room auto&& into, int from = any_source,
                               int tag = any_tag) const {
     return irecv_bytes(writable_bytes_of(into), from, tag);
   }
 
-  message_status sendrecv(const element_range auto& out, int to, writable_range auto&& in, int from,
+  message_status sendrecv(const auto& out, int to, message_room auto&& in, int from,
                           int send_tag = 0, int recv_tag = any_tag) const {
     request receiving = irecv(in, from, recv_tag);
     send(out, to, send_tag);
@@ -218,10 +199,10 @@ class communicator {
   }
 
   // Persistent: set up once, start() as often as wanted.
-  [[nodiscard]] request send_init(lasting_range auto&& data, int to, int tag = 0) const {
+  [[nodiscard]] request send_init(lasting_message auto&& data, int to, int tag = 0) const {
     return send_init_bytes(bytes_of(data), to, tag);
   }
-  [[nodiscard]] request recv_init(lasting_writable_range auto&& into, int from, int tag = any_tag) const {
+  [[nodiscard]] request recv_init(lasting_room auto&& into, int from, int tag = any_tag) const {
     return recv_init_bytes(writable_bytes_of(into), from, tag);
   }
 
@@ -472,6 +453,13 @@ class communicator {
   request irecv_bytes(std::span<std::byte> into, int from, int tag) const;
   request send_init_bytes(std::span<const std::byte> data, int to, int tag) const;
   request recv_init_bytes(std::span<std::byte> into, int from, int tag) const;
+  // The same for layouts.
+  void send_bytes(const detail::segments& data, int to, int tag, detail::send_mode mode) const;
+  message_status recv_bytes(const detail::segments& into, int from, int tag) const;
+  request isend_bytes(const detail::segments& data, int to, int tag, detail::send_mode mode) const;
+  request irecv_bytes(const detail::segments& into, int from, int tag) const;
+  request send_init_bytes(const detail::segments& data, int to, int tag) const;
+  request recv_init_bytes(const detail::segments& into, int from, int tag) const;
 
   void bcast_bytes(std::span<std::byte> data, int root) const;
   void reduce_elements(const void* in, void* out, const reduction& how, int root,

@@ -22,10 +22,7 @@ struct offer_payload {
 // Short messages, of which many may come, use their memory again.
 constexpr std::size_t spare_message_bytes = 64;
 
-}  // namespace
-
-[[gnu::noinline]] unexpected_message* make_unexpected(rank_state& to, const envelope& from,
-                                                      const void* data, std::size_t bytes) {
+unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::size_t bytes) {
   void* memory = nullptr;
   if (bytes > spare_message_bytes) {
     memory = ::operator new(sizeof(unexpected_message) + bytes);
@@ -38,9 +35,17 @@ constexpr std::size_t spare_message_bytes = 64;
   auto* m = new (memory) unexpected_message;
   m->from = from;
   m->bytes = bytes;
-  if (bytes != 0) std::memcpy(m->data(), data, bytes);
   return m;
 }
+
+void add_unexpected(worker& here, rank_state& to, unexpected_message* m) {
+  ++to.counts.unexpected;
+  to.lists.add(*m);
+  set_congestion(to);
+  if (to.probing != nullptr) here.complete(*to.probing);
+}
+
+}  // namespace
 
 void free_unexpected(rank_state& at, unexpected_message* m) noexcept {
   if (m->bytes <= spare_message_bytes) {
@@ -67,11 +72,22 @@ void finish_offer(worker& here, const offer& offered) {
 
 namespace {
 
+// Octets [begin, end) of the message, from where the sender has them to where the receive wants them.
+void copy_part(const operation& receive, const offer& from, std::size_t begin, std::size_t end) {
+  const bool sender_in_a_row = from.data != nullptr;
+  if (sender_in_a_row && receive.layout == nullptr) {
+    std::memcpy(receive.data + begin, from.data + begin, end - begin);
+    return;
+  }
+  const segments room({receive.data, receive.bytes});
+  const segments data({from.data, from.bytes});
+  copy_octets(receive.layout != nullptr ? *receive.layout : room,
+              sender_in_a_row ? data : *from.sender->layout, begin, end);
+}
+
 // A long copy as a loop of its own.
 struct shared_copy {
   loop chunks;
-  std::byte* to;
-  const std::byte* from;
   std::size_t bytes;
   std::size_t chunk_bytes;
   operation* receive;
@@ -82,7 +98,7 @@ struct shared_copy {
     const auto& c = *static_cast<const shared_copy*>(self);
     const std::size_t begin = static_cast<std::size_t>(first) * c.chunk_bytes;
     const std::size_t end = std::min(c.bytes, static_cast<std::size_t>(last) * c.chunk_bytes);
-    std::memcpy(c.to + begin, c.from + begin, end - begin);
+    copy_part(*c.receive, c.offered, begin, end);
   }
   static void ended(worker& here, void* self) {
     const std::unique_ptr<shared_copy> c(static_cast<shared_copy*>(self));
@@ -99,13 +115,12 @@ void receive_offered(worker& here, operation& op, const envelope& from, const of
         std::clamp<std::size_t>(bytes / 16 / 4096 * 4096, 16 * 1024, 256 * 1024);
     const auto count = static_cast<std::int64_t>((bytes + chunk - 1) / chunk);
     auto* c = new shared_copy{
-        {&shared_copy::run, nullptr, count, true, true}, op.data, offered.data, bytes, chunk, &op,
-        from, offered};
+        {&shared_copy::run, nullptr, count, true, true}, bytes, chunk, &op, from, offered};
     c->chunks.body = c;
     if (here.open_detached(c->chunks, &shared_copy::ended, c)) return;
     delete c;  // All slots of this worker are in use.
   }
-  if (bytes != 0) std::memcpy(op.data, offered.data, bytes);
+  if (bytes != 0) copy_part(op, offered, 0, bytes);
   finish_offer(here, offered);
   complete_receive(here, op, from, offered.bytes);
 }
@@ -116,18 +131,29 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
   if (m->offered.sender != nullptr) {
     receive_offered(here, op, m->from, m->offered);
   } else {
-    const std::size_t bytes = std::min(op.bytes, m->bytes);
-    if (bytes != 0) std::memcpy(op.data, m->data(), bytes);
+    fill(op, octets(m->data(), m->bytes));
     complete_receive(here, op, m->from, m->bytes);
   }
   free_unexpected(*op.owner, m);
 }
 
-[[gnu::noinline]] void keep(worker& here, rank_state& to, unexpected_message* m) {
-  ++to.counts.unexpected;
-  to.lists.add(*m);
-  set_congestion(to);
-  if (to.probing != nullptr) here.complete(*to.probing);
+void keep(worker& here, rank_state& to, const envelope& from, octets data) {
+  unexpected_message* m = make_unexpected(to, from, data.size());
+  copy_out(m->data(), data);
+  add_unexpected(here, to, m);
+}
+void keep(worker& here, rank_state& to, const envelope& from, const segments& data) {
+  unexpected_message* m = make_unexpected(to, from, data.size());
+  copy_out(m->data(), data);
+  add_unexpected(here, to, m);
+}
+
+void fill_laid_out(const operation& op, const segments& data) {
+  const std::size_t bytes = std::min(op.bytes, data.size());
+  if (op.layout != nullptr)
+    copy_octets(*op.layout, data, 0, bytes);
+  else
+    copy_octets(segments({op.data, op.bytes}), data, 0, bytes);
 }
 
 namespace {
@@ -137,9 +163,9 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
     receive_offered(here, *op, from, offered);
     return;
   }
-  unexpected_message* m = make_unexpected(to, from, nullptr, 0);
+  unexpected_message* m = make_unexpected(to, from, 0);
   m->offered = offered;
-  keep(here, to, m);
+  add_unexpected(here, to, m);
 }
 
 rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
@@ -150,8 +176,8 @@ void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]] return;
   envelope from;
   std::memcpy(&from, payload, sizeof from);
-  deliver(here, rank_of(here, header.target), from, payload + sizeof from,
-          header.size - sizeof from);
+  deliver(here, rank_of(here, header.target), from,
+          octets(payload + sizeof from, header.size - sizeof from));
 }
 
 void on_offer(worker& here, record_header header, const std::byte* payload) {
@@ -179,13 +205,28 @@ worker::ring::word* reserve(worker& here, int to, std::size_t bytes, const wait_
 
 }  // namespace
 
-void send_eager(worker& here, const peer& to, const envelope& from,
-                std::span<const std::byte> data, const wait_description& what) {
+namespace {
+
+template <class Data>
+[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to,
+                                                        const envelope& from, const Data& data,
+                                                        const wait_description& what) {
   auto* room = reinterpret_cast<std::byte*>(
       reserve(here, to.worker, sizeof(eager_payload) + data.size(), what));
   std::memcpy(room, &from, sizeof from);
-  copy_short(room + sizeof from, data.data(), data.size());
+  copy_out(room + sizeof from, data);
   here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
+}
+
+}  // namespace
+
+void send_eager(worker& here, const peer& to, const envelope& from, octets data,
+                const wait_description& what) {
+  send_through_mailbox(here, to, from, data, what);
+}
+void send_eager(worker& here, const peer& to, const envelope& from, const segments& data,
+                const wait_description& what) {
+  send_through_mailbox(here, to, from, data, what);
 }
 
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {

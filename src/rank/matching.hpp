@@ -74,6 +74,7 @@ struct operation {
   send_mode mode = send_mode::standard;
   std::byte* data = nullptr;
   std::size_t bytes = 0;  // Of a receive: the room.
+  const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
   rank_state* owner = nullptr;
   countdown* counter = nullptr;
   std::uint64_t number = 0;  // Order of posting.
@@ -83,14 +84,15 @@ struct operation {
   message_status result{};
 };
 
-// One that lives longer than a call and its wait: persistent, buffered, or a collective, which runs
-// as a fiber of its own.
+// One that lives longer than a call and its wait, or has more to keep: persistent, buffered, started
+// with a layout, or a collective, which runs as a fiber of its own.
 struct kept_operation : operation {
   bool persistent = false;
   bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
   int peer = proc_null;
   std::shared_ptr<communicator_state> communicator;
   std::unique_ptr<std::byte[]> copy;
+  segments shape;             // What `layout` points to.
   fiber runner;
   std::function<void()> body;
   std::exception_ptr failure;
@@ -99,7 +101,8 @@ struct kept_operation : operation {
   return op != nullptr && op->kept ? static_cast<kept_operation*>(op) : nullptr;
 }
 
-// How a sender that keeps its data in place describes it.
+// How a sender that keeps its data in place describes it. Without an address the data are where the
+// sender's layout says; it does not change before the sender is told.
 struct offer {
   operation* sender;
   const std::byte* data;

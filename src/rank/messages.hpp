@@ -10,23 +10,31 @@
 #include <span>
 #include <utility>
 
+#include "rank/segment_copy.hpp"
 #include "rank/state.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
 
+// The data of a send: octets in a row, or a layout. What takes either is a template, so that the
+// first never asks.
+using octets = std::span<const std::byte>;
+
 // --- Delivery (delivery.cpp) ---------------------------------------------------------------------
 void set_congestion(rank_state& r) noexcept;
-[[nodiscard]] unexpected_message* make_unexpected(rank_state& to, const envelope& from,
-                                                  const void* data, std::size_t bytes);
 void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
-// Puts a message among the unexpected ones.
-void keep(worker& here, rank_state& to, unexpected_message* m);
+// Puts a copy of a message among the unexpected ones.
+void keep(worker& here, rank_state& to, const envelope& from, octets data);
+void keep(worker& here, rank_state& to, const envelope& from, const segments& data);
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of an offer that its data are no longer needed.
 void finish_offer(worker& here, const offer& offered);
-void send_eager(worker& here, const peer& to, const envelope& from,
-                std::span<const std::byte> data, const wait_description& what);
+void send_eager(worker& here, const peer& to, const envelope& from, octets data,
+                const wait_description& what);
+void send_eager(worker& here, const peer& to, const envelope& from, const segments& data,
+                const wait_description& what);
+// What fits of `data` into the memory of a receive; one side or both have a layout.
+void fill_laid_out(const operation& op, const segments& data);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
 
 // --- Requests (requests.cpp) ---------------------------------------------------------------------
@@ -65,6 +73,21 @@ inline void check_result(const operation& op) {
     std::memcpy(to, from, bytes);
 }
 
+// Into as many octets in a row.
+inline void copy_out(std::byte* to, octets data) { copy_short(to, data.data(), data.size()); }
+inline void copy_out(std::byte* to, const segments& data) {
+  copy_octets(segments({to, data.size()}), data, 0, data.size());
+}
+
+// What fits of `data` into the memory of a receive.
+[[gnu::always_inline]] inline void fill(const operation& op, octets data) {
+  if (op.layout != nullptr) [[unlikely]]
+    fill_laid_out(op, segments(data));
+  else
+    copy_short(op.data, data.data(), std::min(op.bytes, data.size()));
+}
+inline void fill(const operation& op, const segments& data) { fill_laid_out(op, data); }
+
 [[gnu::always_inline]] inline void complete(worker& here, operation& op) noexcept {
   op.complete = true;
   if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
@@ -85,14 +108,15 @@ inline void check_result(const operation& op) {
 }
 
 // A short message for a rank of this worker: into the posted receive, or kept.
+template <class Data>
 [[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, const envelope& from,
-                                           const void* data, std::size_t bytes) {
+                                           const Data& data) {
   if (operation* op = to.lists.take_posted(from); op != nullptr) [[likely]] {
-    copy_short(op->data, data, std::min(op->bytes, bytes));
-    complete_receive(here, *op, from, bytes);
+    fill(*op, data);
+    complete_receive(here, *op, from, data.size());
     return;
   }
-  keep(here, to, make_unexpected(to, from, data, bytes));
+  keep(here, to, from, data);
 }
 
 inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {
@@ -102,8 +126,9 @@ inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, 
 }
 
 // Sends without waiting for the receiver when that is possible. `op` describes what remains.
+template <class Data>
 [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
-              std::span<const std::byte> data, send_mode mode) {
+                                            const Data& data, send_mode mode) {
   worker& here = *me.home;
   ++me.counts.sent;
   me.counts.sent_bytes += data.size();
@@ -113,13 +138,12 @@ inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, 
     if (to.worker != here.index() || mode == send_mode::synchronous) return false;
     operation* op = to.rank->lists.take_posted(from);
     if (op == nullptr) return false;
-    const std::size_t fits = std::min(op->bytes, data.size());
-    if (fits != 0) std::memcpy(op->data, data.data(), fits);
+    fill(*op, data);
     complete_receive(here, *op, from, data.size());
     return true;
   }
   if (to.worker == here.index()) {
-    deliver(here, *to.rank, from, data.data(), data.size());
+    deliver(here, *to.rank, from, data);
     return true;
   }
   send_eager(here, to, from, data,
@@ -171,13 +195,21 @@ struct posted_guard {
   me.home->wait(c, what, victim);
 }
 
+// Where the octets of an operation are. A layout is referred to, and must outlive the operation.
+inline void set_memory(operation& op, octets data) noexcept {
+  op.data = const_cast<std::byte*>(data.data());  // Of a send it is only read.
+  op.bytes = data.size();
+}
+inline void set_memory(operation& op, const segments& data) noexcept {
+  op.layout = &data;
+  op.bytes = data.size();
+}
+
 // The parts that every send fills in alike.
 inline void describe_send(operation& op, rank_state& me, const envelope& from,
-                   std::span<const std::byte> data, int peer_worker) noexcept {
+                          int peer_worker) noexcept {
   op.what = operation::kind::send;
   op.match = from;
-  op.data = const_cast<std::byte*>(data.data());  // Only read: a send.
-  op.bytes = data.size();
   op.owner = &me;
   op.peer_worker = peer_worker;
 }

@@ -71,21 +71,34 @@ std::optional<message> communicator::improbe(int from, int tag) const {
   return message(state_, rank_, m, status_of(*m));
 }
 
-message_status message::receive(std::span<std::byte> into) {
-  if (taken_ == nullptr) return status_;
+namespace {
+
+template <class Room>
+message_status receive_taken(const communicator_state& c, const message_status& status,
+                             unexpected_message*& taken, const Room& into) {
+  if (taken == nullptr) return status;
   rank_state& me = calling_rank("message::recv");
   me.home->check_stopped();
   operation op;
-  op.data = into.data();
-  op.bytes = into.size();
+  set_memory(op, into);
   op.owner = &me;
   countdown copied{1, nullptr};
   op.counter = &copied;
-  receive_unexpected(*me.home, op, std::exchange(taken_, nullptr));
+  receive_unexpected(*me.home, op, std::exchange(taken, nullptr));
   trace_wait(trace_kind::wait_recv, me, copied,
-             {"message::recv", state_->context, status_.source, status_.tag, into.size()});
+             {"message::recv", c.context, status.source, status.tag, into.size()});
   check_result(op);
   return op.result;
+}
+
+}  // namespace
+
+message_status message::receive(std::span<std::byte> into) {
+  return receive_taken(*state_, status_, taken_, into);
+}
+message_status message::receive(const segments& into) {
+  return into.contiguous() ? receive(into.flat())
+                           : receive_taken(*state_, status_, taken_, into);
 }
 
 message::~message() {

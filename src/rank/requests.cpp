@@ -50,7 +50,11 @@ void start_persistent(rank_state& me, kept_operation& op) {
     start_receive(me, op);
   } else {
     const peer& to = op.communicator->to(op.peer);
-    if (send_now(me, to, op.match, {op.data, op.bytes}, op.mode))
+    const bool gone =
+        op.layout != nullptr
+            ? send_now(me, to, op.match, *op.layout, op.mode)
+            : send_now(me, to, op.match, octets(op.data, op.bytes), op.mode);
+    if (gone)
       op.complete = true;
     else
       send_offer(*me.home, to, op.match, op);

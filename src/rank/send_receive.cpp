@@ -30,15 +30,16 @@ void throw_not_a_rank(const char* call) {
 
 namespace {
 
-[[gnu::always_inline]] inline message_status receive(communicator_state& c, std::span<std::byte> into, int from, int tag) {
+template <class Room>
+[[gnu::always_inline]] inline message_status receive(communicator_state& c, const Room& into,
+                                                     int from, int tag) {
   rank_state& me = calling_rank("recv");
   me.home->perturb();
   if (from == proc_null) return {};
   check_source(c, from, tag, "recv");
   operation op;
   op.match = {c.context, from, tag};
-  op.data = into.data();
-  op.bytes = into.size();
+  set_memory(op, into);
   op.owner = &me;
   countdown arrival{1, nullptr};
   op.counter = &arrival;
@@ -52,23 +53,108 @@ namespace {
   return op.result;
 }
 
+template <class Data>
 void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me, const peer& there,
-                   const envelope& from, std::span<const std::byte> data) {
+                   const envelope& from, const Data& data) {
   if (send_now(me, there, from, data, send_mode::standard)) return;
   auto* op = new kept_operation;
   op->kept = true;
   op->detached = true;
   op->communicator = c;
   op->copy = std::make_unique<std::byte[]>(data.size());
-  std::memcpy(op->copy.get(), data.data(), data.size());
-  describe_send(*op, me, from, {op->copy.get(), data.size()}, there.worker);
+  copy_out(op->copy.get(), data);
+  set_memory(*op, octets(op->copy.get(), data.size()));
+  describe_send(*op, me, from, there.worker);
   me.detached.push_back(*op);
   send_offer(*me.home, there, from, *op);
 }
 
-kept_operation* make_persistent(const std::shared_ptr<communicator_state>& c, rank_state& me,
-                                operation::kind what, int peer, std::byte* data,
-                                std::size_t bytes, const envelope& match) {
+template <class Data>
+[[gnu::always_inline]] inline void send(const std::shared_ptr<communicator_state>& state, int rank,
+                                        const Data& data, int to, int tag, send_mode mode) {
+  rank_state& me = calling_rank("send");
+  me.home->perturb();
+  me.home->check_stopped();
+  if (to == proc_null) return;
+  communicator_state& c = *state;
+  check_destination(c, to, tag, "send");
+  const peer& there = c.to(to);
+  const envelope from{c.context, rank, tag};
+  if (mode == send_mode::buffered) {
+    send_buffered(state, me, there, from, data);
+    return;
+  }
+  if (send_now(me, there, from, data, mode)) [[likely]]
+    return;
+  operation op;
+  set_memory(op, data);
+  describe_send(op, me, from, there.worker);
+  countdown taken{1, nullptr};
+  op.counter = &taken;
+  send_offer(*me.home, there, from, op);
+  trace_wait(trace_kind::wait_send, me, taken,
+             {mode == send_mode::synchronous ? "ssend" : "send", c.context, to, tag, data.size()},
+             there.worker);
+}
+
+// An operation that a request will own, with its memory set. A layout is copied into it: the
+// program's own may be a temporary.
+operation* make_operation(rank_state& me, octets data) {
+  operation* op = take_operation(me);
+  set_memory(*op, data);
+  return op;
+}
+void keep_memory(kept_operation& op, octets data) { set_memory(op, data); }
+void keep_memory(kept_operation& op, const segments& data) {
+  op.shape = data;
+  set_memory(op, op.shape);
+}
+operation* make_operation(rank_state&, const segments& data) {
+  auto* op = new kept_operation;
+  op->kept = true;
+  keep_memory(*op, data);
+  return op;
+}
+
+template <class Data>
+[[gnu::always_inline]] inline request start_send(communicator_state& c, int rank, const Data& data,
+                                                 int to, int tag, send_mode mode) {
+  rank_state& me = calling_rank("isend");
+  me.home->perturb();
+  me.home->check_stopped();
+  if (to == proc_null) return request();
+  check_destination(c, to, tag, "isend");
+  // A message that goes at once needs no operation.
+  const peer& there = c.to(to);
+  const envelope from{c.context, rank, tag};
+  if (send_now(me, there, from, data, mode)) return request();
+  operation* op = make_operation(me, data);
+  describe_send(*op, me, from, there.worker);
+  op->active = true;
+  send_offer(*me.home, there, from, *op);
+  return request(op);
+}
+
+template <class Room>
+[[gnu::always_inline]] inline request start_recv(communicator_state& c, const Room& into, int from,
+                                                 int tag) {
+  rank_state& me = calling_rank("irecv");
+  me.home->perturb();
+  me.home->check_stopped();
+  if (from == proc_null) return request();
+  check_source(c, from, tag, "irecv");
+  operation* op = make_operation(me, into);
+  op->match = {c.context, from, tag};
+  op->owner = &me;
+  op->active = true;
+  if (from >= 0) op->peer_worker = c.to(from).worker;
+  start_receive(me, *op);
+  return request(op);
+}
+
+template <class Data>
+request make_persistent(const std::shared_ptr<communicator_state>& c, rank_state& me,
+                        operation::kind what, int peer, const Data& data, const envelope& match) {
   auto* op = new kept_operation;
   op->kept = true;
   op->persistent = true;
@@ -76,11 +162,26 @@ kept_operation* make_persistent(const std::shared_ptr<communicator_state>& c, ra
   op->what = what;
   op->peer = peer;
   op->owner = &me;
-  op->data = data;
-  op->bytes = bytes;
+  keep_memory(*op, data);
   op->match = match;
   if (peer >= 0) op->peer_worker = c->to(peer).worker;
-  return op;
+  return request(op);
+}
+
+template <class Data>
+request make_persistent_send(const std::shared_ptr<communicator_state>& c, int rank,
+                             const Data& data, int to, int tag) {
+  rank_state& me = calling_rank("send_init");
+  if (to != proc_null) check_destination(*c, to, tag, "send_init");
+  return make_persistent(c, me, operation::kind::send, to, data, {c->context, rank, tag});
+}
+
+template <class Room>
+request make_persistent_recv(const std::shared_ptr<communicator_state>& c, const Room& into,
+                             int from, int tag) {
+  rank_state& me = calling_rank("recv_init");
+  if (from != proc_null) check_source(*c, from, tag, "recv_init");
+  return make_persistent(c, me, operation::kind::recv, from, into, {c->context, from, tag});
 }
 
 }  // namespace
@@ -88,30 +189,10 @@ kept_operation* make_persistent(const std::shared_ptr<communicator_state>& c, ra
 
 using namespace detail;
 
-void communicator::send_bytes(std::span<const std::byte> data, int to, int tag,
-                              send_mode mode) const {
-  rank_state& me = calling_rank("send");
-  me.home->perturb();
-  me.home->check_stopped();
-  if (to == proc_null) return;
-  communicator_state& c = *state_;
-  check_destination(c, to, tag, "send");
-  const peer& there = c.to(to);
-  const envelope from{c.context, rank_, tag};
-  if (mode == send_mode::buffered) {
-    send_buffered(state_, me, there, from, data);
-    return;
-  }
-  if (send_now(me, there, from, data, mode)) [[likely]]
-    return;
-  operation op;
-  describe_send(op, me, from, data, there.worker);
-  countdown taken{1, nullptr};
-  op.counter = &taken;
-  send_offer(*me.home, there, from, op);
-  trace_wait(trace_kind::wait_send, me, taken,
-             {mode == send_mode::synchronous ? "ssend" : "send", c.context, to, tag, data.size()},
-             there.worker);
+// --- Octets in a row -----------------------------------------------------------------------------
+
+void communicator::send_bytes(octets data, int to, int tag, send_mode mode) const {
+  detail::send(state_, rank_, data, to, tag, mode);
 }
 
 message_status communicator::recv_bytes(std::span<std::byte> into, int from, int tag) const {
@@ -128,54 +209,54 @@ message_status communicator::recv_exactly(std::span<std::byte> into, int from, i
   return got;
 }
 
-request communicator::isend_bytes(std::span<const std::byte> data, int to, int tag,
-                                  send_mode mode) const {
-  rank_state& me = calling_rank("isend");
-  me.home->perturb();
-  me.home->check_stopped();
-  if (to == proc_null) return request();
-  check_destination(*state_, to, tag, "isend");
-  // A message that goes at once needs no operation.
-  const peer& there = state_->to(to);
-  const envelope from{state_->context, rank_, tag};
-  if (send_now(me, there, from, data, mode)) return request();
-  operation* op = take_operation(me);
-  describe_send(*op, me, from, data, there.worker);
-  op->active = true;
-  send_offer(*me.home, there, from, *op);
-  return request(op);
+request communicator::isend_bytes(octets data, int to, int tag, send_mode mode) const {
+  return start_send(*state_, rank_, data, to, tag, mode);
 }
 
 request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) const {
-  rank_state& me = calling_rank("irecv");
-  me.home->perturb();
-  me.home->check_stopped();
-  if (from == proc_null) return request();
-  check_source(*state_, from, tag, "irecv");
-  operation* op = take_operation(me);
-  op->match = {state_->context, from, tag};
-  op->data = into.data();
-  op->bytes = into.size();
-  op->owner = &me;
-  op->active = true;
-  if (from >= 0) op->peer_worker = state_->to(from).worker;
-  start_receive(me, *op);
-  return request(op);
+  return start_recv(*state_, octets(into), from, tag);
 }
 
-request communicator::send_init_bytes(std::span<const std::byte> data, int to, int tag) const {
-  rank_state& me = calling_rank("send_init");
-  if (to != proc_null) check_destination(*state_, to, tag, "send_init");
-  return request(make_persistent(state_, me, operation::kind::send, to,
-                                 const_cast<std::byte*>(data.data()),  // Only read: a send.
-                                 data.size(), {state_->context, rank_, tag}));
+request communicator::send_init_bytes(octets data, int to, int tag) const {
+  return make_persistent_send(state_, rank_, data, to, tag);
 }
 
 request communicator::recv_init_bytes(std::span<std::byte> into, int from, int tag) const {
-  rank_state& me = calling_rank("recv_init");
-  if (from != proc_null) check_source(*state_, from, tag, "recv_init");
-  return request(make_persistent(state_, me, operation::kind::recv, from, into.data(), into.size(),
-                                 {state_->context, from, tag}));
+  return make_persistent_recv(state_, octets(into), from, tag);
+}
+
+// --- Layouts; those that turn out to be contiguous go the way above ----------------------------------
+
+void communicator::send_bytes(const segments& data, int to, int tag, send_mode mode) const {
+  if (data.contiguous())
+    send_bytes(data.flat(), to, tag, mode);
+  else
+    detail::send(state_, rank_, data, to, tag, mode);
+}
+
+message_status communicator::recv_bytes(const segments& into, int from, int tag) const {
+  if (into.contiguous()) return recv_bytes(into.flat(), from, tag);
+  return receive(*state_, into, from, tag);
+}
+
+request communicator::isend_bytes(const segments& data, int to, int tag, send_mode mode) const {
+  if (data.contiguous()) return isend_bytes(data.flat(), to, tag, mode);
+  return start_send(*state_, rank_, data, to, tag, mode);
+}
+
+request communicator::irecv_bytes(const segments& into, int from, int tag) const {
+  if (into.contiguous()) return irecv_bytes(into.flat(), from, tag);
+  return start_recv(*state_, into, from, tag);
+}
+
+request communicator::send_init_bytes(const segments& data, int to, int tag) const {
+  if (data.contiguous()) return send_init_bytes(data.flat(), to, tag);
+  return make_persistent_send(state_, rank_, data, to, tag);
+}
+
+request communicator::recv_init_bytes(const segments& into, int from, int tag) const {
+  if (into.contiguous()) return recv_init_bytes(into.flat(), from, tag);
+  return make_persistent_recv(state_, into, from, tag);
 }
 
 }  // namespace weft

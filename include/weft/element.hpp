@@ -1,0 +1,40 @@
+// What can be sent: a trivially copyable value, or a contiguous range of such elements.
+#pragma once
+#include <cstddef>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+namespace weft {
+
+template <class R>
+concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+template <class T>
+concept element = std::is_trivially_copyable_v<std::remove_cvref_t<T>> &&
+                  !std::is_pointer_v<std::remove_cvref_t<T>> &&
+                  !element_range<T>;
+template <class R>
+concept writable_range = element_range<R> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+// What a request refers to: a temporary vector would be gone before the request is complete.
+template <class R>
+concept lasting_range = element_range<R> && std::ranges::borrowed_range<R>;
+template <class R>
+concept lasting_writable_range = writable_range<R> && std::ranges::borrowed_range<R>;
+
+template <element_range R>
+[[nodiscard]] auto bytes_of(const R& range) noexcept {
+  return std::as_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
+}
+template <element T>
+[[nodiscard]] auto bytes_of(const T& value) noexcept {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <writable_range R>
+[[nodiscard]] auto writable_bytes_of(R&& range) noexcept {
+  return std::as_writable_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
+}
+
+}  // namespace weft

@@ -1,0 +1,234 @@
+// Messages of data that do not lie in a row: parts of arrays, members of structures, several ranges at
+// once. A layout says where the octets of a message are, in the order in which they are sent. It owns
+// no data, and is cheap to copy; the memory that it names must live as long as a message uses it.
+//
+//   world.send(strided(matrix, {.first = j, .stride = columns, .count = rows}), to);   // column j
+//   world.recv(sub_array(grid, {nz, ny, nx}, {1, 1, 0}, {nz - 2, ny - 2, 1}), from);   // a face
+//   world.isend(indexed(values, blocks), to);
+//   world.send(members(particles, &particle::x, &particle::id), to);
+//   world.recv(gathered(step, time, forces), from);
+//
+// Both sides may use different layouts, or none: only the number of octets counts. Blocks that overlap
+// can be sent; which of them a receive leaves there is not defined. Parts beyond their range throw
+// weft::error.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/element.hpp"
+
+namespace weft {
+namespace detail {
+
+struct repeat {
+  std::size_t count = 1;
+  std::ptrdiff_t stride = 0;  // Octets from start to start.
+};
+
+// `middle.count` rows of `inner.count` blocks.
+struct block_run {
+  std::ptrdiff_t offset = 0;  // Of the first block, from the base.
+  std::size_t block = 0;      // Octets in a row.
+  repeat inner{};
+  repeat middle{};
+  std::size_t before = 0;  // Octets of the runs before this one in the list; filled in by segments.
+  [[nodiscard]] std::size_t octets() const noexcept { return block * inner.count * middle.count; }
+};
+
+// What all layouts become: a list of runs that is repeated. A datatype in the sense of MPI is the list
+// without a base; a message of several is the list repeated at its extent.
+class segments {
+ public:
+  segments() noexcept = default;
+  explicit segments(std::span<const std::byte> in_a_row) noexcept
+      : base_(reinterpret_cast<std::uintptr_t>(in_a_row.data())),
+        size_(in_a_row.size()),
+        period_(in_a_row.size()) {
+    only_.block = in_a_row.size();
+  }
+  // Joins what is adjacent, so that a layout that happens to be contiguous is found to be.
+  segments(const void* base, repeat all, std::vector<block_run> runs);
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool contiguous() const noexcept { return size_ == 0 || only_.block == size_; }
+  // Only when contiguous.
+  [[nodiscard]] std::span<std::byte> flat() const noexcept {
+    if (size_ == 0) return {};
+    return {reinterpret_cast<std::byte*>(base_ + static_cast<std::uintptr_t>(only_.offset)), size_};
+  }
+
+  [[nodiscard]] std::uintptr_t base() const noexcept { return base_; }
+  [[nodiscard]] const repeat& all() const noexcept { return all_; }
+  [[nodiscard]] std::size_t period() const noexcept { return period_; }  // Octets of the list.
+  [[nodiscard]] std::span<const block_run> runs() const noexcept {
+    return list_ != nullptr ? std::span(*list_) : std::span(&only_, 1);
+  }
+
+ private:
+  std::uintptr_t base_ = 0;
+  std::size_t size_ = 0;
+  std::size_t period_ = 0;
+  repeat all_{};
+  block_run only_{};  // When it is the only one; else block 0.
+  std::shared_ptr<const std::vector<block_run>> list_;
+};
+
+}  // namespace detail
+
+// `Octet` is const where the memory can only be sent.
+template <class Octet>
+class basic_layout {
+ public:
+  basic_layout() noexcept = default;  // Of no octets.
+  explicit basic_layout(detail::segments where) noexcept : segments_(std::move(where)) {}
+  // A writable layout can be sent like any other.
+  template <class Other>
+  requires(std::is_const_v<Octet> && !std::is_const_v<Other>)
+  basic_layout(const basic_layout<Other>& other) noexcept : segments_(other.where()) {}
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return segments_.size(); }
+  [[nodiscard]] const detail::segments& where() const noexcept { return segments_; }
+
+ private:
+  detail::segments segments_;
+};
+using layout = basic_layout<std::byte>;
+using const_layout = basic_layout<const std::byte>;
+
+template <class L>
+concept any_layout = std::same_as<std::remove_cvref_t<L>, layout> ||
+                     std::same_as<std::remove_cvref_t<L>, const_layout>;
+template <class L>
+concept writable_layout = std::same_as<std::remove_cvref_t<L>, layout>;
+
+[[nodiscard]] inline const detail::segments& bytes_of(const any_layout auto& l) noexcept {
+  return l.where();
+}
+[[nodiscard]] inline const detail::segments& writable_bytes_of(const writable_layout auto& l) noexcept {
+  return l.where();
+}
+
+namespace detail {
+
+template <class T>
+using layout_of = std::conditional_t<std::is_const_v<std::remove_reference_t<T>>, const_layout, layout>;
+template <class R>
+using layout_of_range = layout_of<std::ranges::range_reference_t<R>>;
+
+[[nodiscard]] segments strided_segments(const void* base, std::size_t size, std::size_t element_bytes,
+                                        std::size_t first, std::size_t block, std::size_t stride,
+                                        std::size_t count);
+[[nodiscard]] segments sub_array_segments(const void* base, std::size_t size,
+                                          std::size_t element_bytes,
+                                          std::span<const std::size_t> shape,
+                                          std::span<const std::size_t> first,
+                                          std::span<const std::size_t> count);
+void append(std::vector<block_run>& to, const segments& more);
+[[gnu::cold, noreturn]] void wrong_block(std::size_t first, std::size_t count, std::size_t size);
+
+}  // namespace detail
+
+// In elements of the range.
+struct stride_of {
+  std::size_t first = 0;   // Index of the first block.
+  std::size_t block = 1;   // Elements of each block.
+  std::size_t stride = 1;  // From start to start of blocks.
+  std::size_t count = 0;   // Blocks.
+};
+template <lasting_range R>
+[[nodiscard]] auto strided(R&& range, const stride_of& how) {
+  return detail::layout_of_range<R>(detail::strided_segments(
+      std::ranges::data(range), std::ranges::size(range), sizeof(std::ranges::range_value_t<R>),
+      how.first, how.block, how.stride, how.count));
+}
+
+struct block_of {
+  std::size_t first = 0;
+  std::size_t count = 1;
+};
+template <lasting_range R, class Blocks>
+requires(std::ranges::input_range<Blocks> &&
+         std::convertible_to<std::ranges::range_reference_t<Blocks>, block_of>)
+[[nodiscard]] auto indexed(R&& range, const Blocks& blocks) {
+  constexpr std::size_t bytes = sizeof(std::ranges::range_value_t<R>);
+  const std::size_t size = std::ranges::size(range);
+  std::vector<detail::block_run> runs;
+  for (const block_of& b : blocks) {
+    if (b.first > size || b.count > size - b.first) detail::wrong_block(b.first, b.count, size);
+    runs.push_back({static_cast<std::ptrdiff_t>(b.first * bytes), b.count * bytes});
+  }
+  return detail::layout_of_range<R>(
+      detail::segments(std::ranges::data(range), {}, std::move(runs)));
+}
+template <lasting_range R>
+[[nodiscard]] auto indexed(R&& range, std::initializer_list<block_of> blocks) {
+  return indexed(range, std::span(blocks.begin(), blocks.size()));
+}
+
+// Of an array of `shape` whose last index runs fastest, `count` elements from `first` on in each
+// dimension.
+template <std::size_t D, lasting_range R>
+requires(D <= 4) [[nodiscard]] auto sub_array(R&& range, const std::size_t (&shape)[D],
+                                              const std::size_t (&first)[D],
+                                              const std::size_t (&count)[D]) {
+  return detail::layout_of_range<R>(detail::sub_array_segments(
+      std::ranges::data(range), std::ranges::size(range), sizeof(std::ranges::range_value_t<R>), shape,
+      first, count));
+}
+
+// The named members of every element, element by element.
+template <lasting_range R, class... Members>
+requires(sizeof...(Members) > 0 && ((element<Members> || element_range<Members>)&&...))
+[[nodiscard]] auto members(R&& range, Members std::ranges::range_value_t<R>::*... named) {
+  using T = std::ranges::range_value_t<R>;
+  using layout_type = detail::layout_of_range<R>;
+  if (std::ranges::size(range) == 0) return layout_type();
+  const T& one = *std::ranges::data(range);
+  const auto* start = reinterpret_cast<const std::byte*>(&one);
+  std::vector<detail::block_run> runs{
+      {reinterpret_cast<const std::byte*>(&(one.*named)) - start, sizeof(Members)}...};
+  return layout_type(detail::segments(
+      start, {std::ranges::size(range), static_cast<std::ptrdiff_t>(sizeof(T))}, std::move(runs)));
+}
+
+namespace detail {
+
+// A part of gathered(): a value that lives elsewhere, a range, or a layout.
+template <class P>
+concept lasting_part =
+    (std::is_lvalue_reference_v<P> && element<P>) || lasting_range<P> || any_layout<P>;
+template <class P>
+inline constexpr bool is_writable_part = !std::is_const_v<std::remove_reference_t<P>>;
+template <element_range P>
+inline constexpr bool is_writable_part<P> = writable_range<P>;
+template <any_layout P>
+inline constexpr bool is_writable_part<P> = writable_layout<P>;
+
+template <class P>
+void append_part(std::vector<block_run>& runs, const P& part) {
+  if constexpr (any_layout<P>)
+    append(runs, part.where());
+  else
+    append(runs, segments(bytes_of(part)));
+}
+
+}  // namespace detail
+
+// One after the other in one message.
+template <detail::lasting_part... Parts>
+[[nodiscard]] auto gathered(Parts&&... parts) {
+  std::vector<detail::block_run> runs;
+  (detail::append_part(runs, parts), ...);
+  using octet =
+      std::conditional_t<(detail::is_writable_part<Parts> && ...), std::byte, const std::byte>;
+  return basic_layout<octet>(detail::segments(nullptr, {}, std::move(runs)));
+}
+
+}  // namespace weft

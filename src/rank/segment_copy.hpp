@@ -1,0 +1,13 @@
+// Copies between layouts, block by block, without a buffer between them.
+#pragma once
+#include <cstddef>
+
+#include "weft/layout.hpp"
+
+namespace weft::detail {
+
+// Octets [begin, end) of the message: from where `from` has them to where `to` wants them. Both are
+// at least `end` octets. Any part can be copied by anybody: a long copy is shared by its octets.
+void copy_octets(const segments& to, const segments& from, std::size_t begin, std::size_t end);
+
+}  // namespace weft::detail
