@@ -358,13 +358,7 @@ class communicator {
   [[nodiscard]] std::vector<T> alltoallv(const std::vector<T>& in,
                                          const std::vector<std::size_t>& counts,
                                          std::vector<std::size_t>* arrived = nullptr) const {
-    std::vector<std::size_t> bytes;
-    const std::vector<std::byte> all = alltoallv_bytes(bytes_of(in), counts, sizeof(T), bytes);
-    if (arrived != nullptr) {
-      arrived->clear();
-      for (const std::size_t b : bytes) arrived->push_back(b / sizeof(T));
-    }
-    return elements_of<T>(all);
+    return transposed<T>(bytes_of(in), counts, arrived);
   }
 
   // Non-blocking twins: the buffers belong to the collective until the request is complete.
@@ -427,6 +421,43 @@ class communicator {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
       self.alltoall_bytes(from, to, sizeof(std::ranges::range_value_t<In>));
     });
+  }
+
+  // With lengths of each rank's own: `out`, and the vector of lengths where one is given, are assigned
+  // by the end of the request and must live until then. `counts` is copied.
+  template <lasting_range In>
+  [[nodiscard]] request igatherv(In&& in, std::vector<std::ranges::range_value_t<In>>& out, int root,
+                                 std::vector<std::size_t>* counts = nullptr) const {
+    return start_collective([self = *this, from = std::span(in), to = &out, root, counts] {
+      *to = self.gatherv(from, root, counts);
+    });
+  }
+  template <lasting_range In>
+  [[nodiscard]] request iallgatherv(In&& in, std::vector<std::ranges::range_value_t<In>>& out,
+                                    std::vector<std::size_t>* counts = nullptr) const {
+    return start_collective([self = *this, from = std::span(in), to = &out, counts] {
+      *to = self.allgatherv(from, counts);
+    });
+  }
+  template <lasting_range In>
+  [[nodiscard]] request iscatterv(In&& in, std::vector<std::size_t> counts,
+                                  std::vector<std::ranges::range_value_t<In>>& out,
+                                  int root) const {
+    using T = std::ranges::range_value_t<In>;
+    return start_collective(
+        [self = *this, from = bytes_of(in), lengths = std::move(counts), to = &out, root] {
+          *to = elements_of<T>(self.scatterv_bytes(from, lengths, sizeof(T), root));
+        });
+  }
+  template <lasting_range In>
+  [[nodiscard]] request ialltoallv(In&& in, std::vector<std::size_t> counts,
+                                   std::vector<std::ranges::range_value_t<In>>& out,
+                                   std::vector<std::size_t>* arrived = nullptr) const {
+    using T = std::ranges::range_value_t<In>;
+    return start_collective(
+        [self = *this, from = bytes_of(in), lengths = std::move(counts), to = &out, arrived] {
+          *to = self.transposed<T>(from, lengths, arrived);
+        });
   }
 
   // --- New communicators: collective over this one -----------------------------------------------
@@ -498,6 +529,18 @@ class communicator {
     if (counts != nullptr) {
       counts->clear();
       for (const std::size_t b : bytes) counts->push_back(b / sizeof(T));
+    }
+    return elements_of<T>(all);
+  }
+
+  template <class T>
+  std::vector<T> transposed(std::span<const std::byte> in, const std::vector<std::size_t>& counts,
+                            std::vector<std::size_t>* arrived) const {
+    std::vector<std::size_t> bytes;
+    const std::vector<std::byte> all = alltoallv_bytes(in, counts, sizeof(T), bytes);
+    if (arrived != nullptr) {
+      arrived->clear();
+      for (const std::size_t b : bytes) arrived->push_back(b / sizeof(T));
     }
     return elements_of<T>(all);
   }

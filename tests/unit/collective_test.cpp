@@ -364,6 +364,90 @@ TEST_P(collectives, many_non_blocking_ones_may_be_under_way_and_end_in_any_order
   });
 }
 
+// The i-th of rank r: what all non-blocking forms with lengths of their own carry here.
+std::vector<std::int64_t> part_of(int r) {
+  return data_of(r, static_cast<std::size_t>(r * 37 % 11));
+}
+
+TEST_P(collectives, with_lengths_of_each_ranks_own_overlap_on_several_communicators) {
+  on_all([](communicator& world) {
+    const communicator twin = world.dup();
+    const communicator half = *world.split(world.rank() % 2);
+    const int root = world.size() - 1;
+    std::vector<std::int64_t> expected;
+    std::vector<std::int64_t> expected_of_half;
+    std::vector<std::size_t> lengths;
+    for (int r = 0; r < world.size(); ++r) {
+      const auto part = part_of(r);
+      lengths.push_back(part.size());
+      expected.insert(expected.end(), part.begin(), part.end());
+      if (r % 2 == world.rank() % 2)
+        expected_of_half.insert(expected_of_half.end(), part.begin(), part.end());
+    }
+    const auto mine = part_of(world.rank());
+    // Rank a sends (a + b) % 3 values to rank b.
+    std::vector<int> to_all;
+    std::vector<std::size_t> to_each;
+    std::vector<int> expected_from_all;
+    for (int b = 0; b < world.size(); ++b) {
+      to_each.push_back(static_cast<std::size_t>((world.rank() + b) % 3));
+      to_all.insert(to_all.end(), to_each.back(), world.rank() * 10'000 + b);
+      expected_from_all.insert(expected_from_all.end(), to_each.back(), b * 10'000 + world.rank());
+    }
+    for (int round = 0; round < 3; ++round) {
+      std::vector<std::int64_t> on_root, all, all_of_half, again;
+      std::vector<std::size_t> got, arrived;
+      std::vector<int> from_all;
+      std::vector<std::int64_t> own;
+      const std::vector<std::int64_t> handed_out =
+          world.rank() == root ? expected : std::vector<std::int64_t>{};
+      std::vector<request> under_way;
+      under_way.push_back(world.igatherv(mine, on_root, root, &got));
+      under_way.push_back(half.iallgatherv(mine, all_of_half));
+      under_way.push_back(twin.ialltoallv(to_all, to_each, from_all, &arrived));
+      under_way.push_back(world.iscatterv(
+          handed_out, world.rank() == root ? lengths : std::vector<std::size_t>{}, own, root));
+      under_way.push_back(twin.iallgatherv(mine, all));
+      under_way.push_back(world.iallgatherv(mine, again));
+      if (world.rank() % 2 == 0) std::reverse(under_way.begin(), under_way.end());
+      if (round == 0)
+        wait_all(under_way);
+      else
+        for (request& r : under_way) {
+          if (round == 1)
+            r.wait();
+          else
+            while (!r.test()) {
+            }
+        }
+      EXPECT_EQ(on_root, handed_out);
+      if (world.rank() == root) {
+        EXPECT_EQ(got, lengths);
+      }
+      EXPECT_EQ(all_of_half, expected_of_half);
+      EXPECT_EQ(from_all, expected_from_all);
+      EXPECT_EQ(arrived, to_each);
+      EXPECT_EQ(own, mine);
+      EXPECT_EQ(all, expected);
+      EXPECT_EQ(again, expected);
+    }
+  });
+}
+
+TEST(lengths_that_do_not_fit, are_told_by_the_wait_for_a_non_blocking_collective) {
+  run_ranks(1, 1, [](communicator& world) {
+    const std::vector<int> in(5);
+    std::vector<int> out;
+    request wrong = world.ialltoallv(in, {6}, out);
+    expect_contains(error_of([&] { wrong.wait(); }), "alltoallv");
+    request few = world.iscatterv(in, {}, out, 0);
+    expect_contains(error_of([&] { few.wait(); }), "scatterv");
+    request right = world.ialltoallv(in, {5}, out);  // The communicator is as good as before.
+    right.wait();
+    EXPECT_EQ(out, in);
+  });
+}
+
 TEST_P(collectives, and_messages_do_not_disturb_each_other) {
   on_all([](communicator& world) {
     const int next = (world.rank() + 1) % world.size();
