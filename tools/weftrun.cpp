@@ -1,7 +1,9 @@
 // weftrun: starts a program with settings from the command line. Its options are the rows of the
-// table of settings; each is handed on as the row's environment variable and then the program takes
-// this process's place, so its exit status is what the caller sees.
-#include <sys/stat.h>
+// table of settings; each is handed on as the row's environment variable. A job of one process
+// takes this process's place, so its exit status is what the caller sees; several are supervised,
+// see tools/weftrun/.
+#include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,14 +18,14 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "base/topology.hpp"
 #include "weft/error.hpp"
+#include "weftrun/host.hpp"
+#include "weftrun/job_shape.hpp"
+#include "weftrun/program.hpp"
+#include "weftrun/supervisor.hpp"
 
 namespace {
-
-// Exit statuses of this program itself; those of env(1) and the shells where they have one.
-constexpr int status_usage = 2;
-constexpr int status_cannot_execute = 126;
-constexpr int status_not_found = 127;
 
 struct start_request {
   std::vector<std::string> assignments;  // Name and value alternate.
@@ -99,12 +101,13 @@ void check_command(const std::vector<std::string>& command) {
 }
 
 // Checks what the environment says as well, so that its mistakes are reported here and once.
-void check_environment() {
+weft::options options_of_environment() {
   int argc = 0;
   char* no_words[] = {nullptr};
-  weft::resolve_options(argc, no_words);
+  const weft::resolved_options resolved = weft::resolve_options(argc, no_words);
   for (const std::string& name : weft::unknown_environment())
     weft::log_line("the variable {} has no meaning to weft; weft-info lists those that have", name);
+  return resolved.values;
 }
 
 [[noreturn]] void execute(const std::vector<std::string>& command) {
@@ -113,18 +116,25 @@ void check_environment() {
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
   const int reason = errno;
-  const std::string& program = command.front();
-  std::string remedy;
-  struct stat file;
-  if (program.find('/') == program.npos && ::stat(program.c_str(), &file) == 0)
-    remedy = weft::formatted("; did you mean ./{}?", program);
-  else if (reason == ENOENT)
-    remedy = "; check the name of the program";
-  else if (reason == EACCES)
-    remedy = "; is it a program that you may execute?";
-  std::fprintf(stderr, "weftrun: cannot run %s: %s%s\n", program.c_str(), std::strerror(reason),
-               remedy.c_str());
-  std::exit(reason == ENOENT ? status_not_found : status_cannot_execute);
+  std::fprintf(stderr, "weftrun: %s\n", weft::cannot_run(command.front(), reason).c_str());
+  std::exit(weft::status_of_failed_start(reason));
+}
+
+// Whether somebody must stay and watch: the job has several processes, or is elsewhere.
+bool needs_supervisor(const weft::options& how) {
+  if (!how.hosts.empty()) return true;
+  if (how.processes <= 1 && how.ranks_per_process == 0) return false;
+  const auto cpus = static_cast<int>(weft::machine_topology().threads.size());
+  return weft::shape_of(how, {cpus}).processes() > 1;
+}
+
+// Pipes that are made later must not get the numbers of the standard descriptors.
+void open_standard_descriptors() {
+  int number;
+  do {
+    number = ::open("/dev/null", O_RDWR);
+  } while (number >= 0 && number <= STDERR_FILENO);
+  ::close(number);
 }
 
 start_request parse(int argc, char** argv) {
@@ -159,14 +169,21 @@ start_request parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    open_standard_descriptors();
+    if (argc == 2 && std::strcmp(argv[1], "--agent") == 0) {
+      ::signal(SIGPIPE, SIG_IGN);
+      return weft::run_agent();
+    }
     const start_request request = parse(argc, argv);
     check_command(request.command);
     for (std::size_t i = 0; i < request.assignments.size(); i += 2)
       ::setenv(request.assignments[i].c_str(), request.assignments[i + 1].c_str(), 1);
-    check_environment();
-    execute(request.command);
+    const weft::options how = options_of_environment();
+    if (!needs_supervisor(how)) execute(request.command);
+    ::signal(SIGPIPE, SIG_IGN);  // A reader of the output that has gone is an error to look at.
+    return weft::supervise(how, request.command);
   } catch (const weft::error& failure) {
     std::fprintf(stderr, "weftrun: %s\n", failure.what());
-    return status_usage;
+    return weft::status_usage;
   }
 }

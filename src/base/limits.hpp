@@ -35,8 +35,8 @@ inline constexpr std::size_t shared_copy_bytes_min = 32 * 1024;
 // Loops of one worker that thieves can find at once; further ones run without thieves.
 inline constexpr std::size_t open_loops_max = 8;
 
-// Of one worker in one pass: conditions of suspended fibers looked at, rings polled while fibers are
-// ready, records of one ring delivered.
+// Of one worker in one pass: conditions of suspended fibers looked at, rings polled while fibers
+// are ready, records of one ring delivered.
 inline constexpr std::size_t looks_max = 16;
 inline constexpr std::size_t rings_polled_max = 8;
 inline constexpr int records_delivered_max = 64;
@@ -50,6 +50,30 @@ inline constexpr std::size_t calls_captured_max = 64;
 inline constexpr std::size_t calls_shown_max = 12;
 inline constexpr std::size_t stacks_shown_max = 24;
 inline constexpr std::size_t rank_ranges_shown_max = 12;
+
+// Of one message between weftrun and a process: a value of the key-value store with its key.
+inline constexpr std::size_t frame_bytes_max = std::size_t{64} << 20;
+
+// What weftrun reads of a process's output at once; a line longer than the second passes in pieces.
+inline constexpr std::size_t output_read_bytes = std::size_t{256} << 10;
+inline constexpr std::size_t output_line_bytes_max = std::size_t{1} << 20;
+inline constexpr std::size_t input_piece_bytes = std::size_t{64} << 10;
+// Of all processes of a remote host, on their way to weftrun.
+inline constexpr std::size_t output_window_bytes = std::size_t{8} << 20;
+
+// Between asking the processes of a job to end and killing them.
+inline constexpr double end_grace_s = 0.5;
+// After their end, for output that something else keeps open.
+inline constexpr double output_grace_s = 2;
+// After its timeout a job is given this long to report and end by itself.
+inline constexpr double timeout_grace_s = 3;
+// Until another host has answered at all; until one that says nothing any more is given up.
+inline constexpr double host_start_s = 60;
+inline constexpr double host_silence_s = 15;
+
+// How long a process waits for an answer of its launcher, and to be ended after it asked for it.
+inline constexpr int bootstrap_wait_s = 60;
+inline constexpr int abort_wait_s = 10;
 
 // Jobs of one process that take the report signal.
 inline constexpr std::size_t jobs_max = 64;

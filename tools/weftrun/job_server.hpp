@@ -1,0 +1,54 @@
+// The state of a job as weftrun keeps it: who takes part, the keys and values, the fences, who has
+// died. No descriptors and no processes here: frames in, frames out. docs/protocols/starting.md has
+// the states.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bootstrap/local/frame.hpp"
+
+namespace weft {
+
+class job_server {
+ public:
+  // `base` gives id, hosts and the host of each process.
+  explicit job_server(job_description base);
+
+  // What a process said, and the answers, each with the process it is for. Throws weft::error when
+  // it is nothing that a process says.
+  std::vector<frame> take(const frame& what);
+
+  // A process has ended: `why` says how, for people. Returns true, and tells the others with
+  // `answers`, when it has left those that take part without a word.
+  [[nodiscard]] bool ended(int process, const std::string& why, bool in_good_order,
+                           std::vector<frame>& answers);
+
+  bool takes_part(int process) const { return at(process).state == stage::joined; }
+  bool has_finished(int process) const { return at(process).state == stage::finished; }
+
+ private:
+  enum class stage { starting, joined, finished, gone };
+  struct member {
+    stage state = stage::starting;
+    int session = 0;  // Jobs that it has joined before this one.
+    bool at_fence = false;
+    std::string why_gone = {};
+    std::map<std::string, std::string, std::less<>> values = {};
+  };
+
+  member& at(int process) { return members_.at(static_cast<std::size_t>(process)); }
+  const member& at(int process) const { return members_.at(static_cast<std::size_t>(process)); }
+  void join(const frame& what, std::vector<frame>& answers);
+  frame answer_to(const frame& get) const;
+  // Lets those go whom nobody keeps waiting any more.
+  void pass_fences(std::vector<frame>& answers);
+  // Fences of earlier sessions need not wait for this one.
+  static int first_session_held_up_by(const member& one);
+
+  job_description base_;
+  std::vector<member> members_;
+};
+
+}  // namespace weft

@@ -1,0 +1,359 @@
+#include "weftrun/supervisor.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/rank_map.hpp"
+#include "base/settings.hpp"
+#include "bootstrap/single/single.hpp"
+#include "weft/error.hpp"
+#include "weftrun/event_loop.hpp"
+#include "weftrun/host.hpp"
+#include "weftrun/input.hpp"
+#include "weftrun/job_server.hpp"
+#include "weftrun/job_shape.hpp"
+#include "weftrun/output.hpp"
+#include "weftrun/program.hpp"
+#include "weftrun/signals.hpp"
+#include "weftrun/sweeper.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr int status_timeout = 124;
+constexpr int status_of_signal = 128;  // And its number.
+
+void say(const std::string& text) {
+  static_cast<void>(write_all(STDERR_FILENO, "weftrun: " + text + "\n"));
+}
+
+// Variables that belong to the host of weftrun and not to the job.
+bool stays_here(std::string_view assignment) {
+  static constexpr std::string_view names[] = {
+      "HOSTNAME=",    "SSH_", "DISPLAY=", "XDG_",   "TMPDIR=", "WINDOWID",
+      "DBUS_SESSION", "PWD=", "OLDPWD=",  "SHLVL=", "_="};
+  return std::ranges::any_of(names, [&](auto name) { return assignment.starts_with(name); });
+}
+
+class supervisor {
+ public:
+  supervisor(const options& how, const std::vector<std::string>& command)
+      : how_(how),
+        command_(command),
+        id_(make_job_id()),
+        sweeps_(id_),
+        output_(&write_lines),
+        input_(loop_) {
+    loop_.watch(signals_.number(), POLLIN, [this](short) {
+      while (const int number = signals_.next()) on_signal(number);
+    });
+    // What a nested weftrun would take for its own job.
+    for (const char* variable : {"WEFT_HOSTS", "WEFT_RSH"}) ::unsetenv(variable);
+    names_ = host_names(how_);
+    if (names_.empty()) names_.push_back(host_name());
+    cpus_.resize(names_.size(), 0);
+    hosts_.resize(names_.size());
+    waited_for_ = names_.size();
+    for (std::size_t i = 0; i < names_.size(); ++i) hosts_[i] = make_host(i);
+    if (how_.timeout_s > 0) loop_.after(how_.timeout_s + timeout_grace_s, [this] { on_timeout(); });
+  }
+
+  int run() {
+    loop_.run();
+    return status_;
+  }
+
+ private:
+  enum class life { unborn, running, ended };
+  struct process {
+    std::size_t host = 0;
+    life state = life::unborn;
+  };
+
+  std::unique_ptr<host> make_host(std::size_t i) {
+    host_events events{.ready = [this, i](int cpus) { on_ready(i, cpus); },
+                       .taken = [this](frame what) { take(std::move(what)); },
+                       .gone = [this, i](const std::string& why) { on_gone(i, why); }};
+    if (how_.hosts.empty()) return make_local_host(loop_, output_, sweeps_, std::move(events));
+    return make_remote_host(loop_, output_, how_.rsh, names_[i], id_, std::move(events));
+  }
+
+  void on_ready(std::size_t i, int cpus) {
+    cpus_[i] = cpus;
+    if (--waited_for_ > 0 || ending_) return;
+    try {
+      start_all();
+    } catch (const error& failure) {
+      say(failure.what());
+      fail(status_usage);
+    }
+  }
+
+  void start_all() {
+    const job_shape shape = shape_of(how_, cpus_);
+    ranks_ = shape.ranks;
+    job_description job{.id = id_, .line_buffered = ::isatty(STDOUT_FILENO) != 0};
+    job.host_index = shape.host_of_process;
+    job.hosts = names_;
+    server_ = std::make_unique<job_server>(std::move(job));
+    processes_.resize(shape.host_of_process.size());
+    std::vector<int> slots(names_.size(), 0);
+    for (const int on : shape.host_of_process) ++slots[static_cast<std::size_t>(on)];
+    std::vector<int> slot(names_.size(), 0);
+    for (std::size_t p = 0; p < processes_.size() && !ending_; ++p) {
+      const auto on = static_cast<std::size_t>(shape.host_of_process[p]);
+      processes_[p].host = on;
+      hosts_[on]->start(order_for(static_cast<int>(p), slot[on]++, slots[on]));
+    }
+  }
+
+  start_order order_for(int number, int slot, int slots) const {
+    start_order order;
+    order.process = number;
+    order.slot = slot;
+    order.slots = slots;
+    order.pin = how_.pin;
+    order.command = command_;
+    if (how_.hosts.empty()) {
+      order.inherits_stdin = ::isatty(STDIN_FILENO) == 0;
+    } else {
+      std::error_code ignored;
+      order.directory = std::filesystem::current_path(ignored).string();
+      for (char** variable = environ; *variable != nullptr; ++variable)
+        if (!stays_here(*variable)) order.environment.emplace_back(*variable);
+    }
+    order.environment.push_back(formatted("WEFT_RANKS={}", ranks_));
+    order.environment.push_back(formatted("WEFT_PROCESSES={}", processes_.size()));
+    return order;
+  }
+
+  host& host_of(int number) {
+    return *hosts_[processes_.at(static_cast<std::size_t>(number)).host];
+  }
+
+  void take(frame what) {
+    switch (what.kind) {
+      case frame_kind::started:
+        processes_.at(static_cast<std::size_t>(what.process)).state = life::running;
+        if (what.process == 0 && (!how_.hosts.empty() || ::isatty(STDIN_FILENO) != 0))
+          input_.start([this](std::string octets) {
+            host_of(0).send({.kind = frame_kind::input, .payload = std::move(octets)});
+          });
+        return;
+      case frame_kind::not_started:
+        if (!ending_)
+          say(what.payload.empty() ? cannot_run(command_.front(), what.argument) : what.payload);
+        return fail(status_of_failed_start(what.argument));
+      case frame_kind::exited:
+        return on_exited(what.process, what.argument);
+      case frame_kind::input:
+        return input_.more();
+      case frame_kind::abort:
+        if (!ending_) log_text(what.payload);
+        return fail(what.argument != 0 ? what.argument & 0xff : 1);
+      default:
+        break;
+    }
+    try {
+      answer(server_->take(what));
+    } catch (const error& failure) {
+      if (!ending_) say(failure.what());
+      fail(1);
+    }
+  }
+
+  void answer(const std::vector<frame>& answers) {
+    for (const frame& one : answers) host_of(one.process).send(one);
+  }
+
+  std::string name_of(int number) const {
+    const rank_block block = ranks_of_process(number, ranks_, static_cast<int>(processes_.size()));
+    const std::string& host = names_[processes_[static_cast<std::size_t>(number)].host];
+    return block.count == 1
+               ? formatted("process {} (rank {}) on host {}", number, block.first, host)
+               : formatted("process {} (ranks {} to {}) on host {}", number, block.first,
+                           block.first + block.count - 1, host);
+  }
+
+  void on_exited(int number, int raw) {
+    const bool killed = WIFSIGNALED(raw);
+    const int status = killed ? status_of_signal + WTERMSIG(raw) : WEXITSTATUS(raw);
+    std::string why = name_of(number);
+    if (killed)
+      why += formatted(" was killed by signal {} ({})", WTERMSIG(raw), ::strsignal(WTERMSIG(raw)));
+    else if (status != 0)
+      why += formatted(" ended with status {}", status);
+    else
+      why += " ended without having finished its part";
+    processes_[static_cast<std::size_t>(number)].state = life::ended;
+    on_end_of(number, why, status, killed);
+  }
+
+  void on_end_of(int number, const std::string& why, int status, bool killed) {
+    const bool good = status == 0;
+    std::vector<frame> answers;
+    const bool failed = server_->ended(number, why, good, answers);
+    if (!ending_) {
+      if (status_ == 0) status_ = failed && good ? 1 : status;
+      if (failed || killed) on_failure(why, answers, failed, status);
+    }
+    finish_if_empty();
+  }
+
+  void on_failure(const std::string& why, const std::vector<frame>& answers, bool failed,
+                  int status) {
+    if (interrupted_ != 0) {
+      // The user wanted it; those that go on in spite of it would wait for the dead.
+      loop_.after(end_grace_s, [this] { end_all(); });
+      return;
+    }
+    if (!failed) return say(why);
+    if (how_.on_failure == "error") {
+      say(why + "; the others go on (--on-failure error)");
+      return answer(answers);
+    }
+    if (status == status_timeout) {
+      // The others have the same limit, and each of them says what its ranks wait for.
+      loop_.after(timeout_grace_s, [this] { end_all(); });
+      return;
+    }
+    say(why + "; the job ends");
+    end_all();
+  }
+
+  // The job cannot go on; whoever noticed has said so.
+  void fail(int status) {
+    if (!ending_ && status_ == 0) status_ = status;
+    end_all();
+  }
+
+  void end_all() {
+    if (!ending_) {
+      ending_ = true;
+      for (const auto& one : hosts_)
+        if (one) one->end();
+    }
+    finish_if_empty();
+  }
+
+  void on_timeout() {
+    if (ending_ || finishing_) return;
+    say(formatted("the job was ended after its timeout of {} s", how_.timeout_s));
+    fail(status_timeout);
+  }
+
+  void on_gone(std::size_t i, const std::string& why) {
+    if (gone_.size() < hosts_.size()) gone_.resize(hosts_.size(), false);
+    gone_[i] = true;
+    if (!why.empty() && !finishing_) {
+      if (!server_) {
+        if (!ending_) say(why);
+        status_ = status_ == 0 ? 1 : status_;
+        ending_ = true;
+      }
+      for (std::size_t p = 0; p < processes_.size(); ++p)
+        if (processes_[p].host == i && processes_[p].state != life::ended) {
+          processes_[p].state = life::ended;
+          on_end_of(static_cast<int>(p), name_of(static_cast<int>(p)) + " is lost: " + why,
+                    status_of_signal + SIGKILL, true);
+        }
+    }
+    finish_if_empty();
+    if (finishing_ && std::ranges::count(gone_, true) == std::ssize(hosts_))
+      output_.finish([this] { loop_.post([this] { loop_.stop(); }); });
+  }
+
+  bool all_have_ended() const {
+    if (!server_) return ending_;
+    return std::ranges::none_of(processes_, [&](const process& one) {
+      return one.state == life::running || (one.state == life::unborn && !ending_);
+    });
+  }
+
+  void finish_if_empty() {
+    if (finishing_ || !all_have_ended()) return;
+    finishing_ = true;
+    input_.stop();
+    gone_.resize(hosts_.size(), false);
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (!gone_[i]) loop_.post([this, i] { hosts_[i]->leave(); });
+    if (std::ranges::count(gone_, true) == std::ssize(hosts_))
+      output_.finish([this] { loop_.post([this] { loop_.stop(); }); });
+  }
+
+  void on_signal(int number) {
+    if (number == SIGCHLD) {
+      for (const auto& one : hosts_)
+        if (one) one->reap();
+      return;
+    }
+    if (number == SIGALRM) return;
+    if (number == SIGTSTP) return pause_all();
+    const bool ends =
+        (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) &&
+        number != report_signal_number(how_);
+    if (ends && interrupted_ != 0) return end_at_once(number);
+    if (ends) interrupted_ = number;
+    if (ends && !server_) {
+      status_ = status_of_signal + number;
+      return end_all();
+    }
+    for (const auto& one : hosts_)
+      if (one) one->signal(number);
+  }
+
+  // Twice is meant: no more waiting, not even for an output that nobody reads.
+  [[noreturn]] void end_at_once(int number) {
+    for (const auto& one : hosts_)
+      if (one) one->kill_all();
+    remove_segments(id_);
+    std::_Exit(status_of_signal + number);
+  }
+
+  void pause_all() {
+    for (const auto& one : hosts_)
+      if (one) one->signal(SIGSTOP);
+    ::kill(::getpid(), SIGSTOP);
+  }
+
+  const options how_;
+  const std::vector<std::string> command_;
+  const std::string id_;
+  sweeper sweeps_;
+  signal_reader signals_;  // Before there are other threads, which must not receive them.
+  output_forwarder output_;
+  event_loop loop_;
+  input_pump input_;
+  std::vector<std::string> names_;  // Of the hosts.
+  std::vector<int> cpus_;
+  std::vector<bool> gone_;
+  std::size_t waited_for_ = 0;  // Hosts that are not ready.
+  std::vector<std::unique_ptr<host>> hosts_;
+  std::unique_ptr<job_server> server_;  // None until all hosts are ready.
+  std::vector<process> processes_;
+  int ranks_ = 0;
+  int status_ = 0;          // Of the first that failed.
+  int interrupted_ = 0;     // The signal by which the user ended the job.
+  bool ending_ = false;     // Processes were asked to end.
+  bool finishing_ = false;  // None runs any more.
+};
+
+}  // namespace
+
+int supervise(const options& how, const std::vector<std::string>& command) {
+  return supervisor(how, command).run();
+}
+
+}  // namespace weft
