@@ -26,6 +26,18 @@ inline constexpr std::size_t stack_bytes_max = std::size_t{16} << 30;
 inline constexpr std::size_t mailbox_bytes = 64 * 1024;
 inline constexpr std::size_t eager_bytes_max = mailbox_bytes / 4 - 128;
 
+// Of the ring from one endpoint to another through shared memory. A quarter of it is the longest
+// message; touched only when used.
+inline constexpr std::size_t shm_ring_bytes = 128 * 1024;
+inline constexpr std::size_t shm_ring_bytes_min = 4 * 1024;
+inline constexpr std::size_t shm_ring_bytes_max = std::size_t{16} << 20;
+// Endpoints of one node, that is processes times devices.
+inline constexpr std::size_t shm_endpoints_max = 4096;
+// Rings that are looked at in every poll even when they have been silent for long.
+inline constexpr std::size_t shm_rings_watched_min = 8;
+// How often the life of the peers is looked at: a death is told within a second.
+inline constexpr std::int64_t shm_death_look_ns = 200'000'000;
+
 // Unexpected octets that may wait at a rank before senders keep their data until they are received.
 inline constexpr std::size_t unexpected_bytes_max = std::size_t{16} << 20;
 

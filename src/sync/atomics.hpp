@@ -33,6 +33,12 @@ extern bool kernel_fences;
 void full_fence() noexcept;
 void heavy_fence() noexcept;
 
+// The same between processes that share memory: true once the kernel has promised that heavy fences
+// of other processes reach this one and that this one may issue them. A pair of processes needs it
+// true in both; otherwise the light half is a full fence as well.
+extern bool shared_kernel_fences;
+void shared_heavy_fence() noexcept;
+
 }  // namespace asymmetric
 
 struct std_atomics {
@@ -78,6 +84,21 @@ struct std_atomics {
   static void wait_for_either(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                               const std::atomic<std::uint32_t>& bell, std::uint32_t value,
                               bool shared, std::int64_t timeout_ns) noexcept;
+};
+
+// For words in memory that processes share: their fences reach each other and so do their futexes.
+struct shared_atomics : std_atomics {
+  static void light_fence(const char*) noexcept {
+    if (asymmetric::shared_kernel_fences) [[likely]]
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+      asymmetric::full_fence();
+  }
+  static void heavy_fence(const char*) noexcept { asymmetric::shared_heavy_fence(); }
+
+  static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                   std::int64_t timeout_ns) noexcept;
+  static void wake(std::atomic<std::uint32_t>& word) noexcept;
 };
 
 }  // namespace weft

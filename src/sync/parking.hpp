@@ -58,8 +58,8 @@ class parking_spot {
     return state_.load(std::memory_order_relaxed) == parked;  // Relaxed: a hint.
   }
 
-  // For whoever sleeps by other means than sleep(): a futex wait for `parked` on this word ends when
-  // the parker is woken.
+  // For whoever sleeps by other means than sleep(): a futex wait for `parked` on this word ends
+  // when the parker is woken.
   [[nodiscard]] const auto& word() const noexcept { return state_; }
   static constexpr std::uint32_t parked = 1;
 

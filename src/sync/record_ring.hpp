@@ -9,6 +9,12 @@
 // is cleared; hence the consumer, which only ever looks at the next header, never takes an old
 // payload for a header, and it writes nothing into the ring: each line is written by the producer
 // alone.
+//
+// What the two sides share is the words and one position; neither holds a pointer, so both may be
+// in memory that processes share. What each side knows for itself is in record_producer and
+// record_consumer; record_ring is the two and their memory inside one process. The consumer never
+// reads or counts outside the ring, whatever the producer wrote; whether a header makes sense it
+// says in plausible().
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -38,33 +44,42 @@ struct record_header {
   }
 };
 
+inline constexpr std::uint8_t filler_kind = 255;
+inline constexpr std::size_t record_granule = 32;
+
+// What a record with so large a payload takes of the ring.
+[[nodiscard]] constexpr std::size_t record_bytes(std::size_t payload) noexcept {
+  return (payload + 8 + record_granule - 1) / record_granule * record_granule;
+}
+// The longest payload that always finds room once the consumer has caught up.
+[[nodiscard]] constexpr std::size_t max_record_payload(std::size_t capacity_bytes) noexcept {
+  return capacity_bytes / 4 - 64;
+}
+
+// The producer's side of a ring whose words are all zero at the start.
 template <class Atomics = std_atomics>
-class record_ring {
+class record_producer {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
+  using position = typename Atomics::template atomic<std::size_t>;
 
-  // `capacity_bytes` is a power of two of at least 256.
-  explicit record_ring(std::size_t capacity_bytes)
-      : capacity_(capacity_bytes), words_(make_words(capacity_bytes / 8), {capacity_bytes / 8}) {}
+  record_producer() = default;
+  // `capacity_bytes` is a power of two of at least 256; `head` is the consumer's to write.
+  record_producer(word* words, std::size_t capacity_bytes, const position& head) noexcept
+      : words_(words), capacity_(capacity_bytes), head_(&head) {}
 
-  record_ring(const record_ring&) = delete;
-  record_ring& operator=(const record_ring&) = delete;
-
-  // The longest payload that always finds room once the consumer has caught up.
-  [[nodiscard]] std::size_t max_payload() const noexcept { return capacity_ / 4 - 64; }
-
-  // Called by the producer only. Room for a payload of `size` octets, to be filled and then
-  // published; nothing when the ring is full.
+  // Room for a payload of `size` octets, to be filled and then published; nothing when the ring is
+  // full.
   [[nodiscard]] word* try_reserve(std::size_t size) noexcept {
     const std::size_t length = record_bytes(size);
     const std::size_t offset = tail_ & (capacity_ - 1);
     std::size_t filler = 0;
     if (offset + length > capacity_)
       filler = capacity_ - offset;  // Records never wrap.
-    else if (length <= line && offset % line + length > line)
-      filler = line - offset % line;  // A record that fits a line does not straddle two.
+    else if (length <= cache_line && offset % cache_line + length > cache_line)
+      filler = cache_line - offset % cache_line;  // One that fits a line does not straddle two.
     // The word behind the record must be free too: publish() clears it.
-    if (!has_room(filler + length + granule)) [[unlikely]]
+    if (!has_room(filler + length + record_granule)) [[unlikely]]
       return nullptr;
     start_ = tail_ + filler;
     next_ = start_ + length;
@@ -72,7 +87,7 @@ class record_ring {
     return &word_at(start_) + 1;
   }
 
-  // Called by the producer only, after try_reserve() and after the payload was written.
+  // After try_reserve() and after the payload was written.
   void publish(std::uint8_t kind, std::uint32_t target) noexcept {
     const std::uint64_t header = record_header::pack(reserved_size_, kind, target);
     // Relaxed: the release store below publishes it together with the record.
@@ -88,35 +103,123 @@ class record_ring {
     tail_ = next_;
   }
 
-  // Called by the consumer only. The header of the oldest record, or 0 when there is none.
+ private:
+  [[nodiscard]] word& word_at(std::size_t at) noexcept {
+    return words_[(at & (capacity_ - 1)) / 8];
+  }
+  [[nodiscard]] bool has_room(std::size_t bytes) noexcept {
+    if (tail_ + bytes - head_seen_ <= capacity_) [[likely]]
+      return true;
+    head_seen_ = head_->load(Atomics::acquire("A2"));
+    return tail_ + bytes - head_seen_ <= capacity_;
+  }
+
+  // Positions count octets since the start and never wrap in practice (2^64).
+  word* words_ = nullptr;
+  std::size_t capacity_ = 0;
+  const position* head_ = nullptr;
+  std::size_t tail_ = 0;
+  std::size_t head_seen_ = 0;
+  std::size_t start_ = 0;
+  std::size_t next_ = 0;
+  std::size_t reserved_size_ = 0;
+};
+
+// The consumer's side.
+template <class Atomics = std_atomics>
+class record_consumer {
+ public:
+  using word = typename Atomics::template atomic<std::uint64_t>;
+  using position = typename Atomics::template atomic<std::size_t>;
+
+  record_consumer() = default;
+  record_consumer(word* words, std::size_t capacity_bytes, position& head) noexcept
+      : words_(words), capacity_(capacity_bytes), head_(&head) {}
+
+  // The header of the oldest record, or 0 when there is none.
   [[nodiscard]] std::uint64_t front() noexcept {
-    std::uint64_t header = word_at(head_private_).load(Atomics::acquire("A1"));
-    if (record_header::unpack(header).kind == filler_kind) [[unlikely]] {
-      head_private_ += record_header::unpack(header).size;
-      // Relaxed: the acquire load of the filler already made the record visible.
-      header = word_at(head_private_).load(std::memory_order_relaxed);
-    }
+    const std::uint64_t header = word_at(head_private_).load(Atomics::acquire("A1"));
+    if (record_header::unpack(header).kind == filler_kind) [[unlikely]]
+      return behind_filler(header);
     return header;
   }
 
-  // Called by the consumer only, after front() was not 0. Valid until pop().
-  [[nodiscard]] const word* payload() noexcept { return &word_at(head_private_) + 1; }
+  // Whether a header that front() returned can be one that a producer made. Only a producer in
+  // another process can be so broken that it is not; then nothing behind it can be found.
+  [[nodiscard]] bool plausible(std::uint64_t header) const noexcept {
+    const record_header record = record_header::unpack(header);
+    return record.kind != 0 && record.kind != filler_kind &&
+           (head_private_ & (capacity_ - 1)) + record_bytes(record.size) <= capacity_;
+  }
 
-  // Called by the consumer only: gives the front record's bytes back. True when the producer was
-  // told, so that one who sleeps for want of room can be woken.
+  // After front() was not 0. Valid until pop().
+  [[nodiscard]] const word* payload() const noexcept { return &word_at(head_private_) + 1; }
+
+  // Gives the front record's bytes back. True when the producer was told, so that one who sleeps
+  // for want of room can be woken.
   bool pop(std::uint64_t header) noexcept {
     head_private_ += record_bytes(record_header::unpack(header).size);
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
     if (head_private_ - head_told_ < capacity_ / 4) return false;
     head_told_ = head_private_;
-    head_.store(head_told_, Atomics::release("R2"));
+    head_->store(head_told_, Atomics::release("R2"));
     return true;
   }
 
+  // Where the next header will be, for whoever looks at many rings.
+  [[nodiscard]] const word* next() const noexcept { return &word_at(head_private_); }
+
  private:
-  static constexpr std::size_t line = 64;
-  static constexpr std::size_t granule = 32;
-  static constexpr std::uint8_t filler_kind = 255;
+  [[nodiscard]] word& word_at(std::size_t at) const noexcept {
+    return words_[(at & (capacity_ - 1)) / 8];
+  }
+  // Returns a filler when that made no sense.
+  [[gnu::noinline]] std::uint64_t behind_filler(std::uint64_t filler) noexcept {
+    const std::size_t size = record_header::unpack(filler).size;
+    const std::size_t offset = head_private_ & (capacity_ - 1);
+    if (size == 0 || size % record_granule != 0 || offset + size > capacity_) return filler;
+    head_private_ += size;
+    // Relaxed: the acquire load of the filler already made the record visible.
+    return word_at(head_private_).load(std::memory_order_relaxed);
+  }
+
+  word* words_ = nullptr;
+  std::size_t capacity_ = 0;
+  position* head_ = nullptr;
+  std::size_t head_private_ = 0;
+  std::size_t head_told_ = 0;
+};
+
+// Both sides and their memory, inside one process.
+template <class Atomics = std_atomics>
+class record_ring {
+ public:
+  using word = typename Atomics::template atomic<std::uint64_t>;
+
+  // `capacity_bytes` is a power of two of at least 256.
+  explicit record_ring(std::size_t capacity_bytes)
+      : words_(make_words(capacity_bytes / 8), {capacity_bytes / 8}),
+        max_payload_(max_record_payload(capacity_bytes)),
+        producer_(words_.get(), capacity_bytes, head_),
+        consumer_(words_.get(), capacity_bytes, head_) {}
+
+  record_ring(const record_ring&) = delete;
+  record_ring& operator=(const record_ring&) = delete;
+
+  [[nodiscard]] std::size_t max_payload() const noexcept { return max_payload_; }
+
+  // Called by the producer only.
+  [[nodiscard]] word* try_reserve(std::size_t size) noexcept { return producer_.try_reserve(size); }
+  void publish(std::uint8_t kind, std::uint32_t target) noexcept {
+    producer_.publish(kind, target);
+  }
+
+  // Called by the consumer only.
+  [[nodiscard]] std::uint64_t front() noexcept { return consumer_.front(); }
+  [[nodiscard]] const word* payload() const noexcept { return consumer_.payload(); }
+  bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
+
+ private:
   static constexpr std::align_val_t alignment{padding_bytes};
 
   struct aligned_delete {
@@ -132,32 +235,12 @@ class record_ring {
     std::uninitialized_value_construct_n(words, count);
     return words;
   }
-  [[nodiscard]] static constexpr std::size_t record_bytes(std::size_t payload) noexcept {
-    return (payload + 8 + granule - 1) / granule * granule;
-  }
-  [[nodiscard]] word& word_at(std::size_t position) noexcept {
-    return words_[(position & (capacity_ - 1)) / 8];
-  }
-  [[nodiscard]] bool has_room(std::size_t bytes) noexcept {
-    if (tail_ + bytes - head_seen_ <= capacity_) [[likely]]
-      return true;
-    head_seen_ = head_.load(Atomics::acquire("A2"));
-    return tail_ + bytes - head_seen_ <= capacity_;
-  }
 
-  // Positions count octets since the start and never wrap in practice (2^64).
-  const std::size_t capacity_;
   const std::unique_ptr<word[], aligned_delete> words_;
-
-  alignas(padding_bytes) std::size_t tail_ = 0;  // The producer's.
-  std::size_t head_seen_ = 0;
-  std::size_t start_ = 0;
-  std::size_t next_ = 0;
-  std::size_t reserved_size_ = 0;
-
-  alignas(padding_bytes) std::size_t head_private_ = 0;  // The consumer's.
-  std::size_t head_told_ = 0;
+  const std::size_t max_payload_;
   alignas(padding_bytes) typename Atomics::template atomic<std::size_t> head_{0};
+  alignas(padding_bytes) record_producer<Atomics> producer_;
+  alignas(padding_bytes) record_consumer<Atomics> consumer_;
 };
 
 }  // namespace weft

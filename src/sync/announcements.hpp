@@ -1,0 +1,83 @@
+// How the one consumer of many rings, perhaps in another process than their producers, learns which
+// of them to look at, and how it goes to sleep.
+//
+// A ring that the consumer watches it looks at in every poll, and the producer tells it nothing:
+// that is the fast path. Any other ring the producer announces after publishing in it: it sets the
+// ring's bit and wakes the consumer. A consumer stops watching rings that have been silent for
+// long, and all of them before it sleeps. docs/protocols/shm.md.
+//
+//   producer: publish; light fence; load watched; if it is not: set the bit, wake if parked
+//   consumer: stop watching; heavy fence; look at the ring once more
+//
+//   L1 is_watched: the record, then watched_ -- H1 the consumer's own or that of its parking spot:
+//                                               watched_, then the ring      nothing is overlooked
+//   R1 announce: fetch_or summary_ -- A1 take: exchange summary_   the bit that it stands for is
+//   set
+#pragma once
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "sync/atomics.hpp"
+
+namespace weft {
+
+// Of one ring. Clear at the start, so the first record announces the ring.
+template <class Atomics = std_atomics>
+class watch_flag {
+ public:
+  // Called by the producer after publishing. When false, it must announce the ring.
+  [[nodiscard]] bool is_watched() const noexcept {
+    Atomics::light_fence("L1");
+    // Relaxed: ordered after the record by the fence pair.
+    return watched_.load(std::memory_order_relaxed) != 0;
+  }
+
+  // Called by the consumer, which looks at the ring afterwards.
+  // Relaxed: a producer that sees it late only announces once more.
+  void watch() noexcept { watched_.store(1, std::memory_order_relaxed); }
+  // Called by the consumer, then a heavy fence, then a last look at the ring.
+  void stop() noexcept { watched_.store(0, std::memory_order_relaxed); }
+
+ private:
+  typename Atomics::template atomic<std::uint32_t> watched_{0};
+};
+
+// Of all rings of a consumer: one bit each, and a word that says which words have some.
+template <class Atomics = std_atomics, std::size_t Words = 64>
+class announcements {
+  static_assert(Words <= 64);
+
+ public:
+  static constexpr std::size_t rings_max = Words * 64;
+
+  // Called by the producer of ring `index`.
+  void announce(std::size_t index) noexcept {
+    // Relaxed: the release below publishes the bit, and the consumer watches the ring from then on.
+    bits_[index / 64].fetch_or(std::uint64_t{1} << index % 64, std::memory_order_relaxed);
+    summary_.fetch_or(std::uint64_t{1} << index / 64, Atomics::release("R1"));
+  }
+
+  // Called by the consumer. Relaxed: a hint, or ordered by the heavy fence before it.
+  [[nodiscard]] bool any() const noexcept { return summary_.load(std::memory_order_relaxed) != 0; }
+
+  // Called by the consumer: `look(index)` for each announced ring.
+  template <class Look>
+  void take(const Look& look) noexcept {
+    for (std::uint64_t words = summary_.exchange(0, Atomics::acquire("A1")); words != 0;
+         words &= words - 1) {
+      const auto word = static_cast<std::size_t>(std::countr_zero(words));
+      if (word >= Words) continue;  // Written by a broken process.
+      for (std::uint64_t bits = bits_[word].exchange(0, std::memory_order_relaxed); bits != 0;
+           bits &= bits - 1)
+        look(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+    }
+  }
+
+ private:
+  alignas(padding_bytes) typename Atomics::template atomic<std::uint64_t> summary_{0};
+  std::array<typename Atomics::template atomic<std::uint64_t>, Words> bits_{};
+};
+
+}  // namespace weft

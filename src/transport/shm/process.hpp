@@ -1,0 +1,41 @@
+// Another process of the node: whether it lives, and copies to and from its memory.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace weft {
+
+class node_process {
+ public:
+  // One object per process, shared by all endpoints here. Null when there is no such process that
+  // began at `started`, as process_start() tells.
+  [[nodiscard]] static std::shared_ptr<node_process> find(pid_t pid, std::uint64_t started);
+
+  node_process(pid_t pid, std::uint64_t started, int descriptor) noexcept
+      : pid_(pid), started_(started), descriptor_(descriptor) {}
+  node_process(const node_process&) = delete;
+  node_process& operator=(const node_process&) = delete;
+  ~node_process();
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  // A system call. Never again true once it was false, even when the number is used again.
+  [[nodiscard]] bool is_alive() const noexcept;
+
+  // Whole copies; false when an address is not mapped, the process is dead or the kernel forbids.
+  [[nodiscard]] bool read(std::span<std::byte> to, std::uint64_t from) const noexcept;
+  [[nodiscard]] bool write(std::span<const std::byte> from, std::uint64_t to) const noexcept;
+
+ private:
+  const pid_t pid_;
+  const std::uint64_t started_;
+  const int descriptor_;  // A pidfd, or -1 where the kernel gives none.
+};
+
+// When the process began, in the kernel's ticks since the machine did; 0 when it is dead.
+[[nodiscard]] std::uint64_t process_start(pid_t pid) noexcept;
+
+}  // namespace weft

@@ -1,0 +1,115 @@
+// The memory of one endpoint that its peers write: its layout, how it is made, and how it is found.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "base/limits.hpp"
+#include "sync/announcements.hpp"
+#include "sync/parking.hpp"
+
+namespace weft {
+
+// A number that no other segment has.
+struct segment_cookie {
+  std::uint64_t words[2] = {0, 0};
+  bool operator==(const segment_cookie&) const = default;
+};
+
+// The first page. Peers set bits of `announced`, clear `spot` and count in `opened`; the rest is
+// the owner's to write.
+struct segment_front {
+  segment_cookie cookie;
+  std::atomic<std::uint32_t> is_ready;  // The rings may be used: the file has its full size.
+  std::atomic<std::uint32_t> has_left;  // In good order; nobody reads the rings any more.
+  std::atomic<std::uint32_t> opened;    // By so many peers; the last one removes the name.
+  alignas(padding_bytes) parking_spot<shared_atomics> spot;
+  announcements<shared_atomics> announced;
+};
+
+// One per sender, behind the front.
+struct alignas(padding_bytes) ring_control {
+  watch_flag<shared_atomics> watch;           // The owner's.
+  std::atomic<std::size_t> head;              // The owner's.
+  std::atomic<std::uint32_t> is_room_wanted;  // Set by the sender before it sleeps.
+};
+
+inline constexpr std::size_t page_bytes = 4096;
+static_assert(sizeof(segment_front) <= page_bytes);
+static_assert(std::is_standard_layout_v<ring_control>);
+
+// What address() says: where the segment is and how to be sure that it is the right one.
+struct segment_address {
+  static constexpr std::uint64_t version = 0x7765667473686d31;
+
+  std::uint64_t magic = version;
+  std::uint64_t machine[3] = {0, 0, 0};  // This boot of this machine, its namespace of processes.
+  segment_cookie cookie;
+  std::uint64_t process_start = 0;
+  std::uint64_t cookie_address = 0;  // In the owner's memory, to try copies with.
+  std::uint64_t ring_bytes = 0;
+  std::int32_t process = 0;
+  std::int32_t descriptor = -1;  // Or -1: a file in /dev/shm.
+  std::uint32_t fences = 0;      // The owner's heavy fences reach its peers.
+  std::uint32_t unused = 0;
+  char name[64] = {};  // Of the file, ended by a zero.
+};
+static_assert(std::has_unique_object_representations_v<segment_address>);
+
+class segment {
+ public:
+  segment() = default;
+  segment(segment&& other) noexcept { swap(other); }
+  segment& operator=(segment&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~segment();
+
+  // The owner's, of one page until grow(); a file in /dev/shm, whose name begins with weft-JOB-,
+  // when it may not be nameless. Throws weft::error.
+  [[nodiscard]] static segment make(std::size_t ring_bytes, bool nameless, const std::string& job);
+  // Called by the owner once it knows how many senders there are. Throws weft::error.
+  void grow(std::size_t senders);
+
+  // A peer's, for `senders`; empty, with the reason in `why`, when it cannot be opened or is
+  // another one. Rings may be touched once the owner said that they are ready.
+  [[nodiscard]] static segment open(const segment_address& address, std::size_t senders,
+                                    std::string& why);
+  [[nodiscard]] explicit operator bool() const noexcept { return memory_ != nullptr; }
+  [[nodiscard]] const segment_address& address() const noexcept { return address_; }
+  [[nodiscard]] segment_front& front() const noexcept {
+    return *reinterpret_cast<segment_front*>(memory_);
+  }
+  [[nodiscard]] ring_control& control(std::size_t sender) const noexcept {
+    return reinterpret_cast<ring_control*>(memory_ + page_bytes)[sender];
+  }
+  [[nodiscard]] std::atomic<std::uint64_t>* ring(std::size_t sender) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(memory_ + rings_offset_ +
+                                                         sender * address_.ring_bytes);
+  }
+
+ private:
+  void swap(segment& other) noexcept;
+  bool map(int file, std::size_t senders) noexcept;
+  void forget_name() const noexcept;
+
+  segment_address address_;
+  int file_ = -1;  // The owner's only, which keeps it open for others to find.
+  std::unique_ptr<segment_cookie> cookie_;  // The owner's only.
+  std::byte* memory_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t rings_offset_ = 0;
+};
+
+// Whether the two may share memory, from what their addresses say.
+[[nodiscard]] bool share_node(const segment_address& a, const segment_address& b) noexcept;
+
+// An address that came from elsewhere; a magic of 0 when it is none.
+[[nodiscard]] segment_address parse_segment_address(std::span<const std::byte> octets) noexcept;
+
+}  // namespace weft
