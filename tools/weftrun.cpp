@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/format.hpp"
@@ -74,7 +76,7 @@ constexpr const char* examples = R"(Examples:
   weftrun --trace t.json ./heat      one rank per core; open t.json in ui.perfetto.dev
   weftrun -n 8 --timeout 60 ./heat   ends a job that hangs, and says who waits for whom
 
-A switch is turned off with =off (--pin=off). Every option is also an environment variable
+A switch is turned off with off (--pin off, --pin=off). Every option is also an environment variable
 (--map is WEFT_MAP) and a word of PROGRAM itself (--weft-map); weft-info prints what is in
 force. The exit status is PROGRAM's; 2: wrong usage, 126: PROGRAM cannot be executed,
 127: there is no PROGRAM.)";
@@ -137,6 +139,27 @@ void open_standard_descriptors() {
   ::close(number);
 }
 
+// "--pin off" as "--pin=off", which is how CLI11 takes the value of a switch; only before PROGRAM,
+// whose words are its own. Other words than on and off may be names of programs (true).
+std::vector<std::string> joined_switches(std::vector<std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with("-") || word == "--") break;
+    const weft::setting* const row =
+        word.starts_with("--") ? weft::find_setting(word.substr(2))
+        : word == "-n"         ? weft::find_setting("ranks")
+                               : nullptr;
+    if (row == nullptr || i + 1 == words.size()) continue;
+    if (!row->is_switch()) {
+      ++i;
+    } else if (words[i + 1] == "on" || words[i + 1] == "off") {
+      words[i] += "=" + words[i + 1];
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+  }
+  return words;
+}
+
 start_request parse(int argc, char** argv) {
   start_request request;
   CLI::App app(description, "weftrun");
@@ -145,10 +168,11 @@ start_request parse(int argc, char** argv) {
   app.footer(examples);
   app.prefix_command();
   add_setting_options(app, request);
-  // From the last to the first, as CLI11 takes them. mpirun's -np is in many fingers.
-  std::vector<std::string> words;
-  for (int i = argc - 1; i > 0; --i) words.emplace_back(argv[i]);
-  if (!words.empty() && words.back() == "-np") words.back() = "-n";
+  std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+  // mpirun's -np is in many fingers.
+  if (!words.empty() && words.front() == "-np") words.front() = "-n";
+  words = joined_switches(std::move(words));
+  std::ranges::reverse(words);  // As CLI11 takes them.
   try {
     app.parse(words);
   } catch (const CLI::Success& shown) {

@@ -1,5 +1,7 @@
 #include "md/options.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -74,6 +76,22 @@ void parse_voids(const std::string& text, program_options& options) {
 template <class Number>
 CLI::Validator limits(Number least, Number most) {
   return CLI::Range(least, most).description("");
+}
+
+// Of an atom with its neighbours: 1,300 measured from 13,500 to 256,000 atoms on one rank,
+// rounded down, so that what is refused has no chance.
+constexpr double atom_bytes_min = 1000;
+
+// The kernel would grant the memory and end the process when it is touched.
+void check_memory(std::uint64_t atoms) {
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (static_cast<double>(atoms) * atom_bytes_min <= memory) return;
+  const auto atoms_max = static_cast<std::uint64_t>(memory / atom_bytes_min);
+  throw weft::error("--size asks for " + std::to_string(atoms) + " atoms: this machine's memory of " +
+                    std::to_string(static_cast<std::uint64_t>(memory / (1 << 30))) +
+                    " GiB holds at most " + std::to_string(atoms_max) + ", --size " +
+                    std::to_string(static_cast<int>(std::cbrt(atoms_max / 4))));
 }
 
 }  // namespace
@@ -168,6 +186,7 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
     throw weft::error(what + "; weft-md --help lists the options");
   }
   o.physics.solid.cells = parse_size(size);
+  check_memory(o.physics.solid.sites());
   parse_voids(voids, o);
   o.tasks = tasks == "on";
   o.physics.timestep = 1e-3 * femtoseconds;

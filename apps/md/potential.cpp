@@ -25,9 +25,13 @@ class scanner {
   scanner(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
 
   [[noreturn]] void fail(const std::string& what) const {
+    refuse(what + "; restore the file (apt install --reinstall lammps-data) or name another with "
+           "--potential FILE");
+  }
+  // For what is no fault of the file: `what` names the remedy too.
+  [[noreturn]] void refuse(const std::string& what) const {
     throw weft::error(path_ + ":" + std::to_string(line_) + ":" + std::to_string(column_) + ": " +
-                      what + "; restore the file (apt install --reinstall lammps-data) or name " +
-                      "another with --potential FILE");
+                      what);
   }
 
   void skip_line(const char* meaning) {
@@ -155,7 +159,9 @@ eam_potential read_setfl(scanner in, const std::string& element) {
     names += (e ? ", " : "") + name;
     if (name == element) wanted = e;
   }
-  if (wanted == elements) in.fail("the file describes " + names + " but not " + element);
+  if (wanted == elements) in.refuse("the file describes " + names + " but not " + element +
+              "; name one that it describes with --element NAME, or another file with --potential "
+              "FILE");
   const std::size_t density_points = in.count("the number of F values", 5, table_points_max);
   p.density_step = in.positive("the step of F");
   const std::size_t distance_points = in.count("the number of rho values", 5, table_points_max);

@@ -32,6 +32,14 @@ TEST(weftrun, an_option_wins_over_the_environment_and_the_last_over_the_first) {
   expect_one_line("WEFT_RANKS=3 ./weftrun printenv WEFT_RANKS", 0, "3");
 }
 
+TEST(weftrun, takes_on_and_off_after_a_switch_but_not_from_the_program) {
+  expect_one_line("./weftrun --stats -n 3 --pin off printenv WEFT_PIN", 0, "off");
+  expect_one_line("./weftrun --pin off --pin on printenv WEFT_PIN", 0, "on");
+  expect_one_line("./weftrun -n 2 echo --pin off", 0, "--pin off");
+  expect_one_line("./weftrun -n 2 -- echo --pin off", 0, "--pin off");
+  EXPECT_EQ(shell("./weftrun --stats true").status, 0);
+}
+
 TEST(weftrun, takes_np_as_mpirun_does) {
   expect_one_line("./weftrun -np 3 printenv WEFT_RANKS", 0, "3");
 }

@@ -47,6 +47,14 @@ TEST(md_program, reads_its_options) {
   EXPECT_EQ(parse({"--size", "5"})->physics.solid.cells, (std::array<int, 3>{5, 5, 5}));
 }
 
+TEST(md_program, refuses_a_crystal_that_no_memory_holds_and_names_the_largest) {
+  const std::string text = complaint_about({"--size", "10000"});
+  EXPECT_NE(text.find("--size asks for 4000000000000 atoms"), std::string::npos) << text;
+  const std::size_t at = text.rfind("--size ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_TRUE(parse({"--size", text.substr(at + 7)})) << "what it proposes is accepted";
+}
+
 TEST(md_program, names_the_word_it_does_not_understand_in_one_line) {
   const std::vector<std::vector<std::string>> bad{{"--size", "3y4"},   {"--size", "0"},
                                                   {"--size", "3x4"},   {"--size", "-1"},
