@@ -22,3 +22,6 @@ get_property(tools GLOBAL PROPERTY weft_tools)
 if(tools)
   install(TARGETS ${tools})
 endif()
+
+# gdb: source PREFIX/share/weft/gdb/weft.py
+install(FILES tools/gdb/weft.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/gdb)

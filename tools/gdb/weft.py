@@ -1,0 +1,180 @@
+"""Commands of gdb for programs with weft: the ranks of a job, and the stack of each.
+
+    (gdb) source PREFIX/share/weft/gdb/weft.py
+    (gdb) weft ranks        every rank: its worker, what it waits in, for whom
+    (gdb) weft rank 3       enter waiting rank 3: bt, up, print show its stack
+    (gdb) weft leave        back; done by itself before the program goes on
+
+A rank that waits is a fiber whose registers lie on its own stack. Entering it sets the registers of
+its worker's thread, which needs a living process; a core file only lists the ranks. The program
+needs debug information of weft (-g).
+"""
+import gdb
+
+# What the switch of Boost.Context keeps at the pointer to a suspended context, in octets; the stack
+# pointer is `size` above it. By the name that gdb gives the processor.
+SAVED = {
+    "i386:x86-64": {"size": 0x40, "stack": "rsp", "registers": {
+        "r12": 0x08, "r13": 0x10, "r14": 0x18, "r15": 0x20, "rbx": 0x28, "rbp": 0x30, "rip": 0x38}},
+}
+
+
+def workers():
+    """Each thread of gdb that is a worker, with the worker."""
+    selected = gdb.selected_thread()
+    found = []
+    try:
+        for thread in sorted(gdb.selected_inferior().threads(), key=lambda t: t.num):
+            thread.switch()
+            worker = gdb.parse_and_eval("'weft::worker::current_worker_'")
+            if int(worker) != 0:
+                found.append((thread, worker.dereference()))
+    finally:
+        if selected is not None and selected.is_valid():
+            selected.switch()
+    return found
+
+
+def fibers(worker):
+    """The living fibers of a worker that are ranks."""
+    at = worker["oldest_"]
+    while int(at) != 0:
+        if int(at["number"]) >= 0:
+            yield at.dereference()
+        at = at["newer"]
+
+
+def suspended(fiber):
+    """Where the registers of a fiber are kept; 0 when it has not begun."""
+    payload = fiber["flow"]["_M_payload"]
+    if not bool(payload["_M_engaged"]):
+        return 0
+    return int(payload["_M_payload"]["_M_value"]["suspended_"])
+
+
+def wait_of(fiber):
+    if int(fiber["waiting_in"]) == 0:
+        return "ready" if suspended(fiber) else "not begun"
+    what = fiber["waiting_in"].dereference()
+    text = "in " + what["call"].string()
+    if int(what["peer"]) >= 0:
+        text += f", peer {int(what['peer'])}"
+    if int(what["tag"]) >= 0:
+        text += f", tag {int(what['tag'])}"
+    if int(what["bytes"]) > 0:
+        text += f", {int(what['bytes'])} octets"
+    return text + f", communicator {int(what['context'])}"
+
+
+class Weft(gdb.Command):
+    """Commands for programs with weft: weft ranks, weft rank NUMBER, weft leave."""
+
+    def __init__(self):
+        super().__init__("weft", gdb.COMMAND_STACK, gdb.COMPLETE_NONE, True)
+
+
+class Ranks(gdb.Command):
+    """Lists the ranks of this process: worker, state, call, peer, tag."""
+
+    def __init__(self):
+        super().__init__("weft ranks", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        leave()
+        lines = []
+        for thread, worker in workers():
+            for fiber in fibers(worker):
+                runs = int(worker["running_"]) == int(fiber.address)
+                place = f" (on the stack of thread {thread.num})" if runs else ""
+                lines.append((int(fiber["number"]),
+                              f"rank {int(fiber['number'])} (worker {int(worker['index_'])}): "
+                              f"{'running' if runs and int(fiber['waiting_in']) == 0 else wait_of(fiber)}"
+                              f"{place}"))
+        for _, line in sorted(lines):
+            print(line)
+        if not lines:
+            print("no ranks: the job has not begun or has ended")
+
+
+# The thread that shows another stack, and its own registers.
+entered = None
+
+
+def leave():
+    global entered
+    if entered is None:
+        return
+    thread, kept = entered
+    entered = None
+    selected = gdb.selected_thread()
+    thread.switch()
+    gdb.execute("frame 0", to_string=True)
+    for name, value in kept.items():
+        gdb.execute(f"set ${name} = {value}")
+    if selected is not None and selected.is_valid():
+        selected.switch()
+
+
+class Rank(gdb.Command):
+    """Enters the stack of a waiting rank: weft rank NUMBER, then bt."""
+
+    def __init__(self):
+        super().__init__("weft rank", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        global entered
+        if not argument.strip().isdigit():
+            raise gdb.GdbError("weft rank needs a number: weft ranks lists them")
+        number = int(argument)
+        leave()
+        for thread, worker in workers():
+            for fiber in fibers(worker):
+                if int(fiber["number"]) != number:
+                    continue
+                thread.switch()
+                if int(worker["running_"]) == int(fiber.address):
+                    gdb.execute("frame 0")
+                    return
+                self.enter(thread, fiber)
+                return
+        raise gdb.GdbError(f"no rank {number}: weft ranks lists them")
+
+    @staticmethod
+    def enter(thread, fiber):
+        global entered
+        gdb.execute("frame 0", to_string=True)
+        layout = SAVED.get(gdb.selected_frame().architecture().name())
+        at = suspended(fiber)
+        if layout is None:
+            raise gdb.GdbError("stacks of waiting ranks can be entered on x86-64 only")
+        if at == 0:
+            raise gdb.GdbError("this rank has not begun")
+        word = gdb.lookup_type("unsigned long").pointer()
+        values = {name: int(gdb.Value(at + offset).cast(word).dereference())
+                  for name, offset in layout["registers"].items()}
+        values[layout["stack"]] = at + layout["size"]
+        kept = {name: int(gdb.parse_and_eval(f"(unsigned long)${name}")) for name in values}
+        entered = (thread, kept)
+        for name, value in values.items():
+            gdb.execute(f"set ${name} = {value}")
+        gdb.execute("frame 0")
+
+
+class Leave(gdb.Command):
+    """Leaves the stack that weft rank has entered."""
+
+    def __init__(self):
+        super().__init__("weft leave", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        leave()
+
+
+Weft()
+Ranks()
+Rank()
+Leave()
+# The program must go on with its own registers.
+for command in ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance", "jump",
+                "detach", "call"):
+    gdb.execute(f"define hook-{command}\nweft leave\nend", to_string=True)
