@@ -65,15 +65,15 @@ class peers {
     MPI_Recv(in.data(), bytes(in), MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   template <class T>
-  request isend(std::span<const T> out, int to) const {
+  request isend(std::span<const T> out, int to, int tag = 0) const {
     request r;
-    MPI_Isend(out.data(), bytes(out), MPI_BYTE, to, 0, MPI_COMM_WORLD, &r);
+    MPI_Isend(out.data(), bytes(out), MPI_BYTE, to, tag, MPI_COMM_WORLD, &r);
     return r;
   }
   template <class T>
-  request irecv(std::span<T> in, int from) const {
+  request irecv(std::span<T> in, int from, int tag = 0) const {
     request r;
-    MPI_Irecv(in.data(), bytes(in), MPI_BYTE, from, 0, MPI_COMM_WORLD, &r);
+    MPI_Irecv(in.data(), bytes(in), MPI_BYTE, from, tag, MPI_COMM_WORLD, &r);
     return r;
   }
   static void wait_all(std::vector<request>& requests) {
@@ -173,12 +173,12 @@ class peers {
     world_.recv(in, from);
   }
   template <class T>
-  request isend(std::span<const T> out, int to) {
-    return world_.isend(out, to);
+  request isend(std::span<const T> out, int to, int tag = 0) {
+    return world_.isend(out, to, tag);
   }
   template <class T>
-  request irecv(std::span<T> in, int from) {
-    return world_.irecv(in, from);
+  request irecv(std::span<T> in, int from, int tag = 0) {
+    return world_.irecv(in, from, tag);
   }
   static void wait_all(std::vector<request>& requests) { weft::wait_all(requests); }
   void barrier() { world_.barrier(); }

@@ -5,7 +5,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "mpich": "#c1440e", "openmpi": "#e0a030",
+COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "mpich": "#c1440e", "openmpi": "#e0a030",
            "openmp": "#5b5f97", "hardware": "#888888"}
 
 
@@ -128,6 +128,29 @@ def draw_many(rows, out):
                 list(dict.fromkeys(m[0] for m in mine)))
 
 
+def draw_metg(rows, out):
+    """Efficiency against granularity, a line for each library; METG is where it crosses 50 %."""
+    points = {}
+    for r in rows:
+        parts = r["name"].split("/")
+        if parts[0] == "metg" and parts[1] in ("granularity", "efficiency") and len(parts) == 5:
+            points.setdefault((parts[2], r["peer"], int(parts[4])), {})[parts[1]] = float(r["median"])
+    patterns = list(dict.fromkeys(pattern for pattern, _, _ in points))
+    paths = []
+    for pattern in patterns:
+        fig, axes = figure(f"Tasks in the pattern {pattern}, eight columns a rank", "efficiency, %")
+        for peer in dict.fromkeys(peer for name, peer, _ in points if name == pattern):
+            line = sorted((p["granularity"], p["efficiency"]) for (name, who, _), p in points.items()
+                          if (name, who) == (pattern, peer) and len(p) == 2)
+            axes.plot(*zip(*line), marker="o", ms=4, label=peer, color=COLOURS.get(peer))
+        axes.axhline(50, color="#444444", lw=1, ls="--", label="50 %")
+        axes.set_xscale("log")
+        axes.set_xlabel("task granularity, µs")
+        axes.set_ylim(0, 105)
+        paths.append(save(fig, axes, out / f"metg-{pattern}.png"))
+    return paths
+
+
 def draw_modes(rows, out):
     mine = [(r["peer"].removeprefix("weft-"), r["name"].removeprefix("loop/"), r) for r in rows
             if r["name"].startswith("loop/") and r["peer"].count("-") == 2]
@@ -147,7 +170,7 @@ def draw_all(rows, out):
     drawn = [draw_latency(rows, out), draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
              draw_stencil(rows, "8KiB", out), draw_stencil(rows, "64KiB", out), draw_many(rows, out),
              draw_modes(rows, out)]
-    return [path for path in drawn if path]
+    return [path for path in drawn if path] + draw_metg(rows, out)
 
 
 if __name__ == "__main__":

@@ -149,6 +149,13 @@ def jobs():
     modes = [Job(program, ranks=ranks, variant=f"-{chunks}-{steal}", only=only, WEFT_CHUNKS=chunks, WEFT_STEAL=steal)
              for program, ranks, only in (("loop", 2, ""), ("stencil", 4, "8KiB"))
              for chunks in ("guided", "single") for steal in ("random", "near", "sticky")]
+    some, curves = "trivial,no_comm,stencil_1d,tree,fft,nearest,spread,all_to_all", "stencil_1d,all_to_all"
+    metg = both("metg", METG_PATTERN=some) + both("metg", METG_PATTERN=some, METG_COLUMNS=8) + [
+        Job("metg", ranks=16, METG_PATTERN="stencil_1d,nearest,all_to_all", METG_BACKEND="ranks"),
+        Job("metg", "openmpi", 16, METG_PATTERN="stencil_1d,nearest,all_to_all")]
+    for kernel in ("compute", "imbalance"):  # 9.5 us a task: the same work, even and uneven.
+        metg += both("metg", METG_PATTERN="stencil_1d", METG_COLUMNS=8, METG_KERNEL=kernel, METG_ITERATIONS=96)
+    metg += both("metg", METG_PATTERN=curves, METG_COLUMNS=8, METG_CURVE=1)
     placement = [Job("p2p", workers=1)]
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
     first_cores = [cores for cores in (plot.first_of(n.read_text()) for n in nodes) if cores is not None]
@@ -169,6 +176,7 @@ def jobs():
         "stencil": stencil,
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
         "modes": modes,
+        "metg": metg,
         "idle": both("idle"),
         "md": [MdJob("weft", 1), MdJob("lammps", 1)]
               + [MdJob(peer, 2, voids) for voids in (0, 40) for peer in ("weft", "weft-no-tasks")] * 5,

@@ -79,18 +79,28 @@ def targets(rows):
     yield ("md on one rank <= 2 x LAMMPS, atom and step", get("md/atom_step/full", ranks=1),
            times(2, get("md/atom_step/full", "lammps", ranks=1)), "ns", False)
     yield at_most("a waiting rank", get("idle/waiting_rank"), 2, "%")
+    for pattern, columns, ranks, factor in (("stencil_1d", 1, 2, 0.65), ("stencil_1d", 8, 2, 0.75),
+                                            ("nearest", 8, 2, 0.6), ("all_to_all", 8, 2, 0.4),
+                                            ("stencil_1d", 1, 16, 1 / 8), ("nearest", 1, 16, 1 / 8),
+                                            ("all_to_all", 1, 16, 1 / 8)):
+        name = f"metg/{pattern}/{columns}c"
+        yield (f"METG(50 %) {pattern}, {ranks} ranks, {columns} columns each <= {factor:g} x the better MPI",
+               get(name, ranks=ranks), times(factor, best(name, ranks)), "us", False)
+    even, uneven = (get(f"metg/efficiency/stencil_1d/8c{kernel}/96", "weft-tasks") for kernel in ("", "/imbalance"))
+    yield ("imbalanced tasks: ranks with loop tasks keep >= 97 % of their efficiency",
+           even and uneven and 100 * uneven / even, 97, "%", True)
 
 
 def table(rows):
     """The targets as text; those that were not measured in this run are left out."""
-    lines = [f"{'target':<62}{'figure':>12}{'limit':>12}  unit  met"]
+    lines = [f"{'target':<82}{'figure':>12}{'limit':>12}  unit  met"]
     met = measured = 0
     for text, figure, limit, unit, least in targets(Rows(rows)):
         if figure is None or limit is None:
             continue
         good = figure >= limit if least else figure <= limit
         measured, met = measured + 1, met + good
-        lines.append(f"{text:<62}{figure:>12.4g}{limit:>12.4g}  {unit:<5} {'yes' if good else 'NO'}")
+        lines.append(f"{text:<82}{figure:>12.4g}{limit:>12.4g}  {unit:<5} {'yes' if good else 'NO'}")
     loads = [float(r["load"]) for r in rows]
     priorities = ", ".join(sorted({r["priority"] for r in rows}))
     paces = [float(r["bounce"]) for r in rows]
