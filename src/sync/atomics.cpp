@@ -74,6 +74,35 @@ void std_atomics::wake(std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+void std_atomics::wait_for_either(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                                  const std::atomic<std::uint32_t>& bell, std::uint32_t value,
+                                  bool shared, std::int64_t timeout_ns) noexcept {
+#ifdef SYS_futex_waitv
+  static std::atomic<bool> known{true};  // Relaxed: it only changes to false.
+  if (known.load(std::memory_order_relaxed)) {
+    const std::uint32_t size = FUTEX_32;
+    const futex_waitv both[] = {
+        {expected, reinterpret_cast<std::uint64_t>(&word), size | FUTEX_PRIVATE_FLAG, 0},
+        {value, reinterpret_cast<std::uint64_t>(&bell), shared ? size : size | FUTEX_PRIVATE_FLAG,
+         0}};
+    timespec limit{};
+    if (timeout_ns >= 0) {  // This call takes a time of day.
+      clock_gettime(CLOCK_MONOTONIC, &limit);
+      limit.tv_sec += timeout_ns / 1'000'000'000;
+      limit.tv_nsec += timeout_ns % 1'000'000'000;
+      if (limit.tv_nsec >= 1'000'000'000) ++limit.tv_sec, limit.tv_nsec -= 1'000'000'000;
+    }
+    if (syscall(SYS_futex_waitv, both, 2, 0, timeout_ns < 0 ? nullptr : &limit, CLOCK_MONOTONIC) >=
+            0 ||
+        errno != ENOSYS)
+      return;
+    known.store(false, std::memory_order_relaxed);
+  }
+#endif
+  constexpr std::int64_t moment_ns = 1'000'000;
+  wait(word, expected, timeout_ns < 0 ? moment_ns : std::min(timeout_ns, moment_ns));
+}
+
 void shared_atomics::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                           std::int64_t timeout_ns) noexcept {
   futex_wait(word, FUTEX_WAIT, expected, timeout_ns);
