@@ -93,6 +93,35 @@ inline constexpr std::size_t jobs_max = 64;
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 
+// Of the communication core. Handlers that peers may name, matching engines and devices of a runtime;
+// buffers of one message.
+inline constexpr std::size_t handlers_max = 1024;
+inline constexpr std::size_t engines_max = 64;
+inline constexpr int devices_max = 1024;
+inline constexpr std::size_t message_parts_max = 16;
+
+// Operations that one device may have under way for its peers, beyond those its owner posted.
+inline constexpr std::size_t operations_max = std::size_t{1} << 20;
+
+// Moved by one call of a transport's put or get.
+inline constexpr std::size_t piece_bytes_max = std::size_t{1} << 30;
+
+// Messages that a device takes from one transport in one progress().
+inline constexpr int messages_delivered_max = 64;
+
+// A network beside a ring is polled at every call while it is busy, and after this many calls once
+// it has been idle for long.
+inline constexpr unsigned network_skips_max = 16;
+
+// Messages that a device keeps because its caller forbade retry, before it makes that caller wait.
+inline constexpr std::size_t backlog_messages_max = 1024;
+
+// Freed buffers of long messages that a device keeps for the next ones.
+inline constexpr std::size_t spare_buffers_max = 8;
+
+// Doublings of the pause of a thread that waits for another one's lock; then it yields.
+inline constexpr unsigned spin_rounds_max = 8;
+
 // Of one thread, 24 bytes each; older ones are overwritten and their number is reported.
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;
 

@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -110,6 +111,10 @@ void shared_atomics::wait(std::atomic<std::uint32_t>& word, std::uint32_t expect
 // All waiters, not one: whoever may only write the word must not take another's wake-up.
 void shared_atomics::wake(std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void std_atomics::pause() noexcept {
+  sched_yield();  // The other one is in the middle of something short, or has no core.
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 //                         the other's store. The light half costs nothing, the heavy one a system
 //                         call; use it where Y is about to sleep anyway.
 //   wait, wake            the kernel's futex on one word
+//   pause                 in a loop that waits for another thread's next step
 #pragma once
 
 #include <atomic>
@@ -84,6 +85,7 @@ struct std_atomics {
   static void wait_for_either(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                               const std::atomic<std::uint32_t>& bell, std::uint32_t value,
                               bool shared, std::int64_t timeout_ns) noexcept;
+  static void pause() noexcept;
 };
 
 // For words in memory that processes share: their fences reach each other and so do their futexes.

@@ -17,6 +17,9 @@ class mpsc_queue {
   // be told.
   bool push(Node* node) noexcept { return inbox_.push(node); }
 
+  // Called by the consumer only. A hint, without writing.
+  [[nodiscard]] bool has_any() const noexcept { return oldest_ != nullptr || !inbox_.empty(); }
+
   // Called by the consumer only. The oldest node, or null; the node is the caller's again.
   [[nodiscard]] Node* try_pop() noexcept {
     if (oldest_ == nullptr)

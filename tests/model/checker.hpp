@@ -292,6 +292,7 @@ struct model_atomics {
                    const std::source_location& where = std::source_location::current()) {
     word.futex_wait(expected, timeout_ns >= 0, where);
   }
+  static void pause() { model::pause(); }
   static void wake(const model::atomic<std::uint32_t>& word,
                    const std::source_location& where = std::source_location::current()) {
     word.futex_wake(where);

@@ -1,0 +1,211 @@
+// A communication core of one process: its devices, and what they share. Several may live in one
+// process at a time.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/comm/completion.hpp"
+
+namespace weft {
+class bootstrap;
+class transport;
+}  // namespace weft
+
+namespace weft::comm {
+
+class runtime;
+class device;
+
+// How long messages travel: the receiver reads the sender's memory, the sender writes the
+// receiver's, or the data go as messages; `best` is the first of these that the transport can.
+enum class rendezvous_protocol : std::uint8_t { best, read, write, messages };
+
+struct runtime_options {
+  int devices = 1;                      // Of this process; other processes may have other numbers.
+  bool shared_devices = false;          // Every device may be used by several threads at a time.
+  std::string transport = "auto";       // Or the only one that may be used: shm, ofi, mpi.
+  std::size_t eager_bytes = 16 * 1024;  // Longer messages go by rendezvous.
+  rendezvous_protocol rendezvous = rendezvous_protocol::best;
+  std::size_t packets = 256;  // Of each device.
+  std::size_t packet_bytes = 8 * 1024;
+  std::size_t operations = 1024;  // Under way at a time, of each device.
+  // Data of unexpected messages and of events not yet released, of each device; beyond, it takes no
+  // further messages from its peers until some are received.
+  std::size_t waiting_bytes_max = std::size_t{16} << 20;
+  std::size_t registrations = 256;  // Kept by the registration cache of each device.
+  // Called once for each process that has failed, by whichever thread makes progress.
+  std::function<void(int process, const char* why)> on_peer_failure{};
+};
+
+// A completion that peers may name: what an am calls, what a put notifies. Processes that register
+// the same completions in the same order have the same ids; others exchange them.
+struct handler_id {
+  std::uint16_t index = 0;  // 0: none.
+  [[nodiscard]] explicit operator bool() const noexcept { return index != 0; }
+};
+
+// Memory of a device that peers may reach, as a value to be sent to them.
+struct remote_memory {
+  std::uint64_t size = 0;
+  std::uint64_t region = 0;    // The device's own name for it.
+  std::uint64_t keys[4] = {};  // Two words for each of its transports.
+  std::int32_t process = -1;
+  std::int32_t device = 0;
+};
+
+// The registration, for as long as this object lives. Made and destroyed by the device's thread.
+class registered_memory {
+ public:
+  registered_memory() = default;
+  registered_memory(device& on, std::span<std::byte> memory);
+  registered_memory(registered_memory&& other) noexcept;
+  registered_memory& operator=(registered_memory&& other) noexcept;
+  ~registered_memory();
+
+  [[nodiscard]] const remote_memory& remote() const noexcept { return remote_; }
+
+ private:
+  device* device_ = nullptr;
+  remote_memory remote_;
+};
+
+// A place that the core owns, to put a message together in: sent without a further copy.
+class packet {
+ public:
+  packet() = default;
+  packet(packet&& other) noexcept;
+  packet& operator=(packet&& other) noexcept;
+  ~packet();  // Gives it back; callable by any thread.
+
+  [[nodiscard]] explicit operator bool() const noexcept { return place_ != nullptr; }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept;
+
+ private:
+  friend class device;
+  void* place_ = nullptr;
+};
+
+// What an arrival rings while a device is armed: a word on which a futex wait for `value` ends, or
+// a file descriptor that becomes readable.
+struct doorbell {
+  const std::atomic<std::uint32_t>* word = nullptr;
+  std::uint32_t value = 0;
+  bool shared = false;  // Rung from other processes: no FUTEX_PRIVATE_FLAG.
+  int descriptor = -1;
+};
+
+// Of a device; for people and tests.
+struct device_statistics {
+  std::uint64_t sent = 0;           // Messages given to a transport.
+  std::uint64_t received = 0;       // Messages that made sense.
+  std::uint64_t refused = 0;        // Messages that did not.
+  std::uint64_t retries = 0;        // Posts refused for want of room.
+  std::uint64_t unexpected = 0;     // Messages that came before their receive.
+  std::uint64_t registrations = 0;  // Made with a transport, of buffers that were not in the cache.
+};
+
+// One network context: an endpoint of each transport, packets, operations under way. Used by one
+// thread at a time; which one may change where the program orders the uses. With
+// runtime_options::shared_devices by any number.
+class device {
+ public:
+  device(const device&) = delete;
+  device& operator=(const device&) = delete;
+
+  // Delivers what has come and moves on what is under way; calls handlers. Returns how much
+  // happened. Within a handler it does nothing.
+  int progress() noexcept;
+
+  [[nodiscard]] int index() const noexcept { return index_; }
+  [[nodiscard]] runtime& owner() const noexcept { return owner_; }
+  // Messages up to here are sent at once; `data` beyond goes by rendezvous.
+  [[nodiscard]] std::size_t eager_bytes_max(int process, int device = 0) const noexcept;
+  // The transport that messages to there take: "shm", "ofi", "sim"; empty when there is none.
+  [[nodiscard]] std::string_view transport_to(int process, int device = 0) const noexcept;
+  [[nodiscard]] bool is_alive(int process) const noexcept;
+
+  // Sleeping. After arm() returned true an arrival rings one of doorbells(). False: something is
+  // there already. After waking, or when staying awake after all: disarm().
+  [[nodiscard]] bool arm() noexcept;
+  void disarm() noexcept;
+  // As many as there are transports; constant between arm() and disarm().
+  [[nodiscard]] std::span<const doorbell> doorbells() noexcept;
+
+  // An empty packet; false when all are in use. Operations take it over by their member `from`.
+  [[nodiscard]] packet take_packet() noexcept;
+
+  [[nodiscard]] device_statistics statistics() const noexcept;
+
+ protected:
+  device(runtime& owner, int index) noexcept : owner_(owner), index_(index) {}
+  ~device() = default;
+  [[nodiscard]] static void* place_of(const packet& of) noexcept { return of.place_; }
+  static void forget(packet& given) noexcept { given.place_ = nullptr; }
+
+ private:
+  runtime& owner_;
+  int index_;
+};
+
+class runtime {
+ public:
+  class state;
+  // The job is the one of whoever started this process. Every process of the job makes its runtimes
+  // in the same order; the constructor returns when all have.
+  explicit runtime(const runtime_options& how = {});
+  // With a bootstrap, and with endpoints, of the caller's: for every device its transports, the
+  // cheapest to poll first, in all processes the same kinds in the same order. Whoever made the
+  // bootstrap hands its failures to mark_failed().
+  using endpoint_maker = std::function<std::vector<std::unique_ptr<weft::transport>>(int device)>;
+  runtime(weft::bootstrap& job, const runtime_options& how,
+          const endpoint_maker& make_endpoints = {});
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  // Operations under way are canceled; no thread uses the devices any more. Peers may go on.
+  ~runtime();
+
+  [[nodiscard]] int process() const noexcept;
+  [[nodiscard]] int process_count() const noexcept;
+  [[nodiscard]] int device_count() const noexcept;
+  [[nodiscard]] int device_count(int process) const noexcept;
+  [[nodiscard]] comm::device& device(int index = 0) const noexcept;
+  [[nodiscard]] const runtime_options& options() const noexcept;
+
+  // Called by any thread; best before the first message that names it. The completion stays until
+  // the runtime ends. Throws weft::error when there are handlers_max already.
+  handler_id register_handler(const completion& called);
+
+  // This process has failed, as somebody knows; called by any thread. Devices notice in progress().
+  void mark_failed(int process, std::string_view why) noexcept;
+
+  [[nodiscard]] state& internals() const noexcept { return *state_; }
+
+ private:
+  std::unique_ptr<state> state_;
+};
+
+// Where sends and receives of all devices of a process may meet, beside each device's own. Its
+// index is the next one that is free in its runtime, so processes that make theirs in the same
+// order agree.
+class matching_engine {
+ public:
+  explicit matching_engine(runtime& of);
+  matching_engine(const matching_engine&) = delete;
+  matching_engine& operator=(const matching_engine&) = delete;
+  ~matching_engine();  // No receive is waiting in it any more.
+
+  [[nodiscard]] std::uint16_t index() const noexcept { return index_; }
+
+ private:
+  runtime& runtime_;
+  std::uint16_t index_;
+};
+
+}  // namespace weft::comm

@@ -1,0 +1,262 @@
+// A device: its endpoints, what is under way, and the protocols between them. One file per
+// protocol: am.cpp, two_sided.cpp, rendezvous.cpp, one_sided.cpp, atomics.cpp; what all of them use
+// is in device.cpp, progress in progress.cpp. docs/protocols/rendezvous.md has the states.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/in_flight.hpp"
+#include "comm/matching.hpp"
+#include "comm/packets.hpp"
+#include "comm/registration.hpp"
+#include "comm/spin_lock.hpp"
+#include "comm/wire.hpp"
+#include "transport/transport.hpp"
+#include "weft/comm/operations.hpp"
+#include "weft/comm/runtime.hpp"
+
+namespace weft::comm {
+
+// Singly linked through `behind`; whoever is in one list is in no other.
+template <class Node>
+class waiting_list {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  [[nodiscard]] Node* first() const noexcept { return first_; }
+  void push(Node* node) noexcept {
+    node->behind = nullptr;
+    (last_ != nullptr ? last_->behind : first_) = node;
+    last_ = node;
+  }
+  Node* pop() noexcept {
+    Node* const node = first_;
+    if (node != nullptr && (first_ = node->behind) == nullptr) last_ = nullptr;
+    return node;
+  }
+  // All of them, the list is empty afterwards.
+  [[nodiscard]] waiting_list take_all() noexcept { return std::exchange(*this, {}); }
+
+ private:
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+};
+
+class local_device final : public device {
+ public:
+  local_device(runtime& owner, int index, std::vector<std::unique_ptr<transport>> transports);
+  ~local_device();
+
+  // --- Set-up ------------------------------------------------------------------------------------
+  [[nodiscard]] std::size_t channel_count() const noexcept { return channels_.size(); }
+  [[nodiscard]] transport& channel_transport(std::size_t index) noexcept;
+  // `addresses[channel][endpoint]`; `places[endpoint]`: whose it is.
+  void connect(const std::vector<std::vector<std::vector<std::byte>>>& addresses,
+               std::span<const comm::address> places, std::uint32_t self);
+
+  // --- Posting, with the lock held
+  // ---------------------------------------------------------------- Each returns as post() does,
+  // but does not look at what is permitted.
+  status start(const am& wanted) noexcept;
+  status start(const comm::send& wanted) noexcept;
+  status start(const recv& wanted) noexcept;
+  status start(const put& wanted) noexcept;
+  status start(const get& wanted) noexcept;
+  status start(const atomic& wanted) noexcept;
+
+  template <class Operation>
+  status post_once(const Operation& wanted, bool insist) noexcept;
+  template <class Operation>
+  status post_insisting(Operation wanted) noexcept;
+  // Whether the caller is a handler of this device.
+  [[nodiscard]] bool in_handler() const noexcept { return in_progress_; }
+
+  // --- The members of device
+  // ----------------------------------------------------------------------
+  int make_progress() noexcept;
+  bool try_arm() noexcept;
+  void disarm_all() noexcept;
+  std::span<const doorbell> ring_list() noexcept;
+  place* take_packet_place() noexcept;
+  std::size_t eager_bytes_max(const comm::address& to) const noexcept;
+  std::string_view transport_name(const comm::address& to) const noexcept;
+  device_statistics statistics_now() const noexcept;
+  spin_lock* lock() const noexcept { return lock_.get(); }
+
+  remote_memory expose(std::span<std::byte> memory);
+  void conceal(const remote_memory& exposed) noexcept;
+
+  // --- From other devices
+  // -------------------------------------------------------------------------
+  void hand_over(operation* to_this_device) noexcept { handed_.push(to_this_device); }
+
+ private:
+  struct channel final : arrivals {
+    channel(local_device& device, std::unique_ptr<transport> transport) noexcept
+        : owner(device), to(std::move(transport)) {}
+    void delivered(std::uint32_t peer, const wire_header& header,
+                   std::span<const std::byte> payload) noexcept override;
+    void completed(void* context, bool failed) noexcept override;
+    void peer_failed(std::uint32_t peer, const char* why) noexcept override;
+    void refused(std::uint32_t peer, const char* why) noexcept override;
+
+    local_device& owner;
+    std::unique_ptr<transport> to;
+    transport_traits traits;
+    std::size_t eager_bytes = 0;
+    std::uint8_t index = 0;
+    unsigned idle_polls = 0, skips = 0;
+  };
+
+  struct peer_state {
+    channel* route = nullptr;
+    comm::address who;
+    std::uint32_t kept = 0;  // Messages to it in the backlog.
+    std::uint32_t number = 0;
+    std::uint64_t full_in_pass = 0;
+    bool failed = false;
+    bool told = false;  // The transports were.
+  };
+
+  struct exposure {
+    std::byte* begin = nullptr;  // Null: free.
+    std::size_t size = 0;
+    std::uint32_t generation = 0;
+    std::vector<memory_region> regions;  // One per channel.
+  };
+
+  // --- device.cpp: what the protocols use
+  // ---------------------------------------------------------
+  [[nodiscard]] peer_state* find_peer(const comm::address& who) noexcept;
+  [[nodiscard]] peer_state* usable_peer(const comm::address& who) noexcept;
+  status transmit(peer_state& to, const wire_header& header, wire_parts parts,
+                  void* context) noexcept;
+  // Sends or keeps a message of the core's own.
+  void tell(peer_state& to, const wire_header& header, wire_parts parts = {}) noexcept;
+  [[nodiscard]] bool keep(peer_state& to, const wire_header& header, wire_parts parts) noexcept;
+  [[nodiscard]] operation* take_operation(purpose why, std::uint32_t peer) noexcept;
+  [[nodiscard]] operation* take_for_peer(purpose why, std::uint32_t peer) noexcept;
+  void give_back(operation& ended) noexcept;
+  [[nodiscard]] bool set_locals(operation& of,
+                                std::span<const std::span<std::byte>> parts) noexcept;
+  [[nodiscard]] bool set_locals(operation& of,
+                                std::span<const std::span<const std::byte>> parts) noexcept;
+  [[nodiscard]] bool register_locals(operation& of) noexcept;
+  // Hands pieces to the transport until all are, or it has no room.
+  void move_on(operation& what) noexcept;
+  status move_piece(operation& what) noexcept;
+  void finish(operation& ended) noexcept;
+  void signal_end(operation& ended) noexcept;
+  [[nodiscard]] event event_from(const peer_state& peer, operation_kind kind) const noexcept;
+  // Signals `called` with the message; false when it is full.
+  [[nodiscard]] bool give(const completion& called, event& happened,
+                          std::span<const std::byte> payload) noexcept;
+  [[nodiscard]] const completion* handler_of(std::uint16_t index) const noexcept;
+  void refuse(peer_state& from, const char* why) noexcept;
+  void wait_for_room(operation& what) noexcept;
+
+  status send_eager(peer_state& to, const wire_header& header, const_buffers data,
+                    std::uint64_t size, const completion& local, void* context, packet* from,
+                    operation_kind kind) noexcept;
+
+  // --- progress.cpp
+  // -------------------------------------------------------------------------------
+  void deliver(std::uint32_t peer, const wire_header& header,
+               std::span<const std::byte> payload) noexcept;
+  [[nodiscard]] bool handle(peer_state& from, const wire_header& header,
+                            std::span<const std::byte> payload) noexcept;
+  void defer(peer_state& from, const wire_header& header,
+             std::span<const std::byte> payload) noexcept;
+  void transport_completed(void* context, bool failed) noexcept;
+  void peer_failed(std::uint32_t peer, const char* why) noexcept;
+  [[nodiscard]] int catch_up() noexcept;
+  [[nodiscard]] int poll_channels() noexcept;
+  [[nodiscard]] bool has_work() const noexcept;
+  void notice_failures() noexcept;
+
+  // --- Steps of the protocols; false: try this message again later
+  // ---------------------------------
+  [[nodiscard]] bool on_am(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
+  [[nodiscard]] bool on_eager(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
+  [[nodiscard]] bool on_am_announce(peer_state&, const wire_header&,
+                                    std::span<const std::byte>) noexcept;
+  [[nodiscard]] bool on_send_announce(peer_state&, const wire_header&,
+                                      std::span<const std::byte>) noexcept;
+  void on_ready(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
+  void on_data(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
+  void on_finished(peer_state&, const wire_header&) noexcept;
+  [[nodiscard]] bool on_put_data(peer_state&, const wire_header&,
+                                 std::span<const std::byte>) noexcept;
+  [[nodiscard]] bool on_notify(peer_state&, const wire_header&,
+                               std::span<const std::byte>) noexcept;
+  void on_get_request(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
+  void on_atomic_request(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
+  void on_atomic_reply(peer_state&, const wire_header&) noexcept;
+
+  // --- rendezvous.cpp
+  // -------------------------------------------------------------------------------
+  status announce(peer_state& to, wire_header header, announcement first, operation& what) noexcept;
+  // The announcement and the exposed parts of a message; false when they make no sense.
+  [[nodiscard]] static bool read_announcement(const wire_header& header,
+                                              std::span<const std::byte> payload,
+                                              announcement& first, part_list& exposed) noexcept;
+  void pull(operation& what, const wire_header& header) noexcept;
+
+  // --- two_sided.cpp
+  // --------------------------------------------------------------------------------
+  [[nodiscard]] match_table* engine_of(std::uint16_t index) noexcept;
+  [[nodiscard]] event received(const operation& posted, const peer_state& from,
+                               place* message) noexcept;
+  [[nodiscard]] bool wait_for_receive(match_table& engine, const match_key& key, peer_state& from,
+                                      const wire_header& header,
+                                      std::span<const std::byte> payload) noexcept;
+  void receive_eager(operation& posted, peer_state& from, const wire_header& header,
+                     std::span<const std::byte> payload) noexcept;
+  void receive_announced(operation& posted, peer_state& from, const wire_header& header,
+                         std::span<const std::byte> payload) noexcept;
+  void end_receive(operation& posted, const event& happened) noexcept;
+  void send_home(operation& posted) noexcept;
+  static void shorten_locals(operation& of) noexcept;
+  [[nodiscard]] int take_handed() noexcept;
+  void fail_receives(match_table& engine, int process) noexcept;
+
+  // --- one_sided.cpp
+  // --------------------------------------------------------------------------------
+  [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset,
+                                     std::uint64_t size) noexcept;
+  status launch(operation& what, const completion& local) noexcept;
+  void notify_peer(operation& ended) noexcept;
+  [[nodiscard]] bool tell_of(peer_state& from, const wire_header& header, const notification& what,
+                             operation_kind kind) noexcept;
+
+  runtime::state& shared_;
+  const std::unique_ptr<spin_lock> lock_;
+  packet_pool packets_;
+  operation_table operations_;
+  registration_cache registrations_;
+  match_table engine_;
+  std::vector<std::unique_ptr<channel>> channels_;
+  std::vector<peer_state> peers_;
+  std::uint32_t self_ = 0;
+  std::vector<exposure> exposures_;
+
+  waiting_list<operation> moving_;  // Those that wait for room in a transport.
+  waiting_list<place> backlog_;     // Messages kept for want of room, to any peer.
+  std::size_t backlog_count_ = 0;
+  waiting_list<place> deferred_;  // Messages that came and could not be given on.
+  std::uint64_t pass_ = 0;
+  std::uint64_t failures_seen_ = 0;
+  bool in_progress_ = false;
+  bool insisting_ = false;
+  bool armed_ = false;
+  device_statistics statistics_;
+  std::vector<doorbell> doorbells_;
+
+  mpsc_queue<operation> handed_;
+};
+
+}  // namespace weft::comm

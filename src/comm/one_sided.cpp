@@ -1,0 +1,273 @@
+// Put and get: by the transport where it can, else by messages to the peer's progress.
+#include <cstring>
+
+#include "comm/device.hpp"
+#include "comm/runtime_state.hpp"
+#include "weft/error.hpp"
+
+namespace weft::comm {
+
+// --- The owner of the memory
+// -------------------------------------------------------------------------
+
+remote_memory local_device::expose(std::span<std::byte> memory) {
+  if (memory.data() == nullptr || memory.empty())
+    throw error("memory of no octets cannot be registered; give a buffer of at least one");
+  const lock_guard guard(lock_.get());
+  std::size_t index = 0;
+  while (index < exposures_.size() && exposures_[index].begin != nullptr) ++index;
+  if (index == exposures_.size()) exposures_.emplace_back();
+  exposure& made = exposures_[index];
+  made.regions.resize(channels_.size());
+  remote_memory known;
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    const transport_traits& traits = channels_[i]->traits;
+    made.regions[i] = {};
+    if (!traits.can_get && !traits.can_put) continue;
+    made.regions[i] = channels_[i]->to->register_memory(memory);
+    if (i >= 2) continue;
+    known.keys[2 * i] = made.regions[i].key.words[0];
+    known.keys[2 * i + 1] = made.regions[i].key.words[1];
+  }
+  made.begin = memory.data();
+  made.size = memory.size();
+  known.size = memory.size();
+  known.region = std::uint64_t{++made.generation} << 32 | (index + 1);
+  known.process = shared_.process;
+  known.device = this->index();
+  return known;
+}
+
+void local_device::conceal(const remote_memory& exposed) noexcept {
+  const lock_guard guard(lock_.get());
+  exposure& ended = exposures_[(exposed.region & 0xffffffffu) - 1];
+  // Answers to gets that are still being sent from this memory.
+  operations_.each([&](operation& each) {
+    if (each.why == purpose::reply && each.offset == exposed.region)
+      each.result = outcome::canceled;
+  });
+  for (std::size_t i = 0; i < channels_.size(); ++i)
+    if (ended.regions[i].handle != nullptr || ended.regions[i].begin != nullptr)
+      channels_[i]->to->deregister(ended.regions[i]);
+  ended.begin = nullptr;
+}
+
+std::byte* local_device::memory_at(std::uint64_t region, std::uint64_t offset,
+                                   std::uint64_t size) noexcept {
+  const std::uint64_t index = (region & 0xffffffffu) - 1;
+  if (index >= exposures_.size()) return nullptr;
+  const exposure& found = exposures_[index];
+  if (found.begin == nullptr || found.generation != region >> 32 || offset > found.size ||
+      size > found.size - offset)
+    return nullptr;
+  return found.begin + offset;
+}
+
+// --- The one who posts
+// -------------------------------------------------------------------------------
+
+namespace {
+
+template <class Operation>
+bool is_inside(const Operation& wanted, const remote_memory& memory, std::uint64_t size) noexcept {
+  return wanted.offset <= memory.size && size <= memory.size - wanted.offset;
+}
+
+void describe(operation& what, const remote_memory& memory, std::size_t channel) noexcept {
+  what.partner = memory.region;
+  what.remotes[0] = {memory.size, {}};
+  if (channel < 2) {
+    what.remotes[0].key[0] = memory.keys[2 * channel];
+    what.remotes[0].key[1] = memory.keys[2 * channel + 1];
+  }
+  what.remote_count = 1;
+}
+
+}  // namespace
+
+status local_device::start(const put& wanted) noexcept {
+  peer_state* const to = usable_peer({wanted.to.process, wanted.to.device});
+  const std::uint64_t size = wanted.data.size();
+  if (to == nullptr || !is_inside(wanted, wanted.to, size)) [[unlikely]]
+    return status::failed;
+  const transport_traits& traits = to->route->traits;
+  operation* const what = take_operation(purpose::put, to->number);
+  if (what == nullptr) return status::retry;
+  if (!set_locals(*what, wanted.data.parts())) {
+    give_back(*what);
+    return status::failed;
+  }
+  what->kind = operation_kind::put;
+  what->size = size;
+  what->offset = wanted.offset;
+  what->handler = wanted.notify.index;
+  what->tag = wanted.tag;
+  what->user = wanted.user;
+  what->context = wanted.context;
+  what->move = traits.can_put && size != 0 ? motion::put : motion::put_data;
+  describe(*what, wanted.to, to->route->index);
+  if (what->move == motion::put && traits.needs_registration && !register_locals(*what))
+    what->move = motion::put_data;
+  return launch(*what, wanted.local);
+}
+
+status local_device::start(const get& wanted) noexcept {
+  peer_state* const to = usable_peer({wanted.from.process, wanted.from.device});
+  const std::uint64_t size = wanted.data.size();
+  if (to == nullptr || !is_inside(wanted, wanted.from, size)) [[unlikely]]
+    return status::failed;
+  const transport_traits& traits = to->route->traits;
+  operation* const what = take_operation(purpose::get, to->number);
+  if (what == nullptr) return status::retry;
+  if (!set_locals(*what, wanted.data.parts())) {
+    give_back(*what);
+    return status::failed;
+  }
+  what->kind = operation_kind::get;
+  what->size = size;
+  what->offset = wanted.offset;
+  what->handler = wanted.notify.index;
+  what->tag = wanted.tag;
+  what->user = wanted.user;
+  what->context = wanted.context;
+  describe(*what, wanted.from, to->route->index);
+  if (traits.can_get && size != 0 && (!traits.needs_registration || register_locals(*what))) {
+    what->move = motion::get;
+    return launch(*what, wanted.local);
+  }
+  const get_body body{what->partner, wanted.offset, size};
+  wire_header header;
+  header.kind = static_cast<std::uint8_t>(message_kind::get_request);
+  header.operation = what->id();
+  const std::span<const std::byte> parts[1] = {octets_of(body)};
+  const status said = transmit(*to, header, parts, nullptr);
+  if (said != status::done) {
+    give_back(*what);
+    return said;
+  }
+  what->local = wanted.local;
+  what->at = phase::waiting;
+  what->awaited = size != 0 ? message_kind::data : message_kind::finished;
+  return status::posted;
+}
+
+// The first pieces of a put or get. A transport that has no room for any of them refuses it.
+status local_device::launch(operation& what, const completion& local) noexcept {
+  peer_state& peer = peers_[what.peer];
+  status said = status::done;
+  if (what.size == 0) {
+    // Nothing moves; the notification is all.
+    if (what.handler != 0 && !insisting_ && peer.kept != 0) said = status::retry;
+    if (what.handler != 0 && said == status::done) notify_peer(what);
+    give_back(what);
+    return said;
+  }
+  while (what.moved < what.size) {
+    said = move_piece(what);
+    if (said == status::retry || said == status::failed) break;
+  }
+  if ((said == status::retry || said == status::failed) && what.moved == 0) {
+    give_back(what);
+    return said;
+  }
+  if (what.moved == what.size && what.outstanding == 0) [[likely]] {
+    if (what.handler != 0 && what.move != motion::put_data) notify_peer(what);
+    give_back(what);
+    return status::done;
+  }
+  what.local = local;
+  what.at = phase::moving;
+  // Failed halfway: told in progress(), since handlers are not called in a post.
+  if (said == status::failed) what.result = outcome::failed;
+  if (what.moved != what.size) wait_for_room(what);
+  return status::posted;
+}
+
+void local_device::notify_peer(operation& ended) noexcept {
+  wire_header header;
+  header.kind = static_cast<std::uint8_t>(message_kind::notify);
+  header.flags = ended.kind == operation_kind::get ? get_flag : 0;
+  header.handler = ended.handler;
+  header.user = ended.user;
+  header.operation = ended.partner;
+  const notification what{ended.tag, ended.offset, ended.size};
+  const std::span<const std::byte> parts[1] = {octets_of(what)};
+  tell(peers_[ended.peer], header, parts);
+}
+
+// --- The peer's progress
+// -----------------------------------------------------------------------------
+
+bool local_device::tell_of(peer_state& from, const wire_header& header, const notification& what,
+                           operation_kind kind) noexcept {
+  std::byte* const begin = memory_at(header.operation, what.offset, what.size);
+  const completion* const called = handler_of(header.handler);
+  if (begin == nullptr || called == nullptr) {
+    refuse(from, "it notifies of memory that is not registered, or a handler that is not");
+    return true;
+  }
+  if (!called->reserve()) return false;
+  event happened = event_from(from, kind);
+  happened.user = header.user;
+  happened.tag = what.tag;
+  happened.data = begin;
+  happened.size = what.size;
+  called->signal(happened);
+  return true;
+}
+
+bool local_device::on_put_data(peer_state& from, const wire_header& header,
+                               std::span<const std::byte> payload) noexcept {
+  notification last;
+  const bool notifies = (header.flags & notify_flag) != 0;
+  const bool whole = !notifies || take(payload, last);
+  std::byte* const to = memory_at(header.operation, header.tag, payload.size());
+  if (!whole || to == nullptr) {
+    refuse(from, "it writes where no memory is registered");
+    return true;
+  }
+  if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+  return !notifies || tell_of(from, header, last, operation_kind::put);
+}
+
+bool local_device::on_notify(peer_state& from, const wire_header& header,
+                             std::span<const std::byte> payload) noexcept {
+  notification what;
+  if (!take(payload, what) || !payload.empty()) {
+    refuse(from, "a notification of the wrong length");
+    return true;
+  }
+  return tell_of(from, header, what,
+                 (header.flags & get_flag) != 0 ? operation_kind::get : operation_kind::put);
+}
+
+void local_device::on_get_request(peer_state& from, const wire_header& header,
+                                  std::span<const std::byte> payload) noexcept {
+  get_body wanted;
+  std::byte* begin = nullptr;
+  if (take(payload, wanted) && payload.empty())
+    begin = memory_at(wanted.region, wanted.offset, wanted.size);
+  operation* what = nullptr;
+  if (begin != nullptr && wanted.size != 0) what = take_for_peer(purpose::reply, from.number);
+  if (what == nullptr) {
+    wire_header answer;
+    answer.kind = static_cast<std::uint8_t>(message_kind::finished);
+    answer.operation = header.operation;
+    if (begin == nullptr || wanted.size != 0) {
+      answer.flags = failed_flag;
+      refuse(from, "it reads where no memory is registered");
+    }
+    tell(from, answer);
+    return;
+  }
+  what->kind = operation_kind::get;
+  what->size = wanted.size;
+  what->offset = wanted.region;
+  what->partner = header.operation;
+  what->locals[0] = {begin, static_cast<std::size_t>(wanted.size)};
+  what->local_count = 1;
+  what->move = motion::data;
+  move_on(*what);
+}
+
+}  // namespace weft::comm

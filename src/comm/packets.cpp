@@ -1,0 +1,128 @@
+#include "comm/packets.hpp"
+
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace weft::comm {
+
+packet_pool::packet_pool(local_device& owner, std::size_t count, std::size_t bytes)
+    : owner_(owner),
+      packet_bytes_(bytes),
+      octets_(std::make_unique_for_overwrite<std::byte[]>(count * bytes)),
+      packets_(count) {
+  // Each is taken once to be told where its octets are.
+  place* taken = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    place* one = packets_.try_take();
+    one->home = this;
+    one->octets = octets_.get() + i * bytes;
+    one->capacity = bytes;
+    one->is_packet = true;
+    one->behind = taken;
+    taken = one;
+  }
+  while (taken != nullptr) {
+    place* const one = taken;
+    taken = one->behind;
+    packets_.give_back(one);
+  }
+}
+
+packet_pool::~packet_pool() {
+  for (buffer* each = returned_.take_all(); each != nullptr;) {
+    buffer* const freed = each;
+    each = each->next.get();
+    free_buffer(freed);
+  }
+  for (buffer* each : spare_)
+    if (each != nullptr) free_buffer(each);
+}
+
+place* packet_pool::take(std::size_t bytes) noexcept {
+  if (bytes <= packet_bytes_) [[likely]]
+    if (place* one = packets_.try_take(); one != nullptr) [[likely]]
+      return one;
+  return take_buffer(bytes);
+}
+
+place* packet_pool::take_copy(std::span<const std::byte> content) noexcept {
+  place* const to = take(content.size());
+  if (to == nullptr) return nullptr;
+  if (!content.empty()) std::memcpy(to->octets, content.data(), content.size());
+  to->size = content.size();
+  return to;
+}
+
+void packet_pool::give_back(place* given) noexcept {
+  if (given->is_packet) [[likely]] {
+    packets_.give_back(given);
+    return;
+  }
+  buffer_bytes_.fetch_sub(given->capacity, std::memory_order_relaxed);
+  keep_or_free(static_cast<buffer*>(given));
+}
+
+void packet_pool::give_back_remote(place* given) noexcept {
+  packet_pool& home = *given->home;
+  if (given->is_packet) {
+    home.packets_.give_back_remote(given);
+    return;
+  }
+  home.buffer_bytes_.fetch_sub(given->capacity, std::memory_order_relaxed);
+  home.returned_.push(static_cast<buffer*>(given));
+}
+
+[[gnu::noinline]] place* packet_pool::take_buffer(std::size_t bytes) noexcept {
+  for (buffer* each = returned_.take_all(); each != nullptr;) {
+    buffer* const freed = each;
+    each = each->next.get();
+    keep_or_free(freed);
+  }
+  // A spare one that is not more than four times too large.
+  buffer* found = nullptr;
+  for (buffer*& spare : spare_) {
+    if (spare == nullptr || spare->capacity < bytes || spare->capacity / 4 > bytes) continue;
+    found = spare;
+    spare = nullptr;
+    break;
+  }
+  if (found == nullptr) {
+    if (bytes > (std::size_t{1} << 62)) return nullptr;
+    const std::size_t capacity = std::bit_ceil(bytes | 1);
+    found = new (std::nothrow) buffer;
+    if (found == nullptr) return nullptr;
+    found->home = this;
+    found->capacity = capacity;
+    found->octets = static_cast<std::byte*>(
+        ::operator new (capacity, std::align_val_t{cache_line}, std::nothrow));
+    if (found->octets == nullptr) {
+      delete found;
+      return nullptr;
+    }
+  }
+  buffer_bytes_.fetch_add(found->capacity, std::memory_order_relaxed);
+  return found;
+}
+
+void packet_pool::keep_or_free(buffer* freed) noexcept {
+  for (buffer*& spare : spare_) {
+    if (spare != nullptr) continue;
+    spare = freed;
+    return;
+  }
+  // The smallest goes: it is the cheapest to make again.
+  buffer** smallest = &spare_[0];
+  for (buffer*& spare : spare_)
+    if (spare->capacity < (*smallest)->capacity) smallest = &spare;
+  if ((*smallest)->capacity < freed->capacity) std::swap(*smallest, freed);
+  free_buffer(freed);
+}
+
+void packet_pool::free_buffer(buffer* freed) noexcept {
+  ::operator delete (freed->octets, std::align_val_t{cache_line});
+  delete freed;
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,84 @@
+// Places for messages that must be kept: packets of one size, made with the device, and buffers for
+// what is longer or comes when all packets are out. The device's thread takes them, any thread
+// gives them back. A few freed buffers are kept, so that a steady stream of long messages allocates
+// nothing.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "comm/match_node.hpp"
+#include "sync/pool.hpp"
+#include "transport/wire.hpp"
+
+namespace weft::comm {
+
+class packet_pool;
+class local_device;
+
+// The fields after `capacity` belong to whoever has the place.
+struct place : match_node {
+  place() : match_node(false) {}
+
+  packet_pool* home = nullptr;
+  std::byte* octets = nullptr;
+  std::size_t capacity = 0;
+  bool is_packet = false;  // Otherwise a buffer from the heap.
+
+  place* behind = nullptr;  // In the list that it waits in.
+  std::uint32_t peer = 0;
+  std::size_t size = 0;
+  wire_header header;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {octets, size}; }
+};
+
+class packet_pool {
+ public:
+  packet_pool(local_device& owner, std::size_t count, std::size_t bytes);
+  packet_pool(const packet_pool&) = delete;
+  packet_pool& operator=(const packet_pool&) = delete;
+  ~packet_pool();
+
+  [[nodiscard]] local_device& owner() const noexcept { return owner_; }
+
+  // Called by the owner only. Null when all packets are out.
+  [[nodiscard]] place* try_take_packet() noexcept { return packets_.try_take(); }
+  // Called by the owner only: a packet if one is free and large enough, else a buffer. Null when
+  // there is no memory.
+  [[nodiscard]] place* take(std::size_t bytes) noexcept;
+  // The same, filled with a copy of `content`.
+  [[nodiscard]] place* take_copy(std::span<const std::byte> content) noexcept;
+  // Called by the owner only.
+  void give_back(place* given) noexcept;
+
+  // Octets in buffers that are out.
+  [[nodiscard]] std::size_t buffer_bytes() const noexcept {
+    return buffer_bytes_.load(std::memory_order_relaxed);  // Relaxed: a measure of back-pressure.
+  }
+
+  // Called by any thread.
+  static void give_back_remote(place* given) noexcept;
+
+ private:
+  struct buffer : place {
+    std_atomics::plain<buffer*> next;
+  };
+
+  [[nodiscard]] place* take_buffer(std::size_t bytes) noexcept;
+  void keep_or_free(buffer* freed) noexcept;
+  static void free_buffer(buffer* freed) noexcept;
+
+  local_device& owner_;
+  const std::size_t packet_bytes_;
+  std::unique_ptr<std::byte[]> octets_;
+  pool<place> packets_;
+  std::array<buffer*, spare_buffers_max> spare_{};  // The owner's.
+  std::atomic<std::size_t> buffer_bytes_{0};
+  alignas(padding_bytes) handoff_stack<buffer> returned_;
+};
+
+}  // namespace weft::comm

@@ -1,0 +1,234 @@
+// What progress() does: polls the transports, delivers what comes, moves on what waits for room.
+#include <algorithm>
+#include <string>
+
+#include "base/log.hpp"
+#include "comm/device.hpp"
+#include "comm/runtime_state.hpp"
+
+namespace weft::comm {
+
+// --- From the transports
+// -------------------------------------------------------------------------------
+
+void local_device::channel::delivered(std::uint32_t peer, const wire_header& header,
+                                      std::span<const std::byte> payload) noexcept {
+  owner.deliver(peer, header, payload);
+}
+
+void local_device::channel::completed(void* context, bool failed) noexcept {
+  owner.transport_completed(context, failed);
+}
+
+void local_device::channel::peer_failed(std::uint32_t peer, const char* why) noexcept {
+  owner.peer_failed(peer, why);
+}
+
+void local_device::channel::refused(std::uint32_t peer, const char* why) noexcept {
+  if (peer < owner.peers_.size()) owner.refuse(owner.peers_[peer], why);
+}
+
+void local_device::deliver(std::uint32_t peer, const wire_header& header,
+                           std::span<const std::byte> payload) noexcept {
+  if (peer >= peers_.size()) [[unlikely]] {
+    ++statistics_.refused;
+    return;
+  }
+  peer_state& from = peers_[peer];
+  ++statistics_.received;
+  // Behind a message that waits for room at its receiver, all others wait.
+  if (!deferred_.empty() || !handle(from, header, payload)) [[unlikely]]
+    defer(from, header, payload);
+}
+
+bool local_device::handle(peer_state& from, const wire_header& header,
+                          std::span<const std::byte> payload) noexcept {
+  switch (static_cast<message_kind>(header.kind)) {
+    case message_kind::am:
+      return on_am(from, header, payload);
+    case message_kind::eager:
+      return on_eager(from, header, payload);
+    case message_kind::am_announce:
+      return on_am_announce(from, header, payload);
+    case message_kind::send_announce:
+      return on_send_announce(from, header, payload);
+    case message_kind::ready:
+      on_ready(from, header, payload);
+      return true;
+    case message_kind::data:
+      on_data(from, header, payload);
+      return true;
+    case message_kind::finished:
+      on_finished(from, header);
+      return true;
+    case message_kind::put_data:
+      return on_put_data(from, header, payload);
+    case message_kind::notify:
+      return on_notify(from, header, payload);
+    case message_kind::get_request:
+      on_get_request(from, header, payload);
+      return true;
+    case message_kind::atomic_request:
+      on_atomic_request(from, header, payload);
+      return true;
+    case message_kind::atomic_reply:
+      on_atomic_reply(from, header);
+      return true;
+    case message_kind::none:
+      break;
+  }
+  refuse(from, "a message of unknown kind");
+  return true;
+}
+
+[[gnu::noinline]] void local_device::defer(peer_state& from, const wire_header& header,
+                                           std::span<const std::byte> payload) noexcept {
+  place* const kept = packets_.take_copy(payload);
+  if (kept == nullptr) {
+    refuse(from, "there is no memory to keep it");
+    return;
+  }
+  kept->peer = from.number;
+  kept->header = header;
+  deferred_.push(kept);
+}
+
+void local_device::transport_completed(void* context, bool failed) noexcept {
+  auto& what = *static_cast<operation*>(context);
+  --what.outstanding;
+  if (failed) what.result = outcome::failed;
+  if (what.outstanding != 0 || what.listed) return;
+  if (what.moved == what.size || what.result != outcome::complete) finish(what);
+}
+
+// --- A peer died
+// ---------------------------------------------------------------------------------------
+
+void local_device::peer_failed(std::uint32_t peer, const char* why) noexcept {
+  if (peer >= peers_.size() || peers_[peer].failed) return;
+  peer_state& dead = peers_[peer];
+  dead.failed = true;
+  for (place* each = backlog_.take_all().first(); each != nullptr;) {
+    place* const kept = each;
+    each = each->behind;
+    if (kept->peer == peer) {
+      packets_.give_back(kept);
+      --backlog_count_;
+    } else {
+      backlog_.push(kept);
+    }
+  }
+  dead.kept = 0;
+  operations_.each([&](operation& each) {
+    if (each.peer != peer || each.at == phase::matching || each.finished_elsewhere) return;
+    each.result = outcome::failed;
+    if (each.outstanding == 0 && !each.listed) finish(each);
+  });
+  // Not one endpoint of a process dies, but the process.
+  shared_.mark_failed(dead.who.process, why);
+  notice_failures();
+}
+
+void local_device::notice_failures() noexcept {
+  const std::uint64_t epoch = shared_.failures.load(std::memory_order_acquire);
+  if (epoch == failures_seen_) return;
+  failures_seen_ = epoch;
+  for (peer_state& each : peers_) {
+    if (each.number == self_ || !shared_.has_failed(each.who.process) || each.told) continue;
+    each.told = true;
+    const std::string why = shared_.why_failed(each.who.process);
+    for (auto& by : channels_)
+      if (by->to->reaches(each.number)) by->to->mark_failed(each.number, why.c_str());
+    peer_failed(each.number, why.c_str());
+  }
+  for (int process = 0; process < shared_.process_count; ++process) {
+    if (!shared_.has_failed(process)) continue;
+    fail_receives(engine_, process);
+    for (std::uint16_t i = 1; match_table* const engine = shared_.engine(i); ++i)
+      fail_receives(*engine, process);
+    shared_.tell_of_failure(process);
+  }
+}
+
+// --- Progress
+// --------------------------------------------------------------------------------------------
+
+bool local_device::has_work() const noexcept {
+  return !moving_.empty() || !backlog_.empty() || !deferred_.empty() || handed_.has_any() ||
+         shared_.failures.load(std::memory_order_relaxed) != failures_seen_;
+}
+
+// What was put off.
+[[gnu::noinline]] int local_device::catch_up() noexcept {
+  notice_failures();
+  int happened = take_handed();
+  ++pass_;
+  for (place* each = backlog_.take_all().first(); each != nullptr;) {
+    place* const kept = each;
+    each = each->behind;
+    peer_state& to = peers_[kept->peer];
+    const std::span<const std::byte> parts[1] = {kept->bytes()};
+    if (to.full_in_pass == pass_ ||
+        to.route->to->send(to.number, kept->header, parts, nullptr) == status::retry) {
+      to.full_in_pass = pass_;
+      backlog_.push(kept);
+      continue;
+    }
+    ++happened;
+    ++statistics_.sent;
+    --to.kept;
+    --backlog_count_;
+    packets_.give_back(kept);
+  }
+  for (operation* each = moving_.take_all().first(); each != nullptr;) {
+    operation& what = *each;
+    each = each->behind;
+    what.listed = false;
+    const std::uint64_t moved = what.moved;
+    move_on(what);
+    happened += what.moved != moved;
+  }
+  while (place* const kept = deferred_.first()) {
+    if (!handle(peers_[kept->peer], kept->header, kept->bytes())) break;
+    deferred_.pop();
+    packets_.give_back(kept);
+    ++happened;
+  }
+  return happened;
+}
+
+int local_device::poll_channels() noexcept {
+  // While messages wait here for those who should take them, the transports hold theirs.
+  if (!deferred_.empty() || packets_.buffer_bytes() > shared_.options.waiting_bytes_max)
+      [[unlikely]]
+    return 0;
+  int happened = channels_[0]->to->poll(*channels_[0], messages_delivered_max);
+  for (std::size_t i = 1; i < channels_.size(); ++i) {
+    channel& network = *channels_[i];
+    if (network.skips != 0) {
+      --network.skips;
+      continue;
+    }
+    const int came = network.to->poll(network, messages_delivered_max);
+    network.idle_polls = came != 0 ? 0 : std::min(network.idle_polls + 1, 4 * network_skips_max);
+    network.skips = network.idle_polls / 4;
+    happened += came;
+  }
+  return happened;
+}
+
+int local_device::make_progress() noexcept {
+  if (lock_ != nullptr && !lock_->try_enter(this_thread_mark())) return 0;
+  int happened = 0;
+  if (!in_progress_) {
+    in_progress_ = true;
+    if (has_work()) [[unlikely]]
+      happened = catch_up();
+    happened += poll_channels();
+    in_progress_ = false;
+  }
+  if (lock_ != nullptr) lock_->leave();
+  return happened;
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,70 @@
+#include "comm/registration.hpp"
+
+#include "base/log.hpp"
+#include "weft/error.hpp"
+
+namespace weft::comm {
+
+registration_cache::registration_cache(std::size_t capacity) : capacity_(capacity) {
+  slots_.reserve(capacity);
+}
+
+registration_cache::~registration_cache() {
+  clear();
+}
+
+registration* registration_cache::take(transport& with, std::span<std::byte> memory) noexcept {
+  for (auto& each : slots_) {
+    if (each->with != &with || each->region.begin != memory.data() ||
+        each->region.size != memory.size())
+      continue;
+    ++each->users;
+    each->used_last = ++uses_;
+    return each.get();
+  }
+  registration* const to = find_slot();
+  if (to == nullptr) return nullptr;
+  try {
+    to->region = with.register_memory(memory);
+  } catch (const weft::error& why) {
+    log_line("a buffer of {} octets cannot be registered, it is sent in messages instead: {}",
+             memory.size(), why.what());
+    return nullptr;
+  }
+  to->with = &with;
+  to->users = 1;
+  to->used_last = ++uses_;
+  ++made_;
+  return to;
+}
+
+// A slot of nobody, or that of the registration that was not used for longest.
+registration* registration_cache::find_slot() noexcept {
+  registration* oldest = nullptr;
+  for (auto& each : slots_) {
+    if (each->with == nullptr) return each.get();
+    if (each->users == 0 && (oldest == nullptr || each->used_last < oldest->used_last))
+      oldest = each.get();
+  }
+  // More than the capacity only while more are in use at a time.
+  if (slots_.size() >= capacity_ && oldest != nullptr) {
+    oldest->with->deregister(oldest->region);
+    oldest->with = nullptr;
+    return oldest;
+  }
+  try {
+    return slots_.emplace_back(std::make_unique<registration>()).get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void registration_cache::clear() noexcept {
+  for (auto& each : slots_) {
+    if (each->with == nullptr) continue;
+    each->with->deregister(each->region);
+    each->with = nullptr;
+  }
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,216 @@
+#include <cstring>
+
+#include "base/format.hpp"
+#include "comm/endpoints.hpp"
+#include "comm/runtime_state.hpp"
+#include "weft/error.hpp"
+
+namespace weft::comm {
+
+namespace {
+
+// The addresses of a process as one value of the bootstrap: for each device and channel the size,
+// then the octets.
+class text_writer {
+ public:
+  void number(std::uint32_t value) { text_.append(reinterpret_cast<const char*>(&value), 4); }
+  void octets(std::span<const std::byte> value) {
+    number(static_cast<std::uint32_t>(value.size()));
+    text_.append(reinterpret_cast<const char*>(value.data()), value.size());
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+class text_reader {
+ public:
+  text_reader(const std::string& text, int process) : text_(text), process_(process) {}
+  std::uint32_t number() {
+    std::uint32_t value;
+    need(4);
+    std::memcpy(&value, text_.data() + at_, 4);
+    at_ += 4;
+    return value;
+  }
+  std::vector<std::byte> octets() {
+    const std::size_t size = number();
+    need(size);
+    const auto* const from = reinterpret_cast<const std::byte*>(text_.data() + at_);
+    at_ += size;
+    return {from, from + size};
+  }
+
+ private:
+  void need(std::size_t size) const {
+    if (text_.size() - at_ < size)
+      throw error(
+          formatted("process {} sent addresses that end in the middle; do all processes run "
+                    "the same version of weft?",
+                    process_));
+  }
+  const std::string& text_;
+  const int process_;
+  std::size_t at_ = 0;
+};
+
+void check(const runtime_options& how) {
+  if (how.devices < 1 || how.devices > devices_max)
+    throw error(formatted("devices is {}; it must be from 1 to {}", how.devices, devices_max));
+  if (how.packet_bytes < 64 || how.packet_bytes > (std::size_t{1} << 30))
+    throw error(formatted("packet_bytes is {}; it must be from 64 to 2^30", how.packet_bytes));
+  if (how.operations < 1 || how.operations > operations_max)
+    throw error(
+        formatted("operations is {}; it must be from 1 to {}", how.operations, operations_max));
+}
+
+// Runtimes of a process are numbered as they are made, so that the keys of two do not meet.
+std::string key_for(weft::bootstrap& job) {
+  static std::mutex guard;
+  static std::vector<std::pair<std::string, int>> made;
+  const std::scoped_lock lock(guard);
+  const std::string who = formatted("{}.{}", job.job_id(), job.process());
+  for (auto& [job_id, count] : made)
+    if (job_id == who) return formatted("weft.comm.{}", ++count);
+  made.emplace_back(who, 0);
+  return "weft.comm.0";
+}
+
+}  // namespace
+
+void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endpoints) {
+  process = with.process();
+  process_count = with.process_count();
+  failed = std::vector<std::atomic<bool>>(static_cast<std::size_t>(process_count));
+  told = std::vector<std::atomic<bool>>(static_cast<std::size_t>(process_count));
+  reasons.resize(static_cast<std::size_t>(process_count));
+
+  text_writer mine;
+  for (int i = 0; i < options.devices; ++i) {
+    auto endpoints = make_endpoints(i);
+    if (endpoints.empty()) throw error(formatted("device {} has no transport", i));
+    devices.push_back(std::make_unique<local_device>(owner, i, std::move(endpoints)));
+  }
+  const std::size_t channels = devices.front()->channel_count();
+  mine.number(static_cast<std::uint32_t>(options.devices));
+  mine.number(static_cast<std::uint32_t>(channels));
+  for (auto& each : devices)
+    for (std::size_t i = 0; i < channels; ++i) mine.octets(each->channel_transport(i).address());
+  const std::string key = key_for(with);
+  with.put(key, mine.text());
+  with.fence();
+
+  std::vector<std::vector<std::vector<std::byte>>> addresses(channels);
+  std::vector<address> places;
+  for (int p = 0; p < process_count; ++p) {
+    const std::string text = with.get(p, key);
+    text_reader theirs(text, p);
+    first_endpoint.push_back(static_cast<std::uint32_t>(places.size()));
+    const std::uint32_t count = theirs.number();
+    if (count < 1 || count > static_cast<std::uint32_t>(devices_max) || theirs.number() != channels)
+      throw error(
+          formatted("process {} uses other transports than process {}; set WEFT_TRANSPORT "
+                    "to the same on all hosts",
+                    p, process));
+    for (std::uint32_t d = 0; d < count; ++d) {
+      places.push_back({p, static_cast<int>(d)});
+      for (std::size_t i = 0; i < channels; ++i) addresses[i].push_back(theirs.octets());
+    }
+  }
+  first_endpoint.push_back(static_cast<std::uint32_t>(places.size()));
+  for (auto& each : devices)
+    each->connect(addresses, places, endpoint_of({process, each->index()}));
+  // No message comes before its receiver knows all addresses.
+  with.fence();
+}
+
+void runtime::state::mark_failed(int which, std::string_view why) noexcept {
+  if (which < 0 || which >= process_count || which == process) return;
+  const auto index = static_cast<std::size_t>(which);
+  {
+    const std::scoped_lock lock(setting_up);
+    if (failed[index].load(std::memory_order_relaxed)) return;  // Relaxed: the mutex is held.
+    reasons[index] = why;
+    failed[index].store(true, std::memory_order_release);
+  }
+  failures.fetch_add(1, std::memory_order_release);  // R2
+}
+
+std::string runtime::state::why_failed(int which) noexcept {
+  const std::scoped_lock lock(setting_up);
+  return reasons[static_cast<std::size_t>(which)];
+}
+
+void runtime::state::tell_of_failure(int which) noexcept {
+  // Relaxed: only who is first matters.
+  if (told[static_cast<std::size_t>(which)].exchange(true, std::memory_order_relaxed)) return;
+  if (options.on_peer_failure) options.on_peer_failure(which, why_failed(which).c_str());
+}
+
+runtime::runtime(weft::bootstrap& job, const runtime_options& how,
+                 const endpoint_maker& make_endpoints) {
+  check(how);
+  state_ = std::make_unique<state>(*this, how);
+  state_->join(job, make_endpoints ? make_endpoints : default_endpoints(job, state_->options));
+}
+
+runtime::~runtime() {
+  // Devices first: their endpoints may still use memory of what else is here.
+  state_->devices.clear();
+  if (state_->own_job != nullptr) state_->own_job->finish();
+}
+
+int runtime::process() const noexcept {
+  return state_->process;
+}
+int runtime::process_count() const noexcept {
+  return state_->process_count;
+}
+int runtime::device_count() const noexcept {
+  return state_->options.devices;
+}
+int runtime::device_count(int process) const noexcept {
+  const auto index = static_cast<std::size_t>(process);
+  if (index >= static_cast<std::size_t>(state_->process_count)) return 0;
+  return static_cast<int>(state_->first_endpoint[index + 1] - state_->first_endpoint[index]);
+}
+comm::device& runtime::device(int index) const noexcept {
+  return *state_->devices[static_cast<std::size_t>(index)];
+}
+const runtime_options& runtime::options() const noexcept {
+  return state_->options;
+}
+
+handler_id runtime::register_handler(const completion& called) {
+  const std::scoped_lock lock(state_->setting_up);
+  const std::uint32_t index = state_->handler_count.load(std::memory_order_relaxed);
+  if (index >= handlers_max)
+    throw error(
+        formatted("there are {} handlers already, which is the limit; register one and tell "
+                  "its uses apart by the message",
+                  handlers_max));
+  state_->handlers[index] = called;
+  state_->handler_count.store(index + 1, std::memory_order_release);  // R1
+  return {static_cast<std::uint16_t>(index)};
+}
+
+void runtime::mark_failed(int process, std::string_view why) noexcept {
+  state_->mark_failed(process, why);
+}
+
+matching_engine::matching_engine(runtime& of) : runtime_(of) {
+  auto& state = of.internals();
+  const std::scoped_lock lock(state.setting_up);
+  const std::uint32_t index = state.engine_count.load(std::memory_order_relaxed);
+  if (index >= engines_max)
+    throw error(
+        formatted("there are {} matching engines already, which is the limit; use tags to "
+                  "tell messages apart",
+                  engines_max));
+  state.engines[index] = std::make_unique<match_table>(true);
+  state.engine_count.store(index + 1, std::memory_order_release);  // R1
+  index_ = static_cast<std::uint16_t>(index);
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,70 @@
+// What the devices of a runtime share.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "comm/device.hpp"
+#include "weft/comm/runtime.hpp"
+
+namespace weft::comm {
+
+inline constexpr std::uint32_t no_endpoint = ~std::uint32_t{0};
+
+//   R1 add (handlers, engines): store count  -- A1 look-up: load count     the entry is seen whole
+//   R2 mark_failed: store failed, then add failures  -- A2 devices: load failures
+//                                              a device that sees the count sees who failed
+class runtime::state {
+ public:
+  state(runtime& of, const runtime_options& how) : options(how), owner(of) {}
+
+  void join(weft::bootstrap& with, const endpoint_maker& make_endpoints);
+
+  [[nodiscard]] std::uint32_t endpoint_of(const address& who) const noexcept {
+    const auto process_index = static_cast<std::size_t>(who.process);
+    if (process_index >= static_cast<std::size_t>(process_count) || who.device < 0 ||
+        static_cast<std::uint32_t>(who.device) >=
+            first_endpoint[process_index + 1] - first_endpoint[process_index]) [[unlikely]]
+      return no_endpoint;
+    return first_endpoint[process_index] + static_cast<std::uint32_t>(who.device);
+  }
+  // Null when there is no such engine.
+  [[nodiscard]] match_table* engine(std::uint16_t index) const noexcept {
+    return index < engine_count.load(std::memory_order_acquire) ? engines[index].get() : nullptr;
+  }
+
+  [[nodiscard]] bool has_failed(int which) const noexcept {
+    return failed[static_cast<std::size_t>(which)].load(std::memory_order_acquire);
+  }
+  void mark_failed(int which, std::string_view why) noexcept;
+  [[nodiscard]] std::string why_failed(int which) noexcept;
+  // Calls the user's function, the first time.
+  void tell_of_failure(int which) noexcept;
+
+  const runtime_options options;
+  runtime& owner;
+  std::unique_ptr<weft::bootstrap> own_job;
+  int process = 0;
+  int process_count = 1;
+  std::vector<std::uint32_t> first_endpoint;  // Of each process; one more for the end.
+
+  std::array<completion, handlers_max> handlers;
+  std::atomic<std::uint32_t> handler_count{1};
+  std::array<std::unique_ptr<match_table>, engines_max> engines;
+  std::atomic<std::uint32_t> engine_count{1};
+
+  std::atomic<std::uint64_t> failures{0};
+  std::vector<std::atomic<bool>> failed, told;
+  std::vector<std::string> reasons;
+  std::mutex setting_up;  // Registrations of handlers and engines, and reasons.
+
+  std::vector<std::unique_ptr<local_device>> devices;
+};
+
+}  // namespace weft::comm

@@ -1,0 +1,146 @@
+// Several processes of a job inside one: a bootstrap whose members are threads of this process, and
+// communication cores over the simulated network.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "transport/sim/sim.hpp"
+#include "weft/comm.hpp"
+#include "weft/error.hpp"
+
+namespace weft::tests {
+
+// What the members of a job share.
+class shared_job {
+ public:
+  explicit shared_job(int processes) : processes_(processes) {}
+
+  [[nodiscard]] int process_count() const { return processes_; }
+  void put(int process, std::string_view key, std::string_view value) {
+    const std::scoped_lock lock(mutex_);
+    values_[{process, std::string(key)}] = value;
+  }
+  [[nodiscard]] std::string get(int process, std::string_view key) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = values_.find({process, std::string(key)});
+    if (found == values_.end()) throw error("no key " + std::string(key));
+    return found->second;
+  }
+  void fence() {
+    std::unique_lock lock(mutex_);
+    const int round = round_;
+    if (++waiting_ == processes_) {
+      waiting_ = 0;
+      ++round_;
+      turned_.notify_all();
+    } else {
+      turned_.wait(lock, [&] { return round_ != round; });
+    }
+  }
+
+ private:
+  const int processes_;
+  std::mutex mutex_;
+  std::condition_variable turned_;
+  int waiting_ = 0, round_ = 0;
+  std::map<std::pair<int, std::string>, std::string> values_;
+};
+
+class member final : public bootstrap {
+ public:
+  member(shared_job& job, int process) : job_(job), process_(process) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
+  [[nodiscard]] int process() const noexcept override { return process_; }
+  [[nodiscard]] int process_count() const noexcept override { return job_.process_count(); }
+  [[nodiscard]] const std::string& job_id() const noexcept override { return id_; }
+  [[nodiscard]] int node_of(int) const override { return 0; }
+  [[nodiscard]] std::string host_of(int) const override { return "here"; }
+  void put(std::string_view key, std::string_view value) override {
+    job_.put(process_, key, value);
+  }
+  [[nodiscard]] std::string get(int process, std::string_view key) override {
+    return job_.get(process, key);
+  }
+  void fence() override { job_.fence(); }
+  void on_failure(failure_handler) override {}
+  [[noreturn]] void abort(int, const std::string&) override { std::abort(); }
+  void finish() noexcept override {}
+
+ private:
+  shared_job& job_;
+  const int process_;
+  const std::string id_ = "test-" + std::to_string(reinterpret_cast<std::uintptr_t>(&job_));
+};
+
+// The processes, each with a communication core.
+class cluster {
+ public:
+  explicit cluster(int processes, const comm::runtime_options& how = {},
+                   const sim_options& network = {})
+      : fabric(network), job(processes), cores(static_cast<std::size_t>(processes)) {
+    // Endpoints are numbered as they are made: in the order of processes, then of devices.
+    std::vector<std::vector<std::unique_ptr<transport>>> endpoints(cores.size());
+    for (auto& of_process : endpoints)
+      for (int i = 0; i < how.devices; ++i) of_process.push_back(fabric.make_endpoint());
+    std::vector<std::jthread> starting;
+    for (int p = 0; p < processes; ++p) {
+      members.push_back(std::make_unique<member>(job, p));
+      starting.emplace_back([&, p, with = members.back().get()] {
+        const auto index = static_cast<std::size_t>(p);
+        cores[index] = std::make_unique<comm::runtime>(*with, how, [&](int device) {
+          std::vector<std::unique_ptr<transport>> made;
+          made.push_back(std::move(endpoints[index][static_cast<std::size_t>(device)]));
+          return made;
+        });
+      });
+    }
+  }
+
+  [[nodiscard]] comm::runtime& operator[](int process) {
+    return *cores[static_cast<std::size_t>(process)];
+  }
+  [[nodiscard]] comm::device& device(int process, int index = 0) {
+    return (*this)[process].device(index);
+  }
+  // One round of progress of all devices.
+  int progress() {
+    int happened = 0;
+    for (auto& each : cores)
+      for (int i = 0; each != nullptr && i < each->device_count(); ++i)
+        happened += each->device(i).progress();
+    return happened;
+  }
+  // Until `condition`; false after very many rounds.
+  template <class Condition>
+  bool until(Condition&& condition, long rounds = 1'000'000) {
+    for (long i = 0; i < rounds; ++i) {
+      if (condition()) return true;
+      progress();
+    }
+    return condition();
+  }
+  // Posts until it is not refused for want of room.
+  template <class Post>
+  status insist(Post&& post) {
+    for (long i = 0; i < 1'000'000; ++i) {
+      const status said = post();
+      if (said != status::retry) return said;
+      progress();
+    }
+    return status::retry;
+  }
+
+  sim_fabric fabric;
+  shared_job job;
+  std::vector<std::unique_ptr<member>> members;
+  std::vector<std::unique_ptr<comm::runtime>> cores;
+};
+
+}  // namespace weft::tests

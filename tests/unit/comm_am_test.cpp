@@ -1,0 +1,247 @@
+// Active messages and one-sided operations over a network that misbehaves.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace weft {
+namespace {
+
+using comm::event;
+using comm::handler_id;
+using tests::cluster;
+namespace with = comm::with;
+
+struct message {
+  int process;
+  int device;
+  std::uint64_t tag;
+  std::uint32_t user;
+  std::array<std::uint64_t, 2> head;
+  std::string text;
+};
+
+// A completion object of a user's own type.
+struct mailbox {
+  void signal(const event& happened) noexcept {
+    const auto bytes = happened.bytes();
+    messages.push_back({happened.process,
+                        happened.device,
+                        happened.tag,
+                        happened.user,
+                        happened.head,
+                        {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+    results.push_back(happened.result);
+  }
+  std::vector<message> messages;
+  std::vector<comm::outcome> results;
+};
+
+// The sizes below and above every border between protocols.
+const std::vector<std::size_t> sizes{0,    1,     8,     255,   256,   257,    8191,   8192,
+                                     8193, 16351, 16352, 16384, 16385, 100000, 1 << 20};
+
+std::string text_of(std::size_t size, int seed = 0) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; ++i)
+    text[i] = static_cast<char>('a' + (i * 7 + i / 251 + static_cast<std::size_t>(seed)) % 26);
+  return text;
+}
+
+class comm_am : public testing::TestWithParam<sim_options> {};
+
+TEST_P(comm_am, brings_data_of_every_size_tag_head_and_source_to_the_handler) {
+  cluster job(3, {.devices = 2}, GetParam());
+  std::vector<mailbox> boxes(3);
+  handler_id handler;
+  for (int p = 0; p < 3; ++p) handler = job[p].register_handler(boxes[static_cast<std::size_t>(p)]);
+  for (const std::size_t size : sizes) {
+    const std::string text = text_of(size);
+    comm::counter sent;
+    const status said = job.insist([&] {
+      return post_am(job.device(2, 1), {1, 1}, handler, text, with::tag(size << 40), with::user(77),
+                     with::head({size, 5}), with::local(sent));
+    });
+    ASSERT_NE(said, status::failed);
+    ASSERT_TRUE(job.until([&] {
+      return boxes[1].messages.size() == 1 && (said == status::done || sent.value() == 1);
+    })) << size;
+    const message& got = boxes[1].messages[0];
+    EXPECT_EQ(got.process, 2);
+    EXPECT_EQ(got.device, 1);
+    EXPECT_EQ(got.tag, size << 40);
+    EXPECT_EQ(got.user, 77u);
+    EXPECT_EQ(got.head, (std::array<std::uint64_t, 2>{size, 5}));
+    EXPECT_EQ(got.text, text) << size;
+    boxes[1].messages.clear();
+  }
+  EXPECT_TRUE(boxes[0].messages.empty());
+  EXPECT_TRUE(boxes[2].messages.empty());
+}
+
+TEST_P(comm_am, messages_stay_in_order_when_queues_fill) {
+  cluster job(2, {}, GetParam());
+  mailbox box;
+  const handler_id handler = job[1].register_handler(box);
+  std::uint64_t posted = 0;
+  std::size_t refused = 0;
+  while (box.messages.size() < 3000) {
+    // As many as there is room for, then one round of progress.
+    for (; posted < 3000; ++posted) {
+      const std::uint64_t value = posted;
+      const std::string text = text_of(posted % 4 == 0 ? 600 : 8);
+      if (post_am(job.device(0), {1}, handler, text, with::tag(value)) != status::done) {
+        ++refused;
+        break;
+      }
+    }
+    job.progress();
+  }
+  EXPECT_GT(refused, 0u);
+  for (std::uint64_t i = 0; i < 3000; ++i) ASSERT_EQ(box.messages[i].tag, i);
+}
+
+TEST_P(comm_am, with_retry_forbidden_everything_is_kept_and_stays_in_order) {
+  cluster job(2, {}, GetParam());
+  mailbox box;
+  const handler_id handler = job[1].register_handler(box);
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const std::string text = text_of(i);
+    ASSERT_EQ(post_am(job.device(0), {1}, handler, text, with::tag(i), with::retry(false)),
+              status::done);
+  }
+  ASSERT_TRUE(job.until([&] { return box.messages.size() == 500; }));
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    ASSERT_EQ(box.messages[i].tag, i);
+    ASSERT_EQ(box.messages[i].text, text_of(i));
+  }
+}
+
+TEST_P(comm_am, a_list_of_buffers_arrives_as_one_message) {
+  cluster job(2, {}, GetParam());
+  mailbox box;
+  const handler_id handler = job[1].register_handler(box);
+  for (const std::size_t size : {std::size_t{3}, std::size_t{5000}, std::size_t{200000}}) {
+    const std::string one = text_of(size, 1), two = text_of(size / 2, 2), three = text_of(1, 3);
+    const std::span<const std::byte> parts[] = {std::as_bytes(std::span(one)),
+                                                {},
+                                                std::as_bytes(std::span(two)),
+                                                std::as_bytes(std::span(three))};
+    comm::synchronizer sent;
+    ASSERT_NE(job.insist([&] {
+      return post_am(job.device(0), {1}, handler, std::span(parts), with::local(sent));
+    }),
+              status::failed);
+    ASSERT_TRUE(job.until([&] { return !box.messages.empty(); }));
+    EXPECT_EQ(box.messages[0].text, one + two + three);
+    box.messages.clear();
+    job.until([&] { return sent.test(); }, 1000);
+  }
+}
+
+TEST_P(comm_am, put_and_get_move_every_size_and_notify_with_source_and_64_bit_tag) {
+  cluster job(3, {}, GetParam());
+  mailbox box;
+  handler_id handler;
+  for (int p = 0; p < 3; ++p) handler = job[p].register_handler(box);
+  std::string target(3 << 20, '.');
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(target)));
+  constexpr std::uint64_t tag = 0xfedcba9876543210;
+  for (const std::size_t size : sizes) {
+    const std::string text = text_of(size);
+    std::fill(target.begin(), target.end(), '.');
+    comm::counter written;
+    status said = job.insist([&] {
+      return post_put(job.device(2), memory.remote(), text, with::offset(1001),
+                      with::notify(handler), with::tag(tag), with::user(9), with::local(written));
+    });
+    ASSERT_NE(said, status::failed);
+    ASSERT_TRUE(job.until([&] {
+      return box.messages.size() == 1 && (said == status::done || written.value() == 1);
+    })) << size;
+    EXPECT_EQ(box.messages[0].process, 2);
+    EXPECT_EQ(box.messages[0].tag, tag);
+    EXPECT_EQ(box.messages[0].user, 9u);
+    EXPECT_EQ(box.messages[0].text, text);
+    EXPECT_EQ(target.substr(1001, size), text);
+    EXPECT_EQ(target[1000], '.');
+    EXPECT_EQ(target[1001 + size], '.') << "nothing is written behind the target";
+    box.messages.clear();
+
+    std::string copy(size, '?');
+    comm::counter read;
+    said = job.insist([&] {
+      return post_get(job.device(0), memory.remote(), copy, with::offset(1001),
+                      with::notify(handler), with::tag(tag + 1), with::local(read));
+    });
+    ASSERT_NE(said, status::failed);
+    ASSERT_TRUE(job.until([&] {
+      return box.messages.size() == 1 && (said == status::done || read.value() == 1);
+    })) << size;
+    EXPECT_EQ(copy, text);
+    EXPECT_EQ(box.messages[0].process, 0);
+    EXPECT_EQ(box.messages[0].tag, tag + 1);
+    box.messages.clear();
+  }
+}
+
+TEST_P(comm_am, atomics_return_the_old_value_and_change_memory_once) {
+  cluster job(2, {}, GetParam());
+  alignas(8) std::uint64_t words[2] = {0, 40};
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(words)));
+  std::uint64_t old = 0;
+  const auto wait_for = [&](auto&& post) {
+    comm::synchronizer done;
+    ASSERT_EQ(job.insist([&] { return post(done); }), status::posted);
+    ASSERT_TRUE(job.until([&] { return done.test(); }));
+    EXPECT_EQ(done.events()[0].tag, old);
+    EXPECT_EQ(done.events()[0].process, 1);
+  };
+  wait_for([&](auto& done) {
+    return post_fetch_add(job.device(0), memory.remote(), 2, with::offset(8), with::old(&old),
+                          with::local(done));
+  });
+  EXPECT_EQ(old, 40u);
+  EXPECT_EQ(words[1], 42u);
+  wait_for([&](auto& done) {
+    return post_swap(job.device(0), memory.remote(), 7, with::offset(8), with::old(&old),
+                     with::local(done));
+  });
+  EXPECT_EQ(old, 42u);
+  wait_for([&](auto& done) {
+    return post_compare_swap(job.device(0), memory.remote(), 8, 9, with::offset(8), with::old(&old),
+                             with::local(done));
+  });
+  EXPECT_EQ(old, 7u);
+  EXPECT_EQ(words[1], 7u);
+  wait_for([&](auto& done) {
+    return post_compare_swap(job.device(0), memory.remote(), 7, 9, with::offset(8), with::old(&old),
+                             with::local(done));
+  });
+  EXPECT_EQ(words[1], 9u);
+  EXPECT_EQ(words[0], 0u);
+}
+
+std::string name_of(const testing::TestParamInfo<sim_options>& tried) {
+  const sim_options& o = tried.param;
+  return "seed" + std::to_string(o.seed) + (o.can_get ? "" : "_no_get") +
+         (o.can_put ? "" : "_no_put") + (o.needs_registration ? "_registered" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    sim, comm_am,
+    testing::Values(sim_options{.seed = 1}, sim_options{.seed = 2, .queue_capacity = 1},
+                    sim_options{.seed = 3, .queue_capacity = 3, .refusals_percent = 30},
+                    sim_options{.seed = 4, .can_get = false},
+                    sim_options{.seed = 5, .can_put = false, .can_get = false},
+                    sim_options{
+                        .seed = 6, .refusals_percent = 40, .can_put = false, .can_get = false},
+                    sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true}),
+    name_of);
+
+}  // namespace
+}  // namespace weft
