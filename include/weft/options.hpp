@@ -33,7 +33,7 @@ struct options {
   int ranks_per_process = 0;        // At most; 0: ranks are shared out evenly.
   std::string hosts = {};           // a,b,c: where weftrun starts processes; empty: here.
   std::string rsh = "ssh";          // How weftrun reaches another host.
-  std::string transport = "auto";   // What carries messages: auto, shm, ofi, mpi or sim.
+  std::string transport = "auto";   // What carries messages: auto, shm, ofi:tcp, mpi:mpich, ...
   std::string on_failure = "stop";  // When a process dies: stop the job, or report an error.
 };
 

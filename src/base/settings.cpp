@@ -223,6 +223,26 @@ setting names_row(std::string_view name, std::string_view value_name, std::strin
   return row;
 }
 
+// A kind of transport, and after a colon which one of that kind, where there are several.
+setting transport_row() {
+  setting row =
+      text_row("transport", "NAME", &options::transport,
+               "auto, shm, sim, ofi, ofi:PROVIDER, ofi:PROVIDER@INTERFACE, mpi, mpi:mpich "
+               "or mpi:openmpi",
+               "what carries messages between processes; auto: shm on one host, ofi "
+               "between hosts");
+  row.assign = [assign = row.assign](options& values, std::string_view text) {
+    const std::size_t colon = text.find(':');
+    const std::string_view kind = text.substr(0, colon);
+    const bool has_which = colon != std::string_view::npos;
+    if (has_which && colon + 1 == text.size()) return false;
+    const bool known = kind == "ofi" || kind == "mpi" ||
+                       (!has_which && (kind == "auto" || kind == "shm" || kind == "sim"));
+    return known && assign(values, text);
+  };
+  return row;
+}
+
 setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*field,
                  std::string_view help) {
   return {.name = name,
@@ -298,9 +318,7 @@ std::vector<setting> make_settings() {
                           "a command that runs its second argument and what follows on the host "
                           "that the first one names",
                           "command that reaches another host"));
-  rows.push_back(choice_row("transport", &options::transport, {"auto", "shm", "ofi", "mpi", "sim"},
-                            "what carries messages between processes; auto: shm on one host, ofi "
-                            "between hosts"));
+  rows.push_back(transport_row());
   rows.push_back(choice_row("on-failure", &options::on_failure, {"stop", "error"},
                             "when a process dies: stop the job, or go on and report errors to "
                             "those that communicate with it"));
