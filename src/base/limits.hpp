@@ -90,6 +90,28 @@ inline constexpr int abort_wait_s = 10;
 // Jobs of one process that take the report signal.
 inline constexpr std::size_t jobs_max = 64;
 
+// Of an endpoint of libfabric: longest message, envelope and header with it (64 KiB and what the core
+// puts before them); up to which size a message is copied into a packet, after which libfabric
+// sends it from where it is; packets for small messages, for long ones that nobody keeps, puts and
+// gets under way, buffers for messages to come.
+inline constexpr std::size_t ofi_message_bytes = 66 * 1024;
+inline constexpr std::size_t ofi_packet_bytes = 4096;
+inline constexpr std::size_t ofi_packets_max = 256;
+inline constexpr std::size_t ofi_large_packets_max = 8;
+inline constexpr std::size_t ofi_remote_operations_max = 128;
+inline constexpr std::size_t ofi_receive_buffers = 32;
+
+// A silent peer is looked after this often, some of them at a time; how many times in a row its
+// provider must take nothing before weft looks itself whether anybody is there.
+inline constexpr std::int64_t ofi_watch_ns = 200'000'000;
+inline constexpr std::size_t ofi_watched_max = 64;
+inline constexpr int ofi_refusals_max = 2;
+
+// Without a descriptor to sleep on, whoever sleeps looks this often; an endpoint that leaves waits
+// at most this long for its last messages to be sent.
+inline constexpr std::int64_t ofi_blind_sleep_ns = 1'000'000;
+inline constexpr std::uint64_t ofi_farewell_ns = 1'000'000'000;
+
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 

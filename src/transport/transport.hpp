@@ -27,7 +27,7 @@ using wire_parts = std::span<const std::span<const std::byte>>;
 
 // Memory that peers may reach. `key` travels to them; what is in it is the transport's affair.
 struct remote_key {
-  std::uint64_t words[2] = {0, 0};
+  std::uint64_t words[3] = {0, 0, 0};
 };
 struct memory_region {
   std::byte* begin = nullptr;

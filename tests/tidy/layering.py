@@ -31,6 +31,7 @@ THIRD_PARTY = {
     r"hwloc": ["src/base"],
     r"fmt/": ["src/base"],
     r"boost/context/": ["src/fiber"],
+    r"rdma/": ["src/transport/ofi"],
     r"sanitizer/": ["src/fiber"],
     r"valgrind/": ["src/fiber"],
     r"elfutils/": ["src/base"],
@@ -38,11 +39,11 @@ THIRD_PARTY = {
     r"png\.h": ["apps"],
     r"gtest/": ["tests", "apps"],
     r"benchmark/": ["bench"],
-    r"mpi\.h": ["bench"],
+    r"mpi\.h": ["bench", "src/transport/mpi"],
     r"omp\.h": ["bench"],
 }
 SYSTEM = re.compile(
-    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
+    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
     r"|cxxabi|unwind|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
     r"|cpuid|termios)\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

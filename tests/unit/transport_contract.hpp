@@ -426,6 +426,10 @@ TEST_P(transport_contract, get_fetches_and_nothing_outside_a_region_is_reached) 
 
 TEST_P(transport_contract, an_armed_endpoint_is_rung_by_a_message_and_by_nothing_else) {
   CONNECT(3);
+  // Where there are connections both sides must make them, and a sleeper does not.
+  ASSERT_EQ(send_now(0, 1, numbered(0), {}), status::done);
+  ASSERT_TRUE(eventually([&] { return heard(1).messages.size() == 1; }));
+  heard(1).messages.clear();
   ASSERT_TRUE(arm(1));
   std::thread sender([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

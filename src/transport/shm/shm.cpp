@@ -474,7 +474,7 @@ memory_region shm_transport::register_memory(std::span<std::byte> memory) {
 status shm_transport::put(std::uint32_t peer, std::span<const std::byte> local,
                           const memory_region* /*region*/, const remote_key& key,
                           std::uint64_t offset, void* /*context*/) noexcept {
-  const auto& [begin, size] = key.words;
+  const std::uint64_t begin = key.words[0], size = key.words[1];
   if (peers_[peer].state != peer_state::near || offset > size || local.size() > size - offset)
     return status::failed;
   if (local.empty()) return status::done;
@@ -488,7 +488,7 @@ status shm_transport::put(std::uint32_t peer, std::span<const std::byte> local,
 status shm_transport::get(std::uint32_t peer, std::span<std::byte> local,
                           const memory_region* /*region*/, const remote_key& key,
                           std::uint64_t offset, void* /*context*/) noexcept {
-  const auto& [begin, size] = key.words;
+  const std::uint64_t begin = key.words[0], size = key.words[1];
   if (peers_[peer].state != peer_state::near || offset > size || local.size() > size - offset)
     return status::failed;
   if (local.empty()) return status::done;

@@ -1,0 +1,222 @@
+// Set-up, registered memory and sleeping; the data path is in sending.cpp and receiving.cpp.
+#include "transport/ofi/endpoint.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
+
+std::uint64_t random_key() {
+  std::uint64_t key = 0;
+  if (::getrandom(&key, sizeof key, 0) != sizeof key)
+    throw error("the kernel gives no random numbers for the key of an endpoint");
+  return key;
+}
+
+}  // namespace
+
+std::unique_ptr<transport> make_ofi_transport(const ofi_options& options) {
+  return std::make_unique<ofi_transport>(options);
+}
+
+ofi_transport::file_descriptor::~file_descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(options)) {
+  place_ = this_process();
+  key_ = random_key();
+  open_fabric();
+  const bool is_local = (info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0;
+  fid_domain* const registering = is_local ? domain_.get() : nullptr;
+  const std::size_t longest = std::min(ofi_message_bytes, info_->ep_attr->max_msg_size);
+  packets_.emplace(operation_kind::send, ofi_packets_max, ofi_packet_bytes, registering,
+                   next_key_++);
+  large_packets_.emplace(operation_kind::send, ofi_large_packets_max, longest, registering,
+                         next_key_++);
+  remotes_.emplace(operation_kind::remote, ofi_remote_operations_max, 0, nullptr, 0);
+  buffers_.emplace(operation_kind::receive, std::min(ofi_receive_buffers, info_->rx_attr->size),
+                   longest, registering, next_key_++);
+  unposted_.reserve(buffers_->all().size());
+  // An injection that fails does so in silence. Over tcp a connection may break at any time.
+  if (!is_tcp(*info_)) inject_bytes_ = std::min(info_->tx_attr->inject_size, ofi_packet_bytes);
+
+  const bool has_rma = (info_->caps & FI_RMA) != 0;
+  detail_ = formatted("{} on {}", provider_name(*info_), domain_name(*info_));
+  traits_ = {.name = "ofi",
+             .detail = detail_,
+             .message_bytes_max = longest - head_bytes,
+             .inject_bytes_max = std::min(ofi_packet_bytes, longest) - head_bytes,
+             .can_put = has_rma,
+             .can_get = has_rma,
+             .needs_registration = is_local};
+  watch_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ofi_watch_ns) / ns_per_tick());
+  post_receives();
+}
+
+void ofi_transport::open_fabric() {
+  fi_info& info = *info_;
+  // Asked for where it was a question of having it; from here on each operation says it itself.
+  info.tx_attr->op_flags = 0;
+  fid_fabric* fabric = nullptr;
+  check_fabric(fi_fabric(info.fabric_attr, &fabric, nullptr), "fi_fabric", &info);
+  fabric_.reset(fabric);
+  fid_domain* domain = nullptr;
+  check_fabric(fi_domain(fabric, &info, &domain, nullptr), "fi_domain", &info);
+  domain_.reset(domain);
+  fi_av_attr table = {};
+  table.type = info.domain_attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : info.domain_attr->av_type;
+  fid_av* addresses = nullptr;
+  check_fabric(fi_av_open(domain, &table, &addresses, nullptr), "fi_av_open", &info);
+  addresses_.reset(addresses);
+
+  fi_cq_attr attributes = {};
+  attributes.size =
+      ofi_packets_max + ofi_large_packets_max + ofi_remote_operations_max + 2 * ofi_receive_buffers;
+  attributes.format = FI_CQ_FORMAT_DATA;
+  attributes.wait_obj = FI_WAIT_FD;
+  fid_cq* queue = nullptr;
+  int result = fi_cq_open(domain, &attributes, &queue, nullptr);
+  if (result != 0) {  // No descriptor to sleep on: whoever sleeps looks now and then.
+    attributes.wait_obj = FI_WAIT_NONE;
+    result = fi_cq_open(domain, &attributes, &queue, nullptr);
+  }
+  check_fabric(result, "fi_cq_open", &info);
+  queue_.reset(queue);
+
+  fid_ep* endpoint = nullptr;
+  check_fabric(fi_endpoint(domain, &info, &endpoint, nullptr), "fi_endpoint", &info);
+  endpoint_.reset(endpoint);
+  check_fabric(fi_ep_bind(endpoint, &addresses->fid, 0), "fi_ep_bind", &info);
+  check_fabric(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind", &info);
+  check_fabric(fi_enable(endpoint), "fi_enable", &info);
+  open_sleeper();
+}
+
+void ofi_transport::open_sleeper() {
+  alarm_ = file_descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  sleeper_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event readable = {};
+  readable.events = EPOLLIN;
+  bool complete = alarm_.get() >= 0 && sleeper_.get() >= 0 &&
+                  ::epoll_ctl(sleeper_.get(), EPOLL_CTL_ADD, alarm_.get(), &readable) == 0;
+  int of_queue = -1;
+  const bool has_descriptor = fi_control(&queue_->fid, FI_GETWAIT, &of_queue) == 0;
+  if (has_descriptor)
+    complete = complete && ::epoll_ctl(sleeper_.get(), EPOLL_CTL_ADD, of_queue, &readable) == 0;
+  if (!complete) throw error(formatted("no descriptors to sleep on: {}", std::strerror(errno)));
+  traits_.sleep_ns_max = has_descriptor ? ofi_watch_ns : ofi_blind_sleep_ns;
+}
+
+void ofi_transport::post_receives() {
+  while (operation* const buffer = buffers_->take())
+    if (!post_receive(*buffer)) unposted_.push_back(buffer);
+}
+
+std::vector<std::byte> ofi_transport::address() const {
+  ofi_address mine;
+  mine.provider = provider_name(*info_);
+  mine.format = info_->addr_format;
+  mine.is_host_local = is_host_local(*info_);
+  mine.place = place_;
+  mine.key = key_;
+  std::size_t size = 0;
+  const int result = fi_getname(&endpoint_->fid, nullptr, &size);
+  if (result != -FI_ETOOSMALL) check_fabric(result, "fi_getname", info_.get());
+  mine.octets.resize(size);
+  check_fabric(fi_getname(&endpoint_->fid, mine.octets.data(), &size), "fi_getname", info_.get());
+  return mine.packed();
+}
+
+void ofi_transport::connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) {
+  WEFT_ASSERT(peers_.empty() && self < addresses.size());
+  self_ = self;
+  peers_ = std::vector<peer_state>(addresses.size());
+  peer_addresses_.resize(addresses.size());
+  known_.reserve(addresses.size());
+  failures_.reserve(addresses.size());
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (addresses[i].empty()) continue;
+    auto address = ofi_address::unpacked(addresses[i]);
+    if (!address)
+      throw error(
+          formatted("endpoint {} gave an address that is not one of this transport; do all "
+                    "processes run the same version of weft?",
+                    i));
+    const bool is_same_net =
+        address->provider == provider_name(*info_) && address->format == info_->addr_format;
+    const bool is_local = address->is_host_local || is_host_local(*info_);
+    const bool is_near =
+        address->place.host == place_.host && address->place.network == place_.network;
+    if (!is_same_net || (is_local && !is_near)) continue;
+    check_fabric(fi_av_insert(addresses_.get(), address->octets.data(), 1, &peers_[i].address, 0,
+                              nullptr) == 1
+                     ? 0
+                     : -FI_EADDRNOTAVAIL,
+                 "fi_av_insert", info_.get());
+    peers_[i].key = address->key;
+    peer_addresses_[i] = *std::move(address);
+  }
+  watched_at_ = ticks();
+}
+
+memory_region ofi_transport::register_memory(std::span<std::byte> memory) {
+  memory_region region{.begin = memory.data(), .size = memory.size(), .key = {}, .handle = nullptr};
+  region.key.words[2] = memory.size();
+  if (memory.empty()) return region;
+  fid_mr* handle = nullptr;
+  const std::uint64_t access =
+      FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  check_fabric(fi_mr_reg(domain_.get(), memory.data(), memory.size(), access, 0, next_key_++, 0,
+                         &handle, nullptr),
+               "fi_mr_reg", info_.get());
+  fabric_handle<fid_mr> owner(handle);
+  if ((info_->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
+    check_fabric(fi_mr_bind(handle, &endpoint_->fid, 0), "fi_mr_bind", info_.get());
+    check_fabric(fi_mr_enable(handle), "fi_mr_enable", info_.get());
+  }
+  region.key.words[0] = fi_mr_key(handle);
+  region.key.words[1] = reinterpret_cast<std::uintptr_t>(memory.data());
+  region.handle = owner.release();
+  return region;
+}
+
+void ofi_transport::deregister(memory_region& region) noexcept {
+  if (region.handle != nullptr) fi_close(&static_cast<fid_mr*>(region.handle)->fid);
+  region = {};
+}
+
+bool ofi_transport::arm() noexcept {
+  if (is_marked_.load(std::memory_order_relaxed) || !failures_.empty() || early_ ||
+      first_to_self_ != nullptr)
+    return false;
+  // libfabric's own answer does not cover what it has already taken out of a socket.
+  fi_cq_data_entry entry;
+  const ssize_t found = fi_cq_read(queue_.get(), &entry, 1);
+  if (found == 1) early_ = entry;
+  if (found != -FI_EAGAIN) return false;
+  fid* queue = &queue_->fid;
+  return fi_trywait(fabric_.get(), &queue, 1) == FI_SUCCESS;
+}
+
+void ofi_transport::disarm() noexcept {
+  std::uint64_t rings = 0;
+  [[maybe_unused]] const ssize_t size = ::read(alarm_.get(), &rings, sizeof rings);
+}
+
+}  // namespace weft

@@ -1,0 +1,171 @@
+// One endpoint of libfabric: the data path of a device.
+//
+// Every message is an envelope, the core's header, and the payload. The envelope carries the
+// receiver's key, so that nobody but this job's processes is heard, the sender's number, and a
+// sequence number per pair: a provider that makes a broken connection anew would otherwise lose
+// messages without a word. Messages shorter than envelope and header are notes between transports.
+//
+// Sends that may fail silently are not used where the provider's connections can break (tcp:
+// fi_inject): a small message is copied into a packet, which comes back when libfabric says so.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "transport/ofi/address.hpp"
+#include "transport/ofi/operations.hpp"
+
+namespace weft {
+
+struct ofi_envelope {
+  std::uint64_t key;
+  std::uint32_t sender;
+  std::uint32_t sequence;
+};
+static_assert(sizeof(ofi_envelope) == 16);
+
+class ofi_transport final : public transport {
+ public:
+  explicit ofi_transport(const ofi_options& options);
+  ~ofi_transport() override;
+
+  [[nodiscard]] const transport_traits& traits() const noexcept override { return traits_; }
+  [[nodiscard]] std::vector<std::byte> address() const override;
+  void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) override;
+  [[nodiscard]] bool reaches(std::uint32_t peer) const noexcept override {
+    return peers_[peer].address != FI_ADDR_NOTAVAIL;
+  }
+
+  status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
+              void* context) noexcept override;
+  int poll(arrivals& to, int budget) noexcept override;
+
+  [[nodiscard]] memory_region register_memory(std::span<std::byte> memory) override;
+  void deregister(memory_region& region) noexcept override;
+  status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
+             const remote_key& key, std::uint64_t offset, void* context) noexcept override;
+  status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
+             const remote_key& key, std::uint64_t offset, void* context) noexcept override;
+
+  [[nodiscard]] bool arm() noexcept override;
+  void disarm() noexcept override;
+  [[nodiscard]] int wait_descriptor() const noexcept override { return sleeper_.get(); }
+  void mark_failed(std::uint32_t peer, const char* why) noexcept override;
+
+ private:
+  class file_descriptor {
+   public:
+    file_descriptor() = default;
+    explicit file_descriptor(int number) : number_(number) {}
+    file_descriptor(file_descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    file_descriptor& operator=(file_descriptor&& other) noexcept {
+      std::swap(number_, other.number_);
+      return *this;
+    }
+    ~file_descriptor();
+    [[nodiscard]] int get() const noexcept { return number_; }
+
+   private:
+    int number_ = -1;
+  };
+
+  struct peer_state {
+    fi_addr_t address = FI_ADDR_NOTAVAIL;
+    std::uint64_t key = 0;
+    std::uint32_t sent = 0;      // Messages, modulo 2^32.
+    std::uint32_t received = 0;  // Likewise.
+    bool is_known = false;       // Something was sent to or came from it: it is watched.
+    bool has_failed = false;
+    bool has_left = false;
+    // Since the watch last looked:
+    bool was_heard = false;
+    bool was_sent_to = false;
+    bool was_refused = false;   // The provider took nothing.
+    std::uint8_t refusals = 0;  // So many looks in a row.
+    file_descriptor probe;      // A connection attempt, to see whether somebody listens.
+  };
+
+  enum class note : std::uint8_t { are_you_there = 0, farewell = 1 };
+
+  // Set-up.
+  void open_fabric();
+  void open_sleeper();
+  void post_receives();
+
+  // Sending.
+  status send_packet(operation_pool& pool, std::uint32_t peer, const wire_header& header,
+                     wire_parts parts) noexcept;
+  status send_gathered(std::uint32_t peer, const wire_header& header, wire_parts parts,
+                       void* context) noexcept;
+  status inject(std::uint32_t peer, const wire_header& header, wire_parts parts,
+                std::size_t size) noexcept;
+  status send_to_self(const wire_header& header, wire_parts parts, std::size_t size) noexcept;
+  bool send_note(std::uint32_t peer, note what) noexcept;
+  status sent(std::uint32_t peer, long result) noexcept;
+  status remote(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
+                const memory_region* region, const remote_key& key, std::uint64_t offset,
+                void* context) noexcept;
+  void note_envelope(std::byte* to, std::uint32_t peer) const noexcept;
+  void know(peer_state& peer) noexcept;
+
+  // Receiving.
+  int complete(const fi_cq_data_entry& entry, arrivals& to) noexcept;
+  int complete_failed(arrivals& to) noexcept;
+  int receive(std::span<const std::byte> octets, arrivals& to) noexcept;
+  int receive_from_self(arrivals& to, int budget) noexcept;
+  int refuse(std::uint32_t peer, const char* why, arrivals& to) noexcept;
+  bool post_receive(operation& buffer) noexcept;
+
+  // Failures.
+  void fail(std::uint32_t peer, std::string why) noexcept;
+  int tell_failures(arrivals& to) noexcept;
+  void fail_operations_to(std::uint32_t peer, arrivals& to) noexcept;
+  void watch() noexcept;
+  void watch(std::uint32_t peer) noexcept;
+  void probe(std::uint32_t peer) noexcept;
+
+  transport_traits traits_;
+  std::string detail_;
+  fabric_info info_;
+  fabric_handle<fid_fabric> fabric_;
+  fabric_handle<fid_domain> domain_;
+  fabric_handle<fid_av> addresses_;
+  fabric_handle<fid_cq> queue_;
+  // Before the endpoint: it must be closed before its packets go.
+  std::optional<operation_pool> packets_;        // Of small messages.
+  std::optional<operation_pool> large_packets_;  // Of messages that nobody keeps unchanged.
+  std::optional<operation_pool> remotes_;
+  std::optional<operation_pool> buffers_;
+  fabric_handle<fid_ep> endpoint_;
+
+  std::size_t inject_bytes_ = 0;  // Of envelope, header and payload; 0: never.
+  std::uint64_t next_key_ = 1;    // Of memory regions, where the provider makes none.
+  process_place place_;
+  std::uint64_t key_ = 0;
+  std::uint32_t self_ = 0;
+  std::vector<peer_state> peers_;
+  std::vector<ofi_address> peer_addresses_;  // For the watch.
+  std::vector<std::uint32_t> known_;         // Peers that are watched.
+  std::vector<operation*> unposted_;         // Buffers that the provider did not take back yet.
+  operation* first_to_self_ = nullptr;       // Packets on the way to this endpoint itself.
+  operation* last_to_self_ = nullptr;
+  std::vector<std::pair<std::uint32_t, std::string>> failures_;  // Not told yet.
+
+  std::uint64_t watch_ticks_ = 0;
+  std::uint64_t watched_at_ = 0;
+  std::size_t watched_to_ = 0;
+
+  file_descriptor sleeper_;  // Becomes readable by libfabric's queue or by the alarm.
+  file_descriptor alarm_;
+  std::optional<fi_cq_data_entry> early_;  // Found by arm().
+
+  // mark_failed() comes from other threads. The flag is a hint that marks_ is not empty; the lock
+  // orders what is in it.
+  std::atomic<bool> is_marked_{false};
+  std::mutex marking_;
+  std::vector<std::pair<std::uint32_t, std::string>> marks_;
+};
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// libfabric's objects as values that close themselves, and the choice of a provider.
+#pragma once
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/ofi/ofi.hpp"
+
+namespace weft {
+
+struct fabric_closer {
+  template <class Object>
+  void operator()(Object* object) const noexcept {
+    fi_close(&object->fid);
+  }
+};
+template <class Object>
+using fabric_handle = std::unique_ptr<Object, fabric_closer>;
+
+struct fabric_info_free {
+  void operator()(fi_info* info) const noexcept { fi_freeinfo(info); }
+};
+using fabric_info = std::unique_ptr<fi_info, fabric_info_free>;
+
+// Throws weft::error with libfabric's own words when `result` is an error. `what` is the function.
+void check_fabric(long result, const char* what, const fi_info* info = nullptr);
+
+[[nodiscard]] std::string_view provider_name(const fi_info& info);
+[[nodiscard]] std::string_view domain_name(const fi_info& info);
+
+// An address of this machine that means nothing to others: 127.0.0.1, or a name in shared memory.
+[[nodiscard]] bool is_host_local(const fi_info& info);
+
+// Data go through the kernel's TCP: by libfabric's own providers for it, whatever their name.
+[[nodiscard]] bool is_tcp(const fi_info& info);
+
+// The best of what fits the options. Throws weft::error that lists what there is when nothing does.
+[[nodiscard]] fabric_info choose_fabric(const ofi_options& options);
+
+}  // namespace weft

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "transport/ofi/endpoint.hpp"
+
+namespace weft {
+
+int ofi_transport::poll(arrivals& to, int budget) noexcept {
+  int told = 0;
+  if (is_marked_.load(std::memory_order_relaxed) || !failures_.empty()) [[unlikely]]
+    told += tell_failures(to);
+  if (early_) [[unlikely]] {
+    const fi_cq_data_entry entry = *std::exchange(early_, std::nullopt);
+    told += complete(entry, to);
+  }
+  if (first_to_self_ != nullptr) told += receive_from_self(to, budget);
+  constexpr std::size_t batch = 16;
+  std::array<fi_cq_data_entry, batch> entries;
+  const auto wanted = std::clamp<std::size_t>(static_cast<std::size_t>(budget), 1, batch);
+  const ssize_t found = fi_cq_read(queue_.get(), entries.data(), wanted);
+  if (found > 0) {
+    for (ssize_t i = 0; i < found; ++i) told += complete(entries[static_cast<std::size_t>(i)], to);
+  } else if (found == -FI_EAVAIL) [[unlikely]] {
+    told += complete_failed(to);
+  }
+  if (!unposted_.empty()) [[unlikely]]
+    std::erase_if(unposted_, [this](operation* buffer) { return post_receive(*buffer); });
+  if (told == 0 && ticks() - watched_at_ > watch_ticks_) [[unlikely]]
+    watch();
+  return told;
+}
+
+// Returns how many things it told.
+int ofi_transport::complete(const fi_cq_data_entry& entry, arrivals& to) noexcept {
+  operation& done = *static_cast<operation*>(entry.op_context);
+  if (done.kind == operation_kind::receive) {
+    const int told = receive({done.memory, entry.len}, to);
+    if (!post_receive(done)) unposted_.push_back(&done);
+    return told;
+  }
+  void* const context = done.context;
+  done.owner->give_back(done);
+  if (context == nullptr) return 0;
+  to.completed(context, false);
+  return 1;
+}
+
+int ofi_transport::complete_failed(arrivals& to) noexcept {
+  fi_cq_err_entry error = {};
+  if (fi_cq_readerr(queue_.get(), &error, 0) != 1 || error.op_context == nullptr) return 0;
+  operation& failed = *static_cast<operation*>(error.op_context);
+  const std::uint32_t peer = failed.peer;
+  if (failed.kind == operation_kind::receive) {
+    // Of a connection that broke in the middle of a message, or of a message that does not fit.
+    const bool too_long = error.err == FI_ETRUNC || error.err == FI_EMSGSIZE;
+    const int told = too_long ? refuse(self_, "a message longer than any of this job", to) : 0;
+    if (!post_receive(failed)) unposted_.push_back(&failed);
+    return told;
+  }
+  void* const context = failed.context;
+  const bool was_message = failed.kind == operation_kind::send;
+  failed.owner->give_back(failed);
+  if (context != nullptr) to.completed(context, true);
+  // A put or get may fail alone, if what it named was wrong. A message that is lost breaks the
+  // order of all that follow.
+  const bool is_only_this = error.err == FI_EACCES || error.err == FI_EINVAL ||
+                            error.err == FI_ENOKEY || error.err == FI_EPERM;
+  if (was_message || !is_only_this)
+    fail(peer, formatted("its connection broke: {}", fi_strerror(error.err)));
+  return context != nullptr ? 1 : 0;
+}
+
+bool ofi_transport::post_receive(operation& buffer) noexcept {
+  return fi_recv(endpoint_.get(), buffer.memory, buffers_->packet_bytes(), buffer.descriptor,
+                 FI_ADDR_UNSPEC, &buffer) == 0;
+}
+
+int ofi_transport::receive_from_self(arrivals& to, int budget) noexcept {
+  int told = 0;
+  // What a callback sends to this endpoint comes behind.
+  while (first_to_self_ != nullptr && told < budget) {
+    operation* const packet = std::exchange(first_to_self_, first_to_self_->next);
+    wire_header header;
+    std::memcpy(&header, packet->memory, sizeof header);
+    to.delivered(self_, header, {packet->memory + sizeof header, packet->size - sizeof header});
+    packet->owner->give_back(*packet);
+    ++told;
+  }
+  return told;
+}
+
+int ofi_transport::refuse(std::uint32_t peer, const char* why, arrivals& to) noexcept {
+  to.refused(peer, why);
+  return 1;
+}
+
+int ofi_transport::receive(std::span<const std::byte> octets, arrivals& to) noexcept {
+  ofi_envelope envelope;
+  if (octets.size() <= sizeof envelope) return refuse(self_, "a message without an envelope", to);
+  std::memcpy(&envelope, octets.data(), sizeof envelope);
+  const std::uint32_t sender = envelope.sender;
+  if (sender >= peers_.size()) return refuse(self_, "a message of an unknown sender", to);
+  if (envelope.key != key_) return refuse(sender, "a message that is not of this job", to);
+  peer_state& from = peers_[sender];
+  if (from.has_failed || from.has_left) return 0;
+  if (envelope.sequence != from.received) {
+    if (static_cast<std::int32_t>(envelope.sequence - from.received) < 0)
+      return refuse(sender, "a message that came twice", to);
+    fail(sender, formatted("{} messages of it were lost when a connection broke",
+                           envelope.sequence - from.received));
+    return 0;
+  }
+  ++from.received;
+  from.was_heard = true;
+  know(from);
+  octets = octets.subspan(sizeof envelope);
+  if (octets.size() == 1) {
+    from.has_left = octets[0] == static_cast<std::byte>(note::farewell);
+    return 0;
+  }
+  wire_header header;
+  if (octets.size() < sizeof header) return refuse(sender, "a message without a header", to);
+  std::memcpy(&header, octets.data(), sizeof header);
+  to.delivered(sender, header, octets.subspan(sizeof header));
+  return 1;
+}
+
+}  // namespace weft

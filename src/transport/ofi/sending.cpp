@@ -1,0 +1,219 @@
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "transport/ofi/endpoint.hpp"
+
+#include <rdma/fi_rma.h>
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
+constexpr std::size_t segments_max = 8;
+
+std::byte* copy_parts(std::byte* to, wire_parts parts) noexcept {
+  for (const auto part : parts) {
+    if (part.empty()) continue;
+    std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+  return to;
+}
+
+}  // namespace
+
+void ofi_transport::note_envelope(std::byte* to, std::uint32_t peer) const noexcept {
+  const ofi_envelope envelope{peers_[peer].key, self_, peers_[peer].sent};
+  std::memcpy(to, &envelope, sizeof envelope);
+}
+
+void ofi_transport::know(peer_state& peer) noexcept {
+  if (peer.is_known) return;
+  peer.is_known = true;
+  known_.push_back(static_cast<std::uint32_t>(&peer - peers_.data()));
+}
+
+status ofi_transport::send(std::uint32_t peer, const wire_header& header, wire_parts parts,
+                           void* context) noexcept {
+  const peer_state& to = peers_[peer];
+  if (to.has_failed || to.has_left) [[unlikely]]
+    return status::failed;
+  std::size_t size = head_bytes;
+  for (const auto part : parts) size += part.size();
+  WEFT_ASSERT(size <= large_packets_->packet_bytes());
+  if (peer == self_) [[unlikely]]
+    return send_to_self(header, parts, size);
+  if (size <= inject_bytes_) return inject(peer, header, parts, size);
+  if (size <= ofi_packet_bytes) [[likely]]
+    return send_packet(*packets_, peer, header, parts);
+  // Where memory must be registered the caller's is not, so that it is copied as well.
+  const bool fits = parts.size() < std::min(info_->tx_attr->iov_limit, segments_max);
+  if (context != nullptr && fits && !traits_.needs_registration)
+    return send_gathered(peer, header, parts, context);
+  return send_packet(*large_packets_, peer, header, parts);
+}
+
+// What libfabric said to an attempt to send; counts the message that it took.
+status ofi_transport::sent(std::uint32_t peer, long result) noexcept {
+  peer_state& to = peers_[peer];
+  know(to);
+  if (result == 0) [[likely]] {
+    ++to.sent;
+    to.was_sent_to = true;
+    return status::done;
+  }
+  if (result == -FI_EAGAIN) {
+    to.was_refused = true;
+    // The caller may try again at once; connections are made by making progress.
+    (void)fi_cq_read(queue_.get(), nullptr, 0);
+    return status::retry;
+  }
+  fail(peer, formatted("libfabric cannot send to it: {}", fi_strerror(static_cast<int>(-result))));
+  return status::failed;
+}
+
+status ofi_transport::inject(std::uint32_t peer, const wire_header& header, wire_parts parts,
+                             std::size_t size) noexcept {
+  alignas(16) std::array<std::byte, ofi_packet_bytes> message;
+  note_envelope(message.data(), peer);
+  std::memcpy(message.data() + sizeof(ofi_envelope), &header, sizeof header);
+  copy_parts(message.data() + head_bytes, parts);
+  return sent(peer, fi_inject(endpoint_.get(), message.data(), size, peers_[peer].address));
+}
+
+status ofi_transport::send_packet(operation_pool& pool, std::uint32_t peer,
+                                  const wire_header& header, wire_parts parts) noexcept {
+  operation* const packet = pool.take();
+  if (packet == nullptr) return status::retry;
+  note_envelope(packet->memory, peer);
+  std::memcpy(packet->memory + sizeof(ofi_envelope), &header, sizeof header);
+  const std::byte* const end = copy_parts(packet->memory + head_bytes, parts);
+  packet->peer = peer;
+  const status said = sent(
+      peer, fi_send(endpoint_.get(), packet->memory, static_cast<std::size_t>(end - packet->memory),
+                    packet->descriptor, peers_[peer].address, packet));
+  if (said != status::done) pool.give_back(*packet);
+  return said;
+}
+
+// Providers make a connection even to themselves, and tcp;ofi_rxm of libfabric 1.17 gets it wrong.
+status ofi_transport::send_to_self(const wire_header& header, wire_parts parts,
+                                   std::size_t size) noexcept {
+  operation* const packet = (size <= ofi_packet_bytes ? *packets_ : *large_packets_).take();
+  if (packet == nullptr) return status::retry;
+  std::memcpy(packet->memory, &header, sizeof header);
+  const std::byte* const end = copy_parts(packet->memory + sizeof header, parts);
+  packet->size = static_cast<std::size_t>(end - packet->memory);
+  packet->peer = self_;
+  packet->next = nullptr;
+  (first_to_self_ == nullptr ? first_to_self_ : last_to_self_->next) = packet;
+  last_to_self_ = packet;
+  return status::done;
+}
+
+// Envelope and header from a packet, the parts from where they are.
+status ofi_transport::send_gathered(std::uint32_t peer, const wire_header& header, wire_parts parts,
+                                    void* context) noexcept {
+  operation* const packet = packets_->take();
+  if (packet == nullptr) return status::retry;
+  note_envelope(packet->memory, peer);
+  std::memcpy(packet->memory + sizeof(ofi_envelope), &header, sizeof header);
+  std::array<iovec, segments_max> segments;
+  segments[0] = {packet->memory, head_bytes};
+  std::size_t count = 1;
+  for (const auto part : parts)
+    if (!part.empty()) segments[count++] = {const_cast<std::byte*>(part.data()), part.size()};
+  packet->peer = peer;
+  packet->context = context;
+  const status said = sent(peer, fi_sendv(endpoint_.get(), segments.data(), nullptr, count,
+                                          peers_[peer].address, packet));
+  if (said == status::done) return status::posted;
+  packets_->give_back(*packet);
+  return said;
+}
+
+// A message of the transport's own. False when there was no room.
+bool ofi_transport::send_note(std::uint32_t peer, note what) noexcept {
+  operation* const packet = packets_->take();
+  if (packet == nullptr) return false;
+  note_envelope(packet->memory, peer);
+  packet->memory[sizeof(ofi_envelope)] = static_cast<std::byte>(what);
+  packet->peer = peer;
+  const status said = sent(peer, fi_send(endpoint_.get(), packet->memory, sizeof(ofi_envelope) + 1,
+                                         packet->descriptor, peers_[peer].address, packet));
+  if (said != status::done) packets_->give_back(*packet);
+  return said == status::done;
+}
+
+status ofi_transport::put(std::uint32_t peer, std::span<const std::byte> local,
+                          const memory_region* region, const remote_key& key, std::uint64_t offset,
+                          void* context) noexcept {
+  return remote(true, peer, const_cast<std::byte*>(local.data()), local.size(), region, key, offset,
+                context);
+}
+
+status ofi_transport::get(std::uint32_t peer, std::span<std::byte> local,
+                          const memory_region* region, const remote_key& key, std::uint64_t offset,
+                          void* context) noexcept {
+  return remote(false, peer, local.data(), local.size(), region, key, offset, context);
+}
+
+status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
+                             const memory_region* region, const remote_key& key,
+                             std::uint64_t offset, void* context) noexcept {
+  // Nothing here is done at once.
+  WEFT_ASSERT(context != nullptr);
+  peer_state& to = peers_[peer];
+  const std::uint64_t region_bytes = key.words[2];
+  if (to.has_failed || to.has_left || offset > region_bytes || size > region_bytes - offset)
+    return status::failed;
+  if (size == 0) return status::done;
+  if (peer == self_) {
+    auto* const memory = reinterpret_cast<std::byte*>(key.words[1] + offset);
+    std::memcpy(is_put ? memory : local, is_put ? local : memory, size);
+    return status::done;
+  }
+  operation* const under_way = remotes_->take();
+  if (under_way == nullptr) return status::retry;
+  under_way->peer = peer;
+  under_way->context = context;
+  iovec here = {local, size};
+  const bool by_address = (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+  fi_rma_iov there = {offset + (by_address ? key.words[1] : 0), size, key.words[0]};
+  const bool is_registered = region != nullptr && region->handle != nullptr;
+  void* descriptor = is_registered ? fi_mr_desc(static_cast<fid_mr*>(region->handle)) : nullptr;
+  fi_msg_rma message = {};
+  message.msg_iov = &here;
+  message.desc = &descriptor;
+  message.iov_count = 1;
+  message.addr = to.address;
+  message.rma_iov = &there;
+  message.rma_iov_count = 1;
+  message.context = under_way;
+  const long result =
+      is_put ? fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
+             : fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
+  know(to);
+  if (result == 0) {
+    to.was_sent_to = true;
+    return status::posted;
+  }
+  remotes_->give_back(*under_way);
+  if (result == -FI_EAGAIN) {
+    to.was_refused = true;
+    (void)fi_cq_read(queue_.get(), nullptr, 0);
+    return status::retry;
+  }
+  fail(peer, formatted("libfabric cannot {} its memory: {}", is_put ? "write" : "read",
+                       fi_strerror(static_cast<int>(-result))));
+  return status::failed;
+}
+
+}  // namespace weft

@@ -1,0 +1,179 @@
+// Peers that fail. Providers tell of a broken connection only to who sends, and some not even then:
+// they connect again, for ever. So a peer that is silent is looked after now and then: whether its
+// process is there, when it runs on this host; by a note otherwise, and when the provider takes no
+// note any more, by trying whether its address still accepts connections.
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "transport/ofi/endpoint.hpp"
+
+namespace weft {
+
+namespace {
+
+// What a connection attempt says of who should listen.
+enum class listener : std::uint8_t { unknown, there, gone };
+
+listener verdict(int error) {
+  if (error == 0) return listener::there;
+  const bool is_gone = error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH ||
+                       error == EHOSTDOWN || error == ETIMEDOUT;
+  return is_gone ? listener::gone : listener::unknown;
+}
+
+}  // namespace
+
+void ofi_transport::fail(std::uint32_t peer, std::string why) noexcept {
+  peer_state& state = peers_[peer];
+  if (state.has_failed) return;
+  state.has_failed = true;
+  state.probe = file_descriptor();
+  failures_.emplace_back(peer, std::move(why));
+}
+
+void ofi_transport::mark_failed(std::uint32_t peer, const char* why) noexcept {
+  {
+    const std::lock_guard lock(marking_);
+    marks_.emplace_back(peer, why);
+    is_marked_.store(true, std::memory_order_relaxed);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t size = ::write(alarm_.get(), &one, sizeof one);
+}
+
+int ofi_transport::tell_failures(arrivals& to) noexcept {
+  if (is_marked_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(marking_);
+    is_marked_.store(false, std::memory_order_relaxed);
+    for (auto& [peer, why] : marks_)
+      if (!peers_[peer].has_left) fail(peer, std::move(why));
+    marks_.clear();
+  }
+  int told = 0;
+  // A callback may find the next failure.
+  while (!failures_.empty()) {
+    const auto [peer, why] = std::move(failures_.back());
+    failures_.pop_back();
+    fail_operations_to(peer, to);
+    if (peers_[peer].has_left) continue;
+    to.peer_failed(peer, why.c_str());
+    ++told;
+  }
+  return told;
+}
+
+// libfabric may keep them for as long as it hopes for a connection; nobody shall wait for that.
+void ofi_transport::fail_operations_to(std::uint32_t peer, arrivals& to) noexcept {
+  for (operation_pool* const pool : {&*packets_, &*large_packets_, &*remotes_})
+    for (operation& each : pool->all())
+      if (each.is_under_way && each.peer == peer && each.context != nullptr)
+        to.completed(std::exchange(each.context, nullptr), true);
+}
+
+void ofi_transport::watch() noexcept {
+  watched_at_ = ticks();
+  const std::size_t count = std::min(known_.size(), ofi_watched_max);
+  for (std::size_t i = 0; i < count; ++i) watch(known_[watched_to_++ % known_.size()]);
+}
+
+void ofi_transport::watch(std::uint32_t peer) noexcept {
+  peer_state& state = peers_[peer];
+  if (peer == self_ || state.has_failed || state.has_left) return;
+  const bool was_heard = std::exchange(state.was_heard, false);
+  const bool was_sent_to = std::exchange(state.was_sent_to, false);
+  const bool was_refused = std::exchange(state.was_refused, false);
+  if (was_heard) {
+    state.refusals = 0;
+    return;
+  }
+  const process_place& place = peer_addresses_[peer].place;
+  if (place.host == place_.host && place.processes == place_.processes) {
+    // Its process is the whole truth, be it ever so busy.
+    if (place.process != place_.process && has_ended(place)) fail(peer, "its process has ended");
+    return;
+  }
+  const bool takes = was_sent_to || (!was_refused && send_note(peer, note::are_you_there));
+  if (takes) {
+    state.refusals = 0;
+    state.probe = file_descriptor();
+  } else if (state.refusals < ofi_refusals_max) {
+    ++state.refusals;
+  } else {
+    probe(peer);
+  }
+}
+
+// Looks at the attempt under way, or begins one. A peer that computes and lets nobody in for a
+// while is not dead: only an answer that nobody listens counts.
+void ofi_transport::probe(std::uint32_t peer) noexcept {
+  peer_state& state = peers_[peer];
+  const ofi_address& address = peer_addresses_[peer];
+  if (address.format != FI_SOCKADDR_IN && address.format != FI_SOCKADDR_IN6) return;
+  int error = 0;
+  if (state.probe.get() < 0) {
+    sockaddr_storage target = {};
+    if (address.octets.size() > sizeof target) return;
+    std::memcpy(&target, address.octets.data(), address.octets.size());
+    state.probe =
+        file_descriptor(::socket(target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (state.probe.get() < 0) return;
+    const auto size = static_cast<socklen_t>(address.octets.size());
+    if (::connect(state.probe.get(), reinterpret_cast<const sockaddr*>(&target), size) != 0)
+      error = errno;
+    if (error == EINPROGRESS) return;
+  } else {
+    pollfd writable{state.probe.get(), POLLOUT, 0};
+    if (::poll(&writable, 1, 0) != 1) return;
+    socklen_t size = sizeof error;
+    if (::getsockopt(state.probe.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return;
+  }
+  state.probe = file_descriptor();
+  switch (verdict(error)) {
+    case listener::gone:
+      fail(peer, formatted("nobody listens at its address: {}", std::strerror(error)));
+      break;
+    case listener::there:
+      state.refusals = 0;
+      break;
+    case listener::unknown:
+      break;
+  }
+}
+
+// Says good-bye to everybody who would otherwise miss this endpoint, and sees the last messages
+// off, for at most a second.
+ofi_transport::~ofi_transport() {
+  class silence final : public arrivals {
+   public:
+    void delivered(std::uint32_t, const wire_header&,
+                   std::span<const std::byte>) noexcept override {}
+    void completed(void*, bool) noexcept override {}
+    void peer_failed(std::uint32_t, const char*) noexcept override {}
+    void refused(std::uint32_t, const char*) noexcept override {}
+  } nobody;
+  std::erase_if(known_, [this](std::uint32_t peer) {
+    return peer == self_ || peers_[peer].has_failed || peers_[peer].has_left;
+  });
+  const std::uint64_t end = now_ns() + ofi_farewell_ns;
+  const auto is_busy = [this] {
+    return packets_->taken() + large_packets_->taken() + remotes_->taken() != 0;
+  };
+  std::vector<std::uint32_t> to_tell = known_;
+  while ((!to_tell.empty() || is_busy()) && now_ns() < end) {
+    std::erase_if(to_tell, [this](std::uint32_t peer) {
+      return peers_[peer].has_failed || peers_[peer].has_left || send_note(peer, note::farewell);
+    });
+    poll(nobody, 16);
+  }
+}
+
+}  // namespace weft
