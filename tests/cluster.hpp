@@ -1,7 +1,9 @@
 // Several processes of a job inside one: a bootstrap whose members are threads of this process, and
 // communication cores over the simulated network.
 #pragma once
+#include <array>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -142,5 +144,60 @@ class cluster {
   std::vector<std::unique_ptr<member>> members;
   std::vector<std::unique_ptr<comm::runtime>> cores;
 };
+
+// What a handler was given.
+struct message {
+  int process;
+  int device;
+  std::uint64_t tag;
+  std::uint32_t user;
+  std::array<std::uint64_t, 2> head;
+  std::string text;
+};
+
+// A completion object of a user's own type.
+struct mailbox {
+  void signal(const comm::event& happened) noexcept {
+    const auto bytes = happened.bytes();
+    messages.push_back({happened.process,
+                        happened.device,
+                        happened.tag,
+                        happened.user,
+                        happened.head,
+                        {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+    results.push_back(happened.result);
+  }
+  std::vector<message> messages;
+  std::vector<comm::outcome> results;
+};
+
+// The sizes below and above every border between protocols.
+inline const std::vector<std::size_t> sizes{0,    1,     8,     255,   256,   257,    8191,   8192,
+                                            8193, 16351, 16352, 16384, 16385, 100000, 1 << 20};
+
+inline std::string text_of(std::size_t size, int seed = 0) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; ++i)
+    text[i] = static_cast<char>('a' + (i * 7 + i / 251 + static_cast<std::size_t>(seed)) % 26);
+  return text;
+}
+
+// Networks that differ in what they can and how they misbehave.
+inline std::vector<sim_options> networks() {
+  return {sim_options{.seed = 1},
+          sim_options{.seed = 2, .queue_capacity = 1},
+          sim_options{.seed = 3, .queue_capacity = 3, .refusals_percent = 30},
+          sim_options{.seed = 4, .can_get = false},
+          sim_options{.seed = 5, .can_put = false, .can_get = false},
+          sim_options{.seed = 6, .refusals_percent = 40, .can_put = false, .can_get = false},
+          sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true}};
+}
+
+template <class Tried>
+std::string name_of(const Tried& tried) {
+  const sim_options& o = tried.param;
+  return "seed" + std::to_string(o.seed) + (o.can_get ? "" : "_no_get") +
+         (o.can_put ? "" : "_no_put") + (o.needs_registration ? "_registered" : "");
+}
 
 }  // namespace weft::tests

@@ -10,7 +10,7 @@
 
 namespace weft::comm {
 
-// --- Set-up --------------------------------------------------------------------------------------
+// --- Set-up ---
 
 local_device::local_device(runtime& owner, int index,
                            std::vector<std::unique_ptr<transport>> transports)
@@ -68,8 +68,7 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
   }
 }
 
-// --- Peers
-// -----------------------------------------------------------------------------------------
+// --- Peers ---
 
 local_device::peer_state* local_device::find_peer(const comm::address& who) noexcept {
   const std::uint32_t number = shared_.endpoint_of(who);
@@ -116,8 +115,7 @@ void local_device::refuse(peer_state& from, const char* why) noexcept {
              shared_.process, index(), from.who.process, from.who.device, why);
 }
 
-// --- Sending
-// ---------------------------------------------------------------------------------------
+// --- Sending ---
 
 status local_device::transmit(peer_state& to, const wire_header& header, wire_parts parts,
                               void* context) noexcept {
@@ -198,8 +196,7 @@ status local_device::send_eager(peer_state& to, const wire_header& header, const
   return said;
 }
 
-// --- Operations under way
-// ----------------------------------------------------------------------------
+// --- Operations under way ---
 
 operation* local_device::take_operation(purpose why, std::uint32_t peer) noexcept {
   operation* const taken =
@@ -276,7 +273,7 @@ status local_device::move_piece(operation& what) noexcept {
         static_cast<std::size_t>(std::min<std::uint64_t>(size, remote.size - what.remote_offset));
     const registration* const registered = what.registrations[what.local_part];
     const memory_region* const region = registered != nullptr ? &registered->region : nullptr;
-    const remote_key key{{remote.key[0], remote.key[1]}};
+    const remote_key& key = remote.key;
     const std::uint64_t offset = what.offset + what.remote_offset;
     said = what.move == motion::get
                ? by.get(to.number, rest.first(size), region, key, offset, &what)
@@ -377,8 +374,7 @@ void local_device::signal_end(operation& ended) noexcept {
   if (ended.local) ended.local.signal(happened);
 }
 
-// --- Events
-// ------------------------------------------------------------------------------------------
+// --- Events ---
 
 event local_device::event_from(const peer_state& peer, operation_kind kind) const noexcept {
   event happened;
@@ -413,8 +409,7 @@ const completion* local_device::handler_of(std::uint16_t index) const noexcept {
   return &shared_.handlers[index];
 }
 
-// --- Sleeping
-// ----------------------------------------------------------------------------------------
+// --- Sleeping ---
 
 bool local_device::try_arm() noexcept {
   if (has_work()) return false;
@@ -440,8 +435,15 @@ std::span<const doorbell> local_device::ring_list() noexcept {
   return doorbells_;
 }
 
-// --- Packets
-// -----------------------------------------------------------------------------------------
+std::int64_t local_device::sleep_limit_ns() const noexcept {
+  std::int64_t least = -1;
+  for (const auto& each : channels_)
+    if (const std::int64_t limit = each->traits.sleep_ns_max; limit >= 0)
+      least = least < 0 ? limit : std::min(least, limit);
+  return least;
+}
+
+// --- Packets ---
 
 place* local_device::take_packet_place() noexcept {
   place* const taken = packets_.try_take_packet();

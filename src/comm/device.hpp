@@ -51,7 +51,7 @@ class local_device final : public device {
   local_device(runtime& owner, int index, std::vector<std::unique_ptr<transport>> transports);
   ~local_device();
 
-  // --- Set-up ------------------------------------------------------------------------------------
+  // --- Set-up ---
   [[nodiscard]] std::size_t channel_count() const noexcept { return channels_.size(); }
   [[nodiscard]] transport& channel_transport(std::size_t index) noexcept;
   // `addresses[channel][endpoint]`; `places[endpoint]`: whose it is.
@@ -75,12 +75,12 @@ class local_device final : public device {
   // Whether the caller is a handler of this device.
   [[nodiscard]] bool in_handler() const noexcept { return in_progress_; }
 
-  // --- The members of device
-  // ----------------------------------------------------------------------
+  // --- The members of device ---
   int make_progress() noexcept;
   bool try_arm() noexcept;
   void disarm_all() noexcept;
   std::span<const doorbell> ring_list() noexcept;
+  std::int64_t sleep_limit_ns() const noexcept;
   place* take_packet_place() noexcept;
   std::size_t eager_bytes_max(const comm::address& to) const noexcept;
   std::string_view transport_name(const comm::address& to) const noexcept;
@@ -90,8 +90,7 @@ class local_device final : public device {
   remote_memory expose(std::span<std::byte> memory);
   void conceal(const remote_memory& exposed) noexcept;
 
-  // --- From other devices
-  // -------------------------------------------------------------------------
+  // --- From other devices ---
   void hand_over(operation* to_this_device) noexcept { handed_.push(to_this_device); }
 
  private:
@@ -129,8 +128,7 @@ class local_device final : public device {
     std::vector<memory_region> regions;  // One per channel.
   };
 
-  // --- device.cpp: what the protocols use
-  // ---------------------------------------------------------
+  // --- device.cpp: what the protocols use ---
   [[nodiscard]] peer_state* find_peer(const comm::address& who) noexcept;
   [[nodiscard]] peer_state* usable_peer(const comm::address& who) noexcept;
   status transmit(peer_state& to, const wire_header& header, wire_parts parts,
@@ -163,8 +161,7 @@ class local_device final : public device {
                     std::uint64_t size, const completion& local, void* context, packet* from,
                     operation_kind kind) noexcept;
 
-  // --- progress.cpp
-  // -------------------------------------------------------------------------------
+  // --- progress.cpp ---
   void deliver(std::uint32_t peer, const wire_header& header,
                std::span<const std::byte> payload) noexcept;
   [[nodiscard]] bool handle(peer_state& from, const wire_header& header,
@@ -178,8 +175,7 @@ class local_device final : public device {
   [[nodiscard]] bool has_work() const noexcept;
   void notice_failures() noexcept;
 
-  // --- Steps of the protocols; false: try this message again later
-  // ---------------------------------
+  // --- Steps of the protocols; false: try this message again later ---
   [[nodiscard]] bool on_am(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
   [[nodiscard]] bool on_eager(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
   [[nodiscard]] bool on_am_announce(peer_state&, const wire_header&,
@@ -197,8 +193,7 @@ class local_device final : public device {
   void on_atomic_request(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
   void on_atomic_reply(peer_state&, const wire_header&) noexcept;
 
-  // --- rendezvous.cpp
-  // -------------------------------------------------------------------------------
+  // --- rendezvous.cpp ---
   status announce(peer_state& to, wire_header header, announcement first, operation& what) noexcept;
   // The announcement and the exposed parts of a message; false when they make no sense.
   [[nodiscard]] static bool read_announcement(const wire_header& header,
@@ -206,8 +201,7 @@ class local_device final : public device {
                                               announcement& first, part_list& exposed) noexcept;
   void pull(operation& what, const wire_header& header) noexcept;
 
-  // --- two_sided.cpp
-  // --------------------------------------------------------------------------------
+  // --- two_sided.cpp ---
   [[nodiscard]] match_table* engine_of(std::uint16_t index) noexcept;
   [[nodiscard]] event received(const operation& posted, const peer_state& from,
                                place* message) noexcept;
@@ -224,8 +218,7 @@ class local_device final : public device {
   [[nodiscard]] int take_handed() noexcept;
   void fail_receives(match_table& engine, int process) noexcept;
 
-  // --- one_sided.cpp
-  // --------------------------------------------------------------------------------
+  // --- one_sided.cpp ---
   [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset,
                                      std::uint64_t size) noexcept;
   status launch(operation& what, const completion& local) noexcept;

@@ -1,13 +1,41 @@
 #include "comm/endpoints.hpp"
 
+#include <string_view>
+
 #include "base/format.hpp"
+#include "transport/shm/shm.hpp"
 #include "weft/error.hpp"
 
 namespace weft::comm {
 
+namespace {
+
+bool has_several_nodes(weft::bootstrap& job) {
+  for (int p = 1; p < job.process_count(); ++p)
+    if (job.node_of(p) != job.node_of(0)) return true;
+  return false;
+}
+
+std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name) {
+  if (name == "shm") return make_shm_transport({.job = job.job_id()});
+  throw error(formatted("there is no transport \"{}\"; WEFT_TRANSPORT may be auto or shm", name));
+}
+
+}  // namespace
+
 runtime::endpoint_maker default_endpoints(weft::bootstrap& job, const runtime_options& how) {
-  (void)job;
-  throw error(formatted("no transport \"{}\" in this build", how.transport));
+  std::vector<std::string> names;
+  if (how.transport != "auto") {
+    names = {how.transport};
+  } else {
+    names = {"shm"};
+    if (has_several_nodes(job)) names.emplace_back("ofi");
+  }
+  return [&job, names](int) {
+    std::vector<std::unique_ptr<transport>> made;
+    for (const std::string& name : names) made.push_back(make_endpoint(job, name));
+    return made;
+  };
 }
 
 }  // namespace weft::comm

@@ -7,8 +7,11 @@
 
 namespace weft::comm {
 
-// --- The owner of the memory
-// -------------------------------------------------------------------------
+// Of which transports a remote_memory has room for the keys.
+constexpr std::size_t known_channels = 2;
+static_assert(sizeof(remote_key) <= 3 * sizeof(std::uint64_t));
+
+// --- The owner of the memory ---
 
 remote_memory local_device::expose(std::span<std::byte> memory) {
   if (memory.data() == nullptr || memory.empty())
@@ -25,9 +28,8 @@ remote_memory local_device::expose(std::span<std::byte> memory) {
     made.regions[i] = {};
     if (!traits.can_get && !traits.can_put) continue;
     made.regions[i] = channels_[i]->to->register_memory(memory);
-    if (i >= 2) continue;
-    known.keys[2 * i] = made.regions[i].key.words[0];
-    known.keys[2 * i + 1] = made.regions[i].key.words[1];
+    if (i < known_channels)
+      std::memcpy(&known.keys[3 * i], &made.regions[i].key, sizeof(remote_key));
   }
   made.begin = memory.data();
   made.size = memory.size();
@@ -63,8 +65,7 @@ std::byte* local_device::memory_at(std::uint64_t region, std::uint64_t offset,
   return found.begin + offset;
 }
 
-// --- The one who posts
-// -------------------------------------------------------------------------------
+// --- The one who posts ---
 
 namespace {
 
@@ -76,10 +77,9 @@ bool is_inside(const Operation& wanted, const remote_memory& memory, std::uint64
 void describe(operation& what, const remote_memory& memory, std::size_t channel) noexcept {
   what.partner = memory.region;
   what.remotes[0] = {memory.size, {}};
-  if (channel < 2) {
-    what.remotes[0].key[0] = memory.keys[2 * channel];
-    what.remotes[0].key[1] = memory.keys[2 * channel + 1];
-  }
+  if (channel < known_channels)
+    std::memcpy(static_cast<void*>(&what.remotes[0].key), &memory.keys[3 * channel],
+                sizeof(remote_key));
   what.remote_count = 1;
 }
 
@@ -195,8 +195,7 @@ void local_device::notify_peer(operation& ended) noexcept {
   tell(peers_[ended.peer], header, parts);
 }
 
-// --- The peer's progress
-// -----------------------------------------------------------------------------
+// --- The peer's progress ---
 
 bool local_device::tell_of(peer_state& from, const wire_header& header, const notification& what,
                            operation_kind kind) noexcept {

@@ -138,8 +138,7 @@ status post(device& on, const atomic& operation) noexcept {
   return post_any(on, operation);
 }
 
-// --- The members of device
-// ---------------------------------------------------------------------------
+// --- The members of device ---
 
 static local_device& local(device& of) noexcept {
   return static_cast<local_device&>(of);
@@ -171,6 +170,9 @@ void device::disarm() noexcept {
 std::span<const doorbell> device::doorbells() noexcept {
   return local(*this).ring_list();
 }
+std::int64_t device::sleep_ns_max() const noexcept {
+  return local(*this).sleep_limit_ns();
+}
 device_statistics device::statistics() const noexcept {
   return local(*this).statistics_now();
 }
@@ -182,8 +184,7 @@ packet device::take_packet() noexcept {
   return taken;
 }
 
-// --- Packets and registrations
-// -------------------------------------------------------------------------
+// --- Packets and registrations ---
 
 packet::packet(packet&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
 packet& packet::operator=(packet&& other) noexcept {

@@ -8,8 +8,7 @@
 
 namespace weft::comm {
 
-// --- From the transports
-// -------------------------------------------------------------------------------
+// --- From the transports ---
 
 void local_device::channel::delivered(std::uint32_t peer, const wire_header& header,
                                       std::span<const std::byte> payload) noexcept {
@@ -101,8 +100,7 @@ void local_device::transport_completed(void* context, bool failed) noexcept {
   if (what.moved == what.size || what.result != outcome::complete) finish(what);
 }
 
-// --- A peer died
-// ---------------------------------------------------------------------------------------
+// --- A peer died ---
 
 void local_device::peer_failed(std::uint32_t peer, const char* why) noexcept {
   if (peer >= peers_.size() || peers_[peer].failed) return;
@@ -150,8 +148,7 @@ void local_device::notice_failures() noexcept {
   }
 }
 
-// --- Progress
-// --------------------------------------------------------------------------------------------
+// --- Progress ---
 
 bool local_device::has_work() const noexcept {
   return !moving_.empty() || !backlog_.empty() || !deferred_.empty() || handed_.has_any() ||

@@ -26,7 +26,7 @@ status local_device::announce(peer_state& to, wire_header header, announcement f
     first.part_count = what.local_count;
     for (std::uint32_t i = 0; i < what.local_count; ++i) {
       const remote_key& key = what.registrations[i]->region.key;
-      exposed[i] = {what.locals[i].size(), {key.words[0], key.words[1]}};
+      exposed[i] = {what.locals[i].size(), key};
     }
   } else if (traits.can_put && protocol != rendezvous_protocol::messages) {
     header.flags |= prefer_write_flag;
@@ -85,7 +85,7 @@ void local_device::pull(operation& what, const wire_header& header) noexcept {
     what.awaited = message_kind::finished;
     for (; count < what.local_count; ++count) {
       const remote_key& key = what.registrations[count]->region.key;
-      exposed[count] = {what.locals[count].size(), {key.words[0], key.words[1]}};
+      exposed[count] = {what.locals[count].size(), key};
     }
   }
   const std::span<const std::byte> parts[1] = {std::as_bytes(std::span(exposed).first(count))};

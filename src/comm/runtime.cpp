@@ -199,7 +199,7 @@ void runtime::mark_failed(int process, std::string_view why) noexcept {
   state_->mark_failed(process, why);
 }
 
-matching_engine::matching_engine(runtime& of) : runtime_(of) {
+matching_engine::matching_engine(runtime& of) {
   auto& state = of.internals();
   const std::scoped_lock lock(state.setting_up);
   const std::uint32_t index = state.engine_count.load(std::memory_order_relaxed);

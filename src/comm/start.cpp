@@ -1,4 +1,6 @@
 // A runtime of a process that was started by somebody else's launcher, or by none.
+#include <cstdlib>
+
 #include "comm/endpoints.hpp"
 #include "comm/runtime_state.hpp"
 
@@ -14,9 +16,17 @@ std::unique_ptr<weft::bootstrap> job_of_this_process(runtime& owner) {
   return job;
 }
 
+runtime_options with_environment(runtime_options how) {
+  if (const char* const named = std::getenv("WEFT_TRANSPORT");
+      named != nullptr && *named != '\0' && how.transport == "auto")
+    how.transport = named;
+  return how;
+}
+
 }  // namespace
 
-runtime::runtime(const runtime_options& how) : state_(std::make_unique<state>(*this, how)) {
+runtime::runtime(const runtime_options& how)
+    : state_(std::make_unique<state>(*this, with_environment(how))) {
   state_->own_job = job_of_this_process(*this);
   state_->join(*state_->own_job, default_endpoints(*state_->own_job, state_->options));
 }

@@ -30,8 +30,7 @@ match_table* local_device::engine_of(std::uint16_t index) noexcept {
   return shared_.engine(index);
 }
 
-// --- The sender
-// --------------------------------------------------------------------------------------
+// --- The sender ---
 
 status local_device::start(const comm::send& wanted) noexcept {
   peer_state* const to = usable_peer(wanted.to);
@@ -65,8 +64,7 @@ status local_device::start(const comm::send& wanted) noexcept {
   return announce(*to, header, {}, *what);
 }
 
-// --- The receiver posts
-// --------------------------------------------------------------------------------
+// --- The receiver posts ---
 
 status local_device::start(const recv& wanted) noexcept {
   match_table* const engine = engine_of(wanted.engine);
@@ -142,8 +140,7 @@ event local_device::received(const operation& posted, const peer_state& from,
   return happened;
 }
 
-// --- A message arrives
-// -----------------------------------------------------------------------------------
+// --- A message arrives ---
 
 bool local_device::on_eager(peer_state& from, const wire_header& header,
                             std::span<const std::byte> payload) noexcept {
@@ -220,7 +217,11 @@ void local_device::send_home(operation& posted) noexcept {
 }
 
 bool local_device::on_send_announce(peer_state& from, const wire_header& header,
-                                    std::span<const std::byte> payload) noexcept {
+                                    std::span<const std::byte> sent) noexcept {
+  // Looked at twice, and the peer may still write it: what counts is one copy.
+  std::array<std::byte, sizeof(announcement) + sizeof(part_list)> copy;
+  const std::span<const std::byte> payload(copy.data(), std::min(sent.size(), copy.size()));
+  if (!payload.empty()) std::memcpy(copy.data(), sent.data(), payload.size());
   const auto by = static_cast<std::uint8_t>(header.flags & matching_bits);
   match_table* const engine = engine_of(header.handler);
   announcement first;
@@ -302,8 +303,7 @@ void local_device::shorten_locals(operation& of) noexcept {
   }
 }
 
-// --- What other devices hand to this one
-// -----------------------------------------------------------------
+// --- What other devices hand to this one ---
 
 int local_device::take_handed() noexcept {
   int count = 0;
@@ -325,8 +325,7 @@ int local_device::take_handed() noexcept {
   return count;
 }
 
-// --- A process died
-// -----------------------------------------------------------------------------------------
+// --- A process died ---
 
 void local_device::fail_receives(match_table& engine, int process) noexcept {
   const auto from_it = [](const match_node& node, const void* context) {

@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-#include "transport/wire.hpp"
+#include "transport/transport.hpp"
 
 namespace weft::comm {
 
@@ -38,7 +38,7 @@ inline constexpr std::uint8_t notify_flag = 1;  // put_data: the last, and a han
 // Memory of the sender of a message that the addressee may read or write.
 struct exposed_part {
   std::uint64_t size = 0;
-  std::uint64_t key[2] = {};
+  remote_key key;
 };
 // In front of the exposed parts of an announcement.
 struct announcement {

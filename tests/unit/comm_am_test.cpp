@@ -14,43 +14,11 @@ namespace {
 using comm::event;
 using comm::handler_id;
 using tests::cluster;
+using tests::mailbox;
+using tests::message;
+using tests::sizes;
+using tests::text_of;
 namespace with = comm::with;
-
-struct message {
-  int process;
-  int device;
-  std::uint64_t tag;
-  std::uint32_t user;
-  std::array<std::uint64_t, 2> head;
-  std::string text;
-};
-
-// A completion object of a user's own type.
-struct mailbox {
-  void signal(const event& happened) noexcept {
-    const auto bytes = happened.bytes();
-    messages.push_back({happened.process,
-                        happened.device,
-                        happened.tag,
-                        happened.user,
-                        happened.head,
-                        {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
-    results.push_back(happened.result);
-  }
-  std::vector<message> messages;
-  std::vector<comm::outcome> results;
-};
-
-// The sizes below and above every border between protocols.
-const std::vector<std::size_t> sizes{0,    1,     8,     255,   256,   257,    8191,   8192,
-                                     8193, 16351, 16352, 16384, 16385, 100000, 1 << 20};
-
-std::string text_of(std::size_t size, int seed = 0) {
-  std::string text(size, ' ');
-  for (std::size_t i = 0; i < size; ++i)
-    text[i] = static_cast<char>('a' + (i * 7 + i / 251 + static_cast<std::size_t>(seed)) % 26);
-  return text;
-}
 
 class comm_am : public testing::TestWithParam<sim_options> {};
 
@@ -226,22 +194,8 @@ TEST_P(comm_am, atomics_return_the_old_value_and_change_memory_once) {
   EXPECT_EQ(words[0], 0u);
 }
 
-std::string name_of(const testing::TestParamInfo<sim_options>& tried) {
-  const sim_options& o = tried.param;
-  return "seed" + std::to_string(o.seed) + (o.can_get ? "" : "_no_get") +
-         (o.can_put ? "" : "_no_put") + (o.needs_registration ? "_registered" : "");
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    sim, comm_am,
-    testing::Values(sim_options{.seed = 1}, sim_options{.seed = 2, .queue_capacity = 1},
-                    sim_options{.seed = 3, .queue_capacity = 3, .refusals_percent = 30},
-                    sim_options{.seed = 4, .can_get = false},
-                    sim_options{.seed = 5, .can_put = false, .can_get = false},
-                    sim_options{
-                        .seed = 6, .refusals_percent = 40, .can_put = false, .can_get = false},
-                    sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(sim, comm_am, testing::ValuesIn(tests::networks()),
+                         tests::name_of<testing::TestParamInfo<sim_options>>);
 
 }  // namespace
 }  // namespace weft

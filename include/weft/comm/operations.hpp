@@ -51,7 +51,9 @@ class buffer_list {
   static constexpr std::size_t parts_max = 16;
 
   buffer_list() = default;
-  buffer_list(part one) noexcept : one_(one) {}
+  template <class One>
+  requires std::convertible_to<One&&, part> buffer_list(One&& one)
+  noexcept : one_(one) {}
   template <class List>
   requires(std::convertible_to<List&&, std::span<const part>> && !std::convertible_to<List&&, part>)
       buffer_list(List&& many)
@@ -94,7 +96,7 @@ struct permitted {
 // What a message is matched by. Messages of one kind meet receives of the same kind only.
 enum class matching : std::uint8_t { source_and_tag, source, tag, any };
 
-// --- What can be posted --------------------------------------------------------------------------
+// --- What can be posted ---
 
 // Calls, at the device `to`, the completion registered as `handler`. In order per (device, device)
 // among those up to device::eager_bytes_max(); longer ones are delivered when their data are there.
@@ -187,7 +189,7 @@ status post(device& on, const put& operation) noexcept;
 status post(device& on, const get& operation) noexcept;
 status post(device& on, const atomic& operation) noexcept;
 
-// --- Options by name -----------------------------------------------------------------------------
+// --- Options by name ---
 
 namespace with {
 

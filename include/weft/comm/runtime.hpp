@@ -28,9 +28,11 @@ class device;
 enum class rendezvous_protocol : std::uint8_t { best, read, write, messages };
 
 struct runtime_options {
-  int devices = 1;                      // Of this process; other processes may have other numbers.
-  bool shared_devices = false;          // Every device may be used by several threads at a time.
-  std::string transport = "auto";       // Or the only one that may be used: shm, ofi, mpi.
+  int devices = 1;              // Of this process; other processes may have other numbers.
+  bool shared_devices = false;  // Every device may be used by several threads at a time.
+  // Or the only one that may be used: shm, ofi, mpi. When the runtime finds its job itself, auto
+  // means what WEFT_TRANSPORT says.
+  std::string transport = "auto";
   std::size_t eager_bytes = 16 * 1024;  // Longer messages go by rendezvous.
   rendezvous_protocol rendezvous = rendezvous_protocol::best;
   std::size_t packets = 256;  // Of each device.
@@ -55,7 +57,7 @@ struct handler_id {
 struct remote_memory {
   std::uint64_t size = 0;
   std::uint64_t region = 0;    // The device's own name for it.
-  std::uint64_t keys[4] = {};  // Two words for each of its transports.
+  std::uint64_t keys[6] = {};  // Three words for each of its transports.
   std::int32_t process = -1;
   std::int32_t device = 0;
 };
@@ -137,6 +139,9 @@ class device {
   void disarm() noexcept;
   // As many as there are transports; constant between arm() and disarm().
   [[nodiscard]] std::span<const doorbell> doorbells() noexcept;
+  // Sleep no longer than this before the next progress(), even when nothing rings: that is how some
+  // transports notice that a peer has died. Negative: no limit.
+  [[nodiscard]] std::int64_t sleep_ns_max() const noexcept;
 
   // An empty packet; false when all are in use. Operations take it over by their member `from`.
   [[nodiscard]] packet take_packet() noexcept;
@@ -199,12 +204,12 @@ class matching_engine {
   explicit matching_engine(runtime& of);
   matching_engine(const matching_engine&) = delete;
   matching_engine& operator=(const matching_engine&) = delete;
-  ~matching_engine();  // No receive is waiting in it any more.
+  // Messages may still come for it: what waits in it stays until the runtime ends.
+  ~matching_engine() = default;
 
   [[nodiscard]] std::uint16_t index() const noexcept { return index_; }
 
  private:
-  runtime& runtime_;
   std::uint16_t index_;
 };
 

@@ -1,0 +1,365 @@
+// The communication core between two processes, and in one: latency, rate, bandwidth, completion
+// objects, threads and devices. Started by weftrun --processes 2; alone it measures what one
+// process sends to itself. The first process measures, the second follows.
+#include "weft/comm.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "report.hpp"
+#include "two_threads.hpp"
+
+namespace {
+
+namespace comm = weft::comm;
+namespace with = weft::comm::with;
+using weft::status;
+
+std::string size_name(std::size_t bytes) {
+  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
+  if (bytes >= 1 << 10) return std::to_string(bytes >> 10) + "KiB";
+  return std::to_string(bytes) + "B";
+}
+
+// Posts until it is not refused. Whether a completion will be signalled.
+template <class Post>
+bool insist(comm::device& on, Post&& post) {
+  for (;;) {
+    const status said = post();
+    if (said == status::failed) {
+      std::fputs("bench-comm: the peer is gone\n", stderr);
+      std::exit(1);
+    }
+    if (said != status::retry) return said == status::posted;
+    on.progress();
+  }
+}
+
+// Counts what arrives; the count is what both sides wait for.
+struct arrivals {
+  std::uint64_t count = 0;
+  void signal(const comm::event&) noexcept { ++count; }
+  void wait_for(comm::device& on, std::uint64_t wanted) {
+    while (count < wanted) on.progress();
+  }
+};
+
+// The two processes: whoever is first says what to do next.
+class pair {
+ public:
+  explicit pair(comm::runtime& core) : core_(core), device_(core.device()) {
+    orders_ = core.register_handler(comm::completion(
+        [](void* context, const comm::event& happened) noexcept {
+          auto& here = *static_cast<pair*>(context);
+          here.order_ = static_cast<long>(happened.tag);
+          here.has_order_ = true;
+        },
+        this));
+    arrived_ = core.register_handler(arrivals_);
+    memory_.resize(16 << 20);
+    exposed_ = comm::registered_memory(device_, std::as_writable_bytes(std::span(memory_)));
+    // Each tells the other where its memory is.
+    const comm::handler_id met = core.register_handler(comm::completion(
+        [](void* context, const comm::event& happened) noexcept {
+          auto& here = *static_cast<pair*>(context);
+          std::memcpy(static_cast<void*>(&here.theirs_), happened.data, sizeof here.theirs_);
+          here.has_met_ = true;
+        },
+        this));
+    const comm::remote_memory mine[] = {exposed_.remote()};
+    insist(device_,
+           [&] { return post_am(device_, {other()}, met, std::as_bytes(std::span(mine))); });
+    while (!has_met_) device_.progress();
+  }
+
+  [[nodiscard]] bool is_first() const { return core_.process() == 0; }
+  [[nodiscard]] int other() const { return 1 - core_.process(); }
+  comm::device& device() { return device_; }
+  comm::runtime& core() { return core_; }
+  arrivals& arrived() { return arrivals_; }
+  [[nodiscard]] comm::handler_id arrived_handler() const { return arrived_; }
+  [[nodiscard]] const comm::remote_memory& theirs() const { return theirs_; }
+  std::span<std::byte> memory(std::size_t size) {
+    return std::as_writable_bytes(std::span(memory_)).first(size);
+  }
+
+  // first(n) is timed at the first process while the second runs second(n). `divisor`: of the time.
+  template <class First, class Second>
+  void row(const std::string& name, double divisor, First&& first, Second&& second) {
+    if (!bench::wanted(name)) return;
+    if (!is_first()) {
+      for (long n; (n = next_order()) != 0;) {
+        order(n);
+        second(n);
+      }
+      order(0);
+      return;
+    }
+    auto samples = bench::sample([&](long n) {
+      order(n);
+      next_order();  // The second is ready.
+      const double start = bench::clock_ns();
+      first(n);
+      return bench::clock_ns() - start;
+    });
+    order(0);
+    next_order();
+    for (double& each : samples) each /= divisor;
+    bench::print_row(name, {"weft-" + std::string(device_.transport_to(other())), 2, 1}, "ns",
+                     samples);
+  }
+
+ private:
+  void order(long n) {
+    insist(device_, [&] {
+      return post_am(device_, {other()}, orders_, {}, with::tag(static_cast<std::uint64_t>(n)));
+    });
+  }
+  long next_order() {
+    while (!has_order_) device_.progress();
+    has_order_ = false;
+    return order_;
+  }
+
+  comm::runtime& core_;
+  comm::device& device_;
+  comm::handler_id orders_, arrived_;
+  arrivals arrivals_;
+  std::vector<char> memory_;
+  comm::registered_memory exposed_;
+  comm::remote_memory theirs_;
+  long order_ = 0;
+  bool has_order_ = false, has_met_ = false;
+};
+
+// --- Between two processes ---
+
+// One way of an am that carries `size` octets, there and back.
+void latency(pair& p, std::size_t size) {
+  const auto hit = [&](long n, bool serves) {
+    comm::counter sent;
+    std::uint64_t posted = 0;
+    const std::uint64_t before = p.arrived().count;
+    for (long i = 0; i < n; ++i) {
+      if (!serves) p.arrived().wait_for(p.device(), before + static_cast<std::uint64_t>(i) + 1);
+      posted += insist(p.device(), [&] {
+        return post_am(p.device(), {p.other()}, p.arrived_handler(), p.memory(size),
+                       with::local(sent));
+      });
+      if (serves) p.arrived().wait_for(p.device(), before + static_cast<std::uint64_t>(i) + 1);
+    }
+    while (sent.value() != posted) p.device().progress();
+  };
+  p.row(
+      "comm/am/" + size_name(size), 2, [&](long n) { hit(n, true); },
+      [&](long n) { hit(n, false); });
+}
+
+void rate(pair& p, std::size_t size) {
+  p.row(
+      "comm/rate/" + size_name(size), 1,
+      [&](long n) {
+        const std::uint64_t before = p.arrived().count;
+        for (long i = 0; i < n; ++i)
+          insist(p.device(), [&] {
+            return post_am(p.device(), {p.other()}, p.arrived_handler(), p.memory(size));
+          });
+        p.arrived().wait_for(p.device(), before + 1);
+      },
+      [&](long n) {
+        const std::uint64_t before = p.arrived().count;
+        p.arrived().wait_for(p.device(), before + static_cast<std::uint64_t>(n));
+        insist(p.device(),
+               [&] { return post_am(p.device(), {p.other()}, p.arrived_handler(), {}); });
+      });
+}
+
+// Sixteen under way at a time; the last one notifies.
+void put_rate(pair& p, std::size_t size) {
+  p.row(
+      "comm/put/" + size_name(size), 1,
+      [&](long n) {
+        const std::uint64_t before = p.arrived().count;
+        comm::counter ended;
+        std::uint64_t posted = 0;
+        for (long i = 0; i < n; ++i) {
+          posted += insist(p.device(), [&] {
+            return post_put(p.device(), p.theirs(), p.memory(size), with::local(ended),
+                            with::notify(i + 1 == n ? p.arrived_handler() : comm::handler_id()));
+          });
+          while (posted - ended.value() > 16) p.device().progress();
+        }
+        p.arrived().wait_for(p.device(), before + 1);
+      },
+      [&](long) {
+        const std::uint64_t before = p.arrived().count;
+        p.arrived().wait_for(p.device(), before + 1);
+        insist(p.device(),
+               [&] { return post_am(p.device(), {p.other()}, p.arrived_handler(), {}); });
+      });
+}
+
+void get_latency(pair& p, std::size_t size) {
+  p.row(
+      "comm/get/" + size_name(size), 1,
+      [&](long n) {
+        comm::counter ended;
+        std::uint64_t posted = 0;
+        for (long i = 0; i < n; ++i) {
+          posted += insist(p.device(), [&] {
+            return post_get(p.device(), p.theirs(), p.memory(size), with::local(ended));
+          });
+          while (ended.value() != posted) p.device().progress();
+        }
+        insist(p.device(),
+               [&] { return post_am(p.device(), {p.other()}, p.arrived_handler(), {}); });
+      },
+      [&](long) {
+        const std::uint64_t before = p.arrived().count;
+        p.arrived().wait_for(p.device(), before + 1);
+      });
+}
+
+void two_sided(pair& p, std::size_t size) {
+  const auto hit = [&](long n, bool serves) {
+    comm::counter received, sent;
+    std::uint64_t posted = 0;
+    std::vector<char> room(size);
+    for (long i = 0; i < n; ++i) {
+      const auto receive = [&] {
+        const std::uint64_t wanted = received.value() + 1;
+        if (!insist(p.device(),
+                    [&] { return post_recv(p.device(), p.other(), room, with::local(received)); }))
+          return;
+        while (received.value() < wanted) p.device().progress();
+      };
+      if (!serves) receive();
+      posted += insist(p.device(), [&] {
+        return post_send(p.device(), {p.other()}, p.memory(size), with::local(sent));
+      });
+      if (serves) receive();
+    }
+    while (sent.value() != posted) p.device().progress();
+  };
+  p.row(
+      "comm/send_recv/" + size_name(size), 2, [&](long n) { hit(n, true); },
+      [&](long n) { hit(n, false); });
+}
+
+// One way of an 8-byte am whose arrival is told by different objects.
+template <class Object, class Wait>
+void completion_kind(pair& p, const std::string& name, Object& object, Wait&& wait) {
+  const comm::handler_id handler = p.core().register_handler(object);
+  const auto hit = [&](long n, bool serves) {
+    for (long i = 0; i < n; ++i) {
+      if (!serves) wait(p.device());
+      insist(p.device(), [&] { return post_am(p.device(), {p.other()}, handler, p.memory(8)); });
+      if (serves) wait(p.device());
+    }
+  };
+  p.row(
+      "comm/completion/" + name, 2, [&](long n) { hit(n, true); }, [&](long n) { hit(n, false); });
+}
+
+void between_processes(comm::runtime& core) {
+  pair p(core);
+  for (const std::size_t size :
+       {8, 64, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20})
+    latency(p, size);
+  for (const std::size_t size : {8, 1 << 10, 8 << 10}) rate(p, size);
+  for (const std::size_t size : {8, 8 << 10, 64 << 10, 1 << 20}) put_rate(p, size);
+  for (const std::size_t size : {8, 64 << 10, 1 << 20}) get_latency(p, size);
+  for (const std::size_t size : {8, 8 << 10, 64 << 10, 1 << 20}) two_sided(p, size);
+  comm::counter counter;
+  std::uint64_t seen = 0;
+  completion_kind(p, "counter", counter, [&](comm::device& on) {
+    ++seen;
+    while (counter.value() < seen) on.progress();
+  });
+  comm::completion_queue queue;
+  completion_kind(p, "queue", queue, [&](comm::device& on) {
+    comm::event happened;
+    while (!queue.try_pop(happened)) on.progress();
+    release(happened);
+  });
+  comm::synchronizer synchronizer;
+  completion_kind(p, "synchronizer", synchronizer, [&](comm::device& on) {
+    while (!synchronizer.test()) on.progress();
+    release(synchronizer.events()[0]);
+    synchronizer.reset();
+  });
+  comm::device& device = p.device();
+  p.row(
+      "comm/progress/idle", 1,
+      [&](long n) {
+        for (long i = 0; i < n; ++i) device.progress();
+        insist(device, [&] { return post_am(device, {p.other()}, p.arrived_handler(), {}); });
+      },
+      [&](long) { p.arrived().wait_for(device, p.arrived().count + 1); });
+}
+
+// --- In one process: each thread sends to itself ---
+
+void to_itself(const std::string& name, int devices, int threads, bool shared) {
+  if (!bench::wanted(name)) return;
+  comm::runtime core({.devices = devices, .shared_devices = shared});
+  std::vector<std::atomic<std::uint64_t>> arrived(static_cast<std::size_t>(threads) * 16);
+  std::vector<comm::handler_id> handlers;
+  for (int t = 0; t < threads; ++t)
+    handlers.push_back(core.register_handler(comm::completion(
+        [](void* context, const comm::event&) noexcept {
+          auto& count = *static_cast<std::atomic<std::uint64_t>*>(context);
+          count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        },
+        &arrived[static_cast<std::size_t>(t) * 16])));
+  const auto work = [&](int t, long n) {
+    comm::device& on = core.device(t % devices);
+    auto& count = arrived[static_cast<std::size_t>(t) * 16];
+    const std::uint64_t before = count.load();
+    const std::uint64_t value[] = {1};
+    for (long i = 0; i < n; ++i) {
+      insist(on, [&] {
+        return post_am(on, {0, t % devices}, handlers[static_cast<std::size_t>(t)], value);
+      });
+      if (i % 16 == 15) on.progress();
+    }
+    while (count.load(std::memory_order_relaxed) < before + static_cast<std::uint64_t>(n))
+      on.progress();
+  };
+  auto samples = bench::sample([&](long n) {
+    if (threads == 1) {
+      bench::pin(0);
+      const double start = bench::clock_ns();
+      work(0, n);
+      return bench::clock_ns() - start;
+    }
+    return bench::two_threads(
+        n, [&](long k) { work(0, k); }, [&](long k) { work(1, k); });
+  });
+  for (double& each : samples) each /= threads;  // Time per message of all threads.
+  bench::print_row(name, {"weft", 1, threads}, "ns", samples);
+}
+
+}  // namespace
+
+int main() {
+  bench::raise_priority();
+  comm::runtime core;
+  if (core.process_count() == 2) {
+    bench::pin(core.process());
+    if (core.process() == 0) bench::print_header();
+    between_processes(core);
+    return 0;
+  }
+  bench::print_header();
+  to_itself("comm/self/one_thread", 1, 1, false);
+  to_itself("comm/self/one_thread/shared", 1, 1, true);
+  to_itself("comm/self/two_threads/device_each", 2, 2, false);
+  to_itself("comm/self/two_threads/one_device", 1, 2, true);
+}

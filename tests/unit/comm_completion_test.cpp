@@ -1,0 +1,388 @@
+// Completion objects at both sides, what posts are allowed to answer, and that nothing is
+// allocated.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace {
+// Counted in this program: the allocations of the thread that asks for it.
+thread_local bool counting = false;
+thread_local long allocations = 0;
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (counting) ++allocations;
+  if (void* const made = std::malloc(size != 0 ? size : 1); made != nullptr) return made;
+  throw std::bad_alloc();
+}
+void operator delete(void* freed) noexcept {
+  std::free(freed);
+}
+void operator delete(void* freed, std::size_t) noexcept {
+  std::free(freed);
+}
+
+namespace weft {
+namespace {
+
+using comm::event;
+using comm::handler_id;
+using comm::operation_kind;
+using comm::outcome;
+using tests::cluster;
+using tests::mailbox;
+using tests::text_of;
+namespace with = comm::with;
+
+// --- Every object at either side of every operation ---
+
+enum class object { counter, synchronizer, queue, function, own_type };
+
+// Waits for one completion, in whatever object.
+class watched {
+ public:
+  explicit watched(object which) : which_(which), queue_(4) {}
+  comm::completion completion() {
+    switch (which_) {
+      case object::counter:
+        return counter_;
+      case object::synchronizer:
+        return synchronizer_;
+      case object::queue:
+        return queue_;
+      case object::own_type:
+        return box_;
+      case object::function:
+        break;
+    }
+    return comm::completion(
+        [](void* context, const event& happened) noexcept {
+          auto& here = *static_cast<watched*>(context);
+          here.seen_ = true;
+          here.tag_ = happened.tag;
+          here.text_ = text(happened);
+        },
+        this);
+  }
+  bool happened() {
+    switch (which_) {
+      case object::counter:
+        return counter_.value() == 1;
+      case object::synchronizer:
+        if (!seen_ && synchronizer_.test()) note(synchronizer_.events()[0]);
+        break;
+      case object::queue:
+        if (event e; !seen_ && queue_.try_pop(e)) note(e);
+        break;
+      case object::own_type:
+        if (!seen_ && box_.messages.size() == 1) {
+          seen_ = true;
+          tag_ = box_.messages[0].tag;
+          text_ = box_.messages[0].text;
+        }
+        break;
+      case object::function:
+        break;
+    }
+    return seen_;
+  }
+  // A counter knows neither.
+  [[nodiscard]] bool knows_more() const { return which_ != object::counter; }
+  std::uint64_t tag_ = 0;
+  std::string text_;
+
+ private:
+  static std::string text(const event& happened) {
+    return {reinterpret_cast<const char*>(happened.bytes().data()), happened.bytes().size()};
+  }
+  void note(const event& happened) {
+    seen_ = true;
+    tag_ = happened.tag;
+    text_ = text(happened);
+    release(happened);
+  }
+  const object which_;
+  bool seen_ = false;
+  comm::counter counter_;
+  comm::synchronizer synchronizer_;
+  comm::completion_queue queue_;
+  mailbox box_;
+};
+
+using both_sides = std::tuple<object, object, std::size_t>;
+class comm_completion : public testing::TestWithParam<both_sides> {};
+
+TEST_P(comm_completion, every_object_at_either_side_sees_am_put_and_get) {
+  const auto [near, far, size] = GetParam();
+  for (const auto kind : {operation_kind::am, operation_kind::put, operation_kind::get})
+    for (const bool native : {true, false}) {
+      cluster job(2, {}, {.seed = size + 3, .can_put = native, .can_get = native});
+      watched local(near), remote(far);
+      const handler_id handler = job[1].register_handler(remote.completion());
+      std::string target = text_of(size, 4);
+      const std::string text = text_of(size);
+      std::string copy(size, '?');
+      const comm::registered_memory memory(job.device(1),
+                                           std::as_writable_bytes(std::span(target)));
+      const auto post = [&] {
+        const auto options =
+            std::tuple(with::tag(1ull << 50), with::local(local.completion()), with::done(false));
+        return std::apply(
+            [&](auto... o) {
+              if (kind == operation_kind::am)
+                return post_am(job.device(0), {1}, handler, text, o...);
+              if (kind == operation_kind::put)
+                return post_put(job.device(0), memory.remote(), text, with::notify(handler), o...);
+              return post_get(job.device(0), memory.remote(), copy, with::notify(handler), o...);
+            },
+            options);
+      };
+      ASSERT_EQ(job.insist(post), status::posted) << "done was not permitted";
+      ASSERT_TRUE(job.until([&] { return local.happened(); }));
+      ASSERT_TRUE(job.until([&] { return remote.happened(); }));
+      if (local.knows_more()) {
+        EXPECT_EQ(local.tag_, 1ull << 50);
+      }
+      if (remote.knows_more()) {
+        EXPECT_EQ(remote.tag_, 1ull << 50);
+        EXPECT_EQ(remote.text_, kind == operation_kind::get ? text_of(size, 4) : text);
+      }
+      if (kind == operation_kind::get) {
+        EXPECT_EQ(copy, text_of(size, 4));
+      }
+    }
+}
+
+TEST_P(comm_completion, every_object_at_either_side_sees_send_and_receive) {
+  const auto [near, far, size] = GetParam();
+  cluster job(2, {}, {.seed = size + 5});
+  watched local(near), remote(far);
+  const std::string text = text_of(size);
+  std::string got(size, '?');
+  ASSERT_EQ(post_recv(job.device(1), 0, got, with::tag(9), with::local(remote.completion())),
+            status::posted);
+  ASSERT_EQ(job.insist([&] {
+    return post_send(job.device(0), {1}, text, with::tag(9), with::local(local.completion()),
+                     with::done(false));
+  }),
+            status::posted);
+  ASSERT_TRUE(job.until([&] { return local.happened() && remote.happened(); }));
+  EXPECT_EQ(got, text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    objects, comm_completion,
+    testing::Combine(testing::Values(object::counter, object::synchronizer, object::queue,
+                                     object::function, object::own_type),
+                     testing::Values(object::counter, object::synchronizer, object::queue,
+                                     object::function, object::own_type),
+                     testing::Values(8, 60000)));
+
+// --- Bounded objects ---
+
+TEST(comm_completion_queue, refuses_posts_when_full_and_loses_nothing) {
+  cluster job(2);
+  comm::completion_queue queue(2);
+  std::string memory_here(64, 'x');
+  const comm::registered_memory memory(job.device(1),
+                                       std::as_writable_bytes(std::span(memory_here)));
+  std::uint64_t words[3];
+  const auto get = [&](int i) {
+    return post_get(job.device(0), memory.remote(), std::span(&words[i], 1), with::local(queue),
+                    with::done(false));
+  };
+  ASSERT_EQ(job.insist([&] { return get(0); }), status::posted);
+  ASSERT_EQ(job.insist([&] { return get(1); }), status::posted);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(get(2), status::retry);
+    job.progress();
+  }
+  event happened;
+  ASSERT_TRUE(queue.try_pop(happened));
+  ASSERT_EQ(job.insist([&] { return get(2); }), status::posted);
+  ASSERT_TRUE(job.until([&] { return queue.try_pop(happened); }));
+  ASSERT_TRUE(job.until([&] { return queue.try_pop(happened); }));
+  EXPECT_FALSE(queue.try_pop(happened));
+}
+
+TEST(comm_completion_queue, holds_back_arrivals_when_full_and_keeps_their_order) {
+  cluster job(2, {}, {.seed = 11, .queue_capacity = 8});
+  comm::completion_queue queue(4);
+  const handler_id handler = job[1].register_handler(queue);
+  std::uint64_t posted = 0, popped = 0;
+  bool was_refused = false;
+  while (popped < 1000) {
+    while (posted < 1000) {
+      const std::uint64_t value[] = {posted};
+      if (post_am(job.device(0), {1}, handler, value) != status::done) {
+        was_refused = true;
+        break;
+      }
+      ++posted;
+    }
+    for (int i = 0; i < 50; ++i) job.progress();
+    for (event happened; queue.try_pop(happened);) {
+      ASSERT_EQ(*reinterpret_cast<const std::uint64_t*>(happened.data), popped);
+      ++popped;
+      release(happened);
+    }
+  }
+  EXPECT_TRUE(was_refused) << "the pressure reaches the sender";
+}
+
+TEST(comm_synchronizer, waits_for_all_of_several_and_can_be_used_again) {
+  cluster job(2);
+  comm::synchronizer received(3);
+  for (int round = 0; round < 3; ++round) {
+    std::uint64_t got[3] = {};
+    for (auto& each : got)
+      ASSERT_EQ(post_recv(job.device(1), 0, std::span(&each, 1), with::local(received)),
+                status::posted);
+    std::uint64_t fourth;
+    EXPECT_EQ(post_recv(job.device(1), 0, std::span(&fourth, 1), with::local(received)),
+              status::retry)
+        << "it has no place for a fourth";
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      EXPECT_FALSE(received.test());
+      const std::uint64_t value[] = {i};
+      ASSERT_EQ(job.insist([&] { return post_send(job.device(0), {1}, value); }), status::done);
+      job.until([&] { return received.test(); }, 200);
+    }
+    ASSERT_TRUE(job.until([&] { return received.test(); }));
+    EXPECT_EQ(received.events().size(), 3u);
+    EXPECT_EQ(got[2], 2u);
+    received.reset();
+  }
+}
+
+// --- What is permitted ---
+
+TEST(comm_permitted, a_call_that_may_not_be_posted_returns_when_it_is_complete) {
+  cluster job(2, {}, {.seed = 9, .can_put = false, .can_get = false});
+  std::string there = text_of(100000), here(100000, '?');
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(there)));
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    while (!over) job.device(1).progress();
+  });
+  EXPECT_EQ(post_get(job.device(0), memory.remote(), here, with::posted(false)), status::done);
+  EXPECT_EQ(here, there);
+  over = true;
+  other.join();
+}
+
+TEST(comm_permitted, a_refused_post_changes_nothing) {
+  cluster job(2, {.operations = 1}, {.seed = 3, .delay_polls_max = 0, .queue_capacity = 2});
+  mailbox box;
+  const handler_id handler = job[1].register_handler(box);
+  comm::completion_queue queue(8);
+  std::uint64_t accepted = 0;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const std::uint64_t value[] = {i};
+    const status said = post_am(job.device(0), {1}, handler, value, with::tag(i),
+                                with::local(queue), with::done(false));
+    accepted += said == status::posted;
+  }
+  EXPECT_EQ(accepted, 2u);
+  event happened;
+  EXPECT_TRUE(queue.try_pop(happened));
+  EXPECT_TRUE(queue.try_pop(happened));
+  EXPECT_FALSE(queue.try_pop(happened)) << "no completion of a refused post";
+  ASSERT_TRUE(job.until([&] { return box.messages.size() == 2; }));
+  for (int i = 0; i < 100; ++i) job.progress();
+  EXPECT_EQ(box.messages.size(), 2u);
+  // The places in the queue were given back: eight more fit.
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(queue.reserve());
+  EXPECT_FALSE(queue.reserve());
+}
+
+// --- Packets ---
+
+TEST(comm_packet, a_message_is_put_together_in_place_and_sent_from_there) {
+  cluster job(2, {.packets = 4, .packet_bytes = 4096}, {.seed = 8});
+  mailbox box;
+  const handler_id handler = job[1].register_handler(box);
+  for (int i = 0; i < 100; ++i) {
+    comm::packet place;
+    ASSERT_TRUE(job.until([&] { return static_cast<bool>(place = job.device(0).take_packet()); }));
+    ASSERT_EQ(place.bytes().size(), 4096u);
+    const std::string text = text_of(static_cast<std::size_t>(i) * 40, i);
+    std::memcpy(place.bytes().data(), text.data(), text.size());
+    ASSERT_EQ(job.insist([&] {
+      return post_am(job.device(0), {1}, handler, place.bytes().first(text.size()),
+                     with::from(&place));
+    }),
+              status::done);
+    EXPECT_FALSE(place) << "it was taken over";
+    ASSERT_TRUE(job.until([&] { return box.messages.size() == 1; }));
+    EXPECT_EQ(box.messages[0].text, text);
+    box.messages.clear();
+  }
+}
+
+TEST(comm_packet, all_packets_can_be_taken_once_and_come_back) {
+  cluster job(1, {.packets = 4});
+  std::vector<comm::packet> taken;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(taken.emplace_back(job.device(0).take_packet()));
+  EXPECT_FALSE(job.device(0).take_packet());
+  taken.clear();
+  EXPECT_TRUE(job.device(0).take_packet());
+}
+
+// --- Allocations ---
+
+TEST(comm_allocation, posting_and_delivering_allocate_nothing_in_the_steady_state) {
+  cluster job(2, {}, {.seed = 5, .queue_capacity = 64});
+  comm::completion_queue queue(64);
+  const handler_id to_queue = job[1].register_handler(queue);
+  std::uint64_t calls = 0;
+  const handler_id to_function = job[1].register_handler(comm::completion(
+      [](void* context, const event&) noexcept { ++*static_cast<std::uint64_t*>(context); },
+      &calls));
+  std::string there(1 << 16, 'x'), here(1 << 16, 'y');
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(there)));
+  comm::counter ended;
+  std::uint64_t posted = 0;
+  const auto round = [&](std::size_t size) {
+    const auto data = std::span(here).first(size);
+    const auto counted = [&](status said) {
+      if (said == status::posted) ++posted;
+      EXPECT_NE(said, status::failed);
+    };
+    counted(post_am(job.device(0), {1}, to_function, data, with::local(ended)));
+    counted(post_am(job.device(0), {1}, to_queue, data, with::local(ended)));
+    counted(post_put(job.device(0), memory.remote(), data, with::notify(to_function),
+                     with::local(ended)));
+    counted(post_get(job.device(0), memory.remote(), data, with::local(ended)));
+    counted(post_fetch_add(job.device(0), memory.remote(), 1, with::local(ended)));
+    counted(post_recv(job.device(1), 0, std::span(there).first(size), with::local(ended)));
+    counted(post_send(job.device(0), {1}, data, with::local(ended)));
+    for (long i = 0; i < 100000 && ended.value() != posted; ++i) {
+      job.progress();
+      for (event happened; queue.try_pop(happened);) release(happened);
+    }
+    for (int i = 0; i < 50; ++i) job.progress();
+    for (event happened; queue.try_pop(happened);) release(happened);
+  };
+  for (const std::size_t size : {8, 300, 5000, 60000}) {
+    // Until every slot of the simulated queues has held the longest message.
+    for (int i = 0; i < 400; ++i) round(size);
+    allocations = 0;
+    counting = true;
+    for (int i = 0; i < 100; ++i) round(size);
+    counting = false;
+    EXPECT_EQ(allocations, 0) << "with messages of " << size << " octets";
+    EXPECT_EQ(ended.value(), posted);
+  }
+  EXPECT_EQ(ended.failures(), 0u);
+}
+
+}  // namespace
+}  // namespace weft
