@@ -6,6 +6,7 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# What follows the fixed arguments are further properties of the tests.
 function(weft_add_test source label timeout processors)
   cmake_path(GET source STEM name)
   weft_add_program(${name} ${source})
@@ -16,7 +17,7 @@ function(weft_add_test source label timeout processors)
     WEFT_PROGRAM_DIR="${PROJECT_BINARY_DIR}/bin")
   add_dependencies(${label}-tests ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors})
+    PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors} ${ARGN})
 endfunction()
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
@@ -41,10 +42,12 @@ function(weft_add_tests label suffix timeout processors)
     weft_compile_options(${label}-shared)
     target_include_directories(${label}-shared
       PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-    target_link_libraries(${label}-shared PUBLIC weft::weft)
+    target_link_libraries(${label}-shared PUBLIC weft::weft PRIVATE fmt::fmt)
+    target_compile_definitions(${label}-shared PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+      WEFT_PROGRAM_DIR="${PROJECT_BINARY_DIR}/bin")
   endif()
   foreach(source IN LISTS sources)
-    weft_add_test(${source} ${label} ${timeout} ${processors})
+    weft_add_test(${source} ${label} ${timeout} ${processors} ${ARGN})
     if(shared)
       cmake_path(GET source STEM name)
       target_link_libraries(${name} PRIVATE ${label}-shared)
@@ -55,6 +58,8 @@ endfunction()
 weft_add_tests(unit test 120 1)
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
+# Of several processes each: one at a time, or a machine of few cores does nothing but switch.
+weft_add_tests(multi test 300 2 RESOURCE_LOCK processes)
 weft_add_tests(soak soak 3600 2)  # Long; ./dev test leaves them out.
 
 if(WEFT_BUILD_APPS)

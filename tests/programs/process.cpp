@@ -1,5 +1,6 @@
 // A process of a job that speaks to its bootstrap and does as its words say; tests/multi starts
 // many of them, in every way there is.
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -112,8 +113,12 @@ int die(bootstrap& job, const words& all) {
   std::_Exit(std::stoi(how));
 }
 
+// Leaves a shared segment behind, as a transport does that is killed.
 int wait_for_ever(bootstrap& job, const words&) {
   job.fence();
+  const std::string segment = formatted("weft-{}-test-{}", job.job_id(), job.process());
+  if (job.name() != "single") static_cast<void>(::creat(("/dev/shm/" + segment).c_str(), 0600));
+  std::printf("%s\n", segment.c_str());
   std::printf("process %d waits in %d\n", job.process(), static_cast<int>(::getpid()));
   std::fflush(stdout);
   while (true) ::pause();

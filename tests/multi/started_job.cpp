@@ -1,0 +1,193 @@
+#include "multi/started_job.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "base/format.hpp"
+#include "unit/shell.hpp"
+
+namespace weft {
+
+namespace {
+
+// Every test ends, also on a machine that is busy with other things.
+constexpr int patience_s = 60;
+
+std::string unique_name() {
+  static std::atomic<int> count = 0;
+  return formatted("{}-{}", ::getpid(), ++count);
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_zombie(pid_t pid) {
+  const std::string stat = contents(formatted("/proc/{}/stat", pid));
+  const std::size_t end = stat.rfind(')');
+  return end == stat.npos || stat.compare(end, 4, ") Z ") == 0;
+}
+
+}  // namespace
+
+empty_directory::empty_directory() : path_(formatted("/tmp/weft-test-{}", unique_name())) {
+  std::filesystem::create_directories(path_);
+}
+
+empty_directory::~empty_directory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+bool empty_directory::still_empty() const {
+  return std::filesystem::is_empty(path_);
+}
+
+two_hosts::two_hosts() {
+  const std::string name = "weft" + std::to_string(::getpid() % 100000);
+  names_[0] = name + "a";
+  names_[1] = name + "b";
+  std::string line = "true";
+  for (const std::string& one : names_) line += " && ip netns add " + one;
+  line += formatted(" && ip link add {0}v netns {0} type veth peer name {1}v netns {1}", names_[0],
+                    names_[1]);
+  for (int i = 0; i < 2; ++i)
+    line += formatted(
+        " && ip -n {0} addr add {1}/24 dev {0}v && ip -n {0} link set {0}v up && ip -n {0} link "
+        "set lo up",
+        names_[i], address(i));
+  if (const outcome made = shell(line); made.status != 0)
+    why_not_ = "network namespaces cannot be made here: " + made.text;
+}
+
+two_hosts::~two_hosts() {
+  for (const std::string& one : names_) shell("ip netns del " + one);
+}
+
+std::string two_hosts::words() const {
+  return formatted("--rsh 'ip netns exec' --hosts {},{}", names_[0], names_[1]);
+}
+
+std::string two_hosts::address(int host) const {
+  return formatted("10.77.{}.{}", ::getpid() % 200, host + 1);
+}
+
+void two_hosts::cut() {
+  shell(formatted("ip -n {0} link set {0}v down", names_[0]));
+}
+
+started_job::started_job(const std::string& line) : mark_("TEST_MARK=" + unique_name()) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
+  output_ = ends[0];
+  const std::string command = formatted("cd {} && {} exec {}", WEFT_PROGRAM_DIR, mark_, line);
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::setpgid(0, 0);
+    const int nothing = ::open("/dev/null", O_RDONLY);
+    ::dup2(nothing, 0);
+    ::dup2(ends[1], 1);
+    ::dup2(ends[1], 2);
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+}
+
+started_job::~started_job() {
+  if (status_ < 0) {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  for (const pid_t one : processes()) ::kill(one, SIGKILL);
+  ::close(output_);
+}
+
+void started_job::signal(int number) const {
+  ::kill(pid_, number);
+}
+
+bool started_job::read_more() {
+  pollfd wait{output_, POLLIN, 0};
+  if (::poll(&wait, 1, patience_s * 1000) <= 0) {
+    text_ += "\n(the test waited in vain)\n";
+    return false;
+  }
+  char part[65536];
+  const ssize_t size = ::read(output_, part, sizeof part);
+  if (size > 0) text_.append(part, static_cast<std::size_t>(size));
+  return size > 0;
+}
+
+bool started_job::wait_for(const std::string& text) {
+  while (text_.find(text) == text_.npos)
+    if (!read_more()) return text_.find(text) != text_.npos;
+  return true;
+}
+
+int started_job::finish() {
+  while (read_more()) {
+  }
+  int raw = 0;
+  ::waitpid(pid_, &raw, 0);
+  status_ = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+  return status_;
+}
+
+std::vector<pid_t> started_job::processes() const {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0 || is_zombie(pid)) continue;
+    const std::string environment = contents(formatted("/proc/{}/environ", pid));
+    std::istringstream variables(environment);
+    for (std::string one; std::getline(variables, one, '\0');)
+      if (one == mark_) found.push_back(pid);
+  }
+  return found;
+}
+
+std::string started_job::left_behind() const {
+  std::string left;
+  // The sweeper of a weftrun that was killed needs a moment. This bounds a wait; it is no limit
+  // that a good run comes near to.
+  for (int i = 0; i < patience_s * 100; ++i) {
+    left.clear();
+    for (const pid_t pid : processes())
+      left += formatted("process {}: {}\n", pid, contents(formatted("/proc/{}/cmdline", pid)));
+    std::istringstream lines(text_);
+    for (std::string word; lines >> word;)
+      if (word.starts_with("weft-"))  // A segment that a process says it made.
+        if (std::filesystem::exists("/dev/shm/" + word)) left += "/dev/shm/" + word + "\n";
+    if (left.empty()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return left;
+}
+
+std::vector<pid_t> waiting_processes(const std::string& text) {
+  std::vector<pid_t> found;
+  const std::string before = "waits in ";
+  for (std::size_t at = 0; (at = text.find(before, at)) != text.npos;) {
+    at += before.size();
+    found.push_back(std::atoi(text.c_str() + at));
+  }
+  return found;
+}
+
+}  // namespace weft

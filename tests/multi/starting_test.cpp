@@ -1,0 +1,424 @@
+// Jobs of several processes from start to end: what weftrun starts, says, forwards and ends.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/format.hpp"
+#include "multi/started_job.hpp"
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+std::set<std::string> lines_of(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
+void expect_lines(const std::string& command, int status, const std::set<std::string>& lines) {
+  const outcome result = shell(command);
+  EXPECT_EQ(result.status, status) << command << "\n" << result.text;
+  EXPECT_EQ(lines_of(result.text), lines) << command;
+}
+
+std::string host() {
+  std::string name = shell("uname -n").text;
+  name.pop_back();
+  return name;
+}
+
+TEST(starting, every_process_reads_what_every_other_has_put) {
+  expect_lines("./weftrun -n 3 --processes 3 ./test-process exchange 50 3", 0,
+               {"process 0 of 3 read 150 keys", "process 1 of 3 read 150 keys",
+                "process 2 of 3 read 150 keys"});
+}
+
+TEST(starting, values_may_be_large) {
+  expect_lines("./weftrun -n 2 --processes 2 ./test-process exchange 3 20000000", 0,
+               {"process 0 of 2 read 6 keys", "process 1 of 2 read 6 keys"});
+}
+
+TEST(starting, a_value_above_the_limit_is_refused_by_name) {
+  const outcome result = shell("./weftrun -n 2 --processes 2 ./test-process exchange 1 70000000");
+  EXPECT_EQ(result.status, 2) << result.text;
+  EXPECT_NE(result.text.find("the limit is 67108864"), std::string::npos) << result.text;
+}
+
+TEST(starting, a_key_that_nobody_put_is_an_error) {
+  expect_lines("./weftrun -n 2 --processes 2 ./test-process no-such-key", 0,
+               {"process 0 has put no key 'nothing'"});
+}
+
+TEST(starting, a_process_may_have_two_jobs_one_after_the_other) {
+  expect_lines("./weftrun -n 3 --processes 3 ./test-process twice exchange 5", 0,
+               {"process 0 of 3 read 15 keys", "process 1 of 3 read 15 keys",
+                "process 2 of 3 read 15 keys"});
+}
+
+TEST(starting, two_jobs_at_the_same_time_do_not_meet) {
+  std::vector<std::unique_ptr<started_job>> jobs;
+  for (int i = 0; i < 4; ++i)
+    jobs.push_back(std::make_unique<started_job>(
+        "./weftrun -n 2 --processes 2 ./test-process exchange 100 100"));
+  for (const auto& job : jobs) {
+    EXPECT_EQ(job->finish(), 0) << job->text();
+    EXPECT_EQ(lines_of(job->text()), (std::set<std::string>{"process 0 of 2 read 200 keys",
+                                                            "process 1 of 2 read 200 keys"}));
+  }
+}
+
+TEST(starting, without_a_launcher_a_program_is_a_job_of_one) {
+  const outcome result = shell("./test-process identify");
+  EXPECT_TRUE(result.text.starts_with("single 0 of 1 job ")) << result.text;
+}
+
+TEST(starting, a_job_has_one_name_that_no_other_job_has) {
+  std::set<std::string> names;
+  for (int i = 0; i < 3; ++i) {
+    const outcome result = shell("./weftrun -n 3 --processes 3 ./test-process identify");
+    std::istringstream lines(result.text);
+    std::set<std::string> of_this_job;
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t at = line.find(" job ") + 5;
+      of_this_job.insert(line.substr(at, line.find(' ', at) - at));
+    }
+    ASSERT_EQ(of_this_job.size(), 1u) << result.text;
+    EXPECT_TRUE(names.insert(*of_this_job.begin()).second);
+  }
+}
+
+TEST(starting, ranks_per_process_decides_how_many_processes) {
+  const outcome result =
+      shell("./weftrun -n 10 --ranks-per-process 4 ./test-process identify | cut -d' ' -f1-4");
+  EXPECT_EQ(lines_of(result.text),
+            (std::set<std::string>{"local 0 of 3", "local 1 of 3", "local 2 of 3"}));
+}
+
+TEST(starting, a_job_of_one_process_takes_the_place_of_weftrun) {
+  started_job job("./weftrun -n 4 --processes 1 ./test-process wait");
+  ASSERT_TRUE(job.wait_for("process 0 waits in "));
+  EXPECT_EQ(waiting_processes(job.text()), std::vector<pid_t>{job.pid()});
+}
+
+TEST(starting, cores_are_shared_out_and_pin_off_leaves_them) {
+  const outcome cpus = shell("nproc");
+  if (std::stoi(cpus.text) < 2) GTEST_SKIP() << "one core cannot be shared out";
+  const outcome pinned = shell("taskset -c 0,1 ./weftrun -n 2 --processes 2 ./test-process cpus");
+  EXPECT_EQ(lines_of(pinned.text),
+            (std::set<std::string>{"process 0 on 0 of 2 ranks", "process 1 on 1 of 2 ranks"}));
+  const outcome free =
+      shell("taskset -c 0,1 ./weftrun --pin=off -n 2 --processes 2 ./test-process cpus");
+  EXPECT_EQ(lines_of(free.text),
+            (std::set<std::string>{"process 0 on 0 1 of 2 ranks", "process 1 on 0 1 of 2 ranks"}));
+  EXPECT_EQ(
+      shell("taskset -c 0,1 ./weftrun --pin=off -n 2 --processes 2 printenv WEFT_WORKERS").text,
+      "1\n1\n");
+}
+
+TEST(starting, input_goes_to_process_0) {
+  expect_lines("seq 100000 | ./weftrun -n 3 --processes 3 ./test-process input", 0,
+               {"process 0 read 100000 lines, 588895 octets", "process 1 read 0 lines, 0 octets",
+                "process 2 read 0 lines, 0 octets"});
+}
+
+// Lines of several processes, complete, whole, each process's in its order.
+void expect_all_lines(const std::string& command, int processes, int lines, int length) {
+  const outcome result = shell(command);
+  EXPECT_EQ(result.status, 0);
+  std::map<int, int> next;
+  std::map<int, int> last_lines;
+  std::istringstream stream(result.text);
+  for (std::string line; std::getline(stream, line);) {
+    std::istringstream words(line);
+    int process = -1;
+    int number = -1;
+    std::string rest;
+    words >> process;
+    if (line == formatted("{} last line without an end", process)) {
+      ++last_lines[process];
+      continue;
+    }
+    ASSERT_TRUE(words >> number >> rest) << line;
+    ASSERT_EQ(number, next[process]++) << line;
+    ASSERT_EQ(rest.size(), static_cast<std::size_t>(length)) << line;
+  }
+  for (int process = 0; process < processes; ++process) {
+    EXPECT_EQ(next[process], lines);
+    EXPECT_EQ(last_lines[process], 1);
+  }
+}
+
+TEST(output, arrives_in_whole_lines_and_completely) {
+  expect_all_lines("./weftrun -n 3 --processes 3 ./test-process print 20000 70", 3, 20000, 70);
+}
+
+TEST(output, a_line_may_be_longer_than_a_pipe) {
+  expect_all_lines("./weftrun -n 3 --processes 3 ./test-process print 20 300000", 3, 20, 300000);
+}
+
+TEST(output, when_nobody_reads_any_more_the_job_ends) {
+  started_job job("sh -c './weftrun -n 2 --processes 2 yes | head -n 1'");
+  EXPECT_EQ(job.finish(), 0) << job.text();
+  EXPECT_TRUE(job.text().starts_with("y\n"));
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+TEST(output, what_goes_to_stderr_stays_there) {
+  EXPECT_EQ(shell("./weftrun -n 2 --processes 2 sh -c 'echo out; echo err >&2' 2>/dev/null").text,
+            "out\nout\n");
+}
+
+struct death {
+  const char* how;
+  int status;
+  const char* said;
+};
+
+class a_process_that_dies : public ::testing::TestWithParam<death> {};
+
+TEST_P(a_process_that_dies, ends_the_job_with_one_line_and_its_status) {
+  started_job job(
+      formatted("./weftrun -n 6 --processes 3 ./test-process die 1 {}", GetParam().how));
+  EXPECT_EQ(job.finish(), GetParam().status);
+  std::string line = GetParam().said;
+  const std::string name = formatted("weftrun: process 1 (ranks 2 to 3) on host {}", host());
+  if (line.starts_with("...")) line = name + line.substr(3) + "; the job ends";
+  EXPECT_EQ(job.text(), line + "\n");
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    starting, a_process_that_dies,
+    ::testing::Values(death{"kill", 137, "... was killed by signal 9 (Killed)"},
+                      death{"segv", 139, "... was killed by signal 11 (Segmentation fault)"},
+                      death{"3", 3, "... ended with status 3"},
+                      death{"0", 1, "... ended without having finished its part"},
+                      death{"abort", 7, "weft: process 1 has had enough"}),
+    [](const auto& one) { return std::string("by_") + one.param.how; });
+
+TEST(failure, with_on_failure_error_the_others_are_told_and_go_on) {
+  const std::string why =
+      formatted("process 1 (rank 1) on host {} was killed by signal 9 (Killed)", host());
+  expect_lines("./weftrun --on-failure error -n 3 --processes 3 ./test-process survive 1", 137,
+               {"weftrun: " + why + "; the others go on (--on-failure error)",
+                "process 0 was told: " + why, "process 0 was refused: " + why,
+                "process 2 was told: " + why, "process 2 was refused: " + why});
+}
+
+TEST(failure, a_program_that_never_joins_does_not_keep_the_others_waiting) {
+  EXPECT_EQ(shell("./weftrun -n 2 --processes 2 true").status, 0);
+  // One of the two makes the directory and joins; the other one ends.
+  const empty_directory directory;
+  const outcome half = shell(
+      formatted("./weftrun -n 2 --processes 2 sh -c 'mkdir {}/one 2>/dev/null || exit 0; exec "
+                "./test-process exchange'",
+                directory.path()));
+  EXPECT_EQ(half.status, 1) << half.text;
+  EXPECT_NE(half.text.find("ended without having finished its part; the job ends"),
+            std::string::npos)
+      << half.text;
+}
+
+TEST(failure, a_program_that_is_not_there_is_named_once) {
+  const outcome result = shell("./weftrun -n 2 --processes 2 ./nowhere");
+  EXPECT_EQ(result.status, 127);
+  EXPECT_EQ(result.text,
+            "weftrun: cannot run ./nowhere: No such file or directory; check the name of the "
+            "program\n");
+}
+
+TEST(failure, a_job_that_outlives_its_timeout_is_ended) {
+  started_job job("./weftrun --timeout 0.2 -n 2 --processes 2 ./test-process wait");
+  EXPECT_EQ(job.finish(), 124);
+  EXPECT_NE(job.text().find("weftrun: the job was ended after its timeout of 0.2 s"),
+            std::string::npos)
+      << job.text();
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+TEST(signals, reach_every_process) {
+  for (const int number : {SIGTERM, SIGINT, SIGUSR2}) {
+    started_job job(formatted("./weftrun -n 2 --processes 2 ./test-process handle {}", number));
+    ASSERT_TRUE(job.wait_for("process 0 is ready") && job.wait_for("process 1 is ready"));
+    job.signal(number);
+    EXPECT_EQ(job.finish(), 0) << job.text();
+    EXPECT_TRUE(job.text().find("process 0 was signalled") != std::string::npos &&
+                job.text().find("process 1 was signalled") != std::string::npos)
+        << job.text();
+  }
+}
+
+TEST(signals, reach_the_program_and_not_the_shell_around_it) {
+  started_job job(
+      formatted("./weftrun -n 2 --processes 2 sh -c './test-process handle {}; exit $?'", SIGUSR1));
+  ASSERT_TRUE(job.wait_for("process 0 is ready") && job.wait_for("process 1 is ready"));
+  job.signal(SIGUSR1);
+  EXPECT_EQ(job.finish(), 0) << job.text();
+}
+
+TEST(signals, an_interrupted_job_ends_quietly_with_the_signals_status) {
+  started_job job("./weftrun -n 2 --processes 2 ./test-process wait");
+  ASSERT_TRUE(job.wait_for("process 0 waits") && job.wait_for("process 1 waits"));
+  job.signal(SIGINT);
+  EXPECT_EQ(job.finish(), 130);
+  EXPECT_EQ(job.text().find("weftrun"), std::string::npos) << job.text();
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+TEST(signals, a_second_interrupt_ends_what_ignores_the_first) {
+  started_job job("./weftrun -n 2 --processes 2 sh -c 'trap \"\" INT TERM; ./test-process wait'");
+  ASSERT_TRUE(job.wait_for("process 0 waits") && job.wait_for("process 1 waits"));
+  job.signal(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  job.signal(SIGINT);
+  EXPECT_EQ(job.finish(), 130);
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+TEST(launchers, one_that_weft_does_not_understand_is_named_and_refused) {
+  for (const char* variable :
+       {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE", "PALS_LOCAL_SIZE",
+        "MPI_LOCALNRANKS", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE", "MV2_COMM_WORLD_SIZE"}) {
+    const outcome result = shell(formatted("{}=2 ./test-process identify", variable));
+    EXPECT_EQ(result.status, 2) << variable;
+    EXPECT_NE(result.text.find(formatted("started 2 processes ({}=2)", variable)),
+              std::string::npos)
+        << result.text;
+    EXPECT_EQ(lines_of(result.text).size(), 1u) << result.text;
+    EXPECT_EQ(shell(formatted("{}=1 ./test-process identify", variable)).status, 0) << variable;
+  }
+  EXPECT_EQ(shell("PMI_RANK=1 ./test-process identify").status, 2);
+  EXPECT_EQ(shell("SLURM_NTASKS=4 ./test-process identify").status, 0) << "a batch script";
+}
+
+TEST(launchers, a_connection_that_something_closed_is_no_job_of_one) {
+  const outcome result = shell("WEFT_JOB=77 ./test-process identify");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.text.find("names no connection to weftrun"), std::string::npos) << result.text;
+}
+
+TEST(launchers, what_a_process_starts_is_a_job_of_its_own) {
+  EXPECT_EQ(shell("./weftrun -n 2 --processes 2 sh -c './weftrun -n 2 --processes 2 ./test-process "
+                  "exchange'")
+                .status,
+            0);
+}
+
+class hosts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!both_.reachable()) GTEST_SKIP() << both_.why_not();
+  }
+  std::string weftrun(const std::string& words) const {
+    return formatted("./weftrun {} {}", both_.words(), words);
+  }
+  two_hosts both_;
+};
+
+TEST_F(hosts, processes_are_shared_out_and_know_where_each_is) {
+  const outcome result = shell(weftrun("-n 4 --processes 4 ./test-process identify"));
+  EXPECT_EQ(result.status, 0) << result.text;
+  const std::string places = formatted(" 0:{0} 0:{0} 1:{1} 1:{1}\n", both_.name(0), both_.name(1));
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = result.text.find(places, at)) != std::string::npos; ++at) ++count;
+  EXPECT_EQ(count, 4u) << result.text;
+}
+
+TEST_F(hosts, keys_output_and_input_cross_between_them) {
+  expect_lines(weftrun("-n 2 ./test-process exchange 20 100000"), 0,
+               {"process 0 of 2 read 40 keys", "process 1 of 2 read 40 keys"});
+  expect_all_lines(weftrun("-n 2 ./test-process print 200000 70"), 2, 200000, 70);
+  expect_lines("seq 200000 | " + weftrun("-n 2 ./test-process input"), 0,
+               {"process 0 read 200000 lines, 1288895 octets", "process 1 read 0 lines, 0 octets"});
+}
+
+TEST_F(hosts, a_process_that_dies_on_one_ends_all) {
+  started_job job(weftrun("-n 4 ./test-process die 1 kill"));
+  EXPECT_EQ(job.finish(), 137);
+  EXPECT_EQ(job.text(), formatted("weftrun: process 1 (ranks 2 to 3) on host {} was killed by "
+                                  "signal 9 (Killed); the job ends\n",
+                                  both_.name(1)));
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+TEST_F(hosts, a_host_that_cannot_be_reached_is_named) {
+  const outcome result =
+      shell(formatted("./weftrun --rsh 'ip netns exec' --hosts {},nowhere -n 2 ./test-process wait",
+                      both_.name(0)));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.text.find("weftrun: host nowhere: no weftrun could be started there"),
+            std::string::npos)
+      << result.text;
+}
+
+TEST_F(hosts, the_shm_transport_is_refused) {
+  const outcome result = shell(weftrun("--transport shm -n 2 true"));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.text,
+            "weftrun: --transport shm reaches one host only; leave it out, or --hosts\n");
+}
+
+// A hundred jobs, each ended at a random moment by a random one of: kill -9 of a process, kill -9
+// of weftrun, kill -9 of an agent, ^C.
+class sweeping : public ::testing::TestWithParam<bool> {};
+
+TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
+  std::unique_ptr<two_hosts> both;
+  if (GetParam()) {
+    both = std::make_unique<two_hosts>();
+    if (!both->reachable()) GTEST_SKIP() << both->why_not();
+  }
+  const char* const given = std::getenv("WEFT_TEST_SEED");
+  const unsigned seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : 1;
+  std::mt19937 random(seed);
+  const empty_directory directory;
+  for (int i = 0; i < 100; ++i) {
+    SCOPED_TRACE(formatted("job {}, seed {}", i, seed));
+    started_job job(formatted("env -C {0} {1}/weftrun {2} -n 3 --processes 3 {1}/test-process wait",
+                              directory.path(), WEFT_PROGRAM_DIR, both ? both->words() : ""));
+    const bool started = random() % 2 == 0;
+    if (started) {
+      for (int process = 0; process < 3; ++process)
+        ASSERT_TRUE(job.wait_for(formatted("process {} waits in ", process))) << job.text();
+    } else {  // Anywhere in its start.
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
+    }
+    // Or the search for what is left could find nothing. The processes, weftrun and its sweeper.
+    if (started) ASSERT_GE(job.processes().size(), 5u);
+    switch (random() % 3) {
+      case 0:
+        job.signal(SIGINT);
+        break;
+      case 1:
+        job.signal(SIGKILL);
+        break;
+      default: {  // Any process of the job: of the program, weftrun, an agent, a sweeper.
+        const std::vector<pid_t> all = job.processes();
+        if (!all.empty()) ::kill(all[random() % all.size()], SIGKILL);
+        // Had it been a sweeper, the job would go on.
+        job.signal(SIGTERM);
+      }
+    }
+    EXPECT_NE(job.finish(), 0);
+    ASSERT_EQ(job.left_behind(), "") << job.text();
+    ASSERT_TRUE(directory.still_empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(starting, sweeping, ::testing::Bool(), [](const auto& one) {
+  return one.param ? "on_two_hosts" : "on_one_host";
+});
+
+}  // namespace
+}  // namespace weft
