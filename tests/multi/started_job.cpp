@@ -1,6 +1,5 @@
 #include "multi/started_job.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
