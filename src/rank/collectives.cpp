@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "rank/state.hpp"
+#include "rank/messages.hpp"
 #include "trace/trace.hpp"
 
 namespace weft {
@@ -511,10 +511,8 @@ std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> 
 request communicator::start_collective(std::function<void()> body) const {
   rank_state& me = calling_rank("a non-blocking collective");
   me.home->check_stopped();
-  auto* op = new kept_operation;
-  op->kept = true;
+  kept_operation* op = take_kept(me);
   op->what = operation::kind::collective;
-  op->owner = &me;
   op->communicator = state_;
   op->active = true;
   member& m = state_->at(rank_);

@@ -236,8 +236,7 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
     return;
   }
   const offer_payload message{from, 0, offered};
-  const wait_description what{"send", from.context, static_cast<int>(to.number), from.tag,
-                              op.bytes};
+  const wait_description what{"send", from.context, op.peer, from.tag, op.bytes};
   auto* room = reserve(here, to.worker, sizeof message, what);
   std::memcpy(static_cast<void*>(room), &message, sizeof message);
   here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
@@ -252,7 +251,11 @@ void set_mail_handlers(scheduler& workers) {
 void free_messages_of(rank_state& r) noexcept {
   while (operation* op = r.detached.front()) {
     r.detached.remove(*op);
-    delete as_kept(op);
+    free_kept(r, as_kept(op));
+  }
+  while (operation* op = r.spare_kept) {
+    r.spare_kept = op->in_list.next;
+    delete static_cast<kept_operation*>(op);
   }
   while (operation* op = r.spare) {
     r.spare = op->in_list.next;

@@ -72,6 +72,7 @@ struct operation {
   bool active = false;  // Started, and not yet waited for.
   bool kept = false;    // A kept_operation.
   send_mode mode = send_mode::standard;
+  std::int32_t peer = any_source;  // The other side's rank in the communicator.
   std::byte* data = nullptr;
   std::size_t bytes = 0;  // Of a receive: the room.
   const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
@@ -89,7 +90,6 @@ struct operation {
 struct kept_operation : operation {
   bool persistent = false;
   bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
-  int peer = proc_null;
   std::shared_ptr<communicator_state> communicator;
   std::unique_ptr<std::byte[]> copy;
   segments shape;             // What `layout` points to.

@@ -38,6 +38,8 @@ void fill_laid_out(const operation& op, const segments& data);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
 
 // --- Requests (requests.cpp) ---------------------------------------------------------------------
+// Of an operation from take_kept(): to be used again.
+void free_kept(rank_state& of, kept_operation* op) noexcept;
 [[gnu::cold]] void throw_truncated(const operation& op);
 
 // --- Checks (send_receive.cpp) -------------------------------------------------------------------
@@ -92,7 +94,7 @@ inline void fill(const operation& op, const segments& data) { fill_laid_out(op, 
   op.complete = true;
   if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
     op.owner->detached.remove(op);
-    delete kept;
+    free_kept(*op.owner, kept);
     return;
   }
   if (op.counter != nullptr) here.complete(*op.counter);
@@ -125,10 +127,12 @@ inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, 
   return bytes <= me.of->how.eager_max_bytes;
 }
 
-// Sends without waiting for the receiver when that is possible. `op` describes what remains.
+// Sends without waiting for the receiver when that is possible. `rank` is that of `to` in the
+// communicator.
 template <class Data>
-[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
-                                            const Data& data, send_mode mode) {
+[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, int rank,
+                                            const envelope& from, const Data& data,
+                                            send_mode mode) {
   worker& here = *me.home;
   ++me.counts.sent;
   me.counts.sent_bytes += data.size();
@@ -147,7 +151,7 @@ template <class Data>
     return true;
   }
   send_eager(here, to, from, data,
-             {"send (mailbox full)", from.context, to.number, from.tag, data.size()});
+             {"send (mailbox full)", from.context, rank, from.tag, data.size()});
   return true;
 }
 
@@ -170,6 +174,18 @@ inline operation* take_operation(rank_state& me) {
   if (op == nullptr) [[unlikely]] return new operation;
   me.spare = op->in_list.next;
   op->in_list.next = nullptr;
+  return op;
+}
+
+// One with more to keep. Not for persistent operations, which may outlive the job.
+inline kept_operation* take_kept(rank_state& me) {
+  auto* op = static_cast<kept_operation*>(me.spare_kept);
+  if (op == nullptr)
+    op = new kept_operation;
+  else
+    me.spare_kept = std::exchange(op->in_list.next, nullptr);
+  op->kept = true;
+  op->owner = &me;
   return op;
 }
 
@@ -206,9 +222,10 @@ inline void set_memory(operation& op, const segments& data) noexcept {
 }
 
 // The parts that every send fills in alike.
-inline void describe_send(operation& op, rank_state& me, const envelope& from,
+inline void describe_send(operation& op, rank_state& me, const envelope& from, int to,
                           int peer_worker) noexcept {
   op.what = operation::kind::send;
+  op.peer = to;
   op.match = from;
   op.owner = &me;
   op.peer_worker = peer_worker;

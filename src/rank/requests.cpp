@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "rank/messages.hpp"
@@ -17,21 +18,41 @@ namespace detail {
               ": receive it with room for all, or with recv_vector() or probe()");
 }
 
+void free_kept(rank_state& of, kept_operation* op) noexcept {
+  std::destroy_at(op);
+  std::construct_at(op);
+  op->in_list.next = std::exchange(of.spare_kept, op);
+}
+
 namespace {
 
-wait_description describe(const operation& op) {
+struct wait_names {
+  const char* collective;
+  const char* receive;
+  const char* send;
+};
+wait_description describe(const operation& op, const wait_names& call = {
+                                                   "wait (collective)", "wait (irecv)",
+                                                   "wait (isend)"}) {
   if (op.what == operation::kind::collective) {
     communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
-    return {"wait (collective)", c->context, -1, -1, 0, c};
+    return {call.collective, c->context, -1, -1, 0, c};
   }
-  return {op.what == operation::kind::recv ? "wait (irecv)" : "wait (isend)", op.match.context,
-          op.what == operation::kind::recv ? op.match.source : -1, op.match.tag, op.bytes};
+  const bool receives = op.what == operation::kind::recv;
+  return {receives ? call.receive : call.send, op.match.context,
+          receives ? op.match.source : op.peer, op.match.tag, op.bytes};
 }
+// Of several: the words are those of one.
+constexpr wait_names all_names{"wait_all (collective)", "wait_all (irecv)", "wait_all (isend)"};
+constexpr wait_names any_names{"wait_any (collective)", "wait_any (irecv)", "wait_any (isend)"};
 
 // At most as many as were under way at once are kept.
 void give_back(operation* op) noexcept {
   if (kept_operation* kept = as_kept(op); kept != nullptr) {
-    delete kept;
+    if (kept->persistent)
+      delete kept;
+    else
+      free_kept(*kept->owner, kept);
     return;
   }
   rank_state& me = *op->owner;
@@ -52,8 +73,8 @@ void start_persistent(rank_state& me, kept_operation& op) {
     const peer& to = op.communicator->to(op.peer);
     const bool gone =
         op.layout != nullptr
-            ? send_now(me, to, op.match, *op.layout, op.mode)
-            : send_now(me, to, op.match, octets(op.data, op.bytes), op.mode);
+            ? send_now(me, to, op.peer, op.match, *op.layout, op.mode)
+            : send_now(me, to, op.peer, op.match, octets(op.data, op.bytes), op.mode);
     if (gone)
       op.complete = true;
     else
@@ -208,9 +229,7 @@ void wait_all(std::span<request> requests) {
     } guard{requests};
     rank_state& me = calling_rank("wait_all");
     me.home->check_stopped();
-    wait_description what = describe(*last);
-    what.call = "wait_all";
-    trace_wait(trace_kind::wait_recv, me, c, what, last->peer_worker);
+    trace_wait(trace_kind::wait_recv, me, c, describe(*last, all_names), last->peer_worker);
     guard.cut_short = false;  // Each is concluded below.
   }
   // Every request is concluded before the first failure is thrown.
@@ -244,9 +263,7 @@ std::size_t wait_any(std::span<request> requests, message_status* status) {
     me.home->check_stopped();
     countdown c{1, nullptr};
     const counting guard(pending, c);
-    wait_description what = describe(*pending.front());
-    what.call = "wait_any";
-    trace_wait(trace_kind::wait_recv, me, c, what);
+    trace_wait(trace_kind::wait_recv, me, c, describe(*pending.front(), any_names));
   }
 }
 

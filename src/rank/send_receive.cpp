@@ -54,17 +54,17 @@ template <class Room>
 }
 
 template <class Data>
-void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me, const peer& there,
+void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me, int to,
                    const envelope& from, const Data& data) {
-  if (send_now(me, there, from, data, send_mode::standard)) return;
-  auto* op = new kept_operation;
-  op->kept = true;
+  const peer& there = c->to(to);
+  if (send_now(me, there, to, from, data, send_mode::standard)) return;
+  kept_operation* op = take_kept(me);
   op->detached = true;
   op->communicator = c;
   op->copy = std::make_unique<std::byte[]>(data.size());
   copy_out(op->copy.get(), data);
   set_memory(*op, octets(op->copy.get(), data.size()));
-  describe_send(*op, me, from, there.worker);
+  describe_send(*op, me, from, to, there.worker);
   me.detached.push_back(*op);
   send_offer(*me.home, there, from, *op);
 }
@@ -81,14 +81,14 @@ template <class Data>
   const peer& there = c.to(to);
   const envelope from{c.context, rank, tag};
   if (mode == send_mode::buffered) {
-    send_buffered(state, me, there, from, data);
+    send_buffered(state, me, to, from, data);
     return;
   }
-  if (send_now(me, there, from, data, mode)) [[likely]]
+  if (send_now(me, there, to, from, data, mode)) [[likely]]
     return;
   operation op;
   set_memory(op, data);
-  describe_send(op, me, from, there.worker);
+  describe_send(op, me, from, to, there.worker);
   countdown taken{1, nullptr};
   op.counter = &taken;
   send_offer(*me.home, there, from, op);
@@ -109,9 +109,8 @@ void keep_memory(kept_operation& op, const segments& data) {
   op.shape = data;
   set_memory(op, op.shape);
 }
-operation* make_operation(rank_state&, const segments& data) {
-  auto* op = new kept_operation;
-  op->kept = true;
+operation* make_operation(rank_state& me, const segments& data) {
+  kept_operation* op = take_kept(me);
   keep_memory(*op, data);
   return op;
 }
@@ -127,9 +126,9 @@ template <class Data>
   // A message that goes at once needs no operation.
   const peer& there = c.to(to);
   const envelope from{c.context, rank, tag};
-  if (send_now(me, there, from, data, mode)) return request();
+  if (send_now(me, there, to, from, data, mode)) return request();
   operation* op = make_operation(me, data);
-  describe_send(*op, me, from, there.worker);
+  describe_send(*op, me, from, to, there.worker);
   op->active = true;
   send_offer(*me.home, there, from, *op);
   return request(op);

@@ -43,7 +43,8 @@ struct rank_state {
   fiber main;
   std::shared_ptr<communicator_state> self;
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
-  operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
+  operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
+  operation* spare_kept = nullptr;               // Likewise, kept_operations.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.

@@ -442,6 +442,23 @@ TEST(a_deadlock, of_large_sends_is_reported) {
       [](communicator& world) { world.send(std::vector<int>(100'000), 1 - world.rank()); });
 }
 
+TEST(a_deadlock, of_started_sends_names_their_receivers_in_the_communicator) {
+  expect_failure(2,
+                 {"rank 0: in wait (isend), to rank 0, tag 4, 4 octets, communicator 1\n",
+                  "rank 1: in wait_all (isend), to rank 1, tag 4, 4 octets, communicator 1\n",
+                  "cycle: rank 0 waits for rank 1 waits for rank 0\n"},
+                 [](communicator& world) {
+                   const communicator reversed = *world.split(0, -world.rank());
+                   const std::array<int, 1> value{};
+                   std::array<request, 1> sending{
+                       reversed.issend(value, 1 - reversed.rank(), 4)};
+                   if (world.rank() == 0)
+                     sending[0].wait();
+                   else
+                     wait_all(sending);
+                 });
+}
+
 TEST(a_deadlock, of_a_collective_and_a_receive_names_who_is_missing) {
   expect_failure(3,
                  {"rank 0: in barrier, communicator 0; not there yet: 2\n",
