@@ -28,20 +28,22 @@ std::string described(const collective_call& call) {
          (one.bytes == two.bytes || !one.same_size);
 }
 
-[[gnu::cold]] void throw_mismatch(const communicator_state& c, int a, const collective_call& calls,
-                                  int b, const collective_call& but) {
+[[noreturn, gnu::cold]] void throw_mismatch(communicator_state& c, int a, const collective_call& calls,
+                                            int b, const collective_call& but) {
+  std::string text = "collective mismatch on communicator " + std::to_string(c.context) + ": ";
   if (is_same(calls, but))
-    throw error("collective mismatch on communicator " + std::to_string(c.context) +
-                ": before they called " + described(calls) + ", ranks " + std::to_string(a) + " and " +
-                std::to_string(b) +
-                " called different broadcasts (root, size or number): all ranks must call the same");
-  throw error("collective mismatch on communicator " + std::to_string(c.context) + ": rank " +
-              std::to_string(a) + " calls " + described(calls) + ", but rank " + std::to_string(b) +
-              " calls " + described(but) +
-              ": all ranks must call the same collectives in the same order, with the same sizes");
+    text += "before they called " + described(calls) + ", ranks " + std::to_string(a) + " and " +
+            std::to_string(b) +
+            " called different broadcasts (root, size or number): all ranks must call the same";
+  else
+    text += "rank " + std::to_string(a) + " calls " + described(calls) + ", but rank " +
+            std::to_string(b) + " calls " + described(but) +
+            ": all ranks must call the same collectives in the same order, with the same sizes";
+  break_communicator(*worker::current(), c, text);
+  throw error(text);
 }
 
-void check_same(const communicator_state& c, int a, const collective_call& one, int b,
+void check_same(communicator_state& c, int a, const collective_call& one, int b,
                 const collective_call& two) {
   if (!is_same(one, two) || one.history != two.history) [[unlikely]]
     throw_mismatch(c, a, one, b, two);
@@ -63,6 +65,10 @@ class in_turn {
       me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
                            {call.name, c.context, -1, -1, call.bytes});
       me_.home->check_stopped();  // The one before may have ended by unwinding.
+    }
+    if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] {  // Relaxed: see note_failure().
+      ++member_.turn;
+      throw_failed(c, call.name);
     }
     member_.call = call;
     member_.call.history = member_.history;
@@ -86,17 +92,28 @@ class in_turn {
       check_same(c_, g.first_arrived, c_.at(g.first_arrived).call, rank_, member_.call);
     member_.arrived = true;
     if (++g.arrived < g.members.size()) {
-      countdown all{1, nullptr};
-      g.waiting.push_back(&all);
-      me_.home->wait(all, description());
+      arrival mine;
+      g.waiting.push_back(&mine);
+      me_.home->wait(mine.all, description());
       me_.home->check_stopped();
+      if (!mine.met) [[unlikely]] throw_failed(c_);
       return;
     }
-    speak(g, how);
+    try {
+      speak(g, how);
+    } catch (const job_stopped&) {
+      throw;
+    } catch (...) {  // A mismatch, which has broken the communicator, or the user's operation threw.
+      break_communicator(*me_.home, c_, failed_here());
+      throw;
+    }
     me_.home->check_stopped();  // The others' countdowns may be gone.
     g.arrived = 0;
     for (const int r : g.members) c_.at(r).arrived = false;
-    for (countdown* waiting : g.waiting) me_.home->complete(*waiting);
+    for (arrival* waiting : g.waiting) {
+      waiting->met = true;
+      me_.home->complete(waiting->all);
+    }
     g.waiting.clear();
   }
 
@@ -104,6 +121,18 @@ class in_turn {
   [[nodiscard]] worker& here() noexcept { return *me_.home; }
   [[nodiscard]] wait_description description() const noexcept {
     return {member_.call.name, c_.context, member_.call.root, -1, member_.call.bytes, &c_};
+  }
+  // What the others are told of the exception that is handled now.
+  [[nodiscard]] std::string failed_here() const {
+    std::string why = "it ended with an exception";
+    try {
+      throw;
+    } catch (const std::exception& e) {
+      why = e.what();
+    } catch (...) {
+    }
+    return described(member_.call) + " on communicator " + std::to_string(c_.context) +
+           " failed on rank " + std::to_string(rank_) + ": " + why;
   }
   void notify_all() {
     for (const int worker : c_.workers)
@@ -180,7 +209,11 @@ class in_turn {
     notify_all();
   }
   const contribution& await(const dropbox<contribution>& box, std::uint64_t sequence) {
-    here().wait_until([&] { return box.holds(sequence); }, description());
+    const auto& broken = c_.broken;  // Relaxed: it says only that nobody will publish.
+    here().wait_until(
+        [&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); },
+        description());
+    if (!box.holds(sequence)) [[unlikely]] throw_failed(c_);
     const contribution& theirs = box.content(sequence);
     check_same(c_, theirs.rank, theirs.call, rank_, member_.call);
     return theirs;
@@ -212,9 +245,12 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
     throw;
   } catch (...) {
     failure = std::current_exception();
+    note_failure(c, turn.failed_here());
   }
   turn.meet();
   if (failure != nullptr) std::rethrow_exception(failure);
+  // Relaxed: noted before a meeting of all.
+  if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] throw_failed(c);
 }
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
@@ -294,6 +330,8 @@ void await_broadcast(communicator_state& c, in_turn& turn, std::uint64_t number,
   turn.here().wait_until(
       [&] {
         if (slots.sent.holds(number)) return true;
+        // Relaxed: it says only that nobody will publish.
+        if (c.broken.load(std::memory_order_relaxed)) [[unlikely]] return true;
         if (agreed || ++looks < looks_of_patience) [[likely]] return false;
         if (slots.expected.try_take(number)) {
           slots.expected.publish(number, [&](auto& to) { to = {call, rank}; });
@@ -307,6 +345,7 @@ void await_broadcast(communicator_state& c, in_turn& turn, std::uint64_t number,
       },
       turn.description());
   if (slots.sent.holds(number)) [[likely]] return;
+  if (c.broken.load(std::memory_order_relaxed)) throw_failed(c);
   const auto& other = slots.expected.content(number);
   throw_mismatch(c, other.rank, other.call, rank, call);
 }

@@ -168,10 +168,6 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
   add_unexpected(here, to, m);
 }
 
-rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
-  return *static_cast<rank_state* const*>(here.owner().tenant())[number];
-}
-
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]] return;
   envelope from;
@@ -246,6 +242,7 @@ void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_eager, &on_eager);
   workers.set_handler(mail_offer, &on_offer);
   workers.set_handler(mail_finished, &on_finished);
+  workers.set_handler(mail_broken, &on_broken);
 }
 
 void free_messages_of(rank_state& r) noexcept {

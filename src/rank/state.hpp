@@ -90,9 +90,13 @@ struct contribution {
 
 // Where the ranks of one worker meet: Pure's sequenced dropbox, one for each worker instead of each
 // thread.
+struct arrival {  // Of a rank that waits for the others of its worker; lives on its stack.
+  countdown all{1, nullptr};
+  bool met = false;  // False when it was woken because the communicator broke.
+};
 struct alignas(padding_bytes) worker_group {
   std::vector<int> members;  // In rank order.
-  std::vector<countdown*> waiting;
+  std::vector<arrival*> waiting;
   std::size_t arrived = 0;
   int first_arrived = 0;
   std::uint64_t sequence = 0;
@@ -158,6 +162,11 @@ struct communicator_state {
   std::vector<site> sites;  // In the order of their first ranks.
   int here = -1;            // This process among them.
   bool sites_in_rank_order = true;
+  // A collective has failed: none works any more. `broken` also says that not all ranks will come to
+  // the end of the one that they are in. See broken_communicator.cpp.
+  std::atomic<bool> failed{false};
+  std::atomic<bool> broken{false};
+  std::string failure;  // The first; written under the lock of the list before `failed`.
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
 
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
@@ -199,8 +208,25 @@ struct job {
   return *static_cast<rank_state*>(here->identity());
 }
 
-enum mail_kind : std::uint8_t { mail_eager = 1, mail_offer = 2, mail_finished = 3 };
+enum mail_kind : std::uint8_t {
+  mail_eager = 1,
+  mail_offer = 2,
+  mail_finished = 3,
+  mail_broken = 4,  // A communicator.
+};
 void set_mail_handlers(scheduler& workers);
+[[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
+  return *static_cast<rank_state* const*>(here.owner().tenant())[number];
+}
+
+// --- Collectives that fail (broken_communicator.cpp) ---------------------------------------------
+// From now on every collective of `c` throws `why`, once those under way have ended.
+void note_failure(communicator_state& c, const std::string& why);
+// The same, and those under way end at once: their other ranks need not come.
+void break_communicator(worker& here, communicator_state& c, const std::string& why);
+// `call` is null for a rank that was in a collective when it failed.
+[[noreturn, gnu::cold]] void throw_failed(communicator_state& c, const char* call = nullptr);
+void on_broken(worker& here, record_header header, const std::byte* payload);
 
 // The state of all ranks, for a person: what each waits for, and the cycle where there is one.
 // Called while no worker runs, or by each worker for its own ranks (`only`).

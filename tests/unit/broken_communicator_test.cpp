@@ -1,0 +1,176 @@
+// A rank that catches a failed collective and goes on: every other rank of that communicator is
+// told, nobody waits for ever, and all else works as before.
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+void exchange_round_a_ring(communicator& world) {
+  const int next = (world.rank() + 1) % world.size();
+  const int before = (world.rank() + world.size() - 1) % world.size();
+  world.send(world.rank(), next);
+  EXPECT_EQ(world.recv<int>(before), before);
+}
+
+// All ranks make `call` on a communicator, which fails, and `part` is in what each of them is told.
+void expect_broken(int ranks, const std::function<void(communicator&)>& call,
+                   const std::string& part) {
+  for (const int workers : {1, 2, ranks})
+    run_ranks(ranks, workers, [&](communicator& world) {
+      communicator broken = world.dup();
+      expect_contains(error_of([&] { call(broken); }), part);
+      for (int again = 0; again < 2; ++again)
+        for (const std::string& later :
+             {error_of([&] { broken.barrier(); }), error_of([&] { (void)broken.bcast(1, again); }),
+              error_of([&] { (void)broken.allreduce(1, std::plus<>{}); }),
+              error_of([&] { (void)broken.dup(); })}) {
+          expect_contains(later, "on a broken communicator");
+          expect_contains(later, part);
+        }
+      exchange_round_a_ring(broken);
+      EXPECT_EQ(world.allreduce(1, std::plus<>{}), ranks);
+    });
+}
+
+TEST(a_caught_mismatch, of_calls_is_thrown_by_every_rank_and_by_every_later_call) {
+  for (const int ranks : {2, 5, 12})
+    for (const int other : {0, ranks - 1})
+      expect_broken(
+          ranks,
+          [&](communicator& c) {
+            if (c.rank() == other)
+              c.barrier();
+            else
+              (void)c.allreduce(1, std::plus<>{});
+          },
+          "collective mismatch");
+}
+
+TEST(a_caught_mismatch, of_large_data_is_thrown_by_every_rank) {
+  expect_broken(
+      6,
+      [](communicator& c) {
+        std::vector<int> data(c.rank() == 3 ? 10'000 : 20'000);
+        c.allreduce(data, std::plus<>{});
+      },
+      "collective mismatch");
+}
+
+TEST(a_caught_mismatch, of_broadcast_roots_is_thrown_by_every_rank_that_waits) {
+  expect_broken(
+      5,
+      [](communicator& c) {
+        // Nobody takes itself for the root, so everybody waits.
+        (void)c.bcast(1, (c.rank() + 1) % c.size());
+      },
+      "collective mismatch");
+}
+
+TEST(a_caught_mismatch, of_the_number_of_broadcasts_is_thrown_by_those_that_went_on) {
+  expect_broken(
+      4,
+      [](communicator& c) {
+        if (c.rank() == 0) (void)c.bcast(1, 0);
+        c.barrier();
+      },
+      "different broadcasts");
+}
+
+TEST(a_caught_mismatch, reaches_collectives_that_run_beside) {
+  for (const int workers : {1, 3})
+    run_ranks(6, workers, [](communicator& world) {
+      communicator broken = world.dup();
+      std::vector<int> in(world.rank() == 2 ? 1 : 2, 1), out(in.size());
+      std::vector<request> under_way;
+      for (int i = 0; i < 3; ++i) under_way.push_back(broken.iallreduce(in, out, std::plus<>{}));
+      for (request& r : under_way) expect_contains(error_of([&] { r.wait(); }), "mismatch");
+      exchange_round_a_ring(broken);
+    });
+}
+
+TEST(a_caught_mismatch, may_be_of_a_communicator_that_goes_away) {
+  for (const int workers : {1, 2, 5, 10})
+    run_ranks(10, workers, [](communicator& world) {
+      for (int round = 0; round < 50; ++round) {
+        std::optional<communicator> half = world.split(world.rank() % 2, 0);
+        expect_contains(error_of([&] {
+                          if (world.rank() / 2 == round % 5)
+                            half->barrier();
+                          else
+                            (void)half->allreduce(1, std::plus<>{});
+                        }),
+                        "mismatch");
+        half.reset();
+        exchange_round_a_ring(world);
+      }
+    });
+}
+
+// --- Operations that throw -----------------------------------------------------------------------
+
+struct refuses {
+  int operator()(int a, int b) const {
+    if (b == 4) throw std::domain_error("no fours");
+    return a + b;
+  }
+};
+
+TEST(an_operation_that_throws, ends_a_small_reduction_of_every_rank) {
+  for (const int workers : {1, 2, 6})
+    run_ranks(6, workers, [](communicator& world) {
+      communicator broken = world.dup();
+      std::string told;
+      try {
+        (void)broken.allreduce(world.rank(), refuses{});
+      } catch (const std::exception& e) {
+        told = e.what();
+      }
+      expect_contains(told, "no fours");
+      expect_contains(error_of([&] { broken.barrier(); }), "on a broken communicator");
+      world.barrier();
+    });
+}
+
+TEST(an_operation_that_throws, ends_a_large_reduction_of_every_rank) {
+  for (const int workers : {1, 2, 6})
+    run_ranks(6, workers, [](communicator& world) {
+      communicator broken = world.dup();
+      std::vector<int> in(50'000, world.rank() == 1 ? 4 : 0), out(in.size());
+      std::string told;
+      try {
+        broken.allreduce(in, out, refuses{});
+      } catch (const std::exception& e) {
+        told = e.what();
+      }
+      expect_contains(told, "no fours");
+      expect_contains(error_of([&] { broken.barrier(); }), "on a broken communicator");
+      world.barrier();
+    });
+}
+
+TEST(an_operation_that_throws, is_told_with_its_rank_to_the_others) {
+  run_ranks(2, 2, [](communicator& world) {
+    // In two workers only the parts of rank 1 hold a four.
+    std::vector<int> in(10'000), out(in.size());
+    if (world.rank() == 1) in.back() = 4;
+    std::string told;
+    try {
+      world.allreduce(in, out, refuses{});
+    } catch (const std::exception& e) {
+      told = e.what();
+    }
+    EXPECT_EQ(told, world.rank() == 1
+                        ? "no fours"
+                        : "allreduce of 40000 octets on communicator 0 failed on rank 1: no fours");
+  });
+}
+
+}  // namespace
+}  // namespace weft
