@@ -9,10 +9,14 @@
 //   producer: publish; light fence; load watched; if it is not: set the bit, wake if parked
 //   consumer: stop watching; heavy fence; look at the ring once more
 //
-//   L1 is_watched: the record, then watched_ -- H1 the consumer's own or that of its parking spot:
-//                                               watched_, then the ring      nothing is overlooked
-//   R1 announce: fetch_or summary_ -- A1 take: exchange summary_   the bit that it stands for is
-//   set
+// In the other direction a producer that found no room asks for it before it sleeps, and the
+// consumer looks for that after it has given some.
+//
+//   R3 announce: fetch_or bits_, summary_     -- A3 take: exchange summary_, bits_
+//      Who takes a bit sees the record behind it; who finds a summary finds its bits.
+//   L2 is_watched: the record, then watched_  -- H2 settle, or H1 of the parking spot:
+//      watched_, then the ring. No record is overlooked.
+//   L3 take_request: the room, then wanted_   -- H1 of the parking spot: wanted_, then the room
 #pragma once
 #include <array>
 #include <bit>
@@ -29,7 +33,7 @@ class watch_flag {
  public:
   // Called by the producer after publishing. When false, it must announce the ring.
   [[nodiscard]] bool is_watched() const noexcept {
-    Atomics::light_fence("L1");
+    Atomics::light_fence("L2");
     // Relaxed: ordered after the record by the fence pair.
     return watched_.load(std::memory_order_relaxed) != 0;
   }
@@ -37,11 +41,36 @@ class watch_flag {
   // Called by the consumer, which looks at the ring afterwards.
   // Relaxed: a producer that sees it late only announces once more.
   void watch() noexcept { watched_.store(1, std::memory_order_relaxed); }
-  // Called by the consumer, then a heavy fence, then a last look at the ring.
+  // Called by the consumer. Then, once for all flags that were stopped, settle() or the announce()
+  // of its parking spot, and a last look at their rings.
   void stop() noexcept { watched_.store(0, std::memory_order_relaxed); }
+  static void settle() noexcept { Atomics::heavy_fence("H2"); }
 
  private:
   typename Atomics::template atomic<std::uint32_t> watched_{0};
+};
+
+// Of one ring: whether its producer sleeps for want of room.
+template <class Atomics = std_atomics>
+class room_request {
+ public:
+  // Called by the producer, then announce() of its parking spot, then a last look at the room.
+  // Relaxed: ordered by the heavy fence in between.
+  void want() noexcept { wanted_.store(1, std::memory_order_relaxed); }
+  void withdraw() noexcept { wanted_.store(0, std::memory_order_relaxed); }
+
+  // Called by the consumer after giving room. When true, it must wake the producer; afterwards, so
+  // that a request made meanwhile is not lost with the one that is taken here.
+  [[nodiscard]] bool take_request() noexcept {
+    Atomics::light_fence("L3");
+    if (wanted_.load(std::memory_order_relaxed) == 0) [[likely]]
+      return false;
+    wanted_.store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  typename Atomics::template atomic<std::uint32_t> wanted_{0};
 };
 
 // Of all rings of a consumer: one bit each, and a word that says which words have some.
@@ -54,9 +83,8 @@ class announcements {
 
   // Called by the producer of ring `index`.
   void announce(std::size_t index) noexcept {
-    // Relaxed: the release below publishes the bit, and the consumer watches the ring from then on.
-    bits_[index / 64].fetch_or(std::uint64_t{1} << index % 64, std::memory_order_relaxed);
-    summary_.fetch_or(std::uint64_t{1} << index / 64, Atomics::release("R1"));
+    bits_[index / 64].fetch_or(std::uint64_t{1} << index % 64, Atomics::release("R3"));
+    summary_.fetch_or(std::uint64_t{1} << index / 64, Atomics::release("R3"));
   }
 
   // Called by the consumer. Relaxed: a hint, or ordered by the heavy fence before it.
@@ -65,11 +93,11 @@ class announcements {
   // Called by the consumer: `look(index)` for each announced ring.
   template <class Look>
   void take(const Look& look) noexcept {
-    for (std::uint64_t words = summary_.exchange(0, Atomics::acquire("A1")); words != 0;
+    for (std::uint64_t words = summary_.exchange(0, Atomics::acquire("A3")); words != 0;
          words &= words - 1) {
       const auto word = static_cast<std::size_t>(std::countr_zero(words));
       if (word >= Words) continue;  // Written by a broken process.
-      for (std::uint64_t bits = bits_[word].exchange(0, std::memory_order_relaxed); bits != 0;
+      for (std::uint64_t bits = bits_[word].exchange(0, Atomics::acquire("A3")); bits != 0;
            bits &= bits - 1)
         look(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
     }

@@ -56,8 +56,12 @@ inline constexpr std::size_t record_granule = 32;
   return capacity_bytes / 4 - 64;
 }
 
-// The producer's side of a ring whose words are all zero at the start.
-template <class Atomics = std_atomics>
+// The producer's side of a ring whose words are all zero at the start. With `ClearAhead` it clears
+// so many octets behind each record after having published it, when nobody waits for it any more,
+// so that the next record finds its lines at hand: between processes 8 octets one way took 190 ns
+// instead of 250, and each of a stream 45 instead of 30. What is written after try_reserve() must
+// then be published.
+template <class Atomics = std_atomics, std::size_t ClearAhead = 0>
 class record_producer {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
@@ -78,20 +82,22 @@ class record_producer {
       filler = capacity_ - offset;  // Records never wrap.
     else if (length <= cache_line && offset % cache_line + length > cache_line)
       filler = cache_line - offset % cache_line;  // One that fits a line does not straddle two.
-    // The word behind the record must be free too: publish() clears it.
+    // The word behind the record must be free too: it is cleared.
     if (!has_room(filler + length + record_granule)) [[unlikely]]
       return nullptr;
     start_ = tail_ + filler;
     next_ = start_ + length;
     reserved_size_ = size;
+    // Relaxed: publish() makes it visible together with the record. Here rather than there, so that
+    // the stores to the record's own line are not parted by one that waits for another line: the
+    // consumer, who polls the record's line, would take it back in between.
+    if (ClearAhead == 0 || next_ >= cleared_) word_at(next_).store(0, std::memory_order_relaxed);
     return &word_at(start_) + 1;
   }
 
   // After try_reserve() and after the payload was written.
   void publish(std::uint8_t kind, std::uint32_t target) noexcept {
     const std::uint64_t header = record_header::pack(reserved_size_, kind, target);
-    // Relaxed: the release store below publishes it together with the record.
-    word_at(next_).store(0, std::memory_order_relaxed);
     if (start_ != tail_) [[unlikely]] {
       // The filler is what the consumer waits at; publishing it publishes the record behind it.
       word_at(start_).store(header, std::memory_order_relaxed);
@@ -101,9 +107,17 @@ class record_producer {
       word_at(start_).store(header, Atomics::release("R1"));
     }
     tail_ = next_;
+    if constexpr (ClearAhead != 0) clear_ahead();
   }
 
  private:
+  void clear_ahead() noexcept {
+    cleared_ = std::max(cleared_, tail_ + record_granule);
+    if (tail_ + ClearAhead - head_seen_ > capacity_) [[unlikely]]
+      return;  // It may be the consumer's.
+    for (; cleared_ < tail_ + ClearAhead; cleared_ += record_granule)
+      word_at(cleared_).store(0, std::memory_order_relaxed);  // Relaxed: as in try_reserve().
+  }
   [[nodiscard]] word& word_at(std::size_t at) noexcept {
     return words_[(at & (capacity_ - 1)) / 8];
   }
@@ -122,6 +136,7 @@ class record_producer {
   std::size_t head_seen_ = 0;
   std::size_t start_ = 0;
   std::size_t next_ = 0;
+  std::size_t cleared_ = 0;  // Up to here every granule behind the tail begins with a zero.
   std::size_t reserved_size_ = 0;
 };
 
@@ -191,7 +206,7 @@ class record_consumer {
 };
 
 // Both sides and their memory, inside one process.
-template <class Atomics = std_atomics>
+template <class Atomics = std_atomics, std::size_t ClearAhead = 0>
 class record_ring {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
@@ -239,7 +254,7 @@ class record_ring {
   const std::unique_ptr<word[], aligned_delete> words_;
   const std::size_t max_payload_;
   alignas(padding_bytes) typename Atomics::template atomic<std::size_t> head_{0};
-  alignas(padding_bytes) record_producer<Atomics> producer_;
+  alignas(padding_bytes) record_producer<Atomics, ClearAhead> producer_;
   alignas(padding_bytes) record_consumer<Atomics> consumer_;
 };
 

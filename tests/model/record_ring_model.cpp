@@ -11,10 +11,10 @@ namespace weft {
 namespace {
 
 using model::scenario;
-using ring_type = record_ring<model_atomics>;
 
 // 256 octets are eight granules. The first records lead `start` granules into the ring before the
 // threads begin, so that few further ones reach its end.
+template <class ring_type>
 std::shared_ptr<ring_type> ring_with(std::size_t start) {
   auto ring = std::make_shared<ring_type>(256);
   for (std::size_t i = 0; i < start; ++i) {
@@ -27,12 +27,13 @@ std::shared_ptr<ring_type> ring_with(std::size_t start) {
 
 // The producer sends `sizes`, each payload word tells its record; the consumer must find them in
 // order and unharmed. Payloads are copied by plain accesses.
+template <class ring_type = record_ring<model_atomics>>
 model::setup transfer(std::size_t start, std::vector<std::size_t> sizes) {
   return [=] {
-    auto ring = ring_with(start);
+    auto ring = ring_with<ring_type>(start);
     const auto produce = [=] {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
-        ring_type::word* room;
+        typename ring_type::word* room;
         while ((room = ring->try_reserve(sizes[i])) == nullptr) model::pause();
         for (std::size_t w = 0; w < sizes[i] / 8; ++w) room[w].set(100 * (i + 1) + w);
         ring->publish(2, static_cast<std::uint32_t>(i));
@@ -57,12 +58,18 @@ model::setup transfer(std::size_t start, std::vector<std::size_t> sizes) {
   };
 }
 
+using ahead = record_ring<model_atomics, 64>;
+
 const std::vector<model::setup> scenarios{
     transfer(0, {8, 16}),        // Two records share a line.
     transfer(7, {40, 8}),        // A filler up to the ring's end.
     transfer(3, {40, 8}),        // A filler up to the line's end.
     transfer(0, {120, 120, 8}),  // The last overwrites the first.
     transfer(0, {72, 72, 72}),   // The same behind a filler up to the ring's end.
+    // Clearing ahead, into what the consumer has given back.
+    transfer<ahead>(7, {40, 8}),
+    transfer<ahead>(3, {8, 40}),
+    transfer<ahead>(0, {120, 120, 8}),
 };
 
 TEST(record_ring_model, every_schedule_delivers_all_records_in_order) {

@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-bool send(record_ring<>& ring, const std::string& text, std::uint32_t target) {
+template <class Ring>
+bool send(Ring& ring, const std::string& text, std::uint32_t target) {
   auto* room = ring.try_reserve(text.size());
   if (room == nullptr) return false;
   std::memcpy(static_cast<void*>(room), text.data(), text.size());
@@ -16,7 +17,8 @@ bool send(record_ring<>& ring, const std::string& text, std::uint32_t target) {
   return true;
 }
 
-std::string receive(record_ring<>& ring) {
+template <class Ring>
+std::string receive(Ring& ring) {
   const std::uint64_t header = ring.front();
   if (header == 0) return "nothing";
   std::string text(record_header::unpack(header).size, '?');
@@ -46,6 +48,24 @@ TEST(record_ring, records_of_every_size_come_out_whole_and_in_order) {
     EXPECT_EQ(receive(ring), "x");
     EXPECT_EQ(receive(ring), "nothing");
   }
+}
+
+TEST(record_ring, clearing_ahead_harms_no_record) {
+  record_ring<std_atomics, 256> ring(1024);
+  std::size_t sent = 0;
+  std::size_t received = 0;
+  const auto text = [&](std::size_t number) {
+    return std::string(number * 37 % (ring.max_payload() + 1),
+                       static_cast<char>('a' + number % 26));
+  };
+  for (int round = 0; round < 2000; ++round) {
+    while (send(ring, text(sent), 5)) ++sent;
+    for (int i = 0; i <= round % 5 && received < sent; ++i) {
+      ASSERT_EQ(receive(ring), text(received));
+      ++received;
+    }
+  }
+  EXPECT_GT(received, 4000u);
 }
 
 TEST(record_ring, a_record_without_room_is_refused_and_nothing_is_lost) {

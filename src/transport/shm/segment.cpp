@@ -101,7 +101,7 @@ segment segment::make(std::size_t ring_bytes, bool nameless, const std::string& 
 }
 
 void segment::grow(std::size_t senders) {
-  const std::size_t size = rings_offset(senders) + senders * address_.ring_bytes;
+  const std::size_t size = rings_offset(senders) + senders * ring_stride(address_);
   if (ftruncate(file_, static_cast<off_t>(size)) != 0) fail("no memory for the rings");
   // From here on nobody can make it shorter, by which all who use it would be killed.
   if (address_.descriptor >= 0) fcntl(file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL);
@@ -139,7 +139,7 @@ segment segment::open(const segment_address& address, std::size_t senders, std::
 
 bool segment::map(int file, std::size_t senders) noexcept {
   rings_offset_ = rings_offset(senders);
-  size_ = senders == 0 ? page_bytes : rings_offset_ + senders * address_.ring_bytes;
+  size_ = senders == 0 ? page_bytes : rings_offset_ + senders * ring_stride(address_);
   void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return false;
   memory_ = static_cast<std::byte*>(memory);

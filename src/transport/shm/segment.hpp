@@ -33,9 +33,9 @@ struct segment_front {
 
 // One per sender, behind the front.
 struct alignas(padding_bytes) ring_control {
-  watch_flag<shared_atomics> watch;           // The owner's.
-  std::atomic<std::size_t> head;              // The owner's.
-  std::atomic<std::uint32_t> is_room_wanted;  // Set by the sender before it sleeps.
+  watch_flag<shared_atomics> watch;   // The owner's.
+  std::atomic<std::size_t> head;      // The owner's.
+  room_request<shared_atomics> room;  // The sender's, and the owner's to take.
 };
 
 inline constexpr std::size_t page_bytes = 4096;
@@ -59,6 +59,11 @@ struct segment_address {
   char name[64] = {};  // Of the file, ended by a zero.
 };
 static_assert(std::has_unique_object_representations_v<segment_address>);
+
+// Rings begin in different sets of the caches: an idle poll looks at the same place of all.
+[[nodiscard]] inline std::size_t ring_stride(const segment_address& address) noexcept {
+  return address.ring_bytes + padding_bytes;
+}
 
 class segment {
  public:
@@ -90,7 +95,7 @@ class segment {
   }
   [[nodiscard]] std::atomic<std::uint64_t>* ring(std::size_t sender) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(memory_ + rings_offset_ +
-                                                         sender * address_.ring_bytes);
+                                                         sender * ring_stride(address_));
   }
 
  private:

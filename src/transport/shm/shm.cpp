@@ -23,6 +23,10 @@
 namespace weft {
 namespace {
 
+using producer = record_producer<std_atomics, 256>;
+
+constexpr std::size_t string_move_bytes_min = 256;
+
 // Yama's usual setting allows copies between parent and child only, unless asked: the processes of
 // a job are siblings.
 void allow_direct_copies() {
@@ -31,9 +35,23 @@ void allow_direct_copies() {
   if (scope == '1') prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 
+// Into lines that the receiver has in its cache. The processor's own string move takes them over
+// without reading them first: 1 KiB in 680 ns one way instead of 790.
+void copy(std::byte* to, std::span<const std::byte> from) noexcept {
+#if defined(__x86_64__)
+  if (from.size() >= string_move_bytes_min) {
+    const std::byte* source = from.data();
+    std::size_t size = from.size();
+    asm volatile("rep movsb" : "+D"(to), "+S"(source), "+c"(size) : : "memory");
+    return;
+  }
+#endif
+  if (!from.empty()) std::memcpy(to, from.data(), from.size());
+}
+
 // What a send needs to know of a peer.
 struct outgoing {
-  record_producer<> ring;  // In the peer's segment.
+  producer ring;  // In the peer's segment.
   ring_control* control = nullptr;
   segment_front* front = nullptr;
   std::size_t refused_bytes = 0;  // What found no room last, since this endpoint was awake.
@@ -238,7 +256,7 @@ void shm_transport::connect_to(std::uint32_t number, const segment_address& thei
   outgoing& way = outgoing_[number];
   way.front = &memory.front();
   way.control = &memory.control(slot_);
-  way.ring = record_producer<>(memory.ring(slot_), theirs.ring_bytes, way.control->head);
+  way.ring = producer(memory.ring(slot_), theirs.ring_bytes, way.control->head);
   way.needs_fence = theirs.fences == 0;
   to.state = peer_state::near;
 }
@@ -268,7 +286,7 @@ status shm_transport::send(std::uint32_t peer, const wire_header& header, wire_p
   std::memcpy(octets, &header, sizeof header);
   octets += sizeof header;
   for (const auto& part : parts) {
-    if (!part.empty()) std::memcpy(octets, part.data(), part.size());
+    copy(octets, part);
     octets += part.size();
   }
   to.ring.publish(shm_message_kind, static_cast<std::uint32_t>(slot_));
@@ -344,13 +362,11 @@ int shm_transport::deliver(std::size_t place, arrivals& to, int budget) noexcept
   return outcome.delivered;
 }
 
-// As with announcements: room was given, and whoever wants it said so, or will look again.
 void shm_transport::tell_room(const incoming& from) noexcept {
-  shared_atomics::light_fence("L1");
-  if (outgoing_[from.peer].needs_fence) asymmetric::full_fence();
-  if (from.control->is_room_wanted.load(std::memory_order_relaxed) == 0) return;
-  from.control->is_room_wanted.store(0, std::memory_order_relaxed);
-  if (auto* front = outgoing_[from.peer].front) (void)front->spot.wake_if_parked();
+  const outgoing& back = outgoing_[from.peer];
+  if (back.needs_fence) asymmetric::full_fence();
+  if (from.control->room.take_request() && back.front != nullptr)
+    (void)back.front->spot.wake_if_parked();
 }
 
 void shm_transport::watch(std::size_t slot) noexcept {
@@ -395,7 +411,7 @@ void shm_transport::stop_watching_the_silent() noexcept {
   if (watched_.size() > shm_rings_watched_min && silent > 0) {
     for (const std::size_t slot : watched_)
       if (is_silent(slot)) incoming_[slot].control->watch.stop();
-    shared_atomics::heavy_fence("H1");
+    watch_flag<shared_atomics>::settle();
     const std::vector<std::size_t> before = std::exchange(watched_, {});
     next_.clear();
     first_ = 0;
@@ -523,15 +539,14 @@ void shm_transport::disarm() noexcept {
   for (const std::size_t slot : watched_) incoming_[slot].control->watch.watch();
   for (const std::uint32_t peer : room_refused_) {
     outgoing_[peer].refused_bytes = 0;
-    outgoing_[peer].control->is_room_wanted.store(0, std::memory_order_relaxed);
+    outgoing_[peer].control->room.withdraw();
   }
   room_refused_.clear();
   polls_to_look_ = 0;  // What happened during the sleep?
 }
 
 void shm_transport::want_room() noexcept {
-  for (const std::uint32_t peer : room_refused_)
-    outgoing_[peer].control->is_room_wanted.store(1, std::memory_order_relaxed);
+  for (const std::uint32_t peer : room_refused_) outgoing_[peer].control->room.want();
 }
 
 bool shm_transport::room_came() noexcept {
