@@ -1,8 +1,13 @@
 // What the machine gives, without any library: cache lines bounced between two cores, copies,
 // switches, system calls. Every figure of weft is read against these.
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <memory>
 
@@ -81,12 +86,15 @@ void bounces() {
   row("limits/fetch_add/contended", add, add, 2);
 }
 
+std::string size_text(std::size_t size) {
+  return size >= 1 << 20 ? std::to_string(size >> 20) + "MiB" : std::to_string(size >> 10) + "KiB";
+}
+
 // One way of copying `size` bytes between the two threads' buffers. With two copiers each moves a
 // half and both meet after every copy.
 void copies() {
   for (const std::size_t size : {8u << 10, 64u << 10, 1u << 20, 16u << 20}) {
-    const std::string text =
-        size >= 1 << 20 ? std::to_string(size >> 20) + "MiB" : std::to_string(size >> 10) + "KiB";
+    const std::string text = size_text(size);
     const auto from = std::make_unique<char[]>(size), to = std::make_unique<char[]>(size);
     std::memset(from.get(), 1, size);
     std::memset(to.get(), 2, size);
@@ -161,6 +169,39 @@ void kernel() {
       2);
 }
 
+// What the kernel copies out of another process, which sleeps. Both buffers are in the caches: the
+// figure is an upper bound for messages by one copy.
+void copies_of_the_kernel() {
+  constexpr std::size_t largest = 16u << 20;
+  void* shared = mmap(nullptr, largest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return;
+  std::memset(shared, 1, largest);
+  const pid_t child = fork();
+  if (child == 0) {
+    bench::pin(1);
+    std::memset(shared, 2, largest);  // Pages of its own, at the same address.
+    for (;;) ::pause();
+  }
+  const auto to = std::make_unique<char[]>(largest);
+  std::memset(to.get(), 3, largest);
+  const auto read_from_child = [&](std::size_t size) {
+    const iovec here{to.get(), size};
+    const iovec there{shared, size};
+    return process_vm_readv(child, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
+  };
+  while (read_from_child(1) && to[0] != 2) usleep(1000);
+  for (const std::size_t size : {8u << 10, 64u << 10, 1u << 20, 16u << 20}) {
+    if (!read_from_child(size)) {
+      std::fprintf(stderr, "limits: process_vm_readv is forbidden here\n");
+      break;
+    }
+    row("limits/process_vm_readv/" + size_text(size), [&] { (void)read_from_child(size); });
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  munmap(shared, largest);
+}
+
 }  // namespace
 
 int main() {
@@ -168,5 +209,6 @@ int main() {
   bench::print_header();
   bounces();
   copies();
+  copies_of_the_kernel();
   kernel();
 }

@@ -134,6 +134,53 @@ class MdJob:
         return [row]
 
 
+class PairJob:
+    """One measurement by a rival's own program: a server on one core, a client on another."""
+
+    def __init__(self, peer, size, stream=False):
+        self.peer, self.size, self.stream, self.ranks = peer, size, stream, 2
+        few = max(20, 2_000_000_000 // (2000 + size) // 1000)
+        count = min(few, 500_000)
+        if peer == "ucx":
+            program = "ucx_perftest"
+            client = f"127.0.0.1 -t {'tag_bw' if stream else 'tag_lat'} -s {size} -n {count * (4 if stream else 1)}"
+        else:
+            program = "fi_pingpong"
+            client = f"-p shm -e rdm -S {size} -I {min(count, 100_000)} 127.0.0.1"
+        self.program, self.client = program, client
+
+    def path(self, build):
+        return Path(shutil.which(self.program) or self.program)
+
+    def missing(self, build):
+        return None if shutil.which(self.program) else f"{self.program} is not installed"
+
+    def command(self, build):
+        server = "-p shm -e rdm -S %d -I %s" % (self.size, self.client.split("-I ")[1].split()[0]) \
+            if self.peer == "libfabric" else ""
+        return ["bash", "-c", f"taskset -c 1 {self.program} {server} >/dev/null 2>&1 & server=$!; sleep 0.5; "
+                f"taskset -c 0 timeout 60 {self.program} {self.client}; kill $server 2>/dev/null; wait"]
+
+    def environment(self, args, commit_text):
+        self.real_time = args.priority if args.priority > 0 and real_time_allowed(args.priority) else 0
+        return {**os.environ, "UCX_TLS": "sysv,cma,self", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+
+    def rows(self, output, commit_text):
+        if self.peer == "ucx":
+            found = re.search(r"Final:\s+\d+\s+[0-9.]+\s+[0-9.]+\s+([0-9.]+)", output)
+        else:  # bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec
+            found = re.search(r"^\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+([0-9.]+)\s+\S+\s*$", output, re.MULTILINE)
+        if not found:
+            return []
+        value = float(found[1]) * 1e3
+        size = f"{self.size >> 20}MiB" if self.size >= 1 << 20 else f"{self.size >> 10}KiB" if self.size >= 1024 \
+            else f"{self.size}B"
+        return [{"name": f"transport/{'stream' if self.stream else 'one_way'}/{size}", "peer": self.peer,
+                 "ranks": "2", "workers": "2", "unit": "ns", "min": value, "median": value, "p99": value,
+                 "repetitions": 1, "load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
+                 "priority": f"fifo{self.real_time}" if self.real_time else "normal"}]
+
+
 def crowded_mpich(program, only, **settings):
     """MPICH with more ranks than cores waits out whole time slices: few rows, few repetitions."""
     return Job(program, "mpich", 16, only=only, seconds=1, spin=False, **settings)
@@ -165,6 +212,10 @@ def jobs():
     return {
         "limits": [Job("limits", "hardware")],
         "sync": [Job("record_ring", "hardware"), Job("fiber", "hardware", 1)],
+        "transport": [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
+                      Job("transport", "weft-shm")]
+                     + [PairJob(peer, size) for peer in ("ucx", "libfabric")
+                        for size in (8, 64, 1024, 8192, 65536, 1 << 20)] + [PairJob("ucx", 8, stream=True)],
         "p2p": both("p2p") + [Job("p2p", ranks=16), Job("p2p", "openmpi", 16), crowded_mpich("p2p", "across")],
         "placement": placement + [Job("p2p", "openmpi", workers=1)],
         "collectives": both("collectives") + [

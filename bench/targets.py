@@ -42,6 +42,20 @@ def targets(rows):
 
     yield ("8 B one way <= 1.3 x two-line bounce", get("p2p/one_way/8B"),
            times(1.3, get("limits/bounce/two_lines", "hardware")), "ns", False)
+    shm = lambda name: get(name, "weft-shm")
+    yield at_most("shm: 8 B one way", shm("transport/one_way/8B"), 250, "ns")
+    yield "shm: 8 B one way <= UCX", shm("transport/one_way/8B"), get("transport/one_way/8B", "ucx"), "ns", False
+    rate = shm("transport/stream/8B")
+    yield "shm: 8 B in a row >= 10 M/s", times(1e3, rate and 1 / rate), 10, "M/s", True
+    small, copied = shm("transport/one_way/64B"), get("limits/copy/8KiB/one_copier", "hardware")
+    for size in (128, 256, 512, 1024, 2048, 4096, 8192):
+        name = f"{size}B" if size < 1024 else f"{size >> 10}KiB"
+        limit = small and copied and 1.5 * (small + size * copied / 8192)
+        yield f"shm: {name} one way <= 1.5 x (64 B + copying)", shm(f"transport/one_way/{name}"), limit, "ns", False
+    probe = get("limits/process_vm_readv/1MiB", "hardware", 1)
+    yield ("shm: 1 MiB by get <= the readv probe / 0.95", shm("transport/get/1MiB"),
+           times(1 / 0.95, probe), "ns", False)
+    yield at_most("shm: idle poll, 16 peers", get("transport/idle_poll/16", "weft-shm", 1), 20, "ns")
     yield ratio("8 B one way", "p2p/one_way/8B", 0.65)
     yield ratio("8 KiB one way", "p2p/one_way/8KiB", 0.7)
     yield ratio("64 KiB one way", "p2p/one_way/64KiB", 0.4)
