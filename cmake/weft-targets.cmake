@@ -30,6 +30,10 @@ function(weft_compile_options target)
     target_compile_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${WEFT_SANITIZE})
   endif()
+  if(WEFT_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link,address,undefined)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
   if(WEFT_SANITIZE STREQUAL thread)
     # The compiler warns that ThreadSanitizer does not see fences; the one fence that is used
     # (parking) orders nothing that the sanitizer must know.

@@ -1,0 +1,33 @@
+# tests/fuzz/*_fuzz.cpp: one libFuzzer program per file, fuzz-<file without _fuzz>, built when
+# WEFT_FUZZ is on, which needs clang; the library is then built with the same sanitizers. ctest runs
+# each for a few seconds and keeps in <build>/fuzz/<name> what reached new code.
+
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+check_cxx_source_compiles(
+  "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }"
+  WEFT_HAS_LIBFUZZER)
+unset(CMAKE_REQUIRED_FLAGS)
+if(NOT WEFT_HAS_LIBFUZZER)
+  message(FATAL_ERROR "WEFT_FUZZ needs clang and its libFuzzer (Debian: clang and libclang-rt-dev); "
+    "cmake --preset fuzz -DCMAKE_CXX_COMPILER=clang++-14, for example")
+endif()
+
+set(WEFT_FUZZ_SECONDS 5 CACHE STRING "How long ctest runs each fuzzer")
+enable_testing()
+add_custom_target(fuzz-tests)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  string(REGEX REPLACE "_fuzz$" "" name ${name})
+  weft_add_program(fuzz-${name} ${source})
+  target_include_directories(fuzz-${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz-tests fuzz-${name})
+  set(corpus ${PROJECT_BINARY_DIR}/fuzz/${name})
+  file(MAKE_DIRECTORY ${corpus})
+  add_test(NAME fuzz.${name}
+    COMMAND fuzz-${name} -max_total_time=${WEFT_FUZZ_SECONDS} -max_len=4096 -print_final_stats=1
+      -artifact_prefix=${corpus}- ${corpus})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+endforeach()
