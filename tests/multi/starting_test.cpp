@@ -395,7 +395,9 @@ TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
     }
     // Or the search for what is left could find nothing. The processes, weftrun and its sweeper.
-    if (started) ASSERT_GE(job.processes().size(), 5u);
+    if (started) {
+      ASSERT_GE(job.processes().size(), 5u);
+    }
     switch (random() % 3) {
       case 0:
         job.signal(SIGINT);
