@@ -56,6 +56,9 @@ function(weft_add_tests label suffix timeout processors)
 endfunction()
 
 weft_add_tests(unit test 120 1)
+if(TARGET weftrun-parts)
+  target_link_libraries(weftrun_test PRIVATE weftrun-parts)
+endif()
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
 # Of several processes each: one at a time, or a machine of few cores does nothing but switch.
@@ -87,3 +90,12 @@ if(Python3_FOUND)
     set_tests_properties(tidy.${name} PROPERTIES LABELS tidy TIMEOUT 600)
   endforeach()
 endif()
+
+# Scripts of tests/multi: given the directory of the programs; status 77 means skipped.
+file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/multi/*.sh)
+foreach(script IN LISTS scripts)
+  cmake_path(GET script STEM name)
+  add_test(NAME multi.${name} COMMAND ${script} ${PROJECT_BINARY_DIR}/bin)
+  set_tests_properties(multi.${name} PROPERTIES LABELS multi TIMEOUT 300 RESOURCE_LOCK processes
+    PROCESSORS 2 SKIP_RETURN_CODE 77)
+endforeach()

@@ -39,7 +39,8 @@ class bootstrap {
   using failure_handler = std::function<void(int process, const std::string& why)>;
   virtual void on_failure(failure_handler handler) = 0;
 
-  // Ends the whole job with this exit status, as the launcher can, and prints `why`; does not return.
+  // Ends the whole job with this exit status, as the launcher can, and prints `why`; does not
+  // return.
   [[noreturn]] virtual void abort(int exit_status, const std::string& why) = 0;
   // This process leaves in good order. Nothing else may be called afterwards.
   virtual void finish() noexcept = 0;

@@ -3,6 +3,8 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/local/local.hpp"
+#include "bootstrap/pmi1/pmi1.hpp"
+#include "bootstrap/pmix/pmix.hpp"
 #include "bootstrap/single/single.hpp"
 #include "weft/error.hpp"
 
@@ -17,9 +19,9 @@ std::unique_ptr<bootstrap> make_bootstrap() {
     case launcher::weftrun:
       return make_local_bootstrap(std::getenv(job_variable));
     case launcher::pmi1:
-      throw error("PMI-1 is not there yet: start the program by weftrun");
+      return make_pmi1_bootstrap();
     case launcher::pmix:
-      throw error("PMIx is not there yet: start the program by weftrun");
+      return make_pmix_bootstrap();
     case launcher::unknown:
       break;
   }

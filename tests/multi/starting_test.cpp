@@ -315,6 +315,113 @@ TEST(launchers, what_a_process_starts_is_a_job_of_its_own) {
             0);
 }
 
+// Launchers of others, each with its own words; skipped where it is not installed.
+struct foreign_launcher {
+  const char* name;
+  const char* bootstrap;
+  const char* program;
+  const char* words;
+};
+
+class a_foreign_launcher : public ::testing::TestWithParam<foreign_launcher> {
+ protected:
+  void SetUp() override {
+    if (shell(formatted("command -v {}", GetParam().program)).status != 0)
+      GTEST_SKIP() << GetParam().program << " is not installed";
+  }
+  static std::string start(int count, const std::string& words) {
+    return formatted("env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} {} -n {} {}",
+                     GetParam().program, GetParam().words, count, words);
+  }
+};
+
+TEST_P(a_foreign_launcher, is_joined_by_all_processes) {
+  const outcome result = shell(start(3, "./test-process identify"));
+  EXPECT_EQ(result.status, 0) << result.text;
+  for (int process = 0; process < 3; ++process)
+    EXPECT_NE(result.text.find(formatted("{} {} of 3 job ", GetParam().bootstrap, process)),
+              std::string::npos)
+        << result.text;
+  EXPECT_NE(result.text.find(formatted(" 0:{0} 0:{0} 0:{0}\n", host())), std::string::npos)
+      << result.text;
+}
+
+TEST_P(a_foreign_launcher, carries_keys_of_any_octets_and_sizes) {
+  for (const char* how : {"exchange 5 10", "exchange 2 100000", "twice exchange 3 3000"}) {
+    const outcome result = shell(start(3, formatted("./test-process {}", how)));
+    EXPECT_EQ(result.status, 0) << result.text;
+    for (int process = 0; process < 3; ++process)
+      EXPECT_NE(result.text.find(formatted("process {} of 3 read", process)), std::string::npos)
+          << result.text;
+  }
+}
+
+TEST_P(a_foreign_launcher, a_missing_key_is_an_error_and_no_wait) {
+  const outcome result = shell(start(2, "./test-process no-such-key"));
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_NE(result.text.find("process 0 has put no key 'nothing'"), std::string::npos)
+      << result.text;
+}
+
+TEST_P(a_foreign_launcher, ends_all_when_one_aborts_or_dies) {
+  started_job abort(start(3, "./test-process die 1 abort"));
+  EXPECT_EQ(abort.finish(), 7) << abort.text();
+  EXPECT_NE(abort.text().find("weft: process 1 has had enough"), std::string::npos) << abort.text();
+  EXPECT_EQ(abort.left_behind(), "");
+  started_job kill(start(3, "./test-process die 1 kill"));
+  EXPECT_NE(kill.finish(), 0) << kill.text();
+  EXPECT_EQ(kill.left_behind(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    launchers, a_foreign_launcher,
+    ::testing::Values(foreign_launcher{"open_mpi", "pmix", "mpirun.openmpi", "--oversubscribe"},
+                      foreign_launcher{"prte", "pmix", "prterun", "--map-by :OVERSUBSCRIBE"},
+                      foreign_launcher{"hydra", "pmi1", "mpiexec.hydra", ""}),
+    [](const auto& one) { return one.param.name; });
+
+// Launchers of batch systems, in place of which a script says how it was called.
+class allocation : public ::testing::Test {
+ protected:
+  allocation() {
+    for (const char* name : {"srun", "mpirun"})
+      shell(
+          formatted("printf '#!/bin/sh\\necho {0} \"$@\" WEFT_RANKS=$WEFT_RANKS "
+                    "WEFT_PROCESSES=$WEFT_PROCESSES\\n' > {1}/{0}; chmod +x {1}/{0}",
+                    name, directory_.path()));
+    shell(formatted("printf 'a\\na\\nb\\nb\\n' > {}/nodes", directory_.path()));
+  }
+  std::string told(const std::string& variables, const std::string& words) const {
+    return shell(formatted("PATH={}:$PATH {} ./weftrun {}", directory_.path(), variables, words))
+        .text;
+  }
+  const std::string slurm_ = "SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=2 SLURM_CPUS_ON_NODE=8";
+  empty_directory directory_;
+};
+
+TEST_F(allocation, of_slurm_is_handed_to_srun) {
+  EXPECT_EQ(told(slurm_, "./heat 5"),
+            "srun --mpi=pmix --nodes=2 --ntasks=2 --cpus-per-task=8 --kill-on-bad-exit=1 ./heat 5 "
+            "WEFT_RANKS=16 WEFT_PROCESSES=2\n");
+  EXPECT_EQ(told(slurm_, "-n 32 --ranks-per-process 8 --on-failure error --pin=off ./heat"),
+            "srun --mpi=pmix --nodes=2 --ntasks=4 --cpus-per-task=4 --kill-on-bad-exit=0 "
+            "--cpu-bind=none ./heat WEFT_RANKS=32 WEFT_PROCESSES=4\n");
+}
+
+TEST_F(allocation, of_pbs_is_handed_to_mpirun) {
+  EXPECT_EQ(told(formatted("PBS_NODEFILE={}/nodes", directory_.path()), "-n 4 --stack 1M ./heat"),
+            formatted("mpirun -n 2 --hostfile {}/nodes --map-by ppr:1:node --bind-to none -x "
+                      "WEFT_RANKS -x WEFT_STACK -x WEFT_PROCESSES ./heat WEFT_RANKS=4 "
+                      "WEFT_PROCESSES=2\n",
+                      directory_.path()));
+}
+
+TEST_F(allocation, of_one_node_or_inside_a_step_is_left_alone) {
+  EXPECT_EQ(told("SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=1", "echo here"), "here\n");
+  EXPECT_EQ(told(slurm_ + " SLURM_STEP_NUM_TASKS=2", "echo here"), "here\n");
+  EXPECT_EQ(told(slurm_, "--processes 1 echo here"), "here\n");
+}
+
 class hosts : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -341,6 +448,12 @@ TEST_F(hosts, keys_output_and_input_cross_between_them) {
   expect_all_lines(weftrun("-n 2 ./test-process print 200000 70"), 2, 200000, 70);
   expect_lines("seq 200000 | " + weftrun("-n 2 ./test-process input"), 0,
                {"process 0 read 200000 lines, 1288895 octets", "process 1 read 0 lines, 0 octets"});
+}
+
+TEST_F(hosts, when_nobody_reads_the_output_any_more_the_job_ends) {
+  started_job job(formatted("sh -c \"{} | head -n 1\"", weftrun("-n 2 yes")));
+  EXPECT_EQ(job.finish(), 0) << job.text();
+  EXPECT_EQ(job.left_behind(), "");
 }
 
 TEST_F(hosts, a_process_that_dies_on_one_ends_all) {

@@ -31,6 +31,7 @@ THIRD_PARTY = {
     r"hwloc": ["src/base"],
     r"fmt/": ["src/base"],
     r"boost/context/": ["src/fiber"],
+    r"pmix\.h": ["src/bootstrap/pmix"],
     r"rdma/": ["src/transport/ofi"],
     r"sanitizer/": ["src/fiber"],
     r"valgrind/": ["src/fiber"],

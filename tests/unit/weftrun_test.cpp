@@ -1,0 +1,244 @@
+// The parts of weftrun without processes: the state of a job, its shape, its frames.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "weft/error.hpp"
+#include "weftrun/job_server.hpp"
+#include "weftrun/job_shape.hpp"
+
+namespace weft {
+namespace {
+
+job_description job_of(int processes) {
+  job_description job{.id = "abc"};
+  job.hosts = {"left", "right"};
+  for (int i = 0; i < processes; ++i) job.host_index.push_back(i * 2 / processes);
+  return job;
+}
+
+// Speaks for processes and keeps what each of them hears.
+class conversation {
+ public:
+  explicit conversation(int processes) : server_(job_of(processes)) {}
+
+  std::vector<frame> says(int process, frame_kind kind, int argument = 0,
+                          std::string payload = {}) {
+    return server_.take(
+        {.kind = kind, .process = process, .argument = argument, .payload = std::move(payload)});
+  }
+  std::vector<frame> puts(int process, std::string_view key, std::string_view value) {
+    return says(process, frame_kind::put, 0, field_writer().text(key).text(value).take());
+  }
+  frame gets(int process, int of, std::string_view key) {
+    return says(process, frame_kind::get, 5, field_writer().number(of).text(key).take()).at(0);
+  }
+  bool ends(int process, const std::string& why, bool good) {
+    told_.clear();
+    return server_.ended(process, why, good, told_);
+  }
+  const std::vector<frame>& told() const { return told_; }
+
+ private:
+  job_server server_;
+  std::vector<frame> told_;
+};
+
+std::vector<int> receivers(const std::vector<frame>& frames, frame_kind kind) {
+  std::vector<int> processes;
+  for (const frame& one : frames)
+    if (one.kind == kind) processes.push_back(one.process);
+  return processes;
+}
+
+using numbers = std::vector<int>;
+
+TEST(job_server, a_fence_lets_go_when_the_last_has_come) {
+  conversation job(3);
+  for (int i = 0; i < 3; ++i) job.says(i, frame_kind::join);
+  EXPECT_TRUE(job.says(2, frame_kind::fence).empty());
+  EXPECT_TRUE(job.says(0, frame_kind::fence).empty());
+  EXPECT_EQ(receivers(job.says(1, frame_kind::fence), frame_kind::fence_done), (numbers{0, 1, 2}));
+}
+
+TEST(job_server, a_fence_waits_for_those_that_have_not_joined) {
+  conversation job(2);
+  job.says(0, frame_kind::join);
+  EXPECT_TRUE(job.says(0, frame_kind::fence).empty());
+  EXPECT_EQ(receivers(job.says(1, frame_kind::join), frame_kind::fence_done), numbers{});
+  EXPECT_EQ(receivers(job.says(1, frame_kind::fence), frame_kind::fence_done), (numbers{0, 1}));
+}
+
+TEST(job_server, a_fence_goes_on_without_the_dead_and_the_finished) {
+  conversation job(3);
+  for (int i = 0; i < 3; ++i) job.says(i, frame_kind::join);
+  job.says(0, frame_kind::fence);
+  EXPECT_TRUE(job.ends(1, "killed", false));
+  EXPECT_EQ(receivers(job.told(), frame_kind::fence_done), numbers{});
+  EXPECT_EQ(receivers(job.says(2, frame_kind::finish), frame_kind::fence_done), numbers{0});
+}
+
+TEST(job_server, a_fence_of_a_second_job_waits_for_those_that_are_in_the_first) {
+  conversation job(2);
+  for (int i = 0; i < 2; ++i) job.says(i, frame_kind::join);
+  job.says(0, frame_kind::finish);
+  job.says(0, frame_kind::join);
+  EXPECT_TRUE(job.says(0, frame_kind::fence).empty());
+  // The other one's fence is of the first job, whose only member it is by now.
+  EXPECT_EQ(receivers(job.says(1, frame_kind::fence), frame_kind::fence_done), numbers{1});
+  job.says(1, frame_kind::finish);
+  job.says(1, frame_kind::join);
+  EXPECT_EQ(receivers(job.says(1, frame_kind::fence), frame_kind::fence_done), (numbers{0, 1}));
+}
+
+TEST(job_server, values_of_any_octets_come_back_and_missing_ones_are_refused) {
+  conversation job(2);
+  for (int i = 0; i < 2; ++i) job.says(i, frame_kind::join);
+  const std::string octets("a\0b\n\xff", 5);
+  job.puts(0, octets, octets);
+  const frame found = job.gets(1, 0, octets);
+  EXPECT_EQ(found.kind, frame_kind::value);
+  EXPECT_EQ(found.argument, 5);
+  EXPECT_EQ(found.payload, octets);
+  EXPECT_EQ(job.gets(1, 0, "b").kind, frame_kind::refused);
+  EXPECT_EQ(job.gets(1, 7, "b").payload, "there is no process 7; the job has 2");
+  EXPECT_EQ(job.gets(1, -1, "b").kind, frame_kind::refused);
+}
+
+TEST(job_server, keys_of_the_dead_are_refused_with_the_reason) {
+  conversation job(2);
+  for (int i = 0; i < 2; ++i) job.says(i, frame_kind::join);
+  job.puts(0, "a", "b");
+  EXPECT_TRUE(job.ends(0, "process 0 was killed", false));
+  EXPECT_EQ(job.gets(1, 0, "a").payload, "process 0 was killed");
+}
+
+TEST(job_server, keys_do_not_outlive_their_job) {
+  conversation job(1);
+  job.says(0, frame_kind::join);
+  job.puts(0, "a", "b");
+  job.says(0, frame_kind::finish);
+  job.says(0, frame_kind::join);
+  EXPECT_EQ(job.gets(0, 0, "a").kind, frame_kind::refused);
+}
+
+TEST(job_server, a_failure_is_told_to_those_that_take_part_and_to_those_that_join_later) {
+  conversation job(4);
+  for (int i = 0; i < 3; ++i) job.says(i, frame_kind::join);
+  job.says(2, frame_kind::finish);
+  EXPECT_TRUE(job.ends(1, "why", false));
+  EXPECT_EQ(receivers(job.told(), frame_kind::failed), numbers{0});
+  const std::vector<frame> late = job.says(3, frame_kind::join);
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[0].kind, frame_kind::welcome);
+  EXPECT_EQ(late[1].kind, frame_kind::failed);
+  EXPECT_EQ(late[1].argument, 1);
+  EXPECT_FALSE(job.ends(1, "again", false)) << "told twice";
+}
+
+TEST(job_server, who_ends_without_a_word_has_failed_if_others_need_it) {
+  conversation nobody_joined(2);
+  EXPECT_FALSE(nobody_joined.ends(0, "why", true));
+  EXPECT_TRUE(nobody_joined.ends(1, "why", false)) << "a status other than 0";
+  conversation one_joined(2);
+  one_joined.says(0, frame_kind::join);
+  EXPECT_TRUE(one_joined.ends(1, "why", true));
+  conversation all_finished(2);
+  for (int i = 0; i < 2; ++i) all_finished.says(i, frame_kind::join);
+  all_finished.says(0, frame_kind::finish);
+  EXPECT_FALSE(all_finished.ends(0, "why", false));
+  EXPECT_TRUE(all_finished.ends(1, "why", true));
+}
+
+TEST(job_server, what_no_process_says_is_refused) {
+  conversation job(1);
+  EXPECT_THROW(job.says(0, frame_kind::fence), error) << "before it joins";
+  job.says(0, frame_kind::join);
+  EXPECT_THROW(job.says(0, frame_kind::join), error) << "twice";
+  EXPECT_THROW(job.says(1, frame_kind::join), error) << "nobody";
+  EXPECT_THROW(job.says(0, frame_kind::welcome), error);
+  EXPECT_THROW(job.says(0, frame_kind::get, 0, "short"), error);
+}
+
+TEST(frames, survive_any_cut_of_the_stream) {
+  std::string octets;
+  append_frame(octets, {.kind = frame_kind::put, .process = 3, .argument = -7, .payload = "hello"});
+  append_frame(octets, {.kind = frame_kind::fence});
+  frame_reader frames;
+  std::vector<frame> read;
+  for (const char c : octets) {
+    frames.append({&c, 1});
+    while (auto one = frames.next()) read.push_back(*one);
+  }
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].process, 3);
+  EXPECT_EQ(read[0].argument, -7);
+  EXPECT_EQ(read[0].payload, "hello");
+  EXPECT_EQ(read[1].kind, frame_kind::fence);
+}
+
+TEST(frames, what_cannot_be_one_is_refused) {
+  for (const std::size_t spoilt : {3u, 4u, 6u}) {  // Size, kind, magic.
+    std::string octets;
+    append_frame(octets, {.kind = frame_kind::fence});
+    octets[spoilt] = '\x7f';
+    frame_reader frames;
+    frames.append(octets);
+    EXPECT_THROW(static_cast<void>(frames.next()), error) << spoilt;
+  }
+  std::string octets;
+  EXPECT_THROW(append_frame(octets, {.payload = std::string(frame_bytes_max + 1, 'x')}), error);
+}
+
+TEST(frames, a_description_of_a_job_reads_back_and_a_cut_one_is_refused) {
+  job_description job = job_of(3);
+  job.process = 2;
+  const std::string octets = job.encoded();
+  const job_description read = job_description::decoded(octets);
+  EXPECT_EQ(read.id, "abc");
+  EXPECT_EQ(read.process, 2);
+  EXPECT_EQ(read.hosts, job.hosts);
+  EXPECT_EQ(read.host_index, job.host_index);
+  for (std::size_t size = 0; size < octets.size(); ++size)
+    EXPECT_THROW(job_description::decoded(std::string_view(octets).substr(0, size)), error) << size;
+}
+
+job_shape shape(const std::vector<int>& cpus, void (*set)(options&)) {
+  options how;
+  set(how);
+  return shape_of(how, cpus);
+}
+
+TEST(job_shape, without_numbers_each_host_has_a_process_and_each_thread_a_rank) {
+  const job_shape both = shape({4, 2}, [](options&) {});
+  EXPECT_EQ(both.ranks, 6);
+  EXPECT_EQ(both.host_of_process, (numbers{0, 1}));
+}
+
+TEST(job_shape, processes_fill_hosts_in_blocks) {
+  EXPECT_EQ(shape({2, 2}, [](options& how) { how.processes = 5; }).host_of_process,
+            (numbers{0, 0, 0, 1, 1}));
+  EXPECT_EQ(shape({2, 2, 2}, [](options& how) { how.ranks = 2; }).host_of_process, (numbers{0, 1}));
+}
+
+TEST(job_shape, numbers_that_are_left_out_follow_from_the_others) {
+  EXPECT_EQ(shape({8}, [](options& how) { how.processes = 2; }).ranks, 8);
+  EXPECT_EQ(shape({1}, [](options& how) { how.processes = 4; }).ranks, 4);
+  EXPECT_EQ(shape({8}, [](options& how) { how.processes = 2, how.workers = 3; }).ranks, 6);
+  EXPECT_EQ(shape({8}, [](options& how) { how.processes = 2, how.ranks_per_process = 5; }).ranks,
+            10);
+  EXPECT_EQ(shape({8}, [](options& how) { how.ranks_per_process = 3; }).processes(), 3);
+  EXPECT_EQ(shape({8}, [](options& how) { how.ranks = 7, how.ranks_per_process = 3; }).processes(),
+            3);
+}
+
+TEST(job_shape, what_cannot_be_is_refused) {
+  EXPECT_THROW(shape({1}, [](options& how) { how.ranks = 2, how.processes = 3; }), error);
+  EXPECT_THROW(shape({1, 1}, [](options& how) { how.ranks = 2, how.schedule = 1; }), error);
+  EXPECT_THROW(shape({1, 1}, [](options& how) { how.ranks = 2, how.transport = "shm"; }), error);
+}
+
+}  // namespace
+}  // namespace weft
