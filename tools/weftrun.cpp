@@ -22,6 +22,7 @@
 #include "base/settings.hpp"
 #include "base/topology.hpp"
 #include "weft/error.hpp"
+#include "weftrun/handover.hpp"
 #include "weftrun/host.hpp"
 #include "weftrun/job_shape.hpp"
 #include "weftrun/program.hpp"
@@ -68,18 +69,23 @@ void add_setting_options(CLI::App& app, start_request& request) {
 }
 
 constexpr const char* description =
-    "Runs PROGRAM, built with weft, as a job of N ranks in one process.";
+    "Runs PROGRAM, built with weft, as a job of N ranks in one process or in several.";
 
 constexpr const char* examples = R"(Examples:
   weftrun -n 16 ./heat               16 ranks on all cores of this machine
   weftrun -n 4 --workers 2 ./heat    4 ranks, two on each of 2 cores
   weftrun --trace t.json ./heat      one rank per core; open t.json in ui.perfetto.dev
   weftrun -n 8 --timeout 60 ./heat   ends a job that hangs, and says who waits for whom
+  weftrun -n 8 --processes 2 ./heat  ranks 0 to 3 in one process, 4 to 7 in another
+  weftrun --ranks-per-process 1 -n 4 ./heat   a process for each rank
+  weftrun --hosts a,b -n 64 ./heat   half of the ranks on each of two hosts, over ssh
 
 A switch is turned off with off (--pin off, --pin=off). Every option is also an environment variable
 (--map is WEFT_MAP) and a word of PROGRAM itself (--weft-map); weft-info prints what is in
-force. The exit status is PROGRAM's; 2: wrong usage, 126: PROGRAM cannot be executed,
-127: there is no PROGRAM.)";
+force. Several processes: when one dies the others are ended, unless --on-failure error.
+In an allocation of several nodes srun (Slurm) or mpirun (PBS) starts the processes.
+The exit status is PROGRAM's, that of the first process that fails; 2: wrong usage, 126:
+PROGRAM cannot be executed, 127: there is no PROGRAM, 124: timeout, 128 + n: signal n.)";
 
 // CLI11's own usage line does not know of PROGRAM.
 struct help_text : CLI::Formatter {
@@ -130,6 +136,20 @@ bool needs_supervisor(const weft::options& how) {
   return weft::shape_of(how, {cpus}).processes() > 1;
 }
 
+// Names of the settings that are in the environment.
+std::vector<std::string> settings_in_environment() {
+  std::vector<std::string> names;
+  for (const weft::setting& row : weft::settings())
+    if (std::getenv(row.environment_name().c_str()) != nullptr)
+      names.push_back(row.environment_name());
+  return names;
+}
+
+void put_into_environment(const std::vector<std::string>& assignments) {
+  for (std::size_t i = 0; i < assignments.size(); i += 2)
+    ::setenv(assignments[i].c_str(), assignments[i + 1].c_str(), 1);
+}
+
 // Pipes that are made later must not get the numbers of the standard descriptors.
 void open_standard_descriptors() {
   int number;
@@ -145,10 +165,9 @@ std::vector<std::string> joined_switches(std::vector<std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (!word.starts_with("-") || word == "--") break;
-    const weft::setting* const row =
-        word.starts_with("--") ? weft::find_setting(word.substr(2))
-        : word == "-n"         ? weft::find_setting("ranks")
-                               : nullptr;
+    const weft::setting* const row = word.starts_with("--") ? weft::find_setting(word.substr(2))
+                                     : word == "-n"         ? weft::find_setting("ranks")
+                                                            : nullptr;
     if (row == nullptr || i + 1 == words.size()) continue;
     if (!row->is_switch()) {
       ++i;
@@ -200,9 +219,13 @@ int main(int argc, char** argv) {
     }
     const start_request request = parse(argc, argv);
     check_command(request.command);
-    for (std::size_t i = 0; i < request.assignments.size(); i += 2)
-      ::setenv(request.assignments[i].c_str(), request.assignments[i + 1].c_str(), 1);
+    put_into_environment(request.assignments);
     const weft::options how = options_of_environment();
+    if (const auto other =
+            weft::hand_over(how, request.command, &std::getenv, settings_in_environment())) {
+      put_into_environment(other->assignments);
+      execute(other->command);
+    }
     if (!needs_supervisor(how)) execute(request.command);
     ::signal(SIGPIPE, SIG_IGN);  // A reader of the output that has gone is an error to look at.
     return weft::supervise(how, request.command);

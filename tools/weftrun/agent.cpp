@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -79,6 +80,7 @@ class agent {
  private:
   bool send_lines(int process, int stream, std::string_view lines) {
     while (!lines.empty()) {
+      if (unread_[stream == 1 ? 0 : 1]) return false;
       // Cut between lines only: what arrives passes as it is.
       std::size_t size = std::min(lines.size(), output_read_bytes);
       if (size < lines.size()) {
@@ -103,6 +105,9 @@ class agent {
         return children_.start(start_order::decoded(what.process, what.payload));
       case frame_kind::output_room:
         return window_.give(static_cast<std::size_t>(std::max(what.argument, 0)));
+      case frame_kind::output:
+        unread_[what.argument == 1 ? 0 : 1] = true;
+        return;
       case frame_kind::signal:
         stopped_ = what.argument == SIGSTOP;
         return children_.signal(what.argument);
@@ -147,6 +152,7 @@ class agent {
   }
 
   output_window window_;
+  std::atomic<bool> unread_[2] = {false, false};  // stdout, stderr: nobody reads it at weftrun.
   event_loop loop_;
   output_forwarder output_;
   channel link_;

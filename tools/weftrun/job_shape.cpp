@@ -38,7 +38,7 @@ job_shape shape_of(const options& how, const std::vector<int>& cpus) {
   job_shape shape{.ranks = static_cast<int>(ranks), .host_of_process = {}};
   for (std::int64_t process = 0; process < processes; ++process)
     shape.host_of_process.push_back(static_cast<int>(process * hosts / processes));
-  if (how.transport == "shm" && shape.host_of_process.back() > 0)
+  if (how.transport.starts_with("shm") && shape.host_of_process.back() > 0)
     throw error("--transport shm reaches one host only; leave it out, or --hosts");
   return shape;
 }

@@ -45,10 +45,9 @@ void output_forwarder::add(int process, int stream, descriptor from) {
 }
 
 void output_forwarder::pass(int process, int stream, std::string lines,
-                            std::function<void()> written) {
+                            std::function<void(bool)> written) {
   loop_.post([this, process, stream, lines = std::move(lines), written = std::move(written)] {
-    static_cast<void>(deliver(process, stream, lines));
-    written();
+    written(deliver(process, stream, lines));
   });
 }
 

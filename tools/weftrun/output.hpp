@@ -30,8 +30,9 @@ class output_forwarder {
 
   // From the thread that owns this. `stream` is 1 or 2.
   void add(int process, int stream, descriptor from);
-  // Lines that have come another way; `written` is called when they have left.
-  void pass(int process, int stream, std::string lines, std::function<void()> written);
+  // Lines that have come another way; `written` is called when they have left, with
+  // false when nobody reads that stream any more.
+  void pass(int process, int stream, std::string lines, std::function<void(bool)> written);
   // Calls `done`, on the forwarder's thread, when all that was added has come to its end and has
   // left, at the latest after output_grace_s: what daemons keep open does not hold up the end.
   void finish(std::function<void()> done);

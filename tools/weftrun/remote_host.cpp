@@ -130,19 +130,24 @@ class remote_host final : public host {
         return events_.ready(what.argument);
       case frame_kind::beat:
         return;
-      case frame_kind::output: {
-        const int size = static_cast<int>(what.payload.size());
-        return output_.pass(what.process, what.argument, std::move(what.payload),
-                            [this, size, here = std::weak_ptr(alive_)] {
-                              loop_.post([this, size, here] {
-                                if (!here.expired())
-                                  link_->send({.kind = frame_kind::output_room, .argument = size});
-                              });
-                            });
-      }
+      case frame_kind::output:
+        return forward(std::move(what));
       default:
         return events_.taken(std::move(what));
     }
+  }
+
+  void forward(frame what) {
+    const int size = static_cast<int>(what.payload.size());
+    const int stream = what.argument == 1 ? 1 : 2;
+    output_.pass(what.process, stream, std::move(what.payload),
+                 [this, size, stream, here = std::weak_ptr(alive_)](bool read) {
+                   loop_.post([this, size, stream, read, here] {
+                     if (here.expired()) return;
+                     link_->send({.kind = frame_kind::output_room, .argument = size});
+                     if (!read) link_->send({.kind = frame_kind::output, .argument = stream});
+                   });
+                 });
   }
 
   void beat() {

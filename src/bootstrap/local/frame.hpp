@@ -34,7 +34,7 @@ enum class frame_kind : std::uint16_t {
   start,        // payload: a start_order.
   started,      // argument: the process id on its host.
   not_started,  // argument: errno of execvp().
-  output,       // argument: 1 or 2; payload: whole lines.
+  output,       // argument: 1 or 2; payload: whole lines. To the agent: nobody reads it any more.
   output_room,  // argument: octets that may be sent besides.
   input,        // payload: for stdin of the process; empty: its end.
   exited,       // argument: as wait() reports it.
