@@ -10,6 +10,10 @@
 
 #include "weft/error.hpp"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
 #else
@@ -49,6 +53,11 @@ stack_pool::~stack_pool() {
   for (const unsigned id : valgrind_ids_) VALGRIND_STACK_DEREGISTER(id);
   for (const block& b : blocks_) {
     if (b.guarded) guarded_stacks -= b.bytes / pitch_;
+#if defined(__SANITIZE_ADDRESS__)
+    // Red zones of frames that were left stand in the shadow still, and whoever maps this memory
+    // next, a debugger's library say, would be blamed for reading it.
+    __asan_unpoison_memory_region(b.base, b.bytes);
+#endif
     munmap(b.base, b.bytes);
   }
 }

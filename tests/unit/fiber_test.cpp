@@ -16,6 +16,10 @@
 #include "job.hpp"
 #include "weft/error.hpp"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace weft {
 namespace {
 
@@ -182,6 +186,19 @@ TEST(stack_pool, a_stack_given_back_is_taken_again) {
   pool.give_back(first);
   EXPECT_EQ(pool.take().data(), first.data());
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST(stack_pool, leaves_no_red_zones_in_the_memory_that_it_unmaps) {
+  std::span<std::byte> stack;
+  {
+    stack_pool pool(64 * 1024);
+    stack = pool.take();
+    // As a frame does that never returns.
+    __asan_poison_memory_region(stack.last(64).data(), 64);
+  }
+  EXPECT_EQ(__asan_region_is_poisoned(stack.data(), stack.size()), nullptr);
+}
+#endif
 
 TEST(stack_pool, knows_the_guard_page_below_a_stack) {
   stack_pool pool(64 * 1024);
