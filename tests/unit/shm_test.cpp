@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(shm, transport_contract,
                                            shm_case("no_direct_copies", {.direct_copies = false})),
                          contract_name);
 
-constexpr std::chrono::seconds patience{20};
+constexpr std::chrono::seconds patience{60};
 
 // Another process with an endpoint of its own, number 1; this one has number 0.
 class two_processes {
