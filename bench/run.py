@@ -181,6 +181,63 @@ class PairJob:
                  "priority": f"fifo{self.real_time}" if self.real_time else "normal"}]
 
 
+class CommJob(Job):
+    """The communication core between two processes, over one transport."""
+
+    def __init__(self, transport, only=""):
+        super().__init__("comm", only=only, WEFT_TRANSPORT=transport)
+
+    def command(self, build):
+        return [str(build / "bin" / "weftrun"), "--processes", "2", "--pin", "off", str(self.path(build))]
+
+
+class PerftestJob:
+    """One row of a rival that has a program for it: UCX's ucx_perftest, libfabric's fi_pingpong. Both
+    are a server and a client; the client prints the figure, in microseconds."""
+
+    UCX = {"am": "ucp_am_lat", "rate": "ucp_am_bw", "put": "ucp_put_bw", "get": "ucp_get"}
+    port = 14300
+
+    def __init__(self, peer, what, size, transport):
+        self.peer, self.what, self.size, self.transport = peer, what, size, transport
+        self.tool = "ucx_perftest" if peer == "ucx" else "fi_pingpong"
+
+    def missing(self, build):
+        return None if shutil.which(self.tool) else f"{self.tool} is not installed"
+
+    def command(self, build):
+        PerftestJob.port += 1
+        count = 200000 if self.size < 16384 else 5000
+        if self.transport == "tcp" or self.transport.startswith("net"):
+            count //= 10
+        if self.peer == "ucx":
+            words = f"{self.tool} -p {self.port} -f -v -t {self.UCX[self.what]} -s {self.size} -n {count}"
+        else:
+            words = f"{self.tool} -B {self.port} -p '{self.transport}' -e rdm -S {self.size} -I {count}"
+        client = words.replace(f"-B {self.port}", f"-P {self.port}") + (" localhost" if self.peer != "ucx" else "")
+        client = client.replace(self.tool, f"{self.tool} localhost", 1) if self.peer == "ucx" else client
+        return ["bash", "-c", f"timeout 30 taskset -c 1 {words} >/dev/null & sleep 0.5; "
+                              f"timeout 30 taskset -c 0 {client}; wait"]
+
+    def environment(self, args, commit_text):
+        self.real_time = args.priority if args.priority > 0 and real_time_allowed(args.priority) else 0
+        return {**os.environ, "UCX_TLS": self.transport + ",self", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+
+    def rows(self, output, commit_text):
+        lines = [line for line in output.strip().splitlines() if line and line[0].isdigit()]
+        if not lines:
+            return []
+        # ucx_perftest prints the median as the second column, fi_pingpong the mean as the last but one.
+        fields = lines[-1].split(",") if self.peer == "ucx" else lines[-1].split()
+        value = float(fields[1] if self.peer == "ucx" else fields[-2]) * 1e3
+        size = f"{self.size >> 20}MiB" if self.size >= 1 << 20 else f"{self.size >> 10}KiB" if self.size >= 1024 else f"{self.size}B"
+        row = {"name": f"comm/{self.what}/{size}", "peer": f"{self.peer}-{self.transport.replace(',', '+')}",
+               "ranks": "2", "workers": "1", "unit": "ns", "min": value, "median": value, "p99": value,
+               "repetitions": 1}
+        return [row | {"load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
+                       "priority": f"fifo{self.real_time}" if self.real_time else "normal"}]
+
+
 def crowded_mpich(program, only, **settings):
     """MPICH with more ranks than cores waits out whole time slices: few rows, few repetitions."""
     return Job(program, "mpich", 16, only=only, seconds=1, spin=False, **settings)
@@ -209,7 +266,17 @@ def jobs():
     if len(first_cores) > 1:
         placement.append(Job("p2p", only="one_way", variant="-two-nodes",
                              cores=f"{first_cores[0]},{first_cores[1]}"))
+    comm = [CommJob("shm"), Job("comm", ranks=1)]
+    for size in (8, 64, 1024, 8192, 65536, 1 << 20):
+        comm += [PerftestJob("ucx", "am", size, tls) for tls in ("sysv", "posix", "posix,cma")]
+        comm.append(PerftestJob("libfabric", "am", size, "shm"))
+    comm += [PerftestJob("ucx", "rate", 8, tls) for tls in ("sysv", "posix")]
+    comm_tcp = [CommJob("ofi:tcp", only="comm/am")] + [
+        PerftestJob("libfabric", "am", size, provider)
+        for size in (8, 16384, 65536) for provider in ("net", "tcp;ofi_rxm")]
     return {
+        "comm": comm,
+        "comm-tcp": comm_tcp,
         "limits": [Job("limits", "hardware")],
         "sync": [Job("record_ring", "hardware"), Job("fiber", "hardware", 1)],
         "transport": [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
@@ -373,7 +440,7 @@ def main():
         for name in args.names or table:
             ready = []
             for job in table[name]:
-                if args.no_rivals and job.peer in LAUNCHERS:
+                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, PerftestJob)):
                     continue
                 if reason := job.missing(args.build):
                     if reason not in told:

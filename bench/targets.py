@@ -40,6 +40,23 @@ def targets(rows):
     def at_most(text, figure, limit, unit):
         return f"{text} <= {limit:g} {unit}", figure, limit, unit, False
 
+    ucx = min((v for v in (get("comm/am/8B", f"ucx-{tls}") for tls in ("sysv", "posix", "posix+cma"))
+               if v is not None), default=None)
+    yield at_most("processes: 8 B am one way", get("comm/am/8B", "weft-shm"), 250, "ns")
+    yield "processes: 8 B am <= UCX", get("comm/am/8B", "weft-shm"), ucx, "ns", False
+    am_rate = get("comm/rate/8B", "weft-shm")
+    yield "processes: >= 10 M am/s", times(1e3, am_rate and 1 / am_rate), 10, "M/s", True
+    large = [v for v in (get("comm/am/64KiB", "libfabric-shm"), get("comm/am/64KiB", "ucx-posix+cma")) if v is not None]
+    yield ("processes: 64 KiB am <= the better of libfabric shm and UCX with cma", get("comm/am/64KiB", "weft-shm"),
+           min(large, default=None), "ns", False)
+    tcp = [v for v in (get("comm/am/8B", f"libfabric-{p}") for p in ("net", "tcp;ofi_rxm")) if v is not None]
+    yield ("tcp: 8 B am <= 1.1 x fi_pingpong", get("comm/am/8B", "weft-ofi"), times(1.1, min(tcp, default=None)), "ns",
+           False)
+    one = get("comm/self/one_thread", "weft", 1, 1)
+    yield ("two threads, a device each: time per message <= one thread's / 1.8",
+           get("comm/self/two_threads/device_each", "weft", 1, 2), times(1 / 1.8, one), "ns", False)
+    yield ("two threads on one device: time per message <= one thread's / 0.9",
+           get("comm/self/two_threads/one_device", "weft", 1, 2), times(1 / 0.9, one), "ns", False)
     yield ("8 B one way <= 1.3 x two-line bounce", get("p2p/one_way/8B"),
            times(1.3, get("limits/bounce/two_lines", "hardware")), "ns", False)
     shm = lambda name: get(name, "weft-shm")

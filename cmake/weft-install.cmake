@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-install(TARGETS weft EXPORT weft-targets)
+install(TARGETS weft weft-comm EXPORT weft-targets)
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
@@ -19,7 +19,8 @@ if(LIBFABRIC_FOUND)
   set(weft_pc_requires " libfabric")
 endif()
 configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/weft-comm.pc.in ${PROJECT_BINARY_DIR}/weft-comm.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-comm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 get_property(tools GLOBAL PROPERTY weft_tools)
 if(tools)

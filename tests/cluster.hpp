@@ -2,6 +2,7 @@
 // communication cores over the simulated network.
 #pragma once
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
@@ -22,7 +23,11 @@ namespace weft::tests {
 // What the members of a job share.
 class shared_job {
  public:
-  explicit shared_job(int processes) : processes_(processes) {}
+  explicit shared_job(int processes) : processes_(processes) {
+    static std::atomic<int> made{0};
+    id_ = "test-" + std::to_string(made.fetch_add(1));
+  }
+  [[nodiscard]] const std::string& id() const { return id_; }
 
   [[nodiscard]] int process_count() const { return processes_; }
   void put(int process, std::string_view key, std::string_view value) {
@@ -49,6 +54,7 @@ class shared_job {
 
  private:
   const int processes_;
+  std::string id_;
   std::mutex mutex_;
   std::condition_variable turned_;
   int waiting_ = 0, round_ = 0;
@@ -61,7 +67,7 @@ class member final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
   [[nodiscard]] int process() const noexcept override { return process_; }
   [[nodiscard]] int process_count() const noexcept override { return job_.process_count(); }
-  [[nodiscard]] const std::string& job_id() const noexcept override { return id_; }
+  [[nodiscard]] const std::string& job_id() const noexcept override { return job_.id(); }
   [[nodiscard]] int node_of(int) const override { return 0; }
   [[nodiscard]] std::string host_of(int) const override { return "here"; }
   void put(std::string_view key, std::string_view value) override {
@@ -78,7 +84,6 @@ class member final : public bootstrap {
  private:
   shared_job& job_;
   const int process_;
-  const std::string id_ = "test-" + std::to_string(reinterpret_cast<std::uintptr_t>(&job_));
 };
 
 // The processes, each with a communication core.

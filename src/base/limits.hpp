@@ -141,8 +141,11 @@ inline constexpr std::size_t backlog_messages_max = 1024;
 // Freed buffers of long messages that a device keeps for the next ones.
 inline constexpr std::size_t spare_buffers_max = 8;
 
-// Doublings of the pause of a thread that waits for another one's lock; then it yields.
-inline constexpr unsigned spin_rounds_max = 8;
+// A thread that waits for another one's lock pauses 2^min times, then twice as often each time, up to
+// 2^max; then it yields. The first pause outlasts some ten posts of the other one, which then keeps
+// the lock's line.
+inline constexpr unsigned spin_rounds_min = 4;
+inline constexpr unsigned spin_rounds_max = 9;
 
 // Of one thread, 24 bytes each; older ones are overwritten and their number is reported.
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;

@@ -56,6 +56,8 @@ bool local_device::on_am_announce(peer_state& from, const wire_header& header,
   const completion* const called = handler_of(header.handler);
   if (called == nullptr) {
     refuse(from, "it names a handler that is not registered");
+    tell_finished(from, header.operation,
+                  true);  // A sender that is only mistaken is not left waiting.
     return true;
   }
   if (!called->reserve()) return false;
@@ -67,6 +69,7 @@ bool local_device::on_am_announce(peer_state& from, const wire_header& header,
     called->cancel();
     if (what != nullptr) give_back(*what);
     refuse(from, "its announcement makes no sense, or there is no memory for it");
+    tell_finished(from, header.operation, true);
     return true;
   }
   what->kind = operation_kind::am;

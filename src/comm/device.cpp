@@ -19,7 +19,7 @@ local_device::local_device(runtime& owner, int index,
       lock_(shared_.options.shared_devices ? std::make_unique<spin_lock>() : nullptr),
       packets_(*this, shared_.options.packets, shared_.options.packet_bytes),
       operations_(this),
-      registrations_(shared_.options.registrations),
+      registrations_(shared_.options.registrations, shared_.options.keep_registrations),
       engine_(false) {
   for (auto& each : transports) {
     auto& made = channels_.emplace_back(std::make_unique<channel>(*this, std::move(each)));
@@ -140,6 +140,15 @@ void local_device::tell(peer_state& to, const wire_header& header, wire_parts pa
   insisting_ = insisted;
 }
 
+// To the peer's operation: it has ended at this side.
+void local_device::tell_finished(peer_state& to, std::uint64_t operation, bool failed) noexcept {
+  wire_header header;
+  header.kind = static_cast<std::uint8_t>(message_kind::finished);
+  header.flags = failed ? failed_flag : 0;
+  header.operation = operation;
+  tell(to, header);
+}
+
 [[gnu::noinline]] bool local_device::keep(peer_state& to, const wire_header& header,
                                           wire_parts parts) noexcept {
   std::size_t size = 0;
@@ -245,6 +254,11 @@ bool local_device::set_locals(operation& of,
 }
 
 bool local_device::register_locals(operation& of) noexcept {
+  const std::uint64_t forgotten = shared_.forgotten.load(std::memory_order_acquire);  // A3
+  if (forgotten != forgotten_seen_) [[unlikely]] {
+    forgotten_seen_ = forgotten;
+    registrations_.forget();
+  }
   for (std::uint32_t i = 0; i < of.local_count; ++i) {
     if (of.registrations[i] != nullptr) continue;
     of.registrations[i] = registrations_.take(*peers_[of.peer].route->to, of.locals[i]);
@@ -338,13 +352,10 @@ void local_device::move_on(operation& what) noexcept {
 void local_device::finish(operation& ended) noexcept {
   peer_state& peer = peers_[ended.peer];
   const bool native = ended.move == motion::get || ended.move == motion::put;
-  if ((ended.why == purpose::receive || ended.why == purpose::send) && native && !peer.failed) {
-    wire_header header;
-    header.kind = static_cast<std::uint8_t>(message_kind::finished);
-    header.flags = ended.result == outcome::complete ? 0 : failed_flag;
-    header.operation = ended.partner;
-    tell(peer, header);
-  }
+  const bool is_rendezvous = ended.why == purpose::receive || ended.why == purpose::send;
+  const bool failed = ended.result != outcome::complete;
+  if (!peer.failed && ((is_rendezvous && native) || (ended.why == purpose::reply && failed)))
+    tell_finished(peer, ended.partner, failed);
   if ((ended.why == purpose::get || ended.why == purpose::put) && ended.handler != 0 &&
       ended.move != motion::put_data && ended.result == outcome::complete)
     notify_peer(ended);

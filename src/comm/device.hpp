@@ -135,6 +135,7 @@ class local_device final : public device {
                   void* context) noexcept;
   // Sends or keeps a message of the core's own.
   void tell(peer_state& to, const wire_header& header, wire_parts parts = {}) noexcept;
+  void tell_finished(peer_state& to, std::uint64_t operation, bool failed) noexcept;
   [[nodiscard]] bool keep(peer_state& to, const wire_header& header, wire_parts parts) noexcept;
   [[nodiscard]] operation* take_operation(purpose why, std::uint32_t peer) noexcept;
   [[nodiscard]] operation* take_for_peer(purpose why, std::uint32_t peer) noexcept;
@@ -243,6 +244,7 @@ class local_device final : public device {
   waiting_list<place> deferred_;  // Messages that came and could not be given on.
   std::uint64_t pass_ = 0;
   std::uint64_t failures_seen_ = 0;
+  std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;
   bool insisting_ = false;
   bool armed_ = false;

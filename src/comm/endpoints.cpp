@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/format.hpp"
+#include "transport/ofi/ofi.hpp"
 #include "transport/shm/shm.hpp"
 #include "weft/error.hpp"
 
@@ -17,8 +18,15 @@ bool has_several_nodes(weft::bootstrap& job) {
 }
 
 std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name) {
-  if (name == "shm") return make_shm_transport({.job = job.job_id()});
-  throw error(formatted("there is no transport \"{}\"; WEFT_TRANSPORT may be auto or shm", name));
+  // NAME or NAME:WHICH.
+  const std::size_t colon = name.find(':');
+  const std::string_view kind = name.substr(0, colon);
+  const std::string_view which =
+      colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
+  if (kind == "shm") return make_shm_transport({.job = job.job_id()});
+  if (kind == "ofi") return make_ofi_transport(parse_ofi_options(which));
+  throw error(
+      formatted("there is no transport \"{}\"; WEFT_TRANSPORT may be auto, shm or ofi", name));
 }
 
 }  // namespace

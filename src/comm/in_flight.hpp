@@ -107,9 +107,9 @@ class operation_table {
   // Calls visit(operation&) for each that is in use; visit may end it.
   template <class Visit>
   void each(Visit&& visit) {
-    for (auto& chunk : chunks_)
-      for (std::size_t i = 0; i < chunk_size; ++i)
-        if (chunk[i].in_use()) visit(chunk[i]);
+    // By index: a handler that is called may begin operations, and the table grows.
+    for (std::size_t i = 0; i < chunks_.size() * chunk_size; ++i)
+      if (operation& one = chunks_[i / chunk_size][i % chunk_size]; one.in_use()) visit(one);
   }
 
  private:

@@ -249,14 +249,9 @@ void local_device::on_get_request(peer_state& from, const wire_header& header,
   operation* what = nullptr;
   if (begin != nullptr && wanted.size != 0) what = take_for_peer(purpose::reply, from.number);
   if (what == nullptr) {
-    wire_header answer;
-    answer.kind = static_cast<std::uint8_t>(message_kind::finished);
-    answer.operation = header.operation;
-    if (begin == nullptr || wanted.size != 0) {
-      answer.flags = failed_flag;
-      refuse(from, "it reads where no memory is registered");
-    }
-    tell(from, answer);
+    const bool failed = begin == nullptr || wanted.size != 0;
+    if (failed) refuse(from, "it reads where no memory is registered");
+    tell_finished(from, header.operation, failed);
     return;
   }
   what->kind = operation_kind::get;

@@ -215,7 +215,10 @@ int local_device::poll_channels() noexcept {
 }
 
 int local_device::make_progress() noexcept {
-  if (lock_ != nullptr && !lock_->try_enter(this_thread_mark())) return 0;
+  if (lock_ != nullptr && !lock_->try_enter(this_thread_mark())) {
+    back_off::once();  // The holder makes progress; asking again at once would only slow it down.
+    return 0;
+  }
   int happened = 0;
   if (!in_progress_) {
     in_progress_ = true;

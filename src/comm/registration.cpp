@@ -5,7 +5,8 @@
 
 namespace weft::comm {
 
-registration_cache::registration_cache(std::size_t capacity) : capacity_(capacity) {
+registration_cache::registration_cache(std::size_t capacity, bool keep_pinned)
+    : capacity_(capacity), keep_pinned_(keep_pinned) {
   slots_.reserve(capacity);
 }
 
@@ -15,7 +16,7 @@ registration_cache::~registration_cache() {
 
 registration* registration_cache::take(transport& with, std::span<std::byte> memory) noexcept {
   for (auto& each : slots_) {
-    if (each->with != &with || each->region.begin != memory.data() ||
+    if (each->with != &with || each->is_stale || each->region.begin != memory.data() ||
         each->region.size != memory.size())
       continue;
     ++each->users;
@@ -32,10 +33,27 @@ registration* registration_cache::take(transport& with, std::span<std::byte> mem
     return nullptr;
   }
   to->with = &with;
+  to->is_stale = !keep_pinned_ && with.traits().needs_registration;
   to->users = 1;
   to->used_last = ++uses_;
   ++made_;
   return to;
+}
+
+void registration_cache::give_back(registration* used) noexcept {
+  if (--used->users != 0 || !used->is_stale) return;
+  used->with->deregister(used->region);
+  used->with = nullptr;
+}
+
+void registration_cache::forget() noexcept {
+  for (auto& each : slots_) {
+    if (each->with == nullptr) continue;
+    each->is_stale = true;
+    if (each->users != 0) continue;
+    each->with->deregister(each->region);
+    each->with = nullptr;
+  }
 }
 
 // A slot of nobody, or that of the registration that was not used for longest.

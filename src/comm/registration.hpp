@@ -1,4 +1,12 @@
 // The registration cache of a device: a buffer that is used again is not registered again.
+//
+// A registration that pins pages goes wrong without a word when the memory is unmapped and
+// something else is mapped at the same place. free() unmaps inside of the C library, where nobody
+// can see it; so registrations with transports that pin are kept only when the program promised to
+// tell (runtime_options::keep_registrations, runtime::forget_memory). Otherwise they last as long
+// as the operation, and libfabric's own cache beneath, which watches the memory, makes them cheap.
+// Keys of transports that do not pin (shared memory between processes) are names of addresses, and
+// stay right.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,12 +22,13 @@ struct registration {
   transport* with = nullptr;  // Null: not in use.
   memory_region region;
   std::uint32_t users = 0;
+  bool is_stale = false;  // Not for anybody new.
   std::uint64_t used_last = 0;
 };
 
 class registration_cache {
  public:
-  explicit registration_cache(std::size_t capacity);
+  registration_cache(std::size_t capacity, bool keep_pinned);
   registration_cache(const registration_cache&) = delete;
   registration_cache& operator=(const registration_cache&) = delete;
   ~registration_cache();
@@ -27,7 +36,9 @@ class registration_cache {
   // A registration of exactly this memory, from the cache or made anew, that stays until
   // give_back(). Null when the transport refuses.
   [[nodiscard]] registration* take(transport& with, std::span<std::byte> memory) noexcept;
-  void give_back(registration* used) noexcept { --used->users; }
+  void give_back(registration* used) noexcept;
+  // Memory may have changed behind the registrations that are kept.
+  void forget() noexcept;
   // Before the transport goes.
   void clear() noexcept;
 
@@ -38,6 +49,7 @@ class registration_cache {
 
   std::vector<std::unique_ptr<registration>> slots_;
   const std::size_t capacity_;
+  const bool keep_pinned_;
   std::uint64_t uses_ = 0;
   std::uint64_t made_ = 0;
 };

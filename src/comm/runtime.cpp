@@ -199,6 +199,10 @@ void runtime::mark_failed(int process, std::string_view why) noexcept {
   state_->mark_failed(process, why);
 }
 
+void runtime::forget_memory() noexcept {
+  state_->forgotten.fetch_add(1, std::memory_order_release);  // R3
+}
+
 matching_engine::matching_engine(runtime& of) {
   auto& state = of.internals();
   const std::scoped_lock lock(state.setting_up);

@@ -20,6 +20,8 @@ inline constexpr std::uint32_t no_endpoint = ~std::uint32_t{0};
 //   R1 add (handlers, engines): store count  -- A1 look-up: load count     the entry is seen whole
 //   R2 mark_failed: store failed, then add failures  -- A2 devices: load failures
 //                                              a device that sees the count sees who failed
+//   R3 forget_memory: add forgotten  -- A3 register_locals: load forgotten
+//                                              no buffer that came later meets an old registration
 class runtime::state {
  public:
   state(runtime& of, const runtime_options& how) : options(how), owner(of) {}
@@ -60,6 +62,7 @@ class runtime::state {
   std::atomic<std::uint32_t> engine_count{1};
 
   std::atomic<std::uint64_t> failures{0};
+  std::atomic<std::uint64_t> forgotten{0};  // Calls of forget_memory().
   std::vector<std::atomic<bool>> failed, told;
   std::vector<std::string> reasons;
   std::mutex setting_up;  // Registrations of handlers and engines, and reasons.

@@ -31,9 +31,13 @@ inline void pause() noexcept {
 class back_off {
  public:
   void wait() noexcept;
+  // Of one who will come again anyway.
+  static void once() noexcept {
+    for (unsigned i = 0; i < (1u << spin_rounds_min); ++i) pause();
+  }
 
  private:
-  unsigned rounds_ = 0;
+  unsigned rounds_ = spin_rounds_min;
 };
 
 template <class Atomics = std_atomics>
@@ -41,8 +45,10 @@ class basic_spin_lock {
  public:
   // True when the caller's thread has it now; nested entries count. `me` marks the thread.
   [[nodiscard]] bool try_enter(const void* me) noexcept {
-    // Relaxed: only this thread writes its own mark, and it sees its own stores.
-    if (holder_.load(std::memory_order_relaxed) == me) {
+    // Relaxed: only this thread writes its own mark, and it sees its own stores. And an exchange
+    // that must fail would take the line from the holder.
+    if (const void* holder = holder_.load(std::memory_order_relaxed); holder != nullptr) {
+      if (holder != me) return false;
       ++depth_;
       return true;
     }

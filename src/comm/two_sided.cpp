@@ -228,6 +228,7 @@ bool local_device::on_send_announce(peer_state& from, const wire_header& header,
   part_list exposed;
   if (engine == nullptr || !read_announcement(header, payload, first, exposed)) {
     refuse(from, "its announcement makes no sense");
+    tell_finished(from, header.operation, true);
     return true;
   }
   const match_key key = key_of(static_cast<matching>(by), from.who.process, header.tag);
@@ -278,10 +279,7 @@ void local_device::receive_announced(operation& posted, peer_state& from, const 
   const bool fits = what->in_place ? what->holding != nullptr : header.size <= room;
   if (!fits) {
     what->result = what->in_place ? outcome::failed : outcome::truncated;
-    wire_header answer;
-    answer.kind = static_cast<std::uint8_t>(message_kind::finished);
-    answer.operation = what->partner;
-    tell(from, answer);
+    tell_finished(from, what->partner, false);
     signal_end(*what);
     give_back(*what);
     return;

@@ -17,9 +17,9 @@ def run(*command, environment=None, **options):
     return result.stdout
 
 
-def check_program(program):
-    out = run(program, "--weft-ranks", "3")
-    if out != "ranks 3\n":
+def check_program(program, words=("--weft-ranks", "3"), expected="ranks 3\n"):
+    out = run(program, *words)
+    if out != expected:
         sys.exit(f"{program} printed {out!r}")
 
 
@@ -49,11 +49,15 @@ def main():
             f"-DCMAKE_CXX_COMPILER={args.cxx}")
         run("cmake", "--build", temporary / "build")
         check_program(temporary / "build/consumer")
+        check_program(temporary / "build/comm_consumer", (), "process 0 of 1\n")
 
         (package,) = prefix.rglob("weft.pc")
         flags = run("pkg-config", "--cflags", "--libs", "weft", environment={"PKG_CONFIG_PATH": str(package.parent)})
         run(args.cxx, consumer / "main.cpp", "-o", temporary / "by_pkg_config", *shlex.split(flags))
         check_program(temporary / "by_pkg_config")
+        flags = run("pkg-config", "--cflags", "--libs", "weft-comm", environment={"PKG_CONFIG_PATH": str(package.parent)})
+        run(args.cxx, consumer / "comm.cpp", "-o", temporary / "comm_by_pkg_config", *shlex.split(flags))
+        check_program(temporary / "comm_by_pkg_config", (), "process 0 of 1\n")
     print("find_package and pkg-config both work")
 
 

@@ -17,15 +17,16 @@ thread_local bool counting = false;
 thread_local long allocations = 0;
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Not inlined: the compiler would take the pair for mismatched functions.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (counting) ++allocations;
   if (void* const made = std::malloc(size != 0 ? size : 1); made != nullptr) return made;
   throw std::bad_alloc();
 }
-void operator delete(void* freed) noexcept {
+[[gnu::noinline]] void operator delete(void* freed) noexcept {
   std::free(freed);
 }
-void operator delete(void* freed, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* freed, std::size_t) noexcept {
   std::free(freed);
 }
 

@@ -33,7 +33,7 @@ struct runtime_options {
   // Or the only one that may be used: shm, ofi, mpi. When the runtime finds its job itself, auto
   // means what WEFT_TRANSPORT says.
   std::string transport = "auto";
-  std::size_t eager_bytes = 16 * 1024;  // Longer messages go by rendezvous.
+  std::size_t eager_bytes = 64 * 1024;  // Longer messages go by rendezvous.
   rendezvous_protocol rendezvous = rendezvous_protocol::best;
   std::size_t packets = 256;  // Of each device.
   std::size_t packet_bytes = 8 * 1024;
@@ -41,6 +41,10 @@ struct runtime_options {
   // Data of unexpected messages and of events not yet released, of each device; beyond, it takes no
   // further messages from its peers until some are received.
   std::size_t waiting_bytes_max = std::size_t{16} << 20;
+  // Registrations of buffers are kept for their next use also by networks that pin pages. The
+  // program then calls runtime::forget_memory() after it freed or unmapped buffers that it had
+  // posted.
+  bool keep_registrations = false;
   std::size_t registrations = 256;  // Kept by the registration cache of each device.
   // Called once for each process that has failed, by whichever thread makes progress.
   std::function<void(int process, const char* why)> on_peer_failure{};
@@ -189,6 +193,9 @@ class runtime {
 
   // This process has failed, as somebody knows; called by any thread. Devices notice in progress().
   void mark_failed(int process, std::string_view why) noexcept;
+
+  // See runtime_options::keep_registrations. Called by any thread.
+  void forget_memory() noexcept;
 
   [[nodiscard]] state& internals() const noexcept { return *state_; }
 
