@@ -11,6 +11,7 @@
 
 #include "base/format.hpp"
 #include "comm/schedule.hpp"
+#include "comm/spin_lock.hpp"
 #include "weft/error.hpp"
 
 namespace weft::comm {
@@ -358,8 +359,8 @@ bool collective::test() noexcept {
   return schedule_->advance();
 }
 outcome collective::wait() noexcept {
-  while (!test()) {
-  }
+  back_off patience;  // Another process may need this core to go on.
+  while (!test()) patience.wait();
   const outcome result = schedule_->result();
   std::exchange(schedule_, nullptr)->is_free = true;
   return result;

@@ -97,7 +97,9 @@ template <class Operation>
     if (said != status::retry || in_handler()) break;
   }
   if (said != status::posted || !wait_for_it || !wanted.local) return said;
-  while (!end.is_over) make_progress();
+  back_off patience;  // Another process may need this core to go on.
+  while (!end.is_over)
+    if (make_progress() == 0) patience.wait();
   if constexpr (std::is_same_v<Operation, recv>) *wanted.result = end.happened;
   return end.happened.result == outcome::complete ? status::done : status::failed;
 }

@@ -1,0 +1,39 @@
+// The communication core between processes of their own, as weftrun starts them.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+TEST(comm_processes, every_primitive_and_object_works_between_processes_over_shared_memory) {
+  for (const char* const count : {"1", "2", "3"}) {
+    const outcome got = shell(std::string("WEFT_TRANSPORT=shm timeout 100 ./weftrun --processes ") +
+                              count + " ./test-comm_exchange");
+    EXPECT_EQ(got.status, 0) << got.text;
+    EXPECT_NE(got.text.find(std::string(count) + " processes over shm: all right"),
+              std::string::npos)
+        << got.text;
+  }
+}
+
+TEST(comm_processes, every_primitive_and_object_works_between_processes_over_tcp) {
+  const outcome got =
+      shell("WEFT_TRANSPORT=ofi:tcp timeout 100 ./weftrun --processes 2 ./test-comm_exchange");
+  if (got.text.find("without libfabric") != std::string::npos)
+    GTEST_SKIP() << "built without libfabric";
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("2 processes over ofi: all right"), std::string::npos) << got.text;
+}
+
+TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
+  const outcome got = shell(
+      "WEFT_TRANSPORT=shm timeout 60 ./weftrun --on-failure error --processes 3 "
+      "./test-comm_exchange die 1");
+  EXPECT_NE(got.text.find("the living went on"), std::string::npos) << got.text;
+}
+
+}  // namespace
+}  // namespace weft
