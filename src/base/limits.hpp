@@ -95,6 +95,7 @@ inline constexpr std::size_t jobs_max = 64;
 // sends it from where it is; packets for small messages, for long ones that nobody keeps, puts and
 // gets under way, buffers for messages to come.
 inline constexpr std::size_t ofi_message_bytes = 66 * 1024;
+inline constexpr std::size_t ofi_rxm_message_bytes = 15 * 1024;
 inline constexpr std::size_t ofi_packet_bytes = 4096;
 inline constexpr std::size_t ofi_packets_max = 256;
 inline constexpr std::size_t ofi_large_packets_max = 8;

@@ -1,13 +1,17 @@
 // Set-up, registered memory and sleeping; the data path is in sending.cpp and receiving.cpp.
 #include "transport/ofi/endpoint.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
@@ -20,6 +24,13 @@ namespace weft {
 namespace {
 
 constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
+
+bool is_epoll_set(int descriptor) {
+  std::array<char, 64> target = {};
+  const std::string link = formatted("/proc/self/fd/{}", descriptor);
+  return ::readlink(link.c_str(), target.data(), target.size() - 1) > 0 &&
+         std::string_view(target.data()) == "anon_inode:[eventpoll]";
+}
 
 std::uint64_t random_key() {
   std::uint64_t key = 0;
@@ -44,7 +55,11 @@ ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(o
   open_fabric();
   const bool is_local = (info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0;
   fid_domain* const registering = is_local ? domain_.get() : nullptr;
-  const std::size_t longest = std::min(ofi_message_bytes, info_->ep_attr->max_msg_size);
+  // Longer ones the layer ofi_rxm cuts into segments, and in libfabric 1.17 loses track of them
+  // when several peers send at once.
+  const bool is_cut = provider_name(*info_).ends_with(";ofi_rxm");
+  const std::size_t longest =
+      std::min(is_cut ? ofi_rxm_message_bytes : ofi_message_bytes, info_->ep_attr->max_msg_size);
   packets_.emplace(operation_kind::send, ofi_packets_max, ofi_packet_bytes, registering,
                    next_key_++);
   large_packets_.emplace(operation_kind::send, ofi_large_packets_max, longest, registering,
@@ -64,7 +79,8 @@ ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(o
              .inject_bytes_max = std::min(ofi_packet_bytes, longest) - head_bytes,
              .can_put = has_rma,
              .can_get = has_rma,
-             .needs_registration = is_local};
+             .needs_registration = is_local,
+             .sleep_ns_max = has_descriptor_ ? ofi_watch_ns : ofi_blind_sleep_ns};
   watch_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ofi_watch_ns) / ns_per_tick());
   post_receives();
 }
@@ -85,19 +101,8 @@ void ofi_transport::open_fabric() {
   check_fabric(fi_av_open(domain, &table, &addresses, nullptr), "fi_av_open", &info);
   addresses_.reset(addresses);
 
-  fi_cq_attr attributes = {};
-  attributes.size =
-      ofi_packets_max + ofi_large_packets_max + ofi_remote_operations_max + 2 * ofi_receive_buffers;
-  attributes.format = FI_CQ_FORMAT_DATA;
-  attributes.wait_obj = FI_WAIT_FD;
-  fid_cq* queue = nullptr;
-  int result = fi_cq_open(domain, &attributes, &queue, nullptr);
-  if (result != 0) {  // No descriptor to sleep on: whoever sleeps looks now and then.
-    attributes.wait_obj = FI_WAIT_NONE;
-    result = fi_cq_open(domain, &attributes, &queue, nullptr);
-  }
-  check_fabric(result, "fi_cq_open", &info);
-  queue_.reset(queue);
+  open_queue();
+  fid_cq* const queue = queue_.get();
 
   fid_ep* endpoint = nullptr;
   check_fabric(fi_endpoint(domain, &info, &endpoint, nullptr), "fi_endpoint", &info);
@@ -108,19 +113,59 @@ void ofi_transport::open_fabric() {
   open_sleeper();
 }
 
+void ofi_transport::open_queue() {
+  fi_cq_attr attributes = {};
+  attributes.size =
+      ofi_packets_max + ofi_large_packets_max + ofi_remote_operations_max + 2 * ofi_receive_buffers;
+  attributes.format = FI_CQ_FORMAT_DATA;
+  fid_cq* queue = nullptr;
+  int result = -FI_ENOSYS;
+  // Without a descriptor to sleep on, whoever sleeps looks now and then.
+  for (const fi_wait_obj wait : {has_own_tcp(*info_) ? FI_WAIT_POLLFD : FI_WAIT_FD, FI_WAIT_NONE}) {
+    attributes.wait_obj = wait;
+    result = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+    if (result == 0) break;
+  }
+  check_fabric(result, "fi_cq_open", info_.get());
+  queue_.reset(queue);
+  wait_object_ = attributes.wait_obj;
+}
+
+// The descriptors that become readable when libfabric's queue may have something.
+std::vector<int> ofi_transport::queue_descriptors() const {
+  if (wait_object_ == FI_WAIT_FD) {
+    int descriptor = -1;
+    if (fi_control(&queue_->fid, FI_GETWAIT, &descriptor) == 0) return {descriptor};
+  }
+  if (wait_object_ != FI_WAIT_POLLFD) return {};
+  // Of libfabric's tcp: the sockets, in an epoll set, and a bell of its own, which it leaves
+  // ringing after the first completion. Nobody but this thread makes progress, so the sockets are
+  // enough.
+  // The set joins the list when somebody waits for the first time.
+  fi_cq_data_entry entry;
+  (void)fi_cq_sread(queue_.get(), &entry, 1, nullptr, 1);
+  std::array<pollfd, 8> list = {};
+  fi_wait_pollfd all = {};
+  all.nfds = list.size();
+  all.fd = list.data();
+  if (fi_control(&queue_->fid, FI_GETWAIT, &all) != 0) return {};
+  std::vector<int> sets;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.nfds, list.size()); ++i)
+    if (is_epoll_set(list[i].fd)) sets.push_back(list[i].fd);
+  return sets;
+}
+
 void ofi_transport::open_sleeper() {
   alarm_ = file_descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   sleeper_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  std::vector<int> descriptors = queue_descriptors();
+  has_descriptor_ = !descriptors.empty();
+  descriptors.push_back(alarm_.get());
   epoll_event readable = {};
   readable.events = EPOLLIN;
-  bool complete = alarm_.get() >= 0 && sleeper_.get() >= 0 &&
-                  ::epoll_ctl(sleeper_.get(), EPOLL_CTL_ADD, alarm_.get(), &readable) == 0;
-  int of_queue = -1;
-  const bool has_descriptor = fi_control(&queue_->fid, FI_GETWAIT, &of_queue) == 0;
-  if (has_descriptor)
-    complete = complete && ::epoll_ctl(sleeper_.get(), EPOLL_CTL_ADD, of_queue, &readable) == 0;
-  if (!complete) throw error(formatted("no descriptors to sleep on: {}", std::strerror(errno)));
-  traits_.sleep_ns_max = has_descriptor ? ofi_watch_ns : ofi_blind_sleep_ns;
+  for (const int descriptor : descriptors)
+    if (::epoll_ctl(sleeper_.get(), EPOLL_CTL_ADD, descriptor, &readable) != 0)
+      throw error(formatted("no descriptors to sleep on: {}", std::strerror(errno)));
 }
 
 void ofi_transport::post_receives() {
@@ -211,7 +256,7 @@ bool ofi_transport::arm() noexcept {
   if (found == 1) early_ = entry;
   if (found != -FI_EAGAIN) return false;
   fid* queue = &queue_->fid;
-  return fi_trywait(fabric_.get(), &queue, 1) == FI_SUCCESS;
+  return !has_descriptor_ || fi_trywait(fabric_.get(), &queue, 1) == FI_SUCCESS;
 }
 
 void ofi_transport::disarm() noexcept {

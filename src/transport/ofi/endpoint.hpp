@@ -91,7 +91,9 @@ class ofi_transport final : public transport {
 
   // Set-up.
   void open_fabric();
+  void open_queue();
   void open_sleeper();
+  [[nodiscard]] std::vector<int> queue_descriptors() const;
   void post_receives();
 
   // Sending.
@@ -140,6 +142,8 @@ class ofi_transport final : public transport {
   std::optional<operation_pool> buffers_;
   fabric_handle<fid_ep> endpoint_;
 
+  fi_wait_obj wait_object_ = FI_WAIT_NONE;
+  bool has_descriptor_ = false;   // libfabric's queue rings.
   std::size_t inject_bytes_ = 0;  // Of envelope, header and payload; 0: never.
   std::uint64_t next_key_ = 1;    // Of memory regions, where the provider makes none.
   process_place place_;

@@ -156,6 +156,10 @@ bool is_tcp(const fi_info& info) {
   return name.starts_with("tcp") || name.starts_with("net") || name.starts_with("sockets");
 }
 
+bool has_own_tcp(const fi_info& info) {
+  return provider_name(info) == "net" || provider_name(info) == "tcp";
+}
+
 fabric_info choose_fabric(const ofi_options& options) {
   std::vector<fabric_info> found;
   const std::vector<candidate> all = candidates(found);

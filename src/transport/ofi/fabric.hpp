@@ -41,6 +41,9 @@ void check_fabric(long result, const char* what, const fi_info* info = nullptr);
 // Data go through the kernel's TCP: by libfabric's own providers for it, whatever their name.
 [[nodiscard]] bool is_tcp(const fi_info& info);
 
+// TCP without a layer above it: "net" of libfabric 1.17, "tcp" of later ones.
+[[nodiscard]] bool has_own_tcp(const fi_info& info);
+
 // The best of what fits the options. Throws weft::error that lists what there is when nothing does.
 [[nodiscard]] fabric_info choose_fabric(const ofi_options& options);
 
