@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "report.hpp"
+#include "transport/ofi/ofi.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace {
@@ -58,7 +59,10 @@ class side : public weft::arrivals {
         break;
     }
   }
-  void completed(void*, bool failed) noexcept override { ended = ended || failed; }
+  void completed(void*, bool failed) noexcept override {
+    ++completions;
+    ended = ended || failed;
+  }
   void peer_failed(std::uint32_t, const char* why) noexcept override {
     std::fprintf(stderr, "bench: %s\n", why);
     std::exit(1);
@@ -89,6 +93,7 @@ class side : public weft::arrivals {
   std::vector<std::byte> buffer = std::vector<std::byte>(buffer_bytes);
   weft::memory_region region;
   long answers = 0;
+  long completions = 0;
   bool ended = false;
 
  private:
@@ -104,7 +109,7 @@ std::string size_name(std::size_t size) {
 using row_setup = bench::setup;
 
 void one_way(side& me, const std::string& peer, std::size_t longest) {
-  for (std::size_t size = 8; size <= 16384 && size <= longest; size *= 2) {
+  for (std::size_t size = 8; size <= 65536 && size <= longest; size *= 2) {
     const std::string name = "transport/one_way/" + size_name(size);
     if (!bench::wanted(name)) continue;
     auto samples = bench::sample([&](long n) {
@@ -150,17 +155,20 @@ void remote_copies(side& me, transport& by, const std::string& peer) {
       if (!bench::wanted(name)) return;
       bench::print_row(name, {peer, 2, 2}, "ns", bench::sample([&](long n) {
                          const double start = bench::clock_ns();
-                         for (long i = 0; i < n; ++i)
-                           while (copy() != status::done) {
-                           }
+                         for (long i = 0; i < n; ++i) {
+                           me.completions = 0;
+                           status said = status::retry;
+                           while ((said = copy()) == status::retry) me.look();
+                           while (said == status::posted && me.completions == 0) me.look();
+                         }
                          return bench::clock_ns() - start;
                        }));
     };
     const std::span local = std::span(me.buffer).first(size);
     copy_row("transport/get/" + size_name(size),
-             [&] { return by.get(1, local, &region, key, 0, nullptr); });
+             [&] { return by.get(1, local, &region, key, 0, &me); });
     copy_row("transport/put/" + size_name(size),
-             [&] { return by.put(1, local, &region, key, 0, nullptr); });
+             [&] { return by.put(1, local, &region, key, 0, &me); });
   }
 }
 
@@ -255,4 +263,12 @@ int main() {
   two_processes([] { return weft::make_shm_transport(); }, "weft-shm");
   to_itself([] { return weft::make_shm_transport(); }, "weft-shm");
   idle_polls([] { return weft::make_shm_transport(); }, "weft-shm");
+  // The engines of tcp that libfabric has, over the loopback interface.
+  for (const weft::ofi_provider& each : weft::ofi_providers()) {
+    if (each.domain != "lo" || !each.chosen_unless_forced) continue;
+    const maker make = [options = weft::ofi_options{each.name, each.domain}] {
+      return weft::make_ofi_transport(options);
+    };
+    two_processes(make, "weft-ofi-" + each.name);
+  }
 }

@@ -17,6 +17,8 @@
 #include "base/format.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "transport/mpi/mpi.hpp"
+#include "transport/ofi/ofi.hpp"
 #include "weft/error.hpp"
 
 namespace {
@@ -84,6 +86,21 @@ std::string source_name(weft::setting_source source, const weft::setting& row) {
   return "default";
 }
 
+// What --transport may name here.
+void print_transports() {
+  print("\ntransports");
+  print("  {:<26} between the processes of a host", "shm");
+  const auto providers = weft::ofi_providers();
+  if (providers.empty()) print("  {:<26} libfabric has no provider here, or is missing", "ofi");
+  for (const weft::ofi_provider& each : providers)
+    print("  {:<26} {}{}{}", weft::formatted("ofi:{}@{}", each.name, each.domain),
+          each.reaches_other_hosts ? "between hosts" : "on this host only",
+          each.has_rma ? ", puts and gets" : "",
+          each.chosen_unless_forced ? "" : "; only when named");
+  for (const std::string& each : weft::mpi_plugins())
+    print("  {:<26} under the launcher of this MPI", weft::formatted("mpi:{}", each));
+}
+
 void print_settings(const weft::resolved_options& resolved) {
   print("\nsettings");
   print("  {:<18} {:<10} {:<22} {}", "name", "value", "from", "meaning");
@@ -137,6 +154,7 @@ int main(int argc, char** argv) {
     if (!names.empty()) return 0;
     print("weft " WEFT_VERSION "\n");
     print_machine();
+    print_transports();
     print_settings(resolved);
   } catch (const weft::error& failure) {
     std::fprintf(stderr, "weft-info: %s\n", failure.what());

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/format.hpp"
+#include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/shm/shm.hpp"
 #include "weft/error.hpp"
@@ -17,16 +18,19 @@ bool has_several_nodes(weft::bootstrap& job) {
   return false;
 }
 
+// "ofi:tcp@eth0": the kind of transport, and after the colon which one of its kind.
 std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name) {
-  // NAME or NAME:WHICH.
   const std::size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
   const std::string_view which =
       colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
   if (kind == "shm") return make_shm_transport({.job = job.job_id()});
   if (kind == "ofi") return make_ofi_transport(parse_ofi_options(which));
+  if (kind == "mpi") return make_mpi_transport(which);
   throw error(
-      formatted("there is no transport \"{}\"; WEFT_TRANSPORT may be auto, shm or ofi", name));
+      formatted("there is no transport \"{}\" between processes; WEFT_TRANSPORT may be auto, shm, "
+                "ofi, mpi or ofi:PROVIDER",
+                name));
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 //
 //   test-endpoint TRANSPORT NUMBER COUNT DIRECTORY exchange|outlive|remember|sleep
 //
-// TRANSPORT is ofi[:PROVIDER[@INTERFACE]]. Prints one line and ends with 0 when all was well.
+// TRANSPORT is ofi[:PROVIDER[@INTERFACE]] or mpi[:WHICH]. Prints one line and ends with 0 when all
+// was well.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/transport.hpp"
 #include "weft/error.hpp"
@@ -40,6 +42,7 @@ std::unique_ptr<weft::transport> make_transport(const std::string& text) {
   const std::string kind = text.substr(0, colon);
   const std::string which = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (kind == "ofi") return weft::make_ofi_transport(weft::parse_ofi_options(which));
+  if (kind == "mpi") return weft::make_mpi_transport(which);
   throw weft::error(formatted("there is no transport {} here", text));
 }
 

@@ -7,8 +7,10 @@
 #include <string>
 
 #include "base/format.hpp"
+#include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "unit/shell.hpp"
+#include "weft/error.hpp"
 
 namespace weft {
 namespace {
@@ -75,6 +77,79 @@ INSTANTIATE_TEST_SUITE_P(ofi, endpoints,
                          ::testing::Values("ofi:net@lo", "ofi:tcp@lo", "ofi:tcp;ofi_rxm@lo",
                                            "ofi:shm"),
                          name_of);
+
+// Under the launcher of the MPI, which numbers the processes.
+class mpi_endpoints : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const auto plugins = mpi_plugins();
+    if (std::ranges::find(plugins, GetParam()) == plugins.end())
+      GTEST_SKIP() << "no plug-in for " << GetParam();
+  }
+  static outcome launch(const std::string& scenario) {
+    std::string directory =
+        (std::filesystem::temp_directory_path() / "weft-endpoints-XXXXXX").string();
+    if (::mkdtemp(directory.data()) == nullptr) return {-1, "mkdtemp failed"};
+    const bool is_open = GetParam() == "openmpi";
+    const std::string launcher =
+        is_open ? "mpirun.openmpi --allow-run-as-root --oversubscribe -n 2" : "mpiexec.mpich -n 2";
+    const outcome result = shell(
+        formatted("timeout 80 {} bash -c './test-endpoint mpi:{} ${} 2 {} {}'", launcher,
+                  GetParam(), is_open ? "OMPI_COMM_WORLD_RANK" : "PMI_RANK", directory, scenario));
+    std::filesystem::remove_all(directory);
+    return result;
+  }
+};
+
+TEST_P(mpi_endpoints, exchange_messages_of_all_sizes) {
+  const outcome result = launch("exchange");
+  EXPECT_EQ(result.status, 0) << result.text;
+}
+
+TEST_P(mpi_endpoints, sleep_and_look_often_enough) {
+  const outcome result = launch("sleep");
+  EXPECT_EQ(result.status, 0) << result.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(mpi, mpi_endpoints, ::testing::Values("mpich", "openmpi"),
+                         [](const auto& which) { return which.param; });
+
+TEST(mpi_plugin, that_does_not_exist_or_without_its_launcher_is_refused_with_the_reason) {
+  EXPECT_THROW((void)make_mpi_transport("vendor"), error);
+  ::unsetenv("OMPI_COMM_WORLD_SIZE");
+  ::unsetenv("PMI_RANK");
+  EXPECT_THROW((void)make_mpi_transport(""), error);
+}
+
+// Two hosts as network namespaces joined by a cable.
+TEST(two_hosts, joined_by_a_cable_exchange_messages) {
+  const std::string names = formatted("weft-a-{0} weft-b-{0}", ::getpid());
+  const outcome made = shell(
+      formatted("a=weft-a-{0}; b=weft-b-{0}; ip netns add $a && ip netns add $b && "
+                "ip link add wa{0} type veth peer name wb{0} && ip link set wa{0} netns $a && "
+                "ip link set wb{0} netns $b && ip -n $a addr add 10.77.0.1/24 dev wa{0} && "
+                "ip -n $b addr add 10.77.0.2/24 dev wb{0} && ip -n $a link set wa{0} up && "
+                "ip -n $b link set wb{0} up",
+                ::getpid()));
+  const auto remove = [&] {
+    (void)shell(formatted("for n in {}; do ip netns del $n; done", names));
+  };
+  if (made.status != 0) {
+    remove();
+    GTEST_SKIP() << "network namespaces may not be made here: " << made.text;
+  }
+  std::string directory = (std::filesystem::temp_directory_path() / "weft-hosts-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const outcome result = shell(formatted(
+      "timeout 60 ip netns exec weft-a-{0} ./test-endpoint ofi:tcp 0 2 {1} exchange & first=$!; "
+      "timeout 60 ip netns exec weft-b-{0} ./test-endpoint ofi:tcp 1 2 {1} exchange; second=$?; "
+      "wait $first && exit $second",
+      ::getpid(), directory));
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(result.text.find(" on lo"), std::string::npos) << result.text;
+  std::filesystem::remove_all(directory);
+  remove();
+}
 
 }  // namespace
 }  // namespace weft

@@ -139,15 +139,25 @@ status ofi_transport::send_gathered(std::uint32_t peer, const wire_header& heade
   return said;
 }
 
-// A message of the transport's own. False when there was no room.
+// A message of the transport's own. False when there was no room. A farewell is complete when the
+// peer has it, and with it all that was sent before: libfabric's tcp says that a message is sent
+// when it is in a buffer of its own, which goes when the connection is closed.
 bool ofi_transport::send_note(std::uint32_t peer, note what) noexcept {
   operation* const packet = packets_->take();
   if (packet == nullptr) return false;
   note_envelope(packet->memory, peer);
   packet->memory[sizeof(ofi_envelope)] = static_cast<std::byte>(what);
   packet->peer = peer;
-  const status said = sent(peer, fi_send(endpoint_.get(), packet->memory, sizeof(ofi_envelope) + 1,
-                                         packet->descriptor, peers_[peer].address, packet));
+  iovec octets = {packet->memory, sizeof(ofi_envelope) + 1};
+  fi_msg message = {};
+  message.msg_iov = &octets;
+  message.desc = &packet->descriptor;
+  message.iov_count = 1;
+  message.addr = peers_[peer].address;
+  message.context = packet;
+  const bool to_the_end = what == note::farewell && traits_.can_put;
+  const std::uint64_t flags = FI_COMPLETION | (to_the_end ? FI_DELIVERY_COMPLETE : 0);
+  const status said = sent(peer, fi_sendmsg(endpoint_.get(), &message, flags));
   if (said != status::done) packets_->give_back(*packet);
   return said == status::done;
 }

@@ -1,0 +1,20 @@
+# src/transport/mpi/plugin.cpp, once for each MPI found, by that MPI's own compiler wrapper:
+# lib/weft/weft-transport-mpi-<mpi>.so, loaded on demand.
+
+foreach(mpi IN ITEMS mpich openmpi)
+  find_program(WEFT_MPICXX_${mpi} mpicxx.${mpi})
+  if(NOT WEFT_MPICXX_${mpi})
+    message(STATUS "mpicxx.${mpi} was not found: weft will not send messages over it")
+    continue()
+  endif()
+  set(source ${PROJECT_SOURCE_DIR}/src/transport/mpi/plugin.cpp)
+  set(plugin ${PROJECT_BINARY_DIR}/lib/weft/weft-transport-mpi-${mpi}.so)
+  add_custom_command(OUTPUT ${plugin} DEPENDS ${source} DEPFILE ${plugin}.d
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib/weft
+    COMMAND ${WEFT_MPICXX_${mpi}} -std=c++20 -O3 -g -fPIC -shared -fvisibility=hidden
+      -Wall -Wextra -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -DWEFT_MPI_NAME="${mpi}" -I${PROJECT_SOURCE_DIR}/src
+      -I${PROJECT_SOURCE_DIR}/include -MD -MF ${plugin}.d -MT ${plugin} -o ${plugin} ${source}
+    VERBATIM)
+  add_custom_target(weft-transport-mpi-${mpi} ALL DEPENDS ${plugin})
+  list(APPEND weft_plugins ${plugin})
+endforeach()
