@@ -11,8 +11,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -31,9 +29,17 @@ std::string unique_name() {
   return formatted("{}-{}", ::getpid(), ++count);
 }
 
+// Empty for one that is not there any more, also when it goes while it is read.
 std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return text;
+  char part[4096];
+  ssize_t size;
+  while ((size = ::read(file, part, sizeof part)) > 0)
+    text.append(part, static_cast<std::size_t>(size));
+  ::close(file);
+  return text;
 }
 
 bool is_zombie(pid_t pid) {

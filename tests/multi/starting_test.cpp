@@ -492,7 +492,7 @@ TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
     both = std::make_unique<two_hosts>();
     if (!both->reachable()) GTEST_SKIP() << both->why_not();
   }
-  const char* const given = std::getenv("WEFT_TEST_SEED");
+  const char* const given = std::getenv("TEST_SEED");
   const unsigned seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : 1;
   std::mt19937 random(seed);
   const empty_directory directory;

@@ -40,6 +40,7 @@ class conversation {
     return server_.ended(process, why, good, told_);
   }
   const std::vector<frame>& told() const { return told_; }
+  std::vector<std::string> missed() { return server_.take_missed(); }
 
  private:
   job_server server_;
@@ -145,6 +146,12 @@ TEST(job_server, who_ends_without_a_word_has_failed_if_others_need_it) {
   conversation one_joined(2);
   one_joined.says(0, frame_kind::join);
   EXPECT_TRUE(one_joined.ends(1, "why", true));
+  conversation joined_later(2);
+  EXPECT_FALSE(joined_later.ends(1, "why", true));
+  EXPECT_TRUE(joined_later.missed().empty());
+  EXPECT_EQ(receivers(joined_later.says(0, frame_kind::join), frame_kind::failed), numbers{0});
+  EXPECT_EQ(joined_later.missed(), std::vector<std::string>{"why"});
+  EXPECT_TRUE(joined_later.missed().empty()) << "told twice";
   conversation all_finished(2);
   for (int i = 0; i < 2; ++i) all_finished.says(i, frame_kind::join);
   all_finished.says(0, frame_kind::finish);

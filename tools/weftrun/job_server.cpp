@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/format.hpp"
 #include "weft/error.hpp"
@@ -56,6 +57,8 @@ void job_server::join(const frame& what, std::vector<frame>& answers) {
   job.process = what.process;
   answers.push_back(
       {.kind = frame_kind::welcome, .process = what.process, .payload = job.encoded()});
+  for (member& one : members_)
+    if (std::exchange(one.unnoticed, false)) missed_.push_back(one.why_gone);
   for (std::size_t i = 0; i < members_.size(); ++i)
     if (members_[i].state == stage::gone && !members_[i].why_gone.empty())
       answers.push_back({.kind = frame_kind::failed,
@@ -122,9 +125,10 @@ bool job_server::ended(int process, const std::string& why, bool in_good_order,
   // One that never joins is missed only by others that have.
   const bool failed = one.state == stage::joined ||
                       (one.state == stage::starting && (!in_good_order || others_take_part));
+  one.unnoticed = one.state == stage::starting && !failed;
+  if (failed || one.unnoticed) one.why_gone = why;
   one.state = stage::gone;
   if (failed) {
-    one.why_gone = why;
     for (std::size_t i = 0; i < members_.size(); ++i)
       if (members_[i].state == stage::joined)
         answers.push_back({.kind = frame_kind::failed,

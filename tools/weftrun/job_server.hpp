@@ -25,8 +25,9 @@ class job_server {
   [[nodiscard]] bool ended(int process, const std::string& why, bool in_good_order,
                            std::vector<frame>& answers);
 
-  bool takes_part(int process) const { return at(process).state == stage::joined; }
-  bool has_finished(int process) const { return at(process).state == stage::finished; }
+  // How those ended that were gone, in good order, before anybody joined, and whom somebody who has
+  // joined since will miss. Each is given once.
+  std::vector<std::string> take_missed() { return std::exchange(missed_, {}); }
 
  private:
   enum class stage { starting, joined, finished, gone };
@@ -34,6 +35,7 @@ class job_server {
     stage state = stage::starting;
     int session = 0;  // Jobs that it has joined before this one.
     bool at_fence = false;
+    bool unnoticed = false;  // Gone, and nobody has joined who would miss it.
     std::string why_gone = {};
     std::map<std::string, std::string, std::less<>> values = {};
   };
@@ -49,6 +51,7 @@ class job_server {
 
   job_description base_;
   std::vector<member> members_;
+  std::vector<std::string> missed_;
 };
 
 }  // namespace weft

@@ -168,6 +168,11 @@ class supervisor {
     }
     try {
       answer(server_->take(what));
+      for (const std::string& why : server_->take_missed()) {
+        if (ending_) break;
+        if (status_ == 0) status_ = 1;
+        on_failure(why, {}, true, 1);
+      }
     } catch (const error& failure) {
       if (!ending_) say(failure.what());
       fail(1);
