@@ -33,7 +33,7 @@ THIRD_PARTY = {
     r"boost/context/": ["src/fiber"],
     r"pmix\.h": ["src/bootstrap/pmix"],
     r"rdma/": ["src/transport/ofi"],
-    r"sanitizer/": ["src/fiber"],
+    r"sanitizer/": ["src/fiber", "tests"],
     r"valgrind/": ["src/fiber"],
     r"elfutils/": ["src/base"],
     r"CLI/": ["tools", "apps"],
