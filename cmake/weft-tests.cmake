@@ -59,6 +59,19 @@ weft_add_tests(unit test 120 1)
 if(TARGET weftrun-parts)
   target_link_libraries(weftrun_test PRIVATE weftrun-parts)
 endif()
+# Tests of ranks again, with the ranks shared out to several processes: threads of the test program
+# that a misbehaving network joins.
+foreach(processes IN ITEMS 2 4)
+  foreach(name IN ITEMS message_test request_test collective_test communicator_test failure_test)
+    # Roots of a small broadcast that differ between processes, where every process has one, are found
+    # at the next meeting only.
+    add_test(NAME multi.sim${processes}.${name}
+      COMMAND ${name} --gtest_filter=-*roots_are_reported_at_once:*broadcast_roots_names_both_roots)
+    set_tests_properties(multi.sim${processes}.${name} PROPERTIES LABELS multi TIMEOUT 600 PROCESSORS 2
+      ENVIRONMENT "WEFT_TEST_PROCESSES=${processes}")
+  endforeach()
+endforeach()
+
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
 # Of several processes each: one at a time, or a machine of few cores does nothing but switch.

@@ -7,6 +7,8 @@
 #include <string>
 #include <weft/weft.hpp>
 
+#include "processes.hpp"
+
 namespace weft {
 
 // Sanitizers multiply time and memory of every fiber: tests use fewer ranks and rounds there.
@@ -27,9 +29,21 @@ inline options job_of(int ranks, int workers, const std::string& map = "block") 
   return how;
 }
 
+// The same tests run with all ranks in one process and, when WEFT_TEST_PROCESSES says so, shared out
+// to several: each of them a part of this program, joined by a network that misbehaves. What is
+// about one process alone says `alone(how)`.
+inline options alone(options how) {
+  how.processes = 1;
+  return how;
+}
+inline int run_job_of(const options& how, const std::function<void(communicator&)>& body) {
+  const int processes = tests::processes_of(how);
+  return processes > 1 ? tests::run_in_processes(processes, how, body) : run(how, body);
+}
+
 // The job must end well.
 inline void run_ranks(const options& how, const std::function<void(communicator&)>& body) {
-  EXPECT_EQ(run(how, body), 0);
+  EXPECT_EQ(run_job_of(how, body), 0);
 }
 inline void run_ranks(int ranks, int workers, const std::function<void(communicator&)>& body) {
   run_ranks(job_of(ranks, workers), body);
@@ -43,7 +57,7 @@ struct failed_job {
 inline failed_job run_to_failure(const options& how,
                                  const std::function<void(communicator&)>& body) {
   testing::internal::CaptureStderr();
-  const int status = run(how, body);
+  const int status = run_job_of(how, body);
   return {status, testing::internal::GetCapturedStderr()};
 }
 

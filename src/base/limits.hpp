@@ -55,6 +55,8 @@ inline constexpr int records_delivered_max = 64;
 
 // Ranks that a deadlock report lists before it only counts the rest.
 inline constexpr std::size_t ranks_listed_max = 64;
+// Ranks of a dead process that are named.
+inline constexpr int ranks_named_max = 16;
 
 // Calls of a waiting rank that are looked at, and of those that a report shows; different stacks
 // that one report shows; pieces of "0-4,7" of one of them.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "rank/distant.hpp"
 #include "rank/messages.hpp"
 
 namespace weft::detail {
@@ -59,12 +60,15 @@ void free_unexpected(rank_state& at, unexpected_message* m) noexcept {
 void set_congestion(rank_state& r) noexcept {
   const bool too_many = r.lists.waiting_bytes() > unexpected_bytes_max;
   // Relaxed: senders take it as advice.
-  if (too_many != r.congested.load(std::memory_order_relaxed))
-    r.congested.store(too_many, std::memory_order_relaxed);
+  if (too_many == r.congested.load(std::memory_order_relaxed)) return;
+  r.congested.store(too_many, std::memory_order_relaxed);
+  if (r.of->ways != nullptr && !too_many) r.of->ways->tell_relaxed(r);
 }
 
 void finish_offer(worker& here, const offer& offered) {
-  if (offered.worker == here.index())
+  if (offered.distant != nullptr)
+    offered.distant->ways->finish(here, offered.distant);
+  else if (offered.worker == here.index())
     complete(here, *offered.sender);
   else
     here.post(offered.worker, mail_finished, 0, std::as_bytes(std::span(&offered.sender, 1)));
@@ -109,6 +113,10 @@ struct shared_copy {
 };
 
 void receive_offered(worker& here, operation& op, const envelope& from, const offer& offered) {
+  if (offered.distant != nullptr) {
+    offered.distant->ways->receive(here, op, from, offered.distant);
+    return;
+  }
   const std::size_t bytes = std::min<std::size_t>(op.bytes, offered.bytes);
   if (bytes >= shared_copy_bytes_min && here.owner().worker_count() > 1) {
     const std::size_t chunk =
@@ -128,7 +136,7 @@ void receive_offered(worker& here, operation& op, const envelope& from, const of
 }  // namespace
 
 void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
-  if (m->offered.sender != nullptr) {
+  if (m->offered) {
     receive_offered(here, op, m->from, m->offered);
   } else {
     fill(op, octets(m->data(), m->bytes));
@@ -156,8 +164,6 @@ void fill_laid_out(const operation& op, const segments& data) {
     copy_octets(segments({op.data, op.bytes}), data, 0, bytes);
 }
 
-namespace {
-
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered) {
   if (operation* op = to.lists.take_posted(from); op != nullptr) {
     receive_offered(here, *op, from, offered);
@@ -167,6 +173,8 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
   m->offered = offered;
   add_unexpected(here, to, m);
 }
+
+namespace {
 
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]] return;
@@ -226,6 +234,10 @@ void send_eager(worker& here, const peer& to, const envelope& from, const segmen
 }
 
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
+  if (to.worker == distant_worker) {
+    op.owner->of->ways->send_offer(here, to, from, op);
+    return;
+  }
   const offer offered{&op, op.data, op.bytes, here.index()};
   if (to.worker == here.index()) {
     deliver_offer(here, *to.rank, from, offered);
@@ -260,6 +272,7 @@ void free_messages_of(rank_state& r) noexcept {
   }
   while (unexpected_message* m = r.lists.oldest()) {
     r.lists.remove(*m);
+    delete m->offered.distant;
     free_unexpected(r, m);
   }
   while (unexpected_message* m = r.spare_messages) {

@@ -71,6 +71,7 @@ struct operation {
   bool complete = false;
   bool active = false;  // Started, and not yet waited for.
   bool kept = false;    // A kept_operation.
+  bool failed = false;  // The other side has died; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
   std::int32_t peer = any_source;  // The other side's rank in the communicator.
   std::byte* data = nullptr;
@@ -101,6 +102,12 @@ struct kept_operation : operation {
   return op != nullptr && op->kept ? static_cast<kept_operation*>(op) : nullptr;
 }
 
+// In the result of a failed operation: more than any buffer has, so that the one check of a result
+// for truncation finds it too.
+inline constexpr std::size_t failed_bytes = ~std::size_t{0};
+
+struct distant_offer;
+
 // How a sender that keeps its data in place describes it. Without an address the data are where the
 // sender's layout says; it does not change before the sender is told.
 struct offer {
@@ -109,12 +116,16 @@ struct offer {
   std::uint64_t bytes;
   std::int32_t worker;
   std::uint32_t unused = 0;
+  distant_offer* distant = nullptr;  // Set: of another process, and only `bytes` is valid.
+  [[nodiscard]] explicit operator bool() const noexcept {
+    return sender != nullptr || distant != nullptr;
+  }
 };
 
 struct unexpected_message {
   envelope from;
   std::size_t bytes = 0;
-  offer offered{};  // sender null: the data follow this struct.
+  offer offered{};  // None: the data follow this struct.
   links<unexpected_message> in_bucket;
   links<unexpected_message> in_order;
   [[nodiscard]] std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
@@ -130,6 +141,11 @@ class hashed_lists {
                                 (static_cast<std::uint32_t>(e.source) * 0x85ebca6bu) ^
                                 (static_cast<std::uint32_t>(e.tag) * 0xc2b2ae35u);
     return (*buckets_)[mixed >> 26];
+  }
+  template <class Visit>
+  void each_list(Visit&& visit) const {
+    if (buckets_ == nullptr) return;
+    for (const auto& list : *buckets_) visit(list);
   }
 
  private:
@@ -205,6 +221,16 @@ class match_lists {
     return sizeof m + m.bytes;
   }
   [[nodiscard]] std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
+  // Calls `visit(operation&)` for every posted receive; it may not change the lists.
+  template <class Visit>
+  void each_posted(Visit&& visit) {
+    const auto all = [&](const exact_list& list) {
+      for (operation* op = list.front(); op != nullptr; op = exact_list::after(*op)) visit(*op);
+    };
+    all(wild_);
+    exact_.each_list(all);
+    if (only_ != nullptr) visit(*only_);
+  }
   [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }
 
  private:

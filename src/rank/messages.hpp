@@ -37,10 +37,17 @@ void send_eager(worker& here, const peer& to, const envelope& from, const segmen
 void fill_laid_out(const operation& op, const segments& data);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
 
+// --- Other processes (distant.cpp) ---------------------------------------------------------------
+bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,
+                  send_mode mode);
+bool send_distant(rank_state& me, const peer& to, const envelope& from, const segments& data,
+                  send_mode mode);
+void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered);
+
 // --- Requests (requests.cpp) ---------------------------------------------------------------------
 // Of an operation from take_kept(): to be used again.
 void free_kept(rank_state& of, kept_operation* op) noexcept;
-[[gnu::cold]] void throw_truncated(const operation& op);
+[[gnu::cold]] void throw_bad_result(const operation& op);  // Truncated, or the partner has died.
 
 // --- Checks (send_receive.cpp) -------------------------------------------------------------------
 [[gnu::cold]] void wrong_rank(communicator_state& c, int rank, const char* call, const char* what);
@@ -58,12 +65,11 @@ inline void check_source(communicator_state& c, int from, int tag, const char* c
   if (tag < 0 && tag != any_tag) [[unlikely]]
     wrong_tag(tag, call);
 }
-inline bool is_truncated(const operation& op) noexcept {
-  return op.what == operation::kind::recv && op.result.bytes > op.bytes;
-}
+// Of a send that went well the result is empty.
+inline bool is_bad(const operation& op) noexcept { return op.result.bytes > op.bytes; }
 inline void check_result(const operation& op) {
-  if (is_truncated(op)) [[unlikely]]
-    throw_truncated(op);
+  if (is_bad(op)) [[unlikely]]
+    throw_bad_result(op);
 }
 
 // --- The short way -------------------------------------------------------------------------------
@@ -138,6 +144,7 @@ template <class Data>
   me.counts.sent_bytes += data.size();
   trace_instant(trace_kind::send, me.number, to.number);
   if (!goes_eager(me, to, data.size(), mode)) {
+    if (to.worker == distant_worker) return send_distant(me, to, from, data, mode);
     // Within a worker a posted receive takes any size at once.
     if (to.worker != here.index() || mode == send_mode::synchronous) return false;
     operation* op = to.rank->lists.take_posted(from);

@@ -25,7 +25,7 @@ unexpected_message* wait_for_message(communicator_state& c, rank_state& me, int 
 }
 
 message_status status_of(const unexpected_message& m) noexcept {
-  return {m.from.source, m.from.tag, m.offered.sender != nullptr ? m.offered.bytes : m.bytes};
+  return {m.from.source, m.from.tag, m.offered ? m.offered.bytes : m.bytes};
 }
 
 unexpected_message* look_for_message(communicator_state& c, rank_state& me, int from, int tag,
@@ -104,7 +104,7 @@ message_status message::receive(const segments& into) {
 message::~message() {
   if (taken_ == nullptr) return;
   rank_state& me = *state_->at(self_).rank;
-  if (taken_->offered.sender != nullptr && !me.home->owner().stopping())
+  if (taken_->offered && !me.home->owner().stopping())
     finish_offer(*me.home, taken_->offered);
   free_unexpected(me, taken_);
 }

@@ -1,7 +1,10 @@
 // Who waits for whom: the text of the deadlock report and of the report signal.
 #include <algorithm>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/format.hpp"
@@ -13,24 +16,12 @@ namespace {
 
 std::string rank_name(int rank) { return rank == any_source ? "any" : std::to_string(rank); }
 
-// The ranks that a rank waits for; empty when any of several could help, or none.
-std::vector<int> awaited(job& j, const rank_state& r, const wait_description& what) {
+// The rank whose message or receive a rank waits for; none when any of several could help.
+std::vector<int> awaited(const rank_state& r, const wait_description& what) {
   std::vector<int> ranks;
-  if (what.subject != nullptr) {
-    // A collective: those of the communicator that have not arrived.
-    const auto& c = *static_cast<const communicator_state*>(what.subject);
-    for (const member& m : c.members)
-      if (m.rank != nullptr && !m.arrived && m.rank != &r) ranks.push_back(m.rank->number);
-  } else if (what.peer >= 0) {
-    const std::lock_guard hold(j.communicators->lock);
-    const auto same = j.communicators->by_context.equal_range(what.context);
-    for (auto at = same.first; at != same.second; ++at) {
-      const communicator_state& c = *at->second;
-      const bool holds_it = std::any_of(c.members.begin(), c.members.end(),
-                                        [&](const member& m) { return m.rank == &r; });
-      if (holds_it && what.peer < c.size()) ranks.push_back(c.to(what.peer).number);
-    }
-  }
+  if (what.subject == nullptr && what.peer >= 0)
+    if (const int number = world_number(r, what.context, what.peer); number >= 0)
+      ranks.push_back(number);
   return ranks;
 }
 
@@ -39,6 +30,18 @@ const fiber* waiting_fiber(const rank_state& r) noexcept {
 }
 
 }  // namespace
+
+int world_number(const rank_state& member, std::uint32_t context, int rank) {
+  const std::lock_guard hold(member.of->communicators->lock);
+  const auto same = member.of->communicators->by_context.equal_range(context);
+  for (auto at = same.first; at != same.second; ++at) {
+    const communicator_state& c = *at->second;
+    const bool holds_it = std::any_of(c.members.begin(), c.members.end(),
+                                      [&](const auto& m) { return m.rank == &member; });
+    if (holds_it && rank >= 0 && rank < c.size()) return c.to(rank).number;
+  }
+  return -1;
+}
 
 std::string describe_wait(const fiber& f) {
   if (f.waiting_in == nullptr) return "running or ready";
@@ -67,35 +70,118 @@ void append_worker_report(job& j, worker& only, std::map<int, std::string>& line
   }
 }
 
-std::string deadlock_report(job& j) {
-  std::string text = "deadlock: every rank waits and no message is under way";
-  std::size_t listed = 0;
-  std::size_t waiting = 0;
+// One line per rank that waits or has ended, "W number ended context first n awaited... text", and
+// one per communicator that some wait in a collective of, "C context first n members... k arrived".
+// `first`, a communicator's first member, tells it from others of the same context. Numbers are
+// those of the world.
+std::string describe_waits(job& j) {
+  std::string text;
+  std::set<const communicator_state*> communicators;
+  const auto append = [&](const std::vector<int>& numbers) {
+    text += formatted(" {}", numbers.size());
+    for (const int n : numbers) text += formatted(" {}", n);
+  };
   for (const auto& r : j.ranks) {
     const fiber* f = waiting_fiber(*r);
     if (f == nullptr && !r->ended) continue;
-    ++waiting;
-    if (listed++ >= ranks_listed_max) continue;
-    text += formatted("\n  rank {}: ", r->number);
-    if (r->ended) {
-      text += "has ended";
-      continue;
-    }
-    text += describe_wait(*f);
-    const std::vector<int> missing = awaited(j, *r, *f->waiting_in);
-    if (f->waiting_in->subject == nullptr || missing.empty()) continue;
-    text += "; not there yet:";
-    for (std::size_t i = 0; i < std::min<std::size_t>(missing.size(), 8); ++i)
-      text += formatted(" {}", missing[i]);
-    if (missing.size() > 8) text += formatted(" and {} more", missing.size() - 8);
+    const auto* c = r->ended ? nullptr
+                             : static_cast<const communicator_state*>(f->waiting_in->subject);
+    text += formatted("W {} {:d} {} {}", r->number, r->ended, c != nullptr ? c->context : 0,
+                      c != nullptr ? c->peers[0].number : -1);
+    append(r->ended || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
+    text += formatted(" {}\n", r->ended ? "has ended" : describe_wait(*f));
+    if (c != nullptr) communicators.insert(c);
   }
-  if (waiting > ranks_listed_max)
-    text += formatted("\n  and {} ranks more", waiting - ranks_listed_max);
+  for (const communicator_state* c : communicators) {
+    text += formatted("C {} {}", c->context, c->peers[0].number);
+    std::vector<int> all, arrived;
+    for (std::size_t i = 0; i < c->peers.size(); ++i) {
+      all.push_back(c->peers[i].number);
+      if (c->members[i].arrived) arrived.push_back(c->peers[i].number);
+    }
+    append(all);
+    append(arrived);
+    text += '\n';
+  }
+  return text;
+}
+
+namespace {
+
+struct rank_wait {
+  bool ended = false;
+  std::pair<std::uint32_t, int> communicator{0, -1};  // Of a collective: context and first member.
+  std::vector<int> awaited;
+  std::string text;
+};
+struct waits {
+  std::map<int, rank_wait> of_rank;
+  std::map<std::pair<std::uint32_t, int>, std::vector<int>> missing;
+};
+
+std::vector<int> read_numbers(std::istream& from) {
+  std::size_t count = 0;
+  from >> count;
+  std::vector<int> numbers(std::min<std::size_t>(count, ranks_max));
+  for (int& n : numbers) from >> n;
+  return numbers;
+}
+
+waits read_waits(const std::vector<std::string>& of_processes) {
+  waits all;
+  std::map<std::pair<std::uint32_t, int>, std::set<int>> arrived;
+  for (const std::string& part : of_processes) {
+    std::istringstream lines(part);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream from(line);
+      char kind = 0;
+      from >> kind;
+      if (kind == 'W') {
+        int number = 0;
+        rank_wait w;
+        from >> number >> w.ended >> w.communicator.first >> w.communicator.second;
+        w.awaited = read_numbers(from);
+        std::getline(from >> std::ws, w.text);
+        all.of_rank[number] = std::move(w);
+      } else {
+        std::pair<std::uint32_t, int> which;
+        from >> which.first >> which.second;
+        all.missing[which] = read_numbers(from);
+        for (const int rank : read_numbers(from)) arrived[which].insert(rank);
+      }
+    }
+  }
+  for (auto& [which, members] : all.missing)
+    std::erase_if(members, [&](int rank) { return arrived[which].contains(rank); });
+  for (auto& [number, w] : all.of_rank)
+    if (w.communicator.second >= 0)
+      for (const int rank : all.missing[w.communicator])
+        if (rank != number) w.awaited.push_back(rank);
+  return all;
+}
+
+}  // namespace
+
+std::string deadlock_report(const std::vector<std::string>& of_processes) {
+  const waits all = read_waits(of_processes);
+  std::string text = "deadlock: every rank waits and no message is under way";
+  std::size_t listed = 0;
+  for (const auto& [number, w] : all.of_rank) {
+    if (listed++ >= ranks_listed_max) continue;
+    text += formatted("\n  rank {}: {}", number, w.text);
+    if (w.communicator.second < 0 || w.awaited.empty()) continue;
+    text += "; not there yet:";
+    for (std::size_t i = 0; i < std::min<std::size_t>(w.awaited.size(), 8); ++i)
+      text += formatted(" {}", w.awaited[i]);
+    if (w.awaited.size() > 8) text += formatted(" and {} more", w.awaited.size() - 8);
+  }
+  if (listed > ranks_listed_max)
+    text += formatted("\n  and {} ranks more", listed - ranks_listed_max);
 
   // Follow the first rank that each waits for until one comes again.
-  for (const auto& start : j.ranks) {
+  for (const auto& start : all.of_rank) {
     std::vector<int> path;
-    for (int at = start->number;;) {
+    for (int at = start.first;;) {
       const auto seen = std::find(path.begin(), path.end(), at);
       if (seen != path.end()) {
         text += "\n  cycle: ";
@@ -104,19 +190,16 @@ std::string deadlock_report(job& j) {
         return text + formatted("rank {}", at);
       }
       path.push_back(at);
-      const rank_state& r = *j.ranks[static_cast<std::size_t>(at)];
-      if (r.ended || waiting_fiber(r) == nullptr) break;
-      const std::vector<int> next = awaited(j, r, *r.main.waiting_in);
-      if (next.empty()) break;
-      at = next.front();
+      const auto w = all.of_rank.find(at);
+      if (w == all.of_rank.end() || w->second.ended || w->second.awaited.empty()) break;
+      at = w->second.awaited.front();
     }
   }
-  for (const auto& r : j.ranks) {
-    if (r->ended || waiting_fiber(*r) == nullptr) continue;
-    for (const int peer : awaited(j, *r, *r->main.waiting_in))
-      if (j.ranks[static_cast<std::size_t>(peer)]->ended)
-        return text + formatted("\n  rank {} waits for rank {}, which has ended", r->number, peer);
-  }
+  for (const auto& [number, w] : all.of_rank)
+    for (const int peer : w.awaited)
+      if (const auto other = all.of_rank.find(peer);
+          other != all.of_rank.end() && other->second.ended)
+        return text + formatted("\n  rank {} waits for rank {}, which has ended", number, peer);
   return text;
 }
 

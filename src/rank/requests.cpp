@@ -10,7 +10,12 @@
 namespace weft {
 namespace detail {
 
-[[gnu::cold]] void throw_truncated(const operation& op) {
+[[gnu::cold]] void throw_bad_result(const operation& op) {
+  if (op.failed)
+    throw error("rank " + std::to_string(op.owner->number) +
+                (op.what == operation::kind::send ? ": a send of " : ": a receive of ") +
+                std::to_string(op.bytes) + " octets, tag " + std::to_string(op.match.tag) +
+                ", failed: the process of its partner is dead");
   throw error("rank " + std::to_string(op.owner->number) + ": a receive of " +
               std::to_string(op.bytes) + " octets got a message of " +
               std::to_string(op.result.bytes) + " octets from rank " +
@@ -62,6 +67,8 @@ void give_back(operation* op) noexcept {
 
 void start_persistent(rank_state& me, kept_operation& op) {
   op.complete = false;
+  op.failed = false;
+  op.result = {};
   op.active = true;
   me.home->check_stopped();
   if (op.peer == proc_null) {
@@ -103,7 +110,7 @@ void start_persistent(rank_state& me, kept_operation& op) {
 
 // After completion: status out, error thrown, operation given back unless persistent.
 message_status conclude(operation*& op) {
-  if (op->kept || is_truncated(*op)) [[unlikely]]
+  if (op->kept || is_bad(*op)) [[unlikely]]
     return conclude_rare(op);
   const message_status result = op->result;
   give_back(std::exchange(op, nullptr));

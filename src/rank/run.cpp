@@ -17,13 +17,15 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
-#include "base/rank_map.hpp"
 #include "base/settings.hpp"
-#include "base/topology.hpp"
 #include "base/uncaught.hpp"
+#include "rank/distant.hpp"
+#include "rank/placement.hpp"
 #include "rank/stacks.hpp"
+#include "rank/start.hpp"
 #include "rank/state.hpp"
 #include "runtime/monitor.hpp"
+#include "runtime/termination.hpp"
 #include "trace/trace.hpp"
 
 namespace weft {
@@ -33,23 +35,33 @@ void free_messages_of(rank_state& r) noexcept;
 namespace {
 
 // The first failure of a job, and its exit status. It is told when it is known: what the program
-// does while it ends may hang, or end the process.
+// does while it ends may hang, or end the process. In a job of several processes one of them tells
+// what happened first.
 class failure_note {
  public:
   void tell(const std::string& what, int exit_status) {
+    if (!note(exit_status)) return;
+    if (ending_ != nullptr)
+      ending_->fail(what, exit_status);
+    else
+      log_text(what);
+  }
+  // False when there was one before.
+  bool note(int exit_status) {
     const std::lock_guard hold(lock_);
-    if (status_ != 0) return;
-    status_ = exit_status;
-    log_text(what);
+    return std::exchange(status_, status_ != 0 ? status_ : exit_status) == 0;
   }
   [[nodiscard]] int status() const {
     const std::lock_guard hold(lock_);
     return status_;
   }
+  // Before the ranks run: others decide who tells.
+  void set_ending(termination* ending) noexcept { ending_ = ending; }
 
  private:
   mutable std::mutex lock_;
   int status_ = 0;
+  termination* ending_ = nullptr;
 };
 
 struct rank_start {
@@ -96,36 +108,6 @@ void run_rank(void* argument) {
     fail(nullptr);
   }
   start.rank->ended = true;
-}
-
-scheduler_options plan(options& how) {
-  const topology& machine = machine_topology();
-  const int cores = static_cast<int>(machine.threads.size());
-  if (how.workers == 0) how.workers = how.ranks == 0 ? cores : std::min(cores, how.ranks);
-  if (how.ranks == 0) how.ranks = how.workers;
-  how.workers = std::min(how.workers, how.ranks);
-  if (how.schedule) {
-    how.workers = 1;  // One interleaving is one thread.
-    how.helpers = 0;
-  }
-  scheduler_options plan;
-  const int all = how.workers + how.helpers;
-  if (all > workers_max)
-    throw error(std::to_string(all) + " workers and helpers: the limit is " +
-                std::to_string(workers_max));
-  for (int i = 0; i < all; ++i) {
-    const hardware_thread& place = machine.threads[static_cast<std::size_t>(i % cores)];
-    // With more workers than cores, pinning would only keep the kernel from balancing them.
-    plan.cores.push_back(how.pin && all <= cores ? place.cpu : -1);
-    plan.nodes.push_back(place.numa_node);
-  }
-  plan.stack_bytes = how.stack_bytes;
-  plan.spin_ns = static_cast<std::uint64_t>(how.spin_us) * 1000;
-  plan.steal = how.steal == "near"     ? steal_mode::near
-               : how.steal == "sticky" ? steal_mode::sticky
-                                       : steal_mode::random;
-  plan.seed = how.schedule;
-  return plan;
 }
 
 void print_statistics(job& j, double seconds) {
@@ -195,7 +177,7 @@ struct deadlock_note {
   // Called by one worker after the other.
   bool note(job& j) {
     if (found.load(std::memory_order_relaxed)) return false;  // Relaxed: the monitor is told already.
-    text = deadlock_report(j);
+    text = deadlock_report({describe_waits(j)});
     found.store(true, std::memory_order_release);  // R1, read in run_job before the text.
     return true;
   }
@@ -209,75 +191,180 @@ std::string stacks_of(job& j) {
   return text.empty() ? text : "\n" + text;
 }
 
-int run_job(options how, const std::function<void(communicator&)>& body) {
+// The ranks of this process, each on its home worker.
+void make_ranks(job& j, const placement& places) {
+  j.process = places.process;
+  j.distant.congested.store(true, std::memory_order_relaxed);  // Never a short message to it.
+  j.distant.of = &j;
+  for (std::size_t i = 0; i < places.of_rank.size(); ++i) {
+    const auto [process, home] = places.of_rank[i];
+    rank_state* here = nullptr;
+    if (process == j.process) {
+      here = j.ranks.emplace_back(std::make_unique<rank_state>()).get();
+      here->number = static_cast<int>(i);
+      here->of = &j;
+      here->home = &j.workers->at(home);
+    }
+    j.places.push_back({here, process, home});
+    j.by_number.push_back(here);
+  }
+  j.workers->set_tenant(j.by_number.data());
+  std::vector<int> numbers(places.of_rank.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  j.world = std::make_shared<communicator_state>(j, numbers, j.next_context++);
+}
+
+std::string ranks_of(const job& j, int process) {
+  std::string text;
+  int count = 0;
+  for (std::size_t i = 0; i < j.places.size(); ++i) {
+    if (j.places[i].process != process) continue;
+    if (++count <= ranks_named_max) text += (count == 1 ? "" : ", ") + std::to_string(i);
+  }
+  if (count > ranks_named_max) text += " and " + std::to_string(count - ranks_named_max) + " more";
+  return (count == 1 ? "rank " : "ranks ") + text;
+}
+
+termination::actions actions_of(job& j, failure_note& failure, network& between) {
+  termination::actions what;
+  what.tell = [&](const std::string& text, int status) {
+    failure.note(status);
+    log_text(text);
+  };
+  what.stop = [&](int status) {
+    failure.note(status);
+    j.workers->request_stop();
+  };
+  what.describe = [&] { return describe_waits(j); };
+  what.deadlock = [](const std::vector<std::string>& parts) { return deadlock_report(parts); };
+  what.survive_failures = j.how.on_failure == "error";
+  // weftrun knows best how a process died, and ends the others itself.
+  if (between.job().name() == "local") what.patience_ns = 1'000'000'000;
+  what.in_words = [&](int process, const std::string& why) {
+    return why + "; it held " + ranks_of(j, process) + " on host " + between.job().host_of(process);
+  };
+  return what;
+}
+
+// The file of this process's timeline: the given name with its number before the ending.
+std::string trace_file_of(const std::string& name, const placement& places) {
+  if (name.empty() || places.process_count == 1) return name;
+  const std::size_t slash = name.rfind('/');
+  std::size_t dot = name.rfind('.');
+  if (dot == name.npos || (slash != name.npos && dot < slash)) dot = name.size();
+  return name.substr(0, dot) + '.' + std::to_string(places.process) + name.substr(dot);
+}
+
+// Watches the job while its workers run.
+void run_workers(job& j, failure_note& failure, termination* ending) {
+  const fault_reports faults;
+  std::optional<tagged_output> tags;
+  if (j.how.tag_output) tags.emplace(&this_rank);
+  monitor_options watching;
+  watching.report_signal = report_signal_number(j.how);
+  watching.timeout_s = j.how.timeout_s;
+  watching.busy_warning_s = j.how.busy_warning_s;
+  watching.report = [&] { report_state(j); };
+  watching.timed_out = [&] {
+    report_state(j);
+    char limit[64];
+    std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
+    failure.tell("the job was ended after its timeout of " + std::string(limit) + " s", 124);
+    j.workers->request_stop();
+  };
+  watching.exit_status = [&] { return failure.status(); };
+  deadlock_note deadlock;
+  watching.called = [&] {
+    if (!deadlock.found.load(std::memory_order_acquire)) return;  // A1
+    failure.tell(deadlock.text + stacks_of(j), 1);
+    j.workers->request_stop();
+  };
+  // Before the workers: the report signal may come at any time from now on.
+  monitor watch(*j.workers, std::move(watching));
+  j.workers->set_quiescent_handler([&](worker& last) {
+    if (ending != nullptr) return ending->quiescent(last);
+    if (deadlock.note(j)) watch.call();
+    return false;
+  });
+  j.workers->run();
+}
+
+// What connects this process with the others of its job, while it lives.
+class connection {
+ public:
+  connection(const company& others, const placement& places, const options& how)
+      : others_(others) {
+    if (places.process_count == 1) return;
+    comm::runtime_options core;
+    core.devices = places.worker_count;
+    core.transport = how.transport;
+    between_.emplace(*others.job, core, others.make_endpoints);
+  }
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+
+  void attach(job& j, failure_note& failure) {
+    if (!between_) return;
+    for (int p = 0; p < between_->process_count(); ++p)
+      j.node_of_process.push_back(others_.job->node_of(p));
+    j.ways = {new distant_ways(j, *between_), [](distant_ways* w) { delete w; }};
+    ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
+    between_->attach(*j.workers, *ending_);
+    between_->set_visitor([&j](int worker) {
+      j.ways->end_operations_with_dead(j.workers->at(worker));
+    });
+    failure.set_ending(&*ending_);
+    j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
+    if (others_.connected) others_.connected(&*between_);
+  }
+  // After the workers have ended, before the job's memory goes.
+  void detach(failure_note& failure) {
+    if (!between_) return;
+    if (others_.connected) others_.connected(nullptr);
+    failure.set_ending(nullptr);
+    between_->flush();
+  }
+  [[nodiscard]] termination* ending() noexcept { return ending_ ? &*ending_ : nullptr; }
+
+ private:
+  const company& others_;
+  std::optional<network> between_;
+  std::optional<termination> ending_;
+};
+
+}  // namespace
+
+int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
   if (worker::current() != nullptr)
     throw error("weft::run() was called by a rank, whose worker it would block: use split() for a "
                 "part of the ranks, or a thread of your own");
   failure_note failure;
+  const placement places = place_ranks(how, others.job, others.run);
+  connection between(others, places, how);
   job j;
   j.how = std::move(how);
-  const scheduler_options workers = plan(j.how);
-  const std::vector<int> places = map_ranks(j.how.map, j.how.ranks, j.how.workers);
-  j.workers = std::make_unique<scheduler>(workers);
+  j.workers = std::make_unique<scheduler>(places.workers);
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
+  make_ranks(j, places);
+  between.attach(j, failure);
 
-  std::vector<rank_state*>& ranks = j.by_number;
   std::vector<rank_start> starts;
-  starts.reserve(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    rank_state& r = *j.ranks.emplace_back(std::make_unique<rank_state>());
-    r.number = static_cast<int>(i);
-    r.of = &j;
-    r.home = &j.workers->at(places[i]);
-    j.places.push_back({&r, 0, places[i]});
-    ranks.push_back(&r);
-    starts.push_back({&j, &r, &body, &failure});
-    r.main.identity = &r;
-    r.main.number = r.number;
-    r.main.body = &run_rank;
-    r.main.argument = &starts.back();
+  starts.reserve(j.ranks.size());
+  for (const auto& r : j.ranks) {
+    starts.push_back({&j, r.get(), &body, &failure});
+    r->main.identity = r.get();
+    r->main.number = r->number;
+    r->main.body = &run_rank;
+    r->main.argument = &starts.back();
+    r->home->spawn(r->main);
   }
-  j.workers->set_tenant(ranks.data());
-  std::vector<int> numbers(ranks.size());
-  std::iota(numbers.begin(), numbers.end(), 0);
-  j.world = std::make_shared<communicator_state>(j, numbers, j.next_context++);
-  for (rank_state* r : ranks) r->home->spawn(r->main);
-
-  if (!j.how.trace_file.empty()) start_trace(j.how.trace_file, j.workers->worker_count());
+  const std::string trace_file = trace_file_of(j.how.trace_file, places);
+  if (!trace_file.empty()) start_trace(trace_file, j.workers->worker_count());
   const std::uint64_t start = now_ns();
-  {
-    const fault_reports faults;
-    std::optional<tagged_output> tags;
-    if (j.how.tag_output) tags.emplace(&this_rank);
-    monitor_options watching;
-    watching.report_signal = report_signal_number(j.how);
-    watching.timeout_s = j.how.timeout_s;
-    watching.busy_warning_s = j.how.busy_warning_s;
-    watching.report = [&] { report_state(j); };
-    watching.timed_out = [&] {
-      report_state(j);
-      char limit[64];
-      std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
-      failure.tell("the job was ended after its timeout of " + std::string(limit) + " s", 124);
-      j.workers->request_stop();
-    };
-    watching.exit_status = [&] { return failure.status(); };
-    deadlock_note deadlock;
-    watching.called = [&] {
-      if (!deadlock.found.load(std::memory_order_acquire)) return;  // A1
-      failure.tell(deadlock.text + stacks_of(j), 1);
-      j.workers->request_stop();
-    };
-    // Before the workers: the report signal may come at any time from now on.
-    monitor watch(*j.workers, std::move(watching));
-    j.workers->set_quiescent_handler([&](worker&) {
-      if (deadlock.note(j)) watch.call();
-      return false;
-    });
-    j.workers->run();
-  }
+  run_workers(j, failure, between.ending());
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
+  between.detach(failure);
   stop_trace();
   if (j.how.stats) print_statistics(j, seconds);
   for (const auto& r : j.ranks) {
@@ -287,8 +374,6 @@ int run_job(options how, const std::function<void(communicator&)>& body) {
   if (!j.abandoned.empty()) failure.tell(j.abandoned, 1);
   return failure.status();
 }
-
-}  // namespace
 
 void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_t), void* body,
               const loop_options& how) {
@@ -310,12 +395,61 @@ void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_
 
 }  // namespace detail
 
+namespace {
+
+// Hands what the launcher knows of dead processes to the network, which may not stand yet.
+class failure_relay {
+ public:
+  void tell(int process, const std::string& why) {
+    const std::lock_guard hold(lock_);
+    if (to_ != nullptr)
+      to_->mark_failed(process, why);
+    else
+      early_.emplace_back(process, why);
+  }
+  void connect(network* to) {
+    const std::lock_guard hold(lock_);
+    to_ = to;
+    if (to_ == nullptr) return;
+    for (const auto& [process, why] : early_) to_->mark_failed(process, why);
+  }
+
+ private:
+  std::mutex lock_;
+  network* to_ = nullptr;
+  std::vector<std::pair<int, std::string>> early_;
+};
+
+// The part of this process in the job that it was started for.
+int run_part(const options& how, const std::function<void(communicator&)>& body) {
+  if (how.processes == 1) return detail::run_job(how, body, {});
+  const std::unique_ptr<bootstrap> job = make_bootstrap();
+  if (job->process_count() == 1) {
+    if (how.processes > 1)
+      throw error(formatted("a job of {} processes is started by a launcher: weftrun --processes {}",
+                            how.processes, how.processes));
+    return detail::run_job(how, body, {});
+  }
+  failure_relay failures;
+  job->on_failure(
+      [&](int process, const std::string& why) { failures.tell(process, why); });
+  detail::company others;
+  others.job = job.get();
+  others.run = "weft.rank.";
+  others.connected = [&](network* to) { failures.connect(to); };
+  const int status = detail::run_job(how, body, others);
+  job->finish();
+  return status;
+}
+
+}  // namespace
+
 int run(const options& how, const std::function<void(communicator&)>& body) {
   try {
     check_options(how);
-    return detail::run_job(how, body);
+    return run_part(how, body);
   } catch (const error& e) {
-    log_text(e.what());
+    if (*e.what() != '\0') log_text(e.what());  // Another process says it.
     return 2;
   }
 }
@@ -340,7 +474,7 @@ int world_size() noexcept {
   const worker* here = worker::current();
   if (here == nullptr || here->identity() == nullptr) return 0;
   return static_cast<int>(
-      static_cast<const detail::rank_state*>(here->identity())->of->ranks.size());
+      static_cast<const detail::rank_state*>(here->identity())->of->places.size());
 }
 
 void yield() {

@@ -95,6 +95,7 @@ template <class Data>
   trace_wait(trace_kind::wait_send, me, taken,
              {mode == send_mode::synchronous ? "ssend" : "send", c.context, to, tag, data.size()},
              there.worker);
+  check_result(op);
 }
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the

@@ -1,10 +1,13 @@
 // What a job, a rank and a communicator are made of.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,10 @@
 namespace weft::detail {
 
 struct job;
+class distant_ways;
+
+// Of contexts: what the ranks that speak for their processes say to each other in collectives.
+inline constexpr std::uint32_t hidden_context = std::uint32_t{1} << 31;
 
 struct rank_counts {
   std::uint64_t sent = 0;
@@ -138,6 +145,16 @@ struct site {
   std::vector<int> members;  // In rank order; the first leads: it speaks for all to other sites.
 };
 
+// What a collective has brought here from other sites: written by the leader, read by all ranks of
+// this process after they have met again.
+struct staging {
+  std::vector<std::unique_ptr<std::byte[]>> buffers;
+  // By the rank that shows, and, when each reader gets a part of its own, by the reader's place here.
+  std::vector<std::span<const std::byte>> parts;
+  std::unique_ptr<std::byte[]> partials;  // Of a large reduction: one of each site.
+  std::uint32_t context = 0;              // Agreed upon for new communicators.
+};
+
 // The communicators of a job by their context, for reports: no two that hold the same rank have the
 // same. A program may keep a handle for longer than its job, hence shared.
 struct communicator_list {
@@ -158,7 +175,6 @@ struct communicator_state {
   std::vector<member> members;
   std::vector<worker_group> groups;
   std::vector<int> workers;  // Of the groups, apart from what they write.
-  bool groups_in_rank_order = true;
   std::vector<site> sites;  // In the order of their first ranks.
   int here = -1;            // This process among them.
   bool sites_in_rank_order = true;
@@ -167,6 +183,9 @@ struct communicator_state {
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
   std::string failure;  // The first; written under the lock of the list before `failed`.
+  // Whether small reductions combine the ranks in their order, in all processes.
+  bool combines_in_rank_order = true;
+  staging staged;
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
 
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
@@ -174,6 +193,23 @@ struct communicator_state {
     return peers[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] member& at(int rank) noexcept { return members[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] bool spans_processes() const noexcept { return sites.size() > 1; }
+  // The ranks of this process; the first of them leads.
+  [[nodiscard]] const std::vector<int>& local() const noexcept {
+    return sites[static_cast<std::size_t>(here)].members;
+  }
+  [[nodiscard]] int site_of(int rank) const noexcept {
+    int s = 0;
+    while (!std::binary_search(sites[static_cast<std::size_t>(s)].members.begin(),
+                               sites[static_cast<std::size_t>(s)].members.end(), rank))
+      ++s;
+    return s;
+  }
+  // The place of a rank of this process among those of local().
+  [[nodiscard]] std::size_t local_place(int rank) const noexcept {
+    return static_cast<std::size_t>(std::lower_bound(local().begin(), local().end(), rank) -
+                                    local().begin());
+  }
 };
 
 struct job {
@@ -183,7 +219,9 @@ struct job {
   std::vector<rank_state*> by_number;  // Of all; the workers' handlers look ranks up here.
   std::vector<rank_place> places;      // Of all ranks.
   int process = 0;
+  std::vector<int> node_of_process;  // Processes of one node share memory.
   rank_state distant;  // Stands for all ranks of other processes.
+  std::unique_ptr<distant_ways, void (*)(distant_ways*)> ways{nullptr, nullptr};  // To them.
   std::atomic<std::uint32_t> next_context{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
@@ -192,9 +230,12 @@ struct job {
   // Why the job ends although no rank may say so: a rank left memory behind that another uses.
   // The failure that caused it, if one reaches the end of its rank, is told instead.
   void abandon(const std::string& why) {
+    if (tell_abandoned) return tell_abandoned(why);
     const std::lock_guard hold(abandoned_lock);
     if (abandoned.empty()) abandoned = why;
   }
+  // Of a job of several processes: it stops everywhere before this process has ended.
+  std::function<void(const std::string&)> tell_abandoned;
   std::mutex abandoned_lock;
   std::string abandoned;
 };
@@ -228,10 +269,17 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
 [[noreturn, gnu::cold]] void throw_failed(communicator_state& c, const char* call = nullptr);
 void on_broken(worker& here, record_header header, const std::byte* payload);
 
+// The number in the world of a rank of the communicator with this context that holds `member`; -1:
+// there is none.
+[[nodiscard]] int world_number(const rank_state& member, std::uint32_t context, int rank);
+
 // The state of all ranks, for a person: what each waits for, and the cycle where there is one.
 // Called while no worker runs, or by each worker for its own ranks (`only`).
 [[nodiscard]] std::string describe_wait(const fiber& f);
-[[nodiscard]] std::string deadlock_report(job& j);
+// What this process knows for a report of a deadlock, as one string that the others can be sent;
+// and the report that is made of those of all processes.
+[[nodiscard]] std::string describe_waits(job& j);
+[[nodiscard]] std::string deadlock_report(const std::vector<std::string>& of_processes);
 void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines);
 
 }  // namespace weft::detail

@@ -70,7 +70,7 @@ void scheduler::run() {
 
 // Release: whoever sees zero sees everything that the fibers did.
 void scheduler::count_out() noexcept {
-  if (living_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+  if (living_.fetch_sub(1, std::memory_order_acq_rel) - 1 <= held_.load(std::memory_order_relaxed))
     for (const auto& w : workers_) w->notify();
 }
 

@@ -49,9 +49,15 @@ class scheduler {
   // the others are parked.
   [[nodiscard]] bool others_are_parked() const noexcept { return parked_.all_but_one(); }
 
-  // Keeps run() from ending although every fiber has, until as many calls of release().
-  void hold() noexcept { living_.fetch_add(1, std::memory_order_relaxed); }
+  // Keeps run() from ending although every fiber has, until release(). Called once, before run().
+  void hold() noexcept {
+    living_.fetch_add(1, std::memory_order_relaxed);
+    held_.store(1, std::memory_order_relaxed);
+  }
   void release() noexcept { count_out(); }
+  [[nodiscard]] bool fibers_have_ended() const noexcept {
+    return living_.load(std::memory_order_acquire) <= held_.load(std::memory_order_relaxed);
+  }
 
   // What the handlers work for; the scheduler only keeps it.
   void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
@@ -93,7 +99,8 @@ class scheduler {
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
 
-  std::atomic<std::int64_t> living_{0};  // Fibers.
+  std::atomic<std::int64_t> living_{0};  // Fibers, and one more while it is held.
+  std::atomic<std::int64_t> held_{0};
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   // Changes when workers have to look at something rare.

@@ -1,0 +1,378 @@
+#include "rank/distant.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "rank/messages.hpp"
+
+namespace weft::detail {
+namespace {
+
+// How an envelope travels in the words of an active message.
+[[nodiscard]] std::uint64_t two(std::uint32_t high, std::uint32_t low) noexcept {
+  return std::uint64_t{high} << 32 | low;
+}
+[[nodiscard]] std::uint32_t high_of(std::uint64_t both) noexcept {
+  return static_cast<std::uint32_t>(both >> 32);
+}
+[[nodiscard]] std::uint32_t low_of(std::uint64_t both) noexcept {
+  return static_cast<std::uint32_t>(both);
+}
+void fail(operation& op) noexcept {
+  op.failed = true;
+  op.result.bytes = failed_bytes;
+}
+[[nodiscard]] envelope envelope_of(const comm::event& e) noexcept {
+  return {high_of(e.tag), static_cast<std::int32_t>(high_of(e.head[0])),
+          static_cast<std::int32_t>(low_of(e.tag))};
+}
+
+}  // namespace
+
+// --- Names of sends ------------------------------------------------------------------------------
+
+std::uint64_t distant_sends::add(operation& op, int process, comm::registered_memory memory,
+                                 std::unique_ptr<std::byte[]> copy) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(entries_.size()));
+    entries_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  entry& e = entries_[index];
+  e.op = &op;
+  e.process = process;
+  e.memory = std::move(memory);
+  e.copy = std::move(copy);
+  return two(++e.generation, index);
+}
+
+operation* distant_sends::take(std::uint64_t name, int process) noexcept {
+  const std::uint32_t index = low_of(name);
+  if (index >= entries_.size()) return nullptr;
+  entry& e = entries_[index];
+  if (e.op == nullptr || e.generation != high_of(name) || e.process != process) return nullptr;
+  e.memory = {};
+  e.copy.reset();
+  free_.push_back(index);  // Never more than there were: no allocation.
+  return std::exchange(e.op, nullptr);
+}
+
+void distant_sends::forget(const operation& op) noexcept {
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].op == &op)
+      (void)take(two(entries_[i].generation, static_cast<std::uint32_t>(i)), entries_[i].process);
+}
+
+operation* distant_sends::take_any(int process) noexcept {
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].op != nullptr && entries_[i].process == process)
+      return take(two(entries_[i].generation, static_cast<std::uint32_t>(i)), process);
+  return nullptr;
+}
+
+// --- Sending -------------------------------------------------------------------------------------
+
+// Called by the core on the thread of the worker whose device the message came to.
+template <void (distant_ways::*Handle)(worker&, const comm::event&)>
+void distant_ways::call(void* self, const comm::event& happened) noexcept {
+  // Null after the workers have ended.
+  worker* const current = worker::current();
+  if (current == nullptr) return;
+  worker& here = *current;
+  network::of(here).count_received();
+  if (here.owner().stopping()) [[unlikely]] return;
+  (static_cast<distant_ways*>(self)->*Handle)(here, happened);
+}
+
+distant_ways::distant_ways(job& j, network& between)
+    : job_(j),
+      between_(between),
+      sends_(between.ports().size()),
+      congested_(std::make_unique<std::atomic<bool>[]>(j.places.size())),
+      told_congested_(j.places.size()) {
+  eager_bytes_max_ = j.how.eager_max_bytes;
+  for (int p = 0; p < between.process_count(); ++p)
+    eager_bytes_max_ =
+        std::min(eager_bytes_max_, between.core().device(0).eager_bytes_max(p));
+  comm::runtime& core = between.core();
+  // The same order in all processes: so their names are the same.
+  const auto handler = [&](comm::completion::function called) {
+    return core.register_handler(comm::completion(called, this));
+  };
+  eager_ = handler(&call<&distant_ways::on_eager>);
+  offer_ = handler(&call<&distant_ways::on_offer>);
+  finished_ = handler(&call<&distant_ways::on_finished>);
+  congestion_ = handler(&call<&distant_ways::on_congestion>);
+}
+
+comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,
+                               comm::const_buffers data) const noexcept {
+  const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
+  comm::am made;
+  made.to = {there.process, there.worker};
+  made.handler = handler;
+  made.data = data;
+  made.tag = two(from.context, static_cast<std::uint32_t>(from.tag));
+  made.head = {two(static_cast<std::uint32_t>(from.source), static_cast<std::uint32_t>(to.number)),
+               0};
+  return made;
+}
+
+void distant_ways::throw_dead(const rank_state& me, const peer& to) const {
+  const int process = job_.places[static_cast<std::size_t>(to.number)].process;
+  throw error("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
+              " cannot be reached: its process " + std::to_string(process) + " on host " +
+              between_.job().host_of(process) + " is dead");
+}
+
+bool distant_ways::goes_eager(const peer& to, std::size_t bytes, send_mode mode) const noexcept {
+  // Relaxed: advice, as within a process.
+  return mode != send_mode::synchronous && bytes <= eager_bytes_max_ &&
+         !congested_[static_cast<std::size_t>(to.number)].load(std::memory_order_relaxed);
+}
+
+bool distant_ways::send_now(rank_state& me, const peer& to, const envelope& from,
+                            std::span<const std::byte> data, send_mode mode) {
+  if (!goes_eager(to, data.size(), mode)) return false;
+  worker& here = *me.home;
+  port& p = network::of(here);
+  const comm::am wanted = message(to, from, eager_, data);
+  p.count_sent();
+  if (post_in_wait(
+          here, [&] { return comm::post(p.device(), wanted); },
+          {"send (no room)", from.context, to.number, from.tag, data.size()}) == status::failed)
+    throw_dead(me, to);
+  return true;
+}
+
+bool distant_ways::send_now(rank_state& me, const peer& to, const envelope& from,
+                            const segments& data, send_mode mode) {
+  if (!goes_eager(to, data.size(), mode)) return false;
+  const auto row = std::make_unique_for_overwrite<std::byte[]>(data.size());
+  copy_out(row.get(), data);
+  return send_now(me, to, from, octets(row.get(), data.size()), mode);
+}
+
+void distant_ways::send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
+  port& p = network::of(here);
+  const int process = job_.places[static_cast<std::size_t>(to.number)].process;
+  std::unique_ptr<std::byte[]> copy;
+  if (op.layout != nullptr && op.bytes != 0) {
+    copy = std::make_unique_for_overwrite<std::byte[]>(op.bytes);
+    copy_out(copy.get(), *op.layout);
+  }
+  comm::registered_memory memory;
+  if (op.bytes != 0)
+    memory = comm::registered_memory(p.device(), {copy != nullptr ? copy.get() : op.data, op.bytes});
+  offer_on_wire offered;
+  offered.bytes = op.bytes;
+  offered.memory = memory.remote();
+  distant_sends& mine = sends_[static_cast<std::size_t>(here.index())];
+  offered.send = mine.add(op, process, std::move(memory), std::move(copy));
+  const comm::am wanted = message(to, from, offer_, std::as_bytes(std::span(&offered, 1)));
+  p.count_sent();
+  if (post_in_wait(
+          here, [&] { return comm::post(p.device(), wanted); },
+          {"send", from.context, to.number, from.tag, op.bytes}) == status::failed) {
+    (void)mine.take(offered.send, process);
+    throw_dead(*op.owner, to);
+  }
+}
+
+void distant_ways::forget(worker& here, const operation& op) noexcept {
+  sends_[static_cast<std::size_t>(here.index())].forget(op);
+}
+
+void distant_ways::post_small(worker& here, comm::address to, comm::handler_id handler,
+                              std::uint64_t first, std::uint32_t user) noexcept {
+  port& p = network::of(here);
+  p.count_sent();
+  comm::am made;
+  made.to = to;
+  made.handler = handler;
+  made.head = {first, 0};
+  made.user = user;
+  made.allow.retry = false;
+  (void)comm::post(p.device(), made);  // A dead process needs no answer.
+}
+
+// --- Arrivals ------------------------------------------------------------------------------------
+
+// Null when the message is for nobody here: a peer is broken, and its message is dropped.
+rank_state* distant_ways::addressee(worker& here, const comm::event& happened) noexcept {
+  const std::uint32_t number = low_of(happened.head[0]);
+  if (number >= job_.places.size()) return nullptr;
+  rank_state* const to = job_.places[number].rank;
+  return to != nullptr && to->home == &here ? to : nullptr;
+}
+
+void distant_ways::on_eager(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr) [[unlikely]] return;
+  deliver(here, *to, envelope_of(happened), octets(happened.data, happened.size));
+  if (to->congested.load(std::memory_order_relaxed)) [[unlikely]]
+    tell_congested(*to, happened);
+}
+
+void distant_ways::on_offer(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr || happened.size != sizeof(offer_on_wire)) [[unlikely]] return;
+  auto offered = std::make_unique<distant_offer>();
+  offered->ways = this;
+  offered->from = {happened.process, happened.device};
+  std::memcpy(&offered->what, happened.data, sizeof offered->what);
+  offer what{};
+  what.bytes = offered->what.bytes;
+  what.worker = distant_worker;
+  what.distant = offered.release();
+  deliver_offer(here, *to, envelope_of(happened), what);
+}
+
+void distant_ways::on_finished(worker& here, const comm::event& happened) {
+  operation* const op =
+      sends_[static_cast<std::size_t>(here.index())].take(happened.head[0], happened.process);
+  if (op == nullptr) [[unlikely]] return;
+  if (happened.user != 0) fail(*op);
+  complete(here, *op);
+}
+
+// --- Long messages -------------------------------------------------------------------------------
+
+struct distant_ways::reading {
+  distant_ways* self;
+  operation* op;
+  envelope from;
+  distant_offer* offered;
+  std::unique_ptr<std::byte[]> copy;  // Where the data go first when the receive has a layout.
+};
+
+void distant_ways::receive(worker& here, operation& op, const envelope& from,
+                           distant_offer* offered) {
+  const std::size_t bytes = std::min<std::size_t>(op.bytes, offered->what.bytes);
+  auto r = std::make_unique<reading>(reading{this, &op, from, offered, nullptr});
+  if (bytes == 0) return end_read(here, *r, false);
+  if (op.layout != nullptr) r->copy = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  port& p = network::of(here);
+  p.begin_writing();
+  // Freed when it is complete.
+  if (reading* const record = r.release(); !try_read(here, record))
+    p.keep_trying(&try_read, record);
+}
+
+// False: there is no room, try again.
+bool distant_ways::try_read(worker& here, void* record) {
+  auto* const r = static_cast<reading*>(record);
+  const std::size_t bytes = std::min<std::size_t>(r->op->bytes, r->offered->what.bytes);
+  comm::event happened;
+  if (!here.owner().stopping()) {
+    comm::get wanted;
+    wanted.from = r->offered->what.memory;
+    wanted.data = std::span(r->copy != nullptr ? r->copy.get() : r->op->data, bytes);
+    wanted.local = comm::completion(&on_read, record);
+    switch (comm::post(network::of(here).device(), wanted)) {
+      case status::posted:
+        return true;
+      case status::retry:
+        return false;
+      case status::failed:
+        happened.result = comm::outcome::failed;
+        break;
+      case status::done:
+        break;
+    }
+  }
+  on_read(record, happened);
+  return true;
+}
+
+void distant_ways::on_read(void* record, const comm::event& happened) noexcept {
+  const std::unique_ptr<reading> r(static_cast<reading*>(record));
+  worker* const current = worker::current();
+  if (current != nullptr) network::of(*current).end_writing();
+  if (current == nullptr || current->owner().stopping()) {
+    delete r->offered;
+    return;
+  }
+  r->self->end_read(*current, *r, happened.result != comm::outcome::complete);
+}
+
+void distant_ways::end_read(worker& here, const reading& r, bool failed) {
+  const std::uint64_t bytes = r.offered->what.bytes;
+  if (r.copy != nullptr && !failed)
+    fill_laid_out(*r.op, segments({r.copy.get(), std::min<std::size_t>(r.op->bytes, bytes)}));
+  finish(here, r.offered, failed);
+  if (!failed) return complete_receive(here, *r.op, r.from, bytes);
+  fail(*r.op);
+  complete(here, *r.op);
+}
+
+void distant_ways::finish(worker& here, distant_offer* offered, bool failed) {
+  const std::unique_ptr<distant_offer> ended(offered);
+  post_small(here, ended->from, finished_, ended->what.send, failed ? 1 : 0);
+}
+
+// --- Congestion ----------------------------------------------------------------------------------
+
+// Whoever sends to a rank at which too much waits is told so once; from then on it offers.
+void distant_ways::tell_congested(rank_state& r, const comm::event& happened) {
+  auto& told = told_congested_[static_cast<std::size_t>(r.number)];
+  const comm::address sender{happened.process, happened.device};
+  for (const comm::address& one : told)
+    if (one.process == sender.process && one.device == sender.device) return;
+  told.push_back(sender);
+  post_small(*r.home, sender, congestion_, static_cast<std::uint64_t>(r.number), 1);
+}
+
+void distant_ways::tell_relaxed(rank_state& r) {
+  auto& told = told_congested_[static_cast<std::size_t>(r.number)];
+  for (const comm::address& one : told)
+    post_small(*r.home, one, congestion_, static_cast<std::uint64_t>(r.number), 0);
+  told.clear();
+}
+
+void distant_ways::on_congestion(worker&, const comm::event& happened) {
+  if (happened.head[0] < job_.places.size())
+    congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
+}
+
+bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,
+                  send_mode mode) {
+  return me.of->ways->send_now(me, to, from, data, mode);
+}
+bool send_distant(rank_state& me, const peer& to, const envelope& from, const segments& data,
+                  send_mode mode) {
+  return me.of->ways->send_now(me, to, from, data, mode);
+}
+
+// --- Death ---------------------------------------------------------------------------------------
+
+void distant_ways::end_operations_with_dead(worker& here) {
+  const comm::device& device = network::of(here).device();
+  for (int process = 0; process < between_.process_count(); ++process) {
+    if (device.is_alive(process)) continue;
+    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process)) {
+      fail(*op);
+      complete(here, *op);
+    }
+  }
+  for (const auto& r : job_.ranks) {
+    if (r->home != &here) continue;
+    std::vector<operation*> lost;
+    r->lists.each_posted([&](operation& op) {
+      const int source = world_number(*r, op.match.context & ~hidden_context, op.match.source);
+      if (source >= 0 &&
+          !device.is_alive(job_.places[static_cast<std::size_t>(source)].process))
+        lost.push_back(&op);
+    });
+    for (operation* op : lost) {
+      r->lists.withdraw(*op);
+      fail(*op);
+      complete(here, *op);
+    }
+  }
+}
+
+}  // namespace weft::detail

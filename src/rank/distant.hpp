@@ -1,0 +1,116 @@
+// Messages between ranks of different processes. A short one is an active message to the device of
+// the receiving rank's worker, which matches it exactly as mail of its fellows. Of a long one the
+// sender offers where it lies; the receiver reads it, once, into the buffer of its receive, and says
+// so. docs/protocols/processes.md has the states.
+//
+// Everything is called on the home worker of the rank concerned.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rank/state.hpp"
+#include "runtime/network.hpp"
+
+namespace weft::detail {
+
+// What an offer says on its way.
+struct offer_on_wire {
+  std::uint64_t bytes = 0;
+  std::uint64_t send = 0;  // The sender's name for it.
+  comm::remote_memory memory;
+};
+class distant_ways;
+// The same where it waits for its receive.
+struct distant_offer {
+  distant_ways* ways = nullptr;
+  comm::address from;
+  offer_on_wire what;
+};
+
+// The sends of one worker whose data stay in place until their receivers have them. Names are of
+// this table: what peers say is looked up, never followed.
+class distant_sends {
+ public:
+  // `copy`: the data in a row, when those of the operation are not.
+  [[nodiscard]] std::uint64_t add(operation& op, int process, comm::registered_memory memory,
+                                  std::unique_ptr<std::byte[]> copy);
+  // The operation, taken out; null when there is none of this name to this process.
+  [[nodiscard]] operation* take(std::uint64_t name, int process) noexcept;
+  void forget(const operation& op) noexcept;
+  // Any operation to that process, taken out; null when there is none.
+  [[nodiscard]] operation* take_any(int process) noexcept;
+
+ private:
+  struct entry {
+    operation* op = nullptr;  // Null: free.
+    int process = -1;
+    std::uint32_t generation = 0;
+    comm::registered_memory memory;
+    std::unique_ptr<std::byte[]> copy;
+  };
+  std::vector<entry> entries_;
+  std::vector<std::uint32_t> free_;
+};
+
+// What the ranks of this process need to reach the others.
+class distant_ways {
+ public:
+  distant_ways(job& j, network& between);
+
+  // False when the message has to be offered.
+  bool send_now(rank_state& me, const peer& to, const envelope& from,
+                std::span<const std::byte> data, send_mode mode);
+  bool send_now(rank_state& me, const peer& to, const envelope& from, const segments& data,
+                send_mode mode);
+  void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
+  // Into the receive's buffer; the offer is deleted.
+  void receive(worker& here, operation& op, const envelope& from, distant_offer* offered);
+  // The offered data are no longer needed; the offer is deleted.
+  void finish(worker& here, distant_offer* offered, bool failed = false);
+  // An offer whose data go away; its receiver will find that it failed.
+  void forget(worker& here, const operation& op) noexcept;
+  // Fewer unexpected octets wait at the rank than the limit: whoever was told otherwise may know.
+  void tell_relaxed(rank_state& r);
+  // Operations of this worker's ranks with dead processes end.
+  void end_operations_with_dead(worker& here);
+
+  [[nodiscard]] network& between() const noexcept { return between_; }
+
+ private:
+  struct reading;
+
+  template <void (distant_ways::*Handle)(worker&, const comm::event&)>
+  static void call(void* self, const comm::event& happened) noexcept;
+  void on_eager(worker& here, const comm::event& happened);
+  void on_offer(worker& here, const comm::event& happened);
+  void on_finished(worker& here, const comm::event& happened);
+  void on_congestion(worker& here, const comm::event& happened);
+  static bool try_read(worker& here, void* record);
+  static void on_read(void* record, const comm::event& happened) noexcept;
+
+  [[nodiscard]] bool goes_eager(const peer& to, std::size_t bytes, send_mode mode) const noexcept;
+  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
+  [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
+                                 comm::const_buffers data) const noexcept;
+  void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,
+                  std::uint32_t user = 0) noexcept;
+  void end_read(worker& here, const reading& r, bool failed);
+  void tell_congested(rank_state& r, const comm::event& happened);
+  [[noreturn, gnu::cold]] void throw_dead(const rank_state& me, const peer& to) const;
+
+  job& job_;
+  network& between_;
+  std::size_t eager_bytes_max_ = 0;
+  comm::handler_id eager_;
+  comm::handler_id offer_;
+  comm::handler_id finished_;
+  comm::handler_id congestion_;
+  std::vector<distant_sends> sends_;                       // By worker.
+  std::unique_ptr<std::atomic<bool>[]> congested_;         // By rank, of other processes.
+  std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.
+};
+
+}  // namespace weft::detail

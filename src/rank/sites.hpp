@@ -1,0 +1,71 @@
+// What the processes of a communicator say to each other in a collective: one rank of each, the
+// leader of the site, speaks for all. Its messages are those of ranks, in a context of their own.
+//
+// Called on the home worker of the leader; whichever fiber of it comes last to a meeting speaks.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rank/state.hpp"
+#include "weft/reduction.hpp"
+
+namespace weft::detail {
+
+// Tags of the hidden context.
+inline constexpr int tag_of_meeting = 0;
+inline constexpr int tag_of_parts = 1;
+inline constexpr int tag_of_lengths = 2;
+inline constexpr int tag_of_broadcast = 1 << 30;  // And the number of the broadcast, modulo that.
+
+// Some sends and receives between leaders, under way together.
+class site_talk {
+ public:
+  // `speaker`: on whose worker this runs: a leader, or the root of a broadcast.
+  site_talk(communicator_state& c, rank_state& speaker, const wait_description& what) noexcept
+      : c_(c), speaker_(speaker), what_(what) {}
+  ~site_talk();
+  site_talk(const site_talk&) = delete;
+  site_talk& operator=(const site_talk&) = delete;
+
+  // The data stay where they are until wait().
+  void send(int site, int tag, std::span<const std::byte> data);
+  void receive(int site, int tag, std::span<std::byte> into);
+  // Until all that was begun is complete.
+  void wait();
+
+ private:
+  [[nodiscard]] operation& next();
+
+  communicator_state& c_;
+  rank_state& speaker_;
+  const wait_description& what_;
+  countdown pending_;
+  std::size_t count_ = 0;
+  std::array<operation, 4> few_;
+  std::vector<std::unique_ptr<operation>> more_;
+};
+
+// Returns when all sites have come here with this call, which `rank` says for its own. With `how`,
+// `data`, at most small_bytes_max octets, become the reduction of those of all sites, in their order.
+void meet_sites(communicator_state& c, const collective_call& call, int rank,
+                const wait_description& what, const reduction* how, std::byte* data);
+
+// The data of a small broadcast from the site of its root to all others. send_broadcast: called by
+// the root. receive_broadcast: called by the leaders of other sites; hands it on.
+void send_broadcast(communicator_state& c, rank_state& root, const collective_call& call, int rank,
+                    std::uint64_t number, std::span<const std::byte> data);
+void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
+                       std::uint64_t number, const wait_description& what, std::span<std::byte> data);
+
+// Throws weft::error when a process of the communicator is dead.
+void check_sites_alive(const communicator_state& c, const char* call);
+
+[[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept;
+void check_same(communicator_state& c, int a, const collective_call& one, int b,
+                const collective_call& two);
+
+}  // namespace weft::detail

@@ -1,0 +1,161 @@
+#include "runtime/network.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/limits.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+
+// --- Descriptors ---------------------------------------------------------------------------------
+
+// A worker sleeps on words of memory; for what rings by a descriptor this thread waits instead.
+class network::descriptor_watch {
+ public:
+  explicit descriptor_watch(scheduler& workers)
+      : workers_(workers),
+        set_(epoll_create1(EPOLL_CLOEXEC)),
+        end_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (set_ < 0 || end_ < 0)
+      throw error(std::string("no descriptor for watching the network: ") + std::strerror(errno));
+    epoll_event ending{};
+    ending.events = EPOLLIN;
+    ending.data.u32 = end_mark;
+    epoll_ctl(set_, EPOLL_CTL_ADD, end_, &ending);
+    thread_ = std::thread([this] { watch(); });
+  }
+  ~descriptor_watch() {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(end_, &one, sizeof one));
+    thread_.join();
+    close(set_);
+    close(end_);
+  }
+  descriptor_watch(const descriptor_watch&) = delete;
+  descriptor_watch& operator=(const descriptor_watch&) = delete;
+
+  // Called by the worker: tell it once when the descriptor becomes readable.
+  void watch_once(int descriptor, int worker) noexcept {
+    epoll_event readable{};
+    readable.events = EPOLLIN | EPOLLONESHOT;
+    readable.data.u32 = static_cast<std::uint32_t>(worker);
+    if (epoll_ctl(set_, EPOLL_CTL_MOD, descriptor, &readable) != 0 && errno == ENOENT)
+      epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &readable);
+  }
+
+ private:
+  static constexpr std::uint32_t end_mark = 0xffffffff;
+
+  void watch() {
+    pthread_setname_np(pthread_self(), "weft-network");
+    for (;;) {
+      epoll_event events[16];
+      const int count = epoll_wait(set_, events, 16, -1);
+      for (int i = 0; i < count; ++i) {
+        if (events[i].data.u32 == end_mark) return;
+        workers_.at(static_cast<int>(events[i].data.u32)).notify();
+      }
+    }
+  }
+
+  scheduler& workers_;
+  int set_;
+  int end_;
+  std::thread thread_;
+};
+
+// --- Ports ---------------------------------------------------------------------------------------
+
+bool port::poll() noexcept {
+  bool any = device_.progress() > 0;
+  if (!attempts_.empty()) [[unlikely]]
+    any |= std::erase_if(attempts_, [&](const unfinished& u) {
+             return u.attempt(*worker::current(), u.context);
+           }) > 0;
+  if (device_.index() == 0) owner_.whole_->attend();
+  if (const int deaths = owner_.deaths_.load(std::memory_order_acquire); deaths != deaths_seen_)
+    [[unlikely]] {
+    deaths_seen_ = deaths;
+    owner_.visit_(device_.index());
+    return true;
+  }
+  return any;
+}
+
+bool port::at_rest() const noexcept {
+  return writing() == 0 && owner_.whole_->may_unwind(device_.index());
+}
+
+bool port::arm() noexcept {
+  if (armed_) return true;
+  if (!device_.arm()) return false;
+  armed_ = true;
+  for (const comm::doorbell& door : device_.doorbells())
+    if (door.descriptor >= 0) owner_.descriptors_->watch_once(door.descriptor, device_.index());
+  return true;
+}
+
+void port::disarm() noexcept {
+  if (armed_) device_.disarm();
+  armed_ = false;
+}
+
+outside::bell port::ringing() const noexcept {
+  if (armed_)
+    for (const comm::doorbell& door : device_.doorbells())
+      if (door.word != nullptr) return {door.word, door.value, door.shared};
+  return {};
+}
+
+std::int64_t port::sleep_ns_max() const noexcept {
+  const std::int64_t device = device_.sleep_ns_max();
+  const std::int64_t whole = owner_.whole_->sleep_ns_max();
+  return device < 0 ? whole : whole < 0 ? device : std::min(device, whole);
+}
+
+// --- The network ---------------------------------------------------------------------------------
+
+network::network(bootstrap& job, comm::runtime_options how,
+                 const comm::runtime::endpoint_maker& make_endpoints)
+    : job_(job) {
+  how.on_peer_failure = [this](int process, const char* why) {
+    if (on_failure_) on_failure_(process, why);
+    deaths_.fetch_add(1, std::memory_order_release);
+    for (int i = 0; workers_ != nullptr && i < workers_->worker_count(); ++i)
+      workers_->at(i).notify();
+  };
+  core_ = make_endpoints ? std::make_unique<comm::runtime>(job, how, make_endpoints)
+                         : std::make_unique<comm::runtime>(job, how);
+  for (int i = 0; i < core_->device_count(); ++i)
+    ports_.push_back(std::make_unique<port>(*this, core_->device(i)));
+}
+
+network::~network() = default;
+
+void network::attach(scheduler& workers, attendant& whole) {
+  workers_ = &workers;
+  whole_ = &whole;
+  descriptors_ = std::make_unique<descriptor_watch>(workers);
+  for (std::size_t i = 0; i < ports_.size(); ++i)
+    workers.at(static_cast<int>(i)).set_outside(*ports_[i]);
+}
+
+void network::flush() noexcept {
+  constexpr int passes = 64;  // A provider may hand on what it took only while it is polled.
+  for (int i = 0; i < passes; ++i)
+    for (const auto& p : ports_) (void)p->device().progress();
+}
+
+void network::mark_failed(int process, const std::string& why) noexcept {
+  core_->mark_failed(process, why);
+  for (int i = 0; workers_ != nullptr && i < workers_->worker_count(); ++i)
+    workers_->at(i).notify();
+}
+
+}  // namespace weft

@@ -1,0 +1,173 @@
+// Where the scheduler and the communication core meet: a job of several processes has one network in
+// each of them, with a port for every worker.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "sched/outside.hpp"
+#include "sched/scheduler.hpp"
+#include "weft/comm.hpp"
+
+namespace weft {
+
+class network;
+
+// A worker's own device, as the worker looks at it. Used by that worker's thread alone, but for the
+// counts.
+class port final : public outside {
+ public:
+  port(network& owner, comm::device& device) noexcept : owner_(owner), device_(device) {}
+
+  [[nodiscard]] comm::device& device() const noexcept { return device_; }
+  [[nodiscard]] network& owner() const noexcept { return owner_; }
+
+  // The messages of ranks, counted before they are sent and before they are acted upon: what
+  // termination compares. Not those of the core's protocols, nor those of termination itself.
+  void count_sent() noexcept { raise(sent_); }
+  void count_received() noexcept { raise(received_); }
+  [[nodiscard]] std::uint64_t sent() const noexcept {
+    return sent_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t received() const noexcept {
+    return received_.load(std::memory_order_relaxed);
+  }
+  // Operations under way that write into the memory of ranks.
+  void begin_writing() noexcept { raise(writing_); }
+  void end_writing() noexcept { writing_.store(writing() - 1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t writing() const noexcept {
+    return writing_.load(std::memory_order_relaxed);
+  }
+  // A fiber wants to post again once there is room: until then the worker stays awake.
+  void begin_retrying() noexcept { ++retrying_; }
+  void end_retrying() noexcept { --retrying_; }
+
+  // For handlers, which may not wait: `attempt(context)` is called in each pass until it is true.
+  void keep_trying(bool (*attempt)(worker& here, void* context), void* context) {
+    attempts_.push_back({attempt, context});
+  }
+
+  bool poll() noexcept override;
+  bool glance() noexcept override { return device_.progress() > 0; }
+  [[nodiscard]] bool busy() const noexcept override { return retrying_ != 0 || !attempts_.empty(); }
+  [[nodiscard]] bool at_rest() const noexcept override;
+  [[nodiscard]] bool arm() noexcept override;
+  void disarm() noexcept override;
+  [[nodiscard]] bell ringing() const noexcept override;
+  [[nodiscard]] std::int64_t sleep_ns_max() const noexcept override;
+
+ private:
+  // Relaxed: only this worker writes; others compare the counts while it is parked.
+  static void raise(std::atomic<std::uint64_t>& count) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  struct unfinished {
+    bool (*attempt)(worker&, void*);
+    void* context;
+  };
+
+  network& owner_;
+  comm::device& device_;
+  std::vector<unfinished> attempts_;
+  bool armed_ = false;
+  int retrying_ = 0;
+  int deaths_seen_ = 0;
+  alignas(padding_bytes) std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> received_{0};
+  std::atomic<std::uint64_t> writing_{0};
+};
+
+// What else a worker does in a pass, and how long it may sleep: the business of a whole process.
+class attendant {
+ public:
+  // In each pass of worker 0.
+  virtual void attend() noexcept = 0;
+  // Asked by a worker of a job that stops, under whose hands nothing is written into the memory of
+  // ranks any more: whether all processes are so far.
+  [[nodiscard]] virtual bool may_unwind(int worker) noexcept = 0;
+  [[nodiscard]] virtual std::int64_t sleep_ns_max() const noexcept = 0;
+
+ protected:
+  ~attendant() = default;
+};
+
+class network {
+ public:
+  // Returns when all processes of the job have come here. `how.devices` is the number of workers.
+  network(bootstrap& job, comm::runtime_options how,
+          const comm::runtime::endpoint_maker& make_endpoints = {});
+  network(const network&) = delete;
+  network& operator=(const network&) = delete;
+  ~network();
+
+  // Called before the workers run. They look at their ports from now on.
+  void attach(scheduler& workers, attendant& whole);
+
+  [[nodiscard]] int process() const noexcept { return core_->process(); }
+  [[nodiscard]] int process_count() const noexcept { return core_->process_count(); }
+  [[nodiscard]] bootstrap& job() const noexcept { return job_; }
+  [[nodiscard]] comm::runtime& core() const noexcept { return *core_; }
+  [[nodiscard]] port& at(int worker) noexcept { return *ports_[static_cast<std::size_t>(worker)]; }
+  [[nodiscard]] std::vector<std::unique_ptr<port>>& ports() noexcept { return ports_; }
+  // The calling worker's.
+  [[nodiscard]] static port& of(const worker& here) noexcept {
+    return static_cast<port&>(*here.outside());
+  }
+
+  // Called once for each process that dies, by some worker's thread. Set before the workers run.
+  void set_failure_handler(std::function<void(int process, const std::string& why)> handler) {
+    on_failure_ = std::move(handler);
+  }
+  // Called once by each worker after a process has died. Set before the workers run.
+  void set_visitor(std::function<void(int worker)> visit) { visit_ = std::move(visit); }
+  // After the workers have ended, by the thread that ran them: what was sent leaves this process.
+  void flush() noexcept;
+  // Somebody knows that this process is dead; called by any thread.
+  void mark_failed(int process, const std::string& why) noexcept;
+
+ private:
+  friend class port;
+  class descriptor_watch;  // A thread that waits for descriptors to become readable.
+
+  bootstrap& job_;
+  std::function<void(int, const std::string&)> on_failure_;
+  std::function<void(int)> visit_;
+  std::atomic<int> deaths_{0};
+  std::unique_ptr<comm::runtime> core_;
+  std::vector<std::unique_ptr<port>> ports_;
+  scheduler* workers_ = nullptr;
+  attendant* whole_ = nullptr;
+  std::unique_ptr<descriptor_watch> descriptors_;
+};
+
+// Posts until there is room, in a wait of the calling fiber: `post` says done, posted, retry or
+// failed, as operations of the core do.
+template <class Post>
+status post_in_wait(worker& here, const Post& post, const wait_description& what) {
+  status answer = post();
+  if (answer != status::retry) [[likely]]
+    return answer;
+  port& p = network::of(here);
+  struct retrying {
+    port& of;
+    explicit retrying(port& p) noexcept : of(p) { of.begin_retrying(); }
+    ~retrying() { of.end_retrying(); }
+  } const awake(p);
+  // The condition is looked at once more after it was true.
+  here.wait_until(
+      [&] {
+        if (answer == status::retry) answer = post();
+        return answer != status::retry;
+      },
+      what);
+  return answer;
+}
+
+}  // namespace weft

@@ -1,0 +1,348 @@
+#include "runtime/termination.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+
+namespace weft {
+namespace {
+
+// How long a process waits for others that do not come to a wait, or do not answer, once its job
+// stops: first before its ranks unwind, then before it leaves.
+constexpr std::uint64_t halt_limit_ns = 1'000'000'000;
+constexpr std::uint64_t leave_limit_ns = 1'800'000'000;
+constexpr std::int64_t stopping_sleep_ns = 5'000'000;
+// Texts travel in pieces that every transport takes at once.
+constexpr std::size_t text_piece_bytes = 1024;
+
+constexpr std::uint64_t kind_mask = 0xff;
+
+}  // namespace
+
+termination::termination(network& between, scheduler& workers, actions what)
+    : between_(between),
+      workers_(workers),
+      actions_(std::move(what)),
+      dead_(static_cast<std::size_t>(between.process_count())),
+      witnesses_(static_cast<std::size_t>(between.process_count())),
+      halted_workers_(between.ports().size()) {
+  handler_ = between.core().register_handler(comm::completion(&termination::on_message, this));
+  between.set_failure_handler(
+      [this](int process, const std::string& why) { process_died(process, why); });
+  workers.hold();
+}
+
+// --- Messages ------------------------------------------------------------------------------------
+
+int termination::judge() const noexcept {
+  int first = 0;
+  while (first + 1 < between_.process_count() && is_dead(first)) ++first;
+  return first;
+}
+
+template <class Is>
+bool termination::all(const Is& is) const {
+  for (std::size_t p = 0; p < witnesses_.size(); ++p)
+    if (!is_dead(static_cast<int>(p)) && !is(witnesses_[p])) return false;
+  return true;
+}
+
+// Called by workers that have a port, with the lock held.
+void termination::send(int process, message what, std::uint64_t first, std::uint64_t second,
+                       std::uint32_t user, std::string_view text) {
+  if (is_dead(process)) return;
+  const std::array<std::uint64_t, 2> words{first, second};
+  const std::uint64_t tag = static_cast<std::uint64_t>(what) | round_ << 8;
+  if (process == between_.process()) {
+    comm::event to_myself;
+    to_myself.tag = tag;
+    to_myself.head = words;
+    to_myself.user = user;
+    to_myself.size = text.size();
+    std::string copy(text);
+    to_myself.data = reinterpret_cast<std::byte*>(copy.data());
+    handle(process, to_myself);
+    return;
+  }
+  // The core keeps what it has no room for. A dead process needs no messages.
+  comm::am made;
+  made.to = {process, 0};
+  made.handler = handler_;
+  made.data = std::as_bytes(std::span(text));
+  made.tag = tag;
+  made.head = words;
+  made.user = user;
+  made.allow.retry = false;
+  (void)comm::post(network::of(*worker::current()).device(), made);
+}
+
+// Oneself last: what it says may end this round.
+void termination::broadcast(message what, std::uint64_t first) {
+  for (int p = 0; p < between_.process_count(); ++p)
+    if (p != between_.process()) send(p, what, first);
+  send(between_.process(), what, first);
+}
+
+void termination::on_message(void* self, const comm::event& happened) noexcept {
+  if (worker::current() == nullptr) return;  // The workers have ended.
+  auto& me = *static_cast<termination*>(self);
+  const std::lock_guard hold(me.lock_);
+  if (happened.process >= 0 && happened.process < me.between_.process_count())
+    me.handle(happened.process, happened);
+}
+
+void termination::handle(int from, const comm::event& happened) {
+  witness& w = witnesses_[static_cast<std::size_t>(from)];
+  const std::string_view text(reinterpret_cast<const char*>(happened.data),
+                              happened.data == nullptr ? 0 : happened.size);
+  const std::uint64_t round = happened.tag >> 8;
+  switch (static_cast<message>(happened.tag & kind_mask)) {
+    case message::ended:
+      w.ended = true;
+      return judge_ends();
+    case message::all_ended:
+      if (!std::exchange(released_, true)) workers_.release();
+      return;
+    case message::failure:
+      w.part.append(text);
+      if (happened.user == 0)
+        judge_failure(std::exchange(w.part, {}), static_cast<int>(happened.head[0]));
+      return;
+    case message::stop:
+      judged_ = true;
+      return actions_.stop(static_cast<int>(happened.head[0]));
+    case message::halted:
+      w.halted = true;
+      return judge_ends();
+    case message::unwind:
+      may_unwind_.store(true, std::memory_order_release);
+      return;
+    case message::quiet:
+      w.quiet = true;
+      w.told = {happened.head[0], happened.head[1]};
+      confirming_ = false;  // That was about other counts.
+      return judge_quiet();
+    case message::confirm: {
+      const bool still = still_quiet();
+      const counts now = count();
+      round_ = round;
+      return send(from, message::confirmed, now.sent, now.received, still ? 1 : 0);
+    }
+    case message::confirmed:
+      if (round != round_ || !confirming_) return;
+      w.confirmed = happened.user != 0 && w.quiet && w.told == counts{happened.head[0], happened.head[1]};
+      if (!w.confirmed) {
+        confirming_ = false;  // It says so when it is quiet again.
+        w.quiet = w.quiet && happened.user != 0;
+        w.told = {happened.head[0], happened.head[1]};
+        return judge_quiet();
+      }
+      return judge_confirmations();
+    case message::describe:
+      return describe_to_judge();
+    case message::part:
+      w.part.append(text);
+      w.part_complete = happened.user == 0;
+      return judge_parts();
+  }
+}
+
+// --- What the judge does -------------------------------------------------------------------------
+
+void termination::judge_failure(const std::string& text, int exit_status) {
+  if (std::exchange(judged_, true)) return;
+  if (!text.empty()) actions_.tell(text, exit_status);
+  broadcast(message::stop, static_cast<std::uint64_t>(exit_status));
+}
+
+void termination::judge_ends() {
+  if (!is_judge()) return;
+  if (!may_unwind_.load(std::memory_order_relaxed) && all([](const witness& w) { return w.halted; }))
+    broadcast(message::unwind);
+  if (!released_ && all([](const witness& w) { return w.ended; })) broadcast(message::all_ended);
+}
+
+// First round: every process was quiet at some time, and no message was under way by these counts.
+// A second look at each, begun after all of that, must find the same: docs/protocols/processes.md.
+void termination::judge_quiet() {
+  if (!is_judge() || judged_ || confirming_ || describing_ || any_dead()) return;
+  if (!all([](const witness& w) { return w.quiet; })) return;
+  if (all([](const witness& w) { return w.ended; })) return;
+  counts sum;
+  for (const witness& w : witnesses_) {
+    sum.sent += w.told.sent;
+    sum.received += w.told.received;
+  }
+  if (sum.sent != sum.received) return;
+  for (witness& w : witnesses_) w.confirmed = false;
+  confirming_ = true;
+  ++round_;
+  broadcast(message::confirm);
+}
+
+void termination::judge_confirmations() {
+  if (!all([](const witness& w) { return w.confirmed; })) return;
+  confirming_ = false;
+  describing_ = true;
+  for (witness& w : witnesses_) w.part.clear(), w.part_complete = false;
+  broadcast(message::describe);
+}
+
+void termination::describe_to_judge() {
+  const std::string text = actions_.describe();
+  std::string_view left = text;
+  do {
+    const std::string_view piece = left.substr(0, text_piece_bytes);
+    left.remove_prefix(piece.size());
+    send(judge(), message::part, 0, 0, left.empty() ? 0 : 1, piece);
+  } while (!left.empty());
+}
+
+void termination::judge_parts() {
+  if (!describing_ || !all([](const witness& w) { return w.part_complete; })) return;
+  describing_ = false;
+  std::vector<std::string> parts;
+  for (witness& w : witnesses_) parts.push_back(std::exchange(w.part, {}));
+  judge_failure(actions_.deadlock(parts), 1);
+}
+
+// --- What every process does ---------------------------------------------------------------------
+
+termination::counts termination::count() noexcept {
+  counts sum;
+  for (const auto& p : between_.ports()) {
+    sum.sent += p->sent();
+    sum.received += p->received();
+  }
+  return sum;
+}
+
+bool termination::is_writing() noexcept {
+  return std::any_of(between_.ports().begin(), between_.ports().end(),
+                     [](const auto& p) { return p->writing() != 0; });
+}
+
+bool termination::quiescent(worker& last) {
+  if (last.outside() == nullptr) {  // A helper, which has no port.
+    workers_.at(0).notify();
+    return true;
+  }
+  const std::lock_guard hold(lock_);
+  // Another worker may have been woken by a message meanwhile, which would be counted although it has
+  // not been acted upon: whoever counted it has left its spot before.
+  const counts now = count();
+  if (!workers_.others_are_parked() || is_writing()) return true;
+  if (told_valid_ && now == told_) return true;
+  told_ = now;
+  told_valid_ = true;
+  send(judge(), message::quiet, now.sent, now.received);
+  return true;
+}
+
+// The ranks of a process that was quiet go on only after a message has come, which counts.
+bool termination::still_quiet() {
+  told_valid_ =
+      told_valid_ && count() == told_ && workers_.others_are_parked() && !is_writing();
+  return told_valid_;
+}
+
+void termination::fail(const std::string& text, int exit_status) {
+  const std::lock_guard hold(lock_);
+  const worker* here = worker::current();
+  if (here == nullptr || here->outside() == nullptr) {
+    failures_.emplace_back(text, exit_status);
+    has_errands_.store(true, std::memory_order_release);
+    workers_.at(0).notify();
+    return;
+  }
+  if (is_judge()) return judge_failure(text, exit_status);
+  said_stop_ = true;
+  std::string_view left = text;
+  do {
+    const std::string_view piece = left.substr(0, text_piece_bytes);
+    left.remove_prefix(piece.size());
+    send(judge(), message::failure, static_cast<std::uint64_t>(exit_status), 0,
+         left.empty() ? 0 : 1, piece);
+  } while (!left.empty());
+}
+
+void termination::process_died(int process, const std::string& why) {
+  const std::lock_guard hold(lock_);
+  if (is_dead(process)) return;
+  dead_[static_cast<std::size_t>(process)].store(true, std::memory_order_release);
+  dead_count_.fetch_add(1, std::memory_order_release);
+  if (released_) return;
+  if (actions_.survive_failures) {
+    if (is_judge()) log_text(actions_.in_words(process, why));
+    // A new judge has heard nothing yet.
+    said_ended_ = said_halted_ = false;
+    std::fill(halted_workers_.begin(), halted_workers_.end(), false);
+    has_errands_.store(true, std::memory_order_release);
+    workers_.at(0).notify();
+    return;
+  }
+  if (!death_.empty()) return;
+  death_ = actions_.in_words(process, why);
+  death_since_ns_ = now_ns();
+  has_errands_.store(true, std::memory_order_release);
+  workers_.at(0).notify();
+}
+
+// The others see the death as well, and end by themselves.
+void termination::end_by_death() {
+  if (now_ns() - death_since_ns_ < actions_.patience_ns) {
+    has_errands_.store(true, std::memory_order_release);
+    return;
+  }
+  if (!std::exchange(judged_, true) && is_judge()) actions_.tell(death_, 1);
+  actions_.stop(1);
+}
+
+void termination::attend() noexcept {
+  const bool stops = workers_.stopping();
+  if (!has_errands_.load(std::memory_order_acquire) && !workers_.fibers_have_ended() && !stops)
+    [[likely]]
+    return;
+  const std::lock_guard hold(lock_);
+  has_errands_.store(false, std::memory_order_relaxed);
+  for (const auto& [text, status] : std::exchange(failures_, {})) fail(text, status);
+  if (!death_.empty() && !stops) end_by_death();
+  if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
+  if (!said_ended_ && workers_.fibers_have_ended()) {
+    said_ended_ = true;
+    send(judge(), message::ended);
+    judge_ends();
+  }
+  if (!stops || released_) return;
+  std::uint64_t since = stopping_since_ns_.load(std::memory_order_relaxed);
+  if (since == 0) stopping_since_ns_.store(since = now_ns(), std::memory_order_relaxed);
+  const bool alone = any_dead() && !actions_.survive_failures;
+  if (workers_.fibers_have_ended() && (alone || now_ns() - since > leave_limit_ns)) {
+    released_ = true;
+    workers_.release();
+  }
+}
+
+bool termination::may_unwind(int worker) noexcept {
+  if (may_unwind_.load(std::memory_order_acquire)) return true;
+  const std::lock_guard hold(lock_);
+  halted_workers_[static_cast<std::size_t>(worker)] = true;
+  if (!said_halted_ && std::find(halted_workers_.begin(), halted_workers_.end(), false) ==
+                           halted_workers_.end()) {
+    said_halted_ = true;
+    send(judge(), message::halted);
+  }
+  std::uint64_t since = stopping_since_ns_.load(std::memory_order_relaxed);
+  if (since == 0) stopping_since_ns_.store(since = now_ns(), std::memory_order_relaxed);
+  return (any_dead() && !actions_.survive_failures) || now_ns() - since > halt_limit_ns;
+}
+
+std::int64_t termination::sleep_ns_max() const noexcept {
+  return workers_.stopping() || has_errands_.load(std::memory_order_relaxed) ? stopping_sleep_ns : -1;
+}
+
+}  // namespace weft

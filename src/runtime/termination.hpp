@@ -1,0 +1,134 @@
+// How a job of several processes ends: when all its ranks have ended, when one has failed, when a
+// process has died, or when all ranks wait for each other. One process, the judge, decides: the
+// first that lives. docs/protocols/processes.md has the messages and the proof.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/network.hpp"
+
+namespace weft {
+
+class termination final : public attendant {
+ public:
+  struct actions {
+    // On the judge: the job's first failure, to be told to people. Anywhere: the job stops.
+    std::function<void(const std::string& text, int exit_status)> tell;
+    std::function<void(int exit_status)> stop;
+    // What this process adds to a report of a deadlock, and, on the judge, the report made of all.
+    std::function<std::string()> describe;
+    std::function<std::string(const std::vector<std::string>& parts)> deadlock;
+    // Whether operations with a dead process fail, instead of all ending.
+    bool survive_failures = false;
+    // How long a launcher that ends the job itself has for it before this process does.
+    std::uint64_t patience_ns = 0;
+    // What to say of a dead process.
+    std::function<std::string(int process, const std::string& why)> in_words;
+  };
+
+  // Before the workers run; holds the scheduler until all processes have ended.
+  termination(network& between, scheduler& workers, actions what);
+  termination(const termination&) = delete;
+  termination& operator=(const termination&) = delete;
+
+  // Something of this process failed; called by any thread. Told once in the whole job, by the judge.
+  void fail(const std::string& text, int exit_status);
+  // Called by the worker that found all parked. True when all it can do is sleep.
+  bool quiescent(worker& last);
+  void process_died(int process, const std::string& why);
+  [[nodiscard]] bool is_dead(int process) const noexcept {
+    return dead_[static_cast<std::size_t>(process)].load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool any_dead() const noexcept {
+    return dead_count_.load(std::memory_order_acquire) != 0;
+  }
+
+  void attend() noexcept override;
+  bool may_unwind(int worker) noexcept override;
+  std::int64_t sleep_ns_max() const noexcept override;
+
+ private:
+  enum class message : std::uint64_t {
+    ended,      // to the judge: all ranks of this process have ended
+    all_ended,  // from the judge: so have those of all others
+    failure,    // to the judge: text, status
+    stop,       // from the judge: status
+    halted,     // to the judge: nothing of this process reads or writes others' memory any more
+    unwind,     // from the judge: all are halted
+    quiet,      // to the judge: all workers are parked; counts
+    confirm,    // from the judge: is that so still? round
+    confirmed,  // to the judge: round, counts; user: whether it is
+    describe,   // from the judge: say what your ranks wait for
+    part,       // to the judge: some of that text; user: whether more follows
+  };
+  struct counts {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    bool operator==(const counts&) const = default;
+  };
+  // What the judge knows of a process.
+  struct witness {
+    bool ended = false;
+    bool halted = false;
+    bool quiet = false;
+    bool confirmed = false;
+    counts told;
+    std::string part;
+    bool part_complete = false;
+  };
+
+  static void on_message(void* self, const comm::event& happened) noexcept;
+  void handle(int from, const comm::event& happened);
+  void send(int process, message what, std::uint64_t first = 0, std::uint64_t second = 0,
+            std::uint32_t user = 0, std::string_view text = {});
+  void broadcast(message what, std::uint64_t first = 0);
+  [[nodiscard]] int judge() const noexcept;
+  [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
+  [[nodiscard]] counts count() noexcept;
+  [[nodiscard]] bool is_writing() noexcept;
+  [[nodiscard]] bool still_quiet();
+
+  void judge_failure(const std::string& text, int exit_status);
+  void judge_ends();
+  void judge_quiet();
+  void judge_confirmations();
+  void judge_parts();
+  void describe_to_judge();
+  void end_by_death();
+  template <class Is>
+  [[nodiscard]] bool all(const Is& is) const;
+
+  network& between_;
+  scheduler& workers_;
+  const actions actions_;
+  comm::handler_id handler_;
+  std::vector<std::atomic<bool>> dead_;
+  std::atomic<int> dead_count_{0};
+  std::atomic<bool> may_unwind_{false};
+  std::atomic<bool> has_errands_{false};  // For worker 0.
+  std::atomic<std::uint64_t> stopping_since_ns_{0};
+
+  // Nothing here is on the way of a rank's message: one lock for all of it.
+  std::recursive_mutex lock_;
+  std::vector<witness> witnesses_;
+  std::vector<bool> halted_workers_;
+  std::vector<std::pair<std::string, int>> failures_;  // Of threads that are no workers.
+  std::string death_;  // What to say of the first dead process, when it ends the job.
+  std::uint64_t death_since_ns_ = 0;
+  counts told_;
+  bool told_valid_ = false;
+  bool said_ended_ = false;
+  bool said_halted_ = false;
+  bool said_stop_ = false;
+  bool judged_ = false;  // The job has failed or stops.
+  bool describing_ = false;
+  bool released_ = false;
+  std::uint64_t round_ = 0;
+  bool confirming_ = false;
+};
+
+}  // namespace weft
