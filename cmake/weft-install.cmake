@@ -28,6 +28,7 @@ install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-comm.pc D
 get_property(tools GLOBAL PROPERTY weft_tools)
 if(tools)
   install(TARGETS ${tools})
+  install(TARGETS weft-check DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft)
 endif()
 
 # gdb: source PREFIX/share/weft/gdb/weft.py

@@ -1,6 +1,16 @@
 # Every file of tools/ is one program. The files of a directory beside it, tools/<program>/, form the
 # library <program>-parts, which its tests link as well; tools/ is the include root.
 
+# What weftrun --check preloads, where weftrun looks for it: beside the programs as when installed.
+add_library(weft-check MODULE ${PROJECT_SOURCE_DIR}/tools/check/held_locks.cpp)
+weft_compile_options(weft-check)
+target_include_directories(weft-check PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(weft-check PRIVATE -ftls-model=initial-exec)
+set_target_properties(weft-check PROPERTIES CXX_VISIBILITY_PRESET hidden PREFIX ""
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/weft)
+file(RELATIVE_PATH weft_check_library /${CMAKE_INSTALL_BINDIR}
+  /${CMAKE_INSTALL_LIBDIR}/weft/weft-check.so)
+
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp)
 if(tool_sources)
   find_package(CLI11 REQUIRED)
@@ -22,3 +32,5 @@ foreach(source IN LISTS tool_sources)
   endif()
   set_property(GLOBAL APPEND PROPERTY weft_tools ${name})
 endforeach()
+add_dependencies(weftrun weft-check)
+target_compile_definitions(weftrun PRIVATE WEFT_CHECK_LIBRARY="${weft_check_library}")

@@ -2,8 +2,14 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <weft/weft.hpp>
 
@@ -63,6 +69,31 @@ inline failed_job run_to_failure(const options& how,
 
 inline void expect_contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in:\n" << text;
+}
+
+// What has come on stderr since CaptureStderr().
+inline std::string stderr_so_far() {
+  std::ifstream file("/proc/self/fd/2");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++count;
+  return count;
+}
+
+// Called by a rank of a job whose stderr is captured: sends the signal until the reports show `part`
+// so many times, since a rank that this one has heard of may not have come to its next wait yet.
+// Returns how many signals that took. The job's timeout ends it when the part never comes.
+inline std::size_t ask_until_reported(int signal, const std::string& part, std::size_t times = 1) {
+  for (std::size_t asked = 1;; ++asked) {
+    const std::size_t before = count_of(stderr_so_far(), "state of the ranks");
+    kill(getpid(), signal);
+    while (count_of(stderr_so_far(), "state of the ranks") == before)
+      sleep_for(std::chrono::milliseconds(1));
+    if (count_of(stderr_so_far(), part) >= times) return asked;
+  }
 }
 
 // The text of the weft::error that `call` throws; empty, and a failure, when it throws none.

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -128,6 +129,20 @@ weft::options options_of_environment() {
   std::exit(weft::status_of_failed_start(reason));
 }
 
+// The library that watches locks, before those that PROGRAM's environment preloads already.
+void preload_check_library() {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const auto library = (self.parent_path() / WEFT_CHECK_LIBRARY).lexically_normal();
+  if (!std::filesystem::exists(library, failed))
+    throw weft::error(weft::formatted("--check needs {}, which is not there; install weft again, or "
+                                      "leave --check out",
+                                      library.string()));
+  const char* const before = std::getenv("LD_PRELOAD");
+  const std::string all = library.string() + (before == nullptr ? "" : std::string(":") + before);
+  ::setenv("LD_PRELOAD", all.c_str(), 1);
+}
+
 // Whether somebody must stay and watch: the job has several processes, or is elsewhere.
 bool needs_supervisor(const weft::options& how) {
   if (!how.hosts.empty()) return true;
@@ -226,6 +241,7 @@ int main(int argc, char** argv) {
       put_into_environment(other->assignments);
       execute(other->command);
     }
+    if (how.check) preload_check_library();
     if (!needs_supervisor(how)) execute(request.command);
     ::signal(SIGPIPE, SIG_IGN);  // A reader of the output that has gone is an error to look at.
     return weft::supervise(how, request.command);

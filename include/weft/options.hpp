@@ -19,6 +19,7 @@ struct options {
   std::optional<std::uint64_t> schedule = {};  // Seed of a repeatable schedule on one worker.
   std::string trace_file = {};                 // Timeline for ui.perfetto.dev; empty: none.
   bool stats = false;                          // Print statistics per rank at the end.
+  bool check = false;                          // Look for misuse that is not looked for otherwise.
   std::size_t eager_max_bytes = 4096;          // Longer messages are copied once, by both sides.
   std::string steal = "random";                // Victims: random, near or sticky.
   std::string chunks = "guided";               // Chunks taken at once: guided or single.

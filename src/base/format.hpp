@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <string>
+#include <string_view>
 
 namespace weft {
 
@@ -13,5 +14,9 @@ template <class... Values>
 std::string formatted(fmt::format_string<Values...> pattern, const Values&... values) {
   return formatted_text(pattern, fmt::make_format_args(values...));
 }
+
+// What a user wrote, as part of one line: what cannot be printed becomes an escape such as \n or
+// \x00, and only the beginning of a long text is left.
+std::string printable(std::string_view text);
 
 }  // namespace weft

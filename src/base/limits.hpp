@@ -65,6 +65,14 @@ inline constexpr std::size_t calls_shown_max = 12;
 inline constexpr std::size_t stacks_shown_max = 24;
 inline constexpr std::size_t rank_ranges_shown_max = 12;
 
+// Different findings of a checked job that are told; octets in a row of one layout that are compared.
+inline constexpr std::size_t findings_max = 100;
+inline constexpr std::size_t checked_pieces_max = 1 << 16;
+
+// Of a text that a user wrote, in an error; of a map of ranks, one million of which fit easily.
+inline constexpr std::size_t printable_octets_max = 200;
+inline constexpr std::size_t map_file_bytes_max = std::size_t{64} << 20;
+
 // Of one message between weftrun and a process: a value of the key-value store with its key.
 inline constexpr std::size_t frame_bytes_max = std::size_t{64} << 20;
 

@@ -5,11 +5,15 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/format.hpp"
+#include "base/limits.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -28,6 +32,17 @@ class order_reader {
       : path_(path), seen_(static_cast<std::size_t>(ranks), false) {}
 
   std::vector<int> read() {
+    // What is no file may have no end, or nobody who writes to it.
+    std::error_code unknown;
+    const auto status = std::filesystem::status(path_, unknown);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+      throw error(formatted("map {}: not a regular file; give block, cyclic or a file in "
+                            "MPICH_RANK_ORDER format",
+                            path_));
+    if (const auto size = std::filesystem::file_size(path_, unknown);
+        !unknown && size > map_file_bytes_max)
+      throw error(formatted("map {}: {} octets; a map has at most {}", path_, size,
+                            map_file_bytes_max));
     std::ifstream file(path_);
     if (!file)
       throw error(formatted("map {}: {}; give block, cyclic or a file in MPICH_RANK_ORDER format",
@@ -68,7 +83,9 @@ class order_reader {
       at_ = end;
       skip_space();
       if (at_end()) return;
-      if (line_[at_] != ',') fail(formatted("'{}' where a comma is expected", line_[at_]));
+      if (line_[at_] != ',')
+        fail(formatted("'{}' where a comma is expected",
+                       printable(std::string_view(line_).substr(at_, 1))));
       ++at_;
     }
   }

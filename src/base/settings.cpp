@@ -288,6 +288,8 @@ std::vector<setting> make_settings() {
   rows.push_back(
       file_row("trace", &options::trace_file, "write a timeline to open in ui.perfetto.dev"));
   rows.push_back(switch_row("stats", &options::stats, "print statistics per rank at the end"));
+  rows.push_back(switch_row("check", &options::check,
+                            "look for locks held across a wait and for other misuse, and say where"));
   rows.push_back(size_row("eager-max", &options::eager_max_bytes, 0, eager_bytes_max,
                           "longest message that is sent without waiting for its receiver"));
   rows.push_back(choice_row("steal", &options::steal, {"random", "near", "sticky"},
@@ -385,7 +387,7 @@ const setting* find_setting(std::string_view name) {
 void assign_setting(options& values, const setting& row, std::string_view origin,
                     std::string_view text) {
   if (!row.assign(values, text))
-    throw error(formatted("{}: '{}' is not allowed; give {}", origin, text, row.allowed));
+    throw error(formatted("{}: '{}' is not allowed; give {}", origin, printable(text), row.allowed));
 }
 
 std::string suggestion_for(std::string_view name) {

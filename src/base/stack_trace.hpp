@@ -1,10 +1,12 @@
 // Where a thread or a fiber stands: the addresses of its calls, and their names for people.
 #pragma once
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
@@ -13,6 +15,14 @@ namespace weft {
 // many. Allocates nothing; needs stack_trace_bytes of stack.
 std::size_t capture_calls(std::span<std::uintptr_t> calls) noexcept;
 inline constexpr std::size_t stack_trace_bytes = 8 * 1024;
+
+// The same for another thread of this process, which may compute, or sleep in the kernel: it is
+// interrupted by stack_signal, and goes on as if nothing had been. Called by any other thread; 0 when
+// the thread has ended or does not answer within a moment, or the program itself takes the
+// signal. The thread must not block it, and should have an alternate stack.
+std::size_t capture_calls_of(int thread, std::span<std::uintptr_t> calls) noexcept;
+// Ignored by default, so that one that comes late does nothing.
+inline constexpr int stack_signal = SIGURG;
 
 // Names of addresses in this process: function and line where the program has debug information and
 // libdw can be loaded, function and offset where it has symbols, else file and offset. Called by one
@@ -32,5 +42,9 @@ class symbol_table {
   struct contents;
   std::unique_ptr<contents> contents_;
 };
+
+// One line for each call: the innermost ones, with a word on what is left out.
+[[nodiscard]] std::string call_lines(symbol_table& symbols, std::span<const std::uintptr_t> calls,
+                                     std::string_view indent);
 
 }  // namespace weft

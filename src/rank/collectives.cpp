@@ -860,6 +860,7 @@ request communicator::start_collective(std::function<void()> body) const {
   op->what = operation::kind::collective;
   op->communicator = state_;
   op->active = true;
+  watch_start(*op);
   member& m = state_->at(rank_);
   const std::uint64_t ticket = m.tickets++;
   op->body = [c = state_, rank = rank_, ticket, &me, run = std::move(body)] {

@@ -48,6 +48,8 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
 // Of an operation from take_kept(): to be used again.
 void free_kept(rank_state& of, kept_operation* op) noexcept;
 [[gnu::cold]] void throw_bad_result(const operation& op);  // Truncated, or the partner has died.
+// In a checked job, whose ranks have nothing spare, every request has a kept operation.
+[[nodiscard, gnu::noinline]] operation* new_operation(rank_state& me);
 
 // --- Checks (send_receive.cpp) -------------------------------------------------------------------
 [[gnu::cold]] void wrong_rank(communicator_state& c, int rank, const char* call, const char* what);
@@ -178,7 +180,7 @@ template <class Data>
 
 inline operation* take_operation(rank_state& me) {
   operation* op = me.spare;
-  if (op == nullptr) [[unlikely]] return new operation;
+  if (op == nullptr) [[unlikely]] return new_operation(me);
   me.spare = op->in_list.next;
   op->in_list.next = nullptr;
   return op;

@@ -1,4 +1,5 @@
 // Looking at messages before they are received, and the messages that were taken out of the matching.
+#include "rank/checks.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
@@ -104,6 +105,7 @@ message_status message::receive(const segments& into) {
 message::~message() {
   if (taken_ == nullptr) return;
   rank_state& me = *state_->at(self_).rank;
+  if (me.watch != nullptr) look_at_dropped(*me.of->checks, me, *taken_);
   if (taken_->offered && !me.home->owner().stopping())
     finish_offer(*me.home, taken_->offered);
   free_unexpected(me, taken_);

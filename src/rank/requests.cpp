@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "rank/checks.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
@@ -27,6 +28,19 @@ void free_kept(rank_state& of, kept_operation* op) noexcept {
   std::destroy_at(op);
   std::construct_at(op);
   op->in_list.next = std::exchange(of.spare_kept, op);
+}
+
+operation* new_operation(rank_state& me) {
+  if (me.watch != nullptr) return take_kept(me);
+  return new operation;
+}
+
+void watch_start(const operation& op) {
+  if (op.owner->watch != nullptr) op.owner->watch->started(*op.owner->of->checks, op);
+}
+
+void watch_end(const operation& op) noexcept {
+  if (op.owner->watch != nullptr) op.owner->watch->ended(op);
 }
 
 namespace {
@@ -54,6 +68,7 @@ constexpr wait_names any_names{"wait_any (collective)", "wait_any (irecv)", "wai
 // At most as many as were under way at once are kept.
 void give_back(operation* op) noexcept {
   if (kept_operation* kept = as_kept(op); kept != nullptr) {
+    if (op->active) watch_end(*op);  // Others may outlive their job.
     if (kept->persistent)
       delete kept;
     else
@@ -71,6 +86,7 @@ void start_persistent(rank_state& me, kept_operation& op) {
   op.result = {};
   op.active = true;
   me.home->check_stopped();
+  watch_start(op);
   if (op.peer == proc_null) {
     op.result = {};
     op.complete = true;
@@ -93,6 +109,7 @@ void start_persistent(rank_state& me, kept_operation& op) {
 [[gnu::noinline]] message_status conclude_rare(operation*& op) {
   operation* done = op;
   const message_status result = done->result;
+  if (as_kept(done) != nullptr) watch_end(*done);
   done->active = false;
   done->counter = nullptr;
   struct release {

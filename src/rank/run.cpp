@@ -19,6 +19,7 @@
 #include "base/output.hpp"
 #include "base/settings.hpp"
 #include "base/uncaught.hpp"
+#include "rank/checks.hpp"
 #include "rank/distant.hpp"
 #include "rank/placement.hpp"
 #include "rank/stacks.hpp"
@@ -101,6 +102,7 @@ void run_rank(void* argument) {
   };
   try {
     call_watched({&call_body, argument, &tell_exception});
+    if (start.rank->watch != nullptr) start.rank->watch->look_at_rest(*start.of->checks);
   } catch (const job_stopped&) {
   } catch (const std::exception& e) {
     fail(&e);
@@ -160,9 +162,10 @@ void report_state(job& j) {
     text += formatted("  and {} ranks more\n", lines.size() - ranks_listed_max);
   if (!all)
     for (int i = 0; i < j.workers->worker_count(); ++i)
-      if (!heard[static_cast<std::size_t>(i)])
-        text += "worker " + std::to_string(i) + ": computing in rank " +
-                std::to_string(j.workers->at(i).running_number()) + "\n";
+      if (!heard[static_cast<std::size_t>(i)]) {
+        text += formatted("worker {}: computing in rank {}\n", i, j.workers->at(i).running_number());
+        stacks.add_computing(j.workers->at(i));
+      }
   text += stacks.text();
   text.pop_back();
   log_text(text);
@@ -255,6 +258,27 @@ std::string trace_file_of(const std::string& name, const placement& places) {
   return name.substr(0, dot) + '.' + std::to_string(places.process) + name.substr(dot);
 }
 
+void start_checks(job& j) {
+  j.checks = std::make_shared<job_checks>();
+  for (const auto& r : j.ranks) r->watch = std::make_shared<request_watch>();
+  j.workers->set_wait_watcher([](worker& here, const wait_description& what) {
+    if (here.identity() != nullptr)
+      static_cast<rank_state*>(here.identity())->of->checks->look_at_locks(here, what.call);
+  });
+}
+
+// A job that has failed has left messages and requests behind for that reason.
+void end_checks(job& j, failure_note& failure) {
+  j.checks->set_call({});
+  if (failure.status() == 0) {
+    j.workers->deliver_rest();
+    look_at_unreceived(*j.checks, j);
+  }
+  j.checks->tell();
+  if (j.checks->has_errors())
+    failure.tell("check: the job ran to its end, but with the errors above", 1);
+}
+
 // Watches the job while its workers run.
 void run_workers(job& j, failure_note& failure, termination* ending) {
   const fault_reports faults;
@@ -264,6 +288,10 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   watching.report_signal = report_signal_number(j.how);
   watching.timeout_s = j.how.timeout_s;
   watching.busy_warning_s = j.how.busy_warning_s;
+  watching.is_for_other = [](worker& w, record_header header) {
+    return header.kind != mail_finished &&
+           header.target != static_cast<std::uint32_t>(w.running_number());
+  };
   watching.report = [&] { report_state(j); };
   watching.timed_out = [&] {
     report_state(j);
@@ -275,12 +303,14 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   watching.exit_status = [&] { return failure.status(); };
   deadlock_note deadlock;
   watching.called = [&] {
+    if (j.checks != nullptr) j.checks->tell();
     if (!deadlock.found.load(std::memory_order_acquire)) return;  // A1
     failure.tell(deadlock.text + stacks_of(j), 1);
     j.workers->request_stop();
   };
   // Before the workers: the report signal may come at any time from now on.
   monitor watch(*j.workers, std::move(watching));
+  if (j.checks != nullptr) j.checks->set_call([&] { watch.call(); });
   j.workers->set_quiescent_handler([&](worker& last) {
     if (ending != nullptr) return ending->quiescent(last);
     if (deadlock.note(j)) watch.call();
@@ -359,6 +389,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     r->main.argument = &starts.back();
     r->home->spawn(r->main);
   }
+  if (j.how.check) start_checks(j);
   const std::string trace_file = trace_file_of(j.how.trace_file, places);
   if (!trace_file.empty()) start_trace(trace_file, j.workers->worker_count());
   const std::uint64_t start = now_ns();
@@ -367,6 +398,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   between.detach(failure);
   stop_trace();
   if (j.how.stats) print_statistics(j, seconds);
+  if (j.checks != nullptr) end_checks(j, failure);
   for (const auto& r : j.ranks) {
     free_messages_of(*r);
     r->self.reset();

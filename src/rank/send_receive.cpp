@@ -131,6 +131,7 @@ template <class Data>
   operation* op = make_operation(me, data);
   describe_send(*op, me, from, to, there.worker);
   op->active = true;
+  if (op->kept) [[unlikely]] watch_start(*op);
   send_offer(*me.home, there, from, *op);
   return request(op);
 }
@@ -148,6 +149,7 @@ template <class Room>
   op->owner = &me;
   op->active = true;
   if (from >= 0) op->peer_worker = c.to(from).worker;
+  if (op->kept) [[unlikely]] watch_start(*op);
   start_receive(me, *op);
   return request(op);
 }

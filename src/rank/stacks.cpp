@@ -23,6 +23,16 @@ void waiting_stacks::add(job& j, worker& here) {
   }
 }
 
+void waiting_stacks::add_computing(const worker& other) {
+  const int rank = other.running_number();
+  if (rank < 0) return;
+  std::array<std::uintptr_t, calls_captured_max> calls;
+  const std::size_t count = capture_calls_of(other.thread(), calls);
+  if (count == 0 || other.running_number() != rank) return;
+  const std::lock_guard hold(lock_);
+  stacks_.push_back({rank, "", {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
+}
+
 std::string ranges_of(std::span<const int> ranks) {
   std::string text;
   std::size_t pieces = 0;
@@ -61,15 +71,13 @@ std::string waiting_stacks::text() const {
   std::string text;
   for (std::size_t i = 0; i < std::min(order.size(), stacks_shown_max); ++i) {
     const auto& [at, ranks] = order[i];
-    text += formatted("  {} {} called {} from\n", ranks->size() == 1 ? "rank" : "ranks",
-                      ranges_of(*ranks), at->first);
-    std::size_t shown = 0;
-    for (const std::uintptr_t call : at->second)
-      for (const std::string& name : symbols.calls_at(call))
-        if (shown++ < calls_shown_max) text += formatted("    {}\n", name);
-    if (shown == 0)
-      text += "    a function without a name here: compile with -g -fno-optimize-sibling-calls\n";
-    if (shown > calls_shown_max) text += formatted("    and {} calls more\n", shown - calls_shown_max);
+    const bool one = ranks->size() == 1;
+    if (at->first.empty())
+      text += formatted("  rank {} computes in\n", ranges_of(*ranks));
+    else
+      text += formatted("  {} {} called {} from\n", one ? "rank" : "ranks", ranges_of(*ranks),
+                        at->first);
+    text += call_lines(symbols, at->second, "    ");
   }
   if (order.size() > stacks_shown_max)
     text += formatted("  and {} other places\n", order.size() - stacks_shown_max);

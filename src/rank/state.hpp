@@ -24,6 +24,8 @@ class distant_ways;
 
 // Of contexts: what the ranks that speak for their processes say to each other in collectives.
 inline constexpr std::uint32_t hidden_context = std::uint32_t{1} << 31;
+class job_checks;     // checks.hpp
+class request_watch;  // checks.hpp
 
 struct rank_counts {
   std::uint64_t sent = 0;
@@ -35,6 +37,10 @@ struct rank_counts {
   std::uint64_t chunks = 0;
   std::uint64_t chunks_stolen = 0;  // Of its loops, by others.
 };
+
+// Before a request's kept operation starts, and when it has ended: for the checks of a job.
+[[gnu::noinline]] void watch_start(const operation& op);
+[[gnu::noinline]] void watch_end(const operation& op) noexcept;
 
 // In place of a worker: the rank is in another process.
 inline constexpr int distant_worker = -1;
@@ -53,6 +59,7 @@ struct rank_state {
   operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
   operation* spare_kept = nullptr;               // Likewise, kept_operations.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
+  std::shared_ptr<request_watch> watch;          // Null unless the job is checked.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};
@@ -226,6 +233,7 @@ struct job {
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
   chunk_mode chunks = chunk_mode::guided;
+  std::shared_ptr<job_checks> checks;  // Null unless the job is checked.
 
   // Why the job ends although no rank may say so: a rank left memory behind that another uses.
   // The failure that caused it, if one reaches the end of its rank, is told instead.

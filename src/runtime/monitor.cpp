@@ -16,8 +16,10 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/stack_trace.hpp"
 
 namespace weft {
 namespace {
@@ -144,19 +146,43 @@ void monitor::watch() {
   }
 }
 
+bool monitor::has_mail_for_others(int index) {
+  return how_.is_for_other && workers_.any_mail(index, [&](record_header header) {
+    return how_.is_for_other(workers_.at(index), header);
+  });
+}
+
+void monitor::warn_of_busy(const worker& w) {
+  const int ready = w.ready_count();
+  const std::string others = ready == 0   ? "a message for another rank of that worker waited"
+                             : ready == 1 ? "another rank of that worker was ready to run"
+                                          : formatted("{} other ranks of that worker were ready to "
+                                                      "run", ready);
+  std::string text = formatted(
+      "rank {} has kept worker {} busy for {} s while {}: wait with weft::sleep_for(), call "
+      "weft::yield() in a loop that waits for memory to change or computes for long, or give each "
+      "rank a process of its own (--ranks-per-process 1)",
+      w.running_number(), w.index(), how_.busy_warning_s, others);
+  std::array<std::uintptr_t, calls_captured_max> calls;
+  if (const std::size_t count = capture_calls_of(w.thread(), calls); count != 0) {
+    symbol_table symbols;
+    text += "\n  it stands in\n" + call_lines(symbols, std::span(calls).first(count), "    ");
+    text.pop_back();
+  }
+  log_text(text);
+}
+
 void monitor::look_for_busy_workers() {
   const std::uint64_t now = now_ns();
   for (int i = 0; i < workers_.worker_count(); ++i) {
     const worker& w = workers_.at(i);
     seen& s = seen_[static_cast<std::size_t>(i)];
-    if (s.since_ns == 0 || s.passes != w.passes() || w.is_parked() || w.ready_count() == 0) {
+    if (s.since_ns == 0 || s.passes != w.passes() || w.is_parked() ||
+        (w.ready_count() == 0 && !has_mail_for_others(i))) {
       s = {w.passes(), now, false};
     } else if (!s.named && static_cast<double>(now - s.since_ns) > how_.busy_warning_s * 1e9) {
       s.named = true;
-      log_line(
-          "rank {} has kept worker {} busy for {} s while {} other ranks of that worker were ready "
-          "to run: a loop that waits for memory to change must call weft::yield()",
-          w.running_number(), i, how_.busy_warning_s, w.ready_count());
+      warn_of_busy(w);
     }
   }
 }

@@ -15,6 +15,8 @@ struct monitor_options {
   int report_signal = 0;      // 0: none.
   double timeout_s = 0;       // 0: none.
   double busy_warning_s = 0;  // 0: none.
+  // Whether a record that came for a worker is for a rank that it does not run now.
+  std::function<bool(worker&, record_header)> is_for_other;
   std::function<void()> report;    // On the signal; runs on the monitor's thread.
   std::function<void()> timed_out;
   std::function<void()> called;  // After call(); runs on the monitor's thread.
@@ -36,6 +38,8 @@ class monitor {
  private:
   void watch();
   void look_for_busy_workers();
+  void warn_of_busy(const worker& w);
+  bool has_mail_for_others(int index);
 
   scheduler& workers_;
   monitor_options how_;

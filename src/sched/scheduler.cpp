@@ -7,17 +7,20 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/stack_trace.hpp"
 #include "base/topology.hpp"
 #include "trace/trace.hpp"
 
 namespace weft {
 namespace {
 
-// Signals other than faults go to the threads that the program or the monitor has for them.
+// Signals other than faults, and the one that asks a worker where it stands, go to the threads that
+// the program or the monitor has for them.
 void block_signals() noexcept {
   sigset_t all;
   sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, fault);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, stack_signal})
+    sigdelset(&all, fault);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
@@ -68,6 +71,16 @@ void scheduler::run() {
   threads_.clear();
 }
 
+void scheduler::set_wait_watcher(wait_watcher watcher) noexcept {
+  watcher_ = watcher;
+  for (const auto& w : workers_) w->watched_ = watcher != nullptr;
+}
+
+void scheduler::deliver_rest() {
+  for (bool any = true; std::exchange(any, false);)
+    for (const auto& w : workers_) any |= w->poll();
+}
+
 // Release: whoever sees zero sees everything that the fibers did.
 void scheduler::count_out() noexcept {
   if (living_.fetch_sub(1, std::memory_order_acq_rel) - 1 <= held_.load(std::memory_order_relaxed))
@@ -103,6 +116,15 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
   const std::lock_guard hold(lock_);
   collect_ = nullptr;
   return collect_left_.load(std::memory_order_acquire) == 0;
+}
+
+bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is_such) {
+  const std::lock_guard hold(lock_);
+  for (const auto& ring : at(index).inbound_storage_) {
+    const std::uint64_t word = ring == nullptr ? 0 : ring->glimpse();
+    if (word != 0 && is_such(record_header::unpack(word))) return true;
+  }
+  return false;
 }
 
 void scheduler::wake_a_thief(int owner) noexcept {

@@ -45,6 +45,12 @@ class scheduler {
   // True: there is nothing to do but sleep, since somebody else may bring work.
   using quiescent_handler = std::function<bool(worker& last)>;
   void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
+  // Called before run(). `watcher` is called by each worker whenever one of its fibers begins to
+  // wait, on that fiber. Every wait then goes the long way.
+  using wait_watcher = void (*)(worker& here, const wait_description& description);
+  void set_wait_watcher(wait_watcher watcher) noexcept;
+  // Called after run(): delivers what had been sent but not yet looked at.
+  void deliver_rest();
   // Called by a worker, in whose memory nothing of the others is missing afterwards: whether all
   // the others are parked.
   [[nodiscard]] bool others_are_parked() const noexcept { return parked_.all_but_one(); }
@@ -82,6 +88,9 @@ class scheduler {
     if (parked_.all()) at(0).notify();
   }
 
+  // Called by any thread, a hint: whether the oldest record of some worker to this one is such.
+  bool any_mail(int index, const std::function<bool(record_header)>& is_such);
+
   // Called by any thread, with fewer fences: an idle worker may steal.
   void wake_a_thief(int owner) noexcept;
   [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
@@ -95,6 +104,7 @@ class scheduler {
   scheduler_options options_;
   std::array<mail_handler, mail_kinds> handlers_{};
   quiescent_handler quiescent_;
+  wait_watcher watcher_ = nullptr;
   void* tenant_ = nullptr;
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;

@@ -1,5 +1,7 @@
 #include "sched/worker.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -129,6 +131,7 @@ void worker::reclaim() noexcept {
 
 void worker::run() {
   current_worker_ = this;
+  thread_number_.store(gettid(), std::memory_order_relaxed);  // Relaxed: a number, no more.
   thread_ = this_thread_state();
   root_.flow.emplace();
   running_ = &root_;
@@ -141,6 +144,7 @@ void worker::run() {
   end.may_stop = false;
   if (!end.holds(end.subject)) block(end);
   root_.flow.reset();
+  thread_number_.store(0, std::memory_order_relaxed);
   current_worker_ = nullptr;
 }
 
@@ -179,6 +183,7 @@ void worker::block(waiter& w) {
                 "after the loop");
   fiber& self = running();
   const bool is_root = &self == &root_;
+  if (watched_ && !is_root) [[unlikely]] owner_.watcher_(*this, *w.description);
   const struct in_wait {
     fiber& f;
     // Of the wait in which this fiber stole the chunk that waits for its own loop now.
@@ -254,6 +259,8 @@ void worker::yield() {
   if (chunk_depth_ != 0) return;
   if (unwinding_) [[unlikely]] throw job_stopped{};
   if (fiber* next = take_ready(); next != nullptr) {
+    static constexpr wait_description yielding{"yield"};
+    if (watched_ && &running() != &root_) [[unlikely]] owner_.watcher_(*this, yielding);
     if (!next->flow) prepare(*next);
     make_ready(running());
     switch_to(*next);

@@ -73,7 +73,7 @@ class worker {
                                       int victim) {
     // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
     // begins when the job ends must see that.
-    short_ways_left_ = seeded_ || stop_acknowledged_               ? 0
+    short_ways_left_ = seeded_ || stop_acknowledged_ || watched_   ? 0
                        : inbound_.empty() && outside_ == nullptr ? 64
                                                                  : 4;
     waiter w{&countdown_done, &c, &description, &c};
@@ -180,6 +180,8 @@ class worker {
   // The calls that a fiber of this worker is in, innermost first; none when it has not begun or has
   // no room left on its stack. Returns how many.
   std::size_t calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept;
+  // Called by any thread: the kernel's number of the worker's thread; 0 before it runs and after.
+  [[nodiscard]] int thread() const noexcept { return thread_number_.load(std::memory_order_relaxed); }
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
   // Calls `visit(fiber)` for each living fiber of this worker, oldest first.
   template <class Visit>
@@ -286,11 +288,13 @@ class worker {
   const int index_;
   const int core_;
   bool seeded_ = false;
+  bool watched_ = false;  // The scheduler has a watcher of waits.
   thread_state thread_{};
 
   // Fibers.
   fiber* running_ = nullptr;
   std::atomic<int> running_number_{-1};
+  std::atomic<int> thread_number_{0};
   void* identity_ = nullptr;
   int chunk_depth_ = 0;
   fiber root_;

@@ -17,6 +17,7 @@
 // says in plausible().
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -173,12 +174,20 @@ class record_consumer {
   // Gives the front record's bytes back. True when the producer was told, so that one who sleeps
   // for want of room can be woken.
   bool pop(std::uint64_t header) noexcept {
-    head_private_ += record_bytes(record_header::unpack(header).size);
+    advance(record_bytes(record_header::unpack(header).size));
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
     if (head_private_ - head_told_ < capacity_ / 4) return false;
     head_told_ = head_private_;
     head_->store(head_told_, Atomics::release("R2"));
     return true;
+  }
+
+  // Called by any thread, a hint: the header that front() would return, were the consumer to look.
+  [[nodiscard]] std::uint64_t glimpse() const noexcept {
+    // Relaxed: the consumer may go on at any moment.
+    const std::size_t head = std::atomic_ref(const_cast<std::size_t&>(head_private_))
+                                 .load(std::memory_order_relaxed);
+    return word_at(head).load(std::memory_order_relaxed);
   }
 
   // Where the next header will be, for whoever looks at many rings.
@@ -188,12 +197,16 @@ class record_consumer {
   [[nodiscard]] word& word_at(std::size_t at) const noexcept {
     return words_[(at & (capacity_ - 1)) / 8];
   }
+  // Relaxed: only glimpse() looks at it from elsewhere.
+  void advance(std::size_t bytes) noexcept {
+    std::atomic_ref(head_private_).store(head_private_ + bytes, std::memory_order_relaxed);
+  }
   // Returns a filler when that made no sense.
   [[gnu::noinline]] std::uint64_t behind_filler(std::uint64_t filler) noexcept {
     const std::size_t size = record_header::unpack(filler).size;
     const std::size_t offset = head_private_ & (capacity_ - 1);
     if (size == 0 || size % record_granule != 0 || offset + size > capacity_) return filler;
-    head_private_ += size;
+    advance(size);
     // Relaxed: the acquire load of the filler already made the record visible.
     return word_at(head_private_).load(std::memory_order_relaxed);
   }
@@ -233,6 +246,8 @@ class record_ring {
   [[nodiscard]] std::uint64_t front() noexcept { return consumer_.front(); }
   [[nodiscard]] const word* payload() const noexcept { return consumer_.payload(); }
   bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
+  // Called by any thread, a hint.
+  [[nodiscard]] std::uint64_t glimpse() const noexcept { return consumer_.glimpse(); }
 
  private:
   static constexpr std::align_val_t alignment{padding_bytes};

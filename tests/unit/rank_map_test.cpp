@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <string>
 
 #include "weft/error.hpp"
 
@@ -77,6 +78,19 @@ TEST(rank_map, a_missing_file_is_named) {
     EXPECT_STREQ(failure.what(),
                  "map blok: No such file or directory; give block, cyclic or a file in "
                  "MPICH_RANK_ORDER format");
+  }
+}
+
+TEST(rank_map, what_is_no_file_is_refused_and_not_read) {
+  for (const char* endless : {"/dev/zero", "/"}) {
+    try {
+      (void)map_ranks(endless, 4, 2);
+      FAIL() << "no error";
+    } catch (const error& failure) {
+      EXPECT_EQ(failure.what(), "map " + std::string(endless) +
+                                    ": not a regular file; give block, cyclic or a file in "
+                                    "MPICH_RANK_ORDER format");
+    }
   }
 }
 

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "job.hpp"
@@ -57,12 +59,6 @@ bool has_debug_library() {
   return library != nullptr;
 }
 
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++count;
-  return count;
-}
-
 TEST(a_deadlock_report, says_where_in_the_program_the_ranks_wait) {
   if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
   for (const int workers : {1, 3}) {
@@ -94,25 +90,101 @@ TEST(a_deadlock_report, of_many_ranks_names_each_place_once_with_all_its_ranks) 
 
 TEST(the_report_signal, says_where_ranks_wait_and_leaves_them_waiting) {
   if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  const std::string waiting = "ranks 1-3 called recv from\nweft:     receive_deep_inside at ";
   testing::internal::CaptureStderr();
-  run_ranks(4, 2, [](communicator& world) {
+  run_ranks(4, 2, [&](communicator& world) {
     if (world.rank() == 0) {
-      for (int i = 1; i < 4; ++i) (void)world.recv<int>(any_source, 1);
-      for (int round = 0; round < 3; ++round) {
-        sleep_for(std::chrono::milliseconds(50));
-        kill(getpid(), SIGUSR1);
-        sleep_for(std::chrono::milliseconds(300));
-      }
+      ask_until_reported(SIGUSR1, waiting, 3);
       world.send(1, 3, 4);
     } else {
-      world.send(1, 0, 1);
       outer_step(world);
       if (world.rank() > 1) world.send(2, world.rank() - 1, 4);
     }
   });
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(count_of(text, "ranks 1-3 called recv from\nweft:     receive_deep_inside at "), 3u) << text;
-  EXPECT_EQ(count_of(text, deep_place), 3u) << text;
+  EXPECT_GE(count_of(text, waiting), 3u) << text;
+  EXPECT_GE(count_of(text, deep_place), 3u) << text;
+}
+
+// --- Ranks that compute ----------------------------------------------------------------------------
+
+std::atomic<bool> go_on{false};
+
+[[gnu::noinline]] void compute_until_told() {
+  while (!go_on) {
+  }
+}
+[[gnu::noinline]] void sleep_until_told() {
+  while (!go_on) usleep(500'000);
+  asm volatile("");
+}
+
+// The report asks each worker, waits for those that come to no pass, and interrupts the rest.
+void expect_reported(void (*body)(), const std::string& place) {
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  if (sanitized) GTEST_SKIP() << "the sanitizer holds signals back";
+  go_on = false;
+  testing::internal::CaptureStderr();
+  run_ranks(2, 2, [&](communicator& world) {
+    if (world.rank() == 1) return body();
+    ask_until_reported(SIGUSR1, place);
+    go_on = true;
+  });
+  expect_contains(testing::internal::GetCapturedStderr(), "rank 1 computes in\nweft:     ");
+}
+
+TEST(the_report_signal, says_where_a_rank_computes) {
+  expect_reported(&compute_until_told, "compute_until_told at ");
+}
+
+TEST(the_report_signal, says_where_a_rank_sleeps_in_the_kernel_and_does_not_wake_it) {
+  const auto start = std::chrono::steady_clock::now();
+  // Without an argument in which the kernel leaves what remains, the sleep begins anew.
+  static std::atomic<int> result{-1};
+  expect_reported([] { result = usleep(2'000'000); asm volatile(""); }, "usleep");
+  if (testing::Test::IsSkipped()) return;
+  EXPECT_EQ(result, 0) << "not EINTR";
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+// One worker, two ranks: the second is ready, or a message for it lies in the mailbox.
+TEST(a_rank_that_keeps_its_worker, is_named_with_the_place_where_it_stands) {
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  if (sanitized) GTEST_SKIP() << "the sanitizer holds signals back";
+  for (void (*const body)() : {&compute_until_told, &sleep_until_told}) {
+    for (const bool by_message : {false, true}) {
+      go_on = false;
+      options how = by_message ? job_of(3, 2, "cyclic") : job_of(2, 1);
+      how.busy_warning_s = 0.2;
+      testing::internal::CaptureStderr();
+      // What ends the computing is no rank: those wait for it.
+      std::thread end([] {
+        while (count_of(stderr_so_far(), "it stands in") == 0) usleep(1000);
+        go_on = true;
+      });
+      run_ranks(how, [&](communicator& world) {
+        // Ranks 0 and 2 share worker 0; rank 2 waits before rank 0 computes.
+        if (by_message && world.rank() == 2) {
+          world.send(1, 0);
+          (void)world.recv<int>(1);
+        } else if (by_message && world.rank() == 1) {
+          (void)world.recv<int>(0);
+          world.send(1, 2);
+        } else if (world.rank() == 0) {
+          if (by_message) (void)world.recv<int>(2);
+          if (by_message) world.send(1, 1);
+          body();
+        }
+      });
+      end.join();
+      const std::string text = testing::internal::GetCapturedStderr();
+      expect_contains(text, "rank 0 has kept worker 0 busy for 0.2 s while ");
+      expect_contains(text, by_message ? "a message for another rank of that worker waited"
+                                       : "another rank of that worker was ready to run");
+      expect_contains(text, body == &compute_until_told ? "compute_until_told at "
+                                                        : "sleep_until_told at ");
+    }
+  }
 }
 
 TEST(ranges_of, ranks_are_short_and_limited) {

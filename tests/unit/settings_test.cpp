@@ -130,7 +130,8 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
                                                                  {"hosts", "a,b"},
                                                                  {"rsh", "rsh -n"},
                                                                  {"transport", "ofi"},
-                                                                 {"on-failure", "error"}};
+                                                                 {"on-failure", "error"},
+                                                                 {"check", "on"}};
   ASSERT_EQ(samples.size(), weft::settings().size()) << "a row has no sample here";
   for (const auto& [name, text] : samples) {
     const setting* const row = find_setting(name);
@@ -277,6 +278,13 @@ TEST_F(settings, hosts_are_names_without_gaps_repetitions_or_options) {
     EXPECT_EQ(error_of({"program", std::string("--weft-hosts=") + wrong}),
               std::string("--weft-hosts: '") + wrong +
                   "' is not allowed; give names of hosts separated by commas, or none");
+}
+
+TEST(printable, keeps_an_error_on_one_line_and_short) {
+  EXPECT_EQ(printable("3\n"), "3\\n");
+  EXPECT_EQ(printable(std::string_view("a\0\x1b[31m", 7)), "a\\x00\\x1b[31m");
+  EXPECT_EQ(printable(std::string(1000, 'x')), std::string(200, 'x') + "... (1000 octets)");
+  EXPECT_EQ(printable("caf\xc3\xa9"), "caf\xc3\xa9");
 }
 
 }  // namespace

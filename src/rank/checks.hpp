@@ -1,0 +1,77 @@
+// What a job with `check` on looks for besides, and how it is told: locks held across waits, requests
+// whose memory overlaps, requests and messages that nobody concluded. A job without it has none of
+// these objects, and its data path never asks for them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rank/state.hpp"
+#include "runtime/held_locks.hpp"
+
+namespace weft::detail {
+
+// Where something happened: the calls, innermost first.
+using call_list = std::vector<std::uintptr_t>;
+
+// One line for a person. Each "{}" in the text stands for the function and line of a place: names are
+// looked for when it is told, on a stack of ordinary size.
+struct finding {
+  enum class kind : std::uint8_t { warning, error };
+  kind severity;
+  std::string text;
+  std::vector<call_list> places;
+};
+
+// The findings of one job. Added by any worker, told by one thread at a time.
+class job_checks {
+ public:
+  job_checks();
+  // `call` makes somebody call tell(); any worker calls it.
+  void set_call(std::function<void()> call) { call_ = std::move(call); }
+  // The same kind of finding at the same places is kept once.
+  void add(finding what);
+  // Of a worker: whose fiber is about to wait in `call`.
+  void look_at_locks(worker& here, const char* call);
+  // Prints what was added since.
+  void tell();
+  [[nodiscard]] bool has_errors() const;
+
+ private:
+  std::function<void()> call_;
+  const lock_watch* const locks_;
+  mutable std::mutex lock_;
+  std::vector<finding> untold_;
+  std::set<std::pair<std::string, std::vector<call_list>>> known_;
+  std::size_t left_out_ = 0;
+  bool errors_ = false;
+};
+
+// The requests of one rank that are active. Touched by its worker alone.
+class request_watch {
+ public:
+  // Before the operation can be matched. Adds a finding where its memory overlaps another's.
+  void started(job_checks& to, const operation& op);
+  void ended(const operation& op) noexcept;
+  // Adds what is still active when the rank has ended.
+  void look_at_rest(job_checks& to) const;
+
+ private:
+  struct entry {
+    const operation* op;
+    call_list calls;
+  };
+  std::vector<entry> active_;
+};
+
+// For a message that was taken out of the matching and is given up.
+void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m);
+// For the end of the job, when everything has been delivered: what its ranks did not receive.
+void look_at_unreceived(job_checks& to, job& j);
+
+}  // namespace weft::detail

@@ -1,0 +1,137 @@
+// What weftrun --check finds: each mistake of tests/programs/check.cpp gets one line, and the job's
+// exit status is changed by errors alone.
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+
+#include "job.hpp"
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+constexpr const char* comes_first = "the sanitizer's library must be loaded before all others";
+
+outcome checked(const std::string& mistake, int workers = 1) {
+  return shell("timeout -s KILL 100 ./weftrun --check -n 2 --timeout 60 --workers " +
+               std::to_string(workers) + " --pin off ./test-check " + mistake);
+}
+
+std::size_t count_of_findings(const outcome& o) { return count_of(o.text, "weft: check: "); }
+
+bool has_debug_library() {
+  void* const library = dlopen("libdw.so.1", RTLD_LAZY);
+  if (library != nullptr) dlclose(library);
+  return library != nullptr;
+}
+
+TEST(a_lock_held_across_a_wait, is_reported_once_with_what_and_where) {
+  if (sanitized) GTEST_SKIP() << comes_first;
+  for (const auto& [mistake, kind] : {std::pair{"mutex", "mutex"},
+                                      {"recursive", "mutex"},
+                                      {"posix", "mutex"},
+                                      {"shared", "lock"},
+                                      {"stream", "lock of a stream"},
+                                      {"initialiser", "static initialiser"}}) {
+    for (const int workers : {1, 2}) {
+      const outcome o = checked(mistake, workers);
+      EXPECT_EQ(o.status, 0) << o.text;
+      EXPECT_EQ(count_of_findings(o), 1u) << mistake << "\n" << o.text;
+      expect_contains(o.text, "weft: check: rank 0 waits in ssend while it holds the " +
+                                  std::string(kind) + " at 0x");
+    }
+  }
+}
+
+TEST(a_lock_held_across_a_wait, is_reported_with_the_line_that_took_it) {
+  if (sanitized) GTEST_SKIP() << comes_first;
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  expect_contains(checked("mutex").text, "taken in lock_plain at ");
+  expect_contains(checked("initialiser").text, "taken in hold_initialiser at ");
+}
+
+TEST(a_lock_held_across_a_wait, is_reported_when_the_rank_yields) {
+  if (sanitized) GTEST_SKIP() << comes_first;
+  expect_contains(checked("yield").text, "rank 0 waits in yield while it holds the mutex at 0x");
+}
+
+TEST(a_checked_job, without_mistakes_prints_nothing) {
+  if (sanitized) GTEST_SKIP() << comes_first;
+  for (const char* right : {"clean", "interleaved"}) {
+    const outcome o = checked(right, 2);
+    EXPECT_EQ(o.status, 0);
+    EXPECT_EQ(o.text, "");
+  }
+}
+
+TEST(a_checked_job, that_weftrun_did_not_start_says_that_locks_are_not_looked_for) {
+  const outcome o = shell("WEFT_CHECK=1 ./test-check mutex --weft-ranks 2 --weft-pin=off");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.text, "weft: check: mutexes held across a wait are not looked for: start the program "
+                    "with weftrun --check\n");
+}
+
+// What follows needs no preloaded library.
+outcome checked_by_word(const std::string& mistake, int workers) {
+  return shell("timeout -s KILL 100 ./test-check " + mistake + " --weft-check --weft-ranks 2 " +
+               "--weft-pin=off --weft-timeout 60 --weft-workers " + std::to_string(workers) +
+               " 2>&1 | grep -v 'are not looked for'");
+}
+
+TEST(receives_into_overlapping_memory, are_an_error) {
+  for (const int workers : {1, 2}) {
+    const outcome o = checked_by_word("overlapping", workers);
+    expect_contains(o.text,
+                    "check: error: rank 0 starts a receive of 240 octets from rank 1, tag 5 in ");
+    expect_contains(o.text, ", whose memory overlaps that of a receive of 240 octets from rank 1, "
+                            "tag 4, which is still active, started in ");
+    expect_contains(o.text, "wait for that one first, or use other memory\n");
+    EXPECT_EQ(count_of_findings(o), 2u) << o.text;
+  }
+}
+
+TEST(a_request_left_over, is_an_error) {
+  const outcome o = checked_by_word("left-request", 1);
+  expect_contains(o.text, "check: error: rank 0 ended, but a receive of 4 octets from rank 1, tag 8, "
+                          "started in ");
+  expect_contains(o.text, "check: the job ran to its end, but with the errors above");
+}
+
+TEST(messages_left_over, are_reported_and_change_no_status) {
+  for (const int workers : {1, 2}) {
+    const outcome o = checked_by_word("left-messages", workers);
+    EXPECT_EQ(o.text, "weft: check: rank 1 ended without receiving 3 messages; the first: 4 octets "
+                      "from rank 0, tag 9, communicator 0: receive what is sent, or do not send "
+                      "it\n");
+  }
+}
+
+TEST(a_message_taken_and_given_up, is_reported) {
+  expect_contains(checked_by_word("dropped-message", 1).text,
+                  "check: rank 1 took a message of 4 octets from rank 0, tag 9, communicator 0 by "
+                  "mprobe and gave it up in ");
+}
+
+TEST(errors_of_a_checked_job, are_its_exit_status_and_warnings_are_not) {
+  for (const auto& [mistake, status] : {std::pair{"overlapping", 1},
+                                        {"left-request", 1},
+                                        {"chunk", 1},
+                                        {"left-messages", 0},
+                                        {"dropped-message", 0},
+                                        {"clean", 0}}) {
+    const outcome o = shell("timeout -s KILL 100 ./test-check " + std::string(mistake) +
+                            " --weft-check --weft-ranks 2 --weft-pin=off --weft-timeout 60");
+    EXPECT_EQ(o.status, status) << mistake << "\n" << o.text;
+  }
+}
+
+TEST(a_chunk_that_waits, is_refused_at_once) {
+  expect_contains(checked_by_word("chunk", 1).text,
+                  "recv was called by a chunk of a loop, which may run on another worker");
+}
+
+}  // namespace
+}  // namespace weft
