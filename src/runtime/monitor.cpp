@@ -1,5 +1,6 @@
 #include "runtime/monitor.hpp"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
@@ -217,9 +219,31 @@ void on_fault(int number, siginfo_t* details, void*) {
 
 }  // namespace
 
+namespace {
+
+// libfabric loads its providers' libraries, and some of these take the signals of faults when they
+// are loaded: they print addresses and end the process with status 1, where a rank is to be named.
+void forget_handlers_of_providers() noexcept {
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    struct sigaction now{};
+    sigaction(fault, nullptr, &now);
+    Dl_info owner{};
+    if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN ||
+        dladdr(reinterpret_cast<const void*>(now.sa_handler), &owner) == 0 ||
+        owner.dli_fname == nullptr)
+      continue;
+    const std::string_view path = owner.dli_fname;
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if (name.starts_with("libpsm") || name.starts_with("libinfinipath")) ::signal(fault, SIG_DFL);
+  }
+}
+
+}  // namespace
+
 fault_reports::fault_reports() {
   const std::lock_guard hold(handlers_lock);
   if (fault_reports_in_use++ != 0) return;
+  forget_handlers_of_providers();
   for (std::size_t i = 0; i < fault_signals.size(); ++i) {
     sigaction(fault_signals[i], nullptr, &faults_before[i]);
     if (faults_before[i].sa_handler != SIG_DFL) continue;
