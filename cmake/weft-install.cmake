@@ -18,9 +18,6 @@ install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft
 
 # Relative to the .pc file, so that the installed tree may be moved.
 file(RELATIVE_PATH weft_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-if(LIBFABRIC_FOUND)
-  set(weft_pc_requires " libfabric")
-endif()
 configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
 configure_file(cmake/weft-comm.pc.in ${PROJECT_BINARY_DIR}/weft-comm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-comm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -90,7 +90,7 @@ void ofi_transport::open_fabric() {
   // Asked for where it was a question of having it; from here on each operation says it itself.
   info.tx_attr->op_flags = 0;
   fid_fabric* fabric = nullptr;
-  check_fabric(fi_fabric(info.fabric_attr, &fabric, nullptr), "fi_fabric", &info);
+  check_fabric(libfabric().fabric(info.fabric_attr, &fabric, nullptr), "fi_fabric", &info);
   fabric_.reset(fabric);
   fid_domain* domain = nullptr;
   check_fabric(fi_domain(fabric, &info, &domain, nullptr), "fi_domain", &info);

@@ -1,5 +1,7 @@
 #include "transport/ofi/fabric.hpp"
 
+#include <dlfcn.h>
+
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -7,11 +9,35 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <type_traits>
 
 #include "base/format.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
+
+const fabric_library& libfabric() {
+  static const fabric_library loaded = [] {
+    constexpr const char* name = "libfabric.so.1";
+    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // Never closed: threads may be in it.
+    if (handle == nullptr)
+      throw error(formatted("the network needs {}, which cannot be loaded ({}): install libfabric "
+                            "(Debian: libfabric1), or choose another transport",
+                            name, dlerror()));
+    fabric_library all{};
+    const auto find = [&](auto& function, const char* symbol) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
+      if (function == nullptr) throw error(formatted("{} has no function {}", name, symbol));
+    };
+    find(all.getinfo, "fi_getinfo");
+    find(all.freeinfo, "fi_freeinfo");
+    find(all.dupinfo, "fi_dupinfo");
+    find(all.fabric, "fi_fabric");
+    find(all.strerror, "fi_strerror");
+    return all;
+  }();
+  return loaded;
+}
 
 namespace {
 
@@ -19,7 +45,7 @@ constexpr std::uint32_t api_version = FI_VERSION(1, 14);
 
 // What weft asks of every provider; with remote memory too, when `with_rma`.
 fabric_info wishes(bool with_rma) {
-  fabric_info hints(fi_allocinfo());
+  fabric_info hints(libfabric().dupinfo(nullptr));
   if (hints == nullptr) throw error("libfabric has no memory for fi_info");
   hints->caps = FI_MSG;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -99,7 +125,7 @@ std::vector<candidate> candidates(std::vector<fabric_info>& found) {
   for (const bool with_rma : {true, false}) {
     fi_info* list = nullptr;
     const fabric_info hints = wishes(with_rma);
-    const int result = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &list);
+    const int result = libfabric().getinfo(api_version, nullptr, nullptr, 0, hints.get(), &list);
     if (result == -FI_ENODATA) continue;
     check_fabric(result, "fi_getinfo");
     found.emplace_back(list);
@@ -128,7 +154,7 @@ std::vector<candidate> candidates(std::vector<fabric_info>& found) {
 void check_fabric(long result, const char* what, const fi_info* info) {
   if (result >= 0) return;
   throw error(formatted("libfabric's {} failed{}{}: {}", what, info ? " for provider " : "",
-                        info ? provider_name(*info) : "", fi_strerror(static_cast<int>(-result))));
+                        info ? provider_name(*info) : "", libfabric().strerror(static_cast<int>(-result))));
 }
 
 std::string_view provider_name(const fi_info& info) {
@@ -170,7 +196,7 @@ fabric_info choose_fabric(const ofi_options& options) {
     const bool fits_provider = options.provider.empty() ? each.rank[1] < preference.size()
                                                         : is_named(name, options.provider);
     if (fits_provider && (options.domain.empty() || options.domain == domain))
-      return fabric_info(fi_dupinfo(each.info));
+      return fabric_info(libfabric().dupinfo(each.info));
     const std::string text = formatted("{}@{}", name, domain);
     if (known.find(text) == std::string::npos) known += (known.empty() ? "" : ", ") + text;
   }

@@ -15,6 +15,18 @@
 
 namespace weft {
 
+// The library itself, loaded when it is first needed: it loads those of all its providers, which
+// takes a quarter of a second that most jobs need not spend. The rest of its interface are inline
+// functions over tables. Throws weft::error when it is not installed.
+struct fabric_library {
+  decltype(&::fi_getinfo) getinfo;
+  decltype(&::fi_freeinfo) freeinfo;
+  decltype(&::fi_dupinfo) dupinfo;
+  decltype(&::fi_fabric) fabric;
+  decltype(&::fi_strerror) strerror;
+};
+[[nodiscard]] const fabric_library& libfabric();
+
 struct fabric_closer {
   template <class Object>
   void operator()(Object* object) const noexcept {
@@ -25,7 +37,7 @@ template <class Object>
 using fabric_handle = std::unique_ptr<Object, fabric_closer>;
 
 struct fabric_info_free {
-  void operator()(fi_info* info) const noexcept { fi_freeinfo(info); }
+  void operator()(fi_info* info) const noexcept { libfabric().freeinfo(info); }
 };
 using fabric_info = std::unique_ptr<fi_info, fabric_info_free>;
 

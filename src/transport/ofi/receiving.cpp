@@ -70,7 +70,7 @@ int ofi_transport::complete_failed(arrivals& to) noexcept {
   const bool is_only_this = error.err == FI_EACCES || error.err == FI_EINVAL ||
                             error.err == FI_ENOKEY || error.err == FI_EPERM;
   if (was_message || !is_only_this)
-    fail(peer, formatted("its connection broke: {}", fi_strerror(error.err)));
+    fail(peer, formatted("its connection broke: {}", libfabric().strerror(error.err)));
   return context != nullptr ? 1 : 0;
 }
 

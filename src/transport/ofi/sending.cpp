@@ -75,7 +75,7 @@ status ofi_transport::sent(std::uint32_t peer, long result) noexcept {
     (void)fi_cq_read(queue_.get(), nullptr, 0);
     return status::retry;
   }
-  fail(peer, formatted("libfabric cannot send to it: {}", fi_strerror(static_cast<int>(-result))));
+  fail(peer, formatted("libfabric cannot send to it: {}", libfabric().strerror(static_cast<int>(-result))));
   return status::failed;
 }
 
@@ -222,7 +222,7 @@ status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, 
     return status::retry;
   }
   fail(peer, formatted("libfabric cannot {} its memory: {}", is_put ? "write" : "read",
-                       fi_strerror(static_cast<int>(-result))));
+                       libfabric().strerror(static_cast<int>(-result))));
   return status::failed;
 }
 
