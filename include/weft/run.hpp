@@ -18,6 +18,8 @@ int run(const options& how, const std::function<void(communicator&)>& body);
 // The calling rank in the world; inside a stolen chunk, the rank that owns the loop. -1 outside.
 [[nodiscard]] int this_rank() noexcept;
 [[nodiscard]] int world_size() noexcept;
+// All ranks of the job, as the calling rank sees them: for code that no body hands them to.
+[[nodiscard]] communicator this_world();
 
 // Lets the other ranks of this worker run. Any loop that waits for memory to change calls it.
 void yield();

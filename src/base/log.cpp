@@ -6,13 +6,15 @@
 #include <new>
 #include <string>
 
+#include "base/output.hpp"
+
 namespace weft {
 
 namespace {
 
 void write_all(std::string_view text) noexcept {
   while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    const long written = write_directly(STDERR_FILENO, text);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;  // stderr is closed or full: nobody is left to tell.
     text.remove_prefix(static_cast<std::size_t>(written));

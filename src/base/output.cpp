@@ -1,7 +1,9 @@
 #include "base/output.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
@@ -31,7 +33,7 @@ class line_writer {
     std::string& begun = begun_[rank];
     std::string lines;
     for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
-      lines += formatted("[{}] {}{}\n", rank, begun, text.substr(0, end));
+      lines += whole(rank, begun, text.substr(0, end));
       begun.clear();
     }
     begun += text;
@@ -41,14 +43,24 @@ class line_writer {
   void finish() {
     const std::lock_guard lock(mutex_);
     for (auto& [rank, text] : begun_)
-      if (!text.empty()) write_all(formatted("[{}] {}\n", rank, text));
+      if (!text.empty()) write_all(whole(rank, text, ""));
     begun_.clear();
   }
 
+  // Called by whoever starts or ends a line_output.
+  void set_tagged(bool tagged) {
+    const std::lock_guard lock(mutex_);
+    tagged_ = tagged;
+  }
+
  private:
+  std::string whole(int rank, std::string_view begun, std::string_view rest) const {
+    return tagged_ ? formatted("[{}] {}{}\n", rank, begun, rest) : formatted("{}{}\n", begun, rest);
+  }
+
   void write_all(std::string_view text) {
     while (!text.empty()) {
-      const ssize_t written = ::write(descriptor_, text.data(), text.size());
+      const long written = write_directly(descriptor_, text);
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) return;  // Closed or full: as stdio would, without a word.
       text.remove_prefix(static_cast<std::size_t>(written));
@@ -59,6 +71,7 @@ class line_writer {
   int (*current_rank_)() noexcept;
   std::mutex mutex_;  // Never held across a wait of a rank.
   std::map<int, std::string> begun_;
+  bool tagged_ = false;
 };
 
 // What std::cout and its like write to.
@@ -109,6 +122,7 @@ class redirection {
   redirection& operator=(const redirection&) = delete;
 
   std::streambuf* stream() { return &stream_; }
+  line_writer& lines() { return lines_; }
 
  private:
   line_writer lines_;
@@ -142,7 +156,16 @@ struct redirections {
 struct shared_redirections {
   std::mutex mutex;
   int users = 0;
+  int tagging = 0;
   std::unique_ptr<redirections> active;
+  // For append_to_line(), which is called by ranks and hence while a line_output lives.
+  std::atomic<redirections*> found{nullptr};
+
+  // Under the mutex.
+  void set_tagged() const {
+    active->out.lines().set_tagged(tagging != 0);
+    active->err.lines().set_tagged(tagging != 0);
+  }
 };
 
 shared_redirections& shared() {
@@ -152,14 +175,36 @@ shared_redirections& shared() {
 
 }  // namespace
 
-tagged_output::tagged_output(int (*current_rank)() noexcept) {
-  const std::lock_guard lock(shared().mutex);
-  if (shared().users++ == 0) shared().active = std::make_unique<redirections>(current_rank);
+line_output::line_output(int (*current_rank)() noexcept, line_style style) : style_(style) {
+  shared_redirections& all = shared();
+  const std::lock_guard lock(all.mutex);
+  if (all.users++ == 0) all.active = std::make_unique<redirections>(current_rank);
+  if (style_ == line_style::tagged) ++all.tagging;
+  all.set_tagged();
+  all.found.store(all.active.get(), std::memory_order_release);  // R1
 }
 
-tagged_output::~tagged_output() {
-  const std::lock_guard lock(shared().mutex);
-  if (--shared().users == 0) shared().active.reset();
+line_output::~line_output() {
+  shared_redirections& all = shared();
+  const std::lock_guard lock(all.mutex);
+  if (--all.users == 0) {
+    all.found.store(nullptr, std::memory_order_release);
+    all.active.reset();
+  }
+  if (style_ == line_style::tagged && --all.tagging == 0 && all.active != nullptr) all.set_tagged();
+}
+
+bool append_to_line(int descriptor, std::string_view text) {
+  redirections* const all = shared().found.load(std::memory_order_acquire);  // A1
+  if (all == nullptr) return false;
+  (descriptor == STDOUT_FILENO ? all->out : all->err).lines().append(text);
+  return true;
+}
+
+// Not write(): where ranks have private copies of their program, that name leads back to
+// append_to_line().
+long write_directly(int descriptor, std::string_view text) noexcept {
+  return ::syscall(SYS_write, descriptor, text.data(), text.size());
 }
 
 }  // namespace weft

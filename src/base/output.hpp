@@ -1,18 +1,31 @@
-// Output of ranks line by line, each line with the number of the rank that wrote it.
+// Output of ranks line by line, if wanted each line with the number of the rank that wrote it.
 #pragma once
+#include <string_view>
 
 namespace weft {
 
+enum class line_style { plain, tagged };
+
 // While one lives, what the program writes to stdout, stderr, std::cout, std::cerr and std::clog
-// leaves in whole lines that begin with "[rank] "; lines that several ranks put together piece by
-// piece do not mix. Text written where `current_rank` gives a negative number passes unchanged.
-// Several may live at once; they are one.
-class tagged_output {
+// leaves in whole lines; lines that several ranks put together piece by piece do not mix. Tagged
+// ones begin with "[rank] ". Text written where `current_rank` gives a negative number passes
+// unchanged. Several may live at once; they are one, and tagged if any is.
+class line_output {
  public:
-  explicit tagged_output(int (*current_rank)() noexcept);
-  ~tagged_output();  // Ends lines that were begun.
-  tagged_output(const tagged_output&) = delete;
-  tagged_output& operator=(const tagged_output&) = delete;
+  line_output(int (*current_rank)() noexcept, line_style style);
+  ~line_output();  // Ends lines that were begun.
+  line_output(const line_output&) = delete;
+  line_output& operator=(const line_output&) = delete;
+
+ private:
+  line_style style_;
 };
+
+// For what a program writes below stdio: appends to the calling rank's line of standard output (1)
+// or standard error (2). False when no line_output lives; nothing is written then.
+bool append_to_line(int descriptor, std::string_view text);
+
+// write(2), whatever the program has put in its place.
+long write_directly(int descriptor, std::string_view text) noexcept;
 
 }  // namespace weft

@@ -82,10 +82,16 @@ std::string text_of_failure(int rank, const std::exception* e) {
   return text.starts_with(who + ":") ? text : who + ": " + text;
 }
 
+int status_of_failure(const std::exception* e) {
+  const auto* const failure = dynamic_cast<const rank_failure*>(e);
+  return failure != nullptr ? failure->exit_status() : 1;
+}
+
 // The exception is told before its rank unwinds; the others unwind after it has.
 void tell_exception(void* argument, const std::exception* e, const std::type_info& type) {
   const auto& start = *static_cast<const rank_start*>(argument);
-  if (type != typeid(job_stopped)) start.failure->tell(text_of_failure(start.rank->number, e), 1);
+  if (type != typeid(job_stopped))
+    start.failure->tell(text_of_failure(start.rank->number, e), status_of_failure(e));
 }
 
 void call_body(void* argument) {
@@ -97,7 +103,7 @@ void call_body(void* argument) {
 void run_rank(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
   const auto fail = [&](const std::exception* e) {
-    start.failure->tell(text_of_failure(start.rank->number, e), 1);
+    start.failure->tell(text_of_failure(start.rank->number, e), status_of_failure(e));
     start.of->workers->request_stop();
   };
   try {
@@ -282,8 +288,8 @@ void end_checks(job& j, failure_note& failure) {
 // Watches the job while its workers run.
 void run_workers(job& j, failure_note& failure, termination* ending) {
   const fault_reports faults;
-  std::optional<tagged_output> tags;
-  if (j.how.tag_output) tags.emplace(&this_rank);
+  std::optional<line_output> tags;
+  if (j.how.tag_output) tags.emplace(&this_rank, line_style::tagged);
   monitor_options watching;
   watching.report_signal = report_signal_number(j.how);
   watching.timeout_s = j.how.timeout_s;
@@ -507,6 +513,11 @@ int world_size() noexcept {
   if (here == nullptr || here->identity() == nullptr) return 0;
   return static_cast<int>(
       static_cast<const detail::rank_state*>(here->identity())->of->places.size());
+}
+
+communicator this_world() {
+  const detail::rank_state& me = detail::calling_rank("this_world");
+  return communicator(me.of->world, me.number);
 }
 
 void yield() {

@@ -21,6 +21,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/output.hpp"
 #include "base/stack_trace.hpp"
 
 namespace weft {
@@ -193,7 +194,7 @@ void monitor::look_for_busy_workers() {
 
 namespace {
 
-constexpr std::array fault_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr std::array fault_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 std::array<struct sigaction, fault_signals.size()> faults_before{};
 int fault_reports_in_use = 0;
 
@@ -203,7 +204,9 @@ void on_fault(int number, siginfo_t* details, void*) {
   int length = 0;
   if (const worker* here = worker::current(); here != nullptr) {
     const int rank = here->running_number();
-    if (here->stacks().in_guard_page(details->si_addr))
+    if (number == SIGABRT)
+      length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
+    else if (here->stacks().in_guard_page(details->si_addr))
       length = std::snprintf(line, sizeof line,
                              "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
                              "--weft-stack or WEFT_STACK\n",
@@ -212,7 +215,8 @@ void on_fault(int number, siginfo_t* details, void*) {
       length = std::snprintf(line, sizeof line, "weft: rank %d on worker %d: %s at address %p\n",
                              rank, here->index(), sigdescr_np(number), details->si_addr);
   }
-  if (length > 0) static_cast<void>(!write(2, line, static_cast<std::size_t>(length)));
+  if (length > 0)
+    static_cast<void>(write_directly(2, {line, static_cast<std::size_t>(length)}));
   signal(number, SIG_DFL);
   raise(number);
 }

@@ -26,14 +26,14 @@ std::pair<std::string, std::string> tagged(const Body& body) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   {
-    const tagged_output tags(&current_rank);
+    const line_output tags(&current_rank, line_style::tagged);
     body();
   }
   std::string out = ::testing::internal::GetCapturedStdout();
   return {out, ::testing::internal::GetCapturedStderr()};
 }
 
-TEST(tagged_output, every_line_begins_with_its_rank) {
+TEST(line_output, every_line_begins_with_its_rank) {
   const auto [out, err] = tagged([] {
     as_rank(0, [] { std::printf("a %d\nb\n", 1); });
     as_rank(12, [] { std::puts("c"); });
@@ -42,7 +42,7 @@ TEST(tagged_output, every_line_begins_with_its_rank) {
   EXPECT_EQ(err, "");
 }
 
-TEST(tagged_output, lines_that_ranks_write_in_pieces_do_not_mix) {
+TEST(line_output, lines_that_ranks_write_in_pieces_do_not_mix) {
   const auto [out, err] = tagged([] {
     as_rank(0, [] { std::printf("one "); });
     as_rank(1, [] { std::printf("eins "); });
@@ -52,7 +52,7 @@ TEST(tagged_output, lines_that_ranks_write_in_pieces_do_not_mix) {
   EXPECT_EQ(out, "[0] one two\n[1] eins zwei\n");
 }
 
-TEST(tagged_output, streams_of_cpp_are_tagged_as_those_of_c) {
+TEST(line_output, streams_of_cpp_are_tagged_as_those_of_c) {
   const auto [out, err] = tagged([] {
     as_rank(3, [] {
       std::cout << "x = " << 1.5 << std::endl;
@@ -65,18 +65,18 @@ TEST(tagged_output, streams_of_cpp_are_tagged_as_those_of_c) {
   EXPECT_EQ(err, "[3] warning 2\n[3] note\n[3] error\n");
 }
 
-TEST(tagged_output, a_line_that_was_begun_is_ended) {
+TEST(line_output, a_line_that_was_begun_is_ended) {
   EXPECT_EQ(tagged([] { as_rank(2, [] { std::printf("no end"); }); }).first, "[2] no end\n");
 }
 
-TEST(tagged_output, text_of_no_rank_passes_unchanged) {
+TEST(line_output, text_of_no_rank_passes_unchanged) {
   EXPECT_EQ(tagged([] { std::printf("from main\n"); }).first, "from main\n");
 }
 
-TEST(tagged_output, two_at_once_tag_once_and_the_last_restores) {
+TEST(line_output, two_at_once_tag_once_and_the_last_restores) {
   std::FILE* const before = stdout;
   const auto [out, err] = tagged([] {
-    const tagged_output again(&current_rank);
+    const line_output again(&current_rank, line_style::tagged);
     as_rank(1, [] { std::puts("x"); });
   });
   EXPECT_EQ(out, "[1] x\n");
