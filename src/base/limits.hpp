@@ -22,6 +22,14 @@ inline constexpr int tag_max = 0x7fffffff;
 inline constexpr std::size_t stack_bytes_min = 16 * 1024;
 inline constexpr std::size_t stack_bytes_max = std::size_t{16} << 30;
 
+// The stack of a rank that runs a main() where the system sets no limit, or a larger one.
+inline constexpr std::size_t program_stack_bytes_max = std::size_t{64} << 20;
+
+// How often the end of a rank goes on after one of its handlers of atexit() has called exit().
+inline constexpr int finisher_attempts_max = 64;
+// Static TLS that a host of images gets beside what its copies need.
+inline constexpr std::size_t static_tls_spare_bytes = 16 * 1024;
+
 // Of the ring between two workers; its records may be a quarter of it, less their headers.
 inline constexpr std::size_t mailbox_bytes = 64 * 1024;
 inline constexpr std::size_t eager_bytes_max = mailbox_bytes / 4 - 128;

@@ -455,7 +455,8 @@ options parse_options(int& argc, char** argv) {
 }
 
 std::vector<std::string> unknown_environment() {
-  std::vector<std::string> known{"WEFT_JOB"};  // From weftrun to the processes it starts.
+  // From weftrun to the processes it starts; for weftcc and its kin.
+  std::vector<std::string> known{"WEFT_JOB", "WEFT_CC", "WEFT_CXX", "WEFT_FC"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> unknown;
   for (char** variable = environ; *variable != nullptr; ++variable) {

@@ -1,0 +1,213 @@
+#include "rank/program.hpp"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "base/settings.hpp"
+#include "rank/program.h"
+#include "rank/state.hpp"
+#include "weft/run.hpp"
+
+namespace weft {
+namespace {
+
+// The words of a command line in memory of their own: programs write to their argv.
+class private_arguments {
+ public:
+  private_arguments(int argc, char** argv) {
+    for (int i = 0; i < argc; ++i) {
+      const std::size_t size = std::strlen(argv[i]) + 1;
+      words_.push_back(std::make_unique<char[]>(size));
+      std::memcpy(words_.back().get(), argv[i], size);
+      pointers_.push_back(words_.back().get());
+    }
+    pointers_.push_back(nullptr);
+  }
+  [[nodiscard]] char** pointers() { return pointers_.data(); }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> words_;
+  std::vector<char*> pointers_;
+};
+
+// A child that a rank has forked is no rank, though its memory says so.
+const pid_t own_process = getpid();
+
+// A rank inside its program; lives on the rank's stack.
+struct program_run {
+  std::jmp_buf end;  // Where exit() goes.
+  int exit_status = 0;
+};
+
+// By the rank's state, whose address is its identity.
+struct active_runs {
+  std::mutex lock;  // Never held across a wait.
+  std::unordered_map<const void*, program_run*> by_rank;
+
+  program_run* of_calling_rank() {
+    const worker* const here = worker::current();
+    if (here == nullptr || here->identity() == nullptr) return nullptr;
+    const std::lock_guard hold(lock);
+    const auto found = by_rank.find(here->identity());
+    return found == by_rank.end() ? nullptr : found->second;
+  }
+};
+
+active_runs& runs() {
+  static active_runs all;
+  return all;
+}
+
+class registered_run {
+ public:
+  explicit registered_run(program_run& run) : rank_(worker::current()->identity()) {
+    const std::lock_guard hold(runs().lock);
+    runs().by_rank[rank_] = &run;
+  }
+  ~registered_run() {
+    const std::lock_guard hold(runs().lock);
+    runs().by_rank.erase(rank_);
+  }
+  registered_run(const registered_run&) = delete;
+  registered_run& operator=(const registered_run&) = delete;
+
+ private:
+  const void* rank_;
+};
+
+// exit() leaves the frames below without unwinding them, as it does in any process; those of this
+// function hold nothing that must be unwound. A handler of atexit() may call exit() again: the
+// handlers that are left run then.
+[[gnu::noinline]] int run_to_the_end(program_run& run, const program_copy& copy, int argc,
+                                     char** argv) {
+  if (_setjmp(run.end) == 0) {
+    copy.construct(argc, argv);
+    run.exit_status = copy.main(argc, argv, environ);
+  }
+  _setjmp(run.end);
+  copy.destroy();
+  return run.exit_status;
+}
+
+// The exit status. That of a rank which is not alone ends the job when it is not 0.
+int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
+  private_arguments words(argc, argv);
+  const program_copy copy = load(this_rank());
+  program_run run{};
+  const registered_run registered(run);
+  const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
+  if (status != 0 && world_size() != 1)
+    throw rank_failure(formatted("ended with exit status {}, which ends the job", status), status);
+  return status;
+}
+
+// What ulimit -s says, so that a program finds the stack that it has elsewhere; it is committed
+// page by page. Of an unlimited one there must be an end.
+std::size_t stack_of_system() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      limit.rlim_cur > program_stack_bytes_max)
+    return program_stack_bytes_max;
+  return std::max<std::size_t>(limit.rlim_cur, stack_bytes_min);
+}
+
+bool is_default(const resolved_options& resolved, std::string_view name) {
+  const setting* const row = find_setting(name);
+  return resolved.sources[static_cast<std::size_t>(row - settings().data())] ==
+         setting_source::default_value;
+}
+
+}  // namespace
+
+resolved_options program_options(int& argc, char** argv) {
+  resolved_options resolved = resolve_options(argc, argv);
+  if (is_default(resolved, "stack")) resolved.values.stack_bytes = stack_of_system();
+  // weftrun names the number when its user does not.
+  if (is_default(resolved, "ranks") && std::getenv("WEFT_JOB") == nullptr)
+    resolved.values.ranks = 1;
+  return resolved;
+}
+
+int run_program(const options& how, int argc, char** argv,
+                const std::function<program_copy(int rank)>& load) {
+  // The rank's lines are whole; a single rank's pass as they come, prompts too.
+  std::optional<line_output> lines;
+  if (how.ranks != 1) lines.emplace(&this_rank, line_style::plain);
+  int status_alone = 0;
+  const int status = run(how, [&](communicator& world) {
+    const int ended_with = run_rank_of_program(argc, argv, load);
+    if (world.size() == 1) status_alone = ended_with;
+  });
+  return status != 0 ? status : status_alone;
+}
+
+}  // namespace weft
+
+extern "C" {
+
+int weft_run_main(int (*main)(int, char**, char**), int argc, char** argv) {
+  try {
+    const weft::options how = weft::program_options(argc, argv).values;
+    // Constructors have run and destructors will: this copy is the process's own.
+    const weft::program_copy own{main, [](int, char**) {}, [] {}};
+    return weft::run_program(how, argc, argv, [&](int) { return own; });
+  } catch (const weft::error& e) {
+    weft::log_text(e.what());
+    return 2;
+  }
+}
+
+void weft_exit(int status) {
+  if (getpid() != weft::own_process) return;
+  if (weft::program_run* const run = weft::runs().of_calling_rank()) {
+    run->exit_status = status;
+    if (!weft::worker::current()->in_chunk()) _longjmp(run->end, 1);
+    weft::log_line("rank {} called exit({}) inside a chunk of a loop: the process ends",
+                   weft::this_rank(), status);
+    std::fflush(nullptr);
+    ::_exit(status != 0 ? status : 1);
+  }
+}
+
+long weft_write(int descriptor, const void* octets, unsigned long size) {
+  const int saved = errno;
+  if ((descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) && weft::this_rank() >= 0 &&
+      weft::append_to_line(descriptor, {static_cast<const char*>(octets), size})) {
+    errno = saved;
+    return static_cast<long>(size);
+  }
+  return ::syscall(SYS_write, descriptor, octets, size);
+}
+
+int weft_sleep(long long nanoseconds) {
+  const weft::worker* const here = weft::worker::current();
+  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) return 0;
+  const int saved = errno;  // The worker's own system calls are no news to the program.
+  if (nanoseconds <= 0)
+    weft::yield();
+  else
+    weft::sleep_for(std::chrono::nanoseconds(nanoseconds));
+  errno = saved;
+  return 1;
+}
+}
