@@ -165,6 +165,12 @@ void put_into_environment(const std::vector<std::string>& assignments) {
     ::setenv(assignments[i].c_str(), assignments[i + 1].c_str(), 1);
 }
 
+// As weft::run() would choose.
+int ranks_by_default(const weft::options& how) {
+  return how.workers != 0 ? how.workers
+                          : static_cast<int>(weft::machine_topology().threads.size());
+}
+
 // Pipes that are made later must not get the numbers of the standard descriptors.
 void open_standard_descriptors() {
   int number;
@@ -242,7 +248,14 @@ int main(int argc, char** argv) {
       execute(other->command);
     }
     if (how.check) preload_check_library();
-    if (!needs_supervisor(how)) execute(request.command);
+    if (const std::string remark = weft::not_built_with_weft(request.command);
+        !remark.empty() && how.ranks != 1)
+      std::fprintf(stderr, "weftrun: %s\n", remark.c_str());
+    if (!needs_supervisor(how)) {
+      // A program with a main() of ranks is one rank when nobody says how many.
+      if (how.ranks == 0) ::setenv("WEFT_RANKS", std::to_string(ranks_by_default(how)).c_str(), 1);
+      execute(request.command);
+    }
     ::signal(SIGPIPE, SIG_IGN);  // A reader of the output that has gone is an error to look at.
     return weft::supervise(how, request.command);
   } catch (const weft::error& failure) {

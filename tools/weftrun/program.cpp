@@ -1,11 +1,17 @@
 #include "weftrun/program.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "base/format.hpp"
+#include "weft/error.hpp"
 
 namespace weft {
 
@@ -19,6 +25,49 @@ std::string cannot_run(const std::string& program, int reason) {
   else if (reason == EACCES)
     remedy = "; is it a program that you may execute?";
   return formatted("cannot run {}: {}{}", program, std::strerror(reason), remedy);
+}
+
+namespace {
+
+// The octets of a program; empty when it cannot be read or is a script.
+std::string octets_of_program(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string octets(4, '\0');
+  if (!file.read(octets.data(), 4) || octets != "\177ELF") return "";
+  return octets.append(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string path_of(const std::string& program) {
+  if (program.find('/') != program.npos) return program;
+  const char* const all = std::getenv("PATH");
+  std::istringstream directories(all != nullptr ? all : "");
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (const std::string path = directory + "/" + program; ::access(path.c_str(), X_OK) == 0)
+      return path;
+  return program;
+}
+
+bool knows_weft(const std::string& octets) {
+  // The name of the shared library, or a name that the static one brings along.
+  return octets.find("libweft.so") != octets.npos || octets.find("WEFT_JOB") != octets.npos;
+}
+
+}  // namespace
+
+std::string not_built_with_weft(const std::vector<std::string>& command) {
+  const std::string octets = octets_of_program(path_of(command.front()));
+  if (octets.empty() || knows_weft(octets)) return "";
+  for (const char* const mpi : {"libmpi.so", "libmpich.so", "libmpi_"})
+    if (octets.find(mpi) != octets.npos)
+      throw error(formatted("{} is linked with another MPI ({}...), which would take each process "
+                            "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
+                            "start it with that MPI's mpirun", command.front(), mpi));
+  // A tool, say a debugger, with the program as its word; or started for its own sake.
+  if (command.front().find('/') == std::string::npos) return "";
+  for (std::size_t i = 1; i < command.size(); ++i)
+    if (knows_weft(octets_of_program(command[i]))) return "";
+  return formatted("{} was not built with weft and knows nothing of ranks: build it with weftcc, "
+                   "weftcxx or weftfc", command.front());
 }
 
 int status_of_failed_start(int reason) {

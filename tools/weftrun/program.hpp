@@ -2,6 +2,7 @@
 // shells have them.
 #pragma once
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -10,6 +11,11 @@ inline constexpr int status_cannot_execute = 126;
 inline constexpr int status_not_found = 127;
 
 // `reason` is errno.
+// What to say of a command whose program is none of weft's; empty when it is, or may be
+// (a script), or is a tool that was named without its directory.
+// Throws weft::error when it belongs to another MPI.
+std::string not_built_with_weft(const std::vector<std::string>& command);
+
 std::string cannot_run(const std::string& program, int reason);
 int status_of_failed_start(int reason);
 

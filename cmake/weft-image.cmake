@@ -1,0 +1,109 @@
+# What weftcc, weftcxx and weftfc link to programs, and what runs them: lib/weft/ of the build tree
+# has the layout of the installed one. docs/images.md says what each part is.
+
+set(weft_home ${PROJECT_BINARY_DIR}/lib/weft)
+set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+# All copies of a program share one libweft. Beside the static library, not in its place: it lies
+# where only programs of the wrappers look.
+file(WRITE ${PROJECT_BINARY_DIR}/weft-shared.cpp "// The sources are those of libweft.a.\n")
+add_library(weft-shared SHARED ${PROJECT_BINARY_DIR}/weft-shared.cpp)
+target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)
+set_target_properties(weft-shared PROPERTIES OUTPUT_NAME weft VERSION ${PROJECT_VERSION}
+  SOVERSION ${weft_soversion} LIBRARY_OUTPUT_DIRECTORY ${weft_home})
+weft_compile_options(weft-shared)
+
+# Linked to each program, those members of it that the program calls.
+file(GLOB program_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/image/program/*.c)
+list(FILTER program_sources EXCLUDE REGEX "/start\\.c$")
+add_library(weft-program STATIC ${program_sources})
+set_target_properties(weft-program PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${weft_home})
+add_library(weft-start OBJECT ${PROJECT_SOURCE_DIR}/src/image/program/start.c)
+foreach(target IN ITEMS weft-program weft-start)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    C_STANDARD 11 C_STANDARD_REQUIRED ON)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+endforeach()
+add_custom_command(OUTPUT ${weft_home}/start.o DEPENDS $<TARGET_OBJECTS:weft-start> weft-start
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${weft_home}
+  COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_OBJECTS:weft-start> ${weft_home}/start.o)
+
+# The process of a program that has several ranks in it.
+add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
+  ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c
+  ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
+weft_compile_options(weft-host)
+target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(weft-host PRIVATE weft-shared fmt::fmt)
+# What it defines in place of libc's is found by the copies.
+set_target_properties(weft-host PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_home}
+  ENABLE_EXPORTS ON BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN")
+
+# The wrappers: one script, whose name says the language.
+cmake_path(GET CMAKE_C_COMPILER FILENAME weft_cc)
+cmake_path(GET CMAKE_CXX_COMPILER FILENAME weft_cxx)
+set(weft_home_from_bin ../lib/weft)
+set(weft_include ${PROJECT_SOURCE_DIR}/include)
+configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/weftcc.in ${PROJECT_BINARY_DIR}/bin/weftcc
+  @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(weft_home_from_bin ../${CMAKE_INSTALL_LIBDIR}/weft)
+set(weft_include ../${CMAKE_INSTALL_INCLUDEDIR})
+configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/weftcc.in ${PROJECT_BINARY_DIR}/installed/weftcc
+  @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+file(MAKE_DIRECTORY ${weft_home})
+file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/weftcxx SYMBOLIC)
+file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/weftfc SYMBOLIC)
+configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list ${weft_home}/shared_symbols.list COPYONLY)
+
+add_custom_target(weft-wrappers ALL DEPENDS ${weft_home}/start.o)
+add_dependencies(weft-wrappers weft-shared weft-program weft-host)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(weft_installed_home ${CMAKE_INSTALL_LIBDIR}/weft)
+  install(TARGETS weft-shared LIBRARY DESTINATION ${weft_installed_home} NAMELINK_SKIP)
+  install(TARGETS weft-program ARCHIVE DESTINATION ${weft_installed_home})
+  install(TARGETS weft-host RUNTIME DESTINATION ${weft_installed_home})
+  install(FILES ${weft_home}/start.o ${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list
+    DESTINATION ${weft_installed_home})
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/weftcc DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${PROJECT_BINARY_DIR}/bin/weftcxx ${PROJECT_BINARY_DIR}/bin/weftfc
+    DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# tests/image/: programs that the wrappers build, for image_test.
+if(WEFT_BUILD_TESTS)
+  find_program(WEFT_GFORTRAN gfortran)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/bin/image)
+  set(image_programs)
+  function(weft_add_image name source)
+    cmake_path(GET source EXTENSION LAST_ONLY extension)
+    set(wrapper weftcc)
+    set(words -std=gnu11)
+    if(extension STREQUAL ".cpp")
+      set(wrapper weftcxx)
+      set(words -std=c++20)
+    elseif(extension STREQUAL ".f90")
+      set(wrapper weftfc)
+      set(words)
+    endif()
+    set(program ${PROJECT_BINARY_DIR}/bin/image/${name})
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc
+      COMMAND ${PROJECT_BINARY_DIR}/bin/${wrapper} -O1 -g ${words} ${source} ${ARGN} -o ${program})
+    set(image_programs ${image_programs} ${program} PARENT_SCOPE)
+  endfunction()
+  set(directory ${PROJECT_SOURCE_DIR}/tests/image)
+  foreach(name IN ITEMS globals.c environment.c objects.cpp lines.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp)
+    cmake_path(GET name STEM program)
+    weft_add_image(${program} ${directory}/${name})
+  endforeach()
+  weft_add_image(initial_exec ${directory}/initial_exec.c -ftls-model=initial-exec)
+  set(library ${PROJECT_BINARY_DIR}/bin/image/libstate.so)
+  add_custom_command(OUTPUT ${library} DEPENDS ${directory}/library.c weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc
+    COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -shared ${directory}/library.c -o ${library})
+  weft_add_image(with_library ${directory}/with_library.c ${library} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image)
+  if(WEFT_GFORTRAN)
+    weft_add_image(fortran ${directory}/fortran.f90 -J${PROJECT_BINARY_DIR}/bin/image)
+  endif()
+  add_custom_target(image-programs DEPENDS ${library} ${image_programs})
+endif()

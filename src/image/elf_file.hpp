@@ -1,0 +1,71 @@
+// A program or library in the file that the linker wrote, as far as loading copies of it needs.
+#pragma once
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// The calls before main() and after it, as addresses in the file; 0: none.
+struct elf_calls {
+  std::uint64_t first_init = 0;
+  std::uint64_t init_array = 0;
+  std::size_t init_count = 0;
+  std::uint64_t last_fini = 0;
+  std::uint64_t fini_array = 0;
+  std::size_t fini_count = 0;
+};
+
+class elf_file {
+ public:
+  // Throws weft::error when it cannot be read or is no shared object of this machine.
+  explicit elf_file(std::string path);
+  ~elf_file();
+  elf_file(elf_file&& other) noexcept;
+  elf_file& operator=(elf_file&&) = delete;
+  elf_file(const elf_file&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] std::span<const std::byte> octets() const noexcept { return {base_, size_}; }
+  [[nodiscard]] std::span<const ElfW(Phdr)> segments() const noexcept;
+  [[nodiscard]] std::span<const ElfW(Dyn)> dynamic() const noexcept { return dynamic_; }
+
+  // Where the octet with this address in memory lies in the file.
+  [[nodiscard]] std::size_t offset_of(std::uint64_t address) const;
+  // The value of an entry of the dynamic section, 0 when there is none.
+  [[nodiscard]] std::uint64_t value_of(std::int64_t tag) const noexcept;
+  // A string of the dynamic string table, and where it lies in the file.
+  [[nodiscard]] std::string_view string_at(std::uint64_t index) const;
+  [[nodiscard]] std::size_t string_offset(std::uint64_t index) const;
+  [[nodiscard]] std::span<const ElfW(Sym)> symbols() const;
+
+  [[nodiscard]] std::string_view soname() const;
+  [[nodiscard]] std::vector<std::uint64_t> needed() const;  // Indices of strings.
+  // Whether a file that needs `name` means this one: its soname, or its path when it has none.
+  [[nodiscard]] bool answers_to(std::string_view name) const;
+  [[nodiscard]] elf_calls calls() const noexcept;
+  // Octets of thread-locals that must lie at a fixed place in every thread; 0 when there are none.
+  [[nodiscard]] std::size_t static_tls_bytes() const noexcept;
+  // Whether code of the file runs while it is being relocated.
+  [[nodiscard]] bool runs_while_loaded() const;
+  [[nodiscard]] bool has_text_relocations() const noexcept;
+
+ private:
+  template <class T>
+  std::span<const T> table(std::size_t offset, std::size_t count) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  const std::byte* base_ = nullptr;
+  std::size_t size_ = 0;
+  std::span<const ElfW(Dyn)> dynamic_;
+};
+
+}  // namespace weft

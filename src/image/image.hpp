@@ -1,0 +1,82 @@
+// Private images: copies of one program in one process, each with globals of its own, that share
+// their code. docs/images.md says how.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "image/elf_file.hpp"
+
+namespace weft {
+
+// A copy that has been loaded; it stays until the process ends. Its constructors have not run.
+class image {
+ public:
+  using main_function = int (*)(int, char**, char**);
+  [[nodiscard]] main_function main() const noexcept { return main_; }
+  // Called once each, by the rank that owns the copy: constructors of globals, libraries first;
+  // atexit() handlers and destructors, in the opposite order. When one of the latter has left
+  // destroy() by a jump, the next call goes on with the others.
+  void construct(int argc, char** argv);
+  void destroy();
+
+ private:
+  friend class image_program;
+  struct part {
+    std::uintptr_t base;
+    elf_calls calls;
+    std::size_t fini_left;
+    int attempts;  // At the finisher that is next.
+  };
+  std::vector<part> parts_;  // Libraries before those that need them, the program last.
+  main_function main_ = nullptr;
+};
+
+class image_program {
+ public:
+  // `libraries` are those of which each copy of the program has its own. Throws weft::error.
+  image_program(const std::string& path, const std::vector<std::string>& libraries);
+  ~image_program();
+  image_program(const image_program&) = delete;
+  image_program& operator=(const image_program&) = delete;
+
+  // Called by any thread. Throws weft::error, naming the limit that was met.
+  [[nodiscard]] image load();
+
+ private:
+  class source;
+  void open_copies();
+  void close_copies() noexcept;
+  [[nodiscard]] std::string failure_text(std::string_view reason) const;
+
+  std::vector<std::unique_ptr<source>> sources_;  // In the order of image::parts_.
+  bool debugged_ = false;  // A debugger reads what is loaded through the file's name, at once.
+  std::mutex lock_;        // Never held across a wait.
+  std::size_t loaded_ = 0;
+  int next_number_ = 0;
+};
+
+// What a program tells of itself, in its symbol weft_program.
+struct program_description {
+  std::uint32_t version;
+  image::main_function main;
+};
+inline constexpr std::uint32_t program_version = 1;
+
+// How the process of a program becomes the host of its copies: one variable of the environment.
+struct host_request {
+  std::string program;
+  std::vector<std::string> libraries;
+  // What the environment said before, "NAME=value" or "NAME".
+  std::vector<std::string> restored;
+
+  [[nodiscard]] std::string text() const;
+  static host_request parse(std::string_view text);
+};
+inline constexpr const char* host_variable = "WEFT_IMAGE";
+
+}  // namespace weft

@@ -1,0 +1,13 @@
+/* The hash table of hsearch(), one for each rank. */
+#define _GNU_SOURCE
+#include <search.h>
+#include <stddef.h>
+
+static struct hsearch_data table;
+
+int hcreate(size_t size) { return hcreate_r(size, &table); }
+void hdestroy(void) { hdestroy_r(&table); }
+ENTRY* hsearch(ENTRY item, ACTION action) {
+  ENTRY* found;
+  return hsearch_r(item, action, &found, &table) != 0 ? found : NULL;
+}

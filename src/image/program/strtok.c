@@ -1,0 +1,7 @@
+/* strtok() with a place of each rank. */
+#include <string.h>
+
+char* strtok(char* text, const char* separators) {
+  static char* place;
+  return strtok_r(text, separators, &place);
+}

@@ -1,0 +1,31 @@
+/* What a rank writes to standard output and standard error leaves in whole lines, also when it, or
+   the Fortran run time, writes below stdio. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "rank/program.h"
+
+ssize_t write(int descriptor, const void* octets, size_t size) {
+  return weft_write(descriptor, octets, size);
+}
+
+ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+  if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO)
+    return syscall(SYS_writev, descriptor, parts, count);
+  if (count < 0 || count > IOV_MAX) {
+    errno = EINVAL;
+    return -1;
+  }
+  ssize_t all = 0;
+  for (int i = 0; i < count; ++i) {
+    const ssize_t written = weft_write(descriptor, parts[i].iov_base, parts[i].iov_len);
+    if (written < 0) return all > 0 ? all : written;
+    all += written;
+    if ((size_t)written < parts[i].iov_len) break;
+  }
+  return all;
+}

@@ -1,0 +1,177 @@
+// What a program does before anything of it runs: it stays as it is when it is one rank, and makes
+// room for a host that loads copies of it when its process holds several.
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "base/topology.hpp"
+#include "image/image.hpp"
+#include "image/start.h"
+#include "weft/error.hpp"
+
+namespace weft {
+namespace {
+
+// The run-time system is the process's, wherever it lies; its own locks and caches expect that.
+constexpr std::array shared_libraries{
+    "libweft.",     "libstdc++.",   "libgcc_s.", "libgomp.",  "libatomic.", "libquadmath.",
+    "libasan.",     "libtsan.",     "libubsan.", "libc.",     "libm.",      "libdl.",
+    "libpthread.",  "librt.",       "ld-linux",  "libhwloc.", "libfmt.",    "libboost_context.",
+    "libfabric.",   "libpmix."};
+// Its units and locks belong to one program.
+constexpr const char* fortran_library = "libgfortran.";
+
+bool is_private(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with(fortran_library)) return true;
+  if (std::ranges::any_of(shared_libraries, [&](const char* s) { return name.starts_with(s); }))
+    return false;
+  // What the system brings holds no state of the program's, and there is much of it.
+  for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
+    if (path.starts_with(directory)) return false;
+  return true;
+}
+
+// The libraries that this program and its private libraries need and do not share, as the loader
+// has found them.
+std::vector<std::string> private_libraries(const elf_file& program) {
+  std::vector<std::string> found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        const std::string_view name = info->dlpi_name;
+        if (name.find('/') != name.npos && is_private(name))
+          static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+        return 0;
+      },
+      &found);
+  std::vector<elf_file> files;
+  std::vector<bool> taken(found.size(), false);
+  for (const std::string& path : found) files.emplace_back(path);
+  std::vector<const elf_file*> looked_at{&program};
+  std::vector<std::string> result;
+  while (!looked_at.empty()) {
+    const elf_file& one = *looked_at.back();
+    looked_at.pop_back();
+    for (const std::uint64_t index : one.needed())
+      for (std::size_t i = 0; i < files.size(); ++i)
+        if (!taken[i] && files[i].answers_to(one.string_at(index))) {
+          taken[i] = true;
+          result.push_back(std::filesystem::absolute(found[i]).string());
+          looked_at.push_back(&files[i]);
+        }
+  }
+  return result;
+}
+
+// Beside libweft.
+std::string host_path() {
+  Dl_info here{};
+  dladdr(reinterpret_cast<const void*>(&weft_become_host), &here);
+  const std::string library = here.dli_fname != nullptr ? here.dli_fname : "";
+  return std::filesystem::canonical(library).parent_path().string() + "/weft-host";
+}
+
+std::string own_path() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+// Changes a variable and notes what it was.
+void replace_variable(host_request& request, const char* name, const std::string& value) {
+  const char* const before = std::getenv(name);
+  request.restored.push_back(before == nullptr ? name : formatted("{}={}", name, before));
+  ::setenv(name, value.c_str(), 1);
+}
+
+void make_room_for_static_tls(host_request& request, const elf_file& program, int ranks) {
+  std::size_t each = program.static_tls_bytes();
+  for (const std::string& library : request.libraries) each += elf_file(library).static_tls_bytes();
+  if (each == 0) return;
+  const char* const before = std::getenv("GLIBC_TUNABLES");
+  const std::size_t all = each * static_cast<std::size_t>(ranks) + static_tls_spare_bytes;
+  replace_variable(request, "GLIBC_TUNABLES",
+                   formatted("{}{}glibc.rtld.optional_static_tls={}", before != nullptr ? before : "",
+                             before != nullptr ? ":" : "", all));
+}
+
+// Ranks that this process holds at most; 0: known only when the processes have met.
+int ranks_here(const options& how) {
+  if (how.ranks_per_process == 1) return 1;
+  const bool many_processes = std::getenv("WEFT_JOB") != nullptr;
+  if (!many_processes) return how.ranks == 0 ? 1 : how.ranks;
+  if (how.ranks == 0) return 0;
+  return how.processes > 1 ? (how.ranks + how.processes - 1) / how.processes : how.ranks;
+}
+
+void become_host(int argc, char** argv) {
+  std::vector<char*> words(argv, argv + argc + 1);  // The host takes weft's words out itself.
+  const options how = resolve_options(argc, words.data()).values;
+  const int ranks = ranks_here(how);
+  if (ranks == 1) return;
+  host_request request;
+  request.program = own_path();
+  const elf_file program(request.program);
+  request.libraries = private_libraries(program);
+  const int ranks_at_most = ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
+  make_room_for_static_tls(request, program, ranks_at_most);
+  // The copies are found by their numbers.
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  replace_variable(request, "LD_LIBRARY_PATH",
+                   formatted("/proc/{}/fd{}{}", getpid(), before != nullptr ? ":" : "",
+                             before != nullptr ? before : ""));
+  ::setenv(host_variable, request.text().c_str(), 1);
+  const std::string host = host_path();
+  ::execv(host.c_str(), argv);
+  throw error(formatted("cannot run {}: {}; it belongs beside libweft, where `make install` puts it",
+                        host, std::strerror(errno)));
+}
+
+}  // namespace
+
+// Lines, since the names of files hardly contain a line's end.
+std::string host_request::text() const {
+  std::string lines = program;
+  for (const std::string& word : restored) lines += "\n=" + word;
+  for (const std::string& library : libraries) lines += "\n" + library;
+  return lines;
+}
+
+host_request host_request::parse(std::string_view text) {
+  host_request request;
+  for (bool first = true; !text.empty(); first = false) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (first)
+      request.program = line;
+    else if (line.starts_with('='))
+      request.restored.emplace_back(line.substr(1));
+    else
+      request.libraries.emplace_back(line);
+  }
+  return request;
+}
+
+}  // namespace weft
+
+extern "C" void weft_become_host(int argc, char** argv) {
+  try {
+    weft::become_host(argc, argv);
+  } catch (const std::exception& e) {
+    weft::log_text(e.what());
+    ::_exit(2);
+  }
+}

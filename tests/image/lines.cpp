@@ -1,0 +1,39 @@
+// Each rank writes lines piece by piece in every way there is, and waits between the pieces.
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <weft/weft.hpp>
+
+int main() {
+  const int rank = weft::this_rank();
+  for (int line = 0; line < 5; ++line) {
+    std::printf("printf %d:", rank);
+    for (int i = 0; i < 4; ++i) {
+      weft::yield();
+      std::printf(" %d", rank);
+    }
+    std::printf("\n");
+    std::cout << "cout " << rank << ":";
+    for (int i = 0; i < 4; ++i) {
+      weft::yield();
+      std::cout << ' ' << rank;
+    }
+    std::cout << '\n';
+    const std::string digit = " " + std::to_string(rank);
+    const std::string head = "write " + std::to_string(rank) + ":";
+    if (::write(1, head.data(), head.size()) < 0) return 1;
+    for (int i = 0; i < 4; ++i) {
+      weft::yield();
+      if (::write(1, digit.data(), digit.size()) < 0) return 1;
+    }
+    if (::write(1, "\n", 1) < 0) return 1;
+    std::fprintf(stderr, "stderr %d:", rank);
+    for (int i = 0; i < 4; ++i) {
+      weft::yield();
+      std::fprintf(stderr, " %d", rank);
+    }
+    std::fprintf(stderr, "\n");
+  }
+  std::printf("last %d: %d %d %d %d", rank, rank, rank, rank, rank);  // Without its end.
+}

@@ -1,0 +1,336 @@
+// Programs of tests/image/, which weftcc, weftcxx and weftfc have built: each rank has its own copy.
+// Every trap that FACTS names ("Private program images") has its test.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+#define WEFT_NEEDS_IMAGES()                                                                     \
+  if (!fs::exists(WEFT_PROGRAM_DIR "/weftcc"))                                                  \
+  GTEST_SKIP() << "built with a sanitizer, which takes each copy of a program for a different one"
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) lines.push_back(line);
+  return lines;
+}
+
+long count_of(const std::string& text, const std::string& line) {
+  return std::ranges::count(lines_of(text), line);
+}
+
+// Runs tests/image/NAME with these options of weftrun and these words.
+outcome run_image(const std::string& options, const std::string& program) {
+  return shell("timeout -s KILL 100 ./weftrun --timeout 60 " + options + " image/" + program);
+}
+
+class scratch_directory {
+ public:
+  scratch_directory() {
+    std::string name = fs::temp_directory_path() / "weft-image-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  ~scratch_directory() { fs::remove_all(path_); }
+  scratch_directory(const scratch_directory&) = delete;
+  scratch_directory& operator=(const scratch_directory&) = delete;
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(image, globals_and_the_state_of_libc_belong_to_one_rank) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 16 --workers 2", "globals -a file -b 7 --level 3");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 16) << ran.text;
+}
+
+TEST(image, a_program_alone_is_one_rank_and_behaves_the_same) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell("timeout -s KILL 60 image/globals -a file -b 7 --level 3");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text, "right\n");
+}
+
+TEST(image, a_program_takes_the_words_of_weft_itself) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran =
+      shell("timeout -s KILL 60 image/globals --weft-ranks 3 -a file -b 7 --level 3");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 3) << ran.text;
+}
+
+TEST(image, objects_are_constructed_and_destroyed_once_in_each_rank) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 5 --workers 2", "objects");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "constructed"), 5) << ran.text;
+  for (int rank = 0; rank < 5; ++rank) {
+    EXPECT_EQ(count_of(ran.text, "rank " + std::to_string(rank) + " right"), 1) << ran.text;
+    EXPECT_EQ(count_of(ran.text, "destroyed with " + std::to_string(rank + 1)), 1) << ran.text;
+  }
+}
+
+// STB_GNU_UNIQUE made them common to 63 of 64 copies.
+TEST(image, variables_that_cpp_merges_are_private_in_64_copies) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 64 --workers 2", "objects");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  for (int rank = 0; rank < 64; ++rank)
+    EXPECT_EQ(count_of(ran.text, "rank " + std::to_string(rank) + " right"), 1) << ran.text;
+}
+
+TEST(image, lines_written_in_pieces_do_not_mix_and_none_is_lost) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 6 --workers 2", "lines");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  for (int rank = 0; rank < 6; ++rank) {
+    const std::string r = std::to_string(rank);
+    const std::string digits = " " + r + " " + r + " " + r + " " + r;
+    for (const char* way : {"printf ", "cout ", "write ", "stderr "})
+      EXPECT_EQ(count_of(ran.text, way + r + ":" + digits), 5) << way << ran.text;
+    EXPECT_EQ(count_of(ran.text, "last " + r + ":" + digits), 1) << ran.text;
+  }
+  EXPECT_EQ(lines_of(ran.text).size(), 6u * (4 * 5 + 1)) << ran.text;
+}
+
+TEST(image, a_status_of_one_rank_is_that_of_the_job_and_is_told_in_one_line) {
+  WEFT_NEEDS_IMAGES();
+  for (const auto& [way, status] : {std::pair{"exit", 7}, std::pair{"return", 9}}) {
+    const outcome ran = run_image("-n 3 --workers 2", std::string("ends ") + way);
+    EXPECT_EQ(ran.status, status) << ran.text;
+    EXPECT_EQ(count_of(ran.text, "weft: rank 1: ended with exit status " + std::to_string(status) +
+                                     ", which ends the job"), 1) << ran.text;
+    EXPECT_EQ(count_of(ran.text, "handler 1 in rank 1"), 1) << ran.text;
+  }
+}
+
+TEST(image, handlers_of_atexit_and_destructors_run_once_in_the_rank_that_ends) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* way : {"well", "exit-0"}) {
+    const outcome ran = run_image("-n 3 --workers 2", std::string("ends ") + way);
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::string in = " in rank " + std::to_string(rank);
+      const std::size_t second = ran.text.find("handler 2" + in);
+      const std::size_t first = ran.text.find("handler 1" + in);
+      const std::size_t destroyed = ran.text.find("destroyed" + in);
+      EXPECT_LT(second, first) << ran.text;
+      EXPECT_LT(first, destroyed) << ran.text;
+      EXPECT_EQ(count_of(ran.text, "destroyed" + in), 1) << ran.text;
+    }
+  }
+}
+
+TEST(image, exit_in_a_handler_of_atexit_goes_on_with_the_other_handlers) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 2 --workers 1", "ends exit-in-handler");
+  EXPECT_EQ(ran.status, 5) << ran.text;
+  EXPECT_GE(count_of(ran.text, "handler 1 in rank 0") + count_of(ran.text, "handler 1 in rank 1"), 1)
+      << ran.text;
+}
+
+TEST(image, an_exception_that_leaves_main_is_told_with_its_rank) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 3 --workers 2", "ends throw");
+  EXPECT_EQ(ran.status, 1) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "weft: rank 1: the reason"), 1) << ran.text;
+}
+
+TEST(image, abort_and_faults_name_the_rank_and_kill_the_process) {
+  WEFT_NEEDS_IMAGES();
+  const outcome aborted = run_image("-n 3 --workers 2", "ends abort");
+  EXPECT_EQ(aborted.status, 128 + SIGABRT) << aborted.text;
+  EXPECT_NE(aborted.text.find("weft: rank 1 called abort()"), std::string::npos) << aborted.text;
+  const outcome fault = run_image("-n 3 --workers 2", "ends fault");
+  EXPECT_EQ(fault.status, 128 + SIGSEGV) << fault.text;
+  EXPECT_NE(fault.text.find("weft: rank 1 on worker"), std::string::npos) << fault.text;
+  const outcome overflow = run_image("-n 3 --workers 2", "ends overflow");
+  EXPECT_EQ(overflow.status, 128 + SIGSEGV) << overflow.text;
+}
+
+TEST(image, a_program_alone_ends_as_any_program) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell("image/ends exit");
+  EXPECT_EQ(ran.status, 7) << ran.text;
+  EXPECT_EQ(ran.text, "handler 2 in rank -1\nhandler 1 in rank -1\ndestroyed in rank -1\n");
+}
+
+TEST(image, fortran_has_its_globals_and_its_units_in_each_rank) {
+  WEFT_NEEDS_IMAGES();
+  if (!fs::exists(WEFT_PROGRAM_DIR "/image/fortran")) GTEST_SKIP() << "gfortran is not installed";
+  const scratch_directory directory;
+  const outcome ran = run_image("-n 8 --workers 2", "fortran " + directory.path());
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, " right"), 8) << ran.text;
+  for (int rank = 0; rank < 8; ++rank) {
+    const std::string r = std::to_string(rank);
+    EXPECT_EQ(count_of(ran.text, "rank " + r + " begins and ends " + r), 1) << ran.text;
+    std::ifstream unit(directory / ("unit" + r));
+    for (int line = 0, got = -1; line < 5; ++line) {
+      unit >> got;
+      EXPECT_EQ(got, rank);
+    }
+  }
+}
+
+// 6 copies used up what glibc sets aside.
+TEST(image, initial_exec_thread_locals_work_in_64_copies) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 64 --workers 2", "initial_exec");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 64) << ran.text;
+}
+
+TEST(image, a_library_of_the_program_belongs_to_one_rank_and_calls_its_program) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 16 --workers 2", "with_library");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 16) << ran.text;
+}
+
+TEST(image, a_copied_program_runs_from_elsewhere) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  fs::copy(WEFT_PROGRAM_DIR "/image/globals", directory / "moved program");
+  const outcome ran = shell("timeout -s KILL 60 ./weftrun -n 3 '" + (directory / "moved program") +
+                            "' -a file -b 7 --level 3");
+  EXPECT_EQ(count_of(ran.text, "right"), 3) << ran.text;
+}
+
+TEST(image, the_environment_of_ranks_is_the_users) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell("LD_LIBRARY_PATH=/nowhere image/environment --weft-ranks 2");
+  EXPECT_EQ(ran.text, "/nowhere - -\n/nowhere - -\n");
+}
+
+struct memory {
+  long resident_kib = 0;
+  long proportional_kib = 0;
+};
+
+memory memory_of(int ranks) {
+  const outcome ran = run_image("-n " + std::to_string(ranks) + " --workers 2", "memory");
+  memory result;
+  std::sscanf(ran.text.c_str(), "ranks %*d resident_kib %ld proportional_kib %ld",
+              &result.resident_kib, &result.proportional_kib);
+  EXPECT_GT(result.resident_kib, 0) << ran.text;
+  return result;
+}
+
+// The program has 1 MiB of constants and some ten KiB that are written.
+TEST(image, copies_share_their_code_and_constants) {
+  WEFT_NEEDS_IMAGES();
+  const memory few = memory_of(2), many = memory_of(66);
+  const long each = (many.proportional_kib - few.proportional_kib) / 64;
+  EXPECT_LE(each, 32 + 128) << few.proportional_kib << ' ' << many.proportional_kib;
+}
+
+TEST(image, nothing_is_left_behind_by_a_job_that_is_killed) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell(
+      // Other tests may run at this time: only what bears the number of this job counts.
+      "image/waiting --weft-ranks 4 & job=$!; sleep 2; kill -KILL $job; wait $job 2>/dev/null; "
+      "ls /dev/shm /tmp | grep weft | grep -c \"$job\"");
+  EXPECT_EQ(lines_of(ran.text).back(), "0") << ran.text;
+}
+
+TEST(image, gdb_stops_in_each_copy_and_shows_its_functions_and_lines) {
+  WEFT_NEEDS_IMAGES();
+  if (shell("gdb -q -batch -nx -ex 'break main' -ex run --args ./test-job")
+          .text.find("Breakpoint 1, main") == std::string::npos)
+    GTEST_SKIP() << "gdb is not installed or may not trace here";
+  const outcome ran = shell(
+      "timeout -s KILL 100 gdb -q -batch -nx -ex 'set debuginfod enabled off' "
+      "-ex 'set breakpoint pending on' -ex 'catch exec' -ex run -ex 'break stop_here' -ex continue "
+      "-ex 'print own_number' -ex bt -ex continue -ex bt -ex 'kill' "
+      "--args image/debugged --weft-ranks 2 --weft-workers 1 --weft-pin=off");
+  EXPECT_NE(ran.text.find("$1 = 1000"), std::string::npos) << ran.text;
+  const std::size_t first = ran.text.find("in main () at ");
+  ASSERT_NE(first, std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("debugged.cpp:10", first), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("in main () at ", first + 1), std::string::npos) << ran.text;
+}
+
+TEST(image, the_report_names_functions_and_lines_of_copies) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 3 --workers 1 --timeout 1", "waiting");
+  EXPECT_NE(ran.text.find("wait_for_nobody"), std::string::npos) << ran.text;
+}
+
+TEST(image, a_program_linked_statically_is_refused_with_the_reason) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell("./weftcc -static x.c -o x");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_NE(ran.text.find("weftcc: -static: each rank loads a copy"), std::string::npos) << ran.text;
+}
+
+TEST(weftrun, says_that_a_program_was_not_built_with_weft) {
+  const scratch_directory directory;
+  const std::string program = directory / "plain";
+  fs::copy("/bin/echo", program);
+  const outcome ran = shell("./weftrun -n 2 " + program + " done");
+  EXPECT_EQ(count_of(ran.text, "weftrun: " + program + " was not built with weft and knows nothing "
+                     "of ranks: build it with weftcc, weftcxx or weftfc"), 1) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "done"), 1) << ran.text;
+  EXPECT_EQ(shell("./weftrun -n 2 echo done").text, "done\n");
+}
+
+TEST(weftrun, refuses_a_program_of_another_mpi) {
+  const scratch_directory directory;
+  std::ofstream(directory / "other") << "\177ELF libmpi.so.40";
+  const outcome ran = shell("./weftrun -n 2 " + (directory / "other"));
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_NE(ran.text.find("is linked with another MPI"), std::string::npos) << ran.text;
+  EXPECT_EQ(lines_of(ran.text).size(), 1u) << ran.text;
+}
+
+// --- The wrappers -----------------------------------------------------------------------------------
+
+TEST(wrapper, compiles_links_and_preprocesses_as_a_compiler_does) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "one.c") << "int two(void);\nint main(void) { return two() - 2; }\n";
+  std::ofstream(directory / "two.c") << "#include <math.h>\nint two(void) { return VALUE; }\n";
+  const std::string cd = "cc=$PWD/weftcc; run=$PWD/weftrun; cd " + directory.path() + " && ";
+  const outcome parts = shell(cd + "$cc -DVALUE=2 -c one.c two.c && ar rcs libtwo.a two.o && "
+                                   "$cc one.o -L. -ltwo -lm -o program && $run -n 3 ./program");
+  EXPECT_EQ(parts.status, 0) << parts.text;
+  EXPECT_EQ(shell(cd + "$cc '-DVALUE=1 + 1' one.c two.c && ./a.out").status, 0);
+  EXPECT_EQ(shell(cd + "$cc -E -DVALUE=77 two.c | grep -c 'return 77'").text, "1\n");
+  EXPECT_EQ(shell(cd + "$cc -MM two.c").text, "two.o: two.c\n");
+  EXPECT_EQ(shell(cd + "$cc -S -DVALUE=2 two.c -o - | grep -c '^two:'").text, "1\n");
+  EXPECT_NE(shell(cd + "$cc --version").text.find("Free Software"), std::string::npos);
+  const outcome missing = shell(cd + "$cc one.c -o program");
+  EXPECT_NE(missing.status, 0);
+  EXPECT_NE(missing.text.find("undefined reference to `two'"), std::string::npos) << missing.text;
+}
+
+TEST(wrapper, shows_what_it_would_do) {
+  WEFT_NEEDS_IMAGES();
+  const outcome all = shell("./weftcc -show 'a b.c' -o prog");
+  EXPECT_TRUE(all.text.find(" 'a b.c' -o prog ") != std::string::npos) << all.text;
+  EXPECT_NE(all.text.find("-shared"), std::string::npos) << all.text;
+  const outcome compile = shell("./weftcxx -compile-info");
+  EXPECT_NE(compile.text.find("-fPIC"), std::string::npos) << compile.text;
+  EXPECT_EQ(compile.text.find("-shared"), std::string::npos) << compile.text;
+  EXPECT_NE(shell("./weftcc -link-info").text.find("libweft"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,60 @@
+// weft-host: the process of a program that has several ranks in it. The program makes room for it
+// (image/start.cpp); it loads a copy of the program for each rank and runs its main(). What it
+// defines in place of libc's, exit() and the like, lies in image/program/.
+#include <sys/prctl.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/log.hpp"
+#include "image/image.hpp"
+#include "rank/program.hpp"
+#include "weft/error.hpp"
+#include "weft/run.hpp"
+
+namespace {
+
+// The ranks, and what they start, see the environment that the program was given.
+weft::host_request take_request() {
+  const char* const text = std::getenv(weft::host_variable);
+  if (text == nullptr)
+    throw weft::error("weft-host is started by programs that weftcc has linked: start those");
+  weft::host_request request = weft::host_request::parse(text);
+  ::unsetenv(weft::host_variable);
+  for (const std::string& word : request.restored)
+    if (const std::size_t end = word.find('='); end == word.npos)
+      ::unsetenv(word.c_str());
+    else
+      ::setenv(word.substr(0, end).c_str(), word.c_str() + end + 1, 1);
+  return request;
+}
+
+int run(int argc, char** argv) {
+  const weft::host_request request = take_request();
+  ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
+  const weft::options how = weft::program_options(argc, argv).values;
+  weft::image_program program(request.program, request.libraries);
+  return weft::run_program(how, argc, argv, [&](int) {
+    auto copy = std::make_shared<weft::image>(program.load());
+    return weft::program_copy{
+        copy->main(), [copy](int count, char** words) { copy->construct(count, words); },
+        [copy] { copy->destroy(); }};
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int status = 2;
+  try {
+    status = run(argc, argv);
+  } catch (const weft::error& e) {
+    weft::log_text(e.what());
+  }
+  std::fflush(nullptr);
+  // After a failure the globals of ranks that were stopped are as they were left: their destructors
+  // do not run.
+  if (status != 0) std::_Exit(status);
+  return 0;
+}
