@@ -220,7 +220,7 @@ void make_ranks(job& j, const placement& places) {
   j.workers->set_tenant(j.by_number.data());
   std::vector<int> numbers(places.of_rank.size());
   std::iota(numbers.begin(), numbers.end(), 0);
-  j.world = std::make_shared<communicator_state>(j, numbers, j.next_context++);
+  j.world = std::make_shared<communicator_state>(j, numbers, 0);
 }
 
 std::string ranks_of(const job& j, int process) {

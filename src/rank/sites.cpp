@@ -66,67 +66,15 @@ void check_sites_alive(const communicator_state& c, const char* call) {
 
 // --- Talk ----------------------------------------------------------------------------------------
 
-operation& site_talk::next() {
-  if (count_ < few_.size()) {
-    few_[count_] = {};
-    return few_[count_++];
-  }
-  ++count_;
-  return *more_.emplace_back(std::make_unique<operation>());
-}
-
 void site_talk::send(int site, int tag, std::span<const std::byte> data) {
   const int leader = c_.sites[static_cast<std::size_t>(site)].members[0];
   const int mine = c_.sites[static_cast<std::size_t>(c_.here)].members[0];
-  const peer& to = c_.to(leader);
-  const envelope from{c_.context | hidden_context, mine, tag};
-  distant_ways& ways = *c_.of.ways;
-  if (ways.send_now(speaker_, to, from, data, send_mode::standard)) return;
-  operation& op = next();
-  set_memory(op, data);
-  describe_send(op, speaker_, from, leader, distant_worker);
-  op.counter = &pending_;
-  ++pending_.pending;
-  ways.send_offer(*speaker_.home, to, from, op);
+  talk_.send(c_.to(leader), leader, {c_.context | hidden_context, mine, tag}, data);
 }
 
 void site_talk::receive(int site, int tag, std::span<std::byte> into) {
-  rank_state& leader = leader_of(c_);
-  operation& op = next();
-  op.match = {c_.context | hidden_context, c_.sites[static_cast<std::size_t>(site)].members[0], tag};
-  set_memory(op, octets(into));
-  op.owner = &leader;
-  op.counter = &pending_;
-  ++pending_.pending;
-  start_receive(leader, op);
-}
-
-void site_talk::wait() {
-  speaker_.home->wait(pending_, what_);
-  speaker_.home->check_stopped();
-  const auto conclude = [&](operation& op) {
-    if (op.what == operation::kind::recv && !op.failed) {
-      --op.owner->counts.received;  // Not a message of the program.
-      op.owner->counts.received_bytes -= op.result.bytes;
-    }
-    if (op.failed) check_result(op);
-  };
-  for (std::size_t i = 0; i < std::min(count_, few_.size()); ++i) conclude(few_[i]);
-  for (const auto& op : more_) conclude(*op);
-  count_ = 0;
-  more_.clear();
-}
-
-// Left by an exception: nobody may write into what goes away.
-site_talk::~site_talk() {
-  const auto forget = [&](operation& op) {
-    if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
-    if (op.what == operation::kind::send && !op.complete && !speaker_.home->owner().stopping())
-      c_.of.ways->forget(*speaker_.home, op);
-  };
-  if (pending_.pending == 0) return;
-  for (std::size_t i = 0; i < std::min(count_, few_.size()); ++i) forget(few_[i]);
-  for (const auto& op : more_) forget(*op);
+  const int leader = c_.sites[static_cast<std::size_t>(site)].members[0];
+  talk_.receive(leader_of(c_), {c_.context | hidden_context, leader, tag}, into);
 }
 
 // --- Meetings ------------------------------------------------------------------------------------

@@ -3,14 +3,12 @@
 //
 // Called on the home worker of the leader; whichever fiber of it comes last to a meeting speaks.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "rank/state.hpp"
+#include "rank/talk.hpp"
 #include "weft/reduction.hpp"
 
 namespace weft::detail {
@@ -26,27 +24,17 @@ class site_talk {
  public:
   // `speaker`: on whose worker this runs: a leader, or the root of a broadcast.
   site_talk(communicator_state& c, rank_state& speaker, const wait_description& what) noexcept
-      : c_(c), speaker_(speaker), what_(what) {}
-  ~site_talk();
-  site_talk(const site_talk&) = delete;
-  site_talk& operator=(const site_talk&) = delete;
+      : c_(c), talk_(speaker, what, lengths::any) {}
 
   // The data stay where they are until wait().
   void send(int site, int tag, std::span<const std::byte> data);
   void receive(int site, int tag, std::span<std::byte> into);
   // Until all that was begun is complete.
-  void wait();
+  void wait() { talk_.wait(); }
 
  private:
-  [[nodiscard]] operation& next();
-
   communicator_state& c_;
-  rank_state& speaker_;
-  const wait_description& what_;
-  countdown pending_;
-  std::size_t count_ = 0;
-  std::array<operation, 4> few_;
-  std::vector<std::unique_ptr<operation>> more_;
+  talk talk_;
 };
 
 // Returns when all sites have come here with this call, which `rank` says for its own. With `how`,

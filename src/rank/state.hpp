@@ -24,6 +24,8 @@ class distant_ways;
 
 // Of contexts: what the ranks that speak for their processes say to each other in collectives.
 inline constexpr std::uint32_t hidden_context = std::uint32_t{1} << 31;
+// Likewise: what ranks say to each other in calls that only some of a communicator's make.
+inline constexpr std::uint32_t group_context = std::uint32_t{1} << 30;
 class job_checks;     // checks.hpp
 class request_watch;  // checks.hpp
 
@@ -84,6 +86,7 @@ struct alignas(padding_bytes) member {
   void* out = nullptr;
   const void* more = nullptr;  // What else a collective shows the others.
   std::size_t bytes = 0;
+  std::ptrdiff_t stride = 0;   // From part to part of those that it shows, in exchange().
   collective_call call;
   bool arrived = false;
   bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
@@ -219,6 +222,16 @@ struct communicator_state {
   }
 };
 
+// Communicators that only some ranks of this process have yet: they come one by one, without meeting.
+struct groups_to_come {
+  struct entry {
+    std::shared_ptr<communicator_state> state;
+    int left = 0;  // Ranks of this process that have not come for it.
+  };
+  std::mutex lock;
+  std::map<std::uint32_t, entry> by_context;
+};
+
 struct job {
   options how;
   std::unique_ptr<scheduler> workers;
@@ -229,11 +242,19 @@ struct job {
   std::vector<int> node_of_process;  // Processes of one node share memory.
   rank_state distant;  // Stands for all ranks of other processes.
   std::unique_ptr<distant_ways, void (*)(distant_ways*)> ways{nullptr, nullptr};  // To them.
-  std::atomic<std::uint32_t> next_context{0};
+  std::atomic<std::uint32_t> contexts_taken{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
+  groups_to_come coming;
   chunk_mode chunks = chunk_mode::guided;
   std::shared_ptr<job_checks> checks;  // Null unless the job is checked.
+
+  // The first of `count` contexts that no communicator of the job has had, each from the one before
+  // by context_step(): those of each process are its own, that of the world is 0.
+  [[nodiscard]] std::uint32_t take_contexts(std::uint32_t count);
+  [[nodiscard]] std::uint32_t context_step() const noexcept {
+    return node_of_process.empty() ? 1 : static_cast<std::uint32_t>(node_of_process.size());
+  }
 
   // Why the job ends although no rank may say so: a rank left memory behind that another uses.
   // The failure that caused it, if one reaches the end of its rank, is told instead.

@@ -1,0 +1,62 @@
+#include "rank/exchange.hpp"
+
+#include <string>
+
+#include "rank/exhibition.hpp"
+
+namespace weft::detail {
+namespace {
+
+// A member shows its parts themselves when each rank gets one and all lie in a row.
+[[nodiscard]] bool is_plain(const communicator_state& c, const parts& give) noexcept {
+  return give.laid_out == nullptr && give.first == 0 && give.count == c.size();
+}
+
+[[nodiscard]] segments part_of(const member& m, int reader) {
+  if (m.more != nullptr) return static_cast<const parts*>(m.more)->at(reader);
+  return segments({static_cast<const std::byte*>(m.in) + m.stride * reader, m.bytes});
+}
+
+[[noreturn, gnu::cold]] void wrong_length(const exchange_plan& plan, int giver, std::size_t gives,
+                                          int taker, std::size_t takes) {
+  throw error(std::string(plan.call.name) + ": rank " + std::to_string(giver) + " gives " +
+              std::to_string(gives) + " octets to rank " + std::to_string(taker) +
+              ", which takes " + std::to_string(takes) + ": both must say the same number");
+}
+
+}  // namespace
+
+void exchange(communicator_state& c, int rank, const exchange_plan& plan, const parts& give,
+              const parts& take) {
+  const exhibit what{.part = &part_of,
+                     .only_shower = plan.only_shower,
+                     .only_reader = plan.only_reader,
+                     .per_reader = plan.per_reader,
+                     .known = plan.known,
+                     .part_bytes = plan.part_bytes};
+  const shown mine{give.base, nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
+                   give.stride};
+  show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {
+    // Starting with oneself, so that not all read from one rank at a time.
+    int place = take.has(rank) ? rank - take.first : 0;
+    for (int step = 0; step < take.count; ++step, ++place) {
+      if (place == take.count) place = 0;
+      const int from = take.first + place;
+      if (from == rank && plan.leaves_own) continue;
+      const member& m = c.at(from);
+      if (m.more == nullptr && m.rank != nullptr && take.laid_out == nullptr &&
+          m.bytes == take.bytes) [[likely]] {
+        copy_bytes(take.base + take.stride * place,
+                   static_cast<const std::byte*>(m.in) + m.stride * rank, m.bytes);
+        continue;
+      }
+      const segments data = all.part(from);
+      const segments room = take.at(from);
+      if (data.size() != room.size()) [[unlikely]]
+        wrong_length(plan, from, data.size(), rank, room.size());
+      if (room.size() != 0) copy_octets(room, data, 0, room.size());
+    }
+  });
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,218 @@
+// A rank in a collective: its turn among its own, and the meeting of all.
+#pragma once
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "rank/messages.hpp"
+#include "rank/sites.hpp"
+#include "rank/state.hpp"
+#include "trace/trace.hpp"
+
+namespace weft::detail {
+
+// Up to this many workers, each reads all dropboxes itself.
+inline constexpr std::size_t tree_width = 8;
+
+// The call in words.
+[[nodiscard]] std::string described(const collective_call& call);
+
+// One collective of one rank: its turn, its statistics, its slice of the timeline.
+class in_turn {
+ public:
+  in_turn(communicator_state& c, int rank, const collective_call& call)
+      : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
+    me_.home->check_stopped();
+    if (call.root != no_root && (call.root < 0 || call.root >= c.size()))
+      throw error(std::string(call.name) + " with root " + std::to_string(call.root) +
+                  ": the communicator has ranks 0 to " + std::to_string(c.size() - 1));
+    if (c.spans_processes()) [[unlikely]]
+      check_sites_alive(c, call.name);
+    const std::uint64_t ticket =
+        std::exchange(member_.has_turn, false) ? member_.turn : member_.tickets++;
+    me_.home->perturb();  // With the ticket taken: another fiber of this rank may run now.
+    if (ticket != member_.turn) [[unlikely]] {
+      me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
+                           {call.name, c.context, -1, -1, call.bytes});
+      me_.home->check_stopped();  // The one before may have ended by unwinding.
+    }
+    if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] {  // Relaxed: see note_failure().
+      ++member_.turn;
+      throw_failed(c, call.name);
+    }
+    member_.call = call;
+    member_.call.history = member_.history;
+    ++me_.counts.collectives;
+    trace_begin(trace_kind::wait_collective, me_.number);
+  }
+  ~in_turn() {
+    ++member_.turn;
+    trace_end(trace_kind::wait_collective, me_.number);
+  }
+  in_turn(const in_turn&) = delete;
+  in_turn& operator=(const in_turn&) = delete;
+
+  // Returns when every rank has arrived. With `how`, also reduces in() of all into out() of those
+  // that have one; only for small data and for orders that dropboxes can keep.
+  void meet(const reduction* how = nullptr) { meet_all(how, c_.spans_processes()); }
+  // Only those of this process.
+  void meet_here() { meet_all(nullptr, false); }
+
+  [[nodiscard]] member& self() noexcept { return member_; }
+  [[nodiscard]] rank_state& rank() noexcept { return me_; }
+  [[nodiscard]] worker& here() noexcept { return *me_.home; }
+  [[nodiscard]] wait_description description() const noexcept {
+    return {member_.call.name, c_.context, member_.call.root, -1, member_.call.bytes, &c_};
+  }
+  // What the leader alone does while the others wait for it: they are told when it fails.
+  template <class Step>
+  void lead(const Step& step) {
+    try {
+      step();
+    } catch (const job_stopped&) {
+      throw;
+    } catch (...) {
+      break_communicator(*me_.home, c_, failed_here());
+      throw;
+    }
+  }
+  // What the others are told of the exception that is handled now.
+  [[nodiscard]] std::string failed_here() const {
+    std::string why = "it ended with an exception";
+    try {
+      throw;
+    } catch (const std::exception& e) {
+      why = e.what();
+    } catch (...) {
+    }
+    return described(member_.call) + " on communicator " + std::to_string(c_.context) +
+           " failed on rank " + std::to_string(rank_) + ": " + why;
+  }
+  void notify_all() {
+    for (const int worker : c_.workers)
+      if (worker != me_.home->index()) me_.home->owner().at(worker).notify();
+  }
+
+ private:
+  struct partial {
+    alignas(64) std::byte data[small_bytes_max];
+  };
+
+  void meet_all(const reduction* how, bool across) {
+    worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
+    if (g.arrived == 0)
+      g.first_arrived = rank_;
+    else
+      check_same(c_, g.first_arrived, c_.at(g.first_arrived).call, rank_, member_.call);
+    member_.arrived = true;
+    if (++g.arrived < g.members.size()) {
+      arrival mine;
+      g.waiting.push_back(&mine);
+      me_.home->wait(mine.all, description());
+      me_.home->check_stopped();
+      if (!mine.met) [[unlikely]] throw_failed(c_);
+      return;
+    }
+    try {
+      speak(g, how, across);
+    } catch (const job_stopped&) {
+      throw;
+    } catch (...) {  // A mismatch, which has broken the communicator, or the user's operation threw.
+      break_communicator(*me_.home, c_, failed_here());
+      throw;
+    }
+    me_.home->check_stopped();  // The others' countdowns may be gone.
+    g.arrived = 0;
+    for (const int r : g.members) c_.at(r).arrived = false;
+    for (arrival* waiting : g.waiting) {
+      waiting->met = true;
+      me_.home->complete(waiting->all);
+    }
+    g.waiting.clear();
+  }
+
+  void speak(worker_group& g, const reduction* how, bool across) {
+    partial mine;
+    if (how != nullptr) {
+      // In rank order, whoever came first: the same result every time.
+      std::memcpy(mine.data, c_.at(g.members[0]).in, how->bytes());
+      for (std::size_t i = 1; i < g.members.size(); ++i)
+        how->combine(how->op, mine.data, c_.at(g.members[i]).in, how->count);
+    }
+    if (across || c_.groups.size() > 1) {
+      ++g.sequence;
+      if (!across && c_.groups.size() <= tree_width)
+        exchange(g, how, mine);
+      else
+        climb(g, how, mine, across);
+    }
+    if (how != nullptr)
+      for (const int r : g.members)
+        if (void* out = c_.at(r).out; out != nullptr) std::memcpy(out, mine.data, how->bytes());
+  }
+
+  // Everybody reads everybody: one hop.
+  void exchange(worker_group& g, const reduction* how, partial& mine) {
+    publish(g.own, g.sequence, how, mine);
+    partial total;
+    bool first = true;
+    for (worker_group& other : c_.groups) {
+      const contribution& theirs =
+          &other == &g ? g.own.content(g.sequence) : await(other.own, g.sequence);
+      if (how == nullptr) continue;
+      if (std::exchange(first, false))
+        std::memcpy(total.data, theirs.data, how->bytes());
+      else
+        how->combine(how->op, total.data, theirs.data, how->count);
+    }
+    if (how != nullptr) std::memcpy(mine.data, total.data, how->bytes());
+  }
+
+  // Up a tree and down from its root in one hop. The root is the leader's group: it meets those of
+  // other processes.
+  void climb(worker_group& g, const reduction* how, partial& mine, bool across) {
+    const auto index = static_cast<std::size_t>(member_.group);
+    const std::size_t first_child = tree_width * index + 1;
+    const std::size_t last_child = std::min(first_child + tree_width, c_.groups.size());
+    for (std::size_t child = first_child; child < last_child; ++child) {
+      const contribution& theirs = await(c_.groups[child].own, g.sequence);
+      if (how != nullptr) how->combine(how->op, mine.data, theirs.data, how->count);
+    }
+    if (index == 0) {
+      if (across) meet_sites(c_, member_.call, rank_, description(), how, mine.data);
+      if (c_.groups.size() > 1) publish(g.result, g.sequence, how, mine);
+      return;
+    }
+    publish(g.own, g.sequence, how, mine);
+    const contribution& result = await(c_.groups[0].result, g.sequence);
+    if (how != nullptr) std::memcpy(mine.data, result.data, how->bytes());
+  }
+
+  void publish(dropbox<contribution>& box, std::uint64_t sequence, const reduction* how,
+               const partial& mine) {
+    box.publish(sequence, [&](contribution& to) {
+      to.call = member_.call;
+      to.rank = rank_;
+      if (how != nullptr) std::memcpy(to.data, mine.data, how->bytes());
+    });
+    notify_all();
+  }
+  const contribution& await(const dropbox<contribution>& box, std::uint64_t sequence) {
+    const auto& broken = c_.broken;  // Relaxed: it says only that nobody will publish.
+    here().wait_until(
+        [&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); },
+        description());
+    if (!box.holds(sequence)) [[unlikely]] throw_failed(c_);
+    const contribution& theirs = box.content(sequence);
+    check_same(c_, theirs.rank, theirs.call, rank_, member_.call);
+    return theirs;
+  }
+
+  communicator_state& c_;
+  rank_state& me_;
+  member& member_;
+  int rank_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,319 @@
+// What a communicator is made of, and new ones: from others that all their ranks call on, and from
+// lists of ranks that only those call on.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rank/exhibition.hpp"
+#include "rank/new_communicators.hpp"
+#include "rank/talk.hpp"
+#include "weft/communicator.hpp"
+
+namespace weft {
+
+using namespace detail;
+
+namespace {
+
+// Whether the ranks of each worker, of whatever process, follow one another, and no process has so
+// many workers that they combine in a tree.
+bool workers_in_rank_order(const job& j, const std::vector<int>& ranks) {
+  std::map<int, int> workers_of;
+  std::set<std::pair<int, int>> left;
+  std::pair<int, int> last{-1, -1};
+  for (const int rank : ranks) {
+    const rank_place& place = j.places[static_cast<std::size_t>(rank)];
+    const std::pair<int, int> home{place.process, place.worker};
+    if (home == last) continue;
+    if (!left.insert(home).second || ++workers_of[place.process] > static_cast<int>(tree_width))
+      return false;
+    last = home;
+  }
+  return true;
+}
+
+}  // namespace
+
+communicator_state::communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number)
+    : of(j),
+      listed_in(j.communicators),
+      context(number),
+      members(ranks.size()),
+      broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
+  std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
+  std::vector<std::vector<int>> ranks_of;
+  std::map<int, std::size_t> site_of;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = static_cast<int>(i);
+    const rank_place& place = j.places[static_cast<std::size_t>(ranks[i])];
+    if (site_of.emplace(place.process, sites.size()).second)
+      sites.push_back({place.process, {}});
+    else if (place.process != sites.back().process)
+      sites_in_rank_order = false;
+    sites[site_of[place.process]].members.push_back(rank);
+    if (place.rank == nullptr) {
+      peers.push_back({&j.distant, distant_worker, ranks[i]});
+      continue;
+    }
+    here = static_cast<int>(site_of[place.process]);
+    member& m = members[i];
+    m.rank = place.rank;
+    peers.push_back({place.rank, place.worker, ranks[i]});
+    int& group = group_of[static_cast<std::size_t>(place.worker)];
+    if (group < 0) {
+      group = static_cast<int>(ranks_of.size());
+      ranks_of.emplace_back();
+      workers.push_back(place.worker);
+    }
+    m.group = group;
+    auto& fellows = ranks_of[static_cast<std::size_t>(group)];
+    fellows.push_back(rank);
+  }
+  combines_in_rank_order = sites_in_rank_order && workers_in_rank_order(j, ranks);
+  groups = std::vector<worker_group>(ranks_of.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].members = std::move(ranks_of[g]);
+    groups[g].waiting.reserve(groups[g].members.size());
+  }
+  const std::lock_guard hold(listed_in->lock);
+  listed_in->by_context.emplace(context, this);
+}
+
+communicator_state::~communicator_state() {
+  const std::lock_guard hold(listed_in->lock);
+  const auto same = listed_in->by_context.equal_range(context);
+  for (auto at = same.first; at != same.second; ++at)
+    if (at->second == this) {
+      listed_in->by_context.erase(at);
+      break;
+    }
+}
+
+std::uint32_t job::take_contexts(std::uint32_t count) {
+  // Relaxed: a number; whoever uses it has met the others.
+  const std::uint32_t taken = contexts_taken.fetch_add(count, std::memory_order_relaxed);
+  const std::uint64_t last = std::uint64_t{taken} + count;
+  if (last * context_step() + 1 >= group_context)
+    throw error("too many communicators were made: a job of " + std::to_string(context_step()) +
+                " processes can make " + std::to_string(group_context / context_step()) +
+                " in each of them");
+  return 1 + static_cast<std::uint32_t>(process) + taken * context_step();
+}
+
+int communicator::size() const noexcept {
+  return state_->size();
+}
+
+namespace {
+
+// What a rank says in split().
+struct wish {
+  int color;
+  int key;
+};
+struct place_in_group {
+  std::shared_ptr<communicator_state> state;
+  int rank = -1;
+};
+
+// The ranks that have a colour, in the order of colour, key and rank.
+std::vector<int> in_order(const std::vector<wish>& wishes) {
+  std::vector<int> order;
+  for (std::size_t r = 0; r < wishes.size(); ++r)
+    if (wishes[r].color != undefined_color) order.push_back(static_cast<int>(r));
+  const auto wish_of = [&](int r) { return wishes[static_cast<std::size_t>(r)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    const wish wa = wish_of(a);
+    const wish wb = wish_of(b);
+    return wa.color != wb.color ? wa.color < wb.color : wa.key < wb.key;
+  });
+  return order;
+}
+
+// The groups that `wishes` ask for: one communicator for all ranks of this process in each. All
+// processes make them in the same order, so they agree on their contexts.
+std::vector<place_in_group> make_groups(communicator_state& c, const std::vector<wish>& wishes,
+                                        const std::function<std::uint32_t(std::uint32_t)>& take) {
+  const std::vector<int> order = in_order(wishes);
+  const auto color_of = [&](std::size_t i) {
+    return wishes[static_cast<std::size_t>(order[i])].color;
+  };
+  std::uint32_t groups = 0;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    groups += i == 0 || color_of(i) != color_of(i - 1) ? 1 : 0;
+  std::uint32_t context = take(groups);
+  std::vector<place_in_group> places(wishes.size());
+  for (std::size_t begin = 0; begin < order.size(); context += c.of.context_step()) {
+    std::size_t end = begin;
+    std::vector<int> ranks;
+    bool any_here = false;
+    while (end < order.size() && color_of(end) == color_of(begin)) {
+      any_here = any_here || c.at(order[end]).rank != nullptr;
+      ranks.push_back(c.to(order[end++]).number);
+    }
+    if (any_here) {
+      const auto made = std::make_shared<communicator_state>(c.of, ranks, context);
+      for (std::size_t i = begin; i < end; ++i)
+        places[static_cast<std::size_t>(order[i])] = {made, static_cast<int>(i - begin)};
+    }
+    begin = end;
+  }
+  return places;
+}
+
+// The first of `count` contexts: the leader of the first site takes them and tells the others.
+std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& call, int rank,
+                                const wait_description& what, std::uint32_t count) {
+  std::uint32_t first = c.here == 0 ? c.of.take_contexts(count) : 0;
+  const max most;
+  const reduction how = make_reduction<std::uint32_t>(most, 1);
+  meet_sites(c, call, rank, what, &how, reinterpret_cast<std::byte*>(&first));
+  return first;
+}
+
+}  // namespace
+
+namespace detail {
+
+std::optional<communicator> split(communicator_state& c, int rank, int color, int key,
+                                  const char* name) {
+  if (color < 0 && color != undefined_color)
+    throw error(std::string(name) + " with color " + std::to_string(color) +
+                ": colors are 0 or more, or undefined_color");
+  const wish mine{color, key};
+  std::vector<place_in_group> places;
+  const int first = c.local()[0];
+  in_turn turn(c, rank, {name, no_root, true, 0});
+  member& m = turn.self();
+  m.in = &mine;
+  m.bytes = sizeof mine;
+  m.more = &places;
+  turn.meet();
+  if (rank == first) {
+    const exhibit what{.part = &whole, .part_bytes = sizeof mine};
+    exhibition all(c, rank, turn, what);
+    if (c.spans_processes()) turn.lead([&] { all.bring(); });
+    std::vector<wish> wishes(c.members.size());
+    for (std::size_t r = 0; r < wishes.size(); ++r)
+      std::memcpy(&wishes[r], all.part(static_cast<int>(r)).data(), sizeof(wish));
+    turn.lead([&] {
+      places = make_groups(c, wishes, [&](std::uint32_t count) {
+        return c.spans_processes()
+                   ? agree_on_contexts(c, m.call, rank, turn.description(), count)
+                   : c.of.take_contexts(count);
+      });
+    });
+  }
+  turn.meet_here();
+  place_in_group result = (*static_cast<const std::vector<place_in_group>*>(
+      c.at(first).more))[static_cast<std::size_t>(rank)];
+  turn.meet_here();
+  if (result.state == nullptr) return std::nullopt;
+  return communicator(std::move(result.state), result.rank);
+}
+
+communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::uint32_t context) {
+  const auto rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
+  const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
+    return j.places[static_cast<std::size_t>(r)].rank != nullptr;
+  });
+  if (here == 1)
+    return communicator(std::make_shared<communicator_state>(j, ranks, context), rank);
+  const std::lock_guard hold(j.coming.lock);
+  auto [at, first] = j.coming.by_context.try_emplace(context);
+  if (first) at->second = {std::make_shared<communicator_state>(j, ranks, context),
+                           static_cast<int>(here)};
+  communicator mine(at->second.state, rank);
+  if (--at->second.left == 0) j.coming.by_context.erase(at);
+  return mine;
+}
+
+namespace {
+
+// What the first of a new group tells the others.
+struct group_call {
+  std::uint32_t context = 0;
+  std::int32_t size = 0;
+  std::uint64_t members = 0;  // The list as one number.
+};
+
+}  // namespace
+
+communicator create_group(communicator_state& c, int rank, std::span<const int> ranks, int tag,
+                          const char* name) {
+  rank_state& me = calling_rank(name);
+  me.home->check_stopped();
+  std::vector<int> numbers;
+  group_call mine{0, static_cast<std::int32_t>(ranks.size()), 0};
+  for (const int r : ranks) {
+    numbers.push_back(c.to(r).number);
+    mine.members = (mine.members ^ static_cast<std::uint64_t>(r)) * 0x9e3779b97f4a7c15u + 1;
+  }
+  const int first = ranks.front();
+  const wait_description what{name, c.context, first, tag, 0};
+  talk with(me, what, lengths::any);
+  if (rank == first) {
+    mine.context = c.of.take_contexts(1);
+    for (const int r : ranks)
+      if (r != rank)
+        with.send(c.to(r), r, {c.context | group_context, rank, tag},
+                  std::as_bytes(std::span(&mine, 1)));
+    with.wait();
+  } else {
+    group_call told;
+    with.receive(me, {c.context | group_context, first, tag},
+                 std::as_writable_bytes(std::span(&told, 1)));
+    with.wait();
+    if (told.size != mine.size || told.members != mine.members)
+      throw error(std::string(name) + " on communicator " + std::to_string(c.context) + ": rank " +
+                  std::to_string(first) + " calls with another group than rank " +
+                  std::to_string(rank) + ": all members must name the same ranks in the same order");
+    mine.context = told.context;
+  }
+  return join(c.of, me, numbers, mine.context);
+}
+
+}  // namespace detail
+
+std::optional<communicator> communicator::split(int color, int key) const {
+  return detail::split(*state_, rank_, color, key, "split");
+}
+
+communicator communicator::dup() const {
+  return *split(0, 0);
+}
+
+communicator communicator::split_node() const {
+  const job& j = state_->of;
+  const int process = j.process;
+  return *split(j.node_of_process.empty()
+                    ? 0
+                    : j.node_of_process[static_cast<std::size_t>(process)],
+                0);
+}
+
+std::optional<communicator> communicator::create(std::span<const int> ranks) const {
+  for (const int r : ranks)
+    if (r < 0 || r >= size())
+      throw error("create with rank " + std::to_string(r) + ": the communicator has ranks 0 to " +
+                  std::to_string(size() - 1));
+  std::vector<int> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw error("create names rank " + std::to_string(*twice) + " twice");
+  const auto place = std::find(ranks.begin(), ranks.end(), rank_);
+  return split(place == ranks.end() ? undefined_color : 0, static_cast<int>(place - ranks.begin()));
+}
+
+communicator communicator::self() const {
+  rank_state& me = *state_->at(rank_).rank;
+  if (me.self == nullptr)
+    me.self = std::make_shared<communicator_state>(
+        state_->of, std::vector{me.number}, state_->of.take_contexts(1));
+  return communicator(me.self, 0);
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// New communicators as the faces make them; `name` is what errors and reports call the call.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rank/state.hpp"
+#include "weft/communicator.hpp"
+
+namespace weft::detail {
+
+// Collective over `c`.
+[[nodiscard]] std::optional<communicator> split(communicator_state& c, int rank, int color, int key,
+                                                const char* name);
+
+// Called only by the ranks of `c` that are listed, with equal lists and tags; they may call at any
+// time, and several such calls may be under way. The new ranks are the places in the list.
+[[nodiscard]] communicator create_group(communicator_state& c, int rank, std::span<const int> ranks,
+                                        int tag, const char* name);
+
+// Called by all that `ranks`, numbers in the world, names, once each, with a context that one of them
+// took from the job and told the others.
+[[nodiscard]] communicator join(job& j, rank_state& me, const std::vector<int>& ranks,
+                                std::uint32_t context);
+
+}  // namespace weft::detail
