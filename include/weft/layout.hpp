@@ -56,6 +56,8 @@ class segments {
   }
   // Joins what is adjacent, so that a layout that happens to be contiguous is found to be.
   segments(const void* base, repeat all, std::vector<block_run> runs);
+  // The same elsewhere, `all` times; the list is shared where that is possible.
+  [[nodiscard]] segments placed(const void* base, repeat all) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool contiguous() const noexcept { return size_ == 0 || only_.block == size_; }

@@ -65,6 +65,28 @@ segments::segments(const void* base, repeat all, std::vector<block_run> runs)
     list_ = std::make_shared<const std::vector<block_run>>(std::move(runs));
 }
 
+segments segments::placed(const void* base, repeat all) const {
+  const auto shift = reinterpret_cast<std::uintptr_t>(base);
+  segments result = *this;
+  result.base_ = moved(base_, static_cast<std::ptrdiff_t>(shift));
+  if (all.count == 1 || size_ == 0) return result;
+  if (all.count == 0) return segments();
+  if (all_.count == 1) {
+    if (list_ == nullptr && repeat_run(result.only_, all))
+      result.period_ = result.only_.octets();
+    else
+      result.all_ = all;
+  } else if (all.stride == static_cast<std::ptrdiff_t>(all_.count) * all_.stride) {
+    result.all_.count = all_.count * all.count;
+  } else {
+    std::vector<block_run> runs;
+    append(runs, *this);  // With its own base, and so relative to the new one.
+    return segments(base, all, std::move(runs));
+  }
+  result.size_ = size_ * all.count;
+  return result;
+}
+
 // The base of what is appended to is 0: offsets are addresses.
 void append(std::vector<block_run>& to, const segments& more) {
   if (more.size() == 0) return;

@@ -98,6 +98,7 @@ void call_body(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
   communicator world(start.of->world, start.rank->number);
   (*start.body)(world);
+  if (start.rank->face != nullptr) start.rank->face->ended();
 }
 
 void run_rank(void* argument) {

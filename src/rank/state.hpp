@@ -47,6 +47,15 @@ struct rank_counts {
 // In place of a worker: the rank is in another process.
 inline constexpr int distant_worker = -1;
 
+// What a face (MPI) keeps for a rank. It goes with the rank, when all ranks of the job have ended.
+struct face_state {
+  face_state() = default;
+  face_state(const face_state&) = delete;
+  face_state& operator=(const face_state&) = delete;
+  virtual ~face_state() = default;
+  virtual void ended() {}  // Called by the rank after its body; may throw, which fails the job.
+};
+
 struct rank_state {
   int number = 0;
   job* of = nullptr;
@@ -57,6 +66,7 @@ struct rank_state {
   rank_counts counts;
   fiber main;
   std::shared_ptr<communicator_state> self;
+  std::unique_ptr<face_state> face;  // Null until the rank first calls one.
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
   operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
   operation* spare_kept = nullptr;               // Likewise, kept_operations.

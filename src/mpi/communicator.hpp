@@ -1,0 +1,37 @@
+// What an MPI_Comm stands for.
+#pragma once
+#include <string>
+
+#include "mpi/handles.hpp"
+#include "rank/state.hpp"
+#include "weft/communicator.hpp"
+
+namespace weft::mpi {
+
+struct communicator_object : object {
+  using handle = MPI_Comm;
+  static constexpr object_kind own_kind = object_kind::communicator;
+
+  explicit communicator_object(weft::communicator c)
+      : ranks(std::move(c)), shared(&ranks.state()), own(ranks.rank()), peers_count(ranks.size()) {}
+
+  // Of an inter-communicator: the ranks of both groups.
+  weft::communicator ranks;
+  detail::communicator_state* shared;  // That of `ranks`.
+  int own;                             // This rank's number there.
+  // Where among `ranks` those are that messages go to: all, or the remote group of an
+  // inter-communicator; and where the local group begins.
+  int peers_first = 0;
+  int peers_count;
+  int locals_first = 0;
+  [[nodiscard]] int locals_count() const noexcept {
+    return peers_first == locals_first ? peers_count : ranks.size() - peers_count;
+  }
+
+  std::string name;
+  MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
+
+  [[nodiscard]] int rank() const noexcept { return own - locals_first; }
+};
+
+}  // namespace weft::mpi

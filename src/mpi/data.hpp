@@ -1,0 +1,29 @@
+// The data that a call names by buffer, count and datatype: octets in a row, or a layout.
+#pragma once
+#include <span>
+
+#include "mpi/state.hpp"
+#include "rank/messages.hpp"
+
+namespace weft::mpi {
+
+[[noreturn, gnu::cold]] void fail_buffer(const void* buffer, const datatype_object& type);
+
+// Calls use(octets) or use(segments), which end with the call. Of a buffer that is received into, the
+// octets are written.
+template <class Use>
+[[gnu::always_inline]] inline auto with_data(const void* buffer, MPI_Count count,
+                                             const datatype_object& type, const Use& use) {
+  const auto elements = static_cast<std::size_t>(count);
+  if (type.contiguous) [[likely]] {
+    const std::size_t size = elements * type.size;
+    // MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC.
+    if (value_of(buffer) < 3 && size != 0) [[unlikely]] fail_buffer(buffer, type);
+    return use(detail::octets(static_cast<const std::byte*>(buffer), size));
+  }
+  const detail::segments where = type.where.placed(buffer, {elements, type.extent});
+  if (where.contiguous()) return use(detail::octets(where.flat()));
+  return use(where);
+}
+
+}  // namespace weft::mpi

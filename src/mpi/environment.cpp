@@ -1,0 +1,146 @@
+// From MPI_Init to MPI_Finalize, the end by MPI_Abort, clocks, names and versions.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "mpi/profiling.hpp"
+#include "mpi/state.hpp"
+#include "weft/run.hpp"
+
+namespace weft::mpi {
+namespace {
+
+// For functions that may be called before MPI_Init and after MPI_Finalize.
+template <class Body>
+int in_any_call(const char* name, const Body& body) {
+  try {
+    state* const me = find_state();
+    if (me == nullptr) detail::throw_not_a_rank(name);
+    body(*me);
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(MPI_COMM_SELF, name);
+  }
+}
+
+void initialize(state& me, int required, int* provided) {
+  if (me.initialized)
+    fail(MPI_ERR_OTHER, "MPI {}: call it once",
+         me.finalized ? "has been finalised and cannot be initialised again" : "is initialised already");
+  const communicator all(me.rank.of->world, me.rank.number);
+  me.world.emplace(all);
+  me.world->name = "MPI_COMM_WORLD";
+  me.self.emplace(all.self());
+  me.self->name = "MPI_COMM_SELF";
+  me.thread_level = std::min(required, static_cast<int>(MPI_THREAD_FUNNELED));
+  me.initialized = true;
+  me.usable = true;
+  if (provided != nullptr) *provided = me.thread_level;
+}
+
+void copy_text(const std::string& text, std::size_t room, char* to, int* length) {
+  const std::size_t size = std::min(text.size(), room - 1);
+  std::memcpy(to, text.data(), size);
+  to[size] = '\0';
+  *length = static_cast<int>(size);
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_FUNCTION(int, MPI_Init, (int*, char***)) {
+  return in_any_call("MPI_Init", [](state& me) { initialize(me, MPI_THREAD_SINGLE, nullptr); });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Init_thread, (int*, char***, int required, int* provided)) {
+  return in_any_call("MPI_Init_thread", [&](state& me) {
+    check_not_null(provided, "provided");
+    initialize(me, required, provided);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Initialized, (int* flag)) {
+  const state* const me = find_state();
+  *flag = me != nullptr && me->initialized;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
+  const state* const me = find_state();
+  *flag = me != nullptr && me->finalized;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
+  return in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
+    me.world->ranks.barrier();
+    me.finalized = true;
+    me.usable = false;
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
+  state* const me = find_state();
+  if (me == nullptr) {
+    weft::log_line("MPI_Abort({}, {}) was called outside of a rank", text_of(comm), errorcode);
+    ::_exit(errorcode & 0xff);
+  }
+  me->usable = false;
+  // A job that was aborted has failed, whatever the code says.
+  const int status = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
+  throw weft::rank_failure(
+      weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode), status);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Query_thread, (int* provided)) {
+  return in_call("MPI_Query_thread", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(provided, "provided");
+    *provided = me.thread_level;
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Is_thread_main, (int* flag)) {
+  return in_call("MPI_Is_thread_main", MPI_COMM_SELF, [&](state&) {
+    check_not_null(flag, "flag");
+    *flag = 1;
+  });
+}
+
+WEFT_MPI_FUNCTION(double, MPI_Wtime, (void)) { return static_cast<double>(weft::now_ns()) * 1e-9; }
+WEFT_MPI_FUNCTION(double, MPI_Wtick, (void)) { return 1e-9; }
+
+WEFT_MPI_FUNCTION(int, MPI_Get_processor_name, (char* name, int* resultlen)) {
+  return in_call("MPI_Get_processor_name", MPI_COMM_SELF, [&](state&) {
+    check_not_null(name, "name");
+    check_not_null(resultlen, "resultlen");
+    char host[MPI_MAX_PROCESSOR_NAME] = "";
+    ::gethostname(host, sizeof host - 1);
+    copy_text(host, MPI_MAX_PROCESSOR_NAME, name, resultlen);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Get_version, (int* version, int* subversion)) {
+  *version = MPI_VERSION;
+  *subversion = MPI_SUBVERSION;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Abi_get_version, (int* abi_major, int* abi_minor)) {
+  *abi_major = MPI_ABI_VERSION;
+  *abi_minor = MPI_ABI_SUBVERSION;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Get_library_version, (char* version, int* resultlen)) {
+  copy_text("weft " WEFT_VERSION, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen);
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int, ...)) { return MPI_SUCCESS; }

@@ -1,0 +1,94 @@
+// How every call of MPI ends in error: a check throws `failure`, with the class and what is wrong, and
+// in_call() hands it to the error handler that is concerned. A fatal one, which is the default, ends
+// the job with one line: rank, call with its arguments, what is wrong, the limit, the remedy.
+#pragma once
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/format.hpp"
+#include "mpi/mpi.h"
+#include "weft/error.hpp"
+
+namespace weft::mpi {
+
+struct state;
+
+// The job ends unless the error handler says otherwise.
+class failure : public error {
+ public:
+  failure(int error_code, const std::string& text) : error(text), code_(error_code) {}
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+ private:
+  int code_;  // A class, or a code of the program's own.
+};
+
+template <class... Values>
+[[noreturn, gnu::cold, gnu::noinline]] void fail(int error_class,
+                                                 fmt::format_string<Values...> pattern,
+                                                 const Values&... values) {
+  throw failure(error_class, formatted_text(pattern, fmt::make_format_args(values...)));
+}
+
+// The name of an error class: "MPI_ERR_RANK"; and what it means.
+[[nodiscard]] std::string_view name_of_class(int error_class) noexcept;
+[[nodiscard]] std::string_view text_of_class(int error_class) noexcept;
+
+// Arguments as the program wrote them, as far as that is known.
+[[nodiscard]] std::string text_of(int value);
+[[nodiscard]] std::string text_of(long value);
+[[nodiscard]] std::string text_of(double value);
+[[nodiscard]] std::string text_of(const char* text);
+[[nodiscard]] std::string text_of(const void* address);
+[[nodiscard]] std::string text_of(MPI_Comm comm);
+[[nodiscard]] std::string text_of(MPI_Datatype datatype);
+[[nodiscard]] std::string text_of(MPI_Op op);
+[[nodiscard]] std::string text_of(MPI_Group group);
+[[nodiscard]] std::string text_of(MPI_Info info);
+[[nodiscard]] std::string text_of(MPI_Errhandler handler);
+[[nodiscard]] std::string text_of(MPI_Request request);
+[[nodiscard]] std::string text_of(MPI_Message message);
+// A function of the program's.
+template <class Result, class... Parameters>
+[[nodiscard]] std::string text_of(Result (*function)(Parameters...)) {
+  return text_of(reinterpret_cast<const void*>(function));
+}
+
+template <class... Arguments>
+[[gnu::cold, gnu::noinline]] std::string text_of_call(const char* name,
+                                                      const Arguments&... arguments) {
+  std::string text = std::string(name) + '(';
+  std::size_t place = 0;
+  ((text += (place++ == 0 ? "" : ", ") + text_of(arguments)), ...);
+  return text + ')';
+}
+
+// Called while an exception is handled: ends the job, calls the handler of `where`, or returns the
+// error code. Passes on what is no error of MPI's.
+[[gnu::cold]] int end_in_error(MPI_Comm where, const std::string& call);
+
+// The calling rank's MPI; throws when it is not initialised, finalised, or the caller is no rank.
+inline state& calling(const char* call);
+
+// The frame of every function that may fail: in_call("MPI_Send", comm, body, arguments...), where
+// `comm` says whose error handler is concerned (MPI_COMM_SELF: of no communicator), and body gets the
+// rank's state.
+template <class Body, class... Arguments>
+[[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
+                                          const Arguments&... arguments) {
+  try {
+    body(calling(name));
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(where, text_of_call(name, arguments...));
+  }
+}
+
+// What is wrong that callers of many kinds have in common.
+[[gnu::cold, noreturn]] void fail_null(const char* what);
+inline void check_not_null(const void* address, const char* what) {
+  if (address == nullptr) [[unlikely]] fail_null(what);
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,122 @@
+// What handles point to: objects whose first word says of which kind they are and whether they live.
+// Their memory is used again for objects of the same kind only and goes with the rank, so that a
+// handle that has been freed, or is of another kind, is recognised. Handles below 0x1000 are the
+// predefined ones, which the standard numbers.
+//
+// Pools belong to a rank and are used by it alone.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "mpi/mpi.h"
+
+namespace weft::mpi {
+
+// Arbitrary words that other memory is unlikely to begin with.
+enum class object_kind : std::uint32_t {
+  none = 0,
+  freed = 0x6d706900,
+  communicator = 0x6d706901,
+  group = 0x6d706902,
+  datatype = 0x6d706903,
+  request = 0x6d706904,
+  operation = 0x6d706905,
+  info = 0x6d706906,
+  error_handler = 0x6d706907,
+  message = 0x6d706908,
+};
+
+// The first base of every object.
+struct object {
+  object_kind kind = object_kind::none;
+};
+
+template <class Handle>
+[[nodiscard]] inline std::uintptr_t value_of(Handle h) noexcept {
+  return reinterpret_cast<std::uintptr_t>(h);
+}
+template <class Handle>
+[[nodiscard]] inline bool is_predefined(Handle h) noexcept {
+  return value_of(h) < 0x1000;
+}
+
+// The object of a handle that is not predefined; null when it does not live or is of another kind.
+template <class T>
+[[nodiscard]] inline T* find_object(typename T::handle h) noexcept {
+  if (is_predefined(h) || value_of(h) % alignof(T) != 0) return nullptr;
+  auto* const o = reinterpret_cast<object*>(h);
+  return o->kind == T::own_kind ? static_cast<T*>(o) : nullptr;
+}
+template <class T>
+[[nodiscard]] inline typename T::handle handle_of(T& o) noexcept {
+  return reinterpret_cast<typename T::handle>(static_cast<object*>(&o));
+}
+
+template <class T>
+class pool {
+ public:
+  pool() = default;
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+  ~pool() {
+    each([](T& o) { std::destroy_at(&o); });
+  }
+
+  template <class... Arguments>
+  [[nodiscard]] T& make(Arguments&&... arguments) {
+    if (first_free_ == nullptr) [[unlikely]] add_slab();
+    slot* const s = first_free_;
+    slot* const next = s->next_free;
+    T* const made = std::construct_at(reinterpret_cast<T*>(s), std::forward<Arguments>(arguments)...);
+    made->kind = T::own_kind;
+    first_free_ = next;
+    if (next == nullptr) last_free_ = nullptr;
+    ++live_;
+    return *made;
+  }
+  // The memory that was free longest is used first: an old handle is recognised for as long as possible.
+  void free(T& o) noexcept {
+    std::destroy_at(&o);
+    put(*reinterpret_cast<slot*>(&o));
+    --live_;
+  }
+  [[nodiscard]] std::size_t live() const noexcept { return live_; }
+  // Calls visit(T&) for each that lives; it may free that one.
+  template <class Visit>
+  void each(const Visit& visit) {
+    for (const auto& slab : slabs_)
+      for (std::size_t i = 0; i < slab_size; ++i)
+        if (slab[i].kind == T::own_kind) visit(*reinterpret_cast<T*>(&slab[i]));
+  }
+
+ private:
+  static constexpr std::size_t slab_size = 64;
+  struct alignas(T) slot {
+    object_kind kind;
+    slot* next_free;
+    std::byte rest[sizeof(T) > 16 ? sizeof(T) - 16 : 1];
+  };
+  static_assert(sizeof(slot) >= sizeof(T));
+
+  void add_slab() {
+    auto slab = std::make_unique<slot[]>(slab_size);
+    for (std::size_t i = 0; i < slab_size; ++i) put(slab[i]);
+    slabs_.push_back(std::move(slab));
+  }
+  void put(slot& s) noexcept {
+    s.kind = object_kind::freed;
+    s.next_free = nullptr;
+    (last_free_ == nullptr ? first_free_ : last_free_->next_free) = &s;
+    last_free_ = &s;
+  }
+
+  std::vector<std::unique_ptr<slot[]>> slabs_;
+  slot* first_free_ = nullptr;
+  slot* last_free_ = nullptr;
+  std::size_t live_ = 0;
+};
+
+}  // namespace weft::mpi

@@ -1,0 +1,56 @@
+#include "mpi/state.hpp"
+
+#include "weft/error.hpp"
+
+namespace weft::mpi {
+
+state* find_state() {
+  const worker* const here = worker::current();
+  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) return nullptr;
+  auto& rank = *static_cast<detail::rank_state*>(here->identity());
+  if (rank.face == nullptr) rank.face = std::make_unique<state>(rank);
+  return static_cast<state*>(rank.face.get());
+}
+
+void refuse_call(const char* call) {
+  const state* const me = find_state();
+  if (me == nullptr) detail::throw_not_a_rank(call);
+  if (!me->initialized) fail(MPI_ERR_OTHER, "MPI is not initialised yet: call MPI_Init first");
+  if (me->finalized)
+    fail(MPI_ERR_OTHER, "MPI has been finalised: call MPI_Finalize after everything else");
+  throw rank_failure(formatted("{}: the job ends after an error", call), 1);
+}
+
+void state::ended() {
+  if (initialized && !finalized)
+    throw rank_failure("the program ended after MPI_Init without MPI_Finalize: call it in every rank "
+                       "before the end, or MPI_Abort", 1);
+}
+
+void fail_communicator(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL)
+    fail(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL: this rank is no member of it");
+  fail(MPI_ERR_COMM, "{} is no communicator, or has been freed", text_of(comm));
+}
+
+void fail_peer(const communicator_object& c, int rank, const char* what) {
+  fail(MPI_ERR_RANK, "{} rank {}: the {} has ranks 0 to {}", what, rank,
+       c.peers_first != c.locals_first ? "remote group" : "communicator", c.peers_count - 1);
+}
+
+void fail_tag(int tag) {
+  fail(MPI_ERR_TAG, "tag {}: tags are 0 to 2147483647, and MPI_ANY_TAG for receives", tag);
+}
+
+void fail_count(long count) { fail(MPI_ERR_COUNT, "count {} is negative", count); }
+
+void fail_datatype(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) fail(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL");
+  fail(MPI_ERR_TYPE, "{} is no datatype, or has been freed", text_of(type));
+}
+
+void fail_uncommitted(MPI_Datatype type) {
+  fail(MPI_ERR_TYPE, "{} is not committed: call MPI_Type_commit first", text_of(type));
+}
+
+}  // namespace weft::mpi

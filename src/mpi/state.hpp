@@ -1,0 +1,93 @@
+// What MPI keeps for one rank. Reached from the calling rank; touched by it alone.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mpi/communicator.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/errors.hpp"
+#include "mpi/handles.hpp"
+#include "rank/state.hpp"
+
+namespace weft::mpi {
+
+struct state final : detail::face_state {
+  explicit state(detail::rank_state& r) : rank(r) {}
+
+  detail::rank_state& rank;
+  bool usable = false;  // Between MPI_Init and MPI_Finalize, and no fatal error yet.
+  bool initialized = false;
+  bool finalized = false;
+  int thread_level = MPI_THREAD_SINGLE;
+
+  // From MPI_Init on.
+  std::optional<communicator_object> world;
+  std::optional<communicator_object> self;
+
+  pool<communicator_object> communicators;
+  pool<datatype_object> datatypes;
+  std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
+
+  void ended() override;  // The rank has left its program.
+};
+
+// The calling rank's, made by its first call of MPI; null when the caller is no rank.
+[[nodiscard]] state* find_state();
+[[noreturn, gnu::cold]] void refuse_call(const char* call);
+
+inline state& calling(const char* call) {
+  const worker* const here = worker::current();
+  if (here != nullptr && here->identity() != nullptr && !here->in_chunk()) [[likely]] {
+    auto* const s =
+        static_cast<state*>(static_cast<detail::rank_state*>(here->identity())->face.get());
+    if (s != nullptr && s->usable) [[likely]] return *s;
+  }
+  refuse_call(call);
+}
+
+// --- Checks of arguments -------------------------------------------------------------------------
+// One for each kind of argument: they throw `failure` with its error class.
+[[noreturn, gnu::cold]] void fail_communicator(MPI_Comm comm);
+[[nodiscard]] inline communicator_object& checked_communicator(state& me, MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD) [[likely]] return *me.world;
+  if (auto* const c = find_object<communicator_object>(comm); c != nullptr) return *c;
+  if (comm == MPI_COMM_SELF) return *me.self;
+  fail_communicator(comm);
+}
+
+[[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);
+// A rank that a message may go to or come from; not MPI_PROC_NULL, which callers treat before.
+inline void check_peer(const communicator_object& c, int rank, const char* what) {
+  if (rank < 0 || rank >= c.peers_count) [[unlikely]] fail_peer(c, rank, what);
+}
+[[noreturn, gnu::cold]] void fail_tag(int tag);
+inline void check_tag(int tag) {
+  if (tag < 0) [[unlikely]] fail_tag(tag);
+}
+[[noreturn, gnu::cold]] void fail_count(long count);
+inline void check_count(MPI_Count count) {
+  if (count < 0) [[unlikely]] fail_count(count);
+}
+
+[[noreturn, gnu::cold]] void fail_datatype(MPI_Datatype type);
+// Any datatype, as constructors take it.
+[[nodiscard]] inline datatype_object& checked_datatype(MPI_Datatype type) {
+  if (is_predefined(type)) [[likely]] {
+    datatype_object* const predefined = find_predefined(type);
+    if (predefined != nullptr) [[likely]] return *predefined;
+  } else if (auto* const made = find_object<datatype_object>(type); made != nullptr) {
+    return *made;
+  }
+  fail_datatype(type);
+}
+[[noreturn, gnu::cold]] void fail_uncommitted(MPI_Datatype type);
+// One that data are sent or received as.
+[[nodiscard]] inline datatype_object& committed_datatype(MPI_Datatype type) {
+  datatype_object& t = checked_datatype(type);
+  if (!t.committed) [[unlikely]] fail_uncommitted(type);
+  return t;
+}
+
+}  // namespace weft::mpi
