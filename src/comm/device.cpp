@@ -60,6 +60,7 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
                                  each->traits.message_bytes_max - sizeof(notification));
   }
   peers_.resize(places.size());
+  lost_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(shared_.process_count));
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     peers_[i].who = places[i];
     peers_[i].number = i;

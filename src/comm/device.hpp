@@ -74,6 +74,11 @@ class local_device final : public device {
   status post_insisting(Operation wanted) noexcept;
   // Whether the caller is a handler of this device.
   [[nodiscard]] bool in_handler() const noexcept { return in_progress_; }
+  // Whether a process is dead and all that came from it has been delivered here. Relaxed: posts and
+  // progress hold the lock.
+  [[nodiscard]] bool has_lost(int process) const noexcept {
+    return lost_[static_cast<std::size_t>(process)].load(std::memory_order_relaxed);
+  }
 
   // --- The members of device ---
   int make_progress() noexcept;
@@ -170,7 +175,9 @@ class local_device final : public device {
   void defer(peer_state& from, const wire_header& header,
              std::span<const std::byte> payload) noexcept;
   void transport_completed(void* context, bool failed) noexcept;
-  void peer_failed(std::uint32_t peer, const char* why) noexcept;
+  void peer_failed(const channel& by, std::uint32_t peer, const char* why) noexcept;
+  void conclude_failures() noexcept;
+  void lose(peer_state& dead) noexcept;
   [[nodiscard]] int catch_up() noexcept;
   [[nodiscard]] int poll_channels() noexcept;
   [[nodiscard]] bool has_work() const noexcept;
@@ -244,6 +251,8 @@ class local_device final : public device {
   waiting_list<place> deferred_;  // Messages that came and could not be given on.
   std::uint64_t pass_ = 0;
   std::uint64_t failures_seen_ = 0;
+  std::vector<std::uint32_t> dying_;      // Peers whose transport has told their end.
+  std::vector<std::atomic<bool>> lost_;  // By process.
   std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;
   bool insisting_ = false;

@@ -159,8 +159,7 @@ std::string_view device::transport_to(int process, int which) const noexcept {
   return local(*this).transport_name(address{process, which});
 }
 bool device::is_alive(int process) const noexcept {
-  return process >= 0 && process < owner_.process_count() &&
-         !owner_.internals().has_failed(process);
+  return process >= 0 && process < owner_.process_count() && !local(*this).has_lost(process);
 }
 bool device::arm() noexcept {
   const lock_guard guard(local(*this).lock());

@@ -1,6 +1,7 @@
 // What progress() does: polls the transports, delivers what comes, moves on what waits for room.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/log.hpp"
 #include "comm/device.hpp"
@@ -20,7 +21,7 @@ void local_device::channel::completed(void* context, bool failed) noexcept {
 }
 
 void local_device::channel::peer_failed(std::uint32_t peer, const char* why) noexcept {
-  owner.peer_failed(peer, why);
+  owner.peer_failed(*this, peer, why);
 }
 
 void local_device::channel::refused(std::uint32_t peer, const char* why) noexcept {
@@ -102,31 +103,17 @@ void local_device::transport_completed(void* context, bool failed) noexcept {
 
 // --- A peer died ---
 
-void local_device::peer_failed(std::uint32_t peer, const char* why) noexcept {
-  if (peer >= peers_.size() || peers_[peer].failed) return;
-  peer_state& dead = peers_[peer];
-  dead.failed = true;
-  for (place* each = backlog_.take_all().first(); each != nullptr;) {
-    place* const kept = each;
-    each = each->behind;
-    if (kept->peer == peer) {
-      packets_.give_back(kept);
-      --backlog_count_;
-    } else {
-      backlog_.push(kept);
-    }
-  }
-  dead.kept = 0;
-  operations_.each([&](operation& each) {
-    if (each.peer != peer || each.at == phase::matching || each.finished_elsewhere) return;
-    each.result = outcome::failed;
-    if (each.outstanding == 0 && !each.listed) finish(each);
-  });
+// Told by a transport. What the route of this peer had of it has been delivered; it may wait here.
+void local_device::peer_failed(const channel& by, std::uint32_t peer, const char* why) noexcept {
+  if (peer >= peers_.size()) return;
+  const peer_state& dead = peers_[peer];
+  if (dead.route == &by && !dead.failed) dying_.push_back(peer);
   // Not one endpoint of a process dies, but the process.
   shared_.mark_failed(dead.who.process, why);
   notice_failures();
 }
 
+// Tells the transports what others know; they answer by peer_failed().
 void local_device::notice_failures() noexcept {
   const std::uint64_t epoch = shared_.failures.load(std::memory_order_acquire);
   if (epoch == failures_seen_) return;
@@ -137,21 +124,49 @@ void local_device::notice_failures() noexcept {
     const std::string why = shared_.why_failed(each.who.process);
     for (auto& by : channels_)
       if (by->to->reaches(each.number)) by->to->mark_failed(each.number, why.c_str());
-    peer_failed(each.number, why.c_str());
+    if (each.route == nullptr || !each.route->to->reaches(each.number)) lose(each);
   }
-  for (int process = 0; process < shared_.process_count; ++process) {
-    if (!shared_.has_failed(process)) continue;
-    fail_receives(engine_, process);
-    for (std::uint16_t i = 1; match_table* const engine = shared_.engine(i); ++i)
-      fail_receives(*engine, process);
-    shared_.tell_of_failure(process);
+}
+
+// Once no message of them waits for room here.
+[[gnu::noinline]] void local_device::conclude_failures() noexcept {
+  if (!deferred_.empty()) return;
+  for (const std::uint32_t peer : std::exchange(dying_, {})) lose(peers_[peer]);
+}
+
+void local_device::lose(peer_state& dead) noexcept {
+  if (std::exchange(dead.failed, true)) return;
+  for (place* each = backlog_.take_all().first(); each != nullptr;) {
+    place* const kept = each;
+    each = each->behind;
+    if (kept->peer == dead.number) {
+      packets_.give_back(kept);
+      --backlog_count_;
+    } else {
+      backlog_.push(kept);
+    }
   }
+  dead.kept = 0;
+  operations_.each([&](operation& each) {
+    if (each.peer != dead.number || each.at == phase::matching || each.finished_elsewhere) return;
+    each.result = outcome::failed;
+    if (each.outstanding == 0 && !each.listed) finish(each);
+  });
+  const int process = dead.who.process;
+  const auto is_usable = [&](const peer_state& p) { return p.who.process == process && !p.failed; };
+  if (std::ranges::any_of(peers_, is_usable)) return;
+  lost_[static_cast<std::size_t>(process)].store(true, std::memory_order_relaxed);
+  fail_receives(engine_, process);
+  for (std::uint16_t i = 1; match_table* const engine = shared_.engine(i); ++i)
+    fail_receives(*engine, process);
+  shared_.tell_of_failure(process);
 }
 
 // --- Progress ---
 
 bool local_device::has_work() const noexcept {
-  return !moving_.empty() || !backlog_.empty() || !deferred_.empty() || handed_.has_any() ||
+  return !moving_.empty() || !backlog_.empty() || !deferred_.empty() || !dying_.empty() ||
+         handed_.has_any() ||
          shared_.failures.load(std::memory_order_relaxed) != failures_seen_;
 }
 
@@ -225,6 +240,8 @@ int local_device::make_progress() noexcept {
     if (has_work()) [[unlikely]]
       happened = catch_up();
     happened += poll_channels();
+    if (!dying_.empty()) [[unlikely]]
+      conclude_failures();
     in_progress_ = false;
   }
   if (lock_ != nullptr) lock_->leave();

@@ -92,7 +92,7 @@ status local_device::start(const recv& wanted) noexcept {
   for (std::uint32_t i = 0; i < posted->local_count; ++i) posted->size += posted->locals[i].size();
 
   match_node* met = nullptr;
-  if (key.process >= 0 && shared_.has_failed(key.process)) [[unlikely]] {
+  if (key.process >= 0 && has_lost(key.process)) [[unlikely]] {
     // Only what came before it died is left.
     if ((met = engine->take_message(key)) == nullptr) {
       give_back(*posted);
@@ -325,11 +325,18 @@ int local_device::take_handed() noexcept {
 
 // --- A process died ---
 
+// Those that this device posted: for those of another one, messages may still wait there.
 void local_device::fail_receives(match_table& engine, int process) noexcept {
-  const auto from_it = [](const match_node& node, const void* context) {
-    return node.is_receive && node.key.process == *static_cast<const int*>(context);
+  struct sought {
+    const local_device* home;
+    int process;
+  } const what{this, process};
+  const auto is_meant = [](const match_node& node, const void* context) {
+    const auto& [home, from] = *static_cast<const sought*>(context);
+    return node.is_receive && node.key.process == from &&
+           static_cast<const operation&>(node).home == home;
   };
-  while (match_node* const met = engine.take_if(from_it, &process)) {
+  while (match_node* const met = engine.take_if(is_meant, &what)) {
     auto& posted = *static_cast<operation*>(met);
     event happened;
     happened.kind = operation_kind::recv;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/limits.hpp"
 #include "weft/error.hpp"
@@ -81,11 +82,19 @@ bool port::poll() noexcept {
   if (device_.index() == 0) owner_.whole_->attend();
   if (const int deaths = owner_.deaths_.load(std::memory_order_acquire); deaths != deaths_seen_)
     [[unlikely]] {
-    deaths_seen_ = deaths;
-    owner_.visit_(device_.index());
+    // This device may not have delivered yet all that had come from them.
+    const int lost = owner_.process_count() - count_living();
+    if (lost >= deaths) deaths_seen_ = deaths;
+    if (lost != std::exchange(lost_seen_, lost)) owner_.visit_(device_.index());
     return true;
   }
   return any;
+}
+
+int port::count_living() const noexcept {
+  int count = 0;
+  for (int p = 0; p < owner_.process_count(); ++p) count += device_.is_alive(p) ? 1 : 0;
+  return count;
 }
 
 bool port::at_rest() const noexcept {

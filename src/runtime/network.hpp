@@ -68,6 +68,8 @@ class port final : public outside {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
+  [[nodiscard]] int count_living() const noexcept;
+
   struct unfinished {
     bool (*attempt)(worker&, void*);
     void* context;
@@ -79,6 +81,7 @@ class port final : public outside {
   bool armed_ = false;
   int retrying_ = 0;
   int deaths_seen_ = 0;
+  int lost_seen_ = 0;
   alignas(padding_bytes) std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> writing_{0};

@@ -131,8 +131,9 @@ class transport {
   // Or a file descriptor that becomes readable.
   [[nodiscard]] virtual int wait_descriptor() const noexcept { return -1; }
 
-  // The bootstrap or a user knows that this peer is dead. Tells arrivals at the next poll(). Called
-  // by any thread at any time after connect(); rings when the endpoint is armed.
+  // The bootstrap or a user knows that this peer is dead. One of the next poll()s tells arrivals,
+  // after what had come from it, and also when the peer had left. Called by any thread at any time
+  // after connect(); rings when the endpoint is armed.
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
 };
 

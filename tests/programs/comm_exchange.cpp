@@ -135,6 +135,9 @@ class exchange {
 
   // Process `victim` dies while all write to it; the others see errors and go on.
   void death_of(int victim) {
+    comm::counter came, bye;
+    const comm::handler_id message = core_.register_handler(came);
+    const comm::handler_id farewell = core_.register_handler(bye);
     barrier();
     if (core_.process() == victim) {
       ::kill(::getpid(), SIGKILL);
@@ -148,26 +151,19 @@ class exchange {
       while (said == status::posted && !ended.test()) on_.progress();
       on_.progress();
     }
-    while (on_.is_alive(victim)) on_.progress();
-    // The living: everybody sends to everybody else.
-    comm::counter came;
-    const comm::handler_id handler = core_.register_handler(came);
-    ::usleep(300'000);  // All have registered it: there is no barrier without the dead one.
+    until([&] { return !on_.is_alive(victim); });
+    // The living: everybody sends to everybody else, first much, then that it has all.
     std::uint64_t others = 0;
     for (int p = 0; p < core_.process_count(); ++p) {
       if (p == victim) continue;
       ++others;
-      comm::counter sent;
-      status said;
-      while ((said = post_am(on_, {p}, handler, text, with::local(sent))) == status::retry)
-        on_.progress();
-      REQUIRE(said != status::failed);
-      while (said == status::posted && sent.value() == 0) on_.progress();
+      send_all(p, message, text);
     }
-    while (came.value() < others) on_.progress();
-    for (int i = 0; i < 1000; ++i) on_.progress();  // What the others still ask for.
-    ::usleep(300'000);
-    for (int i = 0; i < 1000; ++i) on_.progress();
+    until([&] { return came.value() == others; });
+    for (int p = 0; p < core_.process_count(); ++p)
+      if (p != victim) send_all(p, farewell, "bye");
+    until([&] { return bye.value() == others; });
+    REQUIRE(came.failures() == 0);
   }
 
   void barrier() { REQUIRE(team_.barrier().wait() == comm::outcome::complete); }
@@ -191,6 +187,15 @@ class exchange {
     while ((said = post()) == status::retry) on_.progress();
     REQUIRE(said == status::posted);
     until([&] { return local_.happened(near); });
+  }
+  void send_all(int to, comm::handler_id handler, const std::string& text) {
+    comm::counter sent;
+    status said;
+    while ((said = post_am(on_, {to}, handler, text, with::local(sent))) == status::retry)
+      on_.progress();
+    REQUIRE(said != status::failed);
+    if (said == status::posted) until([&] { return sent.value() != 0; });
+    REQUIRE(sent.failures() == 0);
   }
   [[nodiscard]] bool am(int process) const { return core_.process() == process; }
 

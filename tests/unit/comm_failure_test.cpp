@@ -111,6 +111,34 @@ TEST(comm_failure, what_a_bootstrap_knows_ends_receives_and_is_told_once) {
   EXPECT_EQ(failures.processes, std::vector<int>{1});
 }
 
+// Whoever sends and dies at once has sent: its death is often known before its messages are read.
+TEST(comm_failure, what_came_before_a_death_is_received_although_the_death_is_known_first) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    told failures;
+    cluster job(2, telling(failures), {.seed = seed});
+    std::string early(3, '?'), late(3, '?'), never(3, '?');
+    comm::synchronizer first, second, third;
+    ASSERT_EQ(post_recv(job.device(0), 1, early, with::tag(1), with::local(first)), status::posted);
+    ASSERT_EQ(post_recv(job.device(0), 1, never, with::tag(3), with::local(third)), status::posted);
+    ASSERT_NE(post_send(job.device(1), {0}, std::string("one"), with::tag(1)), status::retry);
+    ASSERT_NE(post_send(job.device(1), {0}, std::string("two"), with::tag(2)), status::retry);
+    job[0].mark_failed(1, "it was killed");
+    for (long i = 0; i < 100'000 && !third.test(); ++i) job.device(0).progress();
+    ASSERT_TRUE(first.test() && third.test()) << "seed " << seed;
+    EXPECT_EQ(first.events()[0].result, outcome::complete) << "seed " << seed;
+    EXPECT_EQ(early, "one");
+    EXPECT_EQ(third.events()[0].result, outcome::failed);
+    const status said =
+        post_recv(job.device(0), 1, late, with::tag(2), with::local(second), with::done(false));
+    EXPECT_EQ(said, status::posted);
+    for (long i = 0; i < 100'000 && !second.test(); ++i) job.device(0).progress();
+    ASSERT_TRUE(second.test());
+    EXPECT_EQ(late, "two");
+    EXPECT_EQ(post_recv(job.device(0), 1, late, with::tag(2)), status::failed);
+    EXPECT_EQ(failures.processes, std::vector<int>{1});
+  }
+}
+
 TEST(comm_failure, a_runtime_that_ends_cancels_what_is_under_way) {
   cluster job(2);
   std::string got(10, '?');

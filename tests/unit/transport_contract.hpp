@@ -556,6 +556,24 @@ TEST_P(transport_contract, a_peer_that_left_is_not_a_failure_and_its_messages_ar
   }
   ASSERT_EQ(send_now(0, 2, numbered(3), {}), status::done);
   ASSERT_TRUE(eventually([&] { return heard(2).messages.size() == 1; }));
+  // Whoever says that it is dead gets an answer all the same.
+  at(0).mark_failed(1, "the test says so");
+  ASSERT_TRUE(eventually([&] { return heard(0).failures.size() == 1; }));
+}
+
+TEST_P(transport_contract, what_has_come_from_a_peer_is_told_before_its_failure) {
+  CONNECT(2);
+  ASSERT_EQ(send_now(1, 0, numbered(0), {}), status::done);
+  ASSERT_TRUE(eventually([&] { return heard(0).messages.size() == 1; }));
+  const auto payload = contract_pattern(30, 1);
+  std::uint64_t sent = 1;
+  while (sent < 12 && at(1).send(0, numbered(sent), std::array{std::span<const std::byte>(payload)},
+                                 nullptr) == status::done)
+    ++sent;
+  for (int i = 0; i < 100; ++i) at(1).poll(heard(1), budget);  // What leaves by and by.
+  at(0).mark_failed(1, "the test says so");
+  ASSERT_TRUE(eventually([&] { return heard(0).failures.size() == 1; }));
+  EXPECT_EQ(heard(0).messages.size(), sent);
 }
 
 TEST_P(transport_contract, a_peer_that_dies_is_told_once_and_the_others_go_on) {

@@ -135,6 +135,7 @@ class device {
   [[nodiscard]] std::size_t eager_bytes_max(int process, int device = 0) const noexcept;
   // The transport that messages to there take: "shm", "ofi", "sim"; empty when there is none.
   [[nodiscard]] std::string_view transport_to(int process, int device = 0) const noexcept;
+  // False once the process is dead and this device has delivered all that had come from it.
   [[nodiscard]] bool is_alive(int process) const noexcept;
 
   // Sleeping. After arm() returned true an arrival rings one of doorbells(). False: something is

@@ -216,7 +216,7 @@ class mpi_transport final : public transport {
   }
 
   int poll(arrivals& to, int budget) noexcept override {
-    int told = is_marked_.load(std::memory_order_relaxed) ? tell_failures(to) : 0;
+    int told = 0;
     while (told < budget) {
       int done = 0;
       MPI_Status about;
@@ -234,6 +234,8 @@ class mpi_transport final : public transport {
       post(next_);
       next_ = (next_ + 1) % receives;
     }
+    // What came before a peer died has been delivered.
+    if (told == 0 && is_marked_.load(std::memory_order_relaxed)) told += tell_failures(to);
     const turn mine;
     if (!small_.is_empty()) small_.collect();
     if (!large_.is_empty()) large_.collect();

@@ -77,7 +77,8 @@ class ofi_transport final : public transport {
     std::uint32_t sent = 0;      // Messages, modulo 2^32.
     std::uint32_t received = 0;  // Likewise.
     bool is_known = false;       // Something was sent to or came from it: it is watched.
-    bool has_failed = false;
+    bool has_failed = false;  // Nothing more goes there.
+    bool is_told = false;     // Nothing more comes from there.
     bool has_left = false;
     // Since the watch last looked:
     bool was_heard = false;
@@ -85,6 +86,13 @@ class ofi_transport final : public transport {
     bool was_refused = false;   // The provider took nothing.
     std::uint8_t refusals = 0;  // So many looks in a row.
     file_descriptor probe;      // A connection attempt, to see whether somebody listens.
+  };
+
+  struct failure {
+    std::uint32_t peer;
+    std::string why;
+    bool is_marked = false;  // By mark_failed(): told also of a peer that has left.
+    int empty_polls = 0;
   };
 
   enum class note : std::uint8_t { are_you_there = 0, farewell = 1 };
@@ -122,7 +130,8 @@ class ofi_transport final : public transport {
 
   // Failures.
   void fail(std::uint32_t peer, std::string why) noexcept;
-  int tell_failures(arrivals& to) noexcept;
+  void take_marks() noexcept;
+  int tell_failures(arrivals& to, bool found_something) noexcept;
   void fail_operations_to(std::uint32_t peer, arrivals& to) noexcept;
   void watch() noexcept;
   void watch(std::uint32_t peer) noexcept;
@@ -155,7 +164,7 @@ class ofi_transport final : public transport {
   std::vector<operation*> unposted_;         // Buffers that the provider did not take back yet.
   operation* first_to_self_ = nullptr;       // Packets on the way to this endpoint itself.
   operation* last_to_self_ = nullptr;
-  std::vector<std::pair<std::uint32_t, std::string>> failures_;  // Not told yet.
+  std::vector<failure> failures_;  // Not told yet.
 
   std::uint64_t watch_ticks_ = 0;
   std::uint64_t watched_at_ = 0;

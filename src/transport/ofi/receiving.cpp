@@ -11,8 +11,8 @@ namespace weft {
 
 int ofi_transport::poll(arrivals& to, int budget) noexcept {
   int told = 0;
-  if (is_marked_.load(std::memory_order_relaxed) || !failures_.empty()) [[unlikely]]
-    told += tell_failures(to);
+  if (is_marked_.load(std::memory_order_relaxed)) [[unlikely]]
+    take_marks();
   if (early_) [[unlikely]] {
     const fi_cq_data_entry entry = *std::exchange(early_, std::nullopt);
     told += complete(entry, to);
@@ -27,6 +27,8 @@ int ofi_transport::poll(arrivals& to, int budget) noexcept {
   } else if (found == -FI_EAVAIL) [[unlikely]] {
     told += complete_failed(to);
   }
+  if (!failures_.empty()) [[unlikely]]
+    told += tell_failures(to, found > 0);
   if (!unposted_.empty()) [[unlikely]]
     std::erase_if(unposted_, [this](operation* buffer) { return post_receive(*buffer); });
   if (told == 0 && ticks() - watched_at_ > watch_ticks_) [[unlikely]]
@@ -106,7 +108,7 @@ int ofi_transport::receive(std::span<const std::byte> octets, arrivals& to) noex
   if (sender >= peers_.size()) return refuse(self_, "a message of an unknown sender", to);
   if (envelope.key != key_) return refuse(sender, "a message that is not of this job", to);
   peer_state& from = peers_[sender];
-  if (from.has_failed || from.has_left) return 0;
+  if (from.is_told || from.has_left) return 0;
   if (envelope.sequence != from.received) {
     if (static_cast<std::int32_t>(envelope.sequence - from.received) < 0)
       return refuse(sender, "a message that came twice", to);

@@ -37,7 +37,7 @@ void ofi_transport::fail(std::uint32_t peer, std::string why) noexcept {
   if (state.has_failed) return;
   state.has_failed = true;
   state.probe = file_descriptor();
-  failures_.emplace_back(peer, std::move(why));
+  failures_.push_back({peer, std::move(why)});
 }
 
 void ofi_transport::mark_failed(std::uint32_t peer, const char* why) noexcept {
@@ -50,22 +50,39 @@ void ofi_transport::mark_failed(std::uint32_t peer, const char* why) noexcept {
   [[maybe_unused]] const ssize_t size = ::write(alarm_.get(), &one, sizeof one);
 }
 
-int ofi_transport::tell_failures(arrivals& to) noexcept {
-  if (is_marked_.load(std::memory_order_relaxed)) {
-    const std::lock_guard lock(marking_);
-    is_marked_.store(false, std::memory_order_relaxed);
-    for (auto& [peer, why] : marks_)
-      if (!peers_[peer].has_left) fail(peer, std::move(why));
-    marks_.clear();
+void ofi_transport::take_marks() noexcept {
+  const std::lock_guard lock(marking_);
+  is_marked_.store(false, std::memory_order_relaxed);
+  for (auto& [peer, why] : marks_) {
+    if (peers_[peer].is_told) continue;
+    peers_[peer].has_failed = true;
+    const auto known = std::ranges::find(failures_, peer, &failure::peer);
+    if (known == failures_.end())
+      failures_.push_back({peer, std::move(why), true});
+    else
+      known->is_marked = true;
   }
+  marks_.clear();
+}
+
+// What came from a peer before it died may still be in a socket: its end is told once some polls
+// have found nothing more.
+int ofi_transport::tell_failures(arrivals& to, bool found_something) noexcept {
   int told = 0;
   // A callback may find the next failure.
-  while (!failures_.empty()) {
-    const auto [peer, why] = std::move(failures_.back());
-    failures_.pop_back();
-    fail_operations_to(peer, to);
-    if (peers_[peer].has_left) continue;
-    to.peer_failed(peer, why.c_str());
+  for (std::size_t i = 0; i < failures_.size();) {
+    failure& each = failures_[i];
+    if (found_something) each.empty_polls = 0;
+    if (++each.empty_polls < ofi_empty_polls_min) {
+      ++i;
+      continue;
+    }
+    const failure one = std::move(each);
+    failures_.erase(failures_.begin() + static_cast<std::ptrdiff_t>(i));
+    fail_operations_to(one.peer, to);
+    if (peers_[one.peer].has_left && !one.is_marked) continue;
+    peers_[one.peer].is_told = true;
+    to.peer_failed(one.peer, one.why.c_str());
     ++told;
   }
   return told;
