@@ -16,7 +16,8 @@ function(weft_add_test source label timeout processors)
   target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     WEFT_PROGRAM_DIR="${PROJECT_BINARY_DIR}/bin")
   add_dependencies(${label}-tests ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  # Parameters have names of their own; without the word ctest adds the octets of each.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors} ${ARGN})
 endfunction()
 

@@ -146,9 +146,8 @@ void preload_check_library() {
 // Whether somebody must stay and watch: the job has several processes, or is elsewhere.
 bool needs_supervisor(const weft::options& how) {
   if (!how.hosts.empty()) return true;
-  if (how.processes <= 1 && how.ranks_per_process == 0) return false;
-  const auto cpus = static_cast<int>(weft::machine_topology().threads.size());
-  return weft::shape_of(how, {cpus}).processes() > 1;
+  if ((how.processes == 0 || how.processes == 1) && how.ranks_per_process == 0) return false;
+  return weft::shape_of(how, {weft::cores_of_this_host()}).processes() > 1;
 }
 
 // Names of the settings that are in the environment.

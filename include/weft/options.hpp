@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// As options::processes, for weftrun: as many as the hosts have NUMA nodes.
+inline constexpr int process_per_numa_node = -1;
+
 struct options {
   int ranks = 0;                         // 0: one per worker.
   int workers = 0;                       // 0: one per allowed core, at most one per rank.

@@ -19,7 +19,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view automatic = "auto";
+
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -66,21 +66,28 @@ std::string size_text(std::size_t bytes) {
 
 // A row of the table for each kind of field.
 
-// A count; when `zero_name` is given, the field's 0 is written with that word and no "0" is
-// allowed.
+// A word that stands for a value of a count which no number may give.
+struct count_word {
+  std::string_view word;
+  int value;
+};
+
+constexpr count_word automatic{"auto", 0};
+
 setting count_row(std::string_view name, int options::*field, int smallest, int largest,
-                  std::string_view zero_name, std::string_view help) {
+                  const std::vector<count_word>& words, std::string_view help) {
+  std::string allowed = formatted("a whole number from {} to {}", smallest, largest);
+  for (const count_word& one : words)
+    allowed += formatted("{} {}", &one == &words.back() ? ", or" : ",", one.word);
   return {.name = name,
           .value_name = "N",
-          .allowed =
-              zero_name.empty()
-                  ? formatted("a whole number from {} to {}", smallest, largest)
-                  : formatted("a whole number from {} to {}, or {}", smallest, largest, zero_name),
+          .allowed = std::move(allowed),
           .help = help,
           .assign =
               [=](options& values, std::string_view text) {
-                if (!zero_name.empty() && text == zero_name) {
-                  values.*field = 0;
+                if (const auto found = std::ranges::find(words, text, &count_word::word);
+                    found != words.end()) {
+                  values.*field = found->value;
                   return true;
                 }
                 const auto number = parse_number<int>(text);
@@ -90,8 +97,9 @@ setting count_row(std::string_view name, int options::*field, int smallest, int 
               },
           .text =
               [=](const options& values) {
-                return !zero_name.empty() && values.*field == 0 ? std::string(zero_name)
-                                                                : formatted("{}", values.*field);
+                const auto found = std::ranges::find(words, values.*field, &count_word::value);
+                return found != words.end() ? std::string(found->word)
+                                            : formatted("{}", values.*field);
               }};
 }
 
@@ -267,12 +275,12 @@ setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*f
 
 std::vector<setting> make_settings() {
   std::vector<setting> rows;
-  rows.push_back(count_row("ranks", &options::ranks, 1, ranks_max, automatic,
+  rows.push_back(count_row("ranks", &options::ranks, 1, ranks_max, {automatic},
                            "ranks of the job; auto: one per worker"));
-  rows.push_back(count_row("workers", &options::workers, 1, workers_max, automatic,
+  rows.push_back(count_row("workers", &options::workers, 1, workers_max, {automatic},
                            "kernel threads that run ranks; auto: one per core, at most one per "
                            "rank"));
-  rows.push_back(count_row("helpers", &options::helpers, 0, workers_max, "",
+  rows.push_back(count_row("helpers", &options::helpers, 0, workers_max, {},
                            "further threads without ranks, which only take chunks of loops"));
   rows.push_back(text_row("map", "MAP", &options::map,
                           "block, cyclic or a file in MPICH_RANK_ORDER format",
@@ -303,16 +311,17 @@ std::vector<setting> make_settings() {
                             {"USR1", "USR2", "HUP", "QUIT", "none"},
                             "signal that prints what each rank does"));
   rows.push_back(switch_row("pin", &options::pin, "bind each worker to a core"));
-  rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, "",
+  rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, {},
                            "how long a worker without work looks before it sleeps, in "
                            "microseconds"));
   rows.push_back(
       switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
-  rows.push_back(count_row("processes", &options::processes, 1, processes_max, automatic,
+  rows.push_back(count_row("processes", &options::processes, 1, processes_max,
+                           {automatic, {"numa", process_per_numa_node}},
                            "processes of the job, which share its ranks in blocks; auto: one per "
-                           "host"));
+                           "host; numa: one per NUMA node of each host"));
   rows.push_back(count_row("ranks-per-process", &options::ranks_per_process, 1, ranks_max,
-                           automatic, "ranks of a process at most; decides how many processes"));
+                           {automatic}, "ranks of a process at most; decides how many processes"));
   rows.push_back(names_row("hosts", "A,B", &options::hosts,
                            "names of hosts separated by commas, or none",
                            "start the processes on these hosts instead of this one"));

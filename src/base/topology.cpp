@@ -91,6 +91,13 @@ const topology& machine_topology() {
   return machine;
 }
 
+std::vector<int> topology::numa_nodes() const {
+  std::vector<int> nodes;
+  for (const hardware_thread& thread : threads)
+    if (std::ranges::find(nodes, thread.numa_node) == nodes.end()) nodes.push_back(thread.numa_node);
+  return nodes;
+}
+
 int distance(const hardware_thread& a, const hardware_thread& b) noexcept {
   if (a.core == b.core) return 0;
   if (a.numa_node == b.numa_node) return 1;

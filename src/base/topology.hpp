@@ -17,6 +17,8 @@ struct topology {
   // worker i belongs on threads[i], and siblings share a core only when all cores are in use.
   std::vector<hardware_thread> threads;
   std::size_t core_count = 0;
+  // The NUMA nodes that these threads belong to, in their order.
+  [[nodiscard]] std::vector<int> numa_nodes() const;
 };
 
 // Read once, by the first caller, from hwloc and that thread's CPU mask: later callers may already

@@ -215,7 +215,9 @@ TEST(frames, a_description_of_a_job_reads_back_and_a_cut_one_is_refused) {
 job_shape shape(const std::vector<int>& cpus, void (*set)(options&)) {
   options how;
   set(how);
-  return shape_of(how, cpus);
+  std::vector<host_cores> hosts;
+  for (const int count : cpus) hosts.push_back({.threads = count});
+  return shape_of(how, hosts);
 }
 
 TEST(job_shape, without_numbers_each_host_has_a_process_and_each_thread_a_rank) {
@@ -239,6 +241,18 @@ TEST(job_shape, numbers_that_are_left_out_follow_from_the_others) {
   EXPECT_EQ(shape({8}, [](options& how) { how.ranks_per_process = 3; }).processes(), 3);
   EXPECT_EQ(shape({8}, [](options& how) { how.ranks = 7, how.ranks_per_process = 3; }).processes(),
             3);
+}
+
+TEST(job_shape, every_numa_node_has_a_process) {
+  options how;
+  how.processes = process_per_numa_node;
+  const std::vector<host_cores> hosts{{.threads = 8, .numa_nodes = 3}, {.threads = 2, .numa_nodes = 1}};
+  EXPECT_EQ(shape_of(how, hosts).host_of_process, (numbers{0, 0, 0, 1}));
+  EXPECT_EQ(shape_of(how, hosts).ranks, 10);
+  how.ranks = 3;
+  EXPECT_THROW(shape_of(how, hosts), error);
+  how.ranks = 4;
+  EXPECT_THROW(shape_of(how, {{.threads = 8}, {.threads = 8}}), error);  // Of a batch job.
 }
 
 TEST(job_shape, what_cannot_be_is_refused) {

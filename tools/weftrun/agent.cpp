@@ -14,7 +14,6 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
-#include "base/topology.hpp"
 #include "weft/error.hpp"
 #include "weftrun/host.hpp"
 #include "weftrun/signals.hpp"
@@ -66,9 +65,13 @@ class agent {
       while (const int number = signals.next()) on_signal(number);
     });
     beat();
+    const host_cores cores = cores_of_this_host();
     link_.send({.kind = frame_kind::ready,
-                .argument = static_cast<int>(machine_topology().threads.size()),
-                .payload = WEFT_VERSION});
+                .payload = field_writer()
+                               .text(WEFT_VERSION)
+                               .number(cores.threads)
+                               .number(cores.numa_nodes)
+                               .take()});
   }
   ~agent() { window_.close(); }
 

@@ -122,12 +122,18 @@ start_order start_order::decoded(int process, std::string_view octets) {
 }
 
 std::vector<int> cpus_of_slot(int slot, int slots) {
-  // Cores in pinning order, so that a slot's share lies together.
   const std::vector<hardware_thread>& threads = machine_topology().threads;
+  const std::vector<int> nodes = machine_topology().numa_nodes();
+  std::vector<int> cpus;
+  if (slots > 1 && slots == static_cast<int>(nodes.size())) {  // They need not be equal.
+    for (const hardware_thread& thread : threads)
+      if (thread.numa_node == nodes[static_cast<std::size_t>(slot)]) cpus.push_back(thread.cpu);
+    return cpus;
+  }
+  // Cores in pinning order, so that a slot's share lies together.
   const auto cores = static_cast<std::int64_t>(machine_topology().core_count);
   const auto first = slot * cores / slots;
   const auto last = std::max(first + 1, (slot + std::int64_t{1}) * cores / slots);
-  std::vector<int> cpus;
   for (std::int64_t i = first; i < last; ++i)
     for (const hardware_thread& thread : threads)
       if (thread.core == threads[static_cast<std::size_t>(i)].core) cpus.push_back(thread.cpu);

@@ -29,8 +29,9 @@ struct start_order {
   static start_order decoded(int process, std::string_view octets);
 };
 
-// The CPUs of the process at `slot` of `slots`: an equal share of the cores, each with all its
-// threads; processes share cores when there are more of them.
+// The CPUs of the process at `slot` of `slots`: those of one NUMA node when there are as many nodes,
+// else an equal share of the cores, each with all its threads; processes share cores when there are
+// more of them.
 std::vector<int> cpus_of_slot(int slot, int slots);
 
 class children {

@@ -76,7 +76,8 @@ std::optional<handover> hand_over(const options& how, const std::vector<std::str
   }
   if (nodes < 2) return std::nullopt;
   const job_shape shape =
-      shape_of(how, std::vector<int>(static_cast<std::size_t>(nodes), std::max(1, cpus)));
+      shape_of(how, std::vector<host_cores>(static_cast<std::size_t>(nodes),
+                                            {.threads = std::max(1, cpus)}));
   const int per_node = (shape.processes() + nodes - 1) / nodes;
   result.assignments = {"WEFT_RANKS", formatted("{}", shape.ranks), "WEFT_PROCESSES",
                         formatted("{}", shape.processes())};

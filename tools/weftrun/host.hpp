@@ -7,6 +7,7 @@
 
 #include "weftrun/children.hpp"
 #include "weftrun/event_loop.hpp"
+#include "weftrun/job_shape.hpp"
 #include "weftrun/output.hpp"
 
 namespace weft {
@@ -28,7 +29,7 @@ class host {
 };
 
 struct host_events {
-  std::function<void(int cpus)> ready;
+  std::function<void(host_cores cores)> ready;
   std::function<void(frame)> taken;
   // No more frames come. `why` is empty after leave(), and says what happened otherwise.
   std::function<void(const std::string& why)> gone;

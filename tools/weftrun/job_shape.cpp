@@ -2,19 +2,47 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
+#include <utility>
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/topology.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
 
-job_shape shape_of(const options& how, const std::vector<int>& cpus) {
-  const auto hosts = static_cast<int>(cpus.size());
-  const std::int64_t all_cpus = std::accumulate(cpus.begin(), cpus.end(), std::int64_t{0});
+host_cores cores_of_this_host() {
+  const topology& machine = machine_topology();
+  return {.threads = static_cast<int>(machine.threads.size()),
+          .numa_nodes = static_cast<int>(machine.numa_nodes().size())};
+}
+
+namespace {
+
+// A process for each NUMA node, those of one host together.
+std::vector<int> hosts_of_numa_nodes(const std::vector<host_cores>& hosts) {
+  std::vector<int> host_of_process;
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    if (hosts[host].numa_nodes == 0)
+      throw error("--processes numa: how many NUMA nodes the hosts of a batch job have is not known "
+                  "before it starts; give their number, --processes N");
+    host_of_process.insert(host_of_process.end(), static_cast<std::size_t>(hosts[host].numa_nodes),
+                           static_cast<int>(host));
+  }
+  return host_of_process;
+}
+
+}  // namespace
+
+job_shape shape_of(const options& how, const std::vector<host_cores>& all_hosts) {
+  const auto hosts = static_cast<int>(all_hosts.size());
+  std::int64_t all_cpus = 0;
+  for (const host_cores& host : all_hosts) all_cpus += host.threads;
+  std::vector<int> numa_hosts;
+  if (how.processes == process_per_numa_node) numa_hosts = hosts_of_numa_nodes(all_hosts);
   std::int64_t ranks = how.ranks;
-  std::int64_t processes = how.processes;
+  std::int64_t processes =
+      numa_hosts.empty() ? how.processes : static_cast<std::int64_t>(numa_hosts.size());
   const std::int64_t at_most = how.ranks_per_process;
   // One rank per worker, unless the number is given.
   if (ranks == 0 && processes > 0)
@@ -35,8 +63,9 @@ job_shape shape_of(const options& how, const std::vector<int>& cpus) {
   if (processes > 1 && how.schedule)
     throw error(
         "a schedule is repeatable in one process only; leave out processes, or the schedule");
-  job_shape shape{.ranks = static_cast<int>(ranks), .host_of_process = {}};
-  for (std::int64_t process = 0; process < processes; ++process)
+  job_shape shape{.ranks = static_cast<int>(ranks), .host_of_process = std::move(numa_hosts)};
+  for (auto process = static_cast<std::int64_t>(shape.host_of_process.size()); process < processes;
+       ++process)
     shape.host_of_process.push_back(static_cast<int>(process * hosts / processes));
   if (how.transport.starts_with("shm") && shape.host_of_process.back() > 0)
     throw error("--transport shm reaches one host only; leave it out, or --hosts");

@@ -13,9 +13,16 @@ struct job_shape {
   int processes() const noexcept { return static_cast<int>(host_of_process.size()); }
 };
 
-// `cpus` has the number of hardware threads of each host. Throws weft::error when the options ask
-// for what cannot be.
-job_shape shape_of(const options& how, const std::vector<int>& cpus);
+struct host_cores {
+  int threads = 1;     // Of the hardware, those that the job may use.
+  int numa_nodes = 0;  // That they belong to; 0: not known.
+};
+
+// Of this machine.
+host_cores cores_of_this_host();
+
+// Throws weft::error when the options ask for what cannot be.
+job_shape shape_of(const options& how, const std::vector<host_cores>& hosts);
 
 // The words of --hosts; empty when the job is to run here.
 std::vector<std::string> host_names(const options& how);

@@ -1,4 +1,3 @@
-#include "base/topology.hpp"
 #include "weftrun/host.hpp"
 
 namespace weft {
@@ -9,7 +8,7 @@ class local_host final : public host {
  public:
   local_host(event_loop& loop, output_forwarder& output, sweeper& sweeps, host_events events)
       : events_(std::move(events)), children_(loop, output, sweeps, events_.taken) {
-    loop.post([this] { events_.ready(static_cast<int>(machine_topology().threads.size())); });
+    loop.post([this] { events_.ready(cores_of_this_host()); });
   }
   void start(const start_order& order) override { children_.start(order); }
   void send(const frame& what) override { children_.send(what); }

@@ -2,6 +2,7 @@
 // never mix. A thread of its own does it, so that an output that nobody reads holds up the output
 // and nothing else.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -36,6 +37,9 @@ class output_forwarder {
   // Calls `done`, on the forwarder's thread, when all that was added has come to its end and has
   // left, at the latest after output_grace_s: what daemons keep open does not hold up the end.
   void finish(std::function<void()> done);
+  // Nobody reads stdout, or stderr, any more. Called by any thread; a process that then dies of a
+  // broken pipe dies after this is true.
+  bool reader_is_gone() const noexcept { return closed_[1] || closed_[2]; }
 
  private:
   struct source {
@@ -53,7 +57,7 @@ class output_forwarder {
   event_loop loop_;
   std::map<int, std::unique_ptr<source>> sources_;
   std::vector<char> read_;                  // Between a source and the sink.
-  bool closed_[3] = {false, false, false};  // By stream: nobody reads it.
+  std::atomic<bool> closed_[3] = {};  // By stream: nobody reads it.
   std::function<void()> finished_;          // None until finish().
   std::thread thread_;
 };

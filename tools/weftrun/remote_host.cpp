@@ -121,13 +121,7 @@ class remote_host final : public host {
     heard_ = true;
     switch (what.kind) {
       case frame_kind::ready:
-        if (what.payload != WEFT_VERSION)
-          return give_up(
-              formatted("it has weft {} and this host has weft {}; install the same on "
-                        "both",
-                        what.payload, WEFT_VERSION));
-        ready_ = true;
-        return events_.ready(what.argument);
+        return take_ready(field_reader(what.payload));
       case frame_kind::beat:
         return;
       case frame_kind::output:
@@ -135,6 +129,18 @@ class remote_host final : public host {
       default:
         return events_.taken(std::move(what));
     }
+  }
+
+  void take_ready(field_reader fields) {
+    const std::string version(fields.text());
+    if (version != WEFT_VERSION)
+      return give_up(formatted("it has weft {} and this host has weft {}; install the same on both",
+                               version, WEFT_VERSION));
+    ready_ = true;
+    host_cores cores;
+    cores.threads = static_cast<int>(fields.number());
+    cores.numa_nodes = static_cast<int>(fields.number());
+    events_.ready(cores);
   }
 
   void forward(frame what) {

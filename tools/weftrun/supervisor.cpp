@@ -63,7 +63,7 @@ class supervisor {
     for (const char* variable : {"WEFT_HOSTS", "WEFT_RSH"}) ::unsetenv(variable);
     names_ = host_names(how_);
     if (names_.empty()) names_.push_back(host_name());
-    cpus_.resize(names_.size(), 0);
+    cores_.resize(names_.size());
     hosts_.resize(names_.size());
     waited_for_ = names_.size();
     for (std::size_t i = 0; i < names_.size(); ++i) hosts_[i] = make_host(i);
@@ -83,15 +83,15 @@ class supervisor {
   };
 
   std::unique_ptr<host> make_host(std::size_t i) {
-    host_events events{.ready = [this, i](int cpus) { on_ready(i, cpus); },
+    host_events events{.ready = [this, i](host_cores cores) { on_ready(i, cores); },
                        .taken = [this](frame what) { take(std::move(what)); },
                        .gone = [this, i](const std::string& why) { on_gone(i, why); }};
     if (how_.hosts.empty()) return make_local_host(loop_, output_, sweeps_, std::move(events));
     return make_remote_host(loop_, output_, how_.rsh, names_[i], id_, std::move(events));
   }
 
-  void on_ready(std::size_t i, int cpus) {
-    cpus_[i] = cpus;
+  void on_ready(std::size_t i, host_cores cores) {
+    cores_[i] = cores;
     if (--waited_for_ > 0 || ending_) return;
     try {
       start_all();
@@ -102,7 +102,7 @@ class supervisor {
   }
 
   void start_all() {
-    const job_shape shape = shape_of(how_, cpus_);
+    const job_shape shape = shape_of(how_, cores_);
     ranks_ = shape.ranks;
     job_description job{.id = id_, .line_buffered = ::isatty(STDOUT_FILENO) != 0};
     job.host_index = shape.host_of_process;
@@ -225,6 +225,8 @@ class supervisor {
       return;
     }
     if (!failed) return say(why);
+    // `weftrun ... | head` has what it wanted, and says as little as any program does there.
+    if (status == status_of_signal + SIGPIPE && output_.reader_is_gone()) return end_all();
     if (how_.on_failure == "error") {
       say(why + "; the others go on (--on-failure error)");
       return answer(answers);
@@ -342,7 +344,7 @@ class supervisor {
   event_loop loop_;
   input_pump input_;
   std::vector<std::string> names_;  // Of the hosts.
-  std::vector<int> cpus_;
+  std::vector<host_cores> cores_;
   std::vector<bool> gone_;
   std::size_t waited_for_ = 0;  // Hosts that are not ready.
   std::vector<std::unique_ptr<host>> hosts_;
