@@ -1,7 +1,8 @@
 # tests/<label>/*_<suffix>.cpp: one GoogleTest binary per file, every test of it known to ctest
 # under its label; the directory's other sources are linked to each. tests/programs/*.cpp: programs
 # that tests run, test-<file>. apps/<app>/tests/*_test.cpp: unit tests that link the parts of that
-# program. tests/tidy/*.py: one check per file, given --source, --build and --cxx.
+# program. tests/tidy/*.py: one check per file, given --source, --build and --cxx. tests/conformance/*.c:
+# MPI programs, see weft-conformance.cmake.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -33,6 +34,10 @@ if(TARGET weftrun)
 endif()
 if(TARGET image-programs)
   add_dependencies(test-programs image-programs)
+endif()
+
+if(TARGET weft-wrappers)
+  include(weft-conformance)
 endif()
 
 function(weft_add_tests label suffix timeout processors)

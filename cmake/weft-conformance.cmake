@@ -1,0 +1,59 @@
+# tests/conformance/*.c: plain MPI programs, one per chapter of the standard. Each is a program of weftcc,
+# run with its ranks in one process, in two, and in one each; and a program of each MPI found, which
+# checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
+
+# What these call is still to come; a name that leaves this list is tested from then on.
+set(conformance_pending
+  attributes collectives collectives_nonblocking communicators datatypes environment errors groups
+  intercommunicators large_counts operations point_to_point probing profiling requests threads
+  topologies)
+
+find_program(WEFT_MPICC_mpich mpicc.mpich)
+find_program(WEFT_MPICC_openmpi mpicc.openmpi)
+find_program(WEFT_MPIEXEC_mpich mpiexec.hydra)
+find_program(WEFT_MPIEXEC_openmpi mpirun.openmpi)
+# More ranks than cores take MPICH whole time slices for each message.
+set(launch_mpich ${WEFT_MPIEXEC_mpich} -bind-to none -n 2)
+set(launch_openmpi ${WEFT_MPIEXEC_openmpi} --allow-run-as-root --oversubscribe --bind-to none
+  --mca mpi_yield_when_idle 1 -n 3)
+
+set(weftrun ${PROJECT_BINARY_DIR}/bin/weftrun)
+set(conformance_directory ${PROJECT_SOURCE_DIR}/tests/conformance)
+set(conformance_bin ${PROJECT_BINARY_DIR}/bin/conformance)
+file(MAKE_DIRECTORY ${conformance_bin})
+set(mpi_header ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h)
+
+function(weft_add_conformance_test name)  # COMMAND...
+  add_test(NAME mpi.${name} COMMAND ${conformance_directory}/run.sh ${ARGN})
+  set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+endfunction()
+
+set(programs)
+file(GLOB sources CONFIGURE_DEPENDS ${conformance_directory}/*.c)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  set(words -O1 -g -std=gnu11 -pthread ${source})
+  if(NOT name IN_LIST conformance_pending)
+    set(program ${conformance_bin}/${name})
+    add_custom_command(OUTPUT ${program} COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -Wall -Wextra ${words} -o ${program}
+      DEPENDS ${source} ${conformance_directory}/conform.h ${mpi_header} weft-wrappers)
+    list(APPEND programs ${program})
+    foreach(ranks IN ITEMS 1 2 5 16)
+      weft_add_conformance_test(${name}.n${ranks} ${weftrun} -n ${ranks} ${program})
+    endforeach()
+    weft_add_conformance_test(${name}.processes ${weftrun} -n 5 --processes 2 ${program})
+    weft_add_conformance_test(${name}.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
+  endif()
+  foreach(mpi IN ITEMS mpich openmpi)
+    if(WEFT_MPICC_${mpi} AND WEFT_MPIEXEC_${mpi})
+      set(program ${conformance_bin}/${name}-${mpi})
+      # Their headers call for warnings where an array of statuses is ignored.
+      add_custom_command(OUTPUT ${program} COMMAND ${WEFT_MPICC_${mpi}} -w ${words} -o ${program}
+        DEPENDS ${source} ${conformance_directory}/conform.h)
+      list(APPEND programs ${program})
+      weft_add_conformance_test(${name}.${mpi} ${launch_${mpi}} ${program})
+    endif()
+  endforeach()
+endforeach()
+add_custom_target(conformance-programs DEPENDS ${programs})
+add_dependencies(test-programs conformance-programs)

@@ -1,0 +1,241 @@
+/* Waiting and testing, any, some and all; null and inactive requests; persistent ones; cancelling. */
+#include "conform.h"
+
+static void empty_status(void) {
+  MPI_Request none = MPI_REQUEST_NULL;
+  MPI_Status status;
+  int flag = 0, count = -1, cancelled = -1;
+  memset(&status, 0x55, sizeof status);
+  MPI_Wait(&none, &status);
+  MPI_Get_count(&status, MPI_INT, &count);
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT(status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG && count == 0 && !cancelled,
+         "source %d tag %d count %d", status.MPI_SOURCE, status.MPI_TAG, count);
+  MPI_Test(&none, &flag, &status);
+  EXPECT_INT(flag, 1);
+  flag = 0;
+  MPI_Request_get_status(none, &flag, &status);
+  EXPECT_INT(flag, 1);
+}
+
+static void lists_of_nothing(void) {
+  MPI_Request none[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Status status[3];
+  int index = 5, flag = 0, indices[3], count = 5;
+  MPI_Waitany(3, none, &index, status);
+  EXPECT_INT(index, MPI_UNDEFINED);
+  index = 5;
+  MPI_Waitany(0, NULL, &index, status);
+  EXPECT_INT(index, MPI_UNDEFINED);
+  MPI_Testany(3, none, &index, &flag, status);
+  EXPECT(flag && index == MPI_UNDEFINED, "%d %d", flag, index);
+  MPI_Waitsome(3, none, &count, indices, status);
+  EXPECT_INT(count, MPI_UNDEFINED);
+  count = 5;
+  MPI_Testsome(3, none, &count, indices, status);
+  EXPECT_INT(count, MPI_UNDEFINED);
+  flag = 0;
+  MPI_Testall(3, none, &flag, status);
+  EXPECT_INT(flag, 1);
+  MPI_Waitall(3, none, MPI_STATUSES_IGNORE);
+  MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE);
+}
+
+static void any_and_some(void) {
+  enum { messages = 24 };
+  MPI_Request in[messages + 1], out[messages];
+  int got[messages], sent[messages], seen[messages] = {0};
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  for (int round = 0; round < 4; ++round) {
+    memset(seen, 0, sizeof seen);
+    for (int i = 0; i < messages; ++i) MPI_Irecv(&got[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, &in[i]);
+    in[messages] = MPI_REQUEST_NULL;
+    for (int i = messages - 1; i >= 0; --i) {
+      sent[i] = 100 * round + i;
+      MPI_Isend(&sent[i], 1, MPI_INT, right, i, MPI_COMM_WORLD, &out[i]);
+    }
+    for (int done = 0; done < messages;) {
+      MPI_Status status[messages + 1];
+      int indices[messages + 1], count = 0, flag = 0;
+      if (round == 0) {
+        MPI_Waitany(messages + 1, in, &indices[0], &status[0]);
+        count = 1;
+      } else if (round == 1) {
+        MPI_Waitsome(messages + 1, in, &count, indices, status);
+        EXPECT(count >= 1, "%d ended", count);
+      } else if (round == 2) {
+        MPI_Testany(messages + 1, in, &indices[0], &flag, &status[0]);
+        count = flag;
+      } else {
+        MPI_Testsome(messages + 1, in, &count, indices, status);
+      }
+      for (int i = 0; i < count; ++i) {
+        const int k = indices[i];
+        EXPECT(k >= 0 && k < messages && !seen[k], "index %d", k);
+        if (k < 0 || k >= messages) return;
+        seen[k] = 1;
+        EXPECT(got[k] == 100 * round + k && status[i].MPI_TAG == k && in[k] == MPI_REQUEST_NULL, "%d: %d, tag %d", k, got[k],
+               status[i].MPI_TAG);
+      }
+      done += count;
+    }
+    int flag = 0;
+    while (!flag) MPI_Testall(messages, out, &flag, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < messages; ++i) EXPECT(out[i] == MPI_REQUEST_NULL, "request %d lives", i);
+  }
+}
+
+static void many_outstanding(void) {
+  enum { messages = 2000 };
+  static MPI_Request requests[2 * messages];
+  static int in[messages], out[messages];
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  for (int i = 0; i < messages; ++i) {
+    out[i] = i * 3 + rank;
+    MPI_Isend(&out[i], 1, MPI_INT, right, i % 7, MPI_COMM_WORLD, &requests[i]);
+  }
+  for (int i = 0; i < messages; ++i) MPI_Irecv(&in[i], 1, MPI_INT, left, i % 7, MPI_COMM_WORLD, &requests[messages + i]);
+  MPI_Waitall(2 * messages, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < messages; ++i) EXPECT(in[i] == i * 3 + left, "message %d is %d", i, in[i]);
+}
+
+static void persistent(void) {
+  static char room[4096 + MPI_BSEND_OVERHEAD];
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  int out = 0, in = 0, flag = 0, index = 0;
+  MPI_Request r[2];
+  MPI_Status status;
+  MPI_Buffer_attach(room, sizeof room);
+  for (int mode = 0; mode < 4; ++mode) {
+    MPI_Recv_init(&in, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &r[0]);
+    if (mode == 0) MPI_Send_init(&out, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &r[1]);
+    if (mode == 1) MPI_Ssend_init(&out, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &r[1]);
+    if (mode == 2) MPI_Bsend_init(&out, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &r[1]);
+    if (mode == 3) MPI_Rsend_init(&out, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &r[1]);
+    /* Inactive requests end at once, with the empty status, and live on. */
+    MPI_Wait(&r[0], &status);
+    EXPECT(r[0] != MPI_REQUEST_NULL && status.MPI_SOURCE == MPI_ANY_SOURCE, "source %d", status.MPI_SOURCE);
+    MPI_Waitany(2, r, &index, &status);
+    EXPECT_INT(index, MPI_UNDEFINED);
+    for (int round = 0; round < 5; ++round) {
+      out = 100 * mode + round + rank;
+      if (mode == 3) {
+        MPI_Start(&r[0]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Start(&r[1]);
+      } else {
+        MPI_Startall(2, r);
+      }
+      MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+      MPI_Wait(&r[0], &status);
+      EXPECT(in == 100 * mode + round + left && status.MPI_SOURCE == left, "round %d: %d", round, in);
+      MPI_Test(&r[0], &flag, &status);
+      EXPECT_INT(flag, 1);
+    }
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+    EXPECT(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL, "freed requests have values");
+  }
+  void* old;
+  int old_size;
+  MPI_Buffer_detach(&old, &old_size);
+}
+
+static void cancelling(void) {
+  MPI_Request request;
+  MPI_Status status;
+  int value = 3, cancelled = 0;
+  MPI_Irecv(&value, 1, MPI_INT, rank, 77, MPI_COMM_WORLD, &request);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, &status);
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT(cancelled && value == 3 && request == MPI_REQUEST_NULL, "cancelled %d", cancelled);
+  /* What has been matched is not cancelled. */
+  MPI_Irecv(&value, 1, MPI_INT, rank, 78, MPI_COMM_WORLD, &request);
+  MPI_Send(&rank, 1, MPI_INT, rank, 78, MPI_COMM_WORLD);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, &status);
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT(!cancelled && value == rank, "cancelled %d, value %d", cancelled, value);
+}
+
+static void freed_while_active(void) {
+  static int out[5];
+  MPI_Request request;
+  int in = -1;
+  for (int i = 0; i < 5; ++i) {
+    out[i] = rank + i;
+    MPI_Isend(&out[i], 1, MPI_INT, (rank + 1) % size, 6, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    EXPECT(request == MPI_REQUEST_NULL, "freed request %d", i);
+  }
+  const int left = (rank + size - 1) % size;
+  for (int i = 0; i < 5; ++i) {
+    MPI_Recv(&in, 1, MPI_INT, left, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_INT(in, left + i);
+  }
+}
+
+static void looking_without_ending(void) {
+  MPI_Request request;
+  MPI_Status status;
+  int in = -1, flag = 0;
+  MPI_Irecv(&in, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, &request);
+  MPI_Request_get_status(request, &flag, &status);
+  EXPECT_INT(flag, 0);
+  MPI_Send(&rank, 1, MPI_INT, rank, 8, MPI_COMM_WORLD);
+  while (!flag) MPI_Request_get_status(request, &flag, &status);
+  EXPECT(status.MPI_SOURCE == rank && in == rank && request != MPI_REQUEST_NULL, "source %d", status.MPI_SOURCE);
+  flag = 0;
+  MPI_Test(&request, &flag, &status);
+  EXPECT(flag && request == MPI_REQUEST_NULL && status.MPI_TAG == 8, "tag %d", status.MPI_TAG);
+}
+
+/* Requests of the program's own. */
+static int queried, freed;
+static int on_query(void* state, MPI_Status* status) {
+  ++queried;
+  MPI_Status_set_elements(status, MPI_INT, *(int*)state);
+  MPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = 4;
+  status->MPI_TAG = 5;
+  return MPI_SUCCESS;
+}
+static int on_free(void* state) {
+  (void)state;
+  ++freed;
+  return MPI_SUCCESS;
+}
+static int on_cancel(void* state, int complete) {
+  (void)state;
+  (void)complete;
+  return MPI_SUCCESS;
+}
+
+static void generalized(void) {
+  int elements = 6, flag = 1, count = 0;
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Grequest_start(on_query, on_free, on_cancel, &elements, &request);
+  MPI_Test(&request, &flag, &status);
+  EXPECT_INT(flag, 0);
+  MPI_Grequest_complete(request);
+  MPI_Wait(&request, &status);
+  MPI_Get_count(&status, MPI_INT, &count);
+  EXPECT(count == 6 && status.MPI_SOURCE == 4 && status.MPI_TAG == 5 && queried == 1 && freed == 1,
+         "count %d source %d queried %d freed %d", count, status.MPI_SOURCE, queried, freed);
+}
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  empty_status();
+  lists_of_nothing();
+  any_and_some();
+  many_outstanding();
+  persistent();
+  cancelling();
+  freed_while_active();
+  looking_without_ending();
+  generalized();
+  return end();
+}

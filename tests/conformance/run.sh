@@ -1,0 +1,7 @@
+#!/bin/sh
+# Runs a conformance program by the given command: rank 0 must print "right", and the status must be 0.
+output=$("$@" 2>&1)
+status=$?
+printf '%s\n' "$output"
+[ $status = 0 ] || { echo "exit status $status"; exit 1; }
+printf '%s\n' "$output" | grep -qx right
