@@ -4,6 +4,7 @@
 
 # What these call is still to come; a name that leaves this list is tested from then on.
 set(conformance_pending
+  example.heat example.sort example.conjugate_gradient
   attributes collectives collectives_nonblocking communicators datatypes environment errors groups
   intercommunicators large_counts operations point_to_point probing profiling requests threads
   topologies)
@@ -57,3 +58,59 @@ foreach(source IN LISTS sources)
 endforeach()
 add_custom_target(conformance-programs DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs)
+
+# examples/mpi/: the same output under every library and in every arrangement of ranks.
+set(example_ranks 3)
+set(example_bin ${PROJECT_BINARY_DIR}/bin/examples-mpi)
+file(MAKE_DIRECTORY ${example_bin})
+set(programs)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/mpi/*.c ${PROJECT_SOURCE_DIR}/examples/mpi/*.cpp
+  ${PROJECT_SOURCE_DIR}/examples/mpi/*.f90)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  cmake_path(GET source EXTENSION LAST_ONLY extension)
+  if(extension STREQUAL ".c")
+    set(wrapper cc)
+    set(words -std=gnu11)
+  elseif(extension STREQUAL ".cpp")
+    set(wrapper cxx)
+    set(words -std=c++20)
+  else()
+    if(NOT WEFT_GFORTRAN)
+      continue()
+    endif()
+    set(wrapper fort)
+    set(words)
+  endif()
+  set(commands)
+  if(NOT example.${name} IN_LIST conformance_pending)
+    set(program ${example_bin}/${name})
+    string(REPLACE fort fc weft_wrapper weft${wrapper})
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${mpi_header} weft-wrappers
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.modules
+      COMMAND ${CMAKE_COMMAND} -E chdir ${program}.modules ${PROJECT_BINARY_DIR}/bin/${weft_wrapper} -O2 -Wall
+        ${words} ${source} -lm -o ${program})
+    list(APPEND programs ${program})
+    foreach(shape IN ITEMS "" "--processes 2" "--ranks-per-process 1")
+      list(APPEND commands "${weftrun} -n ${example_ranks} ${shape} ${program}")
+    endforeach()
+  endif()
+  foreach(mpi IN ITEMS mpich openmpi)
+    find_program(WEFT_MPI${wrapper}_${mpi} mpi${wrapper}.${mpi})
+    if(WEFT_MPI${wrapper}_${mpi} AND WEFT_MPIEXEC_${mpi})
+      set(program ${example_bin}/${name}-${mpi})
+      add_custom_command(OUTPUT ${program} DEPENDS ${source}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.modules
+        COMMAND ${CMAKE_COMMAND} -E chdir ${program}.modules ${WEFT_MPI${wrapper}_${mpi}} -O2 -w ${words} ${source}
+          -lm -o ${program})
+      list(APPEND programs ${program})
+      list(JOIN launch_${mpi} " " launch)
+      string(REGEX REPLACE " -n [0-9]+$" " -n ${example_ranks}" launch "${launch}")
+      list(APPEND commands "${launch} ${program}")
+    endif()
+  endforeach()
+  add_test(NAME mpi.example.${name} COMMAND ${conformance_directory}/same_output.sh ${commands})
+  set_tests_properties(mpi.example.${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
+endforeach()
+add_custom_target(examples-mpi DEPENDS ${programs})
+add_dependencies(test-programs examples-mpi)
