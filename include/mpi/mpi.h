@@ -75,7 +75,7 @@ typedef struct MPI_ABI_Win* MPI_Win;
 #define MPI_REPLACE ((MPI_Op)0x3c)
 #define MPI_NO_OP ((MPI_Op)0x3d)
 
-/* --- Datatypes -------------------------------------------------------------------------------- */
+/* --- Datatypes ------------------------------------------------------------------------------------ */
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0x200)
 #define MPI_AINT ((MPI_Datatype)0x201)
 #define MPI_COUNT ((MPI_Datatype)0x202)
@@ -367,21 +367,338 @@ WEFT_MPI_DECLARE(int, MPI_Pcontrol, (const int level, ...))
 
 /* --- Error handlers, classes, codes and strings (error_handler.cpp) ------------------------------- */
 
-/* --- Point-to-point (point_to_point.cpp) ---------------------------------------------------------- */
+/* --- Point-to-point (point_to_point.cpp, nonblocking.cpp, buffered.cpp, probing.cpp) -------------- */
 WEFT_MPI_DECLARE(int, MPI_Send,
                  (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Send_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Rsend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Rsend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ssend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ssend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Bsend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Bsend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm))
 WEFT_MPI_DECLARE(int, MPI_Recv,
                  (void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Recv_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                  MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Sendrecv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                  MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Sendrecv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                  int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                  int source, int recvtag, MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Sendrecv_replace,
+                 (void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                  int recvtag, MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Sendrecv_replace_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
+                  int source, int recvtag, MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Isend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Isend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Irsend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Irsend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Issend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Issend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Ibsend,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Ibsend_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Send_init,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Send_init_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rsend_init,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rsend_init_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Ssend_init,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Ssend_init_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Bsend_init,
+                 (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Bsend_init_c,
+                 (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Irecv,
+                 (void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Irecv_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Recv_init,
+                 (void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Recv_init_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Buffer_attach, (void* buffer, int size))
+WEFT_MPI_DECLARE(int, MPI_Buffer_attach_c, (void* buffer, MPI_Count size))
+WEFT_MPI_DECLARE(int, MPI_Buffer_detach, (void* buffer_addr, int* size))
+WEFT_MPI_DECLARE(int, MPI_Buffer_detach_c, (void* buffer_addr, MPI_Count* size))
+WEFT_MPI_DECLARE(int, MPI_Buffer_flush, (void))
+WEFT_MPI_DECLARE(int, MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Iprobe,
+                 (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Mprobe,
+                 (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Improbe,
+                 (int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Mrecv,
+                 (void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Mrecv_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Imrecv,
+                 (void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Imrecv_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
+                  MPI_Request* request))
 
-/* --- Requests (requests.cpp) ---------------------------------------------------------------------- */
+/* --- Requests (completion.cpp) -------------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Wait, (MPI_Request* request, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Test, (MPI_Request* request, int* flag, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Waitall,
+                 (int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses))
+WEFT_MPI_DECLARE(int, MPI_Testall,
+                 (int count, MPI_Request* array_of_requests, int* flag,
+                  MPI_Status* array_of_statuses))
+WEFT_MPI_DECLARE(int, MPI_Waitany,
+                 (int count, MPI_Request* array_of_requests, int* indx, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Testany,
+                 (int count, MPI_Request* array_of_requests, int* indx, int* flag,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Waitsome,
+                 (int incount, MPI_Request* array_of_requests, int* outcount,
+                  int* array_of_indices, MPI_Status* array_of_statuses))
+WEFT_MPI_DECLARE(int, MPI_Testsome,
+                 (int incount, MPI_Request* array_of_requests, int* outcount,
+                  int* array_of_indices, MPI_Status* array_of_statuses))
+WEFT_MPI_DECLARE(int, MPI_Request_get_status, (MPI_Request request, int* flag, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Request_free, (MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Cancel, (MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Start, (MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Startall, (int count, MPI_Request* array_of_requests))
+WEFT_MPI_DECLARE(int, MPI_Grequest_start,
+                 (MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                  MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Grequest_complete, (MPI_Request request))
 
 /* --- Status (status.cpp) -------------------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Get_count, (const MPI_Status* status, MPI_Datatype datatype, int* count))
+WEFT_MPI_DECLARE(int, MPI_Get_count_c,
+                 (const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count))
+WEFT_MPI_DECLARE(int, MPI_Get_elements,
+                 (const MPI_Status* status, MPI_Datatype datatype, int* count))
+WEFT_MPI_DECLARE(int, MPI_Get_elements_c,
+                 (const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count))
+WEFT_MPI_DECLARE(int, MPI_Get_elements_x,
+                 (const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count))
+WEFT_MPI_DECLARE(int, MPI_Status_set_elements,
+                 (MPI_Status* status, MPI_Datatype datatype, int count))
+WEFT_MPI_DECLARE(int, MPI_Status_set_elements_c,
+                 (MPI_Status* status, MPI_Datatype datatype, MPI_Count count))
+WEFT_MPI_DECLARE(int, MPI_Status_set_elements_x,
+                 (MPI_Status* status, MPI_Datatype datatype, MPI_Count count))
+WEFT_MPI_DECLARE(int, MPI_Test_cancelled, (const MPI_Status* status, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Status_set_cancelled, (MPI_Status* status, int flag))
+WEFT_MPI_DECLARE(int, MPI_Status_get_source, (const MPI_Status* status, int* source))
+WEFT_MPI_DECLARE(int, MPI_Status_set_source, (MPI_Status* status, int source))
+WEFT_MPI_DECLARE(int, MPI_Status_get_tag, (const MPI_Status* status, int* tag))
+WEFT_MPI_DECLARE(int, MPI_Status_set_tag, (MPI_Status* status, int tag))
+WEFT_MPI_DECLARE(int, MPI_Status_get_error, (const MPI_Status* status, int* error))
+WEFT_MPI_DECLARE(int, MPI_Status_set_error, (MPI_Status* status, int error))
 
-/* --- Datatypes (datatype.cpp) --------------------------------------------------------------------- */
+/* --- Datatypes (constructors.cpp, array_types.cpp, datatype_queries.cpp) -------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_contiguous_c,
+                 (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_vector,
+                 (int count, int blocklength, int stride, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_vector_c,
+                 (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_hvector,
+                 (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_hvector_c,
+                 (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_indexed,
+                 (int count, const int* array_of_blocklengths, const int* array_of_displacements,
+                  MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_indexed_c,
+                 (MPI_Count count, const MPI_Count* array_of_blocklengths,
+                  const MPI_Count* array_of_displacements, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_hindexed,
+                 (int count, const int* array_of_blocklengths,
+                  const MPI_Aint* array_of_displacements, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_hindexed_c,
+                 (MPI_Count count, const MPI_Count* array_of_blocklengths,
+                  const MPI_Count* array_of_displacements, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_indexed_block,
+                 (int count, int blocklength, const int* array_of_displacements,
+                  MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_indexed_block_c,
+                 (MPI_Count count, MPI_Count blocklength, const MPI_Count* array_of_displacements,
+                  MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_hindexed_block,
+                 (int count, int blocklength, const MPI_Aint* array_of_displacements,
+                  MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_hindexed_block_c,
+                 (MPI_Count count, MPI_Count blocklength, const MPI_Count* array_of_displacements,
+                  MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_struct,
+                 (int count, const int* array_of_blocklengths,
+                  const MPI_Aint* array_of_displacements, const MPI_Datatype* array_of_types,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_struct_c,
+                 (MPI_Count count, const MPI_Count* array_of_blocklengths,
+                  const MPI_Count* array_of_displacements, const MPI_Datatype* array_of_types,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_resized,
+                 (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_resized_c,
+                 (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_commit, (MPI_Datatype* datatype))
+WEFT_MPI_DECLARE(int, MPI_Type_free, (MPI_Datatype* datatype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_subarray,
+                 (int ndims, const int* array_of_sizes, const int* array_of_subsizes,
+                  const int* array_of_starts, int order, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_subarray_c,
+                 (int ndims, const MPI_Count* array_of_sizes, const MPI_Count* array_of_subsizes,
+                  const MPI_Count* array_of_starts, int order, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_darray,
+                 (int size, int rank, int ndims, const int* array_of_gsizes,
+                  const int* array_of_distribs, const int* array_of_dargs,
+                  const int* array_of_psizes, int order, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_darray_c,
+                 (int size, int rank, int ndims, const MPI_Count* array_of_gsizes,
+                  const int* array_of_distribs, const int* array_of_dargs,
+                  const int* array_of_psizes, int order, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_get_envelope,
+                 (MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes,
+                  int* combiner))
+WEFT_MPI_DECLARE(int, MPI_Type_get_envelope_c,
+                 (MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
+                  MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner))
+WEFT_MPI_DECLARE(int, MPI_Type_get_contents,
+                 (MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
+                  int* array_of_integers, MPI_Aint* array_of_addresses,
+                  MPI_Datatype* array_of_datatypes))
+WEFT_MPI_DECLARE(int, MPI_Type_get_contents_c,
+                 (MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
+                  MPI_Count max_large_counts, MPI_Count max_datatypes, int* array_of_integers,
+                  MPI_Aint* array_of_addresses, MPI_Count* array_of_large_counts,
+                  MPI_Datatype* array_of_datatypes))
+WEFT_MPI_DECLARE(int, MPI_Type_set_name, (MPI_Datatype datatype, const char* type_name))
+WEFT_MPI_DECLARE(int, MPI_Type_get_name, (MPI_Datatype datatype, char* type_name, int* resultlen))
+WEFT_MPI_DECLARE(int, MPI_Type_match_size, (int typeclass, int size, MPI_Datatype* datatype))
+WEFT_MPI_DECLARE(int, MPI_Type_get_value_index,
+                 (MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype* pair_type))
+WEFT_MPI_DECLARE(int, MPI_Get_address, (const void* location, MPI_Aint* address))
+WEFT_MPI_DECLARE(MPI_Aint, MPI_Aint_add, (MPI_Aint base, MPI_Aint disp))
+WEFT_MPI_DECLARE(MPI_Aint, MPI_Aint_diff, (MPI_Aint addr1, MPI_Aint addr2))
+WEFT_MPI_DECLARE(int, MPI_Type_size, (MPI_Datatype datatype, int* size))
+WEFT_MPI_DECLARE(int, MPI_Type_size_c, (MPI_Datatype datatype, MPI_Count* size))
+WEFT_MPI_DECLARE(int, MPI_Type_size_x, (MPI_Datatype datatype, MPI_Count* size))
+WEFT_MPI_DECLARE(int, MPI_Type_get_extent, (MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent))
+WEFT_MPI_DECLARE(int, MPI_Type_get_extent_c,
+                 (MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent))
+WEFT_MPI_DECLARE(int, MPI_Type_get_extent_x,
+                 (MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent))
+WEFT_MPI_DECLARE(int, MPI_Type_get_true_extent,
+                 (MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent))
+WEFT_MPI_DECLARE(int, MPI_Type_get_true_extent_c,
+                 (MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent))
+WEFT_MPI_DECLARE(int, MPI_Type_get_true_extent_x,
+                 (MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent))
 
-/* --- Pack and unpack (pack.cpp) ------------------------------------------------------------------- */
+/* --- Pack and unpack (pack.cpp, external.cpp) ----------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Pack,
+                 (const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
+                  int* position, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Pack_c,
+                 (const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
+                  MPI_Count outsize, MPI_Count* position, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Unpack,
+                 (const void* inbuf, int insize, int* position, void* outbuf, int outcount,
+                  MPI_Datatype datatype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Unpack_c,
+                 (const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
+                  MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Pack_size, (int incount, MPI_Datatype datatype, MPI_Comm comm, int* size))
+WEFT_MPI_DECLARE(int, MPI_Pack_size_c,
+                 (MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count* size))
+WEFT_MPI_DECLARE(int, MPI_Pack_external,
+                 (const char* datarep, const void* inbuf, int incount, MPI_Datatype datatype,
+                  void* outbuf, MPI_Aint outsize, MPI_Aint* position))
+WEFT_MPI_DECLARE(int, MPI_Pack_external_c,
+                 (const char* datarep, const void* inbuf, MPI_Count incount,
+                  MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position))
+WEFT_MPI_DECLARE(int, MPI_Unpack_external,
+                 (const char* datarep, const void* inbuf, MPI_Aint insize, MPI_Aint* position,
+                  void* outbuf, int outcount, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_Unpack_external_c,
+                 (const char* datarep, const void* inbuf, MPI_Count insize, MPI_Count* position,
+                  void* outbuf, MPI_Count outcount, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_Pack_external_size,
+                 (const char* datarep, int incount, MPI_Datatype datatype, MPI_Aint* size))
+WEFT_MPI_DECLARE(int, MPI_Pack_external_size_c,
+                 (const char* datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count* size))
 
 /* --- Collectives (collectives.cpp) ---------------------------------------------------------------- */
 

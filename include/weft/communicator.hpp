@@ -83,6 +83,8 @@ class request {
   void cancel();  // Withdraws a receive that no message has matched; else does nothing.
   // Started and not yet waited for.
   [[nodiscard]] bool active() const noexcept;
+  // For faces that wait in their own way.
+  [[nodiscard]] detail::operation* started() const noexcept { return operation_; }
 
  private:
   friend void wait_all(std::span<request>);
@@ -474,6 +476,9 @@ class communicator {
   explicit communicator(std::shared_ptr<detail::communicator_state> state, int rank) noexcept
       : state_(std::move(state)), rank_(rank) {}
   [[nodiscard]] detail::communicator_state& state() const noexcept { return *state_; }
+  [[nodiscard]] const std::shared_ptr<detail::communicator_state>& shared_state() const noexcept {
+    return state_;
+  }
 
  private:
   void send_bytes(std::span<const std::byte> data, int to, int tag, detail::send_mode mode) const;

@@ -32,6 +32,8 @@ struct communicator_object : object {
   MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
 
   [[nodiscard]] int rank() const noexcept { return own - locals_first; }
+  // As the message path wants it, and back.
+  [[nodiscard]] int peer(int rank) const noexcept { return peers_first + rank; }
 };
 
 }  // namespace weft::mpi

@@ -53,6 +53,7 @@ struct datatype_object : object {
 // not written afterwards.
 extern datatype_object predefined_types[256];
 
+[[nodiscard]] MPI_Datatype predefined_handle(const datatype_object& type) noexcept;
 // Null when the value is none.
 [[nodiscard]] inline datatype_object* find_predefined(MPI_Datatype type) noexcept {
   datatype_object& t = predefined_types[value_of(type) & 0xff];

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "mpi/profiling.hpp"
 #include "mpi/state.hpp"
+#include "mpi/transfer.hpp"
 #include "weft/run.hpp"
 
 namespace weft::mpi {
@@ -80,6 +81,8 @@ WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
 
 WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
   return in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
+    finish_requests(me);
+    finish_buffered(me);
     me.world->ranks.barrier();
     me.finalized = true;
     me.usable = false;

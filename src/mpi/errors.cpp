@@ -200,6 +200,7 @@ namespace {
 struct cause {
   int code;
   std::string text;
+  MPI_Comm where = MPI_COMM_NULL;
 };
 
 // What the exception that is being handled says; rethrows what is no error of MPI's.
@@ -209,7 +210,7 @@ cause current_cause() {
   } catch (const rank_failure&) {
     throw;
   } catch (const failure& f) {
-    return {f.code(), f.what()};
+    return {f.code(), f.what(), f.where()};
   } catch (const error& e) {
     return {MPI_ERR_OTHER, e.what()};
   } catch (const std::bad_alloc&) {
@@ -237,7 +238,7 @@ int end_in_error(MPI_Comm where, const std::string& call) {
   const cause why = current_cause();
   state* const me = find_state();
   if (me == nullptr || !me->usable) end_job(me, why, call);
-  communicator_object& c = concerned(*me, where);
+  communicator_object& c = concerned(*me, why.where != MPI_COMM_NULL ? why.where : where);
   if (c.handler == MPI_ERRORS_RETURN) return why.code;
   if (is_predefined(c.handler)) end_job(me, why, call);
   return call_error_handler(*me, c, why.code);

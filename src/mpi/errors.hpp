@@ -17,11 +17,14 @@ struct state;
 // The job ends unless the error handler says otherwise.
 class failure : public error {
  public:
-  failure(int error_code, const std::string& text) : error(text), code_(error_code) {}
+  failure(int error_code, const std::string& text, MPI_Comm where = MPI_COMM_NULL)
+      : error(text), code_(error_code), where_(where) {}
   [[nodiscard]] int code() const noexcept { return code_; }
+  [[nodiscard]] MPI_Comm where() const noexcept { return where_; }
 
  private:
-  int code_;  // A class, or a code of the program's own.
+  int code_;        // A class, or a code of the program's own.
+  MPI_Comm where_;  // Whose error handler is concerned when the call does not name it.
 };
 
 template <class... Values>

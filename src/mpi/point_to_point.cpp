@@ -1,8 +1,9 @@
-// Messages: the blocking calls.
-#include "mpi/data.hpp"
+// Blocking sends and receives.
+#include <cstring>
+#include <memory>
+
 #include "mpi/profiling.hpp"
-#include "mpi/state.hpp"
-#include "mpi/status.hpp"
+#include "mpi/transfer.hpp"
 
 namespace weft::mpi {
 
@@ -14,90 +15,140 @@ void fail_buffer(const void* buffer, const datatype_object& type) {
        printable(type.name));
 }
 
-namespace {
-
-template <class Data>
-[[gnu::always_inline]] inline void send_data(state& me, communicator_object& c, const Data& data,
-                                             int to, int tag, send_mode mode, const char* call) {
-  rank_state& r = me.rank;
-  r.home->perturb();
-  r.home->check_stopped();
-  const peer& there = c.shared->to(to);
-  const envelope from{c.shared->context, c.own, tag};
-  if (send_now(r, there, to, from, data, mode)) [[likely]] return;
-  operation op;
-  set_memory(op, data);
-  describe_send(op, r, from, to, there.worker);
-  countdown taken{1, nullptr};
-  op.counter = &taken;
-  send_offer(*r.home, there, from, op);
-  trace_wait(trace_kind::wait_send, r, taken, {call, from.context, to, tag, data.size()},
-             there.worker);
-  check_result(op);
+void fail_message(const operation& op, int peers_first) {
+  if (op.failed)
+    fail(MPI_ERR_PROC_ABORTED, "a message of {} octets, tag {}: the process of its partner is dead",
+         op.bytes, op.match.tag);
+  throw failure(MPI_ERR_TRUNCATE, text_of_truncation(op, peers_first));
 }
 
-[[gnu::always_inline]] inline void send(const char* call, state& me, const void* buf,
-                                        MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                                        MPI_Comm comm, send_mode mode) {
-  communicator_object& c = checked_communicator(me, comm);
-  check_count(count);
-  const datatype_object& type = committed_datatype(datatype);
-  check_tag(tag);
-  if (dest == MPI_PROC_NULL) return;
-  check_peer(c, dest, "to");
-  with_data(buf, count, type, [&](const auto& data) {
-    send_data(me, c, data, c.peers_first + dest, tag, mode, call);
+namespace {
+
+template <send_mode Mode>
+[[gnu::always_inline]] inline void send(state& me, const void* buf, MPI_Count count,
+                                        MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                                        const char* call) {
+  const route to = send_route(me, count, datatype, dest, tag, comm);
+  if (to.to_nobody()) return;
+  if constexpr (Mode == send_mode::buffered)
+    send_buffered(me, to, buf, count);
+  else
+    with_data(buf, count, *to.type, [&](const auto& data) { send_data(me, to, data, Mode, call); });
+}
+
+[[gnu::always_inline]] inline void receive(state& me, void* buf, MPI_Count count,
+                                           MPI_Datatype datatype, int source, int tag,
+                                           MPI_Comm comm, MPI_Status* status, const char* call) {
+  const route from = receive_route(me, count, datatype, source, tag, comm);
+  if (from.to_nobody()) return set_null_status(status);
+  with_data(buf, count, *from.type, [&](const auto& into) {
+    blocking_receive arrival(me, from, into);
+    arrival.finish(call, status);
   });
 }
 
-template <class Room>
-[[gnu::always_inline]] inline message_status receive_data(state& me, communicator_object& c,
-                                                          const Room& into, int from, int tag,
-                                                          const char* call) {
-  rank_state& r = me.rank;
-  r.home->perturb();
-  operation op;
-  op.match = {c.shared->context, from, tag};
-  set_memory(op, into);
-  op.owner = &r;
-  countdown arrival{1, nullptr};
-  op.counter = &arrival;
-  r.home->check_stopped();
-  if (!start_receive(r, op)) {
-    const posted_guard guard{r, op};
-    trace_wait(trace_kind::wait_recv, r, arrival, {call, op.match.context, from, tag, into.size()},
-               from >= 0 ? c.shared->to(from).worker : -1);
+// Both halves; a half with MPI_PROC_NULL does nothing.
+template <class Send>
+void send_and_receive(state& me, const route& from, void* buf, MPI_Count count, MPI_Status* status,
+                      const Send& send_part, const char* call) {
+  if (from.to_nobody()) {
+    send_part();
+    return set_null_status(status);
   }
-  check_result(op);
-  return op.result;
+  with_data(buf, count, *from.type, [&](const auto& into) {
+    blocking_receive arrival(me, from, into);
+    send_part();
+    arrival.finish(call, status);
+  });
+}
+
+void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+              int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+              int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const route to = send_route(me, sendcount, sendtype, dest, sendtag, comm);
+  const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
+  send_and_receive(me, from, recvbuf, recvcount, status, [&] {
+    if (to.to_nobody()) return;
+    with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
+      send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
+    });
+  }, "MPI_Sendrecv (recv)");
+}
+
+// What is sent is copied before what comes may overwrite it.
+void replace(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
+             int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const route to = send_route(me, count, datatype, dest, sendtag, comm);
+  const route from = receive_route(me, count, datatype, source, recvtag, comm);
+  std::unique_ptr<std::byte[]> copy;
+  octets sent;
+  if (!to.to_nobody())
+    with_data(buf, count, *to.type, [&](const auto& data) {
+      copy = std::make_unique<std::byte[]>(data.size());
+      copy_out(copy.get(), data);
+      sent = {copy.get(), data.size()};
+    });
+  send_and_receive(me, from, buf, count, status, [&] {
+    if (!to.to_nobody())
+      send_data(me, to, sent, send_mode::standard, "MPI_Sendrecv_replace (send)");
+  }, "MPI_Sendrecv_replace (recv)");
 }
 
 }  // namespace
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
+using weft::detail::send_mode;
 
-WEFT_MPI_FUNCTION(int, MPI_Send, (const void* buf, int count, MPI_Datatype datatype, int dest,
-                                  int tag, MPI_Comm comm)) {
-  return in_call("MPI_Send", comm, [&](state& me) {
-    send("MPI_Send", me, buf, count, datatype, dest, tag, comm, weft::detail::send_mode::standard);
-  }, buf, count, datatype, dest, tag, comm);
-}
+// Each exists for int and for MPI_Count.
+#define SEND(name, count_type, mode)                                                            \
+  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
+                                int dest, int tag, MPI_Comm comm)) {                            \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      send<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, #name);                  \
+    }, buf, count, datatype, dest, tag, comm);                                                  \
+  }
+SEND(MPI_Send, int, standard)
+SEND(MPI_Send_c, MPI_Count, standard)
+SEND(MPI_Rsend, int, standard)
+SEND(MPI_Rsend_c, MPI_Count, standard)
+SEND(MPI_Ssend, int, synchronous)
+SEND(MPI_Ssend_c, MPI_Count, synchronous)
+SEND(MPI_Bsend, int, buffered)
+SEND(MPI_Bsend_c, MPI_Count, buffered)
 
-WEFT_MPI_FUNCTION(int, MPI_Recv, (void* buf, int count, MPI_Datatype datatype, int source, int tag,
-                                  MPI_Comm comm, MPI_Status* status)) {
-  return in_call("MPI_Recv", comm, [&](state& me) {
-    communicator_object& c = checked_communicator(me, comm);
-    check_count(count);
-    const datatype_object& type = committed_datatype(datatype);
-    if (tag != MPI_ANY_TAG) check_tag(tag);
-    if (source == MPI_PROC_NULL) return set_null_status(status);
-    if (source != MPI_ANY_SOURCE) check_peer(c, source, "from");
-    const int from = source == MPI_ANY_SOURCE ? weft::any_source : c.peers_first + source;
-    const int wanted = tag == MPI_ANY_TAG ? weft::any_tag : tag;
-    const weft::message_status got = with_data(buf, count, type, [&](const auto& into) {
-      return receive_data(me, c, into, from, wanted, "MPI_Recv");
-    });
-    set_status(status, got.source - c.peers_first, got.tag, got.bytes);
-  }, buf, count, datatype, source, tag, comm);
-}
+#define RECEIVE(name, count_type)                                                               \
+  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
+                                int tag, MPI_Comm comm, MPI_Status* status)) {                  \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      receive(me, buf, count, datatype, source, tag, comm, status, #name);                      \
+    }, buf, count, datatype, source, tag, comm, status);                                        \
+  }
+RECEIVE(MPI_Recv, int)
+RECEIVE(MPI_Recv_c, MPI_Count)
+
+#define SENDRECV(name, count_type)                                                              \
+  WEFT_MPI_FUNCTION(int, name,                                                                  \
+                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype,          \
+                     int dest, int sendtag, void* recvbuf, count_type recvcount,                \
+                     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,             \
+                     MPI_Status* status)) {                                                     \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      exchange(me, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,   \
+               source, recvtag, comm, status);                                                  \
+    }, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,       \
+    recvtag, comm, status);                                                                     \
+  }
+SENDRECV(MPI_Sendrecv, int)
+SENDRECV(MPI_Sendrecv_c, MPI_Count)
+
+#define SENDRECV_REPLACE(name, count_type)                                                      \
+  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int dest,   \
+                                int sendtag, int source, int recvtag, MPI_Comm comm,            \
+                                MPI_Status* status)) {                                          \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      replace(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);          \
+    }, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);                     \
+  }
+SENDRECV_REPLACE(MPI_Sendrecv_replace, int)
+SENDRECV_REPLACE(MPI_Sendrecv_replace_c, MPI_Count)

@@ -4,6 +4,18 @@
 
 namespace weft::mpi {
 
+state::state(detail::rank_state& r) : rank(r) {
+  for (request_object* shared : {&done, &received_from_nobody}) {
+    shared->kind = object_kind::request;
+    shared->shared = true;
+    shared->own_work.complete = true;
+  }
+  received_from_nobody.what = request_object::type::receive;
+  received_from_nobody.from_nobody = true;
+}
+
+void state::cut_short() noexcept { drop_requests(*this); }
+
 state* find_state() {
   const worker* const here = worker::current();
   if (here == nullptr || here->identity() == nullptr || here->in_chunk()) return nullptr;

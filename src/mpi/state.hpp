@@ -4,17 +4,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/handles.hpp"
+#include "mpi/message.hpp"
+#include "mpi/request.hpp"
 #include "rank/state.hpp"
 
 namespace weft::mpi {
 
 struct state final : detail::face_state {
-  explicit state(detail::rank_state& r) : rank(r) {}
+  explicit state(detail::rank_state& r);
 
   detail::rank_state& rank;
   bool usable = false;  // Between MPI_Init and MPI_Finalize, and no fatal error yet.
@@ -30,7 +33,18 @@ struct state final : detail::face_state {
   pool<datatype_object> datatypes;
   std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
 
+  pool<request_object> requests;
+  // Stand for all sends that were complete at once, and for receives from MPI_PROC_NULL.
+  request_object done;
+  request_object received_from_nobody;
+  std::vector<request_object*> orphans;  // Freed by the program while under way.
+  pool<message_object> messages;
+  // Of MPI_Buffer_attach. Its memory is not used: what waits is accounted.
+  void* buffer = nullptr;
+  MPI_Count buffer_size = 0;
+
   void ended() override;  // The rank has left its program.
+  void cut_short() noexcept override;
 };
 
 // The calling rank's, made by its first call of MPI; null when the caller is no rank.

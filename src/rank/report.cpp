@@ -25,6 +25,17 @@ std::vector<int> awaited(const rank_state& r, const wait_description& what) {
   return ranks;
 }
 
+// Calls are named as their face names them: "recv", "MPI_Recv", "MPI_Wait (MPI_Irecv)".
+std::size_t last_of(std::string_view call, std::string_view word) {
+  const auto same = [](char in_call, char in_word) { return (in_call | 0x20) == in_word; };
+  const auto found = std::ranges::find_end(call, word, same);
+  return found.empty() ? 0 : static_cast<std::size_t>(found.begin() - call.begin()) + 1;
+}
+bool receives(std::string_view call) {
+  return std::max(last_of(call, "recv"), last_of(call, "probe")) > last_of(call, "send");
+}
+bool sends(std::string_view call) { return last_of(call, "send") > last_of(call, "recv"); }
+
 const fiber* waiting_fiber(const rank_state& r) noexcept {
   return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
@@ -48,12 +59,9 @@ std::string describe_wait(const fiber& f) {
   const wait_description& what = *f.waiting_in;
   std::string text = formatted("in {}", what.call);
   const bool message = what.subject == nullptr && (what.peer >= any_source && what.tag >= any_tag) &&
-                       (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 ||
-                        std::string_view(what.call).find("recv") != std::string_view::npos ||
-                        std::string_view(what.call).find("probe") != std::string_view::npos);
+                       (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
   if (message) {
-    const bool sends = std::string_view(what.call).find("send") != std::string_view::npos;
-    text += formatted(", {} {}, tag {}, {} octets", sends ? "to rank" : "source",
+    text += formatted(", {} {}, tag {}, {} octets", sends(what.call) ? "to rank" : "source",
                       rank_name(what.peer), what.tag == any_tag ? "any" : std::to_string(what.tag),
                       what.bytes);
   }

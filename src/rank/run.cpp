@@ -110,12 +110,15 @@ void run_rank(void* argument) {
   try {
     call_watched({&call_body, argument, &tell_exception});
     if (start.rank->watch != nullptr) start.rank->watch->look_at_rest(*start.of->checks);
+    start.rank->ended = true;
+    return;
   } catch (const job_stopped&) {
   } catch (const std::exception& e) {
     fail(&e);
   } catch (...) {
     fail(nullptr);
   }
+  if (start.rank->face != nullptr) start.rank->face->cut_short();
   start.rank->ended = true;
 }
 

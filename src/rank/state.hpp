@@ -54,6 +54,8 @@ struct face_state {
   face_state& operator=(const face_state&) = delete;
   virtual ~face_state() = default;
   virtual void ended() {}  // Called by the rank after its body; may throw, which fails the job.
+  // Called by the rank when its body was cut short, after the job has been told to stop.
+  virtual void cut_short() noexcept {}
 };
 
 struct rank_state {

@@ -1,0 +1,144 @@
+// Sends and receives that return at once, and persistent ones.
+#include "mpi/profiling.hpp"
+#include "mpi/transfer.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+namespace {
+
+template <class Data>
+void start_send_of(state& me, const route& to, const Data& data, send_mode mode, MPI_Comm comm,
+                   MPI_Request* request) {
+  rank_state& r = me.rank;
+  r.home->perturb();
+  r.home->check_stopped();
+  const peer& there = to.comm->shared->to(to.peer);
+  const envelope from = to.of_send();
+  if (send_now(r, there, to.peer, from, data, mode)) {
+    *request = handle_of(me.done);
+    return;
+  }
+  request_object& made = make_request(me, to.comm->peers_first, comm, request_object::type::send);
+  set_memory(made.own_work, kept_by(made, data));
+  describe_send(made.own_work, r, from, to.peer, there.worker);
+  *request = handle_of(made);
+  send_offer(*r.home, there, from, made.own_work);
+}
+
+template <send_mode Mode>
+void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                int tag, MPI_Comm comm, MPI_Request* request) {
+  check_not_null(request, "request");
+  const route to = send_route(me, count, datatype, dest, tag, comm);
+  if (to.to_nobody()) {
+    *request = handle_of(me.done);
+  } else if constexpr (Mode == send_mode::buffered) {
+    send_buffered(me, to, buf, count);
+    *request = handle_of(me.done);
+  } else {
+    with_data(buf, count, *to.type, [&](const auto& data) {
+      start_send_of(me, to, data, Mode, comm, request);
+    });
+  }
+}
+
+void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+                   int tag, MPI_Comm comm, MPI_Request* request) {
+  check_not_null(request, "request");
+  const route from = receive_route(me, count, datatype, source, tag, comm);
+  if (from.to_nobody()) {
+    *request = handle_of(me.received_from_nobody);
+    return;
+  }
+  with_data(buf, count, *from.type, [&](const auto& into) {
+    request_object& made = make_request(me, from.comm->peers_first, comm, request_object::type::receive);
+    *request = handle_of(made);
+    start_receive_of(me, from, kept_by(made, into), made.own_work);
+  });
+}
+
+// Inactive until MPI_Start.
+request_object& make_persistent(state& me, const route& r, const void* buf, MPI_Count count,
+                                MPI_Comm comm, request_object::type what) {
+  request_object& made = make_request(me, r.comm->peers_first, comm, what);
+  made.active = false;
+  made.from_nobody = r.to_nobody();
+  request_details& d = made.needed_details();
+  d.persistent = true;
+  if (r.to_nobody()) return made;
+  d.group = r.comm->ranks.shared_state();
+  with_data(buf, count, *r.type, [&](const auto& data) {
+    set_memory(made.own_work, kept_by(made, data));
+  });
+  return made;
+}
+
+template <send_mode Mode>
+void make_persistent_send(state& me, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                          int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  check_not_null(request, "request");
+  const route to = send_route(me, count, datatype, dest, tag, comm);
+  request_object& made = make_persistent(me, to, buf, count, comm, request_object::type::send);
+  if (!to.to_nobody())
+    describe_send(made.own_work, me.rank, to.of_send(), to.peer,
+                  to.comm->shared->to(to.peer).worker);
+  made.own_work.mode = Mode == send_mode::synchronous ? Mode : send_mode::standard;
+  made.details->buffered = Mode == send_mode::buffered;
+  *request = handle_of(made);
+}
+
+void make_persistent_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
+                             int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  check_not_null(request, "request");
+  const route from = receive_route(me, count, datatype, source, tag, comm);
+  request_object& made =
+      make_persistent(me, from, buf, count, comm, request_object::type::receive);
+  made.own_work.match = from.of_receive();
+  made.own_work.owner = &me.rank;
+  if (from.peer >= 0) made.own_work.peer_worker = from.comm->shared->to(from.peer).worker;
+  *request = handle_of(made);
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+using weft::detail::send_mode;
+
+#define SEND(name, count_type, function, mode)                                                  \
+  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
+                                int dest, int tag, MPI_Comm comm, MPI_Request* request)) {      \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      function<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, request);            \
+    }, buf, count, datatype, dest, tag, comm, request);                                         \
+  }
+SEND(MPI_Isend, int, start_send, standard)
+SEND(MPI_Isend_c, MPI_Count, start_send, standard)
+SEND(MPI_Irsend, int, start_send, standard)
+SEND(MPI_Irsend_c, MPI_Count, start_send, standard)
+SEND(MPI_Issend, int, start_send, synchronous)
+SEND(MPI_Issend_c, MPI_Count, start_send, synchronous)
+SEND(MPI_Ibsend, int, start_send, buffered)
+SEND(MPI_Ibsend_c, MPI_Count, start_send, buffered)
+SEND(MPI_Send_init, int, make_persistent_send, standard)
+SEND(MPI_Send_init_c, MPI_Count, make_persistent_send, standard)
+SEND(MPI_Rsend_init, int, make_persistent_send, standard)
+SEND(MPI_Rsend_init_c, MPI_Count, make_persistent_send, standard)
+SEND(MPI_Ssend_init, int, make_persistent_send, synchronous)
+SEND(MPI_Ssend_init_c, MPI_Count, make_persistent_send, synchronous)
+SEND(MPI_Bsend_init, int, make_persistent_send, buffered)
+SEND(MPI_Bsend_init_c, MPI_Count, make_persistent_send, buffered)
+
+#define RECEIVE(name, count_type, function)                                                     \
+  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
+                                int tag, MPI_Comm comm, MPI_Request* request)) {                \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      function(me, buf, count, datatype, source, tag, comm, request);                           \
+    }, buf, count, datatype, source, tag, comm, request);                                       \
+  }
+RECEIVE(MPI_Irecv, int, weft::mpi::start_receive)
+RECEIVE(MPI_Irecv_c, MPI_Count, weft::mpi::start_receive)
+RECEIVE(MPI_Recv_init, int, make_persistent_receive)
+RECEIVE(MPI_Recv_init_c, MPI_Count, make_persistent_receive)

@@ -1,0 +1,187 @@
+// Looking at messages before they are received, and messages taken out of the matching.
+#include "mpi/profiling.hpp"
+#include "mpi/transfer.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+namespace {
+
+unexpected_message* wait_for_message(state& me, const route& from, const char* call) {
+  const envelope wanted = from.of_receive();
+  for (;;) {
+    if (unexpected_message* m = me.rank.lists.find(wanted); m != nullptr) return m;
+    me.rank.home->check_stopped();
+    countdown any{1, nullptr};
+    struct probing {
+      rank_state& r;
+      ~probing() { r.probing = nullptr; }
+    } const guard{me.rank};
+    me.rank.probing = &any;
+    trace_wait(trace_kind::wait_recv, me.rank, any,
+               {call, wanted.context, wanted.source, wanted.tag, 0});
+  }
+}
+
+// Null when there is none: other ranks of the worker have then had their turn.
+unexpected_message* look_for_message(state& me, const route& from) {
+  const envelope wanted = from.of_receive();
+  if (unexpected_message* m = me.rank.lists.find(wanted); m != nullptr) return m;
+  me.rank.home->yield();
+  return me.rank.lists.find(wanted);
+}
+
+void tell_status(const unexpected_message& m, int peers_first, MPI_Status* status) {
+  set_status(status, m.from.source - peers_first, m.from.tag,
+             m.offered ? m.offered.bytes : m.bytes);
+}
+
+MPI_Message take(state& me, const route& from, MPI_Comm comm, unexpected_message& m) {
+  me.rank.lists.remove(m);
+  set_congestion(me.rank);
+  message_object& made = me.messages.make();
+  made.taken = &m;
+  made.context = from.comm->shared->context;
+  made.peers_first = from.comm->peers_first;
+  made.where = comm;
+  return handle_of(made);
+}
+
+// The message of a handle, which is used up; null for MPI_MESSAGE_NO_PROC.
+struct taken_message {
+  unexpected_message* message = nullptr;
+  int peers_first = 0;
+  MPI_Comm where = MPI_COMM_NULL;
+};
+taken_message use_up(state& me, MPI_Message* handle) {
+  check_not_null(handle, "message");
+  if (*handle == MPI_MESSAGE_NO_PROC) {
+    *handle = MPI_MESSAGE_NULL;
+    return {};
+  }
+  auto* const m = find_object<message_object>(*handle);
+  if (m == nullptr)
+    fail(MPI_ERR_REQUEST, "{} is no message, or has been received", text_of(*handle));
+  const taken_message taken{m->taken, m->peers_first, m->where};
+  me.messages.free(*m);
+  *handle = MPI_MESSAGE_NULL;
+  return taken;
+}
+
+void receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
+                   MPI_Message* message, MPI_Status* status) {
+  check_count(count);
+  const datatype_object& type = committed_datatype(datatype);
+  const taken_message taken = use_up(me, message);
+  if (taken.message == nullptr) return set_null_status(status);
+  const envelope from = taken.message->from;
+  with_data(buf, count, type, [&](const auto& into) {
+    me.rank.home->check_stopped();
+    operation op;
+    op.match = from;
+    set_memory(op, into);
+    op.owner = &me.rank;
+    countdown copied{1, nullptr};
+    op.counter = &copied;
+    receive_unexpected(*me.rank.home, op, taken.message);
+    trace_wait(trace_kind::wait_recv, me.rank, copied,
+               {"MPI_Mrecv", from.context, from.source, from.tag, into.size()});
+    set_status(status, from.source - taken.peers_first, from.tag,
+               std::min(op.result.bytes, op.bytes));
+    if (is_bad(op)) fail_message(op, taken.peers_first);
+  });
+}
+
+void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
+                         MPI_Message* message, MPI_Request* request) {
+  check_count(count);
+  check_not_null(request, "request");
+  const datatype_object& type = committed_datatype(datatype);
+  const taken_message taken = use_up(me, message);
+  if (taken.message == nullptr) {
+    *request = handle_of(me.received_from_nobody);
+    return;
+  }
+  with_data(buf, count, type, [&](const auto& into) {
+    me.rank.home->check_stopped();
+    request_object& made =
+        make_request(me, taken.peers_first, taken.where, request_object::type::receive);
+    made.own_work.match = taken.message->from;
+    made.own_work.owner = &me.rank;
+    set_memory(made.own_work, kept_by(made, into));
+    *request = handle_of(made);
+    receive_unexpected(*me.rank.home, made.own_work, taken.message);
+  });
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_FUNCTION(int, MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status)) {
+  return in_call("MPI_Probe", comm, [&](state& me) {
+    const route from = source_route(me, source, tag, comm);
+    if (from.to_nobody()) return set_null_status(status);
+    tell_status(*wait_for_message(me, from, "MPI_Probe"), from.comm->peers_first, status);
+  }, source, tag, comm, status);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Iprobe, (int source, int tag, MPI_Comm comm, int* flag,
+                                    MPI_Status* status)) {
+  return in_call("MPI_Iprobe", comm, [&](state& me) {
+    check_not_null(flag, "flag");
+    const route from = source_route(me, source, tag, comm);
+    *flag = 1;
+    if (from.to_nobody()) return set_null_status(status);
+    if (const auto* const m = look_for_message(me, from); m != nullptr)
+      tell_status(*m, from.comm->peers_first, status);
+    else
+      *flag = 0;
+  }, source, tag, comm, flag, status);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message,
+                                    MPI_Status* status)) {
+  return in_call("MPI_Mprobe", comm, [&](state& me) {
+    check_not_null(message, "message");
+    const route from = source_route(me, source, tag, comm);
+    *message = MPI_MESSAGE_NO_PROC;
+    if (from.to_nobody()) return set_null_status(status);
+    auto* const m = wait_for_message(me, from, "MPI_Mprobe");
+    tell_status(*m, from.comm->peers_first, status);
+    *message = take(me, from, comm, *m);
+  }, source, tag, comm, message, status);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Improbe, (int source, int tag, MPI_Comm comm, int* flag,
+                                     MPI_Message* message, MPI_Status* status)) {
+  return in_call("MPI_Improbe", comm, [&](state& me) {
+    check_not_null(flag, "flag");
+    check_not_null(message, "message");
+    const route from = source_route(me, source, tag, comm);
+    *flag = 1;
+    *message = MPI_MESSAGE_NO_PROC;
+    if (from.to_nobody()) return set_null_status(status);
+    if (auto* const m = look_for_message(me, from); m != nullptr) {
+      tell_status(*m, from.comm->peers_first, status);
+      *message = take(me, from, comm, *m);
+    } else {
+      *flag = 0;
+      *message = MPI_MESSAGE_NULL;
+    }
+  }, source, tag, comm, flag, message, status);
+}
+
+#define RECEIVE_TAKEN(name, count_type, function, result_type)                                 \
+  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype,            \
+                                MPI_Message* message, result_type* result)) {                  \
+    return in_call(#name, MPI_COMM_SELF, [&](state& me) {                                      \
+      function(me, buf, count, datatype, message, result);                                     \
+    }, buf, count, datatype, message, result);                                                 \
+  }
+RECEIVE_TAKEN(MPI_Mrecv, int, receive_taken, MPI_Status)
+RECEIVE_TAKEN(MPI_Mrecv_c, MPI_Count, receive_taken, MPI_Status)
+RECEIVE_TAKEN(MPI_Imrecv, int, start_receive_taken, MPI_Request)
+RECEIVE_TAKEN(MPI_Imrecv_c, MPI_Count, start_receive_taken, MPI_Request)

@@ -1,0 +1,92 @@
+// What an MPI_Request stands for: an operation of `rank` under way, or set up to be started.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "mpi/handles.hpp"
+#include "rank/matching.hpp"
+#include "weft/communicator.hpp"
+#include "weft/layout.hpp"
+
+namespace weft::mpi {
+
+struct state;
+
+// What only some requests have.
+struct request_details {
+  bool persistent = false;
+  bool buffered = false;
+  detail::segments layout;  // What the operation's points to.
+  // Of a persistent one: how to start it again.
+  std::shared_ptr<detail::communicator_state> group;
+  int own = 0;  // This rank's number there.
+  std::function<weft::request()> start_collective;
+  // Of a generalized one.
+  MPI_Grequest_query_function* query = nullptr;
+  MPI_Grequest_free_function* free = nullptr;
+  MPI_Grequest_cancel_function* cancel = nullptr;
+  void* extra_state = nullptr;
+};
+
+struct request_object : object {
+  using handle = MPI_Request;
+  static constexpr object_kind own_kind = object_kind::request;
+  enum class type : std::uint8_t { send, receive, collective, generalized };
+
+  type what = type::send;
+  bool active = true;      // Started, and not yet waited for.
+  bool cancelled = false;
+  bool shared = false;     // One of state's own, which stand for many that are complete.
+  bool from_nobody = false;  // Of MPI_PROC_NULL.
+  int peers_first = 0;     // Of the communicator: from a sender's number there to its rank.
+  MPI_Comm where = MPI_COMM_NULL;  // Whose error handler is concerned.
+  detail::operation own_work;      // Of a message.
+  weft::request started;           // Of a collective.
+  detail::operation* work = &own_work;
+  std::unique_ptr<request_details> details;
+
+  [[nodiscard]] bool complete() const noexcept { return work == nullptr || work->complete; }
+  request_details& needed_details() {
+    if (details == nullptr) details = std::make_unique<request_details>();
+    return *details;
+  }
+  [[nodiscard]] bool persistent() const noexcept {
+    return details != nullptr && details->persistent;
+  }
+};
+
+// --- Making them (requests.cpp) --------------------------------------------------------------------
+// Of a non-blocking collective that has been started; an empty one is complete.
+[[nodiscard]] MPI_Request add_request(state& me, MPI_Comm comm, weft::request started);
+// Of a persistent collective: MPI_Start calls `start`.
+[[nodiscard]] MPI_Request add_persistent(state& me, MPI_Comm comm,
+                                         std::function<weft::request()> start);
+[[nodiscard]] request_object& checked_request(MPI_Request request);
+
+// --- Their end (requests.cpp) ----------------------------------------------------------------------
+struct wait_names {
+  const char* collective;
+  const char* receive;
+  const char* send;
+};
+#define WEFT_WAIT_NAMES(call) \
+  ::weft::mpi::wait_names { call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)" }
+
+// Returns when `count` of those that are active and not complete have completed; all are counted on
+// one countdown.
+void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
+              const wait_names& call);
+// Of a request that is complete or inactive: its status and its error, which is thrown; the request
+// goes away unless it is persistent.
+void conclude(state& me, MPI_Request& handle, MPI_Status* status);
+// The status alone, of one that is complete.
+void look_at_status(const request_object& r, MPI_Status* status);
+void start(state& me, request_object& r);
+void free_request(state& me, MPI_Request& handle);
+// For MPI_Finalize: sends that were freed while under way are seen off, the rest is reported.
+void finish_requests(state& me);
+// For a rank whose program was cut short.
+void drop_requests(state& me) noexcept;
+
+}  // namespace weft::mpi

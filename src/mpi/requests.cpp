@@ -1,0 +1,283 @@
+// The life of requests. Each wait for any number of them is one countdown.
+#include "mpi/request.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "mpi/state.hpp"
+#include "mpi/status.hpp"
+#include "mpi/transfer.hpp"
+#include "rank/checks.hpp"
+#include "rank/messages.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+namespace {
+
+wait_description describe(const request_object& r, const wait_names& call) {
+  const operation& op = *r.work;
+  switch (r.what) {
+    case request_object::type::collective: {
+      communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
+      return {call.collective, c->context, -1, -1, 0, c};
+    }
+    case request_object::type::receive:
+      return {call.receive, op.match.context, op.match.source, op.match.tag, op.bytes};
+    case request_object::type::send:
+      return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
+    case request_object::type::generalized: break;
+  }
+  return {"a wait for a generalized request"};
+}
+
+// While it lives, completions of the requests count here.
+struct counting {
+  std::span<request_object* const> requests;
+  counting(std::span<request_object* const> all, countdown& c) : requests(all) {
+    for (request_object* r : requests)
+      if (!r->complete()) r->work->counter = &c;
+  }
+  ~counting() {
+    for (request_object* r : requests)
+      if (r->work != nullptr) r->work->counter = nullptr;
+  }
+};
+
+void release_object(state& me, request_object& r) {
+  if (!r.shared) me.requests.free(r);
+}
+
+[[gnu::cold]] failure failure_of_message(const request_object& r) {
+  const operation& op = *r.work;
+  if (op.failed)
+    return {MPI_ERR_PROC_ABORTED,
+            formatted("a message of {} octets, tag {}: the process of its partner is dead", op.bytes,
+                      op.match.tag),
+            r.where};
+  return {MPI_ERR_TRUNCATE, text_of_truncation(op, r.peers_first), r.where};
+}
+
+// The exception of a collective that failed, as one of MPI's.
+void rethrow_of_collective(request_object& r) {
+  try {
+    r.started.wait();
+  } catch (const failure&) {
+    throw;
+  } catch (const error& e) {
+    throw failure(MPI_ERR_OTHER, e.what(), r.where);
+  }
+}
+
+void conclude_generalized(request_object& r, MPI_Status* status) {
+  request_details& d = *r.details;
+  MPI_Status own{};
+  set_empty_status(&own);
+  int code = d.query != nullptr ? d.query(d.extra_state, &own) : MPI_SUCCESS;
+  if (status != MPI_STATUS_IGNORE) {
+    own.MPI_ERROR = status->MPI_ERROR;
+    *status = own;
+  }
+  if (d.free != nullptr)
+    if (const int freed = d.free(d.extra_state); code == MPI_SUCCESS) code = freed;
+  if (code != MPI_SUCCESS) throw failure(code, "a function of a generalized request failed", r.where);
+}
+
+// Of one that is no generalized request.
+void tell_status(const request_object& r, MPI_Status* status) noexcept {
+  if (status == MPI_STATUS_IGNORE) return;
+  if (r.from_nobody)
+    set_null_status(status);
+  else if (r.what == request_object::type::receive && !r.cancelled)
+    set_status(status, r.work->result.source - r.peers_first, r.work->result.tag,
+               std::min(r.work->result.bytes, r.work->bytes));
+  else
+    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled);
+}
+
+void tell_left_over(state& me, const request_object& first, std::size_t count) {
+  const wait_description what = describe(first, WEFT_WAIT_NAMES("MPI_Finalize"));
+  me.rank.of->checks->add(
+      {finding::kind::error,
+       formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
+                 "first: {}, peer {}, tag {}, {} octets, {}: complete it by MPI_Wait or MPI_Test",
+                 me.rank.number, count, count == 1 ? "" : "s",
+                 first.what == request_object::type::send      ? "a send"
+                 : first.what == request_object::type::receive ? "a receive"
+                                                                : "a collective",
+                 what.peer, what.tag, what.bytes, first.complete() ? "complete" : "not complete"),
+       {}});
+}
+
+}  // namespace
+
+std::string text_of_truncation(const operation& op, int peers_first) {
+  return formatted("a receive of {} octets got a message of {} octets from rank {}, tag {}: receive "
+                   "it with room for all, or call MPI_Probe first",
+                   op.bytes, op.result.bytes, op.result.source - peers_first, op.result.tag);
+}
+
+MPI_Request add_request(state& me, MPI_Comm comm, weft::request started) {
+  if (started.started() == nullptr) return handle_of(me.done);
+  request_object& r = me.requests.make();
+  r.what = request_object::type::collective;
+  r.where = comm;
+  r.started = std::move(started);
+  r.work = r.started.started();
+  return handle_of(r);
+}
+
+MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request()> start) {
+  request_object& r = me.requests.make();
+  r.what = request_object::type::collective;
+  r.active = false;
+  r.where = comm;
+  r.work = nullptr;
+  r.details = std::make_unique<request_details>();
+  r.details->persistent = true;
+  r.details->start_collective = std::move(start);
+  return handle_of(r);
+}
+
+request_object& checked_request(MPI_Request request) {
+  if (auto* const r = find_object<request_object>(request); r != nullptr) [[likely]] return *r;
+  if (request == MPI_REQUEST_NULL) fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+  fail(MPI_ERR_REQUEST, "{} is no request, or is complete and was freed", text_of(request));
+}
+
+void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
+              const wait_names& call) {
+  countdown c;
+  const request_object* last = nullptr;
+  std::size_t open = 0;
+  for (const request_object* r : pending)
+    if (!r->complete()) {
+      ++open;
+      last = r;
+    }
+  c.pending = static_cast<std::uint32_t>(std::min(open, count));
+  if (c.pending == 0) return;
+  me.rank.home->check_stopped();
+  const counting guard(pending, c);
+  trace_wait(last->what == request_object::type::send ? trace_kind::wait_send
+                                                       : trace_kind::wait_recv,
+             me.rank, c, describe(*last, call), last->work->peer_worker);
+}
+
+void conclude(state& me, MPI_Request& handle, MPI_Status* status) {
+  request_object& r = *find_object<request_object>(handle);
+  if (!r.active) {
+    set_empty_status(status);
+    return;
+  }
+  // Whatever is thrown, the request has had its end.
+  struct ending {
+    state& me;
+    request_object& r;
+    MPI_Request& handle;
+    ~ending() {
+      if (r.persistent()) {
+        r.active = false;
+        return;
+      }
+      handle = MPI_REQUEST_NULL;
+      release_object(me, r);
+    }
+  } const ended{me, r, handle};
+  if (r.what == request_object::type::generalized) return conclude_generalized(r, status);
+  tell_status(r, status);
+  if (r.what == request_object::type::collective) {
+    if (r.work != nullptr) rethrow_of_collective(r);
+  } else if (is_bad(*r.work)) [[unlikely]] {
+    throw failure_of_message(r);
+  }
+}
+
+void look_at_status(const request_object& r, MPI_Status* status) {
+  if (r.what != request_object::type::generalized) return tell_status(r, status);
+  MPI_Status own{};
+  set_empty_status(&own);
+  if (r.details->query != nullptr) r.details->query(r.details->extra_state, &own);
+  if (status != MPI_STATUS_IGNORE) *status = own;
+}
+
+void start(state& me, request_object& r) {
+  if (!r.persistent()) fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
+  if (r.active) fail(MPI_ERR_REQUEST, "the request is active: wait for it before it is started again");
+  me.rank.home->perturb();
+  me.rank.home->check_stopped();
+  request_details& d = *r.details;
+  r.cancelled = false;
+  if (r.what == request_object::type::collective) {
+    r.started = d.start_collective();
+    r.work = r.started.started();
+    r.active = true;
+    return;
+  }
+  operation& op = r.own_work;
+  op.complete = r.from_nobody;
+  op.failed = false;
+  op.result = {};
+  op.counter = nullptr;
+  r.active = true;
+  if (r.from_nobody) return;
+  if (r.what == request_object::type::receive) {
+    start_receive(me.rank, op);
+    return;
+  }
+  const peer& to = d.group->to(op.peer);
+  if (d.buffered) {
+    send_buffered(me, to, op.peer, op.match, op.layout, {op.data, op.bytes});
+    op.complete = true;
+  } else if (op.layout != nullptr
+                 ? send_now(me.rank, to, op.peer, op.match, *op.layout, op.mode)
+                 : send_now(me.rank, to, op.peer, op.match, octets(op.data, op.bytes), op.mode)) {
+    op.complete = true;
+  } else {
+    send_offer(*me.rank.home, to, op.match, op);
+  }
+}
+
+void free_request(state& me, MPI_Request& handle) {
+  request_object& r = checked_request(handle);
+  if (r.shared || !r.active || r.complete()) {
+    if (r.active && r.what == request_object::type::generalized && r.details->free != nullptr)
+      r.details->free(r.details->extra_state);
+    release_object(me, r);
+  } else {
+    me.orphans.push_back(&r);
+  }
+  handle = MPI_REQUEST_NULL;
+  std::erase_if(me.orphans, [&](request_object* o) {
+    if (!o->complete()) return false;
+    me.requests.free(*o);
+    return true;
+  });
+}
+
+void finish_requests(state& me) {
+  std::vector<request_object*> pending = std::exchange(me.orphans, {});
+  const request_object* first = nullptr;
+  std::size_t left = 0;
+  me.requests.each([&](request_object& r) {
+    if (!r.active || std::ranges::find(pending, &r) != pending.end()) return;
+    if (left++ == 0) first = &r;
+    // The message of a receive that nothing has matched must not be written to memory of the past.
+    if (r.work != nullptr && r.work->posted_in != nullptr)
+      me.rank.lists.withdraw(*r.work);
+    else if (r.what != request_object::type::generalized)
+      pending.push_back(&r);
+  });
+  if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
+  wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));
+  drop_requests(me);
+}
+
+void drop_requests(state& me) noexcept {
+  me.orphans.clear();
+  me.requests.each([&](request_object& r) { me.requests.free(r); });
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,163 @@
+// Messages on their way from the arguments of a call to the message path of `rank`: what all sends and
+// all receives have in common, inlined into each so that a short message costs what it costs there.
+#pragma once
+#include <string>
+
+#include "mpi/data.hpp"
+#include "mpi/request.hpp"
+#include "mpi/state.hpp"
+#include "mpi/status.hpp"
+#include "rank/messages.hpp"
+
+namespace weft::mpi {
+
+// --- Arguments -----------------------------------------------------------------------------------
+
+// Between whom, in the words of `rank`.
+struct route {
+  communicator_object* comm;
+  const datatype_object* type;
+  int peer;
+  int tag;
+  [[nodiscard]] bool to_nobody() const noexcept { return peer == proc_null; }
+  [[nodiscard]] detail::envelope of_send() const noexcept {
+    return {comm->shared->context, comm->own, tag};
+  }
+  [[nodiscard]] detail::envelope of_receive() const noexcept {
+    return {comm->shared->context, peer, tag};
+  }
+};
+
+[[gnu::always_inline]] inline route send_route(state& me, MPI_Count count, MPI_Datatype datatype,
+                                               int dest, int tag, MPI_Comm comm) {
+  communicator_object& c = checked_communicator(me, comm);
+  check_count(count);
+  const datatype_object& type = committed_datatype(datatype);
+  check_tag(tag);
+  if (dest == MPI_PROC_NULL) [[unlikely]] return {&c, &type, proc_null, tag};
+  check_peer(c, dest, "to");
+  return {&c, &type, c.peer(dest), tag};
+}
+
+// Of receives and probes.
+[[gnu::always_inline]] inline route source_route(state& me, int source, int tag, MPI_Comm comm) {
+  communicator_object& c = checked_communicator(me, comm);
+  if (tag == MPI_ANY_TAG)
+    tag = any_tag;
+  else
+    check_tag(tag);
+  if (source == MPI_PROC_NULL) [[unlikely]] return {&c, nullptr, proc_null, tag};
+  if (source == MPI_ANY_SOURCE) return {&c, nullptr, any_source, tag};
+  check_peer(c, source, "from");
+  return {&c, nullptr, c.peer(source), tag};
+}
+[[gnu::always_inline]] inline route receive_route(state& me, MPI_Count count,
+                                                  MPI_Datatype datatype, int source, int tag,
+                                                  MPI_Comm comm) {
+  route from = source_route(me, source, tag, comm);
+  check_count(count);
+  from.type = &committed_datatype(datatype);
+  return from;
+}
+
+// --- Blocking ------------------------------------------------------------------------------------
+
+// "a receive of 4 octets got a message of 8 octets from ..."
+[[nodiscard]] std::string text_of_truncation(const detail::operation& op, int peers_first);
+[[noreturn, gnu::cold]] void fail_message(const detail::operation& op, int peers_first);
+
+template <class Data>
+[[gnu::always_inline]] inline void send_data(state& me, const route& to, const Data& data,
+                                             detail::send_mode mode, const char* call) {
+  using namespace detail;
+  rank_state& r = me.rank;
+  r.home->perturb();
+  r.home->check_stopped();
+  const peer& there = to.comm->shared->to(to.peer);
+  const envelope from = to.of_send();
+  if (send_now(r, there, to.peer, from, data, mode)) [[likely]] return;
+  operation op;
+  set_memory(op, data);
+  describe_send(op, r, from, to.peer, there.worker);
+  countdown taken{1, nullptr};
+  op.counter = &taken;
+  send_offer(*r.home, there, from, op);
+  trace_wait(trace_kind::wait_send, r, taken, {call, from.context, to.peer, to.tag, data.size()},
+             there.worker);
+  if (is_bad(op)) [[unlikely]] fail_message(op, to.comm->peers_first);
+}
+
+// Describes a receive and starts it: it may be complete at once.
+template <class Room>
+[[gnu::always_inline]] inline void start_receive_of(state& me, const route& from, const Room& into,
+                                                    detail::operation& op) {
+  detail::rank_state& r = me.rank;
+  op.match = from.of_receive();
+  set_memory(op, into);
+  op.owner = &r;
+  if (from.peer >= 0) op.peer_worker = from.comm->shared->to(from.peer).worker;
+  r.home->perturb();
+  r.home->check_stopped();
+  start_receive(r, op);
+}
+
+// A receive on the stack of the call that waits for it.
+class blocking_receive {
+ public:
+  template <class Room>
+  [[gnu::always_inline]] blocking_receive(state& me, const route& from, const Room& into)
+      : me_(me), peers_first_(from.comm->peers_first) {
+    op_.counter = &arrival_;
+    start_receive_of(me, from, into, op_);
+  }
+  blocking_receive(const blocking_receive&) = delete;
+  blocking_receive& operator=(const blocking_receive&) = delete;
+  ~blocking_receive() {
+    if (op_.posted_in != nullptr) me_.rank.lists.withdraw(op_);
+  }
+  [[gnu::always_inline]] void finish(const char* call, MPI_Status* status) {
+    trace_wait(trace_kind::wait_recv, me_.rank, arrival_,
+               {call, op_.match.context, op_.match.source, op_.match.tag, op_.bytes},
+               op_.peer_worker);
+    const message_status& got = op_.result;
+    if (is_bad(op_)) [[unlikely]] {
+      set_status(status, got.source - peers_first_, got.tag, op_.bytes);
+      fail_message(op_, peers_first_);
+    }
+    set_status(status, got.source - peers_first_, got.tag, got.bytes);
+  }
+
+ private:
+  state& me_;
+  int peers_first_;
+  detail::operation op_;
+  countdown arrival_{1, nullptr};
+};
+
+// --- Not blocking --------------------------------------------------------------------------------
+
+inline request_object& make_request(state& me, int peers_first, MPI_Comm comm,
+                                    request_object::type what) {
+  request_object& made = me.requests.make();
+  made.what = what;
+  made.where = comm;
+  made.peers_first = peers_first;
+  return made;
+}
+
+// What the operation of a request refers to: a layout must outlive the call.
+inline detail::octets kept_by(request_object&, detail::octets data) { return data; }
+inline const detail::segments& kept_by(request_object& r, const detail::segments& data) {
+  return r.needed_details().layout = data;
+}
+
+// --- Buffered (buffered.cpp) ---------------------------------------------------------------------
+// Never waits: what cannot go at once is copied, which MPI_Buffer_attach must have allowed.
+void send_buffered(state& me, const route& to, const void* buffer, MPI_Count count);
+// The same for a persistent request, whose layout is null when the octets lie in a row.
+void send_buffered(state& me, const detail::peer& there, int to, const detail::envelope& from,
+                   const detail::segments* layout, detail::octets data);
+// Returns when all have been received.
+void finish_buffered(state& me);
+
+}  // namespace weft::mpi

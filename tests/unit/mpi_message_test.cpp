@@ -1,0 +1,134 @@
+// What MPI's messages say when something is wrong; that they are right is shown by tests/conformance.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+#include "mpi/mpi.h"
+
+namespace weft {
+namespace {
+
+failed_job failing(int ranks, const std::function<void(int rank)>& body) {
+  return run_to_failure(job_of(ranks, 1), [&](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    body(world.rank());
+    MPI_Finalize();
+  });
+}
+
+TEST(mpi_message, truncation_names_both_sizes) {
+  for (const bool blocking : {true, false}) {
+    const failed_job job = failing(2, [&](int rank) {
+      int values[3] = {};
+      if (rank == 0) {
+        MPI_Send(values, 3, MPI_INT, 1, 5, MPI_COMM_WORLD);
+      } else if (blocking) {
+        MPI_Recv(values, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Request request;
+        MPI_Irecv(values, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      }
+    });
+    EXPECT_EQ(job.status, 1);
+    expect_contains(job.text, "a receive of 8 octets got a message of 12 octets from rank 0, tag 5");
+    expect_contains(job.text, "(MPI_ERR_TRUNCATE)");
+  }
+}
+
+TEST(mpi_message, a_deadlock_names_the_calls_of_mpi) {
+  const failed_job job = failing(3, [](int rank) {
+    std::vector<int> values(1 << 20);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (rank == 0) MPI_Recv(values.data(), 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Ssend(values.data(), 2, MPI_INT, 2, 6, MPI_COMM_WORLD);
+    if (rank == 2) {
+      MPI_Irecv(values.data(), 3, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+      MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+    }
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 0: in MPI_Recv, source 1, tag 4, 4 octets");
+  expect_contains(job.text, "rank 1: in MPI_Ssend, to rank 2, tag 6, 8 octets");
+  expect_contains(job.text, "rank 2: in MPI_Waitall (MPI_Irecv), source 0, tag any, 12 octets");
+  expect_contains(job.text, "cycle: rank 0 waits for rank 1 waits for rank 2 waits for rank 0");
+}
+
+TEST(mpi_message, wrong_arguments_are_named_with_their_class) {
+  struct wrong_call {
+    std::function<void(int* value)> call;
+    const char* text;
+  };
+  const wrong_call calls[] = {
+      {[](int* v) { MPI_Send(v, -1, MPI_INT, 0, 0, MPI_COMM_WORLD); },
+       "count -1 is negative (MPI_ERR_COUNT)"},
+      {[](int* v) { MPI_Send(v, 1, MPI_INT, 0, -5, MPI_COMM_WORLD); },
+       "tag -5: tags are 0 to 2147483647, and MPI_ANY_TAG for receives (MPI_ERR_TAG)"},
+      {[](int* v) { MPI_Send(v, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD); },
+       "the datatype is MPI_DATATYPE_NULL (MPI_ERR_TYPE)"},
+      {[](int* v) { MPI_Send(v, 1, MPI_INT, 0, 0, MPI_COMM_NULL); },
+       "the communicator is MPI_COMM_NULL: this rank is no member of it (MPI_ERR_COMM)"},
+      {[](int*) { MPI_Send(nullptr, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); },
+       "the buffer is NULL, which MPI_INT cannot be read from or written to (MPI_ERR_BUFFER)"},
+      {[](int* v) { MPI_Recv(v, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); },
+       "from rank 1: the communicator has ranks 0 to 0 (MPI_ERR_RANK)"},
+      {[](int* v) { MPI_Bsend(v, -2, MPI_INT, 0, 0, MPI_COMM_WORLD); }, "count -2 is negative"},
+  };
+  for (const wrong_call& wrong : calls) {
+    const failed_job job = failing(1, [&](int) {
+      int value = 0;
+      wrong.call(&value);
+    });
+    EXPECT_EQ(job.status, 1);
+    expect_contains(job.text, wrong.text);
+  }
+}
+
+TEST(mpi_message, a_request_that_was_waited_for_is_gone) {
+  const failed_job job = failing(1, [](int) {
+    int out = 1, in = 0;
+    MPI_Request request, copy;
+    MPI_Irecv(&in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
+    copy = request;
+    MPI_Send(&out, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_EQ(in, 1);
+    EXPECT_EQ(request, MPI_REQUEST_NULL);
+    MPI_Wait(&copy, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "is no request, or is complete and was freed (MPI_ERR_REQUEST)");
+}
+
+TEST(mpi_message, a_buffered_send_without_room_says_how_much_is_in_use) {
+  const failed_job job = failing(2, [](int rank) {
+    static std::vector<double> data(1 << 16);
+    static std::vector<char> buffer(sizeof(double) * data.size() + MPI_BSEND_OVERHEAD);
+    if (rank == 1) return;
+    MPI_Buffer_attach(buffer.data(), static_cast<int>(buffer.size()));
+    MPI_Bsend(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+    MPI_Bsend(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "524800 of 524800 attached are in use");
+}
+
+TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
+  options how = job_of(2, 1);
+  how.check = true;
+  const failed_job job = run_to_failure(how, [](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    int value = 0;
+    MPI_Request request;
+    if (world.rank() == 1) MPI_Irecv(&value, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &request);
+    MPI_Finalize();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 1 called MPI_Finalize with 1 request neither waited for nor freed; "
+                            "the first: a receive, peer 0, tag 9, 4 octets, not complete");
+}
+
+}  // namespace
+}  // namespace weft
