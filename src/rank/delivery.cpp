@@ -199,24 +199,23 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
 }
 
 // Waits until the mailbox has room: the receiver's worker empties it in any of its waits.
-worker::ring::word* reserve(worker& here, int to, std::size_t bytes, const wait_description& what) {
-  for (;;) {
-    worker::ring::word* room = here.try_reserve(to, bytes);
-    if (room != nullptr) [[likely]] return room;
+[[gnu::noinline]] worker::ring::word* wait_for_room(worker& here, int to, std::size_t bytes,
+                                                    const wait_description& what) {
+  worker::ring::word* room = nullptr;
+  while ((room = here.try_reserve(to, bytes)) == nullptr)
     here.wait_until([&] { return here.try_reserve(to, bytes) != nullptr; }, what);
-  }
+  return room;
 }
 
-}  // namespace
-
-namespace {
-
 template <class Data>
-[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to,
-                                                        const envelope& from, const Data& data,
-                                                        const wait_description& what) {
-  auto* room = reinterpret_cast<std::byte*>(
-      reserve(here, to.worker, sizeof(eager_payload) + data.size(), what));
+[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to, int rank,
+                                                        envelope from, const Data& data) {
+  const std::size_t bytes = sizeof(eager_payload) + data.size();
+  worker::ring::word* words = here.try_reserve(to.worker, bytes);
+  if (words == nullptr) [[unlikely]]
+    words = wait_for_room(here, to.worker, bytes,
+                          {"send (mailbox full)", from.context, rank, from.tag, data.size()});
+  auto* const room = reinterpret_cast<std::byte*>(words);
   std::memcpy(room, &from, sizeof from);
   copy_out(room + sizeof from, data);
   here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
@@ -224,13 +223,11 @@ template <class Data>
 
 }  // namespace
 
-void send_eager(worker& here, const peer& to, const envelope& from, octets data,
-                const wait_description& what) {
-  send_through_mailbox(here, to, from, data, what);
+void send_eager(worker& here, const peer& to, int rank, envelope from, octets data) {
+  send_through_mailbox(here, to, rank, from, data);
 }
-void send_eager(worker& here, const peer& to, const envelope& from, const segments& data,
-                const wait_description& what) {
-  send_through_mailbox(here, to, from, data, what);
+void send_eager(worker& here, const peer& to, int rank, envelope from, const segments& data) {
+  send_through_mailbox(here, to, rank, from, data);
 }
 
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
@@ -245,7 +242,7 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
   }
   const offer_payload message{from, 0, offered};
   const wait_description what{"send", from.context, op.peer, from.tag, op.bytes};
-  auto* room = reserve(here, to.worker, sizeof message, what);
+  auto* room = wait_for_room(here, to.worker, sizeof message, what);
   std::memcpy(static_cast<void*>(room), &message, sizeof message);
   here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
 }

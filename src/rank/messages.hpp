@@ -29,10 +29,10 @@ void keep(worker& here, rank_state& to, const envelope& from, const segments& da
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of an offer that its data are no longer needed.
 void finish_offer(worker& here, const offer& offered);
-void send_eager(worker& here, const peer& to, const envelope& from, octets data,
-                const wait_description& what);
-void send_eager(worker& here, const peer& to, const envelope& from, const segments& data,
-                const wait_description& what);
+// `rank` is that of `to` in the communicator. The envelope is taken by value: written to memory in
+// parts and read back whole, it would have to wait for its own stores.
+void send_eager(worker& here, const peer& to, int rank, envelope from, octets data);
+void send_eager(worker& here, const peer& to, int rank, envelope from, const segments& data);
 // What fits of `data` into the memory of a receive; one side or both have a layout.
 void fill_laid_out(const operation& op, const segments& data);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
@@ -159,8 +159,7 @@ template <class Data>
     deliver(here, *to.rank, from, data);
     return true;
   }
-  send_eager(here, to, from, data,
-             {"send (mailbox full)", from.context, rank, from.tag, data.size()});
+  send_eager(here, to, rank, from, data);
   return true;
 }
 
