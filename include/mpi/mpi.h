@@ -366,6 +366,20 @@ WEFT_MPI_DECLARE(int, MPI_Abi_get_version, (int* abi_major, int* abi_minor))
 WEFT_MPI_DECLARE(int, MPI_Pcontrol, (const int level, ...))
 
 /* --- Error handlers, classes, codes and strings (error_handler.cpp) ------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Comm_create_errhandler,
+                 (MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(int, MPI_Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Comm_call_errhandler, (MPI_Comm comm, int errorcode))
+WEFT_MPI_DECLARE(int, MPI_Errhandler_free, (MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Error_class, (int errorcode, int* errorclass))
+WEFT_MPI_DECLARE(int, MPI_Error_string, (int errorcode, char* string, int* resultlen))
+WEFT_MPI_DECLARE(int, MPI_Add_error_class, (int* errorclass))
+WEFT_MPI_DECLARE(int, MPI_Add_error_code, (int errorclass, int* errorcode))
+WEFT_MPI_DECLARE(int, MPI_Add_error_string, (int errorcode, const char* string))
+WEFT_MPI_DECLARE(int, MPI_Remove_error_class, (int errorclass))
+WEFT_MPI_DECLARE(int, MPI_Remove_error_code, (int errorcode))
+WEFT_MPI_DECLARE(int, MPI_Remove_error_string, (int errorcode))
 
 /* --- Point-to-point (point_to_point.cpp, nonblocking.cpp, buffered.cpp, probing.cpp) -------------- */
 WEFT_MPI_DECLARE(int, MPI_Send,
@@ -701,22 +715,613 @@ WEFT_MPI_DECLARE(int, MPI_Pack_external_size_c,
                  (const char* datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count* size))
 
 /* --- Collectives (collectives.cpp) ---------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Barrier, (MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ibarrier, (MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Bcast,
+                 (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ibcast,
+                 (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Bcast_init,
+                 (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Bcast_c,
+                 (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ibcast_c,
+                 (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Bcast_init_c,
+                 (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gather,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Igather,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gather_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gather_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Igather_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gather_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatter,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iscatter,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatter_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatter_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iscatter_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatter_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gatherv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Igatherv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gatherv_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gatherv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Igatherv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Gatherv_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatterv,
+                 (const void* sendbuf, const int sendcounts[], const int displs[],
+                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                  int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iscatterv,
+                 (const void* sendbuf, const int sendcounts[], const int displs[],
+                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatterv_init,
+                 (const void* sendbuf, const int sendcounts[], const int displs[],
+                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatterv_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                  MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                  MPI_Datatype recvtype, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iscatterv_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                  MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scatterv_init_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                  MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgather,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iallgather,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgather_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgather_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iallgather_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgather_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoall,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ialltoall,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoall_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoall_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ialltoall_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoall_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgatherv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iallgatherv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgatherv_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgatherv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iallgatherv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allgatherv_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallv,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ialltoallv,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallv_init,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallv_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ialltoallv_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallv_init_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallw,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ialltoallw,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallw_init,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallw_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ialltoallw_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Alltoallw_init_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ireduce,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  int root, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_init,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  int root, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, int root, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ireduce_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, int root, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_init_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allreduce,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iallreduce,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allreduce_init,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allreduce_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iallreduce_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Allreduce_init_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scan,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iscan,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scan_init,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scan_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iscan_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Scan_init_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Exscan,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iexscan,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Exscan_init,
+                 (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Exscan_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Iexscan_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Exscan_init_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_block,
+                 (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ireduce_scatter_block,
+                 (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_block_init,
+                 (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_block_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ireduce_scatter_block_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_block_init_c,
+                 (const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter,
+                 (const void* sendbuf, void* recvbuf, const int recvcounts[],
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ireduce_scatter,
+                 (const void* sendbuf, void* recvbuf, const int recvcounts[],
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_init,
+                 (const void* sendbuf, void* recvbuf, const int recvcounts[],
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_c,
+                 (const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ireduce_scatter_c,
+                 (const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Reduce_scatter_init_c,
+                 (const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
 
 /* --- Operations (operation.cpp) ------------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Op_create, (MPI_User_function* user_fn, int commute, MPI_Op* op))
+WEFT_MPI_DECLARE(int, MPI_Op_create_c, (MPI_User_function_c* user_fn, int commute, MPI_Op* op))
+WEFT_MPI_DECLARE(int, MPI_Op_free, (MPI_Op* op))
+WEFT_MPI_DECLARE(int, MPI_Op_commutative, (MPI_Op op, int* commute))
+WEFT_MPI_DECLARE(int, MPI_Reduce_local,
+                 (const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
+WEFT_MPI_DECLARE(int, MPI_Reduce_local_c,
+                 (const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op))
 
 /* --- Groups (group.cpp) --------------------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Group_size, (MPI_Group group, int* size))
+WEFT_MPI_DECLARE(int, MPI_Group_rank, (MPI_Group group, int* rank))
+WEFT_MPI_DECLARE(int, MPI_Group_translate_ranks,
+                 (MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]))
+WEFT_MPI_DECLARE(int, MPI_Group_compare, (MPI_Group group1, MPI_Group group2, int* result))
+WEFT_MPI_DECLARE(int, MPI_Comm_group, (MPI_Comm comm, MPI_Group* group))
+WEFT_MPI_DECLARE(int, MPI_Group_union, (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_intersection,
+                 (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_difference,
+                 (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_incl,
+                 (MPI_Group group, int n, const int ranks[], MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_excl,
+                 (MPI_Group group, int n, const int ranks[], MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_range_incl,
+                 (MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_range_excl,
+                 (MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup))
+WEFT_MPI_DECLARE(int, MPI_Group_free, (MPI_Group* group))
 
 /* --- Communicators (communicator.cpp) ------------------------------------------------------------- */
-WEFT_MPI_DECLARE(int, MPI_Comm_size, (MPI_Comm comm, int* size))
 WEFT_MPI_DECLARE(int, MPI_Comm_rank, (MPI_Comm comm, int* rank))
+WEFT_MPI_DECLARE(int, MPI_Comm_size, (MPI_Comm comm, int* size))
+WEFT_MPI_DECLARE(int, MPI_Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* result))
+WEFT_MPI_DECLARE(int, MPI_Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Comm_idup_with_info,
+                 (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_split_type,
+                 (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_create_group,
+                 (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_free, (MPI_Comm* comm))
+WEFT_MPI_DECLARE(int, MPI_Comm_disconnect, (MPI_Comm* comm))
+WEFT_MPI_DECLARE(int, MPI_Comm_set_name, (MPI_Comm comm, const char* comm_name))
+WEFT_MPI_DECLARE(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen))
+WEFT_MPI_DECLARE(int, MPI_Comm_set_info, (MPI_Comm comm, MPI_Info info))
+WEFT_MPI_DECLARE(int, MPI_Comm_get_info, (MPI_Comm comm, MPI_Info* info_used))
 
 /* --- Inter-communicators (intercommunicator.cpp) -------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Comm_test_inter, (MPI_Comm comm, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Comm_remote_size, (MPI_Comm comm, int* size))
+WEFT_MPI_DECLARE(int, MPI_Comm_remote_group, (MPI_Comm comm, MPI_Group* group))
+WEFT_MPI_DECLARE(int, MPI_Intercomm_create,
+                 (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
+                  int tag, MPI_Comm* newintercomm))
+WEFT_MPI_DECLARE(int, MPI_Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm* newintracomm))
 
 /* --- Attributes (attributes.cpp) ------------------------------------------------------------------ */
+WEFT_MPI_DECLARE(int, MPI_Comm_create_keyval,
+                 (MPI_Comm_copy_attr_function* comm_copy_attr_fn,
+                  MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval,
+                  void* extra_state))
+WEFT_MPI_DECLARE(int, MPI_Comm_free_keyval, (int* comm_keyval))
+WEFT_MPI_DECLARE(int, MPI_Comm_set_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val))
+WEFT_MPI_DECLARE(int, MPI_Comm_get_attr,
+                 (MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Comm_delete_attr, (MPI_Comm comm, int comm_keyval))
+WEFT_MPI_DECLARE(int, MPI_Keyval_create,
+                 (MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval,
+                  void* extra_state))
+WEFT_MPI_DECLARE(int, MPI_Keyval_free, (int* keyval))
+WEFT_MPI_DECLARE(int, MPI_Attr_put, (MPI_Comm comm, int keyval, void* attribute_val))
+WEFT_MPI_DECLARE(int, MPI_Attr_get, (MPI_Comm comm, int keyval, void* attribute_val, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Attr_delete, (MPI_Comm comm, int keyval))
+WEFT_MPI_DECLARE(int, MPI_Type_create_keyval,
+                 (MPI_Type_copy_attr_function* type_copy_attr_fn,
+                  MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval,
+                  void* extra_state))
+WEFT_MPI_DECLARE(int, MPI_Type_free_keyval, (int* type_keyval))
+WEFT_MPI_DECLARE(int, MPI_Type_set_attr,
+                 (MPI_Datatype datatype, int type_keyval, void* attribute_val))
+WEFT_MPI_DECLARE(int, MPI_Type_get_attr,
+                 (MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Type_delete_attr, (MPI_Datatype datatype, int type_keyval))
 
 /* --- Info (info.cpp) ------------------------------------------------------------------------------ */
+WEFT_MPI_DECLARE(int, MPI_Info_create, (MPI_Info* info))
+WEFT_MPI_DECLARE(int, MPI_Info_create_env, (int, char*[], MPI_Info* info))
+WEFT_MPI_DECLARE(int, MPI_Info_dup, (MPI_Info info, MPI_Info* newinfo))
+WEFT_MPI_DECLARE(int, MPI_Info_free, (MPI_Info* info))
+WEFT_MPI_DECLARE(int, MPI_Info_set, (MPI_Info info, const char* key, const char* value))
+WEFT_MPI_DECLARE(int, MPI_Info_delete, (MPI_Info info, const char* key))
+WEFT_MPI_DECLARE(int, MPI_Info_get,
+                 (MPI_Info info, const char* key, int valuelen, char* value, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Info_get_valuelen,
+                 (MPI_Info info, const char* key, int* valuelen, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Info_get_string,
+                 (MPI_Info info, const char* key, int* buflen, char* value, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Info_get_nkeys, (MPI_Info info, int* nkeys))
+WEFT_MPI_DECLARE(int, MPI_Info_get_nthkey, (MPI_Info info, int n, char* key))
 
 /* --- Topologies (topology.cpp) and neighbourhood collectives (neighborhood.cpp) --------------------- */
+WEFT_MPI_DECLARE(int, MPI_Topo_test, (MPI_Comm comm, int* status))
+WEFT_MPI_DECLARE(int, MPI_Dims_create, (int nnodes, int ndims, int dims[]))
+WEFT_MPI_DECLARE(int, MPI_Cart_create,
+                 (MPI_Comm comm_old, int ndims, const int dims[], const int periods[],
+                  int reorder, MPI_Comm* comm_cart))
+WEFT_MPI_DECLARE(int, MPI_Cartdim_get, (MPI_Comm comm, int* ndims))
+WEFT_MPI_DECLARE(int, MPI_Cart_get,
+                 (MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]))
+WEFT_MPI_DECLARE(int, MPI_Cart_rank, (MPI_Comm comm, const int coords[], int* rank))
+WEFT_MPI_DECLARE(int, MPI_Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
+WEFT_MPI_DECLARE(int, MPI_Cart_shift,
+                 (MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest))
+WEFT_MPI_DECLARE(int, MPI_Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Cart_map,
+                 (MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank))
+WEFT_MPI_DECLARE(int, MPI_Graph_create,
+                 (MPI_Comm comm_old, int nnodes, const int index[], const int edges[],
+                  int reorder, MPI_Comm* comm_graph))
+WEFT_MPI_DECLARE(int, MPI_Graphdims_get, (MPI_Comm comm, int* nnodes, int* nedges))
+WEFT_MPI_DECLARE(int, MPI_Graph_get,
+                 (MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]))
+WEFT_MPI_DECLARE(int, MPI_Graph_neighbors_count, (MPI_Comm comm, int rank, int* nneighbors))
+WEFT_MPI_DECLARE(int, MPI_Graph_neighbors,
+                 (MPI_Comm comm, int rank, int maxneighbors, int neighbors[]))
+WEFT_MPI_DECLARE(int, MPI_Graph_map,
+                 (MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank))
+WEFT_MPI_DECLARE(int, MPI_Dist_graph_create_adjacent,
+                 (MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
+                  int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+                  int reorder, MPI_Comm* comm_dist_graph))
+WEFT_MPI_DECLARE(int, MPI_Dist_graph_create,
+                 (MPI_Comm comm_old, int n, const int sources[], const int degrees[],
+                  const int destinations[], const int weights[], MPI_Info info, int reorder,
+                  MPI_Comm* comm_dist_graph))
+WEFT_MPI_DECLARE(int, MPI_Dist_graph_neighbors_count,
+                 (MPI_Comm comm, int* indegree, int* outdegree, int* weighted))
+WEFT_MPI_DECLARE(int, MPI_Dist_graph_neighbors,
+                 (MPI_Comm comm, int maxindegree, int sources[], int sourceweights[],
+                  int maxoutdegree, int destinations[], int destweights[]))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgather,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_allgather,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgather_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgather_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_allgather_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgather_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoall,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_alltoall,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoall_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoall_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_alltoall_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoall_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgatherv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_allgatherv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgatherv_init,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgatherv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_allgatherv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_allgatherv_init_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallv,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_alltoallv,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallv_init,
+                 (const void* sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallv_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_alltoallv_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallv_init_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallw,
+                 (const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_alltoallw,
+                 (const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallw_init,
+                 (const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallw_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Ineighbor_alltoallw_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallw_init_c,
+                 (const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                  MPI_Info info, MPI_Request* request))
 
 /* --- Handles of Fortran (fortran/) ------------------------------------------------------------------ */
 

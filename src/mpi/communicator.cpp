@@ -1,7 +1,154 @@
+// Communicators: size and rank, new ones, names, groups. Those of two groups are made in
+// intercommunicator.cpp.
 #include "mpi/communicator.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "mpi/profiling.hpp"
+#include "mpi/request.hpp"
 #include "mpi/state.hpp"
+#include "rank/collectives.hpp"
+#include "rank/new_communicators.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+communicator_object& checked_intracommunicator(state& me, MPI_Comm comm) {
+  communicator_object& c = checked_communicator(me, comm);
+  if (c.is_inter())
+    fail(MPI_ERR_COMM, "{} is an inter-communicator: the call needs one of a single group",
+         text_of(comm));
+  return c;
+}
+
+void check_root(const communicator_object& c, int root) {
+  if (root < 0 || root >= c.peers_count) [[unlikely]]
+    fail(MPI_ERR_ROOT, "root {}: the communicator has ranks 0 to {}", root, c.peers_count - 1);
+}
+
+MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
+                          const communicator_object& parent) {
+  if (!made) return MPI_COMM_NULL;
+  communicator_object& c = me.communicators.make(std::move(*made));
+  set_error_handler(me, c, parent.handler);
+  return handle_of(c);
+}
+
+namespace {
+
+// The same groups as those of `parent`, with its topology.
+communicator_object& add_copy(state& me, weft::communicator made,
+                              const communicator_object& parent) {
+  communicator_object& c = me.communicators.make(std::move(made));
+  c.peers_first = parent.peers_first;
+  c.peers_count = parent.peers_count;
+  c.locals_first = parent.locals_first;
+  c.topology = parent.topology;
+  set_error_handler(me, c, parent.handler);
+  return c;
+}
+
+void end_communicator(state& me, MPI_Comm& comm) {
+  communicator_object& c = checked_communicator(me, comm);
+  if (is_predefined(comm))
+    fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
+  delete_attributes(me, comm, c);
+  set_error_handler(me, c, MPI_ERRORS_ARE_FATAL);
+  me.communicators.free(c);
+  comm = MPI_COMM_NULL;
+}
+
+void duplicate(state& me, MPI_Comm comm, MPI_Comm* newcomm, const char* call) {
+  check_not_null(newcomm, "newcomm");
+  communicator_object& parent = checked_communicator(me, comm);
+  *newcomm = MPI_COMM_NULL;
+  communicator_object& made =
+      add_copy(me, *split(*parent.shared, parent.own, 0, 0, call), parent);
+  MPI_Comm handle = handle_of(made);
+  try {
+    copy_attributes(me, comm, parent, made);
+  } catch (...) {
+    end_communicator(me, handle);
+    throw;
+  }
+  *newcomm = handle;
+}
+
+// Attributes are copied now, by the functions of the program; the communicator comes when all ranks
+// have called.
+void start_duplicate(state& me, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request,
+                     const char* call) {
+  check_not_null(newcomm, "newcomm");
+  check_not_null(request, "request");
+  communicator_object& parent = checked_communicator(me, comm);
+  *newcomm = MPI_COMM_NULL;
+  // The parent may be freed before.
+  auto model = std::make_shared<communicator_object>(parent.ranks);
+  model->peers_first = parent.peers_first;
+  model->peers_count = parent.peers_count;
+  model->locals_first = parent.locals_first;
+  model->topology = parent.topology;
+  set_error_handler(me, *model, parent.handler);
+  copy_attributes(me, comm, parent, *model);
+  *request = add_request(me, comm,
+      start_collective(parent.ranks.shared_state(), parent.own, [&me, model, newcomm, call] {
+        communicator_object& made =
+            add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
+        made.attributes = std::move(model->attributes);
+        set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
+        *newcomm = handle_of(made);
+      }));
+}
+
+MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key, const char* call) {
+  if (color < 0 && color != MPI_UNDEFINED)
+    fail(MPI_ERR_ARG, "color {}: colors are 0 or more, or MPI_UNDEFINED", color);
+  const int mine = color == MPI_UNDEFINED ? undefined_color : color;
+  if (!c.is_inter()) return add_communicator(me, split(*c.shared, c.own, mine, key, call), c);
+  // The two groups stay apart, each ordered by key: the first one's ranks come first.
+  struct wish {
+    int color, key;
+  };
+  const std::vector<wish> wishes = c.ranks.allgather(wish{mine, key});
+  int place = c.locals_first;
+  for (int r = c.locals_first; r < c.locals_first + c.locals_count(); ++r) {
+    const wish& other = wishes[static_cast<std::size_t>(r)];
+    if (other.color == mine && (other.key < key || (other.key == key && r < c.own))) ++place;
+  }
+  return add_intercommunicator(me, split(*c.shared, c.own, mine, place, call), c);
+}
+
+MPI_Comm create_from_group(state& me, communicator_object& c, MPI_Group group, const char* call) {
+  const std::vector<int>& wanted = checked_group(me, group).ranks;
+  const std::vector<int> places = places_in(local_ranks(c), wanted);
+  if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) != places.end())
+    fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
+  const auto at = std::find(places.begin(), places.end(), c.rank());
+  const bool member = at != places.end();
+  const int place = static_cast<int>(at - places.begin());
+  // Groups that differ have no rank in common: the first names each.
+  if (!c.is_inter())
+    return add_communicator(
+        me, split(*c.shared, c.own, member ? places.front() : undefined_color, place, call), c);
+  return add_intercommunicator(
+      me, split(*c.shared, c.own, member ? 0 : undefined_color, c.locals_first + place, call), c);
+}
+
+int compare(const communicator_object& a, const communicator_object& b) {
+  if (&a == &b) return MPI_IDENT;
+  if (a.is_inter() != b.is_inter()) return MPI_UNEQUAL;
+  std::vector<int> locals[] = {local_ranks(a), local_ranks(b)};
+  std::vector<int> remotes[] = {remote_ranks(a), remote_ranks(b)};
+  if (locals[0] == locals[1] && remotes[0] == remotes[1]) return MPI_CONGRUENT;
+  for (auto* lists : {locals, remotes})
+    for (int i = 0; i < 2; ++i) std::sort(lists[i].begin(), lists[i].end());
+  return locals[0] == locals[1] && remotes[0] == remotes[1] ? MPI_SIMILAR : MPI_UNEQUAL;
+}
+
+}  // namespace
+}  // namespace weft::mpi
 
 using namespace weft::mpi;
 
@@ -16,5 +163,146 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_size, (MPI_Comm comm, int* size)) {
   return in_call("MPI_Comm_size", comm, [&](state& me) {
     check_not_null(size, "size");
     *size = checked_communicator(me, comm).locals_count();
+  }, comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* result)) {
+  return in_call("MPI_Comm_compare", comm1, [&](state& me) {
+    check_not_null(result, "result");
+    *result = compare(checked_communicator(me, comm1), checked_communicator(me, comm2));
+  }, comm1, comm2);
+}
+
+// --- New ones --------------------------------------------------------------------------------------
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm)) {
+  return in_call("MPI_Comm_dup", comm,
+                 [&](state& me) { duplicate(me, comm, newcomm, "MPI_Comm_dup"); }, comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)) {
+  return in_call("MPI_Comm_dup_with_info", comm, [&](state& me) {
+    check_hints(me, info);
+    duplicate(me, comm, newcomm, "MPI_Comm_dup_with_info");
+  }, comm, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request)) {
+  return in_call("MPI_Comm_idup", comm, [&](state& me) {
+    start_duplicate(me, comm, newcomm, request, "MPI_Comm_idup");
+  }, comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_idup_with_info,
+                  (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request)) {
+  return in_call("MPI_Comm_idup_with_info", comm, [&](state& me) {
+    check_hints(me, info);
+    start_duplicate(me, comm, newcomm, request, "MPI_Comm_idup_with_info");
+  }, comm, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* newcomm)) {
+  return in_call("MPI_Comm_split", comm, [&](state& me) {
+    check_not_null(newcomm, "newcomm");
+    *newcomm =
+        split_by_color(me, checked_communicator(me, comm), color, key, "MPI_Comm_split");
+  }, comm, color, key);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_split_type,
+                  (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm)) {
+  return in_call("MPI_Comm_split_type", comm, [&](state& me) {
+    check_not_null(newcomm, "newcomm");
+    communicator_object& c = checked_intracommunicator(me, comm);
+    check_hints(me, info);
+    int color = MPI_UNDEFINED;
+    if (split_type == MPI_COMM_TYPE_SHARED) {
+      const weft::detail::job& j = *me.rank.of;
+      color = j.node_of_process.empty()
+                  ? 0
+                  : j.node_of_process[static_cast<std::size_t>(j.process)];
+    } else if (split_type != MPI_UNDEFINED && (split_type < MPI_COMM_TYPE_HW_UNGUIDED ||
+                                               split_type > MPI_COMM_TYPE_RESOURCE_GUIDED)) {
+      fail(MPI_ERR_ARG, "split_type {} is none of the standard's", split_type);
+    }
+    *newcomm = split_by_color(me, c, color, key, "MPI_Comm_split_type");
+  }, comm, split_type, key, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm)) {
+  return in_call("MPI_Comm_create", comm, [&](state& me) {
+    check_not_null(newcomm, "newcomm");
+    *newcomm = create_from_group(me, checked_communicator(me, comm), group, "MPI_Comm_create");
+  }, comm, group);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_create_group,
+                  (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm)) {
+  return in_call("MPI_Comm_create_group", comm, [&](state& me) {
+    check_not_null(newcomm, "newcomm");
+    communicator_object& c = checked_intracommunicator(me, comm);
+    check_tag(tag);
+    const std::vector<int> places =
+        places_in(local_ranks(c), checked_group(me, group).ranks);
+    if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) != places.end())
+      fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
+    *newcomm = MPI_COMM_NULL;
+    if (std::find(places.begin(), places.end(), c.rank()) == places.end()) return;
+    *newcomm = add_communicator(
+        me, create_group(*c.shared, c.own, places, tag, "MPI_Comm_create_group"), c);
+  }, comm, group, tag);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm* comm)) {
+  return in_call("MPI_Comm_free", comm == nullptr ? MPI_COMM_SELF : *comm, [&](state& me) {
+    check_not_null(comm, "comm");
+    end_communicator(me, *comm);
+  }, comm == nullptr ? MPI_COMM_NULL : *comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm* comm)) {
+  return in_call("MPI_Comm_disconnect", comm == nullptr ? MPI_COMM_SELF : *comm, [&](state& me) {
+    check_not_null(comm, "comm");
+    // What is under way is complete when all have come.
+    communicator_object& c = checked_communicator(me, *comm);
+    if (!is_predefined(*comm)) weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
+    end_communicator(me, *comm);
+  }, comm == nullptr ? MPI_COMM_NULL : *comm);
+}
+
+// --- Names and hints -------------------------------------------------------------------------------
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_set_name, (MPI_Comm comm, const char* comm_name)) {
+  return in_call("MPI_Comm_set_name", comm, [&](state& me) {
+    check_not_null(comm_name, "comm_name");
+    checked_communicator(me, comm).name =
+        std::string(comm_name).substr(0, MPI_MAX_OBJECT_NAME - 1);
+  }, comm, comm_name);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen)) {
+  return in_call("MPI_Comm_get_name", comm, [&](state& me) {
+    check_not_null(comm_name, "comm_name");
+    check_not_null(resultlen, "resultlen");
+    // MPI_COMM_NULL has a name, too.
+    const std::string name =
+        comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : checked_communicator(me, comm).name;
+    std::memcpy(comm_name, name.c_str(), name.size() + 1);
+    *resultlen = static_cast<int>(name.size());
+  }, comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_set_info, (MPI_Comm comm, MPI_Info info)) {
+  return in_call("MPI_Comm_set_info", comm, [&](state& me) {
+    (void)checked_communicator(me, comm);
+    check_hints(me, info);
+  }, comm, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_info, (MPI_Comm comm, MPI_Info* info_used)) {
+  return in_call("MPI_Comm_get_info", comm, [&](state& me) {
+    check_not_null(info_used, "info_used");
+    (void)checked_communicator(me, comm);
+    *info_used = handle_of(me.infos.make());
   }, comm);
 }

@@ -1,7 +1,10 @@
 // What an MPI_Comm stands for.
 #pragma once
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "mpi/attributes.hpp"
 #include "mpi/handles.hpp"
 #include "rank/state.hpp"
 #include "weft/communicator.hpp"
@@ -28,12 +31,28 @@ struct communicator_object : object {
     return peers_first == locals_first ? peers_count : ranks.size() - peers_count;
   }
 
+  attribute_list attributes;
+  std::shared_ptr<const struct topology> topology;  // Null: none.
   std::string name;
   MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
 
   [[nodiscard]] int rank() const noexcept { return own - locals_first; }
+  [[nodiscard]] bool is_inter() const noexcept { return peers_first != locals_first; }
   // As the message path wants it, and back.
   [[nodiscard]] int peer(int rank) const noexcept { return peers_first + rank; }
 };
+
+struct state;
+
+// A communicator made from `parent`, with its error handler; MPI_COMM_NULL when there is none.
+[[nodiscard]] MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
+                                        const communicator_object& parent);
+// Its groups are those of `parent`, an inter-communicator, as far as they are in `made`;
+// MPI_COMM_NULL when one of them is empty.
+[[nodiscard]] MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made,
+                                             const communicator_object& parent);
+// Refuses inter-communicators.
+[[nodiscard]] communicator_object& checked_intracommunicator(state& me, MPI_Comm comm);
+void check_root(const communicator_object& c, int root);
 
 }  // namespace weft::mpi

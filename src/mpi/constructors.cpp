@@ -305,6 +305,7 @@ WEFT_MPI_FUNCTION(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtyp
     datatype_object& made = make_likeness(me, old);
     made.committed = old.committed;
     made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
+    copy_attributes(me, oldtype, handle_of(made));
     *newtype = handle_of(made);
   }, oldtype, newtype);
 }
@@ -320,6 +321,7 @@ WEFT_MPI_FUNCTION(int, MPI_Type_commit, (MPI_Datatype* datatype)) {
 WEFT_MPI_FUNCTION(int, MPI_Type_free, (MPI_Datatype* datatype)) {
   return in_call("MPI_Type_free", MPI_COMM_SELF, [&](state& me) {
     datatype_object& t = own_datatype(datatype, "freed");
+    delete_attributes(me, *datatype);
     *datatype = MPI_DATATYPE_NULL;
     release(me, t);
   }, datatype);

@@ -81,6 +81,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
 
 WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
   return in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
+    delete_attributes(me, MPI_COMM_SELF, *me.self);
     finish_requests(me);
     finish_buffered(me);
     me.world->ranks.barrier();

@@ -6,10 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "mpi/attributes.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
+#include "mpi/error_handler.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/group.hpp"
 #include "mpi/handles.hpp"
+#include "mpi/info.hpp"
+#include "mpi/operation.hpp"
 #include "mpi/message.hpp"
 #include "mpi/request.hpp"
 #include "rank/state.hpp"
@@ -31,6 +36,14 @@ struct state final : detail::face_state {
 
   pool<communicator_object> communicators;
   pool<datatype_object> datatypes;
+  pool<group_object> groups;
+  pool<operation_object> operations;
+  pool<info_object> infos;
+  pool<error_handler_object> error_handlers;
+  group_object empty_group{{}};  // MPI_GROUP_EMPTY.
+  info_object environment;       // MPI_INFO_ENV; filled in when it is first asked for.
+  attributes_state attributes;
+  added_codes codes;
   std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
 
   pool<request_object> requests;

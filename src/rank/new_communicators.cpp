@@ -96,9 +96,9 @@ std::uint32_t job::take_contexts(std::uint32_t count) {
   // Relaxed: a number; whoever uses it has met the others.
   const std::uint32_t taken = contexts_taken.fetch_add(count, std::memory_order_relaxed);
   const std::uint64_t last = std::uint64_t{taken} + count;
-  if (last * context_step() + 1 >= group_context)
+  if (last * context_step() + 1 >= neighbor_context)
     throw error("too many communicators were made: a job of " + std::to_string(context_step()) +
-                " processes can make " + std::to_string(group_context / context_step()) +
+                " processes can make " + std::to_string(neighbor_context / context_step()) +
                 " in each of them");
   return 1 + static_cast<std::uint32_t>(process) + taken * context_step();
 }

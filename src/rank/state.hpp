@@ -26,6 +26,8 @@ class distant_ways;
 inline constexpr std::uint32_t hidden_context = std::uint32_t{1} << 31;
 // Likewise: what ranks say to each other in calls that only some of a communicator's make.
 inline constexpr std::uint32_t group_context = std::uint32_t{1} << 30;
+// Likewise: neighbourhood collectives of faces.
+inline constexpr std::uint32_t neighbor_context = std::uint32_t{1} << 29;
 class job_checks;     // checks.hpp
 class request_watch;  // checks.hpp
 
