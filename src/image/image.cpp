@@ -169,9 +169,25 @@ class image_program::source {
                           std::strerror(reason), limit_of_mappings()));
   }
 
+  // Build systems that take flags from the wrappers link an executable, which differs in a mark, and in
+  // that its code knows where its thread-locals are.
+  void take_for_library() {
+    for (const ElfW(Dyn)& entry : file.dynamic())
+      if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0) {
+        for (const ElfW(Phdr)& s : file.segments())
+          if (s.p_type == PT_TLS)
+            throw error(formatted("{} has thread-local variables and was linked as an executable, of which "
+                                  "a process holds one copy: link it with weftcc (mpicc), or start it "
+                                  "with --ranks-per-process 1",
+                                  file.path()));
+        edited_at(entry).d_un.d_val &= ~static_cast<ElfW(Xword)>(DF_1_PIE);
+      }
+  }
+
   void edit(bool whole) {
     for (const ElfW(Dyn)& entry : file.dynamic())
       if (calls_code(entry.d_tag)) edited_at(entry).d_tag = ignored_tag;
+    take_for_library();
     // Symbols that shall exist once in the process are to exist once in each copy.
     for (const ElfW(Sym)& s : file.symbols())
       if (ELF64_ST_BIND(s.st_info) == STB_GNU_UNIQUE)
