@@ -7,7 +7,7 @@ install(TARGETS weft weft-comm EXPORT weft-targets)
 if(weft_plugins)
   install(PROGRAMS ${weft_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft)
 endif()
-install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES include/mpi/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
