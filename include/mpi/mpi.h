@@ -348,7 +348,7 @@ typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
   result name parameters;                          \
   result P##name parameters;
 
-/* --- Environment (environment.cpp) -------------------------------------------------------------- */
+/* --- Environment (environment.cpp, memory.cpp) -------------------------------------------------------------- */
 WEFT_MPI_DECLARE(int, MPI_Init, (int* argc, char*** argv))
 WEFT_MPI_DECLARE(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided))
 WEFT_MPI_DECLARE(int, MPI_Initialized, (int* flag))
@@ -364,6 +364,8 @@ WEFT_MPI_DECLARE(int, MPI_Get_version, (int* version, int* subversion))
 WEFT_MPI_DECLARE(int, MPI_Get_library_version, (char* version, int* resultlen))
 WEFT_MPI_DECLARE(int, MPI_Abi_get_version, (int* abi_major, int* abi_minor))
 WEFT_MPI_DECLARE(int, MPI_Pcontrol, (const int level, ...))
+WEFT_MPI_DECLARE(int, MPI_Alloc_mem, (MPI_Aint size, MPI_Info info, void* baseptr))
+WEFT_MPI_DECLARE(int, MPI_Free_mem, (void* base))
 
 /* --- Error handlers, classes, codes and strings (error_handler.cpp) ------------------------------- */
 WEFT_MPI_DECLARE(int, MPI_Comm_create_errhandler,
@@ -1192,18 +1194,18 @@ WEFT_MPI_DECLARE(int, MPI_Graph_neighbors,
 WEFT_MPI_DECLARE(int, MPI_Graph_map,
                  (MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank))
 WEFT_MPI_DECLARE(int, MPI_Dist_graph_create_adjacent,
-                 (MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
-                  int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+                 (MPI_Comm comm_old, int indegree, const int sources[], const int* sourceweights,
+                  int outdegree, const int destinations[], const int* destweights, MPI_Info info,
                   int reorder, MPI_Comm* comm_dist_graph))
 WEFT_MPI_DECLARE(int, MPI_Dist_graph_create,
                  (MPI_Comm comm_old, int n, const int sources[], const int degrees[],
-                  const int destinations[], const int weights[], MPI_Info info, int reorder,
+                  const int destinations[], const int* weights, MPI_Info info, int reorder,
                   MPI_Comm* comm_dist_graph))
 WEFT_MPI_DECLARE(int, MPI_Dist_graph_neighbors_count,
                  (MPI_Comm comm, int* indegree, int* outdegree, int* weighted))
 WEFT_MPI_DECLARE(int, MPI_Dist_graph_neighbors,
-                 (MPI_Comm comm, int maxindegree, int sources[], int sourceweights[],
-                  int maxoutdegree, int destinations[], int destweights[]))
+                 (MPI_Comm comm, int maxindegree, int sources[], int* sourceweights,
+                  int maxoutdegree, int destinations[], int* destweights))
 WEFT_MPI_DECLARE(int, MPI_Neighbor_allgather,
                  (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm))
@@ -1324,6 +1326,24 @@ WEFT_MPI_DECLARE(int, MPI_Neighbor_alltoallw_init_c,
                   MPI_Info info, MPI_Request* request))
 
 /* --- Handles of Fortran (fortran/) ------------------------------------------------------------------ */
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Comm_c2f, (MPI_Comm comm))
+WEFT_MPI_DECLARE(MPI_Comm, MPI_Comm_f2c, (MPI_Fint comm))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Type_c2f, (MPI_Datatype datatype))
+WEFT_MPI_DECLARE(MPI_Datatype, MPI_Type_f2c, (MPI_Fint datatype))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Group_c2f, (MPI_Group group))
+WEFT_MPI_DECLARE(MPI_Group, MPI_Group_f2c, (MPI_Fint group))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Request_c2f, (MPI_Request request))
+WEFT_MPI_DECLARE(MPI_Request, MPI_Request_f2c, (MPI_Fint request))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Op_c2f, (MPI_Op op))
+WEFT_MPI_DECLARE(MPI_Op, MPI_Op_f2c, (MPI_Fint op))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Info_c2f, (MPI_Info info))
+WEFT_MPI_DECLARE(MPI_Info, MPI_Info_f2c, (MPI_Fint info))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Errhandler_c2f, (MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(MPI_Errhandler, MPI_Errhandler_f2c, (MPI_Fint errhandler))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Message_c2f, (MPI_Message message))
+WEFT_MPI_DECLARE(MPI_Message, MPI_Message_f2c, (MPI_Fint message))
+WEFT_MPI_DECLARE(int, MPI_Status_c2f, (const MPI_Status* c_status, MPI_Fint* f_status))
+WEFT_MPI_DECLARE(int, MPI_Status_f2c, (const MPI_Fint* f_status, MPI_Status* c_status))
 
 #undef WEFT_MPI_DECLARE
 

@@ -12,6 +12,7 @@
 #include "mpi/error_handler.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/group.hpp"
+#include "mpi/fortran/handle_numbers.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/info.hpp"
 #include "mpi/operation.hpp"
@@ -55,6 +56,7 @@ struct state final : detail::face_state {
   // Of MPI_Buffer_attach. Its memory is not used: what waits is accounted.
   void* buffer = nullptr;
   MPI_Count buffer_size = 0;
+  handle_numbers fortran_handles;
 
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;

@@ -1,0 +1,50 @@
+// MPI_Comm_c2f and its kin: between handles of C and integers of Fortran; statuses are alike in both.
+// They cannot fail: what is no handle becomes one that every other function refuses.
+#include <cstring>
+
+#include "mpi/profiling.hpp"
+#include "mpi/state.hpp"
+
+namespace {
+
+template <class Handle>
+Handle from_fortran(MPI_Fint number) {
+  const auto at = static_cast<unsigned>(number);
+  if (at < weft::mpi::handle_numbers::predefined_end) return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(at));
+  const weft::mpi::state* const me = weft::mpi::find_state();
+  return me == nullptr ? Handle{} : reinterpret_cast<Handle>(me->fortran_handles.handle_of(number));
+}
+
+template <class Handle>
+MPI_Fint to_fortran(Handle handle) {
+  if (const std::uintptr_t value = weft::mpi::value_of(handle); value < weft::mpi::handle_numbers::predefined_end)
+    return static_cast<MPI_Fint>(value);
+  weft::mpi::state* const me = weft::mpi::find_state();
+  return me == nullptr ? 0 : me->fortran_handles.number_of(weft::mpi::value_of(handle));
+}
+
+}  // namespace
+
+#define WEFT_MPI_CONVERSIONS(name, handle)                                                            \
+  WEFT_MPI_FUNCTION(MPI_Fint, MPI_##name##_c2f, (handle of_c)) { return to_fortran(of_c); }           \
+  WEFT_MPI_FUNCTION(handle, MPI_##name##_f2c, (MPI_Fint of_fortran)) {                                \
+    return from_fortran<handle>(of_fortran);                                                          \
+  }
+
+WEFT_MPI_CONVERSIONS(Comm, MPI_Comm)
+WEFT_MPI_CONVERSIONS(Type, MPI_Datatype)
+WEFT_MPI_CONVERSIONS(Group, MPI_Group)
+WEFT_MPI_CONVERSIONS(Request, MPI_Request)
+WEFT_MPI_CONVERSIONS(Op, MPI_Op)
+WEFT_MPI_CONVERSIONS(Info, MPI_Info)
+WEFT_MPI_CONVERSIONS(Errhandler, MPI_Errhandler)
+WEFT_MPI_CONVERSIONS(Message, MPI_Message)
+
+WEFT_MPI_FUNCTION(int, MPI_Status_c2f, (const MPI_Status* of_c, MPI_Fint* of_fortran)) {
+  std::memcpy(of_fortran, of_c, sizeof *of_c);
+  return MPI_SUCCESS;
+}
+WEFT_MPI_FUNCTION(int, MPI_Status_f2c, (const MPI_Fint* of_fortran, MPI_Status* of_c)) {
+  std::memcpy(of_c, of_fortran, sizeof *of_c);
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Writes Fortran's face of MPI from the declarations in mpi.h.
+
+    generate.py MPI.H OUTPUT_DIRECTORY      a function that it does not understand is left out and named;
+                                            the status is 1 then
+stubs.c    a function with Fortran's calling convention for each of C's; special.c has those that one
+           rule cannot give
+mpif.h     the constants
+mpi.f90    module mpi: the constants and the interfaces
+
+Strings of Fortran have a hidden length after the other arguments; logicals of gfortran are 0 or 1.
+"""
+import re
+import sys
+from pathlib import Path
+
+HANDLES = {"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Group": "Group", "MPI_Request": "Request", "MPI_Op": "Op",
+           "MPI_Info": "Info", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message"}
+KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
+LOGICALS = {"flag", "reorder", "periods", "remain_dims", "commute", "high", "weighted"}
+# Integers of which Fortran passes more than one although C does not write const.
+ARRAYS = {"coords", "dims", "ranks2", "neighbors", "sources", "sourceweights", "destinations", "destweights", "edges",
+          "nnodes_index"}
+# How many handles an array of them holds.
+LENGTHS = {"MPI_Waitsome": "*incount", "MPI_Testsome": "*incount", "MPI_Type_get_contents": "*max_datatypes"}
+# Written by hand, in special.c; their interfaces are as C's.
+SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick", "MPI_Aint_add", "MPI_Aint_diff",
+           "MPI_Op_create", "MPI_Op_free", "MPI_Comm_create_errhandler", "MPI_Comm_create_keyval", "MPI_Type_create_keyval",
+           "MPI_Comm_set_attr", "MPI_Comm_get_attr", "MPI_Type_set_attr", "MPI_Type_get_attr", "MPI_Waitany",
+           "MPI_Testany", "MPI_Waitsome", "MPI_Testsome", "MPI_Grequest_start", "MPI_Buffer_detach", "MPI_Info_get",
+           "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
+# What Fortran gives them, where C has more.
+SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
+# There is no such thing in Fortran, or only in the module mpi_f08.
+ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_|^MPI_T_|^MPI_Status_(get|set)_(source|tag|error)$")
+# As C's, one octet less where C counts the end of a string.
+STRING_SIZES = re.compile(r"^MPI_MAX_")
+FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
+             "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
+PLACES = ("MPI_BOTTOM", "MPI_IN_PLACE", "MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE", "MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY",
+          "MPI_ERRCODES_IGNORE", "MPI_BUFFER_AUTOMATIC")
+OWN_CONSTANTS = {"MPI_ADDRESS_KIND": 8, "MPI_COUNT_KIND": 8, "MPI_OFFSET_KIND": 8, "MPI_INTEGER_KIND": 4,
+                 "MPI_STATUS_SIZE": 8, "MPI_SOURCE": 1, "MPI_TAG": 2, "MPI_ERROR": 3}
+CALLBACKS = ("COMM_DUP_FN", "COMM_NULL_COPY_FN", "COMM_NULL_DELETE_FN", "TYPE_DUP_FN", "TYPE_NULL_COPY_FN",
+             "TYPE_NULL_DELETE_FN", "DUP_FN", "NULL_COPY_FN", "NULL_DELETE_FN")
+
+
+class Unknown(Exception):
+    pass
+
+
+class Parameter:
+    def __init__(self, text):
+        text = " ".join(text.split())
+        if text == "...":
+            raise Unknown("...")
+        found = re.fullmatch(r"(const )?(\w+) ?(\**) ?(\w+)((?:\[\d*\])*)", text)
+        if not found:
+            raise Unknown(text)
+        self.is_const, self.base, stars, self.name, self.brackets = found.groups()
+        self.pointers = len(stars) + (1 if self.brackets else 0)
+        self.array_of_three = self.brackets.endswith("[3]")
+
+    @property
+    def is_array(self):
+        return self.pointers > 0 and (bool(self.is_const) or self.name.startswith("array_of_") or self.name in ARRAYS
+                                      or bool(self.brackets) or self.name.endswith("types") or self.name == "ranges")
+
+    @property
+    def is_status(self):
+        return self.base == "MPI_Status"
+
+    @property
+    def is_choice(self):
+        return self.base == "void" and self.pointers == 1 and self.name not in ("extra_state", "attribute_val", "baseptr")
+
+    @property
+    def is_string(self):
+        return self.base == "char" and self.pointers == 1
+
+    @property
+    def is_callback(self):
+        return self.base.endswith(("_function", "_fn"))
+
+
+def length_of(function, parameter):
+    """Of an array of handles, as an expression in C."""
+    if "lltoallw" in function:
+        if "eighbor" in function:
+            return f"weft_fortran_neighbours(MPI_Comm_f2c(*comm), {int(parameter.name.startswith('recv'))})"
+        return "weft_fortran_peers(MPI_Comm_f2c(*comm))"
+    return LENGTHS.get(function, "*count")
+
+
+def stub(name, parameters):
+    """The function in C that Fortran calls."""
+    taken, given, before, after, hidden = [], [], [], [], []
+    for p in parameters:
+        n = p.name
+        if p.is_callback:
+            raise Unknown(f"callback {n}")
+        if p.is_choice:
+            taken.append(f"void* {n}")
+            given.append(f"weft_fortran_place({n})")
+        elif n == "baseptr":  # The address is an integer's value, or a Cray pointer's.
+            taken.append(f"MPI_Aint* {n}")
+            given.append(n)
+        elif p.is_string:
+            taken.append(f"char* {n}")
+            hidden.append(f"size_t {n}_room")
+            if p.is_const:
+                before.append(f"char* const c_{n} = weft_fortran_text_in({n}, {n}_room);")
+                after.append(f"free(c_{n});")
+            else:
+                before.append(f"char c_{n}[MPI_MAX_LIBRARY_VERSION_STRING + 1] = \"\";")
+                after.append(f"weft_fortran_text_out(c_{n}, {n}, {n}_room);")
+            given.append(f"c_{n}")
+        elif p.is_status and p.pointers == 1:
+            taken.append(f"MPI_Status* {n}")
+            given.append(f"weft_fortran_status({n})")
+        elif p.base in HANDLES and p.pointers == 0:
+            taken.append(f"const MPI_Fint* {n}")
+            given.append(f"MPI_{HANDLES[p.base]}_f2c(*{n})")
+        elif p.base in HANDLES and p.pointers == 1:
+            kind = HANDLES[p.base]
+            taken.append(f"MPI_Fint* {n}")
+            given.append(f"c_{n}" if p.is_array else f"&c_{n}")
+            if p.is_array:
+                before.append(f"const long {n}_count = {length_of(name, p)};")
+                before.append(f"{p.base}* const c_{n} = weft_fortran_memory({n}_count, sizeof *c_{n});")
+                before.append(f"for (long i = 0; i < {n}_count; ++i) c_{n}[i] = MPI_{kind}_f2c({n}[i]);")
+                if not p.is_const:
+                    after.append(f"for (long i = 0; i < {n}_count; ++i) {n}[i] = MPI_{kind}_c2f(c_{n}[i]);")
+                after.append(f"free(c_{n});")
+            else:
+                before.append(f"{p.base} c_{n} = MPI_{kind}_f2c(*{n});")
+                after.append(f"*{n} = MPI_{kind}_c2f(c_{n});")
+        elif p.base in ("int", *KINDS) and p.pointers == 0:
+            taken.append(f"const {p.base}* {n}")
+            given.append(f"*{n}")
+        elif p.base == "int" and p.array_of_three:
+            taken.append(f"int (*{n})[3]")
+            given.append(n)
+        elif p.base in ("int", *KINDS) and p.pointers == 1:
+            taken.append(f"{p.base}* {n}")
+            given.append(f"weft_fortran_weights({n})" if "weights" in n else n)
+        else:
+            raise Unknown(f"{p.base} {n}")
+    signature = ", ".join(taken + ["MPI_Fint* ierror"] + hidden)
+    fortran = name.lower() + "_"
+    body = [*before, f"*ierror = {name}({', '.join(given)});", *after]
+    return (f"void p{fortran}({signature}) {{\n" + "".join(f"  {line}\n" for line in body) + "}\n"
+            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n")
+
+
+def interface(name, parameters):
+    lines, names = [], []
+    for p in parameters:
+        n = p.name
+        names.append(n)
+        dimension = "(*)" if p.is_array else ""
+        if p.is_callback:
+            lines.append(f"external :: {n}")
+        elif p.base == "void" and not p.is_choice:
+            lines.append(f"integer(kind=MPI_ADDRESS_KIND) :: {n}")
+        elif p.is_choice:
+            lines.append(f"type(*), dimension(*) :: {n}")
+            lines.append(f"!GCC$ ATTRIBUTES NO_ARG_CHECK :: {n}")
+        elif p.is_string:
+            lines.append(f"character(len=*) :: {n}")
+        elif p.is_status:
+            lines.append(f"integer :: {n}(MPI_STATUS_SIZE{', *' if n.startswith('array_of_') else ''})")
+        elif p.base in KINDS:
+            lines.append(f"integer(kind={KINDS[p.base]}) :: {n}{dimension}")
+        elif p.array_of_three:
+            lines.append(f"integer :: {n}(3, *)")
+        elif n in LOGICALS:
+            lines.append(f"logical :: {n}{'(*)' if n in ('periods', 'remain_dims') else ''}")
+        else:
+            lines.append(f"integer :: {n}{dimension}")
+    kind = "function" if name in FUNCTIONS else "subroutine"
+    if name in FUNCTIONS:
+        lines.append(f"{FUNCTIONS[name]} :: {name}")
+    elif name != "MPI_Pcontrol":
+        names.append("ierror")
+        lines.append("integer :: ierror")
+    text = "".join(f"      {line}\n" if not line.startswith("!") else f"{line}\n" for line in lines)
+    once = lambda n: (f"    {kind} {n}({', '.join(names)})\n      import\n      implicit none\n"
+                      + re.sub(rf":: {name}$", f":: {n}", text, flags=re.MULTILINE) + f"    end {kind}\n")
+    return once(name) + once("P" + name)
+
+
+def parameters_of(name, text):
+    text = text.strip()
+    if text in ("", "void"):
+        return []
+    text = SHORTER.get(name, text)
+    found = [part for part in text.split(",") if part.split()[-1].strip("*[]") not in ("argc", "argv")]
+    return [Parameter(part) for part in found]
+
+
+def constants(header):
+    """(name, value) of every integer and handle that Fortran knows too."""
+    values = dict(OWN_CONSTANTS)
+    header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    for name, text in re.findall(r"^#define (MPI_\w+) (.+)$", header, re.MULTILINE):
+        found = re.fullmatch(r"\(\(MPI_(?:\w+)\)(0x[0-9a-f]+)\)|(-?\d+)", text.strip())
+        if found:
+            values[name] = int(found[1], 16) if found[1] else int(found[2])
+        elif text.strip() in values:
+            values[name] = values[text.strip()]
+    for body in re.findall(r"\benum \{(.*?)\}", header, re.DOTALL):
+        for name, value in re.findall(r"(MPI_\w+) = (-?\d+)", body):
+            if not name.startswith("MPI_F_"):
+                values[name] = int(value)
+    for name in PLACES:
+        values.pop(name, None)
+    for name in values:
+        if STRING_SIZES.match(name):
+            values[name] -= 1
+    return values
+
+
+def mpif(values):
+    """Lines that free and fixed form both understand: no continuation, nothing beyond column 72."""
+    lines = ["! Constants of MPI. Written by generate.py from mpi.h.",
+             "      logical MPI_SUBARRAYS_SUPPORTED", "      parameter (MPI_SUBARRAYS_SUPPORTED=.false.)",
+             "      logical MPI_ASYNC_PROTECTS_NONBLOCKING", "      parameter (MPI_ASYNC_PROTECTS_NONBLOCKING=.false.)"]
+    for name, value in values.items():
+        lines += [f"      integer {name}", f"      parameter ({name}={value})"]
+    for name in PLACES:
+        shape = "(8)" if name == "MPI_STATUS_IGNORE" else "(8,1)" if name == "MPI_STATUSES_IGNORE" else \
+            "(1)" if name in ("MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_ERRCODES_IGNORE") else ""
+        lines.append(f"      integer {name}{shape}")
+        lines.append(f"      common /{COMMON[name]}/ {name}")
+    return "\n".join(lines) + "\n"
+
+
+COMMON = {name: "weft_" + name.lower() for name in PLACES}
+
+
+def main():
+    header, output = Path(sys.argv[1]).read_text(), Path(sys.argv[2])
+    output.mkdir(parents=True, exist_ok=True)
+    stubs, interfaces, left_out = [], [], []
+    for result, name, text in re.findall(r"^WEFT_MPI_DECLARE\(\s*([\w ]+?)\s*,\s*(MPI_\w+)\s*,\s*\(([^()]*)\)\)", header,
+                                         re.MULTILINE):
+        if ABSENT.search(name):
+            continue
+        try:
+            parameters = parameters_of(name, text)
+            if name not in SPECIAL:
+                stubs.append(stub(name, parameters))
+            interfaces.append(interface(name, parameters))
+        except Unknown as reason:
+            left_out.append(f"{name} ({reason})")
+    special = "".join(f"#define WEFT_HAS_{name} 1\n" for name in sorted(SPECIAL) if re.search(rf", {name},", header))
+    (output / "declared.h").write_text("/* Which of the functions of special.c mpi.h declares. */\n" + special)
+    (output / "stubs.c").write_text('/* Written by generate.py from mpi.h. */\n#include "stubs.h"\n\n' + "\n".join(stubs))
+    text = mpif(constants(header))
+    externals = "".join(f"      external MPI_{name}\n" for name in CALLBACKS)
+    functions = "".join(f"      external {name}\n      {kind.replace('kind=MPI_ADDRESS_KIND', '8')} {name}\n"
+                        for name, kind in FUNCTIONS.items())
+    (output / "mpif.h").write_text(text + externals + functions)
+    (output / "mpi.f90").write_text("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n" + text + externals +
+                                    "  interface\n" + "".join(interfaces) + "  end interface\nend module\n")
+    if left_out:
+        print("Fortran does not have: " + ", ".join(left_out), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+// The integers that stand for handles in Fortran: predefined handles are their own numbers, others are
+// numbered in the order in which they are first converted. The memory of an object is only ever used
+// again for one of its kind, so a number stays with its address, and handles that have been freed are
+// recognised as in C.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace weft::mpi {
+
+class handle_numbers {
+ public:
+  static constexpr std::uintptr_t predefined_end = 0x1000;
+
+  [[nodiscard]] int number_of(std::uintptr_t handle) {
+    if (handle < predefined_end) return static_cast<int>(handle);
+    if (handle == last_handle_) return last_number_;
+    const auto next = static_cast<int>(predefined_end + handles_.size());
+    const auto [at, is_new] = numbers_.try_emplace(handle, next);
+    if (is_new) handles_.push_back(handle);
+    last_handle_ = handle;
+    return last_number_ = at->second;
+  }
+  // Of an integer that no handle has had: one that is no object either, so it is refused as in C.
+  [[nodiscard]] std::uintptr_t handle_of(int number) const noexcept {
+    if (number >= 0 && number < static_cast<int>(predefined_end)) return static_cast<std::uintptr_t>(number);
+    const auto index = static_cast<std::size_t>(number) - predefined_end;
+    return number > 0 && index < handles_.size() ? handles_[index] : 0;
+  }
+
+ private:
+  std::vector<std::uintptr_t> handles_;
+  std::unordered_map<std::uintptr_t, int> numbers_;
+  std::uintptr_t last_handle_ = 0;  // The same request is converted again and again.
+  int last_number_ = 0;
+};
+
+}  // namespace weft::mpi

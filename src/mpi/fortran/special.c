@@ -1,0 +1,413 @@
+/* The stubs that one rule cannot give: without or with other arguments than C's, indices from 1 on,
+   attributes by value, and functions of the program that MPI calls. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "declared.h"
+#include "stubs.h"
+
+/* Aligned as common blocks are. */
+#define COMMON __attribute__((aligned(32)))
+int weft_mpi_bottom_ COMMON, weft_mpi_in_place_ COMMON, weft_mpi_buffer_automatic_ COMMON;
+int weft_mpi_status_ignore_[8] COMMON, weft_mpi_statuses_ignore_[8] COMMON;
+int weft_mpi_unweighted_[1] COMMON, weft_mpi_weights_empty_[1] COMMON, weft_mpi_errcodes_ignore_[1] COMMON;
+
+char* weft_fortran_text_in(const char* text, size_t length) {
+  while (length > 0 && text[length - 1] == ' ') --length;
+  while (length > 0 && *text == ' ') ++text, --length;
+  char* const copy = weft_fortran_memory((long)length + 1, 1);
+  memcpy(copy, text, length);
+  copy[length] = 0;
+  return copy;
+}
+
+void weft_fortran_text_out(const char* text, char* to, size_t room) {
+  const size_t length = strlen(text) < room ? strlen(text) : room;
+  memcpy(to, text, length);
+  memset(to + length, ' ', room - length);
+}
+
+void* weft_fortran_memory(long count, size_t size) {
+  void* const memory = malloc(count > 0 ? (size_t)count * size : 1);
+  if (memory == NULL) {
+    fprintf(stderr, "MPI: no memory for %ld arguments of %zu octets\n", count, size);
+    abort();
+  }
+  return memory;
+}
+
+#ifdef WEFT_HAS_MPI_Comm_get_attr
+long weft_fortran_peers(MPI_Comm comm) {
+  int is_inter = 0, size = 0;
+  MPI_Comm_test_inter(comm, &is_inter);
+  if (is_inter)
+    MPI_Comm_remote_size(comm, &size);
+  else
+    MPI_Comm_size(comm, &size);
+  return size;
+}
+
+long weft_fortran_neighbours(MPI_Comm comm, int incoming) {
+  int kind = MPI_UNDEFINED, in = 0, out = 0, weighted = 0, rank = 0;
+  MPI_Topo_test(comm, &kind);
+  if (kind == MPI_CART) {
+    MPI_Cartdim_get(comm, &in);
+    return 2L * in;
+  }
+  if (kind == MPI_GRAPH) {
+    MPI_Comm_rank(comm, &rank);
+    MPI_Graph_neighbors_count(comm, rank, &in);
+    return in;
+  }
+  MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  return incoming ? in : out;
+}
+#endif
+
+/* --- Start, clocks, addresses ------------------------------------------------------------------- */
+
+void pmpi_init_(MPI_Fint* ierror) { *ierror = MPI_Init(NULL, NULL); }
+WEFT_FORTRAN_NAME(mpi_init_, (MPI_Fint*));
+
+void pmpi_init_thread_(const MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) {
+  *ierror = MPI_Init_thread(NULL, NULL, *required, provided);
+}
+WEFT_FORTRAN_NAME(mpi_init_thread_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*));
+
+void pmpi_pcontrol_(const MPI_Fint* level) { MPI_Pcontrol(*level); }
+WEFT_FORTRAN_NAME(mpi_pcontrol_, (const MPI_Fint*));
+
+#define WEFT_FORTRAN_FUNCTION(result, name, parameters) \
+  extern __attribute__((weak, alias("p" #name))) result name parameters
+double pmpi_wtime_(void) { return MPI_Wtime(); }
+WEFT_FORTRAN_FUNCTION(double, mpi_wtime_, (void));
+double pmpi_wtick_(void) { return MPI_Wtick(); }
+WEFT_FORTRAN_FUNCTION(double, mpi_wtick_, (void));
+#ifdef WEFT_HAS_MPI_Aint_add
+MPI_Aint pmpi_aint_add_(const MPI_Aint* base, const MPI_Aint* distance) { return MPI_Aint_add(*base, *distance); }
+WEFT_FORTRAN_FUNCTION(MPI_Aint, mpi_aint_add_, (const MPI_Aint*, const MPI_Aint*));
+MPI_Aint pmpi_aint_diff_(const MPI_Aint* one, const MPI_Aint* other) { return MPI_Aint_diff(*one, *other); }
+WEFT_FORTRAN_FUNCTION(MPI_Aint, mpi_aint_diff_, (const MPI_Aint*, const MPI_Aint*));
+#endif
+
+/* Fortran cannot take an address: the buffer's is not returned. */
+#ifdef WEFT_HAS_MPI_Buffer_detach
+void pmpi_buffer_detach_(void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
+  void* address = NULL;
+  (void)buffer;
+  *ierror = MPI_Buffer_detach(&address, size);
+}
+WEFT_FORTRAN_NAME(mpi_buffer_detach_, (void*, MPI_Fint*, MPI_Fint*));
+#endif
+
+/* --- Requests by index: from 1 on --------------------------------------------------------------- */
+
+#ifdef WEFT_HAS_MPI_Waitany
+static MPI_Request* requests_in(const MPI_Fint* from, MPI_Fint count) {
+  MPI_Request* const to = weft_fortran_memory(count, sizeof *to);
+  for (MPI_Fint i = 0; i < count; ++i) to[i] = MPI_Request_f2c(from[i]);
+  return to;
+}
+
+static void requests_out(MPI_Request* from, MPI_Fint* to, MPI_Fint count) {
+  for (MPI_Fint i = 0; i < count; ++i) to[i] = MPI_Request_c2f(from[i]);
+  free(from);
+}
+
+void pmpi_waitany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Status* status, MPI_Fint* ierror) {
+  MPI_Request* const of_c = requests_in(requests, *count);
+  *ierror = MPI_Waitany(*count, of_c, index, weft_fortran_status(status));
+  if (*index != MPI_UNDEFINED) ++*index;
+  requests_out(of_c, requests, *count);
+}
+WEFT_FORTRAN_NAME(mpi_waitany_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
+
+void pmpi_testany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag, MPI_Status* status,
+                   MPI_Fint* ierror) {
+  MPI_Request* const of_c = requests_in(requests, *count);
+  *index = MPI_UNDEFINED;
+  *ierror = MPI_Testany(*count, of_c, index, flag, weft_fortran_status(status));
+  if (*index != MPI_UNDEFINED) ++*index;
+  requests_out(of_c, requests, *count);
+}
+WEFT_FORTRAN_NAME(mpi_testany_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
+
+static void from_one_on(const MPI_Fint* count, MPI_Fint* indices) {
+  for (MPI_Fint i = 0; *count != MPI_UNDEFINED && i < *count; ++i) ++indices[i];
+}
+
+void pmpi_waitsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count, MPI_Fint* indices,
+                    MPI_Status* statuses, MPI_Fint* ierror) {
+  MPI_Request* const of_c = requests_in(requests, *in_count);
+  *ierror = MPI_Waitsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
+  from_one_on(out_count, indices);
+  requests_out(of_c, requests, *in_count);
+}
+WEFT_FORTRAN_NAME(mpi_waitsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
+
+void pmpi_testsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count, MPI_Fint* indices,
+                    MPI_Status* statuses, MPI_Fint* ierror) {
+  MPI_Request* const of_c = requests_in(requests, *in_count);
+  *ierror = MPI_Testsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
+  from_one_on(out_count, indices);
+  requests_out(of_c, requests, *in_count);
+}
+WEFT_FORTRAN_NAME(mpi_testsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
+
+/* Their functions take the state by reference. */
+struct own_request {
+  void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*);
+  void (*free)(MPI_Aint*, MPI_Fint*);
+  void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*);
+  MPI_Aint state;
+};
+
+static int on_query(void* of, MPI_Status* status) {
+  struct own_request* const own = of;
+  MPI_Fint error = MPI_SUCCESS;
+  own->query(&own->state, status, &error);
+  return error;
+}
+static int on_free(void* of) {
+  struct own_request* const own = of;
+  MPI_Fint error = MPI_SUCCESS;
+  own->free(&own->state, &error);
+  free(own);
+  return error;
+}
+static int on_cancel(void* of, int complete) {
+  struct own_request* const own = of;
+  MPI_Fint error = MPI_SUCCESS, is_complete = complete != 0;
+  own->cancel(&own->state, &is_complete, &error);
+  return error;
+}
+
+void pmpi_grequest_start_(void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*), void (*release)(MPI_Aint*, MPI_Fint*),
+                          void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*), const MPI_Aint* state, MPI_Fint* request,
+                          MPI_Fint* ierror) {
+  struct own_request* const own = weft_fortran_memory(1, sizeof *own);
+  *own = (struct own_request){query, release, cancel, *state};
+  MPI_Request of_c = MPI_REQUEST_NULL;
+  *ierror = MPI_Grequest_start(on_query, on_free, on_cancel, own, &of_c);
+  *request = MPI_Request_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_grequest_start_, (void (*)(MPI_Aint*, MPI_Status*, MPI_Fint*), void (*)(MPI_Aint*, MPI_Fint*),
+                                        void (*)(MPI_Aint*, MPI_Fint*, MPI_Fint*), const MPI_Aint*, MPI_Fint*, MPI_Fint*));
+#endif
+
+/* --- Functions of the program that are given no state of their own ------------------------------- */
+
+/* C's operation and error handler are told nothing but their arguments, which hold handles of C; so each
+   function of Fortran has one of C in front of it, from a table. */
+enum { functions_max = 64 };
+#define EIGHT(M, n) M(n##0) M(n##1) M(n##2) M(n##3) M(n##4) M(n##5) M(n##6) M(n##7)
+#define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
+
+#ifdef WEFT_HAS_MPI_Op_create
+typedef void fortran_operation(void*, void*, MPI_Fint*, MPI_Fint*);
+static fortran_operation* operations[functions_max];
+static MPI_Op operation_handles[functions_max];
+
+#define OPERATION(n)                                                                      \
+  static void operation_##n(void* in, void* inout, int* count, MPI_Datatype* datatype) {  \
+    MPI_Fint of_fortran = MPI_Type_c2f(*datatype);                                        \
+    operations[n](in, inout, count, &of_fortran);                                         \
+  }
+ALL(OPERATION)
+#define NAME(n) operation_##n,
+static MPI_User_function* const operations_of_c[functions_max] = {ALL(NAME)};
+#undef NAME
+
+void pmpi_op_create_(fortran_operation* function, const MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {
+  MPI_Op of_c = MPI_OP_NULL;
+  int n = 0;
+  while (n < functions_max && operations[n] != NULL) ++n;
+  if (n == functions_max) {
+    fprintf(stderr, "MPI_Op_create: %d operations of Fortran live already, more cannot; free some with MPI_Op_free\n",
+            functions_max);
+    *ierror = MPI_ERR_OTHER;
+    return;
+  }
+  operations[n] = function;
+  *ierror = MPI_Op_create(operations_of_c[n], *commute, &of_c);
+  operation_handles[n] = of_c;
+  if (*ierror != MPI_SUCCESS) operations[n] = NULL;
+  *op = MPI_Op_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_op_create_, (fortran_operation*, const MPI_Fint*, MPI_Fint*, MPI_Fint*));
+
+/* A collective under way keeps an operation that has been freed: its place is used again only when the
+   C library would give the same handle again, that is, when it has gone. */
+void pmpi_op_free_(MPI_Fint* op, MPI_Fint* ierror) {
+  MPI_Op of_c = MPI_Op_f2c(*op);
+  const MPI_Op freed = of_c;
+  *ierror = MPI_Op_free(&of_c);
+  if (*ierror == MPI_SUCCESS)
+    for (int n = 0; n < functions_max; ++n)
+      if (operation_handles[n] == freed) operations[n] = NULL, operation_handles[n] = NULL;
+  *op = MPI_Op_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_op_free_, (MPI_Fint*, MPI_Fint*));
+#endif
+
+#ifdef WEFT_HAS_MPI_Comm_create_errhandler
+typedef void fortran_handler(MPI_Fint*, MPI_Fint*);
+static fortran_handler* handlers[functions_max];
+
+#define HANDLER(n)                                         \
+  static void handler_##n(MPI_Comm* comm, int* code, ...) { \
+    MPI_Fint of_fortran = MPI_Comm_c2f(*comm);             \
+    handlers[n](&of_fortran, code);                        \
+  }
+ALL(HANDLER)
+#define NAME(n) handler_##n,
+static MPI_Comm_errhandler_function* const handlers_of_c[functions_max] = {ALL(NAME)};
+#undef NAME
+
+/* A function stays in its place for good: handlers live on in communicators after they are freed. */
+void pmpi_comm_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
+  int n = 0;
+  while (n < functions_max && handlers[n] != NULL && handlers[n] != function) ++n;
+  if (n == functions_max) {
+    fprintf(stderr, "MPI_Comm_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
+            functions_max);
+    *ierror = MPI_ERR_OTHER;
+    return;
+  }
+  handlers[n] = function;
+  *ierror = MPI_Comm_create_errhandler(handlers_of_c[n], &of_c);
+  *handler = MPI_Errhandler_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_comm_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
+#endif
+
+/* --- Attributes: values of an address's size, passed by reference ------------------------------- */
+
+#ifdef WEFT_HAS_MPI_Comm_create_keyval
+typedef void fortran_copy(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Aint*, MPI_Aint*, MPI_Fint*, MPI_Fint*);
+typedef void fortran_delete(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Aint*, MPI_Fint*);
+
+/* The predefined ones are known by their addresses; MPI never calls them. */
+#define PREDEFINED_COPY(name) \
+  void name(MPI_Fint* a, MPI_Fint* b, MPI_Aint* c, MPI_Aint* d, MPI_Aint* e, MPI_Fint* f, MPI_Fint* g) { \
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g;                                       \
+  }
+#define PREDEFINED_DELETE(name)                                                             \
+  void name(MPI_Fint* a, MPI_Fint* b, MPI_Aint* c, MPI_Aint* d, MPI_Fint* e) {              \
+    (void)a, (void)b, (void)c, (void)d, (void)e;                                            \
+  }
+PREDEFINED_COPY(mpi_comm_dup_fn_)
+PREDEFINED_COPY(mpi_comm_null_copy_fn_)
+PREDEFINED_DELETE(mpi_comm_null_delete_fn_)
+PREDEFINED_COPY(mpi_type_dup_fn_)
+PREDEFINED_COPY(mpi_type_null_copy_fn_)
+PREDEFINED_DELETE(mpi_type_null_delete_fn_)
+PREDEFINED_COPY(mpi_dup_fn_)
+PREDEFINED_COPY(mpi_null_copy_fn_)
+PREDEFINED_DELETE(mpi_null_delete_fn_)
+
+/* What C's functions are given as their state; kept for good, since keys live on in attributes. */
+struct key_functions {
+  fortran_copy* copy;
+  fortran_delete* delete;
+  MPI_Aint state;
+};
+
+#define KEYS(Kind, kind, handle, c2f)                                                                                 \
+  static int copy_of_##kind(handle from, int key, void* of, void* in, void* out, int* flag) {                         \
+    struct key_functions* const f = of;                                                                               \
+    MPI_Fint from_number = c2f(from), error = MPI_SUCCESS, is_copied = 0;                                             \
+    MPI_Aint value = (MPI_Aint)in, copy = 0;                                                                          \
+    f->copy(&from_number, &key, &f->state, &value, &copy, &is_copied, &error);                                        \
+    *flag = is_copied != 0;                                                                                           \
+    *(void**)out = (void*)copy;                                                                                       \
+    return error;                                                                                                     \
+  }                                                                                                                   \
+  static int deletion_of_##kind(handle from, int key, void* value_of_c, void* of) {                                   \
+    struct key_functions* const f = of;                                                                               \
+    MPI_Fint from_number = c2f(from), error = MPI_SUCCESS;                                                            \
+    MPI_Aint value = (MPI_Aint)value_of_c;                                                                            \
+    f->delete(&from_number, &key, &value, &f->state, &error);                                                         \
+    return error;                                                                                                     \
+  }                                                                                                                   \
+  void pmpi_##kind##_create_keyval_(fortran_copy* copy, fortran_delete* delete, MPI_Fint* key, const MPI_Aint* state, \
+                                    MPI_Fint* ierror) {                                                               \
+    struct key_functions* const f = weft_fortran_memory(1, sizeof *f);                                                \
+    *f = (struct key_functions){copy, delete, *state};                                                                \
+    *ierror = MPI_##Kind##_create_keyval(copy == mpi_##kind##_dup_fn_         ? MPI_##Kind##_DUP_FN_OF_C              \
+                                         : copy == mpi_##kind##_null_copy_fn_ ? MPI_##Kind##_NULL_COPY_FN_OF_C        \
+                                                                              : copy_of_##kind,                       \
+                                         delete == mpi_##kind##_null_delete_fn_ ? MPI_##Kind##_NULL_DELETE_FN_OF_C    \
+                                                                                : deletion_of_##kind,                 \
+                                         key, f);                                                                     \
+  }                                                                                                                   \
+  WEFT_FORTRAN_NAME(mpi_##kind##_create_keyval_,                                                                      \
+                    (fortran_copy*, fortran_delete*, MPI_Fint*, const MPI_Aint*, MPI_Fint*));                         \
+  void pmpi_##kind##_set_attr_(const MPI_Fint* of, const MPI_Fint* key, const MPI_Aint* value, MPI_Fint* ierror) {    \
+    *ierror = MPI_##Kind##_set_attr(MPI_##Kind##_f2c(*of), *key, (void*)*value);                                      \
+  }                                                                                                                   \
+  WEFT_FORTRAN_NAME(mpi_##kind##_set_attr_, (const MPI_Fint*, const MPI_Fint*, const MPI_Aint*, MPI_Fint*));          \
+  void pmpi_##kind##_get_attr_(const MPI_Fint* of, const MPI_Fint* key, MPI_Aint* value, MPI_Fint* flag,              \
+                               MPI_Fint* ierror) {                                                                    \
+    void* value_of_c = NULL;                                                                                          \
+    *ierror = MPI_##Kind##_get_attr(MPI_##Kind##_f2c(*of), *key, &value_of_c, flag);                                  \
+    if (*ierror == MPI_SUCCESS && *flag) *value = is_predefined_key(*key) ? *(int*)value_of_c : (MPI_Aint)value_of_c; \
+  }                                                                                                                   \
+  WEFT_FORTRAN_NAME(mpi_##kind##_get_attr_, (const MPI_Fint*, const MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*));
+
+#define MPI_Comm_DUP_FN_OF_C MPI_COMM_DUP_FN
+#define MPI_Comm_NULL_COPY_FN_OF_C MPI_COMM_NULL_COPY_FN
+#define MPI_Comm_NULL_DELETE_FN_OF_C MPI_COMM_NULL_DELETE_FN
+#define MPI_Type_DUP_FN_OF_C MPI_TYPE_DUP_FN
+#define MPI_Type_NULL_COPY_FN_OF_C MPI_TYPE_NULL_COPY_FN
+#define MPI_Type_NULL_DELETE_FN_OF_C MPI_TYPE_NULL_DELETE_FN
+
+static int is_predefined_key(MPI_Fint key) { return key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE; }
+
+KEYS(Comm, comm, MPI_Comm, MPI_Comm_c2f)
+KEYS(Type, type, MPI_Datatype, MPI_Type_c2f)
+#endif
+
+/* --- Info: values as long as the caller's room -------------------------------------------------- */
+
+#ifdef WEFT_HAS_MPI_Info_create_env
+void pmpi_info_create_env_(MPI_Fint* info, MPI_Fint* ierror) {
+  MPI_Info of_c = MPI_INFO_NULL;
+  *ierror = MPI_Info_create_env(0, NULL, &of_c);
+  *info = MPI_Info_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_info_create_env_, (MPI_Fint*, MPI_Fint*));
+#endif
+
+#ifdef WEFT_HAS_MPI_Info_get
+void pmpi_info_get_(const MPI_Fint* info, char* key, const MPI_Fint* value_length, char* value, MPI_Fint* flag,
+                    MPI_Fint* ierror, size_t key_room, size_t value_room) {
+  char* const key_of_c = weft_fortran_text_in(key, key_room);
+  char text[MPI_MAX_INFO_VAL + 1] = "";
+  *ierror = MPI_Info_get(MPI_Info_f2c(*info), key_of_c, *value_length < MPI_MAX_INFO_VAL ? *value_length : MPI_MAX_INFO_VAL,
+                         text, flag);
+  if (*ierror == MPI_SUCCESS && *flag) weft_fortran_text_out(text, value, value_room);
+  free(key_of_c);
+}
+WEFT_FORTRAN_NAME(mpi_info_get_, (const MPI_Fint*, char*, const MPI_Fint*, char*, MPI_Fint*, MPI_Fint*, size_t, size_t));
+#endif
+
+#ifdef WEFT_HAS_MPI_Info_get_string
+/* C counts the zero at the end, Fortran has none. */
+void pmpi_info_get_string_(const MPI_Fint* info, char* key, MPI_Fint* room, char* value, MPI_Fint* flag, MPI_Fint* ierror,
+                           size_t key_room, size_t value_room) {
+  char* const key_of_c = weft_fortran_text_in(key, key_room);
+  char text[MPI_MAX_INFO_VAL + 1] = "";
+  const MPI_Fint wanted = *room;
+  int room_of_c = wanted <= 0 ? 0 : wanted < MPI_MAX_INFO_VAL ? wanted + 1 : MPI_MAX_INFO_VAL;
+  *ierror = MPI_Info_get_string(MPI_Info_f2c(*info), key_of_c, &room_of_c, text, flag);
+  if (*ierror == MPI_SUCCESS && *flag) {
+    *room = room_of_c - 1;
+    if (wanted > 0) weft_fortran_text_out(text, value, value_room);
+  }
+  free(key_of_c);
+}
+WEFT_FORTRAN_NAME(mpi_info_get_string_, (const MPI_Fint*, char*, MPI_Fint*, char*, MPI_Fint*, MPI_Fint*, size_t, size_t));
+#endif
