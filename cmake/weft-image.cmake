@@ -13,21 +13,29 @@ set_target_properties(weft-shared PROPERTIES OUTPUT_NAME weft VERSION ${PROJECT_
   SOVERSION ${weft_soversion} LIBRARY_OUTPUT_DIRECTORY ${weft_home})
 weft_compile_options(weft-shared)
 
-# Linked to each program, those members of it that the program calls.
+# Linked to each program, those members of it that the program calls. Fortran's MPI among them: its
+# common blocks must be the program's own.
 file(GLOB program_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/image/program/*.c)
-list(FILTER program_sources EXCLUDE REGEX "/start\\.c$")
+find_package(Python3 COMPONENTS Interpreter)
+find_program(WEFT_GFORTRAN gfortran)
+set(fortran_source ${PROJECT_SOURCE_DIR}/src/mpi/fortran)
+set(fortran_written ${PROJECT_BINARY_DIR}/fortran)
+if(Python3_FOUND)
+  add_custom_command(OUTPUT ${fortran_written}/stubs.c ${fortran_written}/declared.h ${fortran_written}/mpi.f90
+      ${fortran_written}/mpif.h
+    DEPENDS ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
+    COMMAND ${Python3_EXECUTABLE} ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
+      ${fortran_written} || true)  # tests/tidy/fortran_functions.py tells what is left out.
+  list(APPEND program_sources ${fortran_written}/stubs.c ${fortran_source}/special.c)
+else()
+  message(STATUS "Python was not found: there will be no MPI for Fortran")
+endif()
 add_library(weft-program STATIC ${program_sources})
+target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/include ${fortran_source} ${fortran_written})
 set_target_properties(weft-program PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${weft_home})
-add_library(weft-start OBJECT ${PROJECT_SOURCE_DIR}/src/image/program/start.c)
-foreach(target IN ITEMS weft-program weft-start)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
-    C_STANDARD 11 C_STANDARD_REQUIRED ON)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
-endforeach()
-add_custom_command(OUTPUT ${weft_home}/start.o DEPENDS $<TARGET_OBJECTS:weft-start> weft-start
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${weft_home}
-  COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_OBJECTS:weft-start> ${weft_home}/start.o)
+set_target_properties(weft-program PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11 C_STANDARD_REQUIRED ON)
+target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(weft-program PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
 
 # The process of a program that has several ranks in it.
 add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
@@ -51,12 +59,36 @@ set(weft_home_from_bin ../${CMAKE_INSTALL_LIBDIR}/weft)
 set(weft_include ../${CMAKE_INSTALL_INCLUDEDIR})
 configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/weftcc.in ${PROJECT_BINARY_DIR}/installed/weftcc
   @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-file(MAKE_DIRECTORY ${weft_home})
+file(MAKE_DIRECTORY ${weft_home} ${PROJECT_BINARY_DIR}/installed/bin)
 file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/weftcxx SYMBOLIC)
 file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/weftfc SYMBOLIC)
 configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list ${weft_home}/shared_symbols.list COPYONLY)
 
-add_custom_target(weft-wrappers ALL DEPENDS ${weft_home}/start.o)
+# What Fortran includes and uses: a module is in the form that one compiler understands, so its source
+# is there too.
+set(fortran_files)
+if(Python3_FOUND)
+  list(APPEND fortran_files ${weft_home}/fortran/mpif.h ${weft_home}/fortran/mpi.f90)
+  add_custom_command(OUTPUT ${fortran_files} DEPENDS ${fortran_written}/mpif.h ${fortran_written}/mpi.f90
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${weft_home}/fortran
+    COMMAND ${CMAKE_COMMAND} -E copy ${fortran_written}/mpif.h ${fortran_written}/mpi.f90 ${weft_home}/fortran)
+  if(WEFT_GFORTRAN)
+    list(APPEND fortran_files ${weft_home}/fortran/mpi.mod)
+    add_custom_command(OUTPUT ${weft_home}/fortran/mpi.mod DEPENDS ${weft_home}/fortran/mpi.f90
+      COMMAND ${WEFT_GFORTRAN} -fsyntax-only -ffree-line-length-none -J${weft_home}/fortran ${weft_home}/fortran/mpi.f90)
+  endif()
+endif()
+
+# The wrappers under the names that build systems look for.
+set(usual_names mpicc mpicxx mpic++ mpiCC mpifort mpif90 mpif77)
+file(MAKE_DIRECTORY ${weft_home}/bin)
+foreach(name IN LISTS usual_names)
+  file(CREATE_LINK ../../../bin/weftcc ${weft_home}/bin/${name} SYMBOLIC)
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/mpirun ${weft_home}/bin/mpirun COPYONLY)
+file(CREATE_LINK mpirun ${weft_home}/bin/mpiexec SYMBOLIC)
+
+add_custom_target(weft-wrappers ALL DEPENDS ${fortran_files})
 add_dependencies(weft-wrappers weft-shared weft-program weft-host)
 
 if(PROJECT_IS_TOP_LEVEL)
@@ -64,16 +96,22 @@ if(PROJECT_IS_TOP_LEVEL)
   install(TARGETS weft-shared LIBRARY DESTINATION ${weft_installed_home} NAMELINK_SKIP)
   install(TARGETS weft-program ARCHIVE DESTINATION ${weft_installed_home})
   install(TARGETS weft-host RUNTIME DESTINATION ${weft_installed_home})
-  install(FILES ${weft_home}/start.o ${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list
-    DESTINATION ${weft_installed_home})
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list DESTINATION ${weft_installed_home})
   install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/weftcc DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_BINARY_DIR}/bin/weftcxx ${PROJECT_BINARY_DIR}/bin/weftfc
     DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${fortran_files} DESTINATION ${weft_installed_home}/fortran)
+  install(PROGRAMS ${weft_home}/bin/mpirun DESTINATION ${weft_installed_home}/bin)
+  file(RELATIVE_PATH weft_bin_from_names /${weft_installed_home}/bin /${CMAKE_INSTALL_BINDIR})
+  foreach(name IN LISTS usual_names)
+    file(CREATE_LINK ${weft_bin_from_names}/weftcc ${PROJECT_BINARY_DIR}/installed/bin/${name} SYMBOLIC)
+    install(FILES ${PROJECT_BINARY_DIR}/installed/bin/${name} DESTINATION ${weft_installed_home}/bin)
+  endforeach()
+  install(FILES ${weft_home}/bin/mpiexec DESTINATION ${weft_installed_home}/bin)
 endif()
 
 # tests/image/: programs that the wrappers build, for image_test.
 if(WEFT_BUILD_TESTS)
-  find_program(WEFT_GFORTRAN gfortran)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/bin/image)
   set(image_programs)
   function(weft_add_image name source)

@@ -40,7 +40,7 @@ THIRD_PARTY = {
     r"png\.h": ["apps"],
     r"gtest/": ["tests", "apps"],
     r"benchmark/": ["bench"],
-    r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance"],
+    r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer"],
     r"omp\.h": ["bench"],
 }
 SYSTEM = re.compile(

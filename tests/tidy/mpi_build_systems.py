@@ -1,0 +1,71 @@
+"""Build systems find an installed weft as they find any MPI: CMake's FindMPI, by flags and by compilers, a
+Makefile, a script like autoconf's, and mpirun with the words of MPICH and Open MPI."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def run(*command, environment=None, status=0, **options):
+    result = subprocess.run([str(word) for word in command], text=True, capture_output=True,
+                            env={**os.environ, **(environment or {})}, **options)
+    if result.returncode != status:
+        sys.exit(f"failed: {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--build", type=Path, required=True)
+    args = parser.parse_known_args()[0]
+    if not (args.build / "lib/weft/weft-host").exists():
+        print("the wrappers are not part of this build")
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        temporary = Path(directory)
+        run("cmake", "--install", args.build, "--prefix", temporary / "first")
+        prefix = temporary / "moved"
+        (temporary / "first").rename(prefix)
+        (home,) = prefix.glob("lib*/**/weft-host")
+        names = home.parent / "bin"
+        path = {"PATH": f"{names}:{os.environ['PATH']}"}
+        fortran = (home.parent / "fortran/mpi.mod").exists()
+
+        def check(programs, wanted=("C", "C++", "Fortran")):
+            for program, language in zip(programs, wanted):
+                for words in (["-n", "3"], ["-np", "3", "--oversubscribe", "--bind-to", "none", "--mca", "a", "b"],
+                              ["-n", "3", "-ppn", "1"], ["-genv", "NAME", "value", "-np", "3"]):
+                    out = run("mpirun", *words, program, environment=path)
+                    if out != f"{language}: 3 ranks, sum 3\n":
+                        sys.exit(f"mpirun {words} {program} printed {out!r}")
+                if run(program, environment=path) != f"{language}: 1 ranks, sum 0\n":
+                    sys.exit(f"{program} alone printed something else")
+
+        source = shutil.copytree(args.source / "tests/consumer/mpi", temporary / "source")
+        run("./configure", cwd=source, environment=path)
+        run("make", cwd=source, environment=path)
+        check([source / "sum_c", source / "sum_cxx"])
+        kinds = ["sum_c", "sum_cxx"] + ["sum_fortran"] * fortran
+        for way, words in {"flags": [f"-DMPI_HOME={home.parent}"],
+                           "compilers": ["-DCMAKE_C_COMPILER=mpicc", "-DCMAKE_CXX_COMPILER=mpicxx",
+                                         "-DCMAKE_Fortran_COMPILER=mpifort"]}.items():
+            build = temporary / way
+            run("cmake", "-S", source, "-B", build, f"-DWITH_FORTRAN={int(fortran)}", *words, environment=path)
+            if str(names) not in (build / "CMakeCache.txt").read_text():
+                sys.exit(f"FindMPI by {way} found another MPI: {(build / 'CMakeCache.txt').read_text()}")
+            run("cmake", "--build", build, environment=path)
+            check([build / kind for kind in kinds])
+
+        for word in ("-show", "-compile-info", "-link-info", "-showme:compile", "-showme:link"):
+            if str(prefix / "include") not in run("mpicc", word, environment=path) and "link" not in word:
+                sys.exit(f"mpicc {word} does not name {prefix}/include")
+        run("mpirun", "-n", "2", environment=path, status=2)
+        run("mpiexec", "--no-such-word", "true", environment=path, status=2)
+    print("FindMPI, make, configure and mpirun work")
+
+
+main()
