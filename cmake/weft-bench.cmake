@@ -1,5 +1,6 @@
 # bench/**/*_bench.cpp: one program per file, bench-<file without _bench>. bench/mpi/*.c and *.cpp:
-# the same measurements over MPI, one program per file and MPI found, bench-mpi-<file>-<mpi>.
+# the same measurements over MPI, one program per file and MPI found, bench-mpi-<file>-<mpi>; weft's own
+# MPI is one of them.
 
 find_package(benchmark)
 find_package(OpenMP)
@@ -20,9 +21,17 @@ endforeach()
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/bench/mpi/*.c ${PROJECT_SOURCE_DIR}/bench/mpi/*.cpp)
-foreach(mpi IN ITEMS mpich openmpi)
+if(TARGET weft-wrappers)
+  set(WEFT_MPICC_weft ${PROJECT_BINARY_DIR}/bin/weftcc)
+  set(WEFT_MPICXX_weft ${PROJECT_BINARY_DIR}/bin/weftcxx)
+endif()
+foreach(mpi IN ITEMS mpich openmpi weft)
   find_program(WEFT_MPICC_${mpi} mpicc.${mpi})
   find_program(WEFT_MPICXX_${mpi} mpicxx.${mpi})
+  set(needed)
+  if(mpi STREQUAL weft)
+    set(needed weft-wrappers ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h)
+  endif()
   if(NOT WEFT_MPICC_${mpi} OR NOT WEFT_MPICXX_${mpi})
     continue()
   endif()
@@ -36,7 +45,7 @@ foreach(mpi IN ITEMS mpich openmpi)
     else()
       set(compile ${WEFT_MPICXX_${mpi}} -O3 -g -std=c++20)
     endif()
-    add_custom_command(OUTPUT ${program} DEPENDS ${source} DEPFILE ${program}.d
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${needed} DEPFILE ${program}.d
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin
       COMMAND ${compile} -I${PROJECT_SOURCE_DIR}/bench -MD -MF ${program}.d -MT ${program}
         -o ${program} ${source})

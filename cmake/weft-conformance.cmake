@@ -1,13 +1,11 @@
-# tests/conformance/*.c: plain MPI programs, one per chapter of the standard. Each is a program of weftcc,
-# run with its ranks in one process, in two, and in one each; and a program of each MPI found, which
-# checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
+# tests/conformance/*.c, *.f, *.f90: plain MPI programs, one per chapter of the standard. Each is a
+# program of weftcc, run with its ranks in one process, in two, and in one each; and a program of each
+# MPI found, which checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
 
 # What these call is still to come; a name that leaves this list is tested from then on.
 set(conformance_pending
-  example.conjugate_gradient environment threads)
+  threads)  # MPI_THREAD_MULTIPLE.
 
-find_program(WEFT_MPICC_mpich mpicc.mpich)
-find_program(WEFT_MPICC_openmpi mpicc.openmpi)
 find_program(WEFT_MPIEXEC_mpich mpiexec.hydra)
 find_program(WEFT_MPIEXEC_openmpi mpirun.openmpi)
 # More ranks than cores take MPICH whole time slices for each message.
@@ -26,15 +24,45 @@ function(weft_add_conformance_test name)  # COMMAND...
   set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
 endfunction()
 
+# Sets `wrapper` and `words` for a source: the end of the wrappers' names, and what they are given.
+macro(weft_choose_wrapper source)
+  cmake_path(GET source EXTENSION LAST_ONLY extension)
+  if(extension STREQUAL ".c")
+    set(wrapper cc)
+    set(words -std=gnu11)
+  elseif(extension STREQUAL ".cpp")
+    set(wrapper cxx)
+    set(words -std=c++20)
+  else()
+    set(wrapper fort)
+    set(words)
+  endif()
+  string(REPLACE fort fc weft_wrapper ${PROJECT_BINARY_DIR}/bin/weft${wrapper})
+endmacro()
+
+# PROGRAM of SOURCE by COMPILER [WORDS...], in a directory of its own for the modules of Fortran.
+function(weft_add_mpi_program program source compiler)
+  set(needed ${source} ${conformance_directory}/conform.h)
+  if(compiler STREQUAL weft_wrapper)
+    list(APPEND needed ${mpi_header} weft-wrappers)
+  endif()
+  add_custom_command(OUTPUT ${program} DEPENDS ${needed} COMMAND_EXPAND_LISTS
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.modules
+    COMMAND ${CMAKE_COMMAND} -E chdir ${program}.modules ${compiler} ${ARGN} ${source} -lm -o ${program})
+endfunction()
+
 set(programs)
-file(GLOB sources CONFIGURE_DEPENDS ${conformance_directory}/*.c)
+file(GLOB sources CONFIGURE_DEPENDS ${conformance_directory}/*.c ${conformance_directory}/*.f ${conformance_directory}/*.f90)
+if(NOT WEFT_GFORTRAN)
+  list(FILTER sources EXCLUDE REGEX "\\.f(90)?$")
+endif()
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
-  set(words -O1 -g -std=gnu11 -pthread ${source})
+  weft_choose_wrapper(${source})
+  list(APPEND words -O1 -g -pthread -fopenmp)
   if(NOT name IN_LIST conformance_pending)
     set(program ${conformance_bin}/${name})
-    add_custom_command(OUTPUT ${program} COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -Wall -Wextra ${words} -o ${program}
-      DEPENDS ${source} ${conformance_directory}/conform.h ${mpi_header} weft-wrappers)
+    weft_add_mpi_program(${program} ${source} ${weft_wrapper} -Wall ${words})
     list(APPEND programs ${program})
     foreach(ranks IN ITEMS 1 2 5 16)
       weft_add_conformance_test(${name}.n${ranks} ${weftrun} -n ${ranks} ${program})
@@ -43,11 +71,13 @@ foreach(source IN LISTS sources)
     weft_add_conformance_test(${name}.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
   endif()
   foreach(mpi IN ITEMS mpich openmpi)
-    if(WEFT_MPICC_${mpi} AND WEFT_MPIEXEC_${mpi})
+    find_program(WEFT_MPI${wrapper}_${mpi} mpi${wrapper}.${mpi})
+    if(WEFT_MPI${wrapper}_${mpi} AND WEFT_MPIEXEC_${mpi})
       set(program ${conformance_bin}/${name}-${mpi})
-      # Their headers call for warnings where an array of statuses is ignored.
-      add_custom_command(OUTPUT ${program} COMMAND ${WEFT_MPICC_${mpi}} -w ${words} -o ${program}
-        DEPENDS ${source} ${conformance_directory}/conform.h)
+      # Their headers call for warnings where an array of statuses is ignored; not all of them let
+      # arguments of one procedure differ in type.
+      weft_add_mpi_program(${program} ${source} ${WEFT_MPI${wrapper}_${mpi}} -w ${words}
+        $<$<STREQUAL:${wrapper},fort>:-fallow-argument-mismatch>)
       list(APPEND programs ${program})
       weft_add_conformance_test(${name}.${mpi} ${launch_${mpi}} ${program})
     endif()
@@ -55,6 +85,49 @@ foreach(source IN LISTS sources)
 endforeach()
 add_custom_target(conformance-programs DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs)
+
+# tests/conformance/weft/: what only weft can do, run with the words after "Run with:".
+set(programs)
+file(GLOB sources CONFIGURE_DEPENDS ${conformance_directory}/weft/*.c ${conformance_directory}/weft/*.cpp)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  if(name IN_LIST conformance_pending)
+    continue()
+  endif()
+  file(STRINGS ${source} run_with REGEX "Run with: ")
+  string(REGEX REPLACE "^.*Run with: | *\\*/$" "" run_with "${run_with}")
+  separate_arguments(run_with)
+  set(program ${conformance_bin}/weft-${name})
+  weft_choose_wrapper(${source})
+  weft_add_mpi_program(${program} ${source} ${weft_wrapper} -Wall -O1 -g ${words})
+  list(APPEND programs ${program})
+  weft_add_conformance_test(weft.${name} ${weftrun} ${run_with} ${program})
+endforeach()
+# tests/conformance/bad/bad_input.c: what wrong programs are told, in one process and in one for each rank.
+if(NOT bad_input IN_LIST conformance_pending)
+  set(source ${conformance_directory}/bad/bad_input.c)
+  set(program ${conformance_bin}/bad_input)
+  weft_choose_wrapper(${source})
+  weft_add_mpi_program(${program} ${source} ${weft_wrapper} -Wall -O1 -g ${words})
+  list(APPEND programs ${program})
+  file(STRINGS ${source} cases REGEX "^   CASE ")
+  foreach(line IN LISTS cases)
+    string(REGEX MATCH "CASE ([a-z_]+): (.*[^ */])" unused "${line}")
+    set(case ${CMAKE_MATCH_1})
+    set(expression "${CMAKE_MATCH_2}")
+    foreach(shape IN ITEMS together alone)
+      set(words -n 2)
+      if(shape STREQUAL alone)
+        list(APPEND words --ranks-per-process 1)
+      endif()
+      add_test(NAME mpi.bad.${case}.${shape}
+        COMMAND ${conformance_directory}/run_bad.sh ${expression} ${weftrun} ${words} ${program} ${case})
+      set_tests_properties(mpi.bad.${case}.${shape} PROPERTIES LABELS mpi TIMEOUT 90 PROCESSORS 2)
+    endforeach()
+  endforeach()
+endif()
+add_custom_target(conformance-programs-of-weft DEPENDS ${programs})
+add_dependencies(test-programs conformance-programs-of-weft)
 
 # examples/mpi/: the same output under every library and in every arrangement of ranks.
 set(example_ranks 3)
@@ -65,28 +138,14 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/mpi/*.c ${PRO
   ${PROJECT_SOURCE_DIR}/examples/mpi/*.f90)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
-  cmake_path(GET source EXTENSION LAST_ONLY extension)
-  if(extension STREQUAL ".c")
-    set(wrapper cc)
-    set(words -std=gnu11)
-  elseif(extension STREQUAL ".cpp")
-    set(wrapper cxx)
-    set(words -std=c++20)
-  else()
-    if(NOT WEFT_GFORTRAN)
-      continue()
-    endif()
-    set(wrapper fort)
-    set(words)
+  weft_choose_wrapper(${source})
+  if(wrapper STREQUAL fort AND NOT WEFT_GFORTRAN)
+    continue()
   endif()
   set(commands)
   if(NOT example.${name} IN_LIST conformance_pending)
     set(program ${example_bin}/${name})
-    string(REPLACE fort fc weft_wrapper weft${wrapper})
-    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${mpi_header} weft-wrappers
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.modules
-      COMMAND ${CMAKE_COMMAND} -E chdir ${program}.modules ${PROJECT_BINARY_DIR}/bin/${weft_wrapper} -O2 -Wall
-        ${words} ${source} -lm -o ${program})
+    weft_add_mpi_program(${program} ${source} ${weft_wrapper} -O2 -Wall ${words})
     list(APPEND programs ${program})
     foreach(shape IN ITEMS "" "--processes 2" "--ranks-per-process 1")
       list(APPEND commands "${weftrun} -n ${example_ranks} ${shape} ${program}")
@@ -96,10 +155,7 @@ foreach(source IN LISTS sources)
     find_program(WEFT_MPI${wrapper}_${mpi} mpi${wrapper}.${mpi})
     if(WEFT_MPI${wrapper}_${mpi} AND WEFT_MPIEXEC_${mpi})
       set(program ${example_bin}/${name}-${mpi})
-      add_custom_command(OUTPUT ${program} DEPENDS ${source}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.modules
-        COMMAND ${CMAKE_COMMAND} -E chdir ${program}.modules ${WEFT_MPI${wrapper}_${mpi}} -O2 -w ${words} ${source}
-          -lm -o ${program})
+      weft_add_mpi_program(${program} ${source} ${WEFT_MPI${wrapper}_${mpi}} -O2 -w ${words})
       list(APPEND programs ${program})
       list(JOIN launch_${mpi} " " launch)
       string(REGEX REPLACE " -n [0-9]+$" " -n ${example_ranks}" launch "${launch}")

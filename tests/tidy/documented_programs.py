@@ -1,7 +1,7 @@
 """Every program of README.md and docs/guide.md compiles, and every command does what is printed.
 
-A block ```cpp that begins with a comment "// NAME.cpp" is written to a file of that name; a block
-```console is run: each line "$ COMMAND" by one shell, in an empty directory, with an installed
+A block ```cpp or ```c that begins with a comment "// NAME.cpp" or "/* NAME.c" is written to a file of that name; a
+block ```console is run: each line "$ COMMAND" by one shell, in an empty directory, with an installed
 weft, and what both outputs say must be what the block shows. "..." stands for any text."""
 import argparse
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(cpp|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(c|cpp|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "=== next command ==="
 
 
@@ -44,11 +44,11 @@ def matches(expected, output):
 def problems_of(path, environment):
     with tempfile.TemporaryDirectory() as directory:
         for kind, block in BLOCK.findall(path.read_text()):
-            if kind == "cpp":
-                if name := re.match(r"// (\w+\.cpp)\b", block):
+            if kind in ("c", "cpp"):
+                if name := re.match(r"(?:// |/\* )(\w+\.(?:c|cpp))\b", block):
                     (Path(directory) / name[1]).write_text(block)
                 elif "int main" in block:
-                    yield f'a program does not begin with "// NAME.cpp":\n{block}'
+                    yield f'a program does not begin with its file's name:\n{block}'
                 continue
             commands = expected_of(block)
             outputs = outputs_of(commands, directory, environment)

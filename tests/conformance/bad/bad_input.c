@@ -1,0 +1,92 @@
+/* Programs that are wrong, one for each word that this one is given. Each must end with a status other
+   than 0 and without a hang, and say what is wrong in one line that matches the expression here.
+
+   CASE wrong_rank: MPI_Send[(].*rank 7.*MPI_ERR_RANK
+   CASE wrong_source: MPI_Recv[(].*MPI_ERR_RANK
+   CASE wrong_tag: MPI_Send[(].*-5.*MPI_ERR_TAG
+   CASE tag_too_large: MPI_Recv[(].*-9.*MPI_ERR_TAG
+   CASE wrong_count: MPI_Irecv[(].*-1.*MPI_ERR_COUNT
+   CASE null_datatype: MPI_Send[(].*MPI_ERR_TYPE
+   CASE not_committed: MPI_Send[(].*commit.*MPI_ERR_TYPE
+   CASE freed_datatype: MPI_Send[(].*MPI_ERR_TYPE
+   CASE freed_communicator: MPI_Barrier[(].*MPI_ERR_COMM
+   CASE garbage_communicator: MPI_Send[(].*MPI_ERR_COMM
+   CASE freed_request: MPI_Wait[(].*MPI_ERR_REQUEST
+   CASE wrong_root: MPI_Bcast[(].*MPI_ERR_ROOT
+   CASE null_operation: MPI_Allreduce[(].*MPI_ERR_OP
+   CASE truncated: MPI_Recv[(].*(400.*200|200.*400|100.*50|50.*100).*MPI_ERR_TRUNCATE
+   CASE before_init: MPI_Comm_rank.*MPI_Init
+   CASE after_finalize: MPI_Barrier.*MPI_Finalize
+   CASE init_twice: MPI_Init.*
+   CASE mismatched_collectives: (MPI_)?[Bb](arrier|cast).*
+   CASE deadlock: MPI_Recv
+   CASE aborted: MPI_Abort.*3
+   CASE without_finalize: MPI_Finalize */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size, value[100];
+
+int main(int argc, char** argv) {
+  const char* const what = argc > 1 ? argv[1] : "";
+#define CASE(name) if (strcmp(what, #name) == 0)
+  MPI_Datatype type = MPI_INT, old;
+  MPI_Comm comm = MPI_COMM_WORLD, copy;
+  MPI_Request request, again;
+  CASE(before_init) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  CASE(wrong_rank) MPI_Send(value, 1, MPI_INT, 7, 0, comm);
+  CASE(wrong_source) MPI_Recv(value, 1, MPI_INT, size, 0, comm, MPI_STATUS_IGNORE);
+  CASE(wrong_tag) MPI_Send(value, 1, MPI_INT, 0, -5, comm);
+  CASE(tag_too_large) MPI_Recv(value, 1, MPI_INT, 0, -9, comm, MPI_STATUS_IGNORE);
+  CASE(wrong_count) MPI_Irecv(value, -1, MPI_INT, 0, 0, comm, &request);
+  CASE(null_datatype) MPI_Send(value, 1, MPI_DATATYPE_NULL, 0, 0, comm);
+  CASE(not_committed) {
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Send(value, 1, type, 0, 0, comm);
+  }
+  CASE(freed_datatype) {
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    old = type;
+    MPI_Type_free(&type);
+    MPI_Send(value, 1, old, 0, 0, comm);
+  }
+  CASE(freed_communicator) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    comm = copy;
+    MPI_Comm_free(&copy);
+    MPI_Barrier(comm);
+  }
+  CASE(garbage_communicator) MPI_Send(value, 1, MPI_INT, 0, 0, (MPI_Comm)value);
+  CASE(freed_request) {
+    MPI_Irecv(value, 1, MPI_INT, rank, 0, comm, &request);
+    again = request;
+    MPI_Send(&rank, 1, MPI_INT, rank, 0, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Wait(&again, MPI_STATUS_IGNORE);
+  }
+  CASE(wrong_root) MPI_Bcast(value, 1, MPI_INT, 5, comm);
+  CASE(null_operation) MPI_Allreduce(value, value + 1, 1, MPI_INT, MPI_OP_NULL, comm);
+  CASE(truncated) {
+    if (rank == 0) MPI_Recv(value, 50, MPI_INT, 1, 0, comm, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Send(value, 100, MPI_INT, 0, 0, comm);
+  }
+  CASE(init_twice) MPI_Init(&argc, &argv);
+  CASE(mismatched_collectives) {
+    if (rank == 0) MPI_Barrier(comm);
+    if (rank != 0) MPI_Bcast(value, 1, MPI_INT, 0, comm);
+    MPI_Barrier(comm);
+  }
+  CASE(deadlock) MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
+  CASE(aborted) MPI_Abort(comm, 3);
+  CASE(without_finalize) return 0;
+  MPI_Finalize();
+  CASE(after_finalize) MPI_Barrier(comm);
+  (void)again;
+  return 0;
+}
