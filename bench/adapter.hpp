@@ -1,5 +1,5 @@
-// One source, three libraries: a benchmark written against `peers` is built over weft, over MPICH
-// and over Open MPI. Everything is inline and as thin as the library allows, so that what is
+// One source, four libraries: a benchmark written against `peers` is built over weft, over MPICH,
+// over Open MPI and over weft's own MPI. Everything is inline and as thin as the library allows, so that what is
 // measured is the library.
 //
 // bench/NAME_bench.cpp is the weft program; bench/mpi/NAME.cpp defines BENCH_OVER_MPI and includes
@@ -15,6 +15,9 @@
 
 #ifdef BENCH_OVER_MPI
 #include <mpi.h>
+#ifdef WEFT_MPI_H
+#include <weft/task.h>
+#endif
 #else
 #include <weft/weft.hpp>
 #endif
@@ -30,9 +33,13 @@ class peers {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int workers() const { return workers_; }
-#ifdef OPEN_MPI
+#if defined OPEN_MPI
   static const char* name() {
     return "openmpi";
+  }
+#elif defined WEFT_MPI_H
+  static const char* name() {
+    return "weft-mpi";
   }
 #else
   static const char* name() {
@@ -124,8 +131,12 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
   const int size_hint =
       std::atoi(setting("PMI_SIZE", setting("OMPI_COMM_WORLD_SIZE", "1").c_str()).c_str());
   const int cores = std::min(cores_allowed(), std::atoi(setting("BENCH_WORKERS", "1024").c_str()));
+#ifndef WEFT_MPI_H  // Ranks of weft lie on workers, which it pins itself.
   pin(static_cast<int>(static_cast<long>(rank_hint) * std::min(cores, size_hint) /
                        std::max(size_hint, 1)));
+#else
+  (void)rank_hint, (void)size_hint;
+#endif
   MPI_Init(&argc, &argv);
   MPI_Barrier(MPI_COMM_WORLD);  // A rank of high priority would starve those that still start.
   raise_priority();

@@ -29,5 +29,12 @@ int main(int argc, char** argv) {
     bench::measure(p, "collectives/alltoall/8B", [&](long n) {
       for (long i = 0; i < n; ++i) p.alltoall(std::span(out), std::span(in));
     });
+    // 64 KiB of each rank, shared out to all.
+    const auto each = (std::size_t{64} << 10) / sizeof(double) / static_cast<std::size_t>(p.size());
+    const std::vector<double> long_out(each * static_cast<std::size_t>(p.size()), 1.0);
+    std::vector<double> long_in(long_out.size());
+    bench::measure(p, "collectives/alltoall/64KiB", [&](long n) {
+      for (long i = 0; i < n; ++i) p.alltoall(std::span(long_out), std::span(long_in));
+    });
   });
 }

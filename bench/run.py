@@ -34,6 +34,8 @@ LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "-n"],
 }
 
+OWN_MPI = "weft-mpi"  # Programs of weftcxx from the sources that the rivals' wrappers compile.
+
 
 class Job:
     """One run of one program. `program` is weft's name; a rival's is derived from it."""
@@ -48,6 +50,8 @@ class Job:
     def path(self, build):
         if self.peer in LAUNCHERS:
             return build / "bin" / f"bench-mpi-{self.program}-{self.peer}"
+        if self.peer == OWN_MPI:
+            return build / "bin" / f"bench-mpi-{self.program}-weft"
         return build / "bin" / f"bench-{self.program}"
 
     def missing(self, build):
@@ -59,6 +63,8 @@ class Job:
 
     def command(self, build):
         command = [str(self.path(build))]
+        if self.peer == OWN_MPI:
+            command = [str(build / "bin" / "weftrun"), "-n", str(self.ranks), "--workers", str(self.workers)] + command
         if self.peer in LAUNCHERS:
             launcher = list(LAUNCHERS[self.peer])
             # Every wait yields then; a rival with a core per rank must not pay that.
@@ -260,6 +266,13 @@ def jobs():
     for kernel in ("compute", "imbalance"):  # 9.5 us a task: the same work, even and uneven.
         metg += both("metg", METG_PATTERN="stencil_1d", METG_COLUMNS=8, METG_KERNEL=kernel, METG_ITERATIONS=96)
     metg += both("metg", METG_PATTERN=curves, METG_COLUMNS=8, METG_CURVE=1)
+    own = []  # Unmodified MPI programs, all in the same run as their rivals.
+    for program in ("p2p", "collectives"):
+        own += [Job(program, peer) for peer in (OWN_MPI, *LAUNCHERS)] + [Job(program, peer, 16) for peer in (OWN_MPI, "openmpi")]
+    own += [crowded_mpich("p2p", "across"), crowded_mpich("collectives", "barrier")]
+    own += [Job("stencil", peer, 16) for peer in (OWN_MPI, "openmpi")]
+    own += [Job("metg", peer, METG_PATTERN="stencil_1d,nearest,all_to_all", METG_COLUMNS=columns)
+            for columns in (1, 8) for peer in (OWN_MPI, *LAUNCHERS)]
     placement = [Job("p2p", workers=1)]
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
     first_cores = [cores for cores in (plot.first_of(n.read_text()) for n in nodes) if cores is not None]
@@ -295,6 +308,7 @@ def jobs():
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
         "modes": modes,
         "metg": metg,
+        "mpi": own,
         "idle": both("idle"),
         "md": [MdJob("weft", 1), MdJob("lammps", 1)]
               + [MdJob(peer, 2, voids) for voids in (0, 40) for peer in ("weft", "weft-no-tasks")] * 5,

@@ -92,6 +92,26 @@ class stencil {
     return p_.sum(thread_seconds() - start) * 1e9 / p_.workers();
   }
 
+#ifdef WEFT_MPI_H
+  // The three lines that an MPI program takes: the header, the loop's body as a function, the call.
+  void steps_with_tasks(long count) {
+    for (long step = 0; step < count; ++step) {
+      step_ = step;
+      weft_parallel_for(
+          0, chunks,
+          [](std::size_t first, std::size_t last, void* of) {
+            auto& s = *static_cast<stencil*>(of);
+            const auto border = [&](std::size_t chunk) {
+              return weft_aligned_border(s.temp_.data(), sizeof(double), s.temp_.size(), chunk, chunks);
+            };
+            s.work(s.step_, border(first), border(last));
+          },
+          this);
+      average_and_exchange();
+    }
+  }
+#endif
+
 #ifndef BENCH_OVER_MPI
   void steps_with_tasks(long count) {
     weft::loop_task task(chunks, [this](std::size_t first, std::size_t last, long& step) {
@@ -110,6 +130,7 @@ class stencil {
  private:
   bench::peers& p_;
   std::vector<double> a_, temp_;
+  [[maybe_unused]] long step_ = 0;  // Of the loop under way, for those who help.
 };
 
 void measure(bench::peers& p, std::size_t bytes) {
@@ -145,6 +166,9 @@ void measure(bench::peers& p, std::size_t bytes) {
   if (bench::setting("BENCH_VARIANT", "").empty()) variant("-no-tasks", [&] { s.steps(count); });
 #else
   variant("", [&] { s.steps(count); });
+#ifdef WEFT_MPI_H
+  variant("-tasks", [&] { s.steps_with_tasks(count); });
+#endif
 #endif
 }
 

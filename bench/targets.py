@@ -120,6 +120,26 @@ def targets(rows):
     even, uneven = (get(f"metg/efficiency/stencil_1d/8c{kernel}/96", "weft-tasks") for kernel in ("", "/imbalance"))
     yield ("imbalanced tasks: ranks with loop tasks keep >= 97 % of their efficiency",
            even and uneven and 100 * uneven / even, 97, "%", True)
+    yield from mpi_targets(rows)
+
+
+def mpi_targets(rows):
+    """Unmodified MPI programs over weft's MPI beside both rivals, in the same run."""
+    own = lambda name, ranks: rows.get(name, "weft-mpi", ranks)
+    for name, what, ranks, factor in (
+            ("p2p/one_way/8B", "8 B one way", 2, 0.7), ("p2p/window64/8B", "8 B in windows of 64", 2, 0.5),
+            ("p2p/one_way/64KiB", "64 KiB one way", 2, 0.45), ("p2p/one_way/1MiB", "1 MiB one way", 2, 0.45),
+            ("collectives/barrier", "barrier", 2, 0.65), ("collectives/allreduce/8B", "all-reduce 8 B", 2, 0.65),
+            ("p2p/all_pairs/8B/across", "all pairs, 8 B one way", 16, 1 / 20), ("collectives/barrier", "barrier", 16, 1 / 20),
+            ("collectives/allreduce/8B", "all-reduce 8 B", 16, 1 / 20), ("collectives/alltoall/8B", "all-to-all 8 B", 16, 1 / 12),
+            ("collectives/allreduce/64KiB", "all-reduce 64 KiB", 16, 1 / 2.5),
+            ("collectives/alltoall/64KiB", "all-to-all 64 KiB", 16, 1 / 2.5)):
+        yield (f"MPI, {ranks} ranks: {what} <= {factor:.3g} x the better MPI", own(name, ranks),
+               times(factor, rows.best(name, ranks)), "ns", False)
+    for size in ("8KiB", "64KiB"):
+        yield f"MPI, 16 ranks: stencil {size} unmodified: share of perfect >= 93 %", own(f"stencil/share/{size}", 16), 93, "%", True
+        yield (f"MPI, 16 ranks: stencil {size} with three lines of weft/task.h >= 97 %",
+               rows.get(f"stencil/share/{size}", "weft-mpi-tasks", 16), 97, "%", True)
 
 
 def table(rows):
