@@ -1,7 +1,8 @@
 // Waits and tests for requests: one, any, some, all. MPI_REQUEST_NULL and inactive persistent requests
 // are complete, and count as nothing where the standard says so.
+#include <memory>
 #include <span>
-#include <vector>
+#include <string>
 
 #include "mpi/profiling.hpp"
 #include "mpi/request.hpp"
@@ -19,41 +20,54 @@ request_object* active_request(MPI_Request handle) {
   return r.active ? &r : nullptr;
 }
 
-// The active requests of a list. Most lists are short.
+// The active requests of a list; of a short one, as most are, without memory of the heap.
 class request_list {
  public:
   request_list(int count, MPI_Request* handles) : handles_(handles) {
     check_count(count);
     if (count > 0) check_not_null(handles, "array_of_requests");
     count_ = static_cast<std::size_t>(count);
-    for (std::size_t i = 0; i < count_; ++i)
-      if (request_object* const r = active_request(handles[i]); r != nullptr) {
-        active_.push_back(r);
-        all_complete_ = all_complete_ && r->complete();
-      }
+    if (count_ > few) many_ = std::make_unique<request_object*[]>(count_);
+    objects_ = many_ != nullptr ? many_.get() : few_;
+    for (std::size_t i = 0; i < count_; ++i) {
+      request_object* const r = active_request(handles[i]);
+      objects_[i] = r;
+      if (r == nullptr) continue;
+      ++active_;
+      if (!r->complete()) ++open_;
+    }
   }
+  request_list(const request_list&) = delete;
+  request_list& operator=(const request_list&) = delete;
+
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
-  [[nodiscard]] MPI_Request& operator[](std::size_t i) const noexcept { return handles_[i]; }
-  [[nodiscard]] const std::vector<request_object*>& active() const noexcept { return active_; }
-  [[nodiscard]] bool all_complete() const noexcept {
-    return all_complete_ || std::ranges::all_of(active_, &request_object::complete);
-  }
-  [[nodiscard]] bool any_complete() const noexcept {
-    return std::ranges::any_of(active_, &request_object::complete);
+  [[nodiscard]] MPI_Request& handle(std::size_t i) const noexcept { return handles_[i]; }
+  // Null: there is nothing to wait for.
+  [[nodiscard]] request_object* operator[](std::size_t i) const noexcept { return objects_[i]; }
+  [[nodiscard]] std::span<request_object* const> all() const noexcept { return {objects_, count_}; }
+  [[nodiscard]] std::size_t active() const noexcept { return active_; }
+  // When the list was made, or looked at again.
+  [[nodiscard]] bool all_complete() const noexcept { return open_ == 0; }
+  [[nodiscard]] bool any_complete() const noexcept { return open_ != active_; }
+  void look_again() noexcept {
+    open_ = 0;
+    for (const request_object* r : all()) open_ += r != nullptr && !r->complete() ? 1 : 0;
   }
   // The next one from `from` on that is active and complete; size() when there is none.
-  [[nodiscard]] std::size_t next_complete(std::size_t from) const {
-    for (std::size_t i = from; i < count_; ++i)
-      if (const request_object* const r = active_request(handles_[i]); r != nullptr && r->complete())
-        return i;
-    return count_;
+  [[nodiscard]] std::size_t next_complete(std::size_t from) const noexcept {
+    while (from < count_ && (objects_[from] == nullptr || !objects_[from]->complete())) ++from;
+    return from;
   }
 
  private:
+  static constexpr std::size_t few = 64;
   MPI_Request* handles_;
   std::size_t count_ = 0;
-  std::vector<request_object*> active_;
-  bool all_complete_ = true;
+  std::size_t active_ = 0;
+  std::size_t open_ = 0;
+  request_object** objects_ = nullptr;
+  std::unique_ptr<request_object*[]> many_;
+  request_object* few_[few];
 };
 
 // What waits do until their requests are complete, tests do once: other ranks of the worker run.
@@ -66,21 +80,21 @@ void wait_for_one(state& me, MPI_Request* request, MPI_Status* status) {
   request_object* const r = active_request(*request);
   if (r == nullptr) return set_empty_status(status);
   if (!r->complete()) wait_for(me, {&r, 1}, 1, WEFT_WAIT_NAMES("MPI_Wait"));
-  conclude(me, *request, status);
+  conclude(me, *r, *request, status);
 }
 
 void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
   check_not_null(request, "request");
   check_not_null(flag, "flag");
   *flag = 0;
-  const request_object* const r = active_request(*request);
+  request_object* const r = active_request(*request);
   if (r != nullptr && !r->complete()) {
     let_others_run(me);
     if (!r->complete()) return;
   }
   *flag = 1;
   if (r == nullptr) return set_empty_status(status);
-  conclude(me, *request, status);
+  conclude(me, *r, *request, status);
 }
 
 // --- All -----------------------------------------------------------------------------------------
@@ -90,13 +104,13 @@ void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
 class conclusion {
  public:
   explicit conclusion(state& me) : me_(me) {}
-  void add(MPI_Request& request, MPI_Status* status) {
+  void add(request_object* r, MPI_Request& request, MPI_Status* status) {
     int code = MPI_SUCCESS;
     try {
-      if (active_request(request) == nullptr)
+      if (r == nullptr)
         set_empty_status(status);
       else
-        conclude(me_, request, status);
+        conclude(me_, *r, request, status);
     } catch (const failure& f) {
       code = f.code();
       if (!failed_) first_ = f.what();
@@ -122,21 +136,25 @@ MPI_Status* status_at(MPI_Status* statuses, std::size_t i) {
 
 void conclude_all(state& me, const request_list& requests, MPI_Status* statuses) {
   conclusion all(me);
-  for (std::size_t i = 0; i < requests.size(); ++i) all.add(requests[i], status_at(statuses, i));
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    all.add(requests[i], requests.handle(i), status_at(statuses, i));
   all.check();
 }
 
 void wait_for_all(state& me, int count, MPI_Request* handles, MPI_Status* statuses) {
   const request_list requests(count, handles);
   if (!requests.all_complete())
-    wait_for(me, requests.active(), requests.active().size(), WEFT_WAIT_NAMES("MPI_Waitall"));
+    wait_for(me, requests.all(), requests.size(), WEFT_WAIT_NAMES("MPI_Waitall"));
   conclude_all(me, requests, statuses);
 }
 
 void test_all(state& me, int count, MPI_Request* handles, int* flag, MPI_Status* statuses) {
   check_not_null(flag, "flag");
-  const request_list requests(count, handles);
-  if (!requests.all_complete()) let_others_run(me);
+  request_list requests(count, handles);
+  if (!requests.all_complete()) {
+    let_others_run(me);
+    requests.look_again();
+  }
   *flag = requests.all_complete();
   if (*flag != 0) conclude_all(me, requests, statuses);
 }
@@ -145,20 +163,20 @@ void test_all(state& me, int count, MPI_Request* handles, int* flag, MPI_Status*
 
 // The first that is complete; MPI_UNDEFINED when none is active.
 void conclude_any(state& me, const request_list& requests, int* index, MPI_Status* status) {
-  if (requests.active().empty()) {
+  if (requests.active() == 0) {
     *index = MPI_UNDEFINED;
     return set_empty_status(status);
   }
   const std::size_t first = requests.next_complete(0);
   *index = static_cast<int>(first);
-  conclude(me, requests[first], status);
+  conclude(me, *requests[first], requests.handle(first), status);
 }
 
 void wait_for_any(state& me, int count, MPI_Request* handles, int* index, MPI_Status* status) {
   check_not_null(index, "index");
   const request_list requests(count, handles);
   if (!requests.any_complete())
-    wait_for(me, requests.active(), 1, WEFT_WAIT_NAMES("MPI_Waitany"));
+    wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitany"));
   conclude_any(me, requests, index, status);
 }
 
@@ -166,9 +184,12 @@ void test_any(state& me, int count, MPI_Request* handles, int* index, int* flag,
               MPI_Status* status) {
   check_not_null(index, "index");
   check_not_null(flag, "flag");
-  const request_list requests(count, handles);
-  if (!requests.active().empty() && !requests.any_complete()) let_others_run(me);
-  *flag = requests.active().empty() || requests.any_complete();
+  request_list requests(count, handles);
+  if (!requests.any_complete()) {
+    let_others_run(me);
+    requests.look_again();
+  }
+  *flag = requests.active() == 0 || requests.any_complete();
   *index = MPI_UNDEFINED;
   if (*flag != 0) conclude_any(me, requests, index, status);
 }
@@ -177,7 +198,7 @@ void test_any(state& me, int count, MPI_Request* handles, int* index, int* flag,
 
 void conclude_some(state& me, const request_list& requests, int* outcount, int* indices,
                    MPI_Status* statuses) {
-  if (requests.active().empty()) {
+  if (requests.active() == 0) {
     *outcount = MPI_UNDEFINED;
     return;
   }
@@ -187,7 +208,7 @@ void conclude_some(state& me, const request_list& requests, int* outcount, int* 
   for (std::size_t i = requests.next_complete(0); i < requests.size();
        i = requests.next_complete(i + 1)) {
     indices[done] = static_cast<int>(i);
-    some.add(requests[i], status_at(statuses, done));
+    some.add(requests[i], requests.handle(i), status_at(statuses, done));
     ++done;
   }
   *outcount = static_cast<int>(done);
@@ -199,15 +220,18 @@ void wait_for_some(state& me, int count, MPI_Request* handles, int* outcount, in
   check_not_null(outcount, "outcount");
   const request_list requests(count, handles);
   if (!requests.any_complete())
-    wait_for(me, requests.active(), 1, WEFT_WAIT_NAMES("MPI_Waitsome"));
+    wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitsome"));
   conclude_some(me, requests, outcount, indices, statuses);
 }
 
 void test_some(state& me, int count, MPI_Request* handles, int* outcount, int* indices,
                MPI_Status* statuses) {
   check_not_null(outcount, "outcount");
-  const request_list requests(count, handles);
-  if (!requests.any_complete()) let_others_run(me);
+  request_list requests(count, handles);
+  if (!requests.any_complete()) {
+    let_others_run(me);
+    requests.look_again();
+  }
   conclude_some(me, requests, outcount, indices, statuses);
 }
 

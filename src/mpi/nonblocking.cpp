@@ -1,5 +1,6 @@
 // Sends and receives that return at once, and persistent ones.
 #include "mpi/profiling.hpp"
+#include "mpi/short_way.hpp"
 #include "mpi/transfer.hpp"
 
 namespace weft::mpi {
@@ -42,6 +43,14 @@ void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype dataty
       start_send_of(me, to, data, Mode, comm, request);
     });
   }
+}
+
+[[gnu::noinline]] int start_send_in_call(const void* buf, MPI_Count count, MPI_Datatype datatype,
+                                         int dest, int tag, MPI_Comm comm, MPI_Request* request,
+                                         const char* call) {
+  return in_call(call, comm, [&](state& me) {
+    start_send<send_mode::standard>(me, buf, count, datatype, dest, tag, comm, request);
+  }, buf, count, datatype, dest, tag, comm, request);
 }
 
 void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
@@ -114,10 +123,21 @@ using weft::detail::send_mode;
       function<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, request);            \
     }, buf, count, datatype, dest, tag, comm, request);                                         \
   }
-SEND(MPI_Isend, int, start_send, standard)
-SEND(MPI_Isend_c, MPI_Count, start_send, standard)
-SEND(MPI_Irsend, int, start_send, standard)
-SEND(MPI_Irsend_c, MPI_Count, start_send, standard)
+// A short message has gone when its call returns: all such requests are one.
+#define SHORT_SEND(name, count_type)                                                            \
+  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
+                                int dest, int tag, MPI_Comm comm, MPI_Request* request)) {      \
+    if (request != nullptr) [[likely]]                                                          \
+      if (state* const me = sent_short(buf, count, datatype, dest, tag, comm); me != nullptr) { \
+        *request = handle_of(me->done);                                                         \
+        return MPI_SUCCESS;                                                                     \
+      }                                                                                         \
+    return start_send_in_call(buf, count, datatype, dest, tag, comm, request, #name);           \
+  }
+SHORT_SEND(MPI_Isend, int)
+SHORT_SEND(MPI_Isend_c, MPI_Count)
+SHORT_SEND(MPI_Irsend, int)
+SHORT_SEND(MPI_Irsend_c, MPI_Count)
 SEND(MPI_Issend, int, start_send, synchronous)
 SEND(MPI_Issend_c, MPI_Count, start_send, synchronous)
 SEND(MPI_Ibsend, int, start_send, buffered)

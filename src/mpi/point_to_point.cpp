@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "mpi/profiling.hpp"
+#include "mpi/short_way.hpp"
 #include "mpi/transfer.hpp"
 
 namespace weft::mpi {
@@ -45,6 +46,28 @@ template <send_mode Mode>
     blocking_receive arrival(me, from, into);
     arrival.finish(call, status);
   });
+}
+
+// The long ways, with all that may be wrong.
+[[gnu::noinline]] int send_in_call(const void* buf, MPI_Count count, MPI_Datatype datatype,
+                                   int dest, int tag, MPI_Comm comm, const char* call) {
+  return in_call(call, comm, [&](state& me) {
+    send<send_mode::standard>(me, buf, count, datatype, dest, tag, comm, call);
+  }, buf, count, datatype, dest, tag, comm);
+}
+[[gnu::noinline]] int receive_in_call(void* buf, MPI_Count count, MPI_Datatype datatype,
+                                      int source, int tag, MPI_Comm comm, MPI_Status* status,
+                                      const char* call) {
+  return in_call(call, comm, [&](state& me) {
+    receive(me, buf, count, datatype, source, tag, comm, status, call);
+  }, buf, count, datatype, source, tag, comm, status);
+}
+[[gnu::noinline, gnu::cold]] int fail_in_call(blocking_receive& arrival, void* buf,
+                                              MPI_Count count, MPI_Datatype datatype, int source,
+                                              int tag, MPI_Comm comm, MPI_Status* status,
+                                              const char* call) {
+  return in_call(call, comm, [&](state&) { arrival.finish(call, status); }, buf, count, datatype,
+                 source, tag, comm, status);
 }
 
 // Both halves; a half with MPI_PROC_NULL does nothing.
@@ -108,10 +131,18 @@ using weft::detail::send_mode;
       send<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, #name);                  \
     }, buf, count, datatype, dest, tag, comm);                                                  \
   }
-SEND(MPI_Send, int, standard)
-SEND(MPI_Send_c, MPI_Count, standard)
-SEND(MPI_Rsend, int, standard)
-SEND(MPI_Rsend_c, MPI_Count, standard)
+// Those that may go the short way.
+#define SHORT_SEND(name, count_type)                                                            \
+  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
+                                int dest, int tag, MPI_Comm comm)) {                            \
+    if (sent_short(buf, count, datatype, dest, tag, comm) != nullptr) [[likely]]                \
+      return MPI_SUCCESS;                                                                       \
+    return send_in_call(buf, count, datatype, dest, tag, comm, #name);                          \
+  }
+SHORT_SEND(MPI_Send, int)
+SHORT_SEND(MPI_Send_c, MPI_Count)
+SHORT_SEND(MPI_Rsend, int)
+SHORT_SEND(MPI_Rsend_c, MPI_Count)
 SEND(MPI_Ssend, int, synchronous)
 SEND(MPI_Ssend_c, MPI_Count, synchronous)
 SEND(MPI_Bsend, int, buffered)
@@ -120,9 +151,13 @@ SEND(MPI_Bsend_c, MPI_Count, buffered)
 #define RECEIVE(name, count_type)                                                               \
   WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
                                 int tag, MPI_Comm comm, MPI_Status* status)) {                  \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      receive(me, buf, count, datatype, source, tag, comm, status, #name);                      \
-    }, buf, count, datatype, source, tag, comm, status);                                        \
+    int code = MPI_SUCCESS;                                                                     \
+    const auto fail = [&](blocking_receive& arrival) {                                          \
+      return fail_in_call(arrival, buf, count, datatype, source, tag, comm, status, #name);     \
+    };                                                                                          \
+    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code))    \
+      [[likely]] return code;                                                                   \
+    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);             \
   }
 RECEIVE(MPI_Recv, int)
 RECEIVE(MPI_Recv_c, MPI_Count)

@@ -22,6 +22,7 @@ struct request_details {
   std::shared_ptr<detail::communicator_state> group;
   int own = 0;  // This rank's number there.
   std::function<weft::request()> start_collective;
+  weft::request started;  // Of a collective.
   // Of a generalized one.
   MPI_Grequest_query_function* query = nullptr;
   MPI_Grequest_free_function* free = nullptr;
@@ -42,7 +43,6 @@ struct request_object : object {
   int peers_first = 0;     // Of the communicator: from a sender's number there to its rank.
   MPI_Comm where = MPI_COMM_NULL;  // Whose error handler is concerned.
   detail::operation own_work;      // Of a message.
-  weft::request started;           // Of a collective.
   detail::operation* work = &own_work;
   std::unique_ptr<request_details> details;
 
@@ -73,13 +73,13 @@ struct wait_names {
 #define WEFT_WAIT_NAMES(call) \
   ::weft::mpi::wait_names { call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)" }
 
-// Returns when `count` of those that are active and not complete have completed; all are counted on
-// one countdown.
+// Returns when `count` of those that are not complete have completed, or all; they are counted on one
+// countdown. Null pointers are passed over.
 void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
               const wait_names& call);
 // Of a request that is complete or inactive: its status and its error, which is thrown; the request
 // goes away unless it is persistent.
-void conclude(state& me, MPI_Request& handle, MPI_Status* status);
+void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status);
 // The status alone, of one that is complete.
 void look_at_status(const request_object& r, MPI_Status* status);
 void start(state& me, request_object& r);

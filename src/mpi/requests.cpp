@@ -38,11 +38,11 @@ struct counting {
   std::span<request_object* const> requests;
   counting(std::span<request_object* const> all, countdown& c) : requests(all) {
     for (request_object* r : requests)
-      if (!r->complete()) r->work->counter = &c;
+      if (r != nullptr && !r->complete()) r->work->counter = &c;
   }
   ~counting() {
     for (request_object* r : requests)
-      if (r->work != nullptr) r->work->counter = nullptr;
+      if (r != nullptr && r->work != nullptr) r->work->counter = nullptr;
   }
 };
 
@@ -63,7 +63,7 @@ void release_object(state& me, request_object& r) {
 // The exception of a collective that failed, as one of MPI's.
 void rethrow_of_collective(request_object& r) {
   try {
-    r.started.wait();
+    r.details->started.wait();
   } catch (const failure&) {
     throw;
   } catch (const error& e) {
@@ -124,8 +124,8 @@ MPI_Request add_request(state& me, MPI_Comm comm, weft::request started) {
   request_object& r = me.requests.make();
   r.what = request_object::type::collective;
   r.where = comm;
-  r.started = std::move(started);
-  r.work = r.started.started();
+  r.needed_details().started = std::move(started);
+  r.work = r.details->started.started();
   return handle_of(r);
 }
 
@@ -153,7 +153,7 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
   const request_object* last = nullptr;
   std::size_t open = 0;
   for (const request_object* r : pending)
-    if (!r->complete()) {
+    if (r != nullptr && !r->complete()) {
       ++open;
       last = r;
     }
@@ -166,8 +166,11 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
              me.rank, c, describe(*last, call), last->work->peer_worker);
 }
 
-void conclude(state& me, MPI_Request& handle, MPI_Status* status) {
-  request_object& r = *find_object<request_object>(handle);
+namespace {
+
+// One that failed, is persistent, or no message.
+[[gnu::noinline]] void conclude_rare(state& me, request_object& r, MPI_Request& handle,
+                                     MPI_Status* status) {
   if (!r.active) {
     set_empty_status(status);
     return;
@@ -195,6 +198,19 @@ void conclude(state& me, MPI_Request& handle, MPI_Status* status) {
   }
 }
 
+}  // namespace
+
+void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {
+  // A message with nothing unusual about it.
+  if (r.details == nullptr && !is_bad(*r.work)) [[likely]] {
+    tell_status(r, status);
+    handle = MPI_REQUEST_NULL;
+    if (!r.shared) me.requests.free(r);
+    return;
+  }
+  conclude_rare(me, r, handle, status);
+}
+
 void look_at_status(const request_object& r, MPI_Status* status) {
   if (r.what != request_object::type::generalized) return tell_status(r, status);
   MPI_Status own{};
@@ -211,8 +227,8 @@ void start(state& me, request_object& r) {
   request_details& d = *r.details;
   r.cancelled = false;
   if (r.what == request_object::type::collective) {
-    r.started = d.start_collective();
-    r.work = r.started.started();
+    d.started = d.start_collective();
+    r.work = d.started.started();
     r.active = true;
     return;
   }

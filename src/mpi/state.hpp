@@ -66,23 +66,31 @@ struct state final : detail::face_state {
 [[nodiscard]] state* find_state();
 [[noreturn, gnu::cold]] void refuse_call(const char* call);
 
-inline state& calling(const char* call) {
+// Null when the caller may not call MPI now, for whatever reason.
+[[gnu::always_inline]] inline state* usable_state() noexcept {
   const worker* const here = worker::current();
-  if (here != nullptr && here->identity() != nullptr && !here->in_chunk()) [[likely]] {
-    auto* const s =
-        static_cast<state*>(static_cast<detail::rank_state*>(here->identity())->face.get());
-    if (s != nullptr && s->usable) [[likely]] return *s;
-  }
+  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) [[unlikely]]
+    return nullptr;
+  auto* const s =
+      static_cast<state*>(static_cast<detail::rank_state*>(here->identity())->face.get());
+  return s != nullptr && s->usable ? s : nullptr;
+}
+
+inline state& calling(const char* call) {
+  if (state* const s = usable_state(); s != nullptr) [[likely]] return *s;
   refuse_call(call);
 }
 
 // --- Checks of arguments -------------------------------------------------------------------------
 // One for each kind of argument: they throw `failure` with its error class.
 [[noreturn, gnu::cold]] void fail_communicator(MPI_Comm comm);
+[[nodiscard]] inline communicator_object* find_communicator(state& me, MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD) [[likely]] return &*me.world;
+  if (comm == MPI_COMM_SELF) return &*me.self;
+  return find_object<communicator_object>(comm);
+}
 [[nodiscard]] inline communicator_object& checked_communicator(state& me, MPI_Comm comm) {
-  if (comm == MPI_COMM_WORLD) [[likely]] return *me.world;
-  if (auto* const c = find_object<communicator_object>(comm); c != nullptr) return *c;
-  if (comm == MPI_COMM_SELF) return *me.self;
+  if (auto* const c = find_communicator(me, comm); c != nullptr) [[likely]] return *c;
   fail_communicator(comm);
 }
 

@@ -116,15 +116,22 @@ class blocking_receive {
     if (op_.posted_in != nullptr) me_.rank.lists.withdraw(op_);
   }
   [[gnu::always_inline]] void finish(const char* call, MPI_Status* status) {
+    wait(call);
+    if (bad()) [[unlikely]] {
+      set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.bytes);
+      fail_message(op_, peers_first_);
+    }
+    tell(status);
+  }
+
+  [[gnu::always_inline]] void wait(const char* call) {
     trace_wait(trace_kind::wait_recv, me_.rank, arrival_,
                {call, op_.match.context, op_.match.source, op_.match.tag, op_.bytes},
                op_.peer_worker);
-    const message_status& got = op_.result;
-    if (is_bad(op_)) [[unlikely]] {
-      set_status(status, got.source - peers_first_, got.tag, op_.bytes);
-      fail_message(op_, peers_first_);
-    }
-    set_status(status, got.source - peers_first_, got.tag, got.bytes);
+  }
+  [[nodiscard]] bool bad() const noexcept { return is_bad(op_); }
+  void tell(MPI_Status* status) const noexcept {
+    set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.result.bytes);
   }
 
  private:

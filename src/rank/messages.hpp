@@ -135,16 +135,30 @@ inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, 
   return bytes <= me.of->how.eager_max_bytes;
 }
 
-// Sends without waiting for the receiver when that is possible. `rank` is that of `to` in the
-// communicator.
+inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexcept {
+  ++me.counts.sent;
+  me.counts.sent_bytes += bytes;
+  trace_instant(trace_kind::send, me.number, to.number);
+}
+
+// Sends what goes_eager(). `rank` is that of `to` in the communicator.
+template <class Data>
+[[gnu::always_inline]] inline void send_short(rank_state& me, const peer& to, int rank,
+                                              const envelope& from, const Data& data) {
+  worker& here = *me.home;
+  if (to.worker == here.index())
+    deliver(here, *to.rank, from, data);
+  else
+    send_eager(here, to, rank, from, data);
+}
+
+// Sends without waiting for the receiver when that is possible.
 template <class Data>
 [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, int rank,
                                             const envelope& from, const Data& data,
                                             send_mode mode) {
   worker& here = *me.home;
-  ++me.counts.sent;
-  me.counts.sent_bytes += data.size();
-  trace_instant(trace_kind::send, me.number, to.number);
+  count_send(me, to, data.size());
   if (!goes_eager(me, to, data.size(), mode)) {
     if (to.worker == distant_worker) return send_distant(me, to, from, data, mode);
     // Within a worker a posted receive takes any size at once.
@@ -155,11 +169,7 @@ template <class Data>
     complete_receive(here, *op, from, data.size());
     return true;
   }
-  if (to.worker == here.index()) {
-    deliver(here, *to.rank, from, data);
-    return true;
-  }
-  send_eager(here, to, rank, from, data);
+  send_short(me, to, rank, from, data);
   return true;
 }
 
