@@ -130,8 +130,13 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
       std::atoi(setting("PMI_RANK", setting("OMPI_COMM_WORLD_RANK", "0").c_str()).c_str());
   const int size_hint =
       std::atoi(setting("PMI_SIZE", setting("OMPI_COMM_WORLD_SIZE", "1").c_str()).c_str());
-  const int cores = std::min(cores_allowed(), std::atoi(setting("BENCH_WORKERS", "1024").c_str()));
-#ifndef WEFT_MPI_H  // Ranks of weft lie on workers, which it pins itself.
+#ifdef WEFT_MPI_H  // Ranks of weft lie on workers, which it has pinned to a core each.
+  const int allowed = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+#else
+  const int allowed = cores_allowed();
+#endif
+  const int cores = std::min(allowed, std::atoi(setting("BENCH_WORKERS", "1024").c_str()));
+#ifndef WEFT_MPI_H
   pin(static_cast<int>(static_cast<long>(rank_hint) * std::min(cores, size_hint) /
                        std::max(size_hint, 1)));
 #else
