@@ -28,18 +28,20 @@ namespace {
 
 // The run-time system is the process's, wherever it lies; its own locks and caches expect that.
 constexpr std::array shared_libraries{
-    "libweft.",     "libstdc++.",   "libgcc_s.", "libgomp.",  "libatomic.", "libquadmath.",
+    "libweft.",     "libstdc++.",   "libgcc_s.", "libatomic.", "libquadmath.",
     "libasan.",     "libtsan.",     "libubsan.", "libc.",     "libm.",      "libdl.",
     "libpthread.",  "librt.",       "ld-linux",  "libhwloc.", "libfmt.",    "libboost_context.",
     "libfabric.",   "libpmix."};
-// Its units and locks belong to one program.
-constexpr const char* fortran_library = "libgfortran.";
+// Units and locks of the first, teams and the region under way of the second belong to one program.
+constexpr std::array private_run_times{"libgfortran.", "libgomp."};
 
 bool is_private(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  if (name.starts_with(fortran_library)) return true;
-  if (std::ranges::any_of(shared_libraries, [&](const char* s) { return name.starts_with(s); }))
-    return false;
+  const auto is_in = [&](const auto& names) {
+    return std::ranges::any_of(names, [&](const char* s) { return name.starts_with(s); });
+  };
+  if (is_in(private_run_times)) return true;
+  if (is_in(shared_libraries)) return false;
   // What the system brings holds no state of the program's, and there is much of it.
   for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
     if (path.starts_with(directory)) return false;

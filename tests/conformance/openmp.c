@@ -1,4 +1,5 @@
-/* MPI and OpenMP together: regions between calls of MPI, whose threads work on the rank's own globals. */
+/* MPI and OpenMP together: regions between calls of MPI, whose threads work on the rank's own globals, and
+   calls within a region by its first thread, while the others wait. */
 #include <omp.h>
 
 #include "conform.h"
@@ -40,5 +41,22 @@ int main(int argc, char** argv) {
     EXPECT(largest == (rank + size - 1) % size + step, "%g", largest);
   }
   EXPECT_INT(regions, 20);
+  for (int step = 0; step < 20; ++step) {
+    int sum = 0;
+#pragma omp parallel num_threads(3) reduction(+ : sum)
+    {
+#pragma omp master
+      {
+        int everybody = 0;
+        MPI_Allreduce(&rank, &everybody, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT_INT(everybody, size * (size - 1) / 2);
+        EXPECT(omp_get_num_threads() == 3 && omp_get_thread_num() == 0, "thread %d of %d", omp_get_thread_num(),
+               omp_get_num_threads());
+      }
+#pragma omp barrier
+      sum += omp_get_thread_num();
+    }
+    EXPECT_INT(sum, 3);
+  }
   return end();
 }

@@ -3,11 +3,13 @@
 // defines in place of libc's, exit() and the like, lies in image/program/.
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "base/log.hpp"
+#include "base/topology.hpp"
 #include "image/image.hpp"
 #include "rank/program.hpp"
 #include "weft/error.hpp"
@@ -30,10 +32,18 @@ weft::host_request take_request() {
   return request;
 }
 
+// OpenMP's teams, where nobody has said how large they are: the ranks' together fill the cores.
+void choose_team_size(const weft::options& how) {
+  const int cores = static_cast<int>(weft::machine_topology().threads.size());
+  const int ranks = how.ranks == 0 ? cores : std::max(1, how.ranks / std::max(1, how.processes));
+  ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, cores / ranks)).c_str(), 0);
+}
+
 int run(int argc, char** argv) {
   const weft::host_request request = take_request();
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   const weft::options how = weft::program_options(argc, argv).values;
+  choose_team_size(how);
   weft::image_program program(request.program, request.libraries);
   return weft::run_program(how, argc, argv, [&](int) {
     auto copy = std::make_shared<weft::image>(program.load());
