@@ -48,7 +48,7 @@ def problems_of(path, environment):
                 if name := re.match(r"(?:// |/\* )(\w+\.(?:c|cpp))\b", block):
                     (Path(directory) / name[1]).write_text(block)
                 elif "int main" in block:
-                    yield f'a program does not begin with its file's name:\n{block}'
+                    yield f'a program does not begin with the name of its file:\n{block}'
                 continue
             commands = expected_of(block)
             outputs = outputs_of(commands, directory, environment)
