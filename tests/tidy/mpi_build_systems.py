@@ -59,6 +59,12 @@ def main():
                 sys.exit(f"FindMPI by {way} found another MPI: {(build / 'CMakeCache.txt').read_text()}")
             run("cmake", "--build", build, environment=path)
             check([build / kind for kind in kinds])
+            alone = run("mpirun", "-n", "2", "-ppn", "1", build / "local_c", environment=path)
+            together = subprocess.run(["mpirun", "-n", "2", build / "local_c"], env={**os.environ, **path}, text=True,
+                                      capture_output=True)
+            refused = together.returncode != 0 and "link it with weftcc" in together.stderr
+            if alone != "calls 1\n" or (not refused if way == "flags" else together.stdout != "calls 1\n"):
+                sys.exit(f"a thread-local by {way}: {alone!r}, {together}")
 
         for word in ("-show", "-compile-info", "-link-info", "-showme:compile", "-showme:link"):
             if str(prefix / "include") not in run("mpicc", word, environment=path) and "link" not in word:
