@@ -230,6 +230,7 @@ class local_device final : public device {
   [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset,
                                      std::uint64_t size) noexcept;
   status launch(operation& what, const completion& local) noexcept;
+  [[nodiscard]] bool put_directly(operation& what) noexcept;
   void notify_peer(operation& ended) noexcept;
   [[nodiscard]] bool tell_of(peer_state& from, const wire_header& header, const notification& what,
                              operation_kind kind) noexcept;

@@ -104,10 +104,10 @@ status local_device::start(const put& wanted) noexcept {
   what->tag = wanted.tag;
   what->user = wanted.user;
   what->context = wanted.context;
-  what->move = traits.can_put && size != 0 ? motion::put : motion::put_data;
+  what->move = motion::put_data;
   describe(*what, wanted.to, to->route->index);
-  if (what->move == motion::put && traits.needs_registration && !register_locals(*what))
-    what->move = motion::put_data;
+  if (size > traits.put_message_bytes_max || to->who.process == shared_.process)
+    (void)put_directly(*what);
   return launch(*what, wanted.local);
 }
 
@@ -164,6 +164,10 @@ status local_device::launch(operation& what, const completion& local) noexcept {
   }
   while (what.moved < what.size) {
     said = move_piece(what);
+    // What has no room as a message may need none.
+    if (said == status::retry && what.moved == 0 && what.move == motion::put_data &&
+        put_directly(what))
+      continue;
     if (said == status::retry || said == status::failed) break;
   }
   if ((said == status::retry || said == status::failed) && what.moved == 0) {
@@ -181,6 +185,15 @@ status local_device::launch(operation& what, const completion& local) noexcept {
   if (said == status::failed) what.result = outcome::failed;
   if (what.moved != what.size) wait_for_room(what);
   return status::posted;
+}
+
+// Whether the transport can do this put itself; then it will.
+bool local_device::put_directly(operation& what) noexcept {
+  const transport_traits& traits = peers_[what.peer].route->traits;
+  if (!traits.can_put || what.size == 0) return false;
+  if (traits.needs_registration && !register_locals(what)) return false;
+  what.move = motion::put;
+  return true;
 }
 
 void local_device::notify_peer(operation& ended) noexcept {

@@ -65,6 +65,8 @@ struct transport_traits {
   std::size_t inject_bytes_max;   // Up to here send() never returns `posted`.
   bool can_put = false;           // Otherwise the core emulates by messages.
   bool can_get = false;
+  // Puts up to here cost the poster less as messages, as long as there is room for them.
+  std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;  // Local memory of put() and get() must be registered.
   // Whoever sleeps polls at least this often, or the death of a peer goes unnoticed (-1: need not).
   std::int64_t sleep_ns_max = -1;

@@ -157,6 +157,37 @@ TEST_P(comm_am, put_and_get_move_every_size_and_notify_with_source_and_64_bit_ta
   }
 }
 
+TEST(comm_put, short_puts_are_messages_while_there_is_room_and_wait_for_none_beyond) {
+  constexpr std::size_t capacity = 4;
+  constexpr std::size_t puts = 100;
+  cluster job(2, {}, {.queue_capacity = capacity, .put_message_bytes_max = 8});
+  std::vector<std::uint64_t> target(puts);
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(target)));
+  const std::uint64_t before = job.device(0).statistics().sent;
+  comm::counter written;
+  std::uint64_t posted = 0;
+  // The peer makes no progress meanwhile.
+  for (std::uint64_t i = 0; i < puts; ++i) {
+    const std::uint64_t value[] = {i + 1};
+    const status said =
+        post_put(job.device(0), memory.remote(), value, with::offset(8 * i), with::local(written));
+    ASSERT_NE(said, status::retry) << i;
+    ASSERT_NE(said, status::failed) << i;
+    posted += said == status::posted;
+    while (written.value() != posted) job.device(0).progress();
+  }
+  EXPECT_EQ(job.device(0).statistics().sent - before, capacity);
+  std::uint64_t nothing[1];
+  comm::counter flushed;
+  ASSERT_EQ(job.insist([&] {
+    return post_get(job.device(0), memory.remote(), std::span(nothing).first(0),
+                    with::local(flushed));
+  }),
+            status::posted);
+  ASSERT_TRUE(job.until([&] { return flushed.value() == 1; }));
+  for (std::uint64_t i = 0; i < puts; ++i) EXPECT_EQ(target[i], i + 1);
+}
+
 TEST_P(comm_am, atomics_return_the_old_value_and_change_memory_once) {
   cluster job(2, {}, GetParam());
   alignas(8) std::uint64_t words[2] = {0, 40};

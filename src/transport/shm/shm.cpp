@@ -177,10 +177,13 @@ shm_transport::shm_transport(const shm_options& options) : options_(options) {
                           options.ring_bytes, shm_ring_bytes_min, shm_ring_bytes_max));
   if (options.direct_copies) allow_direct_copies();
   own_ = segment::make(options.ring_bytes, options.nameless_segment, options.job);
-  traits_ = {.name = "shm",
-             .detail = own_.address().descriptor >= 0 ? "nameless memory" : "file in /dev/shm",
-             .message_bytes_max = max_record_payload(options.ring_bytes) - sizeof(wire_header),
-             .inject_bytes_max = max_record_payload(options.ring_bytes) - sizeof(wire_header)};
+  traits_ = {
+      .name = "shm",
+      .detail = own_.address().descriptor >= 0 ? "nameless memory" : "file in /dev/shm",
+      .message_bytes_max = max_record_payload(options.ring_bytes) - sizeof(wire_header),
+      .inject_bytes_max = max_record_payload(options.ring_bytes) - sizeof(wire_header),
+      .put_message_bytes_max = std::min(
+          shm_put_message_bytes_max, max_record_payload(options.ring_bytes) - sizeof(wire_header))};
 }
 
 shm_transport::~shm_transport() {

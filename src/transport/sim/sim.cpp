@@ -234,6 +234,7 @@ class sim_transport final : public transport {
                .inject_bytes_max = options.inject_bytes_max,
                .can_put = options.can_put,
                .can_get = options.can_get,
+               .put_message_bytes_max = options.put_message_bytes_max,
                .needs_registration = options.needs_registration};
   }
 
