@@ -231,7 +231,8 @@ int local_device::poll_channels() noexcept {
 
 int local_device::make_progress() noexcept {
   if (lock_ != nullptr && !lock_->try_enter(this_thread_mark())) {
-    back_off::once();  // The holder makes progress; asking again at once would only slow it down.
+    // The holder makes progress; asking again at once would only slow it down.
+    back_off::from_lock().wait();
     return 0;
   }
   int happened = 0;

@@ -14,7 +14,7 @@ void back_off::wait() noexcept {
 }
 
 void lock_guard::enter_slowly() noexcept {
-  back_off patience;
+  back_off patience = back_off::from_lock();
   do {
     while (!lock_->looks_free()) patience.wait();
   } while (!lock_->try_enter(this_thread_mark()));

@@ -26,18 +26,20 @@ inline void pause() noexcept {
 #endif
 }
 
-// Of a loop that waits for another thread: ever longer pauses, then the processor is given up, for
-// the other thread may have none.
+// Of a loop that waits for another thread or process: ever longer pauses, then the processor is
+// given up, for the other one may have none.
 class back_off {
  public:
   void wait() noexcept;
-  // Of one who will come again anyway.
-  static void once() noexcept {
-    for (unsigned i = 0; i < (1u << spin_rounds_min); ++i) pause();
+  // Of one who waits for a lock.
+  [[nodiscard]] static back_off from_lock() noexcept {
+    back_off patience;
+    patience.rounds_ = lock_spin_rounds_min;
+    return patience;
   }
 
  private:
-  unsigned rounds_ = spin_rounds_min;
+  unsigned rounds_ = 0;
 };
 
 template <class Atomics = std_atomics>
