@@ -85,7 +85,6 @@ class Job:
         env.update({k: str(v) for k, v in self.settings.items() if v != ""})
         return env
 
-
     def rows(self, output, commit_text):
         return list(csv.DictReader(io.StringIO(output)))
 
@@ -140,53 +139,6 @@ class MdJob:
         return [row]
 
 
-class PairJob:
-    """One measurement by a rival's own program: a server on one core, a client on another."""
-
-    def __init__(self, peer, size, stream=False):
-        self.peer, self.size, self.stream, self.ranks = peer, size, stream, 2
-        few = max(20, 2_000_000_000 // (2000 + size) // 1000)
-        count = min(few, 500_000)
-        if peer == "ucx":
-            program = "ucx_perftest"
-            client = f"127.0.0.1 -t {'tag_bw' if stream else 'tag_lat'} -s {size} -n {count * (4 if stream else 1)}"
-        else:
-            program = "fi_pingpong"
-            client = f"-p shm -e rdm -S {size} -I {min(count, 100_000)} 127.0.0.1"
-        self.program, self.client = program, client
-
-    def path(self, build):
-        return Path(shutil.which(self.program) or self.program)
-
-    def missing(self, build):
-        return None if shutil.which(self.program) else f"{self.program} is not installed"
-
-    def command(self, build):
-        server = "-p shm -e rdm -S %d -I %s" % (self.size, self.client.split("-I ")[1].split()[0]) \
-            if self.peer == "libfabric" else ""
-        return ["bash", "-c", f"taskset -c 1 {self.program} {server} >/dev/null 2>&1 & server=$!; sleep 0.5; "
-                f"taskset -c 0 timeout 60 {self.program} {self.client}; kill $server 2>/dev/null; wait"]
-
-    def environment(self, args, commit_text):
-        self.real_time = args.priority if args.priority > 0 and real_time_allowed(args.priority) else 0
-        return {**os.environ, "UCX_TLS": "sysv,cma,self", "UCX_WARN_UNUSED_ENV_VARS": "n"}
-
-    def rows(self, output, commit_text):
-        if self.peer == "ucx":
-            found = re.search(r"Final:\s+\d+\s+[0-9.]+\s+[0-9.]+\s+([0-9.]+)", output)
-        else:  # bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec
-            found = re.search(r"^\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+([0-9.]+)\s+\S+\s*$", output, re.MULTILINE)
-        if not found:
-            return []
-        value = float(found[1]) * 1e3
-        size = f"{self.size >> 20}MiB" if self.size >= 1 << 20 else f"{self.size >> 10}KiB" if self.size >= 1024 \
-            else f"{self.size}B"
-        return [{"name": f"transport/{'stream' if self.stream else 'one_way'}/{size}", "peer": self.peer,
-                 "ranks": "2", "workers": "2", "unit": "ns", "min": value, "median": value, "p99": value,
-                 "repetitions": 1, "load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
-                 "priority": f"fifo{self.real_time}" if self.real_time else "normal"}]
-
-
 class CommJob(Job):
     """The communication core between two processes, over one transport."""
 
@@ -197,51 +149,76 @@ class CommJob(Job):
         return [str(build / "bin" / "weftrun"), "--processes", "2", "--pin", "off", str(self.path(build))]
 
 
-class PerftestJob:
-    """One row of a rival that has a program for it: UCX's ucx_perftest, libfabric's fi_pingpong. Both
-    are a server and a client; the client prints the figure, in microseconds."""
+class ProcessesJob(Job):
+    """Ranks in two processes, a worker each; the peer's name says so."""
 
-    UCX = {"am": "ucp_am_lat", "rate": "ucp_am_bw", "put": "ucp_put_bw", "get": "ucp_get"}
-    port = 14300
-
-    def __init__(self, peer, what, size, transport):
-        self.peer, self.what, self.size, self.transport = peer, what, size, transport
-        self.tool = "ucx_perftest" if peer == "ucx" else "fi_pingpong"
-
-    def missing(self, build):
-        return None if shutil.which(self.tool) else f"{self.tool} is not installed"
+    def __init__(self, program, ranks, only):
+        super().__init__(program, ranks=ranks, workers=1, variant="-processes", only=only)
 
     def command(self, build):
-        PerftestJob.port += 1
-        count = 200000 if self.size < 16384 else 5000
-        if self.transport == "tcp" or self.transport.startswith("net"):
-            count //= 10
+        return [str(build / "bin" / "weftrun"), "--processes", "2", "-n", str(self.ranks), "--workers", "1",
+                str(self.path(build))]
+
+
+class RivalJob:
+    """One row measured by a rival's own program, a server on one core and a client on another, over one
+    transport of the rival: UCX's ucx_perftest or libfabric's fi_pingpong."""
+
+    UCX = {"transport/one_way": "tag_lat", "transport/stream": "tag_bw", "comm/am": "ucp_am_lat",
+           "comm/rate": "ucp_am_bw"}
+    port = 14300
+
+    def __init__(self, peer, action, size, transport):
+        self.peer, self.action, self.size, self.transport = peer, action, size, transport
+        self.program = "ucx_perftest" if peer == "ucx" else "fi_pingpong"
+        self.count = 200_000 if size < 16384 else 5000
+        if transport in ("tcp", "net") or transport.startswith("tcp;"):
+            self.count //= 10
+
+    def missing(self, build):
+        return None if shutil.which(self.program) else f"{self.program} is not installed"
+
+    def command(self, build):
+        RivalJob.port += 1  # The last server's may still be in use.
+        port = RivalJob.port
         if self.peer == "ucx":
-            words = f"{self.tool} -p {self.port} -f -v -t {self.UCX[self.what]} -s {self.size} -n {count}"
+            server = f"{self.program} -p {port} -f -v"
+            client = (f"{self.program} localhost -p {port} -f -v -t {self.UCX[self.action]} -s {self.size} "
+                      f"-n {self.count}")
         else:
-            words = f"{self.tool} -B {self.port} -p '{self.transport}' -e rdm -S {self.size} -I {count}"
-        client = words.replace(f"-B {self.port}", f"-P {self.port}") + (" localhost" if self.peer != "ucx" else "")
-        client = client.replace(self.tool, f"{self.tool} localhost", 1) if self.peer == "ucx" else client
-        return ["bash", "-c", f"timeout 30 taskset -c 1 {words} >/dev/null & sleep 0.5; "
-                              f"timeout 30 taskset -c 0 {client}; wait"]
+            words = f"-p '{self.transport}' -e rdm -S {self.size} -I {self.count}"
+            server, client = f"{self.program} -B {port} {words}", f"{self.program} -P {port} {words} localhost"
+        return ["bash", "-c", f"timeout 30 taskset -c 1 {server} >/dev/null & sleep 0.5; "
+                              f"timeout 30 taskset -c 0 {client}; said=$?; wait; exit $said"]
 
     def environment(self, args, commit_text):
         self.real_time = args.priority if args.priority > 0 and real_time_allowed(args.priority) else 0
         return {**os.environ, "UCX_TLS": self.transport + ",self", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 
     def rows(self, output, commit_text):
-        lines = [line for line in output.strip().splitlines() if line and line[0].isdigit()]
-        if not lines:
+        figures = [line for line in output.splitlines() if line[:1].isdigit()]
+        if not figures:
             return []
-        # ucx_perftest prints the median as the second column, fi_pingpong the mean as the last but one.
-        fields = lines[-1].split(",") if self.peer == "ucx" else lines[-1].split()
-        value = float(fields[1] if self.peer == "ucx" else fields[-2]) * 1e3
-        size = f"{self.size >> 20}MiB" if self.size >= 1 << 20 else f"{self.size >> 10}KiB" if self.size >= 1024 else f"{self.size}B"
-        row = {"name": f"comm/{self.what}/{size}", "peer": f"{self.peer}-{self.transport.replace(',', '+')}",
-               "ranks": "2", "workers": "1", "unit": "ns", "min": value, "median": value, "p99": value,
-               "repetitions": 1}
+        # In microseconds. ucx_perftest: iterations, median, mean, mean of the whole; the median of a
+        # stream is that of single calls and leaves out the waiting. fi_pingpong: the mean, last but one.
+        if self.peer == "ucx":
+            is_stream = self.UCX[self.action].endswith("_bw")
+            value = float(figures[-1].split(",")[3 if is_stream else 1]) * 1e3
+        else:
+            value = float(figures[-1].split()[-2]) * 1e3
+        row = {"name": f"{self.action}/{size_text(self.size)}",
+               "peer": f"{self.peer}-{self.transport.replace(',', '+')}",
+               "ranks": "2", "workers": "2" if self.action.startswith("transport") else "1", "unit": "ns",
+               "min": value, "median": value, "p99": value, "repetitions": 1}
         return [row | {"load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
                        "priority": f"fifo{self.real_time}" if self.real_time else "normal"}]
+
+
+def size_text(size):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit}{name}"
+    return f"{size}B"
 
 
 def crowded_mpich(program, only, **settings):
@@ -279,23 +256,27 @@ def jobs():
     if len(first_cores) > 1:
         placement.append(Job("p2p", only="one_way", variant="-two-nodes",
                              cores=f"{first_cores[0]},{first_cores[1]}"))
-    comm = [CommJob("shm"), Job("comm", ranks=1)]
-    for size in (8, 64, 1024, 8192, 65536, 1 << 20):
-        comm += [PerftestJob("ucx", "am", size, tls) for tls in ("sysv", "posix", "posix,cma")]
-        comm.append(PerftestJob("libfabric", "am", size, "shm"))
-    comm += [PerftestJob("ucx", "rate", 8, tls) for tls in ("sysv", "posix")]
+    sizes, node = (8, 64, 1024, 8192, 65536, 1 << 20), ("sysv", "posix", "posix,cma")
+    rivals = lambda action: [RivalJob("ucx", action, size, tls) for size in sizes for tls in node] + [
+        RivalJob("libfabric", action, size, "shm") for size in sizes]
+    comm = [CommJob("shm"), Job("comm", ranks=1)] + rivals("comm/am") + [
+        RivalJob("ucx", "comm/rate", 8, tls) for tls in node]
     comm_tcp = [CommJob("ofi:tcp", only="comm/am")] + [
-        PerftestJob("libfabric", "am", size, provider)
+        RivalJob("libfabric", "comm/am", size, provider)
         for size in (8, 16384, 65536) for provider in ("net", "tcp;ofi_rxm")]
+    between = [CommJob("shm", only="comm/am/8B")] + [
+        ProcessesJob(program, ranks, only) for ranks in (2, 16)
+        for program, only in (("p2p", "one_way/8B"), ("collectives", "barrier"))]
+    transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
+                 Job("transport", "weft-shm")] + rivals("transport/one_way") + [
+        RivalJob("ucx", "transport/stream", 8, tls) for tls in node]
     return {
         "comm": comm,
         "comm-tcp": comm_tcp,
+        "processes": between,
         "limits": [Job("limits", "hardware")],
         "sync": [Job("record_ring", "hardware"), Job("fiber", "hardware", 1)],
-        "transport": [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
-                      Job("transport", "weft-shm")]
-                     + [PairJob(peer, size) for peer in ("ucx", "libfabric")
-                        for size in (8, 64, 1024, 8192, 65536, 1 << 20)] + [PairJob("ucx", 8, stream=True)],
+        "transport": transport,
         "p2p": both("p2p") + [Job("p2p", ranks=16), Job("p2p", "openmpi", 16), crowded_mpich("p2p", "across")],
         "placement": placement + [Job("p2p", "openmpi", workers=1)],
         "collectives": both("collectives") + [
@@ -454,7 +435,7 @@ def main():
         for name in args.names or table:
             ready = []
             for job in table[name]:
-                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, PerftestJob)):
+                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, RivalJob)):
                     continue
                 if reason := job.missing(args.build):
                     if reason not in told:

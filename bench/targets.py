@@ -20,6 +20,11 @@ class Rows:
                 return float(row["median"])
         return None
 
+    def least(self, name, *peers):
+        """The least median of those peers whose names begin with one of these words, or None."""
+        return min((float(row["median"]) for (n, p, _, _), row in self.rows.items()
+                    if n == name and p.startswith(peers)), default=None)
+
     def best(self, name, ranks=2):
         """The better MPI's median, or None."""
         found = [v for v in (self.get(name, peer, ranks) for peer in RIVALS) if v is not None]
@@ -40,28 +45,37 @@ def targets(rows):
     def at_most(text, figure, limit, unit):
         return f"{text} <= {limit:g} {unit}", figure, limit, unit, False
 
-    ucx = min((v for v in (get("comm/am/8B", f"ucx-{tls}") for tls in ("sysv", "posix", "posix+cma"))
-               if v is not None), default=None)
-    yield at_most("processes: 8 B am one way", get("comm/am/8B", "weft-shm"), 250, "ns")
-    yield "processes: 8 B am <= UCX", get("comm/am/8B", "weft-shm"), ucx, "ns", False
-    am_rate = get("comm/rate/8B", "weft-shm")
+    shm, tcp, least = (lambda name: get(name, "weft-shm")), (lambda name: get(name, "weft-ofi")), rows.least
+    small, copied = shm("comm/am/64B"), get("limits/copy/8KiB/one_copier", "hardware")
+    yield at_most("processes: 8 B am one way", shm("comm/am/8B"), 250, "ns")
+    yield "processes: 8 B am <= UCX", shm("comm/am/8B"), least("comm/am/8B", "ucx"), "ns", False
+    am_rate = shm("comm/rate/8B")
     yield "processes: >= 10 M am/s", times(1e3, am_rate and 1 / am_rate), 10, "M/s", True
-    large = [v for v in (get("comm/am/64KiB", "libfabric-shm"), get("comm/am/64KiB", "ucx-posix+cma")) if v is not None]
-    yield ("processes: 64 KiB am <= the better of libfabric shm and UCX with cma", get("comm/am/64KiB", "weft-shm"),
-           min(large, default=None), "ns", False)
-    tcp = [v for v in (get("comm/am/8B", f"libfabric-{p}") for p in ("net", "tcp;ofi_rxm")) if v is not None]
-    yield ("tcp: 8 B am <= 1.1 x fi_pingpong", get("comm/am/8B", "weft-ofi"), times(1.1, min(tcp, default=None)), "ns",
-           False)
+    for size in (512, 1024, 2048, 4096, 8192):
+        limit = small and copied and 1.5 * (small + size * copied / 8192)
+        name = f"{size}B" if size < 1024 else f"{size >> 10}KiB"
+        yield f"processes: {name} am <= 1.5 x (64 B + copying)", shm(f"comm/am/{name}"), limit, "ns", False
+    yield ("processes: 64 KiB am <= the better of libfabric shm and UCX with cma", shm("comm/am/64KiB"),
+           least("comm/am/64KiB", "libfabric-shm", "ucx-posix+cma"), "ns", False)
+    for size, factor in (("8B", 1.1), ("16KiB", 1.3)):
+        yield (f"tcp: {size} am <= {factor} x fi_pingpong of the same provider", tcp(f"comm/am/{size}"),
+               times(factor, least(f"comm/am/{size}", "libfabric-net")), "ns", False)
+    yield "tcp: 64 KiB am <= 3 x 16 KiB am", tcp("comm/am/64KiB"), times(3, tcp("comm/am/16KiB")), "ns", False
+    between = "weft-processes"
+    yield ("rank to rank between processes <= 1.3 x an am", get("p2p/one_way/8B", between),
+           times(1.3, shm("comm/am/8B")), "ns", False)
+    yield ("2 x 8 ranks: barrier between processes <= 3 x an am", get("collectives/barrier", between, 16),
+           times(3, shm("comm/am/8B")), "ns", False)
     one = get("comm/self/one_thread", "weft", 1, 1)
     yield ("two threads, a device each: time per message <= one thread's / 1.8",
            get("comm/self/two_threads/device_each", "weft", 1, 2), times(1 / 1.8, one), "ns", False)
-    yield ("two threads on one device: time per message <= one thread's / 0.9",
-           get("comm/self/two_threads/one_device", "weft", 1, 2), times(1 / 0.9, one), "ns", False)
+    yield ("two threads on one device: time per message <= one thread's there / 0.9",
+           get("comm/self/two_threads/one_device", "weft", 1, 2),
+           times(1 / 0.9, get("comm/self/one_thread/shared", "weft", 1, 1)), "ns", False)
     yield ("8 B one way <= 1.3 x two-line bounce", get("p2p/one_way/8B"),
            times(1.3, get("limits/bounce/two_lines", "hardware")), "ns", False)
-    shm = lambda name: get(name, "weft-shm")
     yield at_most("shm: 8 B one way", shm("transport/one_way/8B"), 250, "ns")
-    yield "shm: 8 B one way <= UCX", shm("transport/one_way/8B"), get("transport/one_way/8B", "ucx"), "ns", False
+    yield ("shm: 8 B one way <= UCX", shm("transport/one_way/8B"), least("transport/one_way/8B", "ucx"), "ns", False)
     rate = shm("transport/stream/8B")
     yield "shm: 8 B in a row >= 10 M/s", times(1e3, rate and 1 / rate), 10, "M/s", True
     small, copied = shm("transport/one_way/64B"), get("limits/copy/8KiB/one_copier", "hardware")
