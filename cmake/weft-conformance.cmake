@@ -125,6 +125,14 @@ if(NOT bad_input IN_LIST conformance_pending)
       set_tests_properties(mpi.bad.${case}.${shape} PROPERTIES LABELS mpi TIMEOUT 90 PROCESSORS 2)
     endforeach()
   endforeach()
+  # One that no wrapper has linked.
+  set(program ${conformance_bin}/not_by_wrapper)
+  add_custom_command(OUTPUT ${program} DEPENDS ${source} ${mpi_header} weft-wrappers
+    COMMAND ${CMAKE_C_COMPILER} -I${PROJECT_SOURCE_DIR}/include/mpi ${source} -o ${program} -L${weft_home}
+      -l:libweft.so.${weft_soversion} -Wl,-rpath,${weft_home})
+  list(APPEND programs ${program})
+  add_test(NAME mpi.bad.not_by_wrapper COMMAND ${conformance_directory}/run_bad.sh "MPI_Init.*weftcc" ${program})
+  set_tests_properties(mpi.bad.not_by_wrapper PROPERTIES LABELS mpi TIMEOUT 90)
 endif()
 add_custom_target(conformance-programs-of-weft ALL DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs-of-weft)

@@ -21,6 +21,9 @@ template <class Body>
 int in_any_call(const char* name, const Body& body) {
   try {
     state* const me = find_state();
+    if (me == nullptr && worker::current() == nullptr)
+      fail(MPI_ERR_OTHER, "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
+           "(mpicc, mpicxx, mpifort)");
     if (me == nullptr) detail::throw_not_a_rank(name);
     body(*me);
     return MPI_SUCCESS;
