@@ -63,37 +63,38 @@ bool empty_directory::still_empty() const {
   return std::filesystem::is_empty(path_);
 }
 
-two_hosts::two_hosts() {
+cabled_hosts::cabled_hosts(int count) {
   const std::string name = "weft" + std::to_string(::getpid() % 100000);
-  names_[0] = name + "a";
-  names_[1] = name + "b";
-  std::string line = "true";
-  for (const std::string& one : names_) line += " && ip netns add " + one;
-  line += formatted(" && ip link add {0}v netns {0} type veth peer name {1}v netns {1}", names_[0],
-                    names_[1]);
-  for (int i = 0; i < 2; ++i)
+  switch_ = name + "s";
+  std::string line = formatted("ip netns add {0} && ip -n {0} link add name hub type bridge && "
+                               "ip -n {0} link set hub up",
+                               switch_);
+  for (int i = 0; i < count; ++i) {
+    const std::string one = name + static_cast<char>('a' + i);
+    names_.push_back(one);
     line += formatted(
-        " && ip -n {0} addr add {1}/24 dev {0}v && ip -n {0} link set {0}v up && ip -n {0} link "
-        "set lo up",
-        names_[i], address(i));
+        " && ip netns add {0} && ip link add {0}v netns {0} type veth peer name {0}v netns {1} && "
+        "ip -n {1} link set {0}v master hub up && ip -n {0} addr add 10.77.{2}.{3}/24 dev {0}v && "
+        "ip -n {0} link set {0}v up && ip -n {0} link set lo up",
+        one, switch_, ::getpid() % 200, i + 1);
+  }
   if (const outcome made = shell(line); made.status != 0)
     why_not_ = "network namespaces cannot be made here: " + made.text;
 }
 
-two_hosts::~two_hosts() {
+cabled_hosts::~cabled_hosts() {
   for (const std::string& one : names_) shell("ip netns del " + one);
+  shell("ip netns del " + switch_);
 }
 
-std::string two_hosts::words() const {
-  return formatted("--rsh 'ip netns exec' --hosts {},{}", names_[0], names_[1]);
+std::string cabled_hosts::words() const {
+  std::string all;
+  for (const std::string& one : names_) all += (all.empty() ? "" : ",") + one;
+  return formatted("--rsh 'ip netns exec' --hosts {}", all);
 }
 
-std::string two_hosts::address(int host) const {
-  return formatted("10.77.{}.{}", ::getpid() % 200, host + 1);
-}
-
-void two_hosts::cut() {
-  shell(formatted("ip -n {0} link set {0}v down", names_[0]));
+void cabled_hosts::cut(int host) {
+  shell(formatted("ip -n {} link set {}v down", switch_, name(host)));
 }
 
 started_job::started_job(const std::string& line) : mark_("TEST_MARK=" + unique_name()) {

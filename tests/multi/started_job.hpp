@@ -21,24 +21,24 @@ class empty_directory {
   std::string path_;
 };
 
-// Two "hosts" on this machine: network namespaces joined by a cable, and a way to run things there
-// that --rsh takes. Needs privileges; reachable() says whether it has them.
-class two_hosts {
+// "Hosts" on this machine: network namespaces, each with a cable to a switch, and a way to run
+// things there that --rsh takes. Needs privileges; reachable() says whether it has them.
+class cabled_hosts {
  public:
-  two_hosts();
-  ~two_hosts();
-  two_hosts(const two_hosts&) = delete;
-  two_hosts& operator=(const two_hosts&) = delete;
+  explicit cabled_hosts(int count = 2);
+  ~cabled_hosts();
+  cabled_hosts(const cabled_hosts&) = delete;
+  cabled_hosts& operator=(const cabled_hosts&) = delete;
   bool reachable() const noexcept { return why_not_.empty(); }
   const std::string& why_not() const noexcept { return why_not_; }
   // Words of weftrun: --rsh ... --hosts A,B.
   std::string words() const;
-  const std::string& name(int host) const { return names_[host]; }
-  std::string address(int host) const;
-  void cut();  // Takes the cable away.
+  const std::string& name(int host) const { return names_[static_cast<std::size_t>(host)]; }
+  void cut(int host);  // Takes its cable away.
 
  private:
-  std::string names_[2];
+  std::vector<std::string> names_;
+  std::string switch_;
   std::string why_not_;
 };
 

@@ -44,6 +44,28 @@ TEST(starting, every_process_reads_what_every_other_has_put) {
                 "process 2 of 3 read 150 keys"});
 }
 
+TEST(starting, a_command_for_other_hosts_that_is_not_there_is_named) {
+  const outcome result = shell("./weftrun --rsh /no/such --hosts somewhere -n 2 true");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.text.find("weftrun: host somewhere: cannot run /no/such: No such file"),
+            std::string::npos)
+      << result.text;
+}
+
+TEST(starting, a_program_by_itself_does_not_pretend_to_be_a_job_of_several_processes) {
+  for (const auto& [words, part] :
+       {std::pair{"--weft-processes=2", "weftrun --processes 2"},
+        std::pair{"--weft-hosts=left,right", "weftrun --hosts left,right"}}) {
+    const outcome result = shell(formatted("./test-job greet --weft-ranks=2 {}", words));
+    EXPECT_EQ(result.status, 2) << result.text;
+    EXPECT_NE(result.text.find(part), std::string::npos) << result.text;
+  }
+  const outcome garbage = shell("WEFT_JOB=garbage ./test-job greet");
+  EXPECT_EQ(garbage.status, 2) << garbage.text;
+  EXPECT_NE(garbage.text.find("WEFT_JOB=garbage names no connection"), std::string::npos)
+      << garbage.text;
+}
+
 TEST(starting, values_may_be_large) {
   expect_lines("./weftrun -n 2 --processes 2 ./test-process exchange 3 20000000", 0,
                {"process 0 of 2 read 6 keys", "process 1 of 2 read 6 keys"});
@@ -439,7 +461,7 @@ class hosts : public ::testing::Test {
   std::string weftrun(const std::string& words) const {
     return formatted("./weftrun {} {}", both_.words(), words);
   }
-  two_hosts both_;
+  cabled_hosts both_;
 };
 
 TEST_F(hosts, processes_are_shared_out_and_know_where_each_is) {
@@ -496,9 +518,9 @@ TEST_F(hosts, the_shm_transport_is_refused) {
 class sweeping : public ::testing::TestWithParam<bool> {};
 
 TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
-  std::unique_ptr<two_hosts> both;
+  std::unique_ptr<cabled_hosts> both;
   if (GetParam()) {
-    both = std::make_unique<two_hosts>();
+    both = std::make_unique<cabled_hosts>();
     if (!both->reachable()) GTEST_SKIP() << both->why_not();
   }
   const char* const given = std::getenv("TEST_SEED");

@@ -1,13 +1,18 @@
 // The parts of weftrun without processes: the state of a job, its shape, its frames.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "weft/error.hpp"
 #include "weftrun/job_server.hpp"
 #include "weftrun/job_shape.hpp"
+#include "weftrun/sweeper.hpp"
 
 namespace weft {
 namespace {
@@ -55,6 +60,23 @@ std::vector<int> receivers(const std::vector<frame>& frames, frame_kind kind) {
 }
 
 using numbers = std::vector<int>;
+
+// Segments of libfabric's own shm provider bear the number of their process.
+TEST(remove_segments, removes_those_of_dead_processes_of_the_job_and_no_others) {
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  const std::string theirs = formatted("/dev/shm/{}:0:0", dead);
+  const std::string living = formatted("/dev/shm/{}:0:0", ::getpid());
+  const std::string other = formatted("/dev/shm/{}:x", dead + 1'000'000'000);
+  for (const std::string& name : {theirs, living, other}) std::ofstream(name) << "x";
+  remove_segments("no-such-job", {dead, ::getpid()});
+  EXPECT_FALSE(std::filesystem::exists(theirs));
+  EXPECT_TRUE(std::filesystem::exists(living));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  std::filesystem::remove(living);
+  std::filesystem::remove(other);
+}
 
 TEST(job_server, a_fence_lets_go_when_the_last_has_come) {
   conversation job(3);

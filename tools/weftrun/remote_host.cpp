@@ -15,6 +15,7 @@
 #include "base/limits.hpp"
 #include "weft/error.hpp"
 #include "weftrun/host.hpp"
+#include "weftrun/program.hpp"
 
 namespace weft {
 
@@ -108,6 +109,9 @@ class remote_host final : public host {
       ::dup2(its_in.get(), STDIN_FILENO);
       ::dup2(its_out.get(), STDOUT_FILENO);
       ::execvp(command[0], command.data());
+      const std::string why =
+          formatted("weftrun: host {}: {}\n", name_, cannot_run(words[0], errno));
+      static_cast<void>(!::write(STDERR_FILENO, why.data(), why.size()));
       ::_exit(127);
     }
     ::setpgid(pid_, pid_);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -31,7 +32,7 @@ constexpr pid_t in_good_order = 0;
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, standard);
   static_cast<void>(!::chdir("/"));
-  std::set<pid_t> groups;
+  std::set<pid_t> groups, all;
   while (true) {
     pid_t word;
     const ssize_t size = ::read(words, &word, sizeof word);
@@ -39,12 +40,12 @@ constexpr pid_t in_good_order = 0;
     if (size == sizeof word && word == in_good_order) ::_exit(0);
     if (size != sizeof word) break;
     if (word > 0)
-      groups.insert(word);
+      groups.insert(word), all.insert(word);
     else
       groups.erase(-word);
   }
   for (const pid_t group : groups) ::kill(-group, SIGKILL);
-  remove_segments(job_id);
+  remove_segments(job_id, all);
   ::_exit(0);
 }
 
@@ -69,7 +70,7 @@ sweeper::sweeper(std::string job_id) : job_id_(std::move(job_id)) {
 
 sweeper::~sweeper() {
   if (process_ < 0) return;
-  remove_segments(job_id_);
+  remove_segments(job_id_, started_);
   say(in_good_order);
   ::waitpid(process_, nullptr, 0);
 }
@@ -79,6 +80,7 @@ void sweeper::say(pid_t word) {
 }
 
 void sweeper::started(pid_t group) {
+  started_.insert(group);
   say(group);
 }
 
@@ -86,12 +88,25 @@ void sweeper::ended(pid_t group) {
   say(-group);
 }
 
-void remove_segments(const std::string& job_id) noexcept {
+namespace {
+
+// "PID:...": a segment of libfabric's shm provider, which a process that was killed leaves.
+bool is_of(const std::set<pid_t>& processes, const std::string& name) {
+  pid_t pid = 0;
+  const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  return failure == std::errc() && stop != name.data() + name.size() && *stop == ':' &&
+         processes.contains(pid) && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
+void remove_segments(const std::string& job_id, const std::set<pid_t>& processes) noexcept {
   try {
     const std::string prefix = "weft-" + job_id;
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm", ignored))
-      if (file.path().filename().string().starts_with(prefix))
+      if (const std::string name = file.path().filename();
+          name.starts_with(prefix) || is_of(processes, name))
         std::filesystem::remove(file.path(), ignored);
   } catch (const std::exception&) {
     // Without memory there is no way to find them.

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 
 #include "weftrun/event_loop.hpp"
@@ -24,12 +25,13 @@ class sweeper {
   void say(pid_t word);
 
   std::string job_id_;
+  std::set<pid_t> started_;
   pid_t process_ = -1;
   descriptor words_;
 };
 
 // Removes the shared segments of a job on this host: files of /dev/shm that begin with "weft-" and
-// its id.
-void remove_segments(const std::string& job_id) noexcept;
+// its id, or with the number of one of its processes, which are dead, and a colon.
+void remove_segments(const std::string& job_id, const std::set<pid_t>& processes = {}) noexcept;
 
 }  // namespace weft

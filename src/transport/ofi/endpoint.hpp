@@ -85,6 +85,7 @@ class ofi_transport final : public transport {
     bool was_sent_to = false;
     bool was_refused = false;   // The provider took nothing.
     std::uint8_t refusals = 0;  // So many looks in a row.
+    std::uint8_t silent_looks = 0;
     file_descriptor probe;      // A connection attempt, to see whether somebody listens.
   };
 

@@ -1,7 +1,8 @@
 // Peers that fail. Providers tell of a broken connection only to who sends, and some not even then:
 // they connect again, for ever. So a peer that is silent is looked after now and then: whether its
-// process is there, when it runs on this host; by a note otherwise, and when the provider takes no
-// note any more, by trying whether its address still accepts connections.
+// process is there, when it runs on this host; by a note otherwise, when the kernel gets no answer to
+// it by its connections, and when the provider takes no note any more, by trying whether its address
+// still accepts connections.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "transport/ofi/endpoint.hpp"
+#include "transport/ofi/unanswered.hpp"
 
 namespace weft {
 
@@ -109,15 +111,18 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
   const bool was_sent_to = std::exchange(state.was_sent_to, false);
   const bool was_refused = std::exchange(state.was_refused, false);
   if (was_heard) {
-    state.refusals = 0;
+    state.refusals = state.silent_looks = 0;
     return;
   }
   const process_place& place = peer_addresses_[peer].place;
   if (place.host == place_.host && place.processes == place_.processes) {
-    // Its process is the whole truth, be it ever so busy.
+    // Its process is the whole truth, be it ever so busy; but networks of a host may be apart.
     if (place.process != place_.process && has_ended(place)) fail(peer, "its process has ended");
-    return;
+    if (place.network == place_.network) return;
   }
+  state.silent_looks = static_cast<std::uint8_t>(state.silent_looks + 1);
+  if (state.silent_looks % ofi_silent_looks == 0 && is_unanswered(peer_addresses_[peer].octets))
+    return fail(peer, "its host does not answer");
   const bool takes = was_sent_to || (!was_refused && send_note(peer, note::are_you_there));
   if (takes) {
     state.refusals = 0;
