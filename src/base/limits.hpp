@@ -107,6 +107,14 @@ inline constexpr double host_silence_s = 15;
 inline constexpr int bootstrap_wait_s = 60;
 inline constexpr int abort_wait_s = 10;
 
+// How long after a failed read from another process its death is known at the latest.
+inline constexpr std::uint64_t death_known_ns = 2'000'000'000;
+
+// Of the text of a failed collective, this much travels to other processes.
+inline constexpr std::size_t failure_bytes_max = 1024;
+// Questions about broadcasts of communicators that this process has not made yet.
+inline constexpr std::size_t early_questions_max = 1024;
+
 // Jobs of one process that take the report signal.
 inline constexpr std::size_t jobs_max = 64;
 
@@ -130,6 +138,11 @@ inline constexpr int ofi_refusals_max = 2;
 // So many polls find nothing before the end of a peer is told: by then its last messages are out of
 // the sockets.
 inline constexpr int ofi_empty_polls_min = 64;
+// Every so many looks at a silent peer its connections are looked at. A host does not answer when
+// its kernel has been sent the same so many times, or so many attempts to connect: after 6 to 7 s.
+inline constexpr std::uint8_t ofi_silent_looks = 4;
+inline constexpr int ofi_repeats_unanswered_max = 5;
+inline constexpr int ofi_connects_unanswered_max = 3;
 
 // Without a descriptor to sleep on, whoever sleeps looks this often; an endpoint that leaves waits
 // at most this long for its last messages to be sent.

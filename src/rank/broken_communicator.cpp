@@ -2,10 +2,14 @@
 // by an exception while the others are inside: the communicator is broken for good. Whoever waits
 // in a collective of it is woken and throws, and so does every later call; nobody waits for ranks
 // that will not come. docs/protocols/collectives.md says why nobody reads what they leave behind.
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "rank/distant.hpp"
+#include "rank/sites.hpp"
 #include "rank/state.hpp"
 
 namespace weft::detail {
@@ -18,6 +22,19 @@ void release_waiting(worker& here, communicator_state& c) noexcept {
     for (arrival* waiting : c.groups[i].waiting) here.complete(waiting->all);
     c.groups[i].waiting.clear();
   }
+}
+
+void list_broken(communicator_list& in, std::uint32_t context, int leader, const std::string& why) {
+  const std::lock_guard hold(in.lock);
+  in.broken.try_emplace({context, leader}, why);
+  // Relaxed: a message that is kept meanwhile is refused with those that wait: end_talks().
+  in.any_broken.store(true, std::memory_order_relaxed);
+}
+
+// What other sites send from now on is refused. False when that was so before.
+bool cut_off(communicator_state& c) {
+  list_broken(*c.listed_in, c.context, c.to(c.local()[0]).number, c.failure);
+  return !c.cut_off.exchange(true, std::memory_order_relaxed);  // Relaxed: the mail orders it.
 }
 
 }  // namespace
@@ -34,6 +51,10 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
   note_failure(c, why);
   if (c.broken.exchange(true, std::memory_order_relaxed)) return;  // Relaxed: the mail orders it.
   if (here.owner().stopping()) return;  // All are woken, and what waits here may be gone.
+  if (c.spans_processes()) {
+    if (cut_off(c)) c.of.ways->tell_broken(here, c);
+    end_talks(here, c);
+  }
   release_waiting(here, c);
   const communicator_state* const subject = &c;
   for (std::size_t i = 0; i < c.groups.size(); ++i)
@@ -57,9 +78,68 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
   std::memcpy(&subject, payload, sizeof subject);
   // Once all that waited are gone it may be gone, too: then it is not listed.
   communicator_list& listed = *rank_of(here, header.target).of->communicators;
+  std::shared_ptr<communicator_state> c;
+  {
+    const std::lock_guard hold(listed.lock);
+    for (const auto& [context, listed_one] : listed.by_context)
+      if (listed_one == subject) c = listed_one->weak_from_this().lock();
+  }
+  if (c == nullptr) return;
+  if (c->spans_processes()) end_talks(here, *c);
+  release_waiting(here, *c);
+}
+
+void on_sites_broken(worker& here, rank_state& to, std::uint32_t context, const std::string& why) {
+  list_broken(*to.of->communicators, context, to.number, why);  // It may not have been made yet.
+  const auto c = find_communicator(to, context);
+  if (c == nullptr) return;
+  note_failure(*c, why);
+  static_cast<void>(cut_off(*c));
+  end_talks(here, *c);
+  // While data are moved, or sent to other sites, nobody may leave them behind: the ranks here meet
+  // once more, or their leader fails first, and then they see that it failed.
+  if (c->talks == 0 && !c->at(c->local()[0]).moving) break_communicator(here, *c, why);
+}
+
+void take_early_news(communicator_state& c) {
+  communicator_list& listed = *c.listed_in;
+  const int leader = c.to(c.local()[0]).number;
+  if (const auto known = listed.broken.find({c.context, leader}); known != listed.broken.end()) {
+    c.failure = known->second;
+    // Relaxed: nobody else has it yet.
+    for (auto* flag : {&c.failed, &c.broken, &c.cut_off}) flag->store(true, std::memory_order_relaxed);
+  }
+  std::erase_if(listed.questions, [&](const communicator_list::early_question& q) {
+    if (q.context != c.context || q.rank < 0 || q.rank >= c.size()) return false;
+    member& m = c.at(q.rank);
+    if (m.rank == nullptr || m.rank->number != q.number) return false;
+    if (q.asked.turn < m.asked.turn) m.asked = q.asked;
+    return true;
+  });
+}
+
+bool is_of_broken(rank_state& to, const envelope& from) {
+  communicator_list& listed = *to.of->communicators;
+  if (!listed.any_broken.load(std::memory_order_relaxed)) [[likely]] return false;
   const std::lock_guard hold(listed.lock);
-  for (const auto& [context, listed_one] : listed.by_context)
-    if (listed_one == subject) return release_waiting(here, *subject);
+  return listed.broken.contains({from.context & ~hidden_context, to.number});
+}
+
+std::shared_ptr<communicator_state> find_listed(const rank_state& member, std::uint32_t context) {
+  const auto [first, last] = member.of->communicators->by_context.equal_range(context);
+  for (auto at = first; at != last; ++at) {
+    const auto& members = at->second->members;
+    if (std::any_of(members.begin(), members.end(),
+                    [&](const auto& m) { return m.rank == &member; }))
+      return at->second->weak_from_this().lock();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<communicator_state> find_communicator(const rank_state& member,
+                                                      std::uint32_t context) {
+  const std::lock_guard hold(member.of->communicators->lock);
+  return find_listed(member, context);
 }
 
 }  // namespace weft::detail

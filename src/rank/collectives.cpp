@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rank/collectives.hpp"
+#include "rank/distant.hpp"
 #include "rank/exhibition.hpp"
 
 namespace weft {
@@ -29,8 +30,9 @@ bool is_same(const collective_call& one, const collective_call& two) noexcept {
 
 namespace {
 
-[[noreturn, gnu::cold]] void throw_mismatch(communicator_state& c, int a, const collective_call& calls,
-                                            int b, const collective_call& but) {
+[[nodiscard, gnu::cold]] std::string mismatch(const communicator_state& c, int a,
+                                              const collective_call& calls, int b,
+                                              const collective_call& but) {
   std::string text = "collective mismatch on communicator " + std::to_string(c.context) + ": ";
   if (is_same(calls, but))
     text += "before they called " + described(calls) + ", ranks " + std::to_string(a) + " and " +
@@ -40,9 +42,16 @@ namespace {
     text += "rank " + std::to_string(a) + " calls " + described(calls) + ", but rank " +
             std::to_string(b) + " calls " + described(but) +
             ": all ranks must call the same collectives in the same order, with the same sizes";
+  return text;
+}
+
+[[noreturn, gnu::cold]] void throw_mismatch(communicator_state& c, int a, const collective_call& calls,
+                                            int b, const collective_call& but) {
+  const std::string text = mismatch(c, a, calls, b, but);
   break_communicator(*worker::current(), c, text);
   throw error(text);
 }
+
 
 }  // namespace
 
@@ -126,6 +135,11 @@ void reduce_across_sites(communicator_state& c, int rank, const collective_call&
   turn.meet_here();
   const int root_site = call.root == no_root ? -1 : c.site_of(call.root);
   if (leads) turn.lead([&] {
+    // Relaxed: noted before a meeting of all of this process. The other sites wait for this one.
+    if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] {
+      if (failure != nullptr) std::rethrow_exception(failure);
+      throw_failed(c);
+    }
     const wait_description waiting = turn.description();
     site_talk talk(c, turn.rank(), waiting);
     for (std::size_t step = 1; step < c.sites.size(); ++step) {
@@ -145,9 +159,7 @@ void reduce_across_sites(communicator_state& c, int rank, const collective_call&
                    [&](std::size_t i) { return partials + i * bytes; }, outputs_here(c));
     });
   turn.meet_here();
-  if (failure != nullptr) std::rethrow_exception(failure);
-  // Relaxed: noted before a meeting of all of this process.
-  if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] throw_failed(c);
+  turn.end_of_moving(failure);
 }
 
 [[gnu::cold]] void wrong_size(const char* call, std::size_t is, std::size_t should,
@@ -187,36 +199,101 @@ void check_counts(const char* call, const communicator_state& c,
   }
 }
 
-// Returns when a root has published this broadcast. Should no rank take itself for the root, those
-// that wait expect different ones: who has waited for long says what it expects, or finds that
-// another one said something else.
+[[nodiscard]] broadcast_question question_of(std::uint64_t turn, const collective_call& call,
+                                             int rank) noexcept {
+  broadcast_question asked{turn, call.bytes, call.root, rank};
+  std::strncpy(asked.name, call.name, sizeof asked.name - 1);
+  return asked;
+}
+
+struct question_in_mail {
+  std::uint32_t context;
+  std::int32_t rank;  // Who is asked.
+  broadcast_question asked;
+};
+
+// A small broadcast whose root does not come: who has looked in vain for long asks it, once, whether
+// it is in the same call. Of a root in another process the leader asks; its fellows ask the leader.
+class patience {
+ public:
+  patience(communicator_state& c, in_turn& turn, int rank, const collective_call& call) noexcept
+      : c_(c), here_(turn.here()), asked_(question_of(turn.self().turn, call, rank)) {
+    const int leader = c.local()[0];
+    whom_ = c.at(call.root).rank != nullptr || rank == leader ? call.root : leader;
+  }
+  void look() {
+    if (++looks_ == looks_max && whom_ != asked_.rank) ask();
+  }
+
+ private:
+  static constexpr int looks_max = 8;
+
+  [[gnu::noinline]] void ask() {
+    const peer& there = c_.to(whom_);
+    if (there.worker == distant_worker)
+      c_.of.ways->ask(here_, c_, whom_, asked_);
+    else if (there.worker == here_.index())
+      answer(here_, c_, whom_, asked_);
+    else
+      mail();
+  }
+  void mail() {
+    const question_in_mail question{c_.context, whom_, asked_};
+    here_.post(c_.to(whom_).worker, mail_question, static_cast<std::uint32_t>(c_.to(whom_).number),
+               std::as_bytes(std::span(&question, 1)));
+  }
+
+  communicator_state& c_;
+  worker& here_;
+  const broadcast_question asked_;
+  int whom_;
+  int looks_ = 0;
+};
+
+}  // namespace
+
+// A rank that is in another call than the one who asks will not come to it: all ranks call the same
+// collectives, so those with the same number of calls before them are the same.
+void answer(worker& here, communicator_state& c, int rank, const broadcast_question& asked) {
+  member& m = c.at(rank);
+  if (asked.turn < m.turn) return;  // It was there, and has gone on.
+  if (m.acting != asked.turn) {
+    if (asked.turn < m.asked.turn) m.asked = asked;  // Until it comes.
+  } else if (!is_same(call_of(asked), m.call)) {
+    break_communicator(here, c, mismatch(c, asked.rank, call_of(asked), rank, m.call));
+  }
+}
+
+void on_question(worker& here, record_header header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
+  question_in_mail question;
+  std::memcpy(&question, payload, sizeof question);
+  const rank_state& to = rank_of(here, header.target);
+  // Whoever asked may have gone, and the communicator with it.
+  const auto c = find_communicator(to, question.context);
+  if (c != nullptr && c->at(question.rank).rank == &to) answer(here, *c, question.rank, question.asked);
+}
+
+collective_call call_of(const broadcast_question& asked) noexcept {
+  return {asked.name, asked.root, true, asked.bytes};
+}
+
+namespace {
+
+// Returns when a root has published this broadcast.
 void await_broadcast(communicator_state& c, in_turn& turn, std::uint64_t number, int rank,
                      const collective_call& call) {
-  constexpr int looks_of_patience = 8;
   small_broadcasts& slots = *c.broadcasts;
-  int looks = 0;
-  bool agreed = false;
+  patience waits(c, turn, rank, call);
   turn.here().wait_until(
       [&] {
         if (slots.sent.holds(number)) return true;
+        waits.look();
         // Relaxed: it says only that nobody will publish.
-        if (c.broken.load(std::memory_order_relaxed)) [[unlikely]] return true;
-        if (agreed || ++looks < looks_of_patience) [[likely]] return false;
-        if (slots.expected.try_take(number)) {
-          slots.expected.publish(number, [&](auto& to) { to = {call, rank}; });
-          turn.notify_all();  // Those that sleep look again.
-          agreed = true;
-        } else if (slots.expected.holds(number)) {
-          agreed = is_same(slots.expected.content(number).call, call);
-          return !agreed;
-        }
-        return false;
+        return c.broken.load(std::memory_order_relaxed);
       },
       turn.description());
-  if (slots.sent.holds(number)) [[likely]] return;
-  if (c.broken.load(std::memory_order_relaxed)) throw_failed(c);
-  const auto& other = slots.expected.content(number);
-  throw_mismatch(c, other.rank, other.call, rank, call);
+  if (!slots.sent.holds(number)) [[unlikely]] throw_failed(c);
 }
 
 // The octets of a small message into a contribution, and out of it.
@@ -250,14 +327,18 @@ void broadcast_small(communicator_state& c, int rank, const Data& data,
     });
     turn.notify_all();
     if (c.spans_processes())
-      send_broadcast(c, turn.rank(), m.call, rank, number,
-                     {slots.sent.content(number).data, data.size()});
+      turn.lead([&] {
+        send_broadcast(c, turn.rank(), m.call, rank, number,
+                       {slots.sent.content(number).data, data.size()});
+      });
     return;
   }
   if (c.spans_processes() && rank == c.local()[0] && c.at(call.root).rank == nullptr) {
     std::byte arrived[small_bytes_max];
+    patience waits(c, turn, rank, call);
     turn.lead([&] {
-      receive_broadcast(c, m.call, rank, number, turn.description(), {arrived, data.size()});
+      receive_broadcast(c, m.call, rank, number, turn.description(), {arrived, data.size()},
+                        [&] { waits.look(); });
     });
     get(data, arrived);
     if (!slots.sent.try_take(number)) return;

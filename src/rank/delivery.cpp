@@ -7,6 +7,7 @@
 
 #include "rank/distant.hpp"
 #include "rank/messages.hpp"
+#include "rank/sites.hpp"
 
 namespace weft::detail {
 namespace {
@@ -40,6 +41,8 @@ unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::s
 }
 
 void add_unexpected(worker& here, rank_state& to, unexpected_message* m) {
+  if ((m->from.context & hidden_context) != 0 && is_of_broken(to, m->from)) [[unlikely]]
+    return refuse(here, to, m);
   ++to.counts.unexpected;
   to.lists.add(*m);
   set_congestion(to);
@@ -252,6 +255,7 @@ void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_offer, &on_offer);
   workers.set_handler(mail_finished, &on_finished);
   workers.set_handler(mail_broken, &on_broken);
+  workers.set_handler(mail_question, &on_question);
 }
 
 void free_messages_of(rank_state& r) noexcept {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "rank/messages.hpp"
 
 namespace weft::detail {
@@ -20,16 +22,21 @@ namespace {
 [[nodiscard]] std::uint32_t low_of(std::uint64_t both) noexcept {
   return static_cast<std::uint32_t>(both);
 }
-void fail(operation& op) noexcept {
-  op.failed = true;
-  op.result.bytes = failed_bytes;
-}
 [[nodiscard]] envelope envelope_of(const comm::event& e) noexcept {
   return {high_of(e.tag), static_cast<std::int32_t>(high_of(e.head[0])),
           static_cast<std::int32_t>(low_of(e.tag))};
 }
 
 }  // namespace
+
+void fail(operation& op) noexcept {
+  op.failed = true;
+  op.result.bytes = failed_bytes;
+}
+void fail(worker& here, operation& op) noexcept {
+  fail(op);
+  complete(here, op);
+}
 
 // --- Names of sends ------------------------------------------------------------------------------
 
@@ -106,6 +113,8 @@ distant_ways::distant_ways(job& j, network& between)
   offer_ = handler(&call<&distant_ways::on_offer>);
   finished_ = handler(&call<&distant_ways::on_finished>);
   congestion_ = handler(&call<&distant_ways::on_congestion>);
+  broken_ = handler(&call<&distant_ways::on_broken>);
+  question_ = handler(&call<&distant_ways::on_question>);
 }
 
 comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,
@@ -121,7 +130,16 @@ comm::am distant_ways::message(const peer& to, const envelope& from, comm::handl
   return made;
 }
 
+bool distant_ways::survives() const noexcept { return job_.how.on_failure == "error"; }
+
+void distant_ways::wait_for_the_end(worker& here) const {
+  if (survives()) return;
+  here.wait_until([] { return false; }, {"wait for the end, since a process has died"});
+  here.check_stopped();
+}
+
 void distant_ways::throw_dead(const rank_state& me, const peer& to) const {
+  wait_for_the_end(*me.home);
   const int process = job_.places[static_cast<std::size_t>(to.number)].process;
   throw error("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
               " cannot be reached: its process " + std::to_string(process) + " on host " +
@@ -248,6 +266,11 @@ struct distant_ways::reading {
   distant_offer* offered;
   std::unique_ptr<std::byte[]> copy;  // Where the data go first when the receive has a layout.
 };
+struct distant_ways::failed_read {
+  operation* op;
+  int process;
+  std::uint64_t until_ns;
+};
 
 void distant_ways::receive(worker& here, operation& op, const envelope& from,
                            distant_offer* offered) {
@@ -301,12 +324,25 @@ void distant_ways::on_read(void* record, const comm::event& happened) noexcept {
 
 void distant_ways::end_read(worker& here, const reading& r, bool failed) {
   const std::uint64_t bytes = r.offered->what.bytes;
+  const int process = r.offered->from.process;
   if (r.copy != nullptr && !failed)
     fill_laid_out(*r.op, segments({r.copy.get(), std::min<std::size_t>(r.op->bytes, bytes)}));
   finish(here, r.offered, failed);
   if (!failed) return complete_receive(here, *r.op, r.from, bytes);
-  fail(*r.op);
-  complete(here, *r.op);
+  if (survives()) return fail(here, *r.op);
+  network::of(here).keep_trying(&try_fail,
+                                new failed_read{r.op, process, now_ns() + death_known_ns});
+}
+
+// The sender has died, which ends the job and the rank, or it has left the send by an exception.
+bool distant_ways::try_fail(worker& here, void* record) {
+  auto* const r = static_cast<failed_read*>(record);
+  const bool ends =
+      here.owner().stopping() || !network::of(here).device().is_alive(r->process);
+  if (!ends && now_ns() < r->until_ns) return false;
+  if (!ends) fail(here, *r->op);
+  delete r;
+  return true;
 }
 
 void distant_ways::finish(worker& here, distant_offer* offered, bool failed) {
@@ -338,6 +374,75 @@ void distant_ways::on_congestion(worker&, const comm::event& happened) {
     congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
 }
 
+// --- Collectives that fail -----------------------------------------------------------------------
+
+// Where that rank is at home.
+void distant_ways::post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
+                           std::span<const std::byte> data) noexcept {
+  const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
+  port& p = network::of(here);
+  p.count_sent();
+  comm::am made;
+  made.to = {there.process, there.worker};
+  made.handler = handler;
+  made.data = data;
+  made.tag = context;
+  made.head = {static_cast<std::uint64_t>(rank), 0};
+  made.allow.retry = false;
+  (void)comm::post(p.device(), made);  // Those of a dead process need not know.
+}
+
+void distant_ways::tell_broken(worker& here, const communicator_state& c) noexcept {
+  const std::size_t size = std::min({c.failure.size(), eager_bytes_max_, failure_bytes_max});
+  for (std::size_t s = 0; s < c.sites.size(); ++s)
+    if (static_cast<int>(s) != c.here)
+      post_to(here, c.to(c.sites[s].members[0]).number, c.context, broken_,
+              std::as_bytes(std::span(c.failure.data(), size)));
+}
+
+void distant_ways::on_broken(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr) [[unlikely]] return;
+  on_sites_broken(here, *to, low_of(happened.tag),
+                  {reinterpret_cast<const char*>(happened.data), happened.size});
+}
+
+namespace {
+
+struct question_on_wire {
+  std::int32_t rank;  // In the communicator: who is asked.
+  std::int32_t unused = 0;
+  broadcast_question asked;
+};
+
+}  // namespace
+
+void distant_ways::ask(worker& here, const communicator_state& c, int rank,
+                       const broadcast_question& asked) noexcept {
+  const question_on_wire question{rank, 0, asked};
+  post_to(here, c.to(rank).number, c.context, question_, std::as_bytes(std::span(&question, 1)));
+}
+
+void distant_ways::on_question(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  question_on_wire question;
+  if (to == nullptr || happened.size != sizeof question) [[unlikely]] return;
+  std::memcpy(&question, happened.data, sizeof question);
+  question.asked.name[sizeof question.asked.name - 1] = '\0';
+  const std::uint32_t context = low_of(happened.tag);
+  std::shared_ptr<communicator_state> c;
+  {
+    const std::lock_guard hold(job_.communicators->lock);
+    c = find_listed(*to, context);
+    auto& early = job_.communicators->questions;
+    if (c == nullptr && early.size() < early_questions_max)
+      early.push_back({context, to->number, question.rank, question.asked});
+  }
+  if (c == nullptr) return;
+  if (question.rank < 0 || question.rank >= c->size() || c->at(question.rank).rank != to) return;
+  answer(here, *c, question.rank, question.asked);
+}
+
 bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,
                   send_mode mode) {
   return me.of->ways->send_now(me, to, from, data, mode);
@@ -350,13 +455,12 @@ bool send_distant(rank_state& me, const peer& to, const envelope& from, const se
 // --- Death ---------------------------------------------------------------------------------------
 
 void distant_ways::end_operations_with_dead(worker& here) {
+  if (!survives()) return;
   const comm::device& device = network::of(here).device();
   for (int process = 0; process < between_.process_count(); ++process) {
     if (device.is_alive(process)) continue;
-    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process)) {
-      fail(*op);
-      complete(here, *op);
-    }
+    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process))
+      fail(here, *op);
   }
   for (const auto& r : job_.ranks) {
     if (r->home != &here) continue;
@@ -369,8 +473,7 @@ void distant_ways::end_operations_with_dead(worker& here) {
     });
     for (operation* op : lost) {
       r->lists.withdraw(*op);
-      fail(*op);
-      complete(here, *op);
+      fail(here, *op);
     }
   }
 }

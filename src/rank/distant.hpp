@@ -55,6 +55,10 @@ class distant_sends {
   std::vector<std::uint32_t> free_;
 };
 
+// An operation that will never complete as it should.
+void fail(operation& op) noexcept;
+void fail(worker& here, operation& op) noexcept;
+
 // What the ranks of this process need to reach the others.
 class distant_ways {
  public:
@@ -74,13 +78,21 @@ class distant_ways {
   void forget(worker& here, const operation& op) noexcept;
   // Fewer unexpected octets wait at the rank than the limit: whoever was told otherwise may know.
   void tell_relaxed(rank_state& r);
-  // Operations of this worker's ranks with dead processes end.
+  // The leaders of all other sites learn that the communicator is broken.
+  void tell_broken(worker& here, const communicator_state& c) noexcept;
+  // Whether that rank, of another process, is in the broadcast that `asked` tells of.
+  void ask(worker& here, const communicator_state& c, int rank,
+           const broadcast_question& asked) noexcept;
+  // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
+  void wait_for_the_end(worker& here) const;
+  // Operations of this worker's ranks with dead processes end, where the job goes on.
   void end_operations_with_dead(worker& here);
 
   [[nodiscard]] network& between() const noexcept { return between_; }
 
  private:
   struct reading;
+  struct failed_read;
 
   template <void (distant_ways::*Handle)(worker&, const comm::event&)>
   static void call(void* self, const comm::event& happened) noexcept;
@@ -88,7 +100,10 @@ class distant_ways {
   void on_offer(worker& here, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);
   void on_congestion(worker& here, const comm::event& happened);
+  void on_broken(worker& here, const comm::event& happened);
+  void on_question(worker& here, const comm::event& happened);
   static bool try_read(worker& here, void* record);
+  static bool try_fail(worker& here, void* record);
   static void on_read(void* record, const comm::event& happened) noexcept;
 
   [[nodiscard]] bool goes_eager(const peer& to, std::size_t bytes, send_mode mode) const noexcept;
@@ -97,8 +112,12 @@ class distant_ways {
                                  comm::const_buffers data) const noexcept;
   void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,
                   std::uint32_t user = 0) noexcept;
+  void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
+               std::span<const std::byte> data) noexcept;
   void end_read(worker& here, const reading& r, bool failed);
   void tell_congested(rank_state& r, const comm::event& happened);
+  // Whether the job goes on without dead processes.
+  [[nodiscard]] bool survives() const noexcept;
   [[noreturn, gnu::cold]] void throw_dead(const rank_state& me, const peer& to) const;
 
   job& job_;
@@ -108,6 +127,8 @@ class distant_ways {
   comm::handler_id offer_;
   comm::handler_id finished_;
   comm::handler_id congestion_;
+  comm::handler_id broken_;
+  comm::handler_id question_;
   std::vector<distant_sends> sends_;                       // By worker.
   std::unique_ptr<std::atomic<bool>[]> congested_;         // By rank, of other processes.
   std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.

@@ -201,9 +201,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
     note_failure(c, turn.failed_here());
   }
   turn.meet_here();
-  if (failure != nullptr) std::rethrow_exception(failure);
-  // Relaxed: noted before a meeting of all.
-  if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] throw_failed(c);
+  turn.end_of_moving(failure);
 }
 
 // Parts of the commonest kind: all that a rank gave.

@@ -15,8 +15,6 @@ namespace weft::detail {
 // Up to this many workers, each reads all dropboxes itself.
 inline constexpr std::size_t tree_width = 8;
 
-// The call in words.
-[[nodiscard]] std::string described(const collective_call& call);
 
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
 class in_turn {
@@ -39,14 +37,19 @@ class in_turn {
     }
     if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] {  // Relaxed: see note_failure().
       ++member_.turn;
+      // Whoever is there already, since it did not know, waits for this rank.
+      if (c.spans_processes()) break_communicator(*me_.home, c, {});
       throw_failed(c, call.name);
     }
     member_.call = call;
     member_.call.history = member_.history;
+    member_.acting = member_.turn;
+    if (member_.asked.turn == member_.turn) [[unlikely]] answer_early_question();
     ++me_.counts.collectives;
     trace_begin(trace_kind::wait_collective, me_.number);
   }
   ~in_turn() {
+    member_.moving = false;
     ++member_.turn;
     trace_end(trace_kind::wait_collective, me_.number);
   }
@@ -55,7 +58,10 @@ class in_turn {
 
   // Returns when every rank has arrived. With `how`, also reduces in() of all into out() of those
   // that have one; only for small data and for orders that dropboxes can keep.
-  void meet(const reduction* how = nullptr) { meet_all(how, c_.spans_processes()); }
+  void meet(const reduction* how = nullptr) {
+    meet_all(how, c_.spans_processes());
+    member_.moving = true;
+  }
   // Only those of this process.
   void meet_here() { meet_all(nullptr, false); }
 
@@ -76,6 +82,15 @@ class in_turn {
       break_communicator(*me_.home, c_, failed_here());
       throw;
     }
+  }
+  // Called after the last meeting, before which failures were noted: `own` is that of this rank.
+  void end_of_moving(const std::exception_ptr& own) {
+    // Relaxed: noted before a meeting of all of this process.
+    if (!c_.failed.load(std::memory_order_relaxed)) [[likely]] return;
+    // Other sites have not noticed.
+    if (c_.spans_processes() && rank_ == c_.local()[0]) break_communicator(*me_.home, c_, {});
+    if (own != nullptr) std::rethrow_exception(own);
+    throw_failed(c_);
   }
   // What the others are told of the exception that is handled now.
   [[nodiscard]] std::string failed_here() const {
@@ -99,6 +114,19 @@ class in_turn {
     alignas(64) std::byte data[small_bytes_max];
   };
 
+  // It came before this rank did.
+  [[gnu::noinline]] void answer_early_question() {
+    const broadcast_question asked = std::exchange(member_.asked, {});
+    try {
+      collective_call call = call_of(asked);
+      call.history = member_.call.history;
+      check_same(c_, asked.rank, call, rank_, member_.call);
+    } catch (...) {
+      ++member_.turn;
+      throw;
+    }
+  }
+
   void meet_all(const reduction* how, bool across) {
     worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
     if (g.arrived == 0)
@@ -107,6 +135,8 @@ class in_turn {
       check_same(c_, g.first_arrived, c_.at(g.first_arrived).call, rank_, member_.call);
     member_.arrived = true;
     if (++g.arrived < g.members.size()) {
+      // Relaxed: the mail, which wakes those that wait, may have come already.
+      if (c_.broken.load(std::memory_order_relaxed)) [[unlikely]] throw_failed(c_);
       arrival mine;
       g.waiting.push_back(&mine);
       me_.home->wait(mine.all, description());

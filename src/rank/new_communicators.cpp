@@ -80,6 +80,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
   }
   const std::lock_guard hold(listed_in->lock);
   listed_in->by_context.emplace(context, this);
+  if (spans_processes() && here >= 0) take_early_news(*this);
 }
 
 communicator_state::~communicator_state() {

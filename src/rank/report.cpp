@@ -43,15 +43,8 @@ const fiber* waiting_fiber(const rank_state& r) noexcept {
 }  // namespace
 
 int world_number(const rank_state& member, std::uint32_t context, int rank) {
-  const std::lock_guard hold(member.of->communicators->lock);
-  const auto same = member.of->communicators->by_context.equal_range(context);
-  for (auto at = same.first; at != same.second; ++at) {
-    const communicator_state& c = *at->second;
-    const bool holds_it = std::any_of(c.members.begin(), c.members.end(),
-                                      [&](const auto& m) { return m.rank == &member; });
-    if (holds_it && rank >= 0 && rank < c.size()) return c.to(rank).number;
-  }
-  return -1;
+  const auto c = find_communicator(member, context);
+  return c != nullptr && rank >= 0 && rank < c->size() ? c->to(rank).number : -1;
 }
 
 std::string describe_wait(const fiber& f) {
@@ -65,6 +58,7 @@ std::string describe_wait(const fiber& f) {
                       rank_name(what.peer), what.tag == any_tag ? "any" : std::to_string(what.tag),
                       what.bytes);
   }
+  if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
   return text + formatted(", communicator {}", what.context);
@@ -81,7 +75,7 @@ void append_worker_report(job& j, worker& only, std::map<int, std::string>& line
 // One line per rank that waits or has ended, "W number ended context first n awaited... text", and
 // one per communicator that some wait in a collective of, "C context first n members... k arrived".
 // `first`, a communicator's first member, tells it from others of the same context. Numbers are
-// those of the world.
+// those of the world. "B text" when this process knows why.
 std::string describe_waits(job& j) {
   std::string text;
   std::set<const communicator_state*> communicators;
@@ -111,6 +105,7 @@ std::string describe_waits(job& j) {
     append(arrived);
     text += '\n';
   }
+  if (const std::string unmet = unmet_broadcast(j); !unmet.empty()) text += "B " + unmet + '\n';
   return text;
 }
 
@@ -125,6 +120,7 @@ struct rank_wait {
 struct waits {
   std::map<int, rank_wait> of_rank;
   std::map<std::pair<std::uint32_t, int>, std::vector<int>> missing;
+  std::string reason;
 };
 
 std::vector<int> read_numbers(std::istream& from) {
@@ -151,6 +147,8 @@ waits read_waits(const std::vector<std::string>& of_processes) {
         w.awaited = read_numbers(from);
         std::getline(from >> std::ws, w.text);
         all.of_rank[number] = std::move(w);
+      } else if (kind == 'B') {
+        if (all.reason.empty()) std::getline(from >> std::ws, all.reason);
       } else {
         std::pair<std::uint32_t, int> which;
         from >> which.first >> which.second;
@@ -185,6 +183,7 @@ std::string deadlock_report(const std::vector<std::string>& of_processes) {
   }
   if (listed > ranks_listed_max)
     text += formatted("\n  and {} ranks more", listed - ranks_listed_max);
+  if (!all.reason.empty()) return text + "\n  " + all.reason;
 
   // Follow the first rank that each waits for until one comes again.
   for (const auto& start : all.of_rank) {

@@ -35,6 +35,9 @@ void free_messages_of(rank_state& r) noexcept;
 
 namespace {
 
+// As of timeout(1).
+constexpr int timeout_status = 124;
+
 // The first failure of a job, and its exit status. It is told when it is known: what the program
 // does while it ends may hang, or end the process. In a job of several processes one of them tells
 // what happened first.
@@ -246,7 +249,10 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
   };
   what.stop = [&](int status) {
     failure.note(status);
-    j.workers->request_stop();
+    if (status == timeout_status && j.stop_by_timeout)
+      j.stop_by_timeout();
+    else
+      j.workers->request_stop();
   };
   what.describe = [&] { return describe_waits(j); };
   what.deadlock = [](const std::vector<std::string>& parts) { return deadlock_report(parts); };
@@ -303,17 +309,29 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
            header.target != static_cast<std::uint32_t>(w.running_number());
   };
   watching.report = [&] { report_state(j); };
+  std::atomic<bool> time_is_up{false};
+  const auto report_timeout = [&] {
+    if (!time_is_up.exchange(true, std::memory_order_relaxed)) report_state(j);
+  };
   watching.timed_out = [&] {
-    report_state(j);
+    report_timeout();
     char limit[64];
     std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
-    failure.tell("the job was ended after its timeout of " + std::string(limit) + " s", 124);
+    failure.tell("the job was ended after its timeout of " + std::string(limit) + " s",
+                 timeout_status);
     j.workers->request_stop();
   };
+  // Another process of the job was first to find that its time is up: this one says what its ranks
+  // do before it stops.
+  std::atomic<bool> stops_by_timeout{false};
   watching.exit_status = [&] { return failure.status(); };
   deadlock_note deadlock;
   watching.called = [&] {
     if (j.checks != nullptr) j.checks->tell();
+    if (stops_by_timeout.load(std::memory_order_relaxed)) {
+      report_timeout();
+      j.workers->request_stop();
+    }
     if (!deadlock.found.load(std::memory_order_acquire)) return;  // A1
     failure.tell(deadlock.text + stacks_of(j), 1);
     j.workers->request_stop();
@@ -321,12 +339,17 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   // Before the workers: the report signal may come at any time from now on.
   monitor watch(*j.workers, std::move(watching));
   if (j.checks != nullptr) j.checks->set_call([&] { watch.call(); });
+  j.stop_by_timeout = [&] {
+    stops_by_timeout.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
+    watch.call();
+  };
   j.workers->set_quiescent_handler([&](worker& last) {
     if (ending != nullptr) return ending->quiescent(last);
     if (deadlock.note(j)) watch.call();
     return false;
   });
   j.workers->run();
+  j.stop_by_timeout = nullptr;
 }
 
 // What connects this process with the others of its job, while it lives.
@@ -409,6 +432,8 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   stop_trace();
   if (j.how.stats) print_statistics(j, seconds);
   if (j.checks != nullptr) end_checks(j, failure);
+  if (failure.status() == 0 && places.process_count > 1)
+    if (const std::string text = unmet_broadcast(j); !text.empty()) failure.tell(text, 1);
   for (const auto& r : j.ranks) {
     free_messages_of(*r);
     r->self.reset();
@@ -470,6 +495,9 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
     if (how.processes > 1)
       throw error(formatted("a job of {} processes is started by a launcher: weftrun --processes {}",
                             how.processes, how.processes));
+    if (!how.hosts.empty() && job->name() == "single")
+      throw error(formatted("a job on the hosts {} is started by a launcher: weftrun --hosts {}",
+                            how.hosts, how.hosts));
     return detail::run_job(how, body, {});
   }
   failure_relay failures;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "rank/distant.hpp"
 #include "rank/messages.hpp"
@@ -53,15 +54,24 @@ void check_call(communicator_state& c, call_on_wire& theirs, int rank,
 
 }  // namespace
 
+// The other side of it is told that it failed.
+void refuse(worker& here, rank_state& at, unexpected_message* m) {
+  if (m->offered.distant != nullptr) m->offered.distant->ways->finish(here, m->offered.distant, true);
+  m->offered.distant = nullptr;
+  free_unexpected(at, m);
+}
+
 void check_sites_alive(const communicator_state& c, const char* call) {
   network& between = c.of.ways->between();
   const comm::device& device = network::of(*worker::current()).device();
   for (const site& s : c.sites)
-    if (!device.is_alive(s.process)) [[unlikely]]
+    if (!device.is_alive(s.process)) [[unlikely]] {
+      c.of.ways->wait_for_the_end(*worker::current());
       throw error(std::string(call) + " on communicator " + std::to_string(c.context) +
                   ": process " + std::to_string(s.process) + " on host " +
                   between.job().host_of(s.process) +
                   ", which holds some of its ranks, is dead");
+    }
 }
 
 // --- Talk ----------------------------------------------------------------------------------------
@@ -75,6 +85,38 @@ void site_talk::send(int site, int tag, std::span<const std::byte> data) {
 void site_talk::receive(int site, int tag, std::span<std::byte> into) {
   const int leader = c_.sites[static_cast<std::size_t>(site)].members[0];
   talk_.receive(leader_of(c_), {c_.context | hidden_context, leader, tag}, into);
+}
+
+void end_talks(worker& here, communicator_state& c) {
+  rank_state& leader = leader_of(c);
+  if (leader.home != &here) return;
+  const std::uint32_t context = c.context | hidden_context;
+  std::vector<operation*> waiting;
+  leader.lists.each_posted([&](operation& op) {
+    if (op.match.context == context) waiting.push_back(&op);
+  });
+  for (operation* op : waiting) {
+    leader.lists.withdraw(*op);
+    fail(here, *op);
+  }
+  for (unexpected_message* m = leader.lists.oldest(); m != nullptr;) {
+    unexpected_message* const old = std::exchange(m, match_lists::after(*m));
+    if (old->from.context != context) continue;
+    leader.lists.remove(*old);
+    refuse(here, leader, old);
+  }
+}
+
+site_talk::site_talk(communicator_state& c, rank_state& speaker,
+                     const wait_description& what) noexcept
+    : c_(c), talk_(speaker, what, lengths::any), leads_(speaker.home == leader_of(c).home) {
+  c_.talks += leads_ ? 1 : 0;
+}
+
+// A communicator that was cut off has ended what was under way; this has just begun.
+void site_talk::begin_wait() {
+  // Relaxed: the mail, which ends it otherwise, comes to this worker later.
+  if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]] end_talks(*talk_.speaker().home, c_);
 }
 
 // --- Meetings ------------------------------------------------------------------------------------
@@ -202,7 +244,7 @@ void send_broadcast(communicator_state& c, rank_state& root, const collective_ca
 
 void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
                        std::uint64_t number, const wait_description& what,
-                       std::span<std::byte> data) {
+                       std::span<std::byte> data, const std::function<void()>& ask) {
   const int sites = static_cast<int>(c.sites.size());
   const int root_site = c.site_of(call.root);
   const int place = (c.here - root_site + sites) % sites;
@@ -210,11 +252,41 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
   small_message message;
   site_talk talk(c, leader_of(c), what);
   talk.receive(parent, broadcast_tag(number), first_octets(message, data.size()));
-  talk.wait();
+  talk.wait([&] { ask(); });
   check_call(c, message.call, rank, call);
   send_to_children(c, talk, root_site, number, first_octets(message, data.size()));
   talk.wait();
   if (!data.empty()) std::memcpy(data.data(), message.data, data.size());
+}
+
+// A root has sent to this site what nobody here has received: the ranks here called another broadcast.
+// What the leader called stands in its slot for a while.
+std::string unmet_broadcast(job& j) {
+  for (const auto& r : j.ranks)
+    for (unexpected_message* m = r->lists.oldest(); m != nullptr; m = match_lists::after(*m)) {
+      if ((m->from.context & hidden_context) == 0 || m->from.tag < tag_of_broadcast || m->offered ||
+          m->bytes < offsetof(small_message, data))
+        continue;
+      const std::uint32_t context = m->from.context & ~hidden_context;
+      if (is_of_broken(*r, m->from)) continue;
+      call_on_wire theirs;
+      std::memcpy(&theirs, m->data(), sizeof theirs);
+      theirs.name[sizeof theirs.name - 1] = '\0';
+      const collective_call call{theirs.name, theirs.root, true, theirs.bytes};
+      const auto c = find_communicator(*r, context);
+      std::string but = "no rank of process " + std::to_string(j.process) + " does";
+      if (c != nullptr)
+        for (std::uint64_t n = 1; n <= c->at(c->local()[0]).broadcasts; ++n)
+          if (broadcast_tag(n) == m->from.tag && c->broadcasts->sent.holds(n)) {
+            const contribution& mine = c->broadcasts->sent.content(n);
+            if (!is_same(mine.call, call))
+              but = "rank " + std::to_string(mine.rank) + " calls " + described(mine.call);
+          }
+      return "collective mismatch on communicator " + std::to_string(context) + ": rank " +
+             std::to_string(theirs.rank) + " calls " + described(call) + ", but " + but +
+             ": all ranks must call the same collectives in the same order, with the same sizes";
+    }
+  return {};
 }
 
 }  // namespace weft::detail

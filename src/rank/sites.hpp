@@ -5,7 +5,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 
 #include "rank/state.hpp"
 #include "rank/talk.hpp"
@@ -23,18 +25,35 @@ inline constexpr int tag_of_broadcast = 1 << 30;  // And the number of the broad
 class site_talk {
  public:
   // `speaker`: on whose worker this runs: a leader, or the root of a broadcast.
-  site_talk(communicator_state& c, rank_state& speaker, const wait_description& what) noexcept
-      : c_(c), talk_(speaker, what, lengths::any) {}
+  site_talk(communicator_state& c, rank_state& speaker, const wait_description& what) noexcept;
+  ~site_talk() { c_.talks -= leads_ ? 1 : 0; }
+  site_talk(const site_talk&) = delete;
+  site_talk& operator=(const site_talk&) = delete;
 
   // The data stay where they are until wait().
   void send(int site, int tag, std::span<const std::byte> data);
   void receive(int site, int tag, std::span<std::byte> into);
   // Until all that was begun is complete.
-  void wait() { talk_.wait(); }
+  void wait() { wait([]() noexcept {}); }
+  // The same; `look` is called now and then.
+  template <class Look>
+  void wait(const Look& look) {
+    begin_wait();
+    try {
+      talk_.wait(look);
+    } catch (const error&) {
+      // Relaxed: it was set before the failure.
+      if (c_.cut_off.load(std::memory_order_relaxed)) throw_failed(c_);
+      throw;
+    }
+  }
 
  private:
+  void begin_wait();
+
   communicator_state& c_;
   talk talk_;
+  const bool leads_;  // Its speaker is at home where the leader is.
 };
 
 // Returns when all sites have come here with this call, which `rank` says for its own. With `how`,
@@ -46,12 +65,23 @@ void meet_sites(communicator_state& c, const collective_call& call, int rank,
 // the root. receive_broadcast: called by the leaders of other sites; hands it on.
 void send_broadcast(communicator_state& c, rank_state& root, const collective_call& call, int rank,
                     std::uint64_t number, std::span<const std::byte> data);
+// `ask` is called now and then while it waits.
 void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
-                       std::uint64_t number, const wait_description& what, std::span<std::byte> data);
+                       std::uint64_t number, const wait_description& what, std::span<std::byte> data,
+                       const std::function<void()>& ask);
+
+// Called on any worker of a broken communicator: where its leader is at home, what this site waits
+// for from others ends, and what they offered is refused.
+void end_talks(worker& here, communicator_state& c);
+
+// A message that nobody will receive; whoever offered it is told that it failed.
+void refuse(worker& here, rank_state& at, unexpected_message* m);
 
 // Throws weft::error when a process of the communicator is dead.
 void check_sites_alive(const communicator_state& c, const char* call);
 
+// The call in words.
+[[nodiscard]] std::string described(const collective_call& call);
 [[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept;
 void check_same(communicator_state& c, int a, const collective_call& one, int b,
                 const collective_call& two);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rank/matching.hpp"
@@ -91,6 +92,16 @@ struct collective_call {
   std::uint64_t history = 0;
 };
 
+// A rank that has waited for long in a small broadcast asks whether its root is in the same call.
+struct broadcast_question {
+  static constexpr std::uint64_t none = ~std::uint64_t{0};
+  std::uint64_t turn = none;  // Collectives of this communicator that the asking rank has ended.
+  std::uint64_t bytes = 0;
+  std::int32_t root = no_root;
+  std::int32_t rank = -1;
+  char name[24] = {};
+};
+
 // One rank's side of a communicator: written by its worker, read by others after they have met.
 // That of a rank of another process is written by the leader: it shows what has come from there.
 struct alignas(padding_bytes) member {
@@ -103,11 +114,14 @@ struct alignas(padding_bytes) member {
   std::ptrdiff_t stride = 0;   // From part to part of those that it shows, in exchange().
   collective_call call;
   bool arrived = false;
+  bool moving = false;        // Past the first meeting of a collective.
   bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
   std::uint64_t tickets = 0;  // Collectives called.
   std::uint64_t turn = 0;     // Collectives ended: those of one rank take turns.
   std::uint64_t broadcasts = 0;
   std::uint64_t history = 0;   // Of collective_call.
+  std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
+  broadcast_question asked;                         // About a turn that has not come.
 };
 
 // What the last to arrive of one worker tells the other workers, and the root of a small broadcast
@@ -137,13 +151,7 @@ struct alignas(padding_bytes) worker_group {
 
 struct small_broadcasts {
   static constexpr std::size_t slots = 16;
-  // What a rank waits for that has waited long: it finds others that wait for another root.
-  struct expectation {
-    collective_call call;
-    std::int32_t rank = 0;
-  };
   broadcast_slots<contribution, slots> sent;
-  broadcast_slots<expectation, slots> expected;
 };
 
 // What a sender needs to know of a rank, apart from what others write: `member` is written by
@@ -183,10 +191,22 @@ struct staging {
 // same. A program may keep a handle for longer than its job, hence shared.
 struct communicator_list {
   std::mutex lock;
-  std::multimap<std::uint32_t, const communicator_state*> by_context;
+  std::multimap<std::uint32_t, communicator_state*> by_context;
+  // Contexts of broken communicators that span processes, and who leads the site here, with the
+  // failure: what other sites still send there is refused. The flag tells those who need not look.
+  std::map<std::pair<std::uint32_t, int>, std::string> broken;
+  std::atomic<bool> any_broken{false};
+  // A new communicator may be broken, or asked about a broadcast, before this process has made it.
+  struct early_question {
+    std::uint32_t context;
+    int number;  // In the world, of the rank that is asked, `rank` in the communicator.
+    int rank;
+    broadcast_question asked;
+  };
+  std::vector<early_question> questions;
 };
 
-struct communicator_state {
+struct communicator_state : std::enable_shared_from_this<communicator_state> {
   // `ranks` are numbers in the world; all that a communicator shares with others carries `number`.
   communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number);
   ~communicator_state();
@@ -206,6 +226,8 @@ struct communicator_state {
   // the end of the one that they are in. See broken_communicator.cpp.
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
+  std::atomic<bool> cut_off{false};  // Nothing is said to other sites any more.
+  int talks = 0;  // Of the leader with other sites, under way. Of its worker.
   std::string failure;  // The first; written under the lock of the list before `failed`.
   // Whether small reductions combine the ranks in their order, in all processes.
   bool combines_in_rank_order = true;
@@ -279,6 +301,8 @@ struct job {
   }
   // Of a job of several processes: it stops everywhere before this process has ended.
   std::function<void(const std::string&)> tell_abandoned;
+  // Set while the workers run.
+  std::function<void()> stop_by_timeout;
   std::mutex abandoned_lock;
   std::string abandoned;
 };
@@ -297,6 +321,7 @@ enum mail_kind : std::uint8_t {
   mail_offer = 2,
   mail_finished = 3,
   mail_broken = 4,  // A communicator.
+  mail_question = 5,  // Of a broadcast.
 };
 void set_mail_handlers(scheduler& workers);
 [[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
@@ -308,9 +333,30 @@ void set_mail_handlers(scheduler& workers);
 void note_failure(communicator_state& c, const std::string& why);
 // The same, and those under way end at once: their other ranks need not come.
 void break_communicator(worker& here, communicator_state& c, const std::string& why);
+// Another site says so; called where the leader is at home.
+void on_sites_broken(worker& here, rank_state& to, std::uint32_t context, const std::string& why);
+// What other sites have said of a communicator before it was made here; with the lock of its list.
+void take_early_news(communicator_state& c);
+// Whether a message between sites is of a communicator that is broken here.
+[[nodiscard]] bool is_of_broken(rank_state& to, const envelope& from);
 // `call` is null for a rank that was in a collective when it failed.
 [[noreturn, gnu::cold]] void throw_failed(communicator_state& c, const char* call = nullptr);
 void on_broken(worker& here, record_header header, const std::byte* payload);
+// The communicator of this context that holds `member`; null when there is none (any more). Listed:
+// the lock of the list is held.
+[[nodiscard]] std::shared_ptr<communicator_state> find_listed(const rank_state& member,
+                                                              std::uint32_t context);
+[[nodiscard]] std::shared_ptr<communicator_state> find_communicator(const rank_state& member,
+                                                                    std::uint32_t context);
+
+// --- Questions about broadcasts (collectives.cpp) ------------------------------------------------
+// Called where `rank`, which is asked, is at home.
+void answer(worker& here, communicator_state& c, int rank, const broadcast_question& asked);
+[[nodiscard]] collective_call call_of(const broadcast_question& asked) noexcept;
+void on_question(worker& here, record_header header, const std::byte* payload);
+// Broadcasts of other sites that no rank here has taken part in: empty when there are none, else what
+// to say. Called while nothing runs.
+[[nodiscard]] std::string unmet_broadcast(job& j);
 
 // The number in the world of a rank of the communicator with this context that holds `member`; -1:
 // there is none.

@@ -28,8 +28,21 @@ class talk {
   // By the speaker, or another rank of its worker.
   void receive(rank_state& by, const envelope& wanted, std::span<std::byte> into);
   void receive(rank_state& by, const envelope& wanted, const segments& into);
-  // Until all that was begun is complete.
+  // Until all that was begun is complete. `look` is called now and then.
   void wait();
+  template <class Look>
+  void wait(const Look& look) {
+    if constexpr (!noexcept(look()))
+      speaker_.home->wait_until(
+          [&] {
+            if (pending_.pending != 0) look();
+            return pending_.pending == 0;
+          },
+          what_);
+    wait();
+  }
+
+  [[nodiscard]] rank_state& speaker() const noexcept { return speaker_; }
 
  private:
   [[nodiscard]] operation& next();

@@ -103,6 +103,7 @@ void termination::handle(int from, const comm::event& happened) {
   switch (static_cast<message>(happened.tag & kind_mask)) {
     case message::ended:
       w.ended = true;
+      w.told = {happened.head[0], happened.head[1]};
       return judge_ends();
     case message::all_ended:
       if (!std::exchange(released_, true)) workers_.release();
@@ -114,7 +115,8 @@ void termination::handle(int from, const comm::event& happened) {
       return;
     case message::stop:
       judged_ = true;
-      return actions_.stop(static_cast<int>(happened.head[0]));
+      actions_.stop(static_cast<int>(happened.head[0]));
+      return judge_ends();
     case message::halted:
       w.halted = true;
       return judge_ends();
@@ -125,6 +127,7 @@ void termination::handle(int from, const comm::event& happened) {
       w.quiet = true;
       w.told = {happened.head[0], happened.head[1]};
       confirming_ = false;  // That was about other counts.
+      judge_ends();
       return judge_quiet();
     case message::confirm: {
       const bool still = still_quiet();
@@ -163,7 +166,20 @@ void termination::judge_ends() {
   if (!is_judge()) return;
   if (!may_unwind_.load(std::memory_order_relaxed) && all([](const witness& w) { return w.halted; }))
     broadcast(message::unwind);
-  if (!released_ && all([](const witness& w) { return w.ended; })) broadcast(message::all_ended);
+  // A message that still comes is of a rank that did not wait for it: what it tells may matter. Whoever
+  // gets one says so when it is quiet again.
+  if (!released_ && all([](const witness& w) { return w.ended; }) &&
+      (judged_ || any_dead() || none_under_way()))
+    broadcast(message::all_ended);
+}
+
+bool termination::none_under_way() const {
+  counts sum;
+  for (const witness& w : witnesses_) {
+    sum.sent += w.told.sent;
+    sum.received += w.told.received;
+  }
+  return sum.sent == sum.received;
 }
 
 // First round: every process was quiet at some time, and no message was under way by these counts.
@@ -172,12 +188,7 @@ void termination::judge_quiet() {
   if (!is_judge() || judged_ || confirming_ || describing_ || any_dead()) return;
   if (!all([](const witness& w) { return w.quiet; })) return;
   if (all([](const witness& w) { return w.ended; })) return;
-  counts sum;
-  for (const witness& w : witnesses_) {
-    sum.sent += w.told.sent;
-    sum.received += w.told.received;
-  }
-  if (sum.sent != sum.received) return;
+  if (!none_under_way()) return;
   for (witness& w : witnesses_) w.confirmed = false;
   confirming_ = true;
   ++round_;
@@ -314,7 +325,8 @@ void termination::attend() noexcept {
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
   if (!said_ended_ && workers_.fibers_have_ended()) {
     said_ended_ = true;
-    send(judge(), message::ended);
+    const counts now = count();
+    send(judge(), message::ended, now.sent, now.received);
     judge_ends();
   }
   if (!stops || released_) return;

@@ -53,7 +53,7 @@ class termination final : public attendant {
 
  private:
   enum class message : std::uint64_t {
-    ended,      // to the judge: all ranks of this process have ended
+    ended,      // to the judge: all ranks of this process have ended; counts
     all_ended,  // from the judge: so have those of all others
     failure,    // to the judge: text, status
     stop,       // from the judge: status
@@ -94,6 +94,7 @@ class termination final : public attendant {
 
   void judge_failure(const std::string& text, int exit_status);
   void judge_ends();
+  [[nodiscard]] bool none_under_way() const;
   void judge_quiet();
   void judge_confirmations();
   void judge_parts();

@@ -156,8 +156,8 @@ TEST(an_operation_that_throws, ends_a_large_reduction_of_every_rank) {
 }
 
 TEST(an_operation_that_throws, is_told_with_its_rank_to_the_others) {
-  run_ranks(2, 2, [](communicator& world) {
-    // In two workers only the parts of rank 1 hold a four.
+  // In two workers only the parts of rank 1 hold a four; each process would combine all of them.
+  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
     std::vector<int> in(10'000), out(in.size());
     if (world.rank() == 1) in.back() = 4;
     std::string told;

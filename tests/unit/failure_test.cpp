@@ -321,7 +321,7 @@ struct last_act {
 void expect_told_despite(const std::function<void(communicator&)>& harm) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   for (const int workers : {1, 2})
-    EXPECT_EXIT(std::exit(run(job_of(2, workers),
+    EXPECT_EXIT(std::exit(run(alone(job_of(2, workers)),
                               [&](communicator& world) {
                                 const last_act act{[&] { harm(world); }};
                                 if (world.rank() == 1) throw std::runtime_error("the reason");
@@ -376,6 +376,31 @@ TEST(a_mismatch, of_roots_names_both_roots) {
 TEST(a_mismatch, of_broadcast_roots_names_both_roots) {
   expect_failure(2, {"bcast of 4 octets with root 0", "bcast of 4 octets with root 1"},
                  [](communicator& world) { (void)world.bcast(1, world.rank()); });
+}
+
+// The root waits for nobody in a small broadcast; those who wait for it ask where it is.
+TEST(a_mismatch, of_a_small_broadcast_whose_root_waits_elsewhere_is_found_while_others_work) {
+  const std::vector<std::pair<std::string, std::function<void(communicator&)>>> elsewhere{
+      {"barrier", [](communicator& c) { c.barrier(); }},
+      {"allreduce of 4 octets", [](communicator& c) { (void)c.allreduce(1, std::plus<>{}); }},
+      {"bcast of 8000 octets with root 0",
+       [](communicator& c) {
+         std::vector<double> large(1000);
+         c.bcast(large, 0);
+       }},
+      {"bcast of 4 octets with root 0", [](communicator& c) { (void)c.bcast(1, 0); }}};
+  for (const auto& [name, call] : elsewhere)
+    for (const bool root_is_early : {false, true})
+      expect_failure(4, {"rank 0 calls bcast of 4 octets with root 3", "rank 3 calls " + name},
+                     [&](communicator& world) {
+                       if (world.rank() != 0 && world.rank() != 3)
+                         for (;;) yield();
+                       if ((world.rank() == 3) != root_is_early) sleep_for(5ms);
+                       if (world.rank() == 0)
+                         (void)world.bcast(1, 3);
+                       else
+                         call(world);
+                     });
 }
 
 TEST(a_mismatch, of_the_number_of_broadcasts_is_found_at_the_next_meeting) {
@@ -472,15 +497,26 @@ TEST(a_deadlock, of_a_collective_and_a_receive_names_who_is_missing) {
                  });
 }
 
-TEST(a_deadlock, of_a_broadcast_and_a_barrier_names_the_root) {
+TEST(a_deadlock, of_a_broadcast_whose_root_waits_for_a_message_names_the_root) {
   expect_failure(2,
-                 {"rank 0: in bcast, root 1, communicator 0\n",
-                  "rank 1: in barrier, communicator 0; not there yet: 0\n"},
+                 {"rank 0: in bcast, 4 octets, root 1, communicator 0",
+                  "rank 1: in recv, source 0, tag any, 4 octets, communicator 0\n"},
                  [](communicator& world) {
                    if (world.rank() == 0)
                      (void)world.bcast(1, 1);
                    else
-                     world.barrier();
+                     (void)world.recv<int>(0);
+                 });
+}
+
+TEST(a_deadlock, of_a_collective_says_how_much_it_moves) {
+  expect_failure(3, {"rank 0: in allreduce, 80000 octets, communicator 0; not there yet: 2"},
+                 [](communicator& world) {
+                   std::vector<double> data(10'000);
+                   if (world.rank() == 2)
+                     (void)world.recv<int>(0);
+                   else
+                     world.allreduce(data, std::plus<>{});
                  });
 }
 
@@ -570,14 +606,14 @@ TEST(a_rank_that_computes_for_ever, cannot_keep_a_timeout_from_ending_the_proces
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   options how = job_of(2, 2);
   how.timeout_s = 0.2;
-  EXPECT_EXIT(run(how, [](communicator&) { compute_for_ever(); }), testing::ExitedWithCode(124),
+  EXPECT_EXIT(run(alone(how), [](communicator&) { compute_for_ever(); }), testing::ExitedWithCode(124),
               "worker 1: computing in rank 1(.|\n)*after its timeout of 0.2 s(.|\n)*computes "
               "without calling weft");
 }
 
 TEST(a_rank_that_computes_for_ever, cannot_hide_the_exception_of_another) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(run(job_of(2, 2),
+  EXPECT_EXIT(run(alone(job_of(2, 2)),
                   [](communicator& world) {
                     if (world.rank() == 0) throw std::runtime_error("the reason");
                     compute_for_ever();
@@ -586,7 +622,7 @@ TEST(a_rank_that_computes_for_ever, cannot_hide_the_exception_of_another) {
 }
 
 TEST(a_rank_that_keeps_its_worker, is_named_while_others_are_ready) {
-  options how = job_of(2, 1);
+  options how = alone(job_of(2, 1));
   how.busy_warning_s = 0.3;
   testing::internal::CaptureStderr();
   std::atomic<bool> flag{false};
@@ -601,9 +637,10 @@ TEST(a_rank_that_keeps_its_worker, is_named_while_others_are_ready) {
                   "worker was ready to run");
 }
 
+// The signal is of this process, and so is its report.
 TEST(the_report_signal, prints_what_each_rank_does_and_the_job_goes_on) {
   testing::internal::CaptureStderr();
-  run_ranks(4, 2, [](communicator& world) {
+  run_ranks(alone(job_of(4, 2)), [](communicator& world) {
     if (world.rank() == 0) {
       ask_until_reported(SIGUSR1,
                          "rank 1 (worker 0): in recv, source 0, tag 5, 4 octets, communicator 0\n"
@@ -636,7 +673,7 @@ TEST(the_report_signal, of_each_job_in_a_process_reaches_that_job) {
   std::atomic<int> ended{0};
   std::atomic<std::size_t> asked{0};
   const auto job = [&](const char* signal, int ranks, int number, const std::string& part) {
-    options how = job_of(ranks, 1);
+    options how = alone(job_of(ranks, 1));
     how.report_signal = signal;
     run_ranks(how, [&](communicator& world) {
       if (world.rank() == 0) {
@@ -684,7 +721,7 @@ int* volatile nowhere = nullptr;
 
 TEST(a_fault, of_a_rank_is_named) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(run(job_of(3, 2),
+  EXPECT_EXIT(run(alone(job_of(3, 2)),
                   [](communicator& world) {
                     if (world.rank() == 2) *nowhere = 1;
                     world.barrier();
@@ -694,7 +731,7 @@ TEST(a_fault, of_a_rank_is_named) {
 
 TEST(a_stack_overflow, of_a_rank_is_named_with_the_remedy) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(run(job_of(3, 2),
+  EXPECT_EXIT(run(alone(job_of(3, 2)),
                   [](communicator& world) {
                     if (world.rank() == 1) (void)overflow(0);
                     world.barrier();
@@ -706,7 +743,7 @@ TEST(a_stack_overflow, of_a_rank_is_named_with_the_remedy) {
 
 TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(run(job_of(1, 1),
+  EXPECT_EXIT(run(alone(job_of(1, 1)),
                   [](communicator& world) {
                     int value = 0;
                     { const request lost = world.irecv(std::span(&value, 1), 0, 3); }

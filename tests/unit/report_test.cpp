@@ -92,7 +92,7 @@ TEST(the_report_signal, says_where_ranks_wait_and_leaves_them_waiting) {
   if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
   const std::string waiting = "ranks 1-3 called recv from\nweft:     receive_deep_inside at ";
   testing::internal::CaptureStderr();
-  run_ranks(4, 2, [&](communicator& world) {
+  run_ranks(alone(job_of(4, 2)), [&](communicator& world) {
     if (world.rank() == 0) {
       ask_until_reported(SIGUSR1, waiting, 3);
       world.send(1, 3, 4);
@@ -125,7 +125,7 @@ void expect_reported(void (*body)(), const std::string& place) {
   if (sanitized) GTEST_SKIP() << "the sanitizer holds signals back";
   go_on = false;
   testing::internal::CaptureStderr();
-  run_ranks(2, 2, [&](communicator& world) {
+  run_ranks(alone(job_of(2, 2)), [&](communicator& world) {
     if (world.rank() == 1) return body();
     ask_until_reported(SIGUSR1, place);
     go_on = true;
@@ -154,7 +154,7 @@ TEST(a_rank_that_keeps_its_worker, is_named_with_the_place_where_it_stands) {
   for (void (*const body)() : {&compute_until_told, &sleep_until_told}) {
     for (const bool by_message : {false, true}) {
       go_on = false;
-      options how = by_message ? job_of(3, 2, "cyclic") : job_of(2, 1);
+      options how = alone(by_message ? job_of(3, 2, "cyclic") : job_of(2, 1));
       how.busy_warning_s = 0.2;
       testing::internal::CaptureStderr();
       // What ends the computing is no rank: those wait for it.
