@@ -69,16 +69,40 @@ if(TARGET weftrun-parts)
   target_link_libraries(weftrun_test PRIVATE weftrun-parts)
 endif()
 # Tests of ranks again, with the ranks shared out to several processes: threads of the test program
-# that a misbehaving network joins.
+# that a misbehaving network joins, or processes that weftrun starts, each of which runs all tests.
+set(tests_of_ranks message_test request_test collective_test communicator_test failure_test
+  broken_communicator_test)
+set(tests_of_started message_test collective_test communicator_test failure_test
+  broken_communicator_test)
+set(transports shm)
+if(LIBFABRIC_FOUND)
+  list(APPEND transports ofi:tcp)
+endif()
+function(weft_add_test_of_processes test label processes command)
+  add_test(NAME ${test} COMMAND ${command})
+  set(environment TEST_PROCESSES=${processes} ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900 PROCESSORS 2
+    ENVIRONMENT "${environment}")
+endfunction()
 foreach(processes IN ITEMS 2 4)
-  foreach(name IN ITEMS message_test request_test collective_test communicator_test failure_test)
-    # Roots of a small broadcast that differ between processes, where every process has one, are found
-    # at the next meeting or in a deadlock only. Signals and the warning of busy ranks are of the whole
-    # test program; of a timeout, the first process to notice ends the job before others report.
-    add_test(NAME multi.sim${processes}.${name}
-      COMMAND ${name} --gtest_filter=-*roots_are_reported_at_once:*broadcast_roots_names_both_roots:*without_a_root_are_reported*:the_report_signal.*:a_rank_that_keeps_its_worker.*:a_timeout.*)
-    set_tests_properties(multi.sim${processes}.${name} PROPERTIES LABELS multi TIMEOUT 600 PROCESSORS 2
-      ENVIRONMENT "WEFT_TEST_PROCESSES=${processes}")
+  foreach(name IN LISTS tests_of_ranks)
+    weft_add_test_of_processes(multi.sim${processes}.${name} multi ${processes} ${name})
+    foreach(seed IN ITEMS 2 3 4 5 6 7 8 9)
+      weft_add_test_of_processes(soak.sim${processes}.${name}.${seed} soak ${processes} ${name}
+        TEST_SEED=${seed})
+    endforeach()
+  endforeach()
+  foreach(name IN LISTS tests_of_started)
+    if(TARGET weftrun)
+      foreach(transport IN LISTS transports)
+        string(REPLACE ofi: "" which ${transport})
+        set(test multi.${which}${processes}.${name})
+        weft_add_test_of_processes(${test} multi ${processes}
+          "$<TARGET_FILE:weftrun>;--processes;${processes};$<TARGET_FILE:${name}>"
+          TEST_STARTED=1 WEFT_TRANSPORT=${transport})
+        set_tests_properties(${test} PROPERTIES RESOURCE_LOCK processes)
+      endforeach()
+    endif()
   endforeach()
 endforeach()
 

@@ -35,16 +35,18 @@ inline options job_of(int ranks, int workers, const std::string& map = "block") 
   return how;
 }
 
-// The same tests run with all ranks in one process and, when WEFT_TEST_PROCESSES says so, shared out
-// to several: each of them a part of this program, joined by a network that misbehaves. What is
-// about one process alone says `alone(how)`.
+// The same tests run with all ranks in one process and, when TEST_PROCESSES says so, shared out
+// to several: each of them a part of this program, joined by a network that misbehaves, or a process
+// of its own. What is about one process alone says `alone(how)`.
 inline options alone(options how) {
   how.processes = 1;
   return how;
 }
 inline int run_job_of(const options& how, const std::function<void(communicator&)>& body) {
   const int processes = tests::processes_of(how);
-  return processes > 1 ? tests::run_in_processes(processes, how, body) : run(how, body);
+  if (processes <= 1) return run(alone(how), body);
+  return tests::is_started() ? tests::run_in_started(processes, how, body)
+                             : tests::run_in_processes(processes, how, body);
 }
 
 // The job must end well.
@@ -63,8 +65,11 @@ struct failed_job {
 inline failed_job run_to_failure(const options& how,
                                  const std::function<void(communicator&)>& body) {
   testing::internal::CaptureStderr();
-  const int status = run_job_of(how, body);
-  return {status, testing::internal::GetCapturedStderr()};
+  failed_job job{run_job_of(how, body), {}};
+  job.text = testing::internal::GetCapturedStderr();
+  if (const int processes = tests::processes_of(how); tests::is_started() && processes > 1)
+    tests::share(processes, job.status, job.text);
+  return job;
 }
 
 inline void expect_contains(const std::string& text, const std::string& part) {

@@ -1,13 +1,20 @@
 // A job of several processes within this one: each is a thread that runs its own part, joined to the
-// others by the sim transport. WEFT_TEST_PROCESSES says how many, WEFT_TEST_SEED how the network
-// misbehaves.
+// others by the sim transport. TEST_PROCESSES says how many, TEST_SEED how the network
+// misbehaves. With TEST_STARTED weftrun has started so many processes of the test program, all
+// of which run the same tests, and each is a part of every job.
 #pragma once
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,11 +30,71 @@ inline int number_of_environment(const char* name, int otherwise) {
   return text != nullptr && *text != '\0' ? std::atoi(text) : otherwise;
 }
 
-// A schedule is of one process by its nature; a job has no more processes than ranks.
+inline bool is_started() { return number_of_environment("TEST_STARTED", 0) != 0; }
+
+// A schedule is of one process by its nature; a job has no more processes than ranks. Of those that
+// have been started, all or none take part.
 inline int processes_of(const options& how) {
   if (how.processes != 0) return how.processes;
-  const int wanted = number_of_environment("WEFT_TEST_PROCESSES", 1);
-  return how.schedule || how.ranks <= 0 || how.ranks > 100'000 ? 1 : std::min(wanted, how.ranks);
+  const int wanted = number_of_environment("TEST_PROCESSES", 1);
+  if (how.schedule || how.ranks <= 0 || how.ranks > 100'000) return 1;
+  return how.ranks >= wanted ? wanted : is_started() ? 1 : how.ranks;
+}
+
+// The part of this process in the job that it was started for.
+inline int run_in_started(int processes, options how,
+                          const std::function<void(communicator&)>& body) {
+  how.processes = processes;
+  if (how.workers != 0) how.workers = (how.workers + processes - 1) / processes;
+  return run(how, body);
+}
+
+// Counters that all ranks of a job share, in whatever processes they are; zero at first. Made before
+// the job by every process.
+class common_counters {
+ public:
+  common_counters(const options& how, std::size_t count)
+      : bytes_(count * sizeof(std::atomic<int>)) {
+    static int made = 0;
+    int file = -1;
+    if (is_started() && processes_of(how) > 1) {
+      name_ = "/dev/shm/weft-test-" + std::to_string(::getppid()) + "-" + std::to_string(++made);
+      file = ::open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+      if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes_)) != 0) std::abort();
+    }
+    void* const memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0), file, 0);
+    if (file >= 0) ::close(file);
+    if (memory == MAP_FAILED) std::abort();
+    all_ = static_cast<std::atomic<int>*>(memory);
+  }
+  ~common_counters() {
+    ::munmap(all_, bytes_);
+    if (!name_.empty()) ::unlink(name_.c_str());  // The first does it: all have opened it.
+  }
+  common_counters(const common_counters&) = delete;
+  common_counters& operator=(const common_counters&) = delete;
+  [[nodiscard]] std::atomic<int>& operator[](std::size_t i) const { return all_[i]; }
+
+ private:
+  std::size_t bytes_;
+  std::string name_;
+  std::atomic<int>* all_ = nullptr;
+};
+
+// The texts of all started processes, one after the other, and the greatest status: so that each can
+// look at what only one of them prints.
+inline void share(int processes, int& status, std::string& text) {
+  options how;
+  how.ranks = processes;
+  how.workers = processes;
+  how.pin = false;
+  how.timeout_s = 100;
+  (void)run_in_started(processes, how, [&](communicator& world) {
+    const std::vector<char> all = world.allgatherv(std::vector<char>(text.begin(), text.end()));
+    text.assign(all.begin(), all.end());
+    status = world.allreduce(status, max{});
+  });
 }
 
 // Kept until the end: a job is known by its address, and no two may have the same.
@@ -43,7 +110,7 @@ inline int run_in_processes(int processes, options how,
                             const std::function<void(communicator&)>& body) {
   sim_options network;
   static std::atomic<std::uint64_t> runs{0};
-  network.seed = static_cast<std::uint64_t>(number_of_environment("WEFT_TEST_SEED", 1)) * 1000 +
+  network.seed = static_cast<std::uint64_t>(number_of_environment("TEST_SEED", 1)) * 1000 +
                  runs.fetch_add(1);
   network.refusals_percent = 5;
   sim_fabric fabric(network);

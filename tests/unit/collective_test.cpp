@@ -75,12 +75,13 @@ class collectives : public testing::TestWithParam<shape> {
 };
 
 TEST_P(collectives, a_barrier_lets_nobody_through_before_the_last_has_come) {
-  std::vector<std::atomic<int>> arrived(20);
+  constexpr std::size_t rounds = 20;
+  const tests::common_counters arrived(job_of(GetParam().ranks, GetParam().workers), rounds);
   on_all([&](communicator& world) {
-    for (auto& count : arrived) {
-      ++count;
+    for (std::size_t i = 0; i < rounds; ++i) {
+      ++arrived[i];
       world.barrier();
-      EXPECT_EQ(count, world.size());
+      EXPECT_EQ(arrived[i], world.size());
     }
   });
 }

@@ -1,4 +1,5 @@
 // Point-to-point messages: every size and way, to oneself, within a worker and between workers.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -361,14 +362,14 @@ TEST(messages, may_have_the_largest_tag) {
 
 TEST(a_synchronous_send, returns_only_after_its_receive_has_begun) {
   for (const int workers : {1, 2}) {
-    std::atomic<bool> receiving{false};
+    const tests::common_counters receiving(job_of(2, workers), 1);
     run_ranks(2, workers, [&](communicator& world) {
       if (world.rank() == 0) {
         world.ssend(1, 1);
-        EXPECT_TRUE(receiving);
+        EXPECT_EQ(receiving[0], 1);
       } else {
         for (int i = 0; i < 1000; ++i) yield();
-        receiving = true;
+        receiving[0] = 1;
         EXPECT_EQ(world.recv<int>(0), 1);
       }
     });
@@ -485,6 +486,53 @@ TEST(a_ring, of_any_number_of_ranks_on_any_number_of_workers_passes_its_token) {
       }
     }
   }
+}
+
+// --- Lengths beyond 32 bits ----------------------------------------------------------------------
+
+// As much address space as wanted in front of little memory: the same piece again and again.
+class repeated_memory {
+ public:
+  explicit repeated_memory(std::size_t bytes) : bytes_((bytes + piece - 1) / piece * piece) {
+    const int file = ::memfd_create("repeated", MFD_CLOEXEC);
+    if (file < 0 || ::ftruncate(file, piece) != 0) std::abort();
+    void* const all = ::mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) std::abort();
+    data_ = static_cast<char*>(all);
+    for (std::size_t at = 0; at < bytes_; at += piece)
+      if (::mmap(data_ + at, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
+          MAP_FAILED)
+        std::abort();
+    ::close(file);
+  }
+  ~repeated_memory() { ::munmap(data_, bytes_); }
+  repeated_memory(const repeated_memory&) = delete;
+  repeated_memory& operator=(const repeated_memory&) = delete;
+  [[nodiscard]] char* data() const { return data_; }
+
+ private:
+  static constexpr std::size_t piece = 16 << 20;
+  const std::size_t bytes_;
+  char* data_ = nullptr;
+};
+
+TEST(a_message, of_more_than_4_GiB_has_all_its_octets) {
+  if (sanitized) GTEST_SKIP() << "takes a sanitizer too long";
+  constexpr std::size_t bytes = (std::size_t{1} << 32) + 12345;
+  options how = job_of(2, 2);
+  how.timeout_s = 300;
+  run_ranks(how, [&](communicator& world) {
+    const repeated_memory memory(bytes);
+    if (world.rank() == 0) {
+      // What is sent last stands at the beginning of a piece.
+      for (int i = 0; i < 12345; ++i) memory.data()[i] = static_cast<char>('a' + i % 23);
+      world.send(std::span<const char>(memory.data(), bytes), 1, 7);
+    } else {
+      const message_status got = world.recv(std::span(memory.data(), bytes), 0, 7);
+      EXPECT_EQ(got.bytes, bytes);
+      for (int i = 0; i < 12345; ++i) ASSERT_EQ(memory.data()[i], static_cast<char>('a' + i % 23));
+    }
+  });
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+// Processes of ranks that die, and hosts that are cut off: what the others are told, and that they
+// end or go on.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "base/format.hpp"
+#include "multi/started_job.hpp"
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+std::string this_host() {
+  std::string name = shell("uname -n").text;
+  name.pop_back();
+  return name;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++count;
+  return count;
+}
+
+bool has_network() {
+  static const bool has =
+      shell("WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
+          .text.find("without libfabric") == std::string::npos;
+  return has;
+}
+
+class a_death : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  void SetUp() override {
+    if (transport() != "shm" && !has_network()) GTEST_SKIP() << "built without libfabric";
+  }
+  static std::string transport() { return std::get<0>(GetParam()); }
+  static std::string mode() { return std::get<1>(GetParam()); }
+  // Ranks 2 and 3 are those of process 1.
+  static std::string line(const std::string& words, int victim) {
+    return formatted(
+        "env WEFT_TRANSPORT={} timeout 100 ./weftrun -n 6 --processes 3 {} ./test-survivors {} {}",
+        transport(), words, victim, mode());
+  }
+};
+
+TEST_P(a_death, ends_operations_with_the_dead_and_nothing_else) {
+  for (const int victim : {0, 3, 4}) {
+    const outcome got = shell(line("--on-failure error --timeout 60", victim));
+    const int process = victim / 2;
+    EXPECT_EQ(count_of(got.text, " went on\n"), 4u) << got.text;
+    EXPECT_EQ(got.text.find("survivors:"), std::string::npos) << got.text;
+    const std::string told = formatted(
+        "weftrun: process {} (ranks {} to {}) on host {} was killed by signal 9 (Killed); the others go on",
+        process, 2 * process, 2 * process + 1, this_host());
+    EXPECT_NE(got.text.find(told), std::string::npos) << got.text;
+  }
+}
+
+TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
+  started_job job(line("", 3));
+  EXPECT_EQ(job.finish(), 137) << job.text();
+  EXPECT_EQ(job.text(), formatted("weftrun: process 1 (ranks 2 to 3) on host {} was killed by "
+                                  "signal 9 (Killed); the job ends\n",
+                                  this_host()));
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(survival, a_death,
+                         ::testing::Combine(::testing::Values("shm", "ofi:tcp"),
+                                            ::testing::Values("messages", "waiting", "collectives")),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param)).substr(0, 3) + "_" +
+                                  std::get<1>(one.param);
+                         });
+
+// --- Hosts -----------------------------------------------------------------------------------------
+
+class a_host : public ::testing::TestWithParam<int> {
+ protected:
+  a_host() : all_(GetParam()) {}
+  void SetUp() override {
+    if (!all_.reachable()) GTEST_SKIP() << all_.why_not();
+    if (!has_network()) GTEST_SKIP() << "built without libfabric";
+  }
+  // The "hosts" share the memory of this one, which would do otherwise.
+  std::string line(const std::string& words) const {
+    return formatted("timeout 100 ./weftrun {} --transport ofi:tcp {}", all_.words(), words);
+  }
+  cabled_hosts all_;
+};
+
+TEST_P(a_host, of_several_takes_part_in_everything) {
+  const outcome got = shell(line(formatted("-n {} ./test-survivors 0 none", 2 * GetParam())));
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_EQ(count_of(got.text, " went on\n"), 2u * static_cast<unsigned>(GetParam())) << got.text;
+}
+
+TEST_P(a_host, has_its_ranks_together_in_split_node) {
+  const outcome got = shell(line(formatted("-n {0} --processes {0} ./test-survivors 0 nodes",
+                                           2 * GetParam())));
+  EXPECT_EQ(got.status, 0) << got.text;
+  for (int rank = 0; rank < 2 * GetParam(); ++rank)
+    EXPECT_EQ(count_of(got.text, formatted("rank {} is one of 2 from {}\n", rank, rank / 2 * 2)), 1u)
+        << got.text;
+}
+
+// Nobody has died, and no connection is closed: there is no answer any more.
+TEST_P(a_host, that_is_cut_off_ends_the_job_with_a_message) {
+  started_job job(line(formatted("-n {} ./test-survivors 0 traffic", 2 * GetParam())));
+  ASSERT_TRUE(job.wait_for("under way")) << job.text();
+  all_.cut(1);
+  EXPECT_NE(job.finish(), 0) << job.text();
+  EXPECT_NE(job.text().find("does not answer"), std::string::npos) << job.text();
+  EXPECT_NE(job.text().find(" on host " + all_.name(1)), std::string::npos) << job.text();
+  EXPECT_EQ(job.text().find("the test waited in vain"), std::string::npos) << job.text();
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(survival, a_host, ::testing::Values(2, 3), [](const auto& one) {
+  return "of_" + std::to_string(one.param);
+});
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,169 @@
+// Started by weftrun with several processes, one of which dies: `survivors VICTIM MODE`. The process
+// of rank VICTIM kills itself in the middle of what MODE names. The others see errors of everything
+// that concerns its ranks, and only of that, and go on without them. `traffic`: nobody dies, and all
+// exchange messages for ever. `nodes`: who shares one.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+#include <weft/weft.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::communicator;
+
+[[noreturn]] void fail(const communicator& world, const std::string& what) {
+  std::fprintf(stderr, "survivors: rank %d: %s\n", world.rank(), what.c_str());
+  std::_Exit(3);
+}
+
+void die() { ::kill(::getpid(), SIGKILL); }
+
+// Whether the call ends with a weft::error.
+bool fails(const std::function<void()>& call) {
+  try {
+    call();
+    return false;
+  } catch (const weft::error&) {
+    return true;
+  }
+}
+
+class cast {
+ public:
+  cast(communicator& world, int victim)
+      : world_(world),
+        victim_(victim),
+        processes_(world.allgather(static_cast<int>(::getpid()))),
+        doomed_(is_doomed(world.rank())),
+        living_(*world.split(doomed_ ? 1 : 0, 0)) {}
+
+  // Everybody with everybody, short and long, until the doomed have failed.
+  void messages() {
+    std::vector<char> in(600'000), out(in.size(), static_cast<char>(world_.rank()));
+    for (int peer = 0; peer < world_.size(); ++peer)
+      if (peer != world_.rank() && is_doomed(peer) == doomed_) exchange(peer, in, out);
+    int rounds = 0;
+    std::map<int, bool> lost;
+    for (;;) {
+      bool all_lost = true;
+      for (int peer = 0; peer < world_.size(); ++peer) {
+        if (is_doomed(peer) == doomed_ || lost[peer]) continue;
+        if (doomed_ && world_.rank() == victim_ && ++rounds == 7) die();
+        lost[peer] = fails([&] { exchange(peer, in, out); });
+        if (doomed_ && lost[peer]) fail(world_, "a living rank is said to be dead");
+        all_lost = all_lost && lost[peer];
+      }
+      if (all_lost) return;
+    }
+  }
+
+  // A rank that waits in a receive or a synchronous send.
+  void waiting() {
+    if (doomed_) {
+      if (world_.rank() != victim_) return (void)world_.recv<int>(world_.rank(), 9);
+      weft::sleep_for(100ms);
+      die();
+    }
+    std::vector<char> long_message(400'000);
+    const bool failed =
+        world_.rank() % 2 == 0
+            ? fails([&] { (void)world_.recv<int>(victim_, 7); })
+            : fails([&] { world_.ssend(long_message, victim_, 8); });
+    if (!failed) fail(world_, "an operation with a dead rank succeeded");
+  }
+
+  // All are in collectives, small and large, of all kinds.
+  void collectives() {
+    std::vector<long> large(40'000, 1);
+    for (int i = 0;; ++i) {
+      const bool failed = fails([&] {
+        (void)world_.allreduce(1, std::plus<>{});
+        if (i == 20 && world_.rank() == victim_) die();
+        (void)world_.bcast(i, i % world_.size());
+        world_.allreduce(large, std::plus<>{});
+        world_.bcast(large, (i + 1) % world_.size());
+        (void)world_.allgather(i);
+        world_.barrier();
+      });
+      if (failed) break;
+    }
+    if (doomed_) fail(world_, "a collective of the living failed");
+    if (!fails([&] { world_.barrier(); })) fail(world_, "a collective without the dead succeeded");
+  }
+
+  // The living are as good as before.
+  void go_on() {
+    for (int i = 0; i < 50; ++i)
+      if (living_.allreduce(1, std::plus<>{}) != living_.size()) fail(world_, "a wrong sum");
+    std::vector<int> large(100'000, living_.rank());
+    living_.bcast(large, living_.size() - 1);
+    if (large[5] != living_.size() - 1) fail(world_, "a wrong broadcast");
+    living_.send(living_.rank(), (living_.rank() + 1) % living_.size());
+    (void)living_.recv<int>(weft::any_source);
+    std::printf("rank %d went on\n", world_.rank());
+  }
+
+  // Those of this rank's host, as the block map has them.
+  void nodes() {
+    const communicator here = world_.split_node();
+    const std::vector<int> ranks = here.allgather(world_.rank());
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      if (ranks[i] != ranks[0] + static_cast<int>(i)) fail(world_, "a rank of another node");
+    std::printf("rank %d is one of %d from %d\n", world_.rank(), here.size(), ranks[0]);
+  }
+
+  void traffic() {
+    std::vector<char> in(600'000), out(in.size());
+    for (int i = 0;; ++i) {
+      const int next = (world_.rank() + 1) % world_.size();
+      const int before = (world_.rank() + world_.size() - 1) % world_.size();
+      world_.sendrecv(out, next, in, before);
+      (void)world_.allreduce(i, std::plus<>{});
+      if (i == 20 && world_.rank() == 0) {
+        std::printf("under way\n");
+        std::fflush(stdout);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_doomed(int rank) const {
+    return victim_ >= 0 && processes_[static_cast<std::size_t>(rank)] ==
+                               processes_[static_cast<std::size_t>(victim_)];
+  }
+  void exchange(int peer, std::vector<char>& in, const std::vector<char>& out) {
+    world_.sendrecv(std::span(out).first(8), peer, std::span(in).first(8), peer);
+    world_.sendrecv(out, peer, in, peer);
+    if (in[0] != static_cast<char>(peer) || in.back() != static_cast<char>(peer))
+      fail(world_, "a wrong message");
+  }
+
+  communicator& world_;
+  const int victim_;
+  const std::vector<int> processes_;  // Of the ranks.
+  const bool doomed_;
+  communicator living_;  // Of those that are not doomed, or of those that are.
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return weft::run(argc, argv, [&](communicator& world) {
+    const std::string mode = argc > 2 ? argv[2] : "";
+    cast all(world, mode == "traffic" ? -1 : std::atoi(argv[1]));
+    if (mode == "messages") all.messages();
+    if (mode == "waiting") all.waiting();
+    if (mode == "collectives") all.collectives();
+    if (mode == "nodes") all.nodes();
+    if (mode == "traffic") all.traffic();
+    all.go_on();
+  });
+}
