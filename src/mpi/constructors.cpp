@@ -305,7 +305,14 @@ WEFT_MPI_FUNCTION(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtyp
     datatype_object& made = make_likeness(me, old);
     made.committed = old.committed;
     made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
-    copy_attributes(me, oldtype, handle_of(made));
+    *newtype = MPI_DATATYPE_NULL;
+    try {
+      copy_attributes(me, oldtype, handle_of(made));
+    } catch (...) {
+      delete_attributes(me, handle_of(made));
+      release(me, made);
+      throw;
+    }
     *newtype = handle_of(made);
   }, oldtype, newtype);
 }

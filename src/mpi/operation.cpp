@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "mpi/collective.hpp"
 #include "mpi/data.hpp"
 #include "mpi/profiling.hpp"
 #include "mpi/state.hpp"
@@ -162,6 +163,8 @@ void reduce_local(const void* in, void* inout, MPI_Count count, MPI_Datatype dat
   const auto elements = static_cast<std::size_t>(count);
   const reducer r = make_reducer(op, datatype, type, elements);
   if (elements == 0 || type.size == 0) return;
+  check_not_aliased(in, inout, elements * type.size);
+  if (in == MPI_IN_PLACE) fail(MPI_ERR_BUFFER, "inbuf is MPI_IN_PLACE: it is no buffer here");
   if (type.contiguous && value_of(in) < 3) fail_buffer(in, type);
   if (type.contiguous && value_of(inout) < 3) fail_buffer(inout, type);
   // The left operand is `in`: a function of the program is called as it is.

@@ -196,6 +196,7 @@ void define_pair(MPI_Datatype type) {
   define_c_integer<long>(MPI_LONG);
   define_c_integer<long long>(MPI_LONG_LONG);
   define_c_integer<signed char>(MPI_SIGNED_CHAR);
+  define_c_integer<char>(MPI_CHAR);  // Beyond the standard, which leaves it out: programs use it.
   define_c_integer<unsigned char>(MPI_UNSIGNED_CHAR);
   define_c_integer<unsigned short>(MPI_UNSIGNED_SHORT);
   define_c_integer<unsigned>(MPI_UNSIGNED);

@@ -22,8 +22,8 @@ inline void set_status_bytes(MPI_Status& s, std::uint64_t bytes) noexcept {
   std::memcpy(&s.MPI_internal[status_bytes_word], &bytes, sizeof bytes);
 }
 
-// All but MPI_ERROR, which only calls that complete several requests set. The status may be
-// MPI_STATUS_IGNORE.
+// All but MPI_ERROR, which only calls that complete several requests set, and empty statuses have. The
+// status may be MPI_STATUS_IGNORE.
 inline void set_status(MPI_Status* s, int source, int tag, std::uint64_t bytes,
                        bool cancelled = false) noexcept {
   if (s == MPI_STATUS_IGNORE) return;
@@ -35,6 +35,7 @@ inline void set_status(MPI_Status* s, int source, int tag, std::uint64_t bytes,
 // Of a request that is MPI_REQUEST_NULL or inactive, and of sends.
 inline void set_empty_status(MPI_Status* s) noexcept {
   set_status(s, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+  if (s != MPI_STATUS_IGNORE) s->MPI_ERROR = MPI_SUCCESS;
 }
 // Of a message to or from MPI_PROC_NULL.
 inline void set_null_status(MPI_Status* s) noexcept {

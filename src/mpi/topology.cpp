@@ -3,7 +3,9 @@
 #include "mpi/topology.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "mpi/profiling.hpp"
@@ -144,6 +146,32 @@ MPI_Comm create_sub_grid(state& me, MPI_Comm comm, const int remain_dims[]) {
   return made;
 }
 
+std::vector<int> divisors_of(int n) {
+  std::vector<int> low, high;
+  for (long d = 1; d * d <= n; ++d) {
+    if (n % d != 0) continue;
+    low.push_back(static_cast<int>(d));
+    if (d * d != n) high.push_back(static_cast<int>(n / d));
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+// At most one more than the largest int, which is all that it is compared with.
+long power(int base, int exponent) {
+  constexpr long enough = std::numeric_limits<int>::max() + 1L;
+  long product = 1;
+  for (int i = 0; i < exponent && product < enough && base > 1; ++i) product *= base;
+  return std::min(product, enough);
+}
+
+// The largest number whose power is no more than n.
+int root(int n, int exponent) {
+  int r = static_cast<int>(std::pow(n, 1.0 / exponent)) + 1;
+  while (power(r, exponent) > n) --r;
+  return r;
+}
+
 // As equal as possible, in descending order: the largest divisor that leaves enough for the others.
 void choose_dims(int nnodes, int ndims, int dims[]) {
   if (nnodes < 1) fail(MPI_ERR_ARG, "nnodes is {}: it is 1 or more", nnodes);
@@ -162,7 +190,10 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
     fail(MPI_ERR_DIMS, "{} ranks cannot be shared out to the dimensions given, which hold {}", nnodes,
          given);
   if (open == 0) return;
-  // Of all factorizations that with the smallest difference between its first and its last.
+  // Of all factorizations that with the smallest difference between its first and its last: the first
+  // one ascends, so that the last one can only get smaller.
+  const int rest = static_cast<int>(nnodes / given);
+  const std::vector<int> divisors = divisors_of(rest);
   std::vector<int> best, factors;
   const std::function<void(int, int, int)> try_all = [&](int left, int places, int most) {
     if (places == 1) {
@@ -173,14 +204,16 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
       factors.pop_back();
       return;
     }
-    for (int f = 1; f <= std::min(left, most); ++f) {
-      if (left % f != 0) continue;
+    for (const int f : divisors) {
+      if (f > most || f > left) break;
+      if (left % f != 0 || power(f, places) < left) continue;
+      const int first = factors.empty() ? f : factors.front();
+      if (!best.empty() && first - root(left / f, places - 1) >= best.front() - best.back()) break;
       factors.push_back(f);
       try_all(left / f, places - 1, f);
       factors.pop_back();
     }
   };
-  const int rest = static_cast<int>(nnodes / given);
   try_all(rest, open, rest);
   for (int d = 0, next = 0; d < ndims; ++d)
     if (dims[d] == 0) dims[d] = best[static_cast<std::size_t>(next++)];
@@ -348,6 +381,7 @@ WEFT_MPI_FUNCTION(int, MPI_Cart_create,
                    MPI_Comm* comm_cart)) {
   return in_call("MPI_Cart_create", comm_old, [&](state& me) {
     check_not_null(comm_cart, "comm_cart");
+    *comm_cart = MPI_COMM_NULL;
     *comm_cart = create_grid(me, comm_old, ndims, dims, periods);
   }, comm_old, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods), reorder);
 }
@@ -421,6 +455,7 @@ WEFT_MPI_FUNCTION(int, MPI_Cart_shift,
 WEFT_MPI_FUNCTION(int, MPI_Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)) {
   return in_call("MPI_Cart_sub", comm, [&](state& me) {
     check_not_null(newcomm, "newcomm");
+    *newcomm = MPI_COMM_NULL;
     *newcomm = create_sub_grid(me, comm, remain_dims);
   }, comm);
 }
@@ -443,6 +478,7 @@ WEFT_MPI_FUNCTION(int, MPI_Graph_create,
                    MPI_Comm* comm_graph)) {
   return in_call("MPI_Graph_create", comm_old, [&](state& me) {
     check_not_null(comm_graph, "comm_graph");
+    *comm_graph = MPI_COMM_NULL;
     *comm_graph = create_graph(me, comm_old, nnodes, index, edges);
   }, comm_old, nnodes, static_cast<const void*>(index), static_cast<const void*>(edges), reorder);
 }
@@ -509,6 +545,7 @@ WEFT_MPI_FUNCTION(int, MPI_Dist_graph_create_adjacent,
                    int reorder, MPI_Comm* comm_dist_graph)) {
   return in_call("MPI_Dist_graph_create_adjacent", comm_old, [&](state& me) {
     check_not_null(comm_dist_graph, "comm_dist_graph");
+    *comm_dist_graph = MPI_COMM_NULL;
     check_hints(me, info);
     *comm_dist_graph = create_adjacent(me, comm_old, indegree, sources, sourceweights, outdegree,
                                        destinations, destweights);
@@ -522,6 +559,7 @@ WEFT_MPI_FUNCTION(int, MPI_Dist_graph_create,
                    MPI_Comm* comm_dist_graph)) {
   return in_call("MPI_Dist_graph_create", comm_old, [&](state& me) {
     check_not_null(comm_dist_graph, "comm_dist_graph");
+    *comm_dist_graph = MPI_COMM_NULL;
     check_hints(me, info);
     *comm_dist_graph =
         create_distributed(me, comm_old, n, sources, degrees, destinations, weights);

@@ -16,7 +16,7 @@ namespace weft::mpi {
 // Between whom, in the words of `rank`.
 struct route {
   communicator_object* comm;
-  const datatype_object* type;
+  const datatype_object* type;  // Null with nobody.
   int peer;
   int tag;
   [[nodiscard]] bool to_nobody() const noexcept { return peer == proc_null; }
@@ -28,13 +28,22 @@ struct route {
   }
 };
 
+// Nothing to or from nobody needs no datatype: programs pass MPI_DATATYPE_NULL.
+inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
+  if (count != 0 || datatype != MPI_DATATYPE_NULL) (void)committed_datatype(datatype);
+}
+
 [[gnu::always_inline]] inline route send_route(state& me, MPI_Count count, MPI_Datatype datatype,
                                                int dest, int tag, MPI_Comm comm) {
   communicator_object& c = checked_communicator(me, comm);
   check_count(count);
+  if (dest == MPI_PROC_NULL) [[unlikely]] {
+    check_data_of_nobody(count, datatype);
+    check_tag(tag);
+    return {&c, nullptr, proc_null, tag};
+  }
   const datatype_object& type = committed_datatype(datatype);
   check_tag(tag);
-  if (dest == MPI_PROC_NULL) [[unlikely]] return {&c, &type, proc_null, tag};
   check_peer(c, dest, "to");
   return {&c, &type, c.peer(dest), tag};
 }
@@ -56,7 +65,10 @@ struct route {
                                                   MPI_Comm comm) {
   route from = source_route(me, source, tag, comm);
   check_count(count);
-  from.type = &committed_datatype(datatype);
+  if (from.to_nobody()) [[unlikely]]
+    check_data_of_nobody(count, datatype);
+  else
+    from.type = &committed_datatype(datatype);
   return from;
 }
 

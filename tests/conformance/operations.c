@@ -54,6 +54,9 @@ static void predefined(void) {
   CHECK_TYPE(unsigned long, MPI_UNSIGNED_LONG);
   CHECK_TYPE(long long, MPI_LONG_LONG);
   CHECK_TYPE(signed char, MPI_SIGNED_CHAR);
+  CHECK_TYPE(char, MPI_CHAR); /* Not in the standard's list, but taken by all. */
+  CHECK_BITS(char, MPI_CHAR);
+  CHECK_LOGIC(char, MPI_CHAR);
   CHECK_TYPE(unsigned char, MPI_UNSIGNED_CHAR);
   CHECK_TYPE(int8_t, MPI_INT8_T);
   CHECK_TYPE(uint16_t, MPI_UINT16_T);
@@ -197,6 +200,12 @@ static void derived(void) {
 
 static void local(void) {
   int in[3] = {1, 2, 3}, inout[3] = {10, 20, 30};
+#ifdef MPI_ABI_VERSION /* Not all find it. */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  EXPECT_CLASS(MPI_Reduce_local(inout, inout, 3, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Reduce_local(MPI_IN_PLACE, inout, 3, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+#endif
   MPI_Reduce_local(in, inout, 3, MPI_INT, MPI_SUM);
   EXPECT(inout[0] == 11 && inout[2] == 33, "%d %d", inout[0], inout[2]);
   matrix left = of_rank(0, 1), right = of_rank(1, 1);

@@ -91,6 +91,13 @@ static void no_process(void) {
   MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 1, &count, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD,
                &status);
   EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);
+#ifdef MPI_ABI_VERSION /* Not all take it. Nothing needs no datatype. */
+  MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status);
+  EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);
+  MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[1]);
+  MPI_Wait(&requests[1], &status);
+  EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);
+#endif
   MPI_Iprobe(MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
   EXPECT(flag && status.MPI_SOURCE == MPI_PROC_NULL, "probe of nobody: %d", flag);
   MPI_Probe(MPI_PROC_NULL, 3, MPI_COMM_WORLD, &status);

@@ -11,6 +11,20 @@ static void dimensions(void) {
   int f[2] = {0, 0};
   MPI_Dims_create(7, 2, f);
   EXPECT(f[0] == 7 && f[1] == 1, "%d x %d", f[0], f[1]);
+#ifdef MPI_ABI_VERSION /* Not all can. */
+  int g[3] = {0, 0, 0}; /* With many divisors. */
+  MPI_Dims_create(2095133040, 3, g);
+  EXPECT((long)g[0] * g[1] * g[2] == 2095133040 && g[0] >= g[1] && g[1] >= g[2] && g[0] - g[2] < 200,
+         "%d x %d x %d", g[0], g[1], g[2]);
+  int h[8] = {0};
+  long product = 1;
+  MPI_Dims_create(1 << 30, 8, h);
+  for (int d = 0; d < 8; ++d) product *= h[d];
+  EXPECT(product == 1 << 30 && h[0] == 16 && h[7] == 8, "%d to %d, %ld in all", h[0], h[7], product);
+  int p[2] = {0, 0}; /* A prime. */
+  MPI_Dims_create(2147483647, 2, p);
+  EXPECT(p[0] == 2147483647 && p[1] == 1, "%d x %d", p[0], p[1]);
+#endif
 }
 
 static void cartesian(void) {
