@@ -11,6 +11,7 @@
 #include "mpi/profiling.hpp"
 #include "mpi/state.hpp"
 #include "mpi/transfer.hpp"
+#include "rank/collectives.hpp"
 #include "weft/run.hpp"
 
 namespace weft::mpi {
@@ -87,7 +88,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     delete_attributes(me, MPI_COMM_SELF, *me.self);
     finish_requests(me);
     finish_buffered(me);
-    me.world->ranks.barrier();
+    weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     me.finalized = true;
     me.usable = false;
   });

@@ -5,6 +5,7 @@
 
 #include "mpi/error_handler.hpp"
 #include "mpi/state.hpp"
+#include "rank/talk.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -211,6 +212,8 @@ cause current_cause() {
     throw;
   } catch (const failure& f) {
     return {f.code(), f.what(), f.where()};
+  } catch (const detail::size_mismatch& e) {
+    return {MPI_ERR_TRUNCATE, e.what()};
   } catch (const error& e) {
     return {MPI_ERR_OTHER, e.what()};
   } catch (const std::bad_alloc&) {

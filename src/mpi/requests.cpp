@@ -10,6 +10,7 @@
 #include "mpi/transfer.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
+#include "rank/talk.hpp"
 
 namespace weft::mpi {
 
@@ -66,6 +67,8 @@ void rethrow_of_collective(request_object& r) {
     r.details->started.wait();
   } catch (const failure&) {
     throw;
+  } catch (const size_mismatch& e) {
+    throw failure(MPI_ERR_TRUNCATE, e.what(), r.where);
   } catch (const error& e) {
     throw failure(MPI_ERR_OTHER, e.what(), r.where);
   }

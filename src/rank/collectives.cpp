@@ -356,6 +356,19 @@ void broadcast_small(communicator_state& c, int rank, const Data& data,
   get(data, sent.data);
 }
 
+// `mine` is what the root gives to each, and has the room for it elsewhere. Ranks may differ in whether
+// they have a layout: all go the same way.
+void broadcast_large(communicator_state& c, int rank, const collective_call& call,
+                     const parts& mine) {
+  parts from_root = mine;
+  from_root.first = call.root;
+  from_root.count = 1;
+  const bool is_root = rank == call.root;
+  exchange(c, rank,
+           {.call = call, .only_shower = call.root, .part_bytes = call.bytes, .leaves_own = true},
+           is_root ? mine : parts{}, is_root ? parts{} : from_root);
+}
+
 // One rank alone has no slots.
 [[nodiscard]] bool is_small_broadcast(const communicator_state& c, std::size_t bytes) noexcept {
   return bytes <= small_bytes_max && c.size() != 1;
@@ -371,20 +384,16 @@ void broadcast(communicator_state& c, int rank, std::span<std::byte> data, int r
                const char* name) {
   const collective_call call{name, root, true, data.size()};
   if (is_small_broadcast(c, data.size())) return broadcast_small(c, rank, data, call);
-  const exhibit what{.part = &whole, .only_shower = root, .part_bytes = data.size()};
-  show_and_move(c, rank, call, {data.data(), nullptr, data.size()}, what, [&](const auto& all) {
-    copy_bytes(data.data(), all.part(root).data(), data.size());
-  });
+  parts mine{0, c.size()};
+  mine.base = data.data();
+  mine.bytes = data.size();
+  broadcast_large(c, rank, call, mine);
 }
 
 void broadcast(communicator_state& c, int rank, const segments& data, int root, const char* name) {
   const collective_call call{name, root, true, data.size()};
   if (is_small_broadcast(c, data.size())) return broadcast_small(c, rank, data, call);
-  const parts mine = parts::all_alike(data, 0, c.size());
-  const parts from_root = parts::all_alike(data, root, 1);
-  exchange(c, rank,
-           {.call = call, .only_shower = root, .part_bytes = data.size(), .leaves_own = true},
-           rank == root ? mine : parts{}, rank == root ? parts{} : from_root);
+  broadcast_large(c, rank, call, parts::all_alike(data, 0, c.size()));
 }
 
 void reduce(communicator_state& c, int rank, const void* in, void* out, const reduction& how,
@@ -491,14 +500,16 @@ void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::by
   const bool receives = root == no_root || root == rank_;
   if (receives && out.size() != in.size() * c.members.size())
     wrong_size(name, out.size(), in.size() * c.members.size(), "output");
-  const exhibit what{.part = &whole, .only_reader = root, .part_bytes = in.size()};
-  show_and_move(c, rank_, {name, root, true, in.size()}, {in.data(), nullptr, in.size()}, what,
-                [&](const auto& all) {
-                  if (!receives) return;
-                  for (int r = 0; r < c.size(); ++r)
-                    copy_bytes(out.data() + static_cast<std::size_t>(r) * in.size(),
-                               all.part(r).data(), in.size());
-                });
+  parts give{0, c.size()};
+  give.base = const_cast<std::byte*>(in.data());  // It is only read.
+  give.bytes = in.size();
+  parts take{0, receives ? c.size() : 0};
+  take.base = out.data();
+  take.stride = static_cast<std::ptrdiff_t>(in.size());
+  take.bytes = in.size();
+  exchange(c, rank_,
+           {.call = {name, root, true, in.size()}, .only_reader = root, .part_bytes = in.size()},
+           give, take);
 }
 
 void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::byte> out,
@@ -506,18 +517,19 @@ void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::b
   communicator_state& c = *state_;
   if (rank_ == root && in.size() != out.size() * c.members.size())
     wrong_size("scatter", in.size(), out.size() * c.members.size(), "input");
-  const auto block_of = [bytes = out.size()](const member& m, int reader) {
-    return std::span(static_cast<const std::byte*>(m.in) + bytes * static_cast<std::size_t>(reader),
-                     bytes);
-  };
-  const exhibit what{.part = block_of,
-                     .only_shower = root,
-                     .per_reader = true,
-                     .part_bytes = out.size()};
-  show_and_move(c, rank_, {"scatter", root, true, out.size()}, {in.data(), nullptr, out.size()},
-                what, [&](const auto& all) {
-                  copy_bytes(out.data(), all.part(root).data(), out.size());
-                });
+  parts give{0, rank_ == root ? c.size() : 0};
+  give.base = const_cast<std::byte*>(in.data());  // It is only read.
+  give.stride = static_cast<std::ptrdiff_t>(out.size());
+  give.bytes = out.size();
+  parts take{root, 1};
+  take.base = out.data();
+  take.bytes = out.size();
+  exchange(c, rank_,
+           {.call = {"scatter", root, true, out.size()},
+            .only_shower = root,
+            .per_reader = true,
+            .part_bytes = out.size()},
+           give, take);
 }
 
 void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out,
@@ -527,20 +539,15 @@ void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::
   const std::size_t whole = c.members.size() * element_bytes;
   if (in.size() % whole != 0) wrong_size("alltoall", in.size(), in.size() / whole * whole, "input");
   const std::size_t block = in.size() / c.members.size();
-  const auto block_of = [block](const member& m, int reader) {
-    return std::span(static_cast<const std::byte*>(m.in) + block * static_cast<std::size_t>(reader),
-                     block);
-  };
-  const exhibit what{.part = block_of, .per_reader = true, .part_bytes = block};
-  show_and_move(c, rank_, {"alltoall", no_root, true, in.size()}, {in.data(), nullptr, in.size()},
-                what, [&](const auto& all) {
-                  // Start with oneself, so that not all read from one rank at a time.
-                  for (int step = 0; step < c.size(); ++step) {
-                    const int r = (rank_ + step) % c.size();
-                    copy_bytes(out.data() + static_cast<std::size_t>(r) * block, all.part(r).data(),
-                               block);
-                  }
-                });
+  parts give{0, c.size()};
+  give.base = const_cast<std::byte*>(in.data());  // It is only read.
+  give.stride = static_cast<std::ptrdiff_t>(block);
+  give.bytes = block;
+  parts take = give;
+  take.base = out.data();
+  exchange(c, rank_,
+           {.call = {"alltoall", no_root, true, in.size()}, .per_reader = true, .part_bytes = block},
+           give, take);
 }
 
 std::vector<std::byte> communicator::gatherv_bytes(std::span<const std::byte> in, int root,

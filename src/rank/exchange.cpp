@@ -3,6 +3,7 @@
 #include <string>
 
 #include "rank/exhibition.hpp"
+#include "rank/talk.hpp"
 
 namespace weft::detail {
 namespace {
@@ -19,15 +20,37 @@ namespace {
 
 [[noreturn, gnu::cold]] void wrong_length(const exchange_plan& plan, int giver, std::size_t gives,
                                           int taker, std::size_t takes) {
-  throw error(std::string(plan.call.name) + ": rank " + std::to_string(giver) + " gives " +
-              std::to_string(gives) + " octets to rank " + std::to_string(taker) +
-              ", which takes " + std::to_string(takes) + ": both must say the same number");
+  throw size_mismatch(std::string(plan.call.name) + ": rank " + std::to_string(giver) +
+                      " gives " + std::to_string(gives) + " octets to rank " +
+                      std::to_string(taker) + ", which takes " + std::to_string(takes) +
+                      ": both must say the same number");
+}
+
+// Small parts of one size for all ranks, which share memory.
+[[nodiscard]] bool goes_in_dropboxes(const communicator_state& c,
+                                     const exchange_plan& plan) noexcept {
+  return plan.known == sizes::of_all && plan.only_shower == no_root &&
+         plan.only_reader == no_root && !c.spans_processes() && c.groups.size() <= tree_width &&
+         plan.part_bytes * (plan.per_reader ? c.parts_of_group_max : c.ranks_of_group_max) <=
+             small_bytes_max;
+}
+
+[[nodiscard]] std::size_t octets_of_one(const parts& p) {
+  return p.laid_out != nullptr ? p.at(p.first).size() : p.bytes;
 }
 
 }  // namespace
 
 void exchange(communicator_state& c, int rank, const exchange_plan& plan, const parts& give,
               const parts& take) {
+  if (goes_in_dropboxes(c, plan)) {
+    in_turn turn(c, rank, plan.call);
+    for (const parts* p : {&give, &take})
+      if (const std::size_t bytes = octets_of_one(*p); bytes != plan.part_bytes) [[unlikely]]
+        wrong_length(plan, rank, octets_of_one(give), rank, octets_of_one(take));
+    turn.meet_and_exchange(plan, give, take);
+    return;
+  }
   const exhibit what{.part = &part_of,
                      .only_shower = plan.only_shower,
                      .only_reader = plan.only_reader,

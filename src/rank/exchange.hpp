@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 
+#include "rank/messages.hpp"
 #include "rank/state.hpp"
 #include "weft/layout.hpp"
 
@@ -32,6 +33,24 @@ struct parts {
     if (!has(rank)) return {};
     if (laid_out != nullptr) return laid_out(of, rank - first);
     return segments({base + stride * (rank - first), bytes});
+  }
+
+  // Of a rank that has a part. Its octets in a row; null: they have a layout.
+  [[nodiscard]] const std::byte* row(int rank) const noexcept {
+    return laid_out == nullptr ? base + stride * (rank - first) : nullptr;
+  }
+  // All of the part to octets in a row, and from there.
+  void get(int rank, std::byte* to, std::size_t octets_of_part) const {
+    if (laid_out == nullptr) [[likely]]
+      copy_short(to, row(rank), octets_of_part);
+    else if (octets_of_part != 0)
+      copy_out(to, at(rank));
+  }
+  void put(int rank, const std::byte* from, std::size_t octets_of_part) const {
+    if (laid_out == nullptr) [[likely]]
+      copy_short(base + stride * (rank - first), from, octets_of_part);
+    else if (octets_of_part != 0)
+      copy_octets(at(rank), segments({from, octets_of_part}), 0, octets_of_part);
   }
 };
 

@@ -1,10 +1,12 @@
 // A rank in a collective: its turn among its own, and the meeting of all.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <utility>
 
+#include "rank/exchange.hpp"
 #include "rank/messages.hpp"
 #include "rank/sites.hpp"
 #include "rank/state.hpp"
@@ -64,6 +66,13 @@ class in_turn {
   }
   // Only those of this process.
   void meet_here() { meet_all(nullptr, false); }
+  // Returns when every rank has arrived and has what the others give it: small parts, as
+  // exchanges_in_dropboxes() says, which travel in the dropboxes.
+  void meet_and_exchange(const exchange_plan& plan, const parts& give, const parts& take) {
+    member_.in = &give;
+    member_.out = const_cast<parts*>(&take);
+    meet_with([&](worker_group& g) { speak_for_exchange(g, plan); });
+  }
 
   [[nodiscard]] member& self() noexcept { return member_; }
   [[nodiscard]] rank_state& rank() noexcept { return me_; }
@@ -128,6 +137,11 @@ class in_turn {
   }
 
   void meet_all(const reduction* how, bool across) {
+    meet_with([&](worker_group& g) { speak(g, how, across); });
+  }
+
+  template <class Speak>
+  void meet_with(const Speak& speak_for) {
     worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
     if (g.arrived == 0)
       g.first_arrived = rank_;
@@ -145,7 +159,7 @@ class in_turn {
       return;
     }
     try {
-      speak(g, how, across);
+      speak_for(g);
     } catch (const job_stopped&) {
       throw;
     } catch (...) {  // A mismatch, which has broken the communicator, or the user's operation threw.
@@ -166,7 +180,7 @@ class in_turn {
     partial mine;
     if (how != nullptr) {
       // In rank order, whoever came first: the same result every time.
-      std::memcpy(mine.data, c_.at(g.members[0]).in, how->bytes());
+      copy_short(mine.data, c_.at(g.members[0]).in, how->bytes());
       for (std::size_t i = 1; i < g.members.size(); ++i)
         how->combine(how->op, mine.data, c_.at(g.members[i]).in, how->count);
     }
@@ -179,12 +193,12 @@ class in_turn {
     }
     if (how != nullptr)
       for (const int r : g.members)
-        if (void* out = c_.at(r).out; out != nullptr) std::memcpy(out, mine.data, how->bytes());
+        if (void* out = c_.at(r).out; out != nullptr) copy_short(out, mine.data, how->bytes());
   }
 
   // Everybody reads everybody: one hop.
   void exchange(worker_group& g, const reduction* how, partial& mine) {
-    publish(g.own, g.sequence, how, mine);
+    publish(g.own, g.sequence, mine, how != nullptr ? how->bytes() : 0);
     partial total;
     bool first = true;
     for (worker_group& other : c_.groups) {
@@ -192,17 +206,74 @@ class in_turn {
           &other == &g ? g.own.content(g.sequence) : await(other.own, g.sequence);
       if (how == nullptr) continue;
       if (std::exchange(first, false))
-        std::memcpy(total.data, theirs.data, how->bytes());
+        copy_short(total.data, theirs.data, how->bytes());
       else
         how->combine(how->op, total.data, theirs.data, how->count);
     }
-    if (how != nullptr) std::memcpy(mine.data, total.data, how->bytes());
+    if (how != nullptr) copy_short(mine.data, total.data, how->bytes());
+  }
+
+  // What one of `g` gives to ranks of other workers travels in its dropbox: by the giver, and, when
+  // each reader gets a part of its own, by the reader.
+  void speak_for_exchange(worker_group& g, const exchange_plan& plan) {
+    const std::size_t bytes = plan.part_bytes;
+    const auto part_of = [&](int giver, int reader) {
+      return static_cast<const parts*>(c_.at(giver).in)->at(reader);
+    };
+    const auto take = [&](int reader, int giver, const std::byte* from) {
+      static_cast<const parts*>(c_.at(reader).out)->put(giver, from, bytes);
+    };
+    partial mine;
+    std::byte* to = mine.data;
+    for (const int giver : g.members) {
+      const parts& given = *static_cast<const parts*>(c_.at(giver).in);
+      const int readers = plan.per_reader ? c_.size() : 1;
+      for (int reader = 0; reader < readers; ++reader) {
+        if (plan.per_reader && c_.at(reader).group == member_.group) continue;
+        given.get(reader, to, bytes);
+        to += bytes;
+      }
+    }
+    ++g.sequence;
+    if (c_.groups.size() > 1)
+      publish(g.own, g.sequence, mine, static_cast<std::size_t>(to - mine.data));
+    for (const int reader : g.members)
+      for (const int giver : g.members) {
+        if (giver == reader && plan.leaves_own) continue;
+        const parts& given = *static_cast<const parts*>(c_.at(giver).in);
+        if (const std::byte* row = given.row(reader); row != nullptr) [[likely]] {
+          take(reader, giver, row);
+        } else {
+          const segments part = part_of(giver, reader);
+          copy_octets(static_cast<const parts*>(c_.at(reader).out)->at(giver), part, 0, bytes);
+        }
+      }
+    for (worker_group& other : c_.groups) {
+      if (&other == &g) continue;
+      const std::byte* const theirs = await(other.own, g.sequence).data;
+      const std::size_t readers =
+          plan.per_reader ? c_.members.size() - other.members.size() : 0;
+      for (const int reader : g.members) {
+        // How many of the readers of `other` come before this one.
+        const std::size_t place =
+            plan.per_reader
+                ? static_cast<std::size_t>(reader) -
+                      static_cast<std::size_t>(std::lower_bound(other.members.begin(),
+                                                                other.members.end(), reader) -
+                                               other.members.begin())
+                : 0;
+        for (std::size_t i = 0; i < other.members.size(); ++i)
+          take(reader, other.members[i],
+               theirs + (plan.per_reader ? i * readers + place : i) * bytes);
+      }
+    }
   }
 
   // Up a tree and down from its root in one hop. The root is the leader's group: it meets those of
   // other processes.
   void climb(worker_group& g, const reduction* how, partial& mine, bool across) {
     const auto index = static_cast<std::size_t>(member_.group);
+    const std::size_t bytes = how != nullptr ? how->bytes() : 0;
     const std::size_t first_child = tree_width * index + 1;
     const std::size_t last_child = std::min(first_child + tree_width, c_.groups.size());
     for (std::size_t child = first_child; child < last_child; ++child) {
@@ -211,20 +282,20 @@ class in_turn {
     }
     if (index == 0) {
       if (across) meet_sites(c_, member_.call, rank_, description(), how, mine.data);
-      if (c_.groups.size() > 1) publish(g.result, g.sequence, how, mine);
+      if (c_.groups.size() > 1) publish(g.result, g.sequence, mine, bytes);
       return;
     }
-    publish(g.own, g.sequence, how, mine);
+    publish(g.own, g.sequence, mine, bytes);
     const contribution& result = await(c_.groups[0].result, g.sequence);
     if (how != nullptr) std::memcpy(mine.data, result.data, how->bytes());
   }
 
-  void publish(dropbox<contribution>& box, std::uint64_t sequence, const reduction* how,
-               const partial& mine) {
+  void publish(dropbox<contribution>& box, std::uint64_t sequence, const partial& mine,
+               std::size_t bytes) {
     box.publish(sequence, [&](contribution& to) {
       to.call = member_.call;
       to.rank = rank_;
-      if (how != nullptr) std::memcpy(to.data, mine.data, how->bytes());
+      copy_short(to.data, mine.data, bytes);
     });
     notify_all();
   }

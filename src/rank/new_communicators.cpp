@@ -76,7 +76,10 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
-    groups[g].waiting.reserve(groups[g].members.size());
+    const std::size_t fellows = groups[g].members.size();
+    groups[g].waiting.reserve(fellows);
+    ranks_of_group_max = std::max(ranks_of_group_max, fellows);
+    parts_of_group_max = std::max(parts_of_group_max, fellows * (ranks.size() - fellows));
   }
   const std::lock_guard hold(listed_in->lock);
   listed_in->by_context.emplace(context, this);

@@ -221,6 +221,10 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::vector<int> workers;  // Of the groups, apart from what they write.
   std::vector<site> sites;  // In the order of their first ranks.
   int here = -1;            // This process among them.
+  // Of the groups the largest, and the most that one gives where each of its ranks has a part for each
+  // rank of the others.
+  std::size_t ranks_of_group_max = 0;
+  std::size_t parts_of_group_max = 0;
   bool sites_in_rank_order = true;
   // A collective has failed: none works any more. `broken` also says that not all ranks will come to
   // the end of the one that they are in. See broken_communicator.cpp.

@@ -72,9 +72,10 @@ void talk::conclude(operation& op) {
   --op.owner->counts.received;
   op.owner->counts.received_bytes -= op.result.bytes;
   if (expected_ == lengths::equal && op.result.bytes != op.bytes) [[unlikely]]
-    throw error(std::string(what_.call) + ": rank " + std::to_string(op.result.source) + " gives " +
-                std::to_string(op.result.bytes) + " octets to a rank that takes " +
-                std::to_string(op.bytes) + ": both must say the same number");
+    throw size_mismatch(std::string(what_.call) + ": rank " + std::to_string(op.result.source) +
+                        " gives " + std::to_string(op.result.bytes) +
+                        " octets to a rank that takes " + std::to_string(op.bytes) +
+                        ": both must say the same number");
 }
 
 void talk::wait() {
