@@ -160,8 +160,9 @@ contains
   subroutine datatypes()
     integer :: pair, absolute, lengths(2), types(2), position, size, matrix(3, 4), column(4), row, i, j
     integer(kind=MPI_ADDRESS_KIND) :: places(2), lower, extent
-    integer :: a
-    double precision :: b
+    ! A compiler cannot see that MPI_Bcast writes them by their addresses.
+    integer, volatile :: a
+    double precision, volatile :: b
     character :: room(64)
     a = rank + 1
     b = 0.5d0

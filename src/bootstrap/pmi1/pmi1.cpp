@@ -9,11 +9,13 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
@@ -235,6 +237,8 @@ class pmi1_bootstrap final : public bootstrap {
   void abort(int exit_status, const std::string& why) override {
     log_text(why);
     std::fflush(nullptr);
+    // Having been told, hydra forwards nothing more, not even what it has not read yet.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     with_.abort(exit_status);
     std::_Exit(exit_status);
   }
