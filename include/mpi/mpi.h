@@ -534,6 +534,15 @@ WEFT_MPI_DECLARE(int, MPI_Testsome,
                  (int incount, MPI_Request* array_of_requests, int* outcount,
                   int* array_of_indices, MPI_Status* array_of_statuses))
 WEFT_MPI_DECLARE(int, MPI_Request_get_status, (MPI_Request request, int* flag, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Request_get_status_all,
+                 (int count, const MPI_Request* array_of_requests, int* flag,
+                  MPI_Status* array_of_statuses))
+WEFT_MPI_DECLARE(int, MPI_Request_get_status_any,
+                 (int count, const MPI_Request* array_of_requests, int* indx, int* flag,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Request_get_status_some,
+                 (int incount, const MPI_Request* array_of_requests, int* outcount,
+                  int* array_of_indices, MPI_Status* array_of_statuses))
 WEFT_MPI_DECLARE(int, MPI_Request_free, (MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Cancel, (MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Start, (MPI_Request* request))

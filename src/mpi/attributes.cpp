@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "mpi/profiling.hpp"
 #include "mpi/state.hpp"
@@ -177,8 +178,8 @@ void delete_comm_attribute(state& me, MPI_Comm comm, int key) {
 
 void free_keyval(state& me, int* key, keyval::kind of) {
   check_not_null(key, "keyval");
-  (void)checked_keyval(me, *key, of);
-  release(me, *key);
+  keyval& k = checked_keyval(me, *key, of);
+  if (!std::exchange(k.freed, true)) release(me, *key);
   *key = MPI_KEYVAL_INVALID;
 }
 

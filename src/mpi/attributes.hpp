@@ -22,7 +22,8 @@ struct keyval {
   MPI_Type_copy_attr_function* copy_datatype = nullptr;
   MPI_Type_delete_attr_function* delete_datatype = nullptr;
   void* extra = nullptr;
-  int holders = 1;  // The program's key, and attributes under it.
+  int holders = 1;     // The program's key, and attributes under it.
+  bool freed = false;  // By the program, which may say so again through a copy of the key.
 };
 
 struct attributes_state {

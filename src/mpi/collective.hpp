@@ -35,18 +35,21 @@ int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, cons
   }, arguments...);
 }
 
+// Ranks may start their persistent collectives in any order: each is the only one of a communicator of
+// its own, which takes the place of `comm`.
 template <class Prepare, class... Arguments>
-int make_persistent(const char* name, MPI_Comm comm, MPI_Info info, MPI_Request* request,
+int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request* request,
                     const Prepare& prepare, const Arguments&... arguments) {
-  return in_call(name, comm, [&](state& me) {
+  const MPI_Comm given = comm;
+  return in_call(name, given, [&](state& me) {
     check_not_null(request, "request");
     check_hints(me, info);
-    const communicator_object& c = checked_communicator(me, comm);
-    *request = add_persistent(me, comm,
-                              [shared = c.ranks.shared_state(), own = c.own,
-                               work = std::function<void()>(prepare(me))] {
-                                return detail::start_collective(shared, own, work);
-                              });
+    (void)prepare(me);  // Checks the arguments before there is anything new.
+    const auto own = with_own_context(checked_communicator(me, given), name);
+    comm = handle_of(*own);
+    *request = add_persistent(me, given, [own, work = std::function<void()>(prepare(me))] {
+      return detail::start_collective(own->ranks.shared_state(), own->own, work);
+    });
   }, arguments...);
 }
 

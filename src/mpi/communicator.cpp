@@ -36,6 +36,17 @@ MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
   return handle_of(c);
 }
 
+std::shared_ptr<communicator_object> with_own_context(const communicator_object& c,
+                                                      const char* call) {
+  auto made = std::make_shared<communicator_object>(*split(*c.shared, c.own, 0, 0, call));
+  made->kind = object_kind::communicator;
+  made->peers_first = c.peers_first;
+  made->peers_count = c.peers_count;
+  made->locals_first = c.locals_first;
+  made->topology = c.topology;
+  return made;
+}
+
 namespace {
 
 // The same groups as those of `parent`, with its topology.

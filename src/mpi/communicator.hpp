@@ -51,6 +51,9 @@ struct state;
 // MPI_COMM_NULL when one of them is empty.
 [[nodiscard]] MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made,
                                              const communicator_object& parent);
+// The same groups and topology in a context of its own; no handle of the program's refers to it.
+[[nodiscard]] std::shared_ptr<communicator_object> with_own_context(const communicator_object& c,
+                                                                    const char* call);
 // Refuses inter-communicators.
 [[nodiscard]] communicator_object& checked_intracommunicator(state& me, MPI_Comm comm);
 void check_root(const communicator_object& c, int root);

@@ -245,6 +245,69 @@ void get_status(state& me, MPI_Request request, int* flag, MPI_Status* status) {
   if (*flag != 0) look_at_status(*r, status);
 }
 
+// Of those that are looked at, and stay as they are. Null: there is nothing to wait for.
+void look_at(const request_object* r, MPI_Status* status) {
+  if (r == nullptr) return set_empty_status(status);
+  look_at_status(*r, status);
+  if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
+}
+
+request_list looked_at(int count, const MPI_Request* handles) {
+  return {count, const_cast<MPI_Request*>(handles)};  // Only waits and tests change them.
+}
+
+void look_at_all(state& me, int count, const MPI_Request* handles, int* flag,
+                 MPI_Status* statuses) {
+  check_not_null(flag, "flag");
+  request_list requests = looked_at(count, handles);
+  if (!requests.all_complete()) {
+    let_others_run(me);
+    requests.look_again();
+  }
+  *flag = requests.all_complete();
+  if (*flag == 0) return;
+  for (std::size_t i = 0; i < requests.size(); ++i) look_at(requests[i], status_at(statuses, i));
+}
+
+void look_at_any(state& me, int count, const MPI_Request* handles, int* index, int* flag,
+                 MPI_Status* status) {
+  check_not_null(index, "index");
+  check_not_null(flag, "flag");
+  request_list requests = looked_at(count, handles);
+  if (!requests.any_complete()) {
+    let_others_run(me);
+    requests.look_again();
+  }
+  *index = MPI_UNDEFINED;
+  *flag = requests.active() == 0 || requests.any_complete();
+  if (requests.active() == 0) return set_empty_status(status);
+  if (*flag == 0) return;
+  const std::size_t first = requests.next_complete(0);
+  *index = static_cast<int>(first);
+  look_at(requests[first], status);
+}
+
+void look_at_some(state& me, int count, const MPI_Request* handles, int* outcount, int* indices,
+                  MPI_Status* statuses) {
+  check_not_null(outcount, "outcount");
+  request_list requests = looked_at(count, handles);
+  if (!requests.any_complete()) {
+    let_others_run(me);
+    requests.look_again();
+  }
+  *outcount = MPI_UNDEFINED;
+  if (requests.active() == 0) return;
+  check_not_null(indices, "array_of_indices");
+  std::size_t found = 0;
+  for (std::size_t i = requests.next_complete(0); i < requests.size();
+       i = requests.next_complete(i + 1)) {
+    indices[found] = static_cast<int>(i);
+    look_at(requests[i], status_at(statuses, found));
+    ++found;
+  }
+  *outcount = static_cast<int>(found);
+}
+
 // A send cannot be taken back: it completes as if nothing had been said. A receive that nothing has
 // matched is.
 void cancel(state& me, MPI_Request* request) {
@@ -315,6 +378,27 @@ WEFT_MPI_FUNCTION(int, MPI_Request_get_status,
                   (MPI_Request request, int* flag, MPI_Status* status)) {
   return in_call("MPI_Request_get_status", MPI_COMM_SELF,
                  [&](state& me) { get_status(me, request, flag, status); }, request, flag, status);
+}
+WEFT_MPI_FUNCTION(int, MPI_Request_get_status_all,
+                  (int count, const MPI_Request* array_of_requests, int* flag,
+                   MPI_Status* array_of_statuses)) {
+  return in_call("MPI_Request_get_status_all", MPI_COMM_SELF, [&](state& me) {
+    look_at_all(me, count, array_of_requests, flag, array_of_statuses);
+  }, count, array_of_requests, flag, array_of_statuses);
+}
+WEFT_MPI_FUNCTION(int, MPI_Request_get_status_any,
+                  (int count, const MPI_Request* array_of_requests, int* index, int* flag,
+                   MPI_Status* status)) {
+  return in_call("MPI_Request_get_status_any", MPI_COMM_SELF, [&](state& me) {
+    look_at_any(me, count, array_of_requests, index, flag, status);
+  }, count, array_of_requests, index, flag, status);
+}
+WEFT_MPI_FUNCTION(int, MPI_Request_get_status_some,
+                  (int incount, const MPI_Request* array_of_requests, int* outcount,
+                   int* array_of_indices, MPI_Status* array_of_statuses)) {
+  return in_call("MPI_Request_get_status_some", MPI_COMM_SELF, [&](state& me) {
+    look_at_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  }, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 WEFT_MPI_FUNCTION(int, MPI_Request_free, (MPI_Request* request)) {
   return in_call("MPI_Request_free", MPI_COMM_SELF, [&](state& me) {

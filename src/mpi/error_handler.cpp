@@ -156,7 +156,7 @@ WEFT_MPI_FUNCTION(int, MPI_Error_string, (int errorcode, char* string, int* resu
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Add_error_class, (int* errorclass)) {
-  return in_call("MPI_Add_error_class", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Add_error_class", [&](state& me) {
     check_not_null(errorclass, "errorclass");
     *errorclass = ++me.codes.last_used;
     me.codes.by_number[*errorclass] = {*errorclass, ""};
@@ -164,7 +164,7 @@ WEFT_MPI_FUNCTION(int, MPI_Add_error_class, (int* errorclass)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Add_error_code, (int errorclass, int* errorcode)) {
-  return in_call("MPI_Add_error_code", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Add_error_code", [&](state& me) {
     check_not_null(errorcode, "errorcode");
     if (!is_class(me, errorclass)) fail(MPI_ERR_ARG, "{} is no error class", errorclass);
     *errorcode = ++me.codes.last_used;
@@ -173,7 +173,7 @@ WEFT_MPI_FUNCTION(int, MPI_Add_error_code, (int errorclass, int* errorcode)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Add_error_string, (int errorcode, const char* string)) {
-  return in_call("MPI_Add_error_string", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Add_error_string", [&](state& me) {
     check_not_null(string, "string");
     if (std::strlen(string) >= MPI_MAX_ERROR_STRING)
       fail(MPI_ERR_ARG, "the string has {} characters: at most {} fit", std::strlen(string),
@@ -183,7 +183,7 @@ WEFT_MPI_FUNCTION(int, MPI_Add_error_string, (int errorcode, const char* string)
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Remove_error_class, (int errorclass)) {
-  return in_call("MPI_Remove_error_class", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Remove_error_class", [&](state& me) {
     (void)added(me, errorclass, true);
     for (const auto& [number, code] : me.codes.by_number)
       if (number != errorclass && code.error_class == errorclass)
@@ -193,7 +193,7 @@ WEFT_MPI_FUNCTION(int, MPI_Remove_error_class, (int errorclass)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Remove_error_code, (int errorcode)) {
-  return in_call("MPI_Remove_error_code", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Remove_error_code", [&](state& me) {
     if (added(me, errorcode, false).error_class == errorcode)
       fail(MPI_ERR_ARG, "{} is a class: remove it with MPI_Remove_error_class", errorcode);
     me.codes.by_number.erase(errorcode);
@@ -201,7 +201,7 @@ WEFT_MPI_FUNCTION(int, MPI_Remove_error_code, (int errorcode)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Remove_error_string, (int errorcode)) {
-  return in_call("MPI_Remove_error_string", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Remove_error_string", [&](state& me) {
     added(me, errorcode, false).text.clear();
   }, errorcode);
 }

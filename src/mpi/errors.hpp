@@ -88,6 +88,19 @@ template <class Body, class... Arguments>
   }
 }
 
+// The calling rank's MPI, which need not be initialised; throws when the caller is no rank.
+[[nodiscard]] state& calling_at_any_time(const char* call);
+// The frame of functions that may be called before MPI_Init and after MPI_Finalize too.
+template <class Body, class... Arguments>
+int in_call_at_any_time(const char* name, const Body& body, const Arguments&... arguments) {
+  try {
+    body(calling_at_any_time(name));
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(MPI_COMM_SELF, text_of_call(name, arguments...));
+  }
+}
+
 // What is wrong that callers of many kinds have in common.
 [[gnu::cold, noreturn]] void fail_null(const char* what);
 inline void check_not_null(const void* address, const char* what) {

@@ -30,7 +30,7 @@ void fill_environment(state& me) {
   if (words.size() > 1 && words[0].ends_with("weft-host")) words.erase(words.begin());
   std::string arguments;
   for (std::size_t i = 1; i < words.size(); ++i) arguments += (i == 1 ? "" : " ") + words[i];
-  const std::string ranks = std::to_string(me.world->ranks.size());
+  const std::string ranks = std::to_string(me.rank.of->world->size());
   if (!words.empty()) entries.emplace_back("command", words[0]);
   if (!arguments.empty()) entries.emplace_back("argv", arguments);
   entries.emplace_back("maxprocs", ranks);
@@ -72,6 +72,7 @@ info_object& changeable(state& me, MPI_Info info) {
 
 info_object& checked_info(state& me, MPI_Info info) {
   if (info == MPI_INFO_ENV) {
+    if (!me.usable) me.environment.entries.clear();  // The thread level may change.
     if (me.environment.entries.empty()) fill_environment(me);
     return me.environment;
   }
@@ -89,14 +90,14 @@ void check_hints(state& me, MPI_Info info) {
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Info_create, (MPI_Info* info)) {
-  return in_call("MPI_Info_create", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_create", [&](state& me) {
     check_not_null(info, "info");
     *info = handle_of(me.infos.make());
   });
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_create_env, (int, char*[], MPI_Info* info)) {
-  return in_call("MPI_Info_create_env", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_create_env", [&](state& me) {
     check_not_null(info, "info");
     info_object& made = me.infos.make();
     made.entries = checked_info(me, MPI_INFO_ENV).entries;
@@ -105,7 +106,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_create_env, (int, char*[], MPI_Info* info)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_dup, (MPI_Info info, MPI_Info* newinfo)) {
-  return in_call("MPI_Info_dup", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_dup", [&](state& me) {
     check_not_null(newinfo, "newinfo");
     const info_object& source = checked_info(me, info);
     info_object& made = me.infos.make();
@@ -115,7 +116,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_dup, (MPI_Info info, MPI_Info* newinfo)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_free, (MPI_Info* info)) {
-  return in_call("MPI_Info_free", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_free", [&](state& me) {
     check_not_null(info, "info");
     me.infos.free(changeable(me, *info));
     *info = MPI_INFO_NULL;
@@ -123,7 +124,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_free, (MPI_Info* info)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_set, (MPI_Info info, const char* key, const char* value)) {
-  return in_call("MPI_Info_set", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_set", [&](state& me) {
     info_object& i = changeable(me, info);
     const std::string name = checked_key(key);
     check_not_null(value, "value");
@@ -141,7 +142,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_set, (MPI_Info info, const char* key, const char
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_delete, (MPI_Info info, const char* key)) {
-  return in_call("MPI_Info_delete", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_delete", [&](state& me) {
     info_object& i = changeable(me, info);
     const std::string name = checked_key(key);
     const auto at = std::find_if(i.entries.begin(), i.entries.end(),
@@ -153,7 +154,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_delete, (MPI_Info info, const char* key)) {
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get,
                   (MPI_Info info, const char* key, int valuelen, char* value, int* flag)) {
-  return in_call("MPI_Info_get", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_get", [&](state& me) {
     check_not_null(flag, "flag");
     if (valuelen < 0) fail(MPI_ERR_ARG, "valuelen is {}: it is 0 or more", valuelen);
     const std::string* const found = checked_info(me, info).find(checked_key(key));
@@ -169,7 +170,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_get,
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_valuelen,
                   (MPI_Info info, const char* key, int* valuelen, int* flag)) {
-  return in_call("MPI_Info_get_valuelen", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_get_valuelen", [&](state& me) {
     check_not_null(flag, "flag");
     const std::string* const found = checked_info(me, info).find(checked_key(key));
     *flag = found != nullptr;
@@ -181,7 +182,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_get_valuelen,
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_string,
                   (MPI_Info info, const char* key, int* buflen, char* value, int* flag)) {
-  return in_call("MPI_Info_get_string", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_get_string", [&](state& me) {
     check_not_null(buflen, "buflen");
     check_not_null(flag, "flag");
     if (*buflen < 0) fail(MPI_ERR_ARG, "*buflen is {}: it is 0 or more", *buflen);
@@ -200,14 +201,14 @@ WEFT_MPI_FUNCTION(int, MPI_Info_get_string,
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_nkeys, (MPI_Info info, int* nkeys)) {
-  return in_call("MPI_Info_get_nkeys", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_get_nkeys", [&](state& me) {
     check_not_null(nkeys, "nkeys");
     *nkeys = static_cast<int>(checked_info(me, info).entries.size());
   }, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_nthkey, (MPI_Info info, int n, char* key)) {
-  return in_call("MPI_Info_get_nthkey", MPI_COMM_SELF, [&](state& me) {
+  return in_call_at_any_time("MPI_Info_get_nthkey", [&](state& me) {
     check_not_null(key, "key");
     const info_object& i = checked_info(me, info);
     if (n < 0 || static_cast<std::size_t>(n) >= i.entries.size())

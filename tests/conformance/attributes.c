@@ -80,17 +80,65 @@ static int refuse(MPI_Comm comm, int key, void* state, void* in, void* out, int*
 
 static void refused_copies(void) {
   int key;
-  MPI_Comm comm, copy = MPI_COMM_NULL;
+  MPI_Comm comm, copy = MPI_COMM_SELF;
   MPI_Comm_dup(MPI_COMM_SELF, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &key, NULL);
   MPI_Comm_set_attr(comm, key, (void*)1);
   const int code = MPI_Comm_dup(comm, &copy);
   EXPECT(code != MPI_SUCCESS, "the copy succeeded");
+  EXPECT(copy == MPI_COMM_NULL, "a handle of no communicator was left");
   MPI_Comm_delete_attr(comm, key);
   MPI_Comm_free_keyval(&key);
   MPI_Comm_free(&comm);
 }
+
+static int refuse_type(MPI_Datatype type, int key, void* state, void* in, void* out, int* flag) {
+  (void)type, (void)key, (void)state, (void)in, (void)out;
+  *flag = 0;
+  return MPI_ERR_OTHER;
+}
+
+static void refused_copies_of_types(void) {
+  int key;
+  MPI_Datatype type, copy = MPI_INT;
+  MPI_Type_dup(MPI_INT, &type);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Type_create_keyval(refuse_type, MPI_TYPE_NULL_DELETE_FN, &key, NULL);
+  MPI_Type_set_attr(type, key, (void*)1);
+  const int code = MPI_Type_dup(type, &copy);
+  EXPECT(code != MPI_SUCCESS, "the copy succeeded");
+#ifndef OPEN_MPI /* It leaves the handle as it was. */
+  EXPECT(copy == MPI_DATATYPE_NULL, "a handle of no datatype was left");
+#endif
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Type_free_keyval(&key);
+  MPI_Type_free(&type);
+}
+
+#ifndef OPEN_MPI
+static int free_key(MPI_Comm comm, int key, void* value, void* state) {
+  (void)comm, (void)value, (void)state;
+  return MPI_Comm_free_keyval(&key);
+}
+
+/* A key lives until its last attribute has gone; until then it may be freed through any copy of it. */
+static void freed_again(void) {
+  MPI_Comm comm, other;
+  MPI_Comm_dup(MPI_COMM_SELF, &comm);
+  MPI_Comm_dup(MPI_COMM_SELF, &other);
+  int key, copy, again;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_key, &key, NULL);
+  copy = again = key;
+  MPI_Comm_set_attr(comm, key, (void*)7);
+  MPI_Comm_set_attr(other, key, (void*)8);
+  MPI_Comm_free(&comm);
+  MPI_Comm_free_keyval(&key);
+  MPI_Comm_free_keyval(&again);
+  EXPECT_INT(value_of(other, copy), 8);
+  MPI_Comm_free(&other);
+}
+#endif
 
 static int type_copies;
 static int copy_type(MPI_Datatype type, int key, void* state, void* in, void* out, int* flag) {
@@ -146,6 +194,10 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   of_communicators();
   refused_copies();
+  refused_copies_of_types();
+#ifndef OPEN_MPI /* It forgets a key when it is freed. */
+  freed_again();
+#endif
   of_types();
   predefined();
   ended_rank = rank;

@@ -50,12 +50,33 @@ static void info(void) {
   MPI_Info_free(&copy);
 }
 
+#if MPI_VERSION >= 4
+static void info_at_any_time(const char* when) {
+  MPI_Info info, copy;
+  char value[8] = "", key[MPI_MAX_INFO_KEY];
+  int flag = 0, count = 0, room = sizeof value;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "key", "value");
+  MPI_Info_dup(info, &copy);
+  MPI_Info_free(&info);
+  MPI_Info_get_nkeys(copy, &count);
+  MPI_Info_get_nthkey(copy, 0, key);
+  MPI_Info_get_string(copy, "key", &room, value, &flag);
+  if (flag != 1 || count != 1 || strcmp(key, "key") != 0 || strcmp(value, "value") != 0)
+    printf("info %s: %d of %d is %s, %s\n", when, flag, count, key, value), ++wrong_count;
+  MPI_Info_free(&copy);
+}
+#endif
+
 int main(int argc, char** argv) {
   int flag = -1, version = 0, subversion = 0, length = 0, level = -1;
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   MPI_Initialized(&flag);
   if (flag != 0) printf("initialised before MPI_Init\n"), ++wrong_count;
   MPI_Get_version(&version, &subversion); /* Allowed before. */
+#if MPI_VERSION >= 4
+  info_at_any_time("before MPI_Init");
+#endif
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
   learn_place();
   EXPECT(level == MPI_THREAD_SINGLE || level == MPI_THREAD_FUNNELED || level == MPI_THREAD_SERIALIZED ||
@@ -91,7 +112,10 @@ int main(int argc, char** argv) {
   const int status = end();
   MPI_Finalized(&flag); /* Allowed after. */
   MPI_Initialized(&version);
-  if (flag != 1 || version != 1) {
+#if MPI_VERSION >= 4
+  info_at_any_time("after MPI_Finalize");
+#endif
+  if (wrong_count != 0 || flag != 1 || version != 1) {
     printf("rank %d: finalised %d, initialised %d\n", rank, flag, version);
     return 1;
   }

@@ -223,6 +223,41 @@ static int on_cancel(void* state, int complete) {
   return MPI_SUCCESS;
 }
 
+#ifdef MPI_ABI_VERSION /* MPI 4.1. */
+static void looking_at_lists(void) {
+  MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Status statuses[3];
+  int flag = 0, index = 0, count = 0, indices[3], value = -1, out = rank;
+  memset(statuses, 0x55, sizeof statuses);
+  MPI_Request_get_status_all(3, requests, &flag, statuses);
+  EXPECT(flag == 1 && statuses[2].MPI_ERROR == MPI_SUCCESS && statuses[2].MPI_TAG == MPI_ANY_TAG, "%d, tag %d",
+         flag, statuses[2].MPI_TAG);
+  flag = 0;
+  MPI_Request_get_status_any(3, requests, &index, &flag, statuses);
+  EXPECT(flag == 1 && index == MPI_UNDEFINED, "%d, number %d", flag, index);
+  MPI_Request_get_status_some(3, requests, &count, indices, statuses);
+  EXPECT_INT(count, MPI_UNDEFINED);
+  MPI_Irecv(&value, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, &requests[1]);
+  MPI_Request_get_status_all(3, requests, &flag, statuses);
+  EXPECT_INT(flag, 0);
+  MPI_Request_get_status_any(3, requests, &index, &flag, statuses);
+  EXPECT(flag == 0 && index == MPI_UNDEFINED, "%d, number %d", flag, index);
+  MPI_Request_get_status_some(3, requests, &count, indices, statuses);
+  EXPECT_INT(count, 0);
+  MPI_Send(&out, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);
+  do MPI_Request_get_status_any(3, requests, &index, &flag, statuses);
+  while (!flag);
+  EXPECT(index == 1 && statuses[0].MPI_TAG == 7, "number %d, tag %d", index, statuses[0].MPI_TAG);
+  MPI_Request_get_status_some(3, requests, &count, indices, statuses);
+  EXPECT(count == 1 && indices[0] == 1 && statuses[0].MPI_SOURCE == rank, "%d from %d", count, statuses[0].MPI_SOURCE);
+  MPI_Request_get_status_all(3, requests, &flag, statuses);
+  EXPECT(flag == 1 && statuses[1].MPI_TAG == 7, "%d, tag %d", flag, statuses[1].MPI_TAG);
+  EXPECT(requests[1] != MPI_REQUEST_NULL, "the request has gone");
+  MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  EXPECT_INT(value, rank);
+}
+#endif
+
 static void generalized(void) {
   int elements = 6, flag = 1, count = 0;
   MPI_Request request;
@@ -248,5 +283,8 @@ int main(int argc, char** argv) {
   freed_while_active();
   looking_without_ending();
   generalized();
+#ifdef MPI_ABI_VERSION
+  looking_at_lists();
+#endif
   return end();
 }

@@ -155,6 +155,27 @@ void pmpi_testsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_
 }
 WEFT_FORTRAN_NAME(mpi_testsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
 
+void pmpi_request_get_status_any_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
+                                  MPI_Status* status, MPI_Fint* ierror) {
+  MPI_Request* const of_c = requests_in(requests, *count);
+  *index = MPI_UNDEFINED;
+  *ierror = MPI_Request_get_status_any(*count, of_c, index, flag, weft_fortran_status(status));
+  if (*index != MPI_UNDEFINED) ++*index;
+  free(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_request_get_status_any_,
+                  (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
+
+void pmpi_request_get_status_some_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count,
+                                   MPI_Fint* indices, MPI_Status* statuses, MPI_Fint* ierror) {
+  MPI_Request* const of_c = requests_in(requests, *in_count);
+  *ierror = MPI_Request_get_status_some(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
+  from_one_on(out_count, indices);
+  free(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_request_get_status_some_,
+                  (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
+
 /* Their functions take the state by reference. */
 struct own_request {
   void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*);
