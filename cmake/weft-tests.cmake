@@ -101,7 +101,7 @@ foreach(processes IN ITEMS 2 4)
           "$<TARGET_FILE:weftrun>;--processes;${processes};$<TARGET_FILE:${name}>"
           TEST_STARTED=1 WEFT_TRANSPORT=${transport})
         set_tests_properties(${test} PROPERTIES RESOURCE_LOCK processes)
-        # Known fault: about once in some hundred deadlocks of real processes no report comes.
+        # Known fault: once, three ranks in two processes deadlocked and no report came.
         if(name STREQUAL failure_test)
           set_tests_properties(${test} PROPERTIES LABELS soak)
         endif()

@@ -17,22 +17,6 @@
 namespace weft::mpi {
 namespace {
 
-// For functions that may be called before MPI_Init and after MPI_Finalize.
-template <class Body>
-int in_any_call(const char* name, const Body& body) {
-  try {
-    state* const me = find_state();
-    if (me == nullptr && worker::current() == nullptr)
-      fail(MPI_ERR_OTHER, "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
-           "(mpicc, mpicxx, mpifort)");
-    if (me == nullptr) detail::throw_not_a_rank(name);
-    body(*me);
-    return MPI_SUCCESS;
-  } catch (const std::exception&) {
-    return end_in_error(MPI_COMM_SELF, name);
-  }
-}
-
 void initialize(state& me, int required, int* provided) {
   if (me.initialized)
     fail(MPI_ERR_OTHER, "MPI {}: call it once",
@@ -61,11 +45,11 @@ void copy_text(const std::string& text, std::size_t room, char* to, int* length)
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Init, (int*, char***)) {
-  return in_any_call("MPI_Init", [](state& me) { initialize(me, MPI_THREAD_SINGLE, nullptr); });
+  return in_call_at_any_time("MPI_Init", [](state& me) { initialize(me, MPI_THREAD_SINGLE, nullptr); });
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Init_thread, (int*, char***, int required, int* provided)) {
-  return in_any_call("MPI_Init_thread", [&](state& me) {
+  return in_call_at_any_time("MPI_Init_thread", [&](state& me) {
     check_not_null(provided, "provided");
     initialize(me, required, provided);
   });

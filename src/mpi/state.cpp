@@ -26,14 +26,16 @@ state* find_state() {
 
 state& calling_at_any_time(const char* call) {
   if (state* const me = find_state(); me != nullptr) return *me;
+  if (worker::current() == nullptr)
+    fail(MPI_ERR_OTHER, "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
+         "(mpicc, mpicxx, mpifort)");
   detail::throw_not_a_rank(call);
 }
 
 void refuse_call(const char* call) {
-  const state* const me = find_state();
-  if (me == nullptr) detail::throw_not_a_rank(call);
-  if (!me->initialized) fail(MPI_ERR_OTHER, "MPI is not initialised yet: call MPI_Init first");
-  if (me->finalized)
+  const state& me = calling_at_any_time(call);
+  if (!me.initialized) fail(MPI_ERR_OTHER, "MPI is not initialised yet: call MPI_Init first");
+  if (me.finalized)
     fail(MPI_ERR_OTHER, "MPI has been finalised: call MPI_Finalize after everything else");
   throw rank_failure(formatted("{}: the job ends after an error", call), 1);
 }
