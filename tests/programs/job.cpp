@@ -2,6 +2,7 @@
 // looks at output and exit status.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -60,16 +61,33 @@ void poll_forever(communicator&) {
   while (true) weft::yield();
 }
 
-// The rank itself keeps waiting, so the report must show that.
+// What a file holds that the program writes by another descriptor.
+std::string text_of(int file) {
+  std::string text(std::size_t(::lseek(file, 0, SEEK_END)), '\0');
+  text.resize(std::size_t(std::max<ssize_t>(::pread(file, text.data(), text.size(), 0), 0)));
+  return text;
+}
+
+// Asks until rank 1 is seen to wait, and lets it go on only then. Reports pass through a file on
+// their way to stderr, so that the program sees them too.
 void ask_for_report(communicator& world) {
-  if (world.rank() == 0) {
-    weft::sleep_for(std::chrono::milliseconds(100));  // The signal comes while the job runs.
-    ::kill(::getpid(), SIGUSR1);
-    weft::sleep_for(std::chrono::milliseconds(500));
-    world.send(1, 1, 5);
-  } else {
+  if (world.rank() != 0) {
     (void)world.recv<int>(0, 5);
+    return;
   }
+  std::FILE* const seen = std::tmpfile();
+  const int file = ::fileno(seen), stderr_before = ::dup(2);
+  ::dup2(file, 2);
+  std::string text;
+  while (text.find("rank 1 (worker 1): in recv") == text.npos) {
+    ::kill(::getpid(), SIGUSR1);
+    const std::size_t before = text.size();
+    while ((text = text_of(file)).size() == before) weft::sleep_for(std::chrono::milliseconds(1));
+  }
+  ::dup2(stderr_before, 2);
+  std::fputs(text.c_str(), stderr);
+  std::fclose(seen);
+  world.send(1, 1, 5);
 }
 
 // The owner is slow until another thread has executed a chunk.

@@ -111,7 +111,7 @@ TEST(job, a_timeout_ends_a_job_that_never_would) {
 TEST(job, the_report_signal_shows_what_each_rank_does_and_the_job_goes_on) {
   const outcome result = run_job("-n 2 --workers 2 ./test-job report");
   EXPECT_EQ(result.status, 0);
-  expect_in(result, {"rank 0", "rank 1"});
+  expect_in(result, {"rank 0 (worker 0): in sleep_for", "rank 1 (worker 1): in recv"});
 }
 
 TEST(job, a_missing_map_is_named) {
