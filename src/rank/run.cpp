@@ -385,7 +385,7 @@ class connection {
     if (!between_) return;
     if (others_.connected) others_.connected(nullptr);
     failure.set_ending(nullptr);
-    between_->flush();
+    between_->detach();
   }
   [[nodiscard]] termination* ending() noexcept { return ending_ ? &*ending_ : nullptr; }
 
@@ -393,6 +393,13 @@ class connection {
   const company& others_;
   std::optional<network> between_;
   std::optional<termination> ending_;
+};
+
+// Before the job goes, whichever way.
+struct leaving {
+  connection& from;
+  failure_note& failure;
+  ~leaving() { from.detach(failure); }
 };
 
 }  // namespace
@@ -411,6 +418,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   set_mail_handlers(*j.workers);
   make_ranks(j, places);
   between.attach(j, failure);
+  const leaving also_after_an_exception{between, failure};
 
   std::vector<rank_start> starts;
   starts.reserve(j.ranks.size());

@@ -155,7 +155,9 @@ void network::attach(scheduler& workers, attendant& whole) {
     workers.at(static_cast<int>(i)).set_outside(*ports_[i]);
 }
 
-void network::flush() noexcept {
+void network::detach() noexcept {
+  // A descriptor that was armed may still become readable: by the end of a peer, for example.
+  descriptors_.reset();
   constexpr int passes = 64;  // A provider may hand on what it took only while it is polled.
   for (int i = 0; i < passes; ++i)
     for (const auto& p : ports_) (void)p->device().progress();

@@ -130,8 +130,9 @@ class network {
   }
   // Called once by each worker after a process has died. Set before the workers run.
   void set_visitor(std::function<void(int worker)> visit) { visit_ = std::move(visit); }
-  // After the workers have ended, by the thread that ran them: what was sent leaves this process.
-  void flush() noexcept;
+  // After the workers have ended, by the thread that ran them, and before they go: what was sent
+  // leaves this process, and nobody wakes them any more. May be called again.
+  void detach() noexcept;
   // Somebody knows that this process is dead; called by any thread.
   void mark_failed(int process, const std::string& why) noexcept;
 

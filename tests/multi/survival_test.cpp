@@ -47,8 +47,6 @@ class a_death : public ::testing::TestWithParam<std::tuple<const char*, const ch
 };
 
 TEST_P(a_death, ends_operations_with_the_dead_and_nothing_else) {
-  if (transport() != "shm" && mode() == "collectives")
-    GTEST_SKIP() << "known fault: survivors crash now and then when process 0 dies in a collective";
   for (const int victim : {0, 3, 4}) {
     const outcome got = shell(line("--on-failure error --timeout 60", victim));
     const int process = victim / 2;
