@@ -105,14 +105,20 @@ inline shared_job& new_job(int processes) {
   return *all.emplace_back(std::make_unique<shared_job>(processes));
 }
 
-// Workers are those of all processes together, at least one in each. The first status that is not 0.
-inline int run_in_processes(int processes, options how,
-                            const std::function<void(communicator&)>& body) {
+// Another one in each call.
+inline sim_options misbehaving_network() {
   sim_options network;
   static std::atomic<std::uint64_t> runs{0};
   network.seed = static_cast<std::uint64_t>(number_of_environment("TEST_SEED", 1)) * 1000 +
                  runs.fetch_add(1);
   network.refusals_percent = 5;
+  return network;
+}
+
+// Workers are those of all processes together, at least one in each. The first status that is not 0.
+inline int run_in_processes(int processes, options how,
+                            const std::function<void(communicator&)>& body,
+                            const sim_options& network = misbehaving_network()) {
   sim_fabric fabric(network);
   how.processes = 0;
   if (how.workers != 0) how.workers = (how.workers + processes - 1) / processes;

@@ -87,6 +87,12 @@ void termination::broadcast(message what, std::uint64_t first) {
   send(between_.process(), what, first);
 }
 
+// To the judge, with counts. Any worker says so, over its own device, and devices overtake each other:
+// the judge must know which was said last, since a process does not repeat itself.
+void termination::state(message what, const counts& now) {
+  send(judge(), what, now.sent, now.received, ++statement_);
+}
+
 void termination::on_message(void* self, const comm::event& happened) noexcept {
   if (worker::current() == nullptr) return;  // The workers have ended.
   auto& me = *static_cast<termination*>(self);
@@ -100,11 +106,14 @@ void termination::handle(int from, const comm::event& happened) {
   const std::string_view text(reinterpret_cast<const char*>(happened.data),
                               happened.data == nullptr ? 0 : happened.size);
   const std::uint64_t round = happened.tag >> 8;
+  const counts told{happened.head[0], happened.head[1]};
   switch (static_cast<message>(happened.tag & kind_mask)) {
     case message::ended:
       w.ended = true;
-      w.told = {happened.head[0], happened.head[1]};
-      return judge_ends();
+      if (!is_news(w, told, happened.user)) return judge_ends();
+      confirming_ = false;  // That was about other counts.
+      judge_ends();
+      return judge_quiet();
     case message::all_ended:
       if (!std::exchange(released_, true)) workers_.release();
       return;
@@ -124,27 +133,31 @@ void termination::handle(int from, const comm::event& happened) {
       may_unwind_.store(true, std::memory_order_release);
       return;
     case message::quiet:
+      if (!is_news(w, told, happened.user)) return;
       w.quiet = true;
-      w.told = {happened.head[0], happened.head[1]};
-      confirming_ = false;  // That was about other counts.
+      confirming_ = false;
       judge_ends();
       return judge_quiet();
-    case message::confirm: {
-      const bool still = still_quiet();
-      const counts now = count();
+    case message::confirm:
       round_ = round;
-      return send(from, message::confirmed, now.sent, now.received, still ? 1 : 0);
-    }
-    case message::confirmed:
-      if (round != round_ || !confirming_) return;
-      w.confirmed = happened.user != 0 && w.quiet && w.told == counts{happened.head[0], happened.head[1]};
-      if (!w.confirmed) {
-        confirming_ = false;  // It says so when it is quiet again.
-        w.quiet = w.quiet && happened.user != 0;
-        w.told = {happened.head[0], happened.head[1]};
+      return state(still_quiet() ? message::confirmed : message::denied, count());
+    case message::confirmed: {
+      const bool same = w.quiet && w.told == told;
+      if (!is_news(w, told, happened.user)) return;
+      w.quiet = true;  // What says so may still be under way.
+      if (!same) {
+        confirming_ = false;
         return judge_quiet();
       }
+      if (round != round_ || !confirming_) return;
+      w.confirmed = true;
       return judge_confirmations();
+    }
+    case message::denied:
+      if (!is_news(w, told, happened.user)) return;
+      w.quiet = false;  // It says so when it is quiet again.
+      confirming_ = false;
+      return;
     case message::describe:
       return describe_to_judge();
     case message::part:
@@ -152,6 +165,14 @@ void termination::handle(int from, const comm::event& happened) {
       w.part_complete = happened.user == 0;
       return judge_parts();
   }
+}
+
+// Takes the counts, unless something later has been heard of that process. Numbers may wrap.
+bool termination::is_news(witness& w, const counts& told, std::uint32_t statement) noexcept {
+  if (static_cast<std::int32_t>(statement - w.statement) <= 0) return false;
+  w.statement = statement;
+  w.told = told;
+  return true;
 }
 
 // --- What the judge does -------------------------------------------------------------------------
@@ -250,7 +271,7 @@ bool termination::quiescent(worker& last) {
   if (told_valid_ && now == told_) return true;
   told_ = now;
   told_valid_ = true;
-  send(judge(), message::quiet, now.sent, now.received);
+  state(message::quiet, now);
   return true;
 }
 
@@ -325,8 +346,7 @@ void termination::attend() noexcept {
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
   if (!said_ended_ && workers_.fibers_have_ended()) {
     said_ended_ = true;
-    const counts now = count();
-    send(judge(), message::ended, now.sent, now.received);
+    state(message::ended, count());
     judge_ends();
   }
   if (!stops || released_) return;

@@ -61,7 +61,8 @@ class termination final : public attendant {
     unwind,     // from the judge: all are halted
     quiet,      // to the judge: all workers are parked; counts
     confirm,    // from the judge: is that so still? round
-    confirmed,  // to the judge: round, counts; user: whether it is
+    confirmed,  // to the judge: it is; round, counts
+    denied,     // to the judge: it is not; round, counts
     describe,   // from the judge: say what your ranks wait for
     part,       // to the judge: some of that text; user: whether more follows
   };
@@ -77,6 +78,7 @@ class termination final : public attendant {
     bool quiet = false;
     bool confirmed = false;
     counts told;
+    std::uint32_t statement = 0;  // The number of the one that told that.
     std::string part;
     bool part_complete = false;
   };
@@ -86,12 +88,15 @@ class termination final : public attendant {
   void send(int process, message what, std::uint64_t first = 0, std::uint64_t second = 0,
             std::uint32_t user = 0, std::string_view text = {});
   void broadcast(message what, std::uint64_t first = 0);
+  void state(message what, const counts& now);
   [[nodiscard]] int judge() const noexcept;
   [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
   [[nodiscard]] counts count() noexcept;
   [[nodiscard]] bool is_writing() noexcept;
   [[nodiscard]] bool still_quiet();
 
+  [[nodiscard]] static bool is_news(witness& w, const counts& told,
+                                    std::uint32_t statement) noexcept;
   void judge_failure(const std::string& text, int exit_status);
   void judge_ends();
   [[nodiscard]] bool none_under_way() const;
@@ -122,6 +127,7 @@ class termination final : public attendant {
   std::uint64_t death_since_ns_ = 0;
   counts told_;
   bool told_valid_ = false;
+  std::uint32_t statement_ = 0;
   bool said_ended_ = false;
   bool said_halted_ = false;
   bool said_stop_ = false;
