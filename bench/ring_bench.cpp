@@ -28,5 +28,21 @@ int main(int argc, char** argv) {
           }
         },
         std::max(p.size() - 1, 1), 0);
+    // One pair talks, and rank 0 would take a message of anybody: what the others cost that are silent.
+    bench::measure(
+        p, "ring/any_of_idle/8B",
+        [&](long n) {
+          const int last = p.size() - 1;
+          if (p.rank() != 0 && p.rank() != last) return;
+          for (long i = 0; i < n; ++i) {
+            if (p.rank() == 0) {
+              p.send(std::uint64_t{1}, last);
+              (void)p.recv_any<std::uint64_t>();
+            } else {
+              p.send(p.recv<std::uint64_t>(0), 0);
+            }
+          }
+        },
+        2, 100);  // Long, so that meeting the others before and after does not count.
   });
 }

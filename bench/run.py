@@ -283,7 +283,7 @@ def jobs():
             Job("openmp", "openmp"), Job("collectives", ranks=16), Job("collectives", "openmpi", 16),
             crowded_mpich("collectives", "barrier")],
         "ring": [Job("ring", ranks=16), Job("ring", "openmpi", 16), crowded_mpich("ring", "hop"),
-                 Job("ring", ranks=1000)],
+                 Job("ring", ranks=1000), Job("ring", ranks=10000, only="any_of_idle")],
         "many": [Job("many", ranks=10000)],
         "stencil": stencil,
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],

@@ -109,6 +109,8 @@ def targets(rows):
     yield at_most("16 ranks: all pairs, 8 B one way", get("p2p/all_pairs/8B/across", ranks=16), 400, "ns")
     yield at_most("1,000 ranks: ring hop", get("ring/hop/8B", ranks=1000), 150, "ns")
     yield at_most("1,000 ranks: gather by wildcard, a message", get("ring/gather_any/8B", ranks=1000), 100, "ns")
+    yield ("wildcard receive among 9,998 idle ranks <= 1.2 x among 14", get("ring/any_of_idle/8B", ranks=10000),
+           times(1.2, get("ring/any_of_idle/8B", ranks=16)), "ns", False)
     yield at_most("10,000 ranks from start to end", get("many/start_to_end", ranks=10000), 2, "s")
     yield at_most("10,000 ranks: memory", get("many/memory", ranks=10000), 2048, "MiB")
     for size in ("8KiB", "64KiB"):

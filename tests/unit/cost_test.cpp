@@ -1,0 +1,75 @@
+// What a job costs while nothing is wrong: processor time of ranks that wait, memory of channels.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <utility>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::duration;
+
+// User's and system's, of the whole process.
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+std::size_t resident_octets() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// One that spun would use all of its second.
+TEST(waiting_ranks, use_no_processor_time) {
+  double used = 0, waited = 0;
+  run_ranks(8, 4, [&](communicator& world) {
+    world.barrier();
+    if (world.rank() != 0) {
+      (void)world.recv<int>(0);
+      return;
+    }
+    sleep_for(std::chrono::milliseconds(100));  // Until the others have given up spinning.
+    const auto start = std::chrono::steady_clock::now();
+    const double before = processor_seconds();
+    sleep_for(std::chrono::seconds(1));
+    used = processor_seconds() - before;
+    waited = duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (int other = 1; other < world.size(); ++other) world.send(0, other);
+  });
+  EXPECT_LT(used, 0.1 * waited);
+}
+
+// A word kept for each pair of a thousand ranks would be 8 MB, a cache line 64.
+TEST(channels, do_not_grow_with_the_square_of_the_ranks) {
+  constexpr int ranks = 1000;
+  std::size_t with_one_partner = 0, with_all = 0;
+  run_ranks(ranks, 3, [&](communicator& world) {
+    const int me = world.rank();
+    const auto talk = [&](int distance) {
+      int got = -1;
+      const int from = (me + ranks - distance) % ranks;
+      world.sendrecv(me, (me + distance) % ranks, std::span(&got, 1), from);
+      EXPECT_EQ(got, from);
+    };
+    // As many messages of either kind, so that only the number of partners differs.
+    for (int i = 1; i < ranks; ++i) talk(1);
+    world.barrier();
+    if (me == 0) with_one_partner = resident_octets();
+    world.barrier();
+    for (int i = 1; i < ranks; ++i) talk(i);
+    world.barrier();
+    if (me == 0) with_all = resident_octets();
+  });
+  EXPECT_LT(with_all, with_one_partner + (sanitized ? 64u : 6u) * 1024 * 1024);
+}
+
+}  // namespace
+}  // namespace weft
