@@ -181,7 +181,7 @@ line_output::line_output(int (*current_rank)() noexcept, line_style style) : sty
   if (all.users++ == 0) all.active = std::make_unique<redirections>(current_rank);
   if (style_ == line_style::tagged) ++all.tagging;
   all.set_tagged();
-  all.found.store(all.active.get(), std::memory_order_release);  // R1
+  all.found.store(all.active.get(), std::memory_order_release);  // The object is whole.
 }
 
 line_output::~line_output() {
@@ -195,7 +195,7 @@ line_output::~line_output() {
 }
 
 bool append_to_line(int descriptor, std::string_view text) {
-  redirections* const all = shared().found.load(std::memory_order_acquire);  // A1
+  redirections* const all = shared().found.load(std::memory_order_acquire);
   if (all == nullptr) return false;
   (descriptor == STDOUT_FILENO ? all->out : all->err).lines().append(text);
   return true;

@@ -255,7 +255,7 @@ bool local_device::set_locals(operation& of,
 }
 
 bool local_device::register_locals(operation& of) noexcept {
-  const std::uint64_t forgotten = shared_.forgotten.load(std::memory_order_acquire);  // A3
+  const std::uint64_t forgotten = shared_.forgotten.value();
   if (forgotten != forgotten_seen_) [[unlikely]] {
     forgotten_seen_ = forgotten;
     registrations_.forget();
@@ -416,8 +416,7 @@ bool local_device::give(const completion& called, event& happened,
 }
 
 const completion* local_device::handler_of(std::uint16_t index) const noexcept {
-  // Pairs with the release in register_handler().
-  if (index == 0 || index >= shared_.handler_count.load(std::memory_order_acquire)) return nullptr;
+  if (index == 0 || index >= shared_.handler_count.value()) return nullptr;
   return &shared_.handlers[index];
 }
 

@@ -7,15 +7,13 @@
 
 #include "base/format.hpp"
 #include "sync/handoff_stack.hpp"
+#include "sync/published.hpp"
 #include "weft/error.hpp"
 
 namespace weft::comm {
 
-//   R1 complete: fetch_sub waits_for  -- A1 complete: fetch_sub waits_for (the last one)
-//      whoever posts a node sees what all nodes before it brought
-//   R2 complete: fetch_sub left_      -- A2 complete: fetch_sub left_ (the last one)
-//      whoever ends the run sees all of it
-//   R3 end: store over_               -- A3 is_over: load over_
+// Whoever posts a node sees what all nodes before it brought, who ends the run sees all of it, and so
+// does who learns that it is over.
 class graph::state {
  public:
   node add(poster post, std::function<void()> called) {
@@ -44,9 +42,9 @@ class graph::state {
     ended_ = ended;
     // Relaxed: nobody else knows of this run yet; posting tells them.
     result_.store(outcome::complete, std::memory_order_relaxed);
-    over_.store(false, std::memory_order_relaxed);
-    left_.store(nodes_.size() + 1, std::memory_order_relaxed);
-    for (step& each : nodes_) each.waits_for.store(each.predecessors, std::memory_order_relaxed);
+    over_.reset(false);
+    left_.expect(nodes_.size() + 1);
+    for (step& each : nodes_) each.waits_for.expect(each.predecessors);
     step* ready = nullptr;
     for (step& each : nodes_)
       if (each.predecessors == 0) each.ready_next = std::exchange(ready, &each);
@@ -65,9 +63,7 @@ class graph::state {
     return is_over();
   }
 
-  [[nodiscard]] bool is_over() const noexcept {
-    return over_.load(std::memory_order_acquire);  // A3
-  }
+  [[nodiscard]] bool is_over() const noexcept { return over_.value(); }
   [[nodiscard]] outcome result() const noexcept {
     return result_.load(std::memory_order_relaxed);  // Relaxed: read after is_over().
   }
@@ -90,7 +86,7 @@ class graph::state {
     std::function<void()> called;
     std::vector<node> followers;
     std::uint32_t predecessors = 0;
-    std::atomic<std::uint32_t> waits_for{0};
+    join_count<> waits_for;  // For its predecessors.
     step* ready_next = nullptr;      // Of the thread that found it ready.
     std_atomics::plain<step*> next;  // While it waits in refused_.
   };
@@ -148,19 +144,18 @@ class graph::state {
   void complete(step& ended, step*& ready) noexcept {
     for (const node each : ended.followers) {
       step& after = nodes_[each];
-      if (after.waits_for.fetch_sub(1, std::memory_order_acq_rel) == 1)  // A1, R1
-        after.ready_next = std::exchange(ready, &after);
+      if (after.waits_for.arrive()) after.ready_next = std::exchange(ready, &after);
     }
   }
 
   // From here on the graph may be gone, when this was the last.
   void one_less() noexcept {
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // A2, R2
+    if (!left_.arrive()) return;
     const completion ended = ended_;
     event happened;
     happened.kind = operation_kind::group;
     happened.result = result();
-    over_.store(true, std::memory_order_release);  // R3
+    over_.publish(true);
     if (ended && ended.reserve()) ended.signal(happened);
   }
 
@@ -172,9 +167,9 @@ class graph::state {
   std::deque<step> nodes_;
   bool is_checked_ = false;
   completion ended_;
-  std::atomic<std::size_t> left_{0};
+  join_count<> left_;  // Nodes, and the start itself.
   std::atomic<outcome> result_{outcome::complete};
-  std::atomic<bool> over_{true};
+  published<bool> over_{true};
   handoff_stack<step> refused_;
 };
 

@@ -115,7 +115,7 @@ void local_device::peer_failed(const channel& by, std::uint32_t peer, const char
 
 // Tells the transports what others know; they answer by peer_failed().
 void local_device::notice_failures() noexcept {
-  const std::uint64_t epoch = shared_.failures.load(std::memory_order_acquire);
+  const std::uint64_t epoch = shared_.failures.value();
   if (epoch == failures_seen_) return;
   failures_seen_ = epoch;
   for (peer_state& each : peers_) {
@@ -167,7 +167,7 @@ void local_device::lose(peer_state& dead) noexcept {
 bool local_device::has_work() const noexcept {
   return !moving_.empty() || !backlog_.empty() || !deferred_.empty() || !dying_.empty() ||
          handed_.has_any() ||
-         shared_.failures.load(std::memory_order_relaxed) != failures_seen_;
+         shared_.failures.hint() != failures_seen_;
 }
 
 // What was put off.

@@ -134,7 +134,7 @@ void runtime::state::mark_failed(int which, std::string_view why) noexcept {
     reasons[index] = why;
     failed[index].store(true, std::memory_order_release);
   }
-  failures.fetch_add(1, std::memory_order_release);  // R2
+  failures.add(1);
 }
 
 std::string runtime::state::why_failed(int which) noexcept {
@@ -184,14 +184,14 @@ const runtime_options& runtime::options() const noexcept {
 
 handler_id runtime::register_handler(const completion& called) {
   const std::scoped_lock lock(state_->setting_up);
-  const std::uint32_t index = state_->handler_count.load(std::memory_order_relaxed);
+  const std::uint32_t index = state_->handler_count.hint();
   if (index >= handlers_max)
     throw error(
         formatted("there are {} handlers already, which is the limit; register one and tell "
                   "its uses apart by the message",
                   handlers_max));
   state_->handlers[index] = called;
-  state_->handler_count.store(index + 1, std::memory_order_release);  // R1
+  state_->handler_count.publish(index + 1);
   return {static_cast<std::uint16_t>(index)};
 }
 
@@ -200,20 +200,20 @@ void runtime::mark_failed(int process, std::string_view why) noexcept {
 }
 
 void runtime::forget_memory() noexcept {
-  state_->forgotten.fetch_add(1, std::memory_order_release);  // R3
+  state_->forgotten.add(1);
 }
 
 matching_engine::matching_engine(runtime& of) {
   auto& state = of.internals();
   const std::scoped_lock lock(state.setting_up);
-  const std::uint32_t index = state.engine_count.load(std::memory_order_relaxed);
+  const std::uint32_t index = state.engine_count.hint();
   if (index >= engines_max)
     throw error(
         formatted("there are {} matching engines already, which is the limit; use tags to "
                   "tell messages apart",
                   engines_max));
   state.engines[index] = std::make_unique<match_table>(true);
-  state.engine_count.store(index + 1, std::memory_order_release);  // R1
+  state.engine_count.publish(index + 1);
   index_ = static_cast<std::uint16_t>(index);
 }
 

@@ -11,17 +11,15 @@
 #include "base/limits.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "comm/device.hpp"
+#include "sync/published.hpp"
 #include "weft/comm/runtime.hpp"
 
 namespace weft::comm {
 
 inline constexpr std::uint32_t no_endpoint = ~std::uint32_t{0};
 
-//   R1 add (handlers, engines): store count  -- A1 look-up: load count     the entry is seen whole
-//   R2 mark_failed: store failed, then add failures  -- A2 devices: load failures
-//                                              a device that sees the count sees who failed
-//   R3 forget_memory: add forgotten  -- A3 register_locals: load forgotten
-//                                              no buffer that came later meets an old registration
+// Who sees a count of handlers or engines sees the entries whole; who sees the count of failures sees
+// who failed; a buffer that came after forget_memory() meets no old registration.
 class runtime::state {
  public:
   state(runtime& of, const runtime_options& how) : options(how), owner(of) {}
@@ -38,7 +36,7 @@ class runtime::state {
   }
   // Null when there is no such engine.
   [[nodiscard]] match_table* engine(std::uint16_t index) const noexcept {
-    return index < engine_count.load(std::memory_order_acquire) ? engines[index].get() : nullptr;
+    return index < engine_count.value() ? engines[index].get() : nullptr;
   }
 
   [[nodiscard]] bool has_failed(int which) const noexcept {
@@ -57,12 +55,12 @@ class runtime::state {
   std::vector<std::uint32_t> first_endpoint;  // Of each process; one more for the end.
 
   std::array<completion, handlers_max> handlers;
-  std::atomic<std::uint32_t> handler_count{1};
+  published<std::uint32_t> handler_count{1};
   std::array<std::unique_ptr<match_table>, engines_max> engines;
-  std::atomic<std::uint32_t> engine_count{1};
+  published<std::uint32_t> engine_count{1};
 
-  std::atomic<std::uint64_t> failures{0};
-  std::atomic<std::uint64_t> forgotten{0};  // Calls of forget_memory().
+  published<std::uint64_t> failures;
+  published<std::uint64_t> forgotten;  // Calls of forget_memory().
   std::vector<std::atomic<bool>> failed, told;
   std::vector<std::string> reasons;
   std::mutex setting_up;  // Registrations of handlers and engines, and reasons.

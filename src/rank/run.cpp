@@ -27,6 +27,7 @@
 #include "rank/state.hpp"
 #include "runtime/monitor.hpp"
 #include "runtime/termination.hpp"
+#include "sync/published.hpp"
 #include "trace/trace.hpp"
 
 namespace weft {
@@ -187,14 +188,14 @@ void report_state(job& j) {
 // Found by the worker that parked last, told by the monitor: that one can ask every worker where its
 // ranks stand.
 struct deadlock_note {
-  std::atomic<bool> found{false};
+  published<bool> found;
   std::string text;
 
   // Called by one worker after the other.
   bool note(job& j) {
-    if (found.load(std::memory_order_relaxed)) return false;  // Relaxed: the monitor is told already.
+    if (found.hint()) return false;  // The monitor is told already.
     text = deadlock_report({describe_waits(j)});
-    found.store(true, std::memory_order_release);  // R1, read in run_job before the text.
+    found.publish(true);
     return true;
   }
 };
@@ -332,7 +333,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
       report_timeout();
       j.workers->request_stop();
     }
-    if (!deadlock.found.load(std::memory_order_acquire)) return;  // A1
+    if (!deadlock.found.value()) return;
     failure.tell(deadlock.text + stacks_of(j), 1);
     j.workers->request_stop();
   };

@@ -130,25 +130,34 @@ class completion {
   void* object_ = nullptr;
 };
 
-// Counts completions.
-class counter {
+// Counts completions: `counter`, the rest is for weft's model checker.
+//
+//   R1 signal: add to count     -- A1 value: load count        what the counted operations brought
+//   R2 signal: add to failures  -- A2 failures: load failures  is visible to the caller
+template <class Atomics>
+class basic_counter {
  public:
-  // Everything that the operations counted so far brought is visible to the caller.
-  [[nodiscard]] std::uint64_t value() const noexcept {
-    return count_.load(std::memory_order_acquire);  // A1
-  }
+  [[nodiscard]] std::uint64_t value() const noexcept { return count_.load(Atomics::acquire("A1")); }
+  // Of them, those that did not complete.
   [[nodiscard]] std::uint64_t failures() const noexcept {
-    return failures_.load(std::memory_order_acquire);
+    return failures_.load(Atomics::acquire("A2"));
   }
   void signal(const event& happened) noexcept {
-    if (happened.result != outcome::complete) failures_.fetch_add(1, std::memory_order_release);
-    count_.fetch_add(1, std::memory_order_release);  // R1
+    if (happened.result != outcome::complete) failures_.fetch_add(1, Atomics::release("R2"));
+    count_.fetch_add(1, Atomics::release("R1"));
   }
 
  private:
-  std::atomic<std::uint64_t> count_{0};
-  std::atomic<std::uint64_t> failures_{0};
+  typename Atomics::template atomic<std::uint64_t> count_{0};
+  typename Atomics::template atomic<std::uint64_t> failures_{0};
 };
+struct counter_atomics {
+  template <class T>
+  using atomic = std::atomic<T>;
+  static consteval std::memory_order acquire(const char*) { return std::memory_order_acquire; }
+  static consteval std::memory_order release(const char*) { return std::memory_order_release; }
+};
+class counter : public basic_counter<counter_atomics> {};
 
 // Waits for n completions and keeps their events.
 class synchronizer {

@@ -1,0 +1,54 @@
+// The two simplest ways to hand something to other threads: a value that says "what I wrote before
+// is there", and a count of those that still have to say so.
+//
+//   R1 publish: store value  -- A1 value: load value       whoever sees the value, or a later one,
+//   R2 add:     add to value -- A1 value: load value       sees what was written before it
+//   R3 arrive:  lower left   -- A2 arrive: lower left      the last sees what all others did,
+//                            -- A3 all_arrived: load left  and so does whoever waits for it
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "sync/atomics.hpp"
+
+namespace weft {
+
+template <class T, class Atomics = std_atomics>
+class published {
+ public:
+  published() = default;
+  explicit published(T first) noexcept : value_(first) {}
+
+  // Called by any thread. Of several that publish, a lock of theirs decides which is later.
+  void publish(T value) noexcept { value_.store(value, Atomics::release("R1")); }
+  // Called by any number of threads.
+  void add(T value) noexcept { value_.fetch_add(value, Atomics::release("R2")); }
+  // Called by any thread.
+  [[nodiscard]] T value() const noexcept { return value_.load(Atomics::acquire("A1")); }
+
+  // The value alone: nothing else is seen with it.
+  [[nodiscard]] T hint() const noexcept { return value_.load(std::memory_order_relaxed); }
+  // Called while no other thread looks.
+  void reset(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
+
+ private:
+  typename Atomics::template atomic<T> value_{};
+};
+
+template <class Atomics = std_atomics>
+class join_count {
+ public:
+  // Called while nobody arrives or looks.
+  void expect(std::uint64_t count) noexcept { left_.store(count, std::memory_order_relaxed); }
+  // Called once by each that is expected. True for the last.
+  bool arrive() noexcept { return left_.fetch_sub(1, Atomics::acq_rel("A2", "R3")) == 1; }
+  // Called by any thread.
+  [[nodiscard]] bool all_arrived() const noexcept { return left_.load(Atomics::acquire("A3")) == 0; }
+  // The number alone.
+  [[nodiscard]] std::uint64_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
+
+ private:
+  typename Atomics::template atomic<std::uint64_t> left_{0};
+};
+
+}  // namespace weft
