@@ -266,13 +266,14 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
   return what;
 }
 
-// The file of this process's timeline: the given name with its number before the ending.
-std::string trace_file_of(const std::string& name, const placement& places) {
-  if (name.empty() || places.process_count == 1) return name;
-  const std::size_t slash = name.rfind('/');
-  std::size_t dot = name.rfind('.');
-  if (dot == name.npos || (slash != name.npos && dot < slash)) dot = name.size();
-  return name.substr(0, dot) + '.' + std::to_string(places.process) + name.substr(dot);
+// Called when all processes are connected: none ends its part before the first of its host is here.
+void start_timeline(const job& j, const placement& places) {
+  trace_part part{places.process, places.process_count};
+  for (int other = 0; other < places.process; ++other)
+    if (j.node_of_process[static_cast<std::size_t>(other)] ==
+        j.node_of_process[static_cast<std::size_t>(places.process)])
+      part.first = false;
+  start_trace(j.how.trace_file, j.workers->worker_count(), part);
 }
 
 void start_checks(job& j) {
@@ -432,8 +433,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     r->home->spawn(r->main);
   }
   if (j.how.check) start_checks(j);
-  const std::string trace_file = trace_file_of(j.how.trace_file, places);
-  if (!trace_file.empty()) start_trace(trace_file, j.workers->worker_count());
+  if (!j.how.trace_file.empty()) start_timeline(j, places);
   const std::uint64_t start = now_ns();
   run_workers(j, failure, between.ending());
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;

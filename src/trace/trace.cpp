@@ -1,5 +1,9 @@
 #include "trace/trace.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -58,6 +62,7 @@ struct trace_state {
   std::string path;
   std::unique_ptr<std::FILE, file_closer> file;
   int workers = 0;
+  trace_part part;
   std::size_t events_max = 0;
   int next_other_thread = 0;
   std::uint64_t start_ns = 0;
@@ -117,20 +122,40 @@ const kind_style& style_of(trace_kind kind) {
   return styles[static_cast<std::size_t>(kind)];
 }
 
-constexpr int worker_process = 1;
-constexpr int rank_process = 2;
+// Groups of tracks. Ranks are numbered over all processes, workers in each.
+constexpr int rank_group = 1;  // Viewers take 0 for the processor that idles.
+constexpr int group_of_workers(const trace_part& part) noexcept {
+  return 2 + part.process;
+}
 
-// Turns events into the objects of Chrome's trace format, which Perfetto reads.
+// Turns events into the objects of Chrome's trace format, which Perfetto reads. Behind the events of
+// other processes when the file has some.
 class json_writer {
  public:
-  json_writer(std::FILE* file, std::uint64_t start_ticks, double ns_per_tick)
-      : file_(file), start_ticks_(start_ticks), ns_per_tick_(ns_per_tick) {
-    write(R"({"displayTimeUnit":"ns","traceEvents":[)");
+  json_writer(std::FILE* file, const trace_state& trace, double ns_per_tick)
+      : file_(file),
+        workers_(group_of_workers(trace.part)),
+        start_ns_(trace.start_ns),
+        start_ticks_(trace.start_ticks),
+        ns_per_tick_(ns_per_tick) {
+    const int descriptor = fileno(file);
+    flock(descriptor, LOCK_EX);  // Until it is closed.
+    const off_t written = lseek(descriptor, 0, SEEK_END);
+    first_ = written <= static_cast<off_t>(end.size());
+    if (first_)
+      write(R"({"displayTimeUnit":"ns","traceEvents":[)");
+    else if (std::fseek(file, static_cast<long>(written) - static_cast<long>(end.size()), SEEK_SET) != 0)
+      log_line("cannot add to the trace: {}", std::strerror(errno));
   }
 
-  void process(int process, const char* name) {
-    metadata("process_name", process, 0, formatted(R"("name":"{}")", name));
-    metadata("process_sort_index", process, 0, formatted(R"("sort_index":{})", process));
+  void group(int group, const std::string& name) {
+    metadata("process_name", group, 0, formatted(R"("name":"{}")", name));
+    // Ranks stand below the workers.
+    metadata("process_sort_index", group, 0,
+             formatted(R"("sort_index":{})", group == rank_group ? 1 << 20 : group));
+  }
+  void note(int group, const std::string& text) {
+    metadata("process_labels", group, 0, formatted(R"("labels":"{}")", text));
   }
 
   void thread(int process, int thread, const std::string& name) {
@@ -149,9 +174,7 @@ class json_writer {
                      place_and_name(e, worker)));
   }
 
-  void finish(std::uint64_t dropped) {
-    write(formatted("\n],\"otherData\":{{\"dropped events\":{}}}}}\n", dropped));
-  }
+  void finish() { write(end); }
 
  private:
   void metadata(const char* kind, int process, int thread, const std::string& arguments) {
@@ -165,12 +188,14 @@ class json_writer {
     std::string arguments = e.kind == trace_kind::park ? "" : formatted(R"("rank":{})", e.rank);
     if (*style.argument != '\0') arguments += formatted(R"(,"{}":{})", style.argument, e.argument);
     return formatted(R"("pid":{},"tid":{},"cat":"{}","name":"{}","args":{{{}}})",
-                     style.on_rank_track ? rank_process : worker_process,
+                     style.on_rank_track ? rank_group : workers_,
                      style.on_rank_track ? e.rank : worker, style.category, name, arguments);
   }
 
+  // Of the clock that all processes of a host share.
   double time_us(std::uint64_t ticks) const {
-    return static_cast<double>(ticks - start_ticks_) * ns_per_tick_ / 1000;
+    return (static_cast<double>(start_ns_) +
+            static_cast<double>(ticks - start_ticks_) * ns_per_tick_) / 1000;
   }
 
   void object(const std::string& fields) {
@@ -180,10 +205,14 @@ class json_writer {
 
   void write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), file_); }
 
+  static constexpr std::string_view end = "\n]}\n";
+
   std::FILE* file_;
+  int workers_;
+  std::uint64_t start_ns_;
   std::uint64_t start_ticks_;
   double ns_per_tick_;
-  bool first_ = true;
+  bool first_;
 };
 
 // Pairs begins with ends. A begin may be missing (overwritten) as may an end (still open when the
@@ -216,20 +245,22 @@ void write_ring(json_writer& json, const event_ring& ring, std::uint64_t end_tic
 }
 
 void name_tracks(json_writer& json, const trace_state& trace) {
-  json.process(worker_process, "weft");
-  json.process(rank_process, "ranks");
+  const int workers = group_of_workers(trace.part);
+  json.group(workers, trace.part.process_count == 1 ? "workers"
+                                                    : formatted("process {}", trace.part.process));
+  json.group(rank_group, "ranks");
   for (int worker = 0; worker < trace.workers; ++worker)
-    json.thread(worker_process, worker, formatted("worker {}", worker));
+    json.thread(workers, worker, formatted("worker {}", worker));
   std::set<int> ranks;
   for (const auto& ring : trace.rings) {
     if (ring->thread >= trace.workers)
-      json.thread(worker_process, ring->thread, formatted("thread {}", ring->thread));
+      json.thread(workers, ring->thread, formatted("thread {}", ring->thread));
     for (std::uint64_t i = ring->dropped(); i < ring->count; ++i) {
       const event& e = ring->at(i);
       if (style_of(e.kind).on_rank_track) ranks.insert(e.rank);
     }
   }
-  for (const int rank : ranks) json.thread(rank_process, rank, formatted("rank {}", rank));
+  for (const int rank : ranks) json.thread(rank_group, rank, formatted("rank {}", rank));
 }
 
 }  // namespace
@@ -240,16 +271,20 @@ void record_trace_event(trace_phase phase, trace_kind kind, int rank,
   ring->push({ticks(), argument, rank, kind, phase});
 }
 
-void start_trace(const std::string& path, int workers, std::size_t events_max) {
+void start_trace(const std::string& path, int workers, const trace_part& part,
+                 std::size_t events_max) {
   trace_state& trace = state();
   const std::lock_guard lock(trace.mutex);
   if (trace.file) throw error(formatted("a trace is being written to {} already", trace.path));
-  trace.file.reset(std::fopen(path.c_str(), "we"));
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (part.first ? O_TRUNC : 0), 0666);
+  trace.file.reset(descriptor < 0 ? nullptr : ::fdopen(descriptor, "w"));
   if (!trace.file)
     throw error(formatted("cannot write the trace {}: {}; name another file with --trace", path,
                           std::strerror(errno)));
   trace.path = path;
   trace.workers = workers;
+  trace.part = part;
   trace.events_max = events_max;
   trace.next_other_thread = 0;
   trace.start_ns = now_ns();
@@ -277,14 +312,16 @@ void stop_trace() {
           : static_cast<double>(span_ns) / static_cast<double>(end_ticks - trace.start_ticks);
 
   std::FILE* const file = trace.file.get();
-  json_writer json(file, trace.start_ticks, ratio);
+  json_writer json(file, trace, ratio);
   name_tracks(json, trace);
   std::uint64_t dropped = 0;
   for (const auto& ring : trace.rings) {
     write_ring(json, *ring, end_ticks);
     dropped += ring->dropped();
   }
-  json.finish(dropped);
+  if (dropped != 0)
+    json.note(group_of_workers(trace.part), formatted("the first {} events are missing", dropped));
+  json.finish();
   trace.rings.clear();
   const bool failed = std::ferror(file) != 0;
   const bool closed = std::fclose(trace.file.release()) == 0;

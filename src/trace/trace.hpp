@@ -70,15 +70,24 @@ class trace_span {
   int rank_;
 };
 
+// Which part of a timeline this process writes. Processes of one host write into one file.
+struct trace_part {
+  int process = 0;
+  int process_count = 1;
+  bool first = true;  // Of its host: it empties the file, before any of them ends.
+};
+
 // Opens the file and starts recording; throws weft::error when the file cannot be written or a
 // trace is on already. Called while no worker runs, as is stop_trace(). A thread keeps its last
 // `events_max` events.
-void start_trace(const std::string& path, int workers, std::size_t events_max = trace_events_max);
+void start_trace(const std::string& path, int workers, const trace_part& part = {},
+                 std::size_t events_max = trace_events_max);
 
 // Called by each worker's thread before its first event; other threads get tracks of their own.
 void trace_thread(int worker);
 
-// Writes the file; throws weft::error when that fails. Does nothing when no trace is on.
+// Adds the events to the file, which is complete after each process; throws weft::error when that
+// fails. Does nothing when no trace is on.
 void stop_trace();
 
 }  // namespace weft

@@ -131,6 +131,17 @@ TEST(job, a_timeline_shows_which_chunks_were_stolen) {
   EXPECT_NE(text.str().find("chunk of rank 0 (stolen)"), std::string::npos);
 }
 
+TEST(job, processes_of_a_host_write_one_timeline) {
+  const std::string path = ::testing::TempDir() + "weft_timeline_" + std::to_string(::getpid());
+  const outcome result = run_job("-n 4 --processes 2 --trace " + path + " ./test-job greet");
+  EXPECT_EQ(result.status, 0) << result.text;
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  for (const char* name : {R"("name":"process 0")", R"("name":"process 1")"})
+    EXPECT_NE(text.str().find(name), std::string::npos) << name;
+}
+
 TEST(job, statistics_have_a_line_per_rank) {
   const outcome result = run_job("-n 3 --stats ./test-job steal");
   EXPECT_EQ(result.status, 0);
