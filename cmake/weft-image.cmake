@@ -24,6 +24,7 @@ if(Python3_FOUND)
   add_custom_command(OUTPUT ${fortran_written}/stubs.c ${fortran_written}/declared.h ${fortran_written}/mpi.f90
       ${fortran_written}/mpif.h
     DEPENDS ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
+      ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
     COMMAND ${Python3_EXECUTABLE} ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
       ${fortran_written} || true)  # tests/tidy/fortran_functions.py tells what is left out.
   list(APPEND program_sources ${fortran_written}/stubs.c ${fortran_source}/special.c)

@@ -8,7 +8,7 @@ if(weft_plugins)
   install(PROGRAMS ${weft_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft)
 endif()
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-install(FILES include/mpi/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)
+install(FILES include/mpi/mpi.h include/mpi/mpi_absent.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
   INSTALL_DESTINATION ${package_dir})

@@ -1,5 +1,6 @@
 /* MPI in C, with the handle values, constants and structures of the standard ABI (MPI 5.0, chapter
- * "Application Binary Interface"). What is declared is implemented; docs/mpi.md says what is missing.
+ * "Application Binary Interface"). Whole chapters that weft has not are in mpi_absent.h: they can be named
+ * and linked, and a call of one is an error that says so. docs/mpi.md has the list.
  *
  * Every function exists twice, MPI_X and PMPI_X (profiling): MPI_X is weak. */
 #ifndef WEFT_MPI_H
@@ -80,6 +81,9 @@ typedef struct MPI_ABI_Win* MPI_Win;
 #define MPI_AINT ((MPI_Datatype)0x201)
 #define MPI_COUNT ((MPI_Datatype)0x202)
 #define MPI_OFFSET ((MPI_Datatype)0x203)
+/* Removed by MPI 3.0, and no values of the ABI: bounds of a datatype, as parts of a structure. */
+#define MPI_LB ((MPI_Datatype)0x204)
+#define MPI_UB ((MPI_Datatype)0x205)
 #define MPI_PACKED ((MPI_Datatype)0x207)
 #define MPI_SHORT ((MPI_Datatype)0x208)
 #define MPI_INT ((MPI_Datatype)0x209)
@@ -259,7 +263,11 @@ enum { /* How a datatype was made. */
   MPI_COMBINER_F90_COMPLEX = 114,
   MPI_COMBINER_F90_INTEGER = 115,
   MPI_COMBINER_RESIZED = 116,
-  MPI_COMBINER_VALUE_INDEX = 117
+  MPI_COMBINER_VALUE_INDEX = 117,
+  /* Removed by MPI 3.0; no datatype is made so. */
+  MPI_COMBINER_HVECTOR_INTEGER = 118,
+  MPI_COMBINER_HINDEXED_INTEGER = 119,
+  MPI_COMBINER_STRUCT_INTEGER = 120
 };
 
 enum { MPI_TYPECLASS_INTEGER = 192, MPI_TYPECLASS_REAL = 193, MPI_TYPECLASS_COMPLEX = 194 };
@@ -333,6 +341,8 @@ typedef int(MPI_Type_delete_attr_function)(MPI_Datatype datatype, int type_keyva
 typedef void(MPI_Comm_errhandler_function)(MPI_Comm* comm, int* error_code, ...);
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
 
+typedef MPI_Comm_errhandler_function MPI_Handler_function; /* Removed by MPI 3.0. */
+
 #define MPI_NULL_COPY_FN ((MPI_Copy_function*)0)
 #define MPI_DUP_FN ((MPI_Copy_function*)1)
 #define MPI_NULL_DELETE_FN ((MPI_Delete_function*)0)
@@ -361,8 +371,16 @@ WEFT_MPI_DECLARE(double, MPI_Wtime, (void))
 WEFT_MPI_DECLARE(double, MPI_Wtick, (void))
 WEFT_MPI_DECLARE(int, MPI_Get_processor_name, (char* name, int* resultlen))
 WEFT_MPI_DECLARE(int, MPI_Get_version, (int* version, int* subversion))
+WEFT_MPI_DECLARE(int, MPI_Get_hw_resource_info, (MPI_Info* hw_info))
 WEFT_MPI_DECLARE(int, MPI_Get_library_version, (char* version, int* resultlen))
 WEFT_MPI_DECLARE(int, MPI_Abi_get_version, (int* abi_major, int* abi_minor))
+WEFT_MPI_DECLARE(int, MPI_Abi_get_info, (MPI_Info* info))
+WEFT_MPI_DECLARE(int, MPI_Abi_get_fortran_info, (MPI_Info* info))
+WEFT_MPI_DECLARE(int, MPI_Abi_set_fortran_info, (MPI_Info info))
+WEFT_MPI_DECLARE(int, MPI_Abi_get_fortran_booleans,
+                 (int logical_size, void* logical_true, void* logical_false, int* is_set))
+WEFT_MPI_DECLARE(int, MPI_Abi_set_fortran_booleans,
+                 (int logical_size, void* logical_true, void* logical_false))
 WEFT_MPI_DECLARE(int, MPI_Pcontrol, (const int level, ...))
 WEFT_MPI_DECLARE(int, MPI_Alloc_mem, (MPI_Aint size, MPI_Info info, void* baseptr))
 WEFT_MPI_DECLARE(int, MPI_Free_mem, (void* base))
@@ -1116,6 +1134,7 @@ WEFT_MPI_DECLARE(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm
 WEFT_MPI_DECLARE(int, MPI_Comm_create_group,
                  (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm))
 WEFT_MPI_DECLARE(int, MPI_Comm_free, (MPI_Comm* comm))
+WEFT_MPI_DECLARE(int, MPI_Comm_get_parent, (MPI_Comm* parent))
 WEFT_MPI_DECLARE(int, MPI_Comm_disconnect, (MPI_Comm* comm))
 WEFT_MPI_DECLARE(int, MPI_Comm_set_name, (MPI_Comm comm, const char* comm_name))
 WEFT_MPI_DECLARE(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen))
@@ -1351,8 +1370,86 @@ WEFT_MPI_DECLARE(MPI_Fint, MPI_Errhandler_c2f, (MPI_Errhandler errhandler))
 WEFT_MPI_DECLARE(MPI_Errhandler, MPI_Errhandler_f2c, (MPI_Fint errhandler))
 WEFT_MPI_DECLARE(MPI_Fint, MPI_Message_c2f, (MPI_Message message))
 WEFT_MPI_DECLARE(MPI_Message, MPI_Message_f2c, (MPI_Fint message))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_File_c2f, (MPI_File file))
+WEFT_MPI_DECLARE(MPI_File, MPI_File_f2c, (MPI_Fint file))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Session_c2f, (MPI_Session session))
+WEFT_MPI_DECLARE(MPI_Session, MPI_Session_f2c, (MPI_Fint session))
+WEFT_MPI_DECLARE(MPI_Fint, MPI_Win_c2f, (MPI_Win win))
+WEFT_MPI_DECLARE(MPI_Win, MPI_Win_f2c, (MPI_Fint win))
 WEFT_MPI_DECLARE(int, MPI_Status_c2f, (const MPI_Status* c_status, MPI_Fint* f_status))
 WEFT_MPI_DECLARE(int, MPI_Status_f2c, (const MPI_Fint* f_status, MPI_Status* c_status))
+
+/* The same integers by the names of the ABI. */
+WEFT_MPI_DECLARE(int, MPI_Comm_toint, (MPI_Comm comm))
+WEFT_MPI_DECLARE(MPI_Comm, MPI_Comm_fromint, (int comm))
+WEFT_MPI_DECLARE(int, MPI_Type_toint, (MPI_Datatype datatype))
+WEFT_MPI_DECLARE(MPI_Datatype, MPI_Type_fromint, (int datatype))
+WEFT_MPI_DECLARE(int, MPI_Group_toint, (MPI_Group group))
+WEFT_MPI_DECLARE(MPI_Group, MPI_Group_fromint, (int group))
+WEFT_MPI_DECLARE(int, MPI_Request_toint, (MPI_Request request))
+WEFT_MPI_DECLARE(MPI_Request, MPI_Request_fromint, (int request))
+WEFT_MPI_DECLARE(int, MPI_Op_toint, (MPI_Op op))
+WEFT_MPI_DECLARE(MPI_Op, MPI_Op_fromint, (int op))
+WEFT_MPI_DECLARE(int, MPI_Info_toint, (MPI_Info info))
+WEFT_MPI_DECLARE(MPI_Info, MPI_Info_fromint, (int info))
+WEFT_MPI_DECLARE(int, MPI_Errhandler_toint, (MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(MPI_Errhandler, MPI_Errhandler_fromint, (int errhandler))
+WEFT_MPI_DECLARE(int, MPI_Message_toint, (MPI_Message message))
+WEFT_MPI_DECLARE(MPI_Message, MPI_Message_fromint, (int message))
+WEFT_MPI_DECLARE(int, MPI_File_toint, (MPI_File file))
+WEFT_MPI_DECLARE(MPI_File, MPI_File_fromint, (int file))
+WEFT_MPI_DECLARE(int, MPI_Session_toint, (MPI_Session session))
+WEFT_MPI_DECLARE(MPI_Session, MPI_Session_fromint, (int session))
+WEFT_MPI_DECLARE(int, MPI_Win_toint, (MPI_Win win))
+WEFT_MPI_DECLARE(MPI_Win, MPI_Win_fromint, (int win))
+/* In place of a status of Fortran that nobody wants: the common blocks of mpif.h. */
+extern MPI_Fint weft_mpi_status_ignore_[MPI_F_STATUS_SIZE];
+extern MPI_Fint weft_mpi_statuses_ignore_[MPI_F_STATUS_SIZE];
+#define MPI_F_STATUS_IGNORE weft_mpi_status_ignore_
+#define MPI_F_STATUSES_IGNORE weft_mpi_statuses_ignore_
+
+/* --- Removed by MPI 3.0 (removed.cpp) -------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Address, (const void* location, MPI_Aint* address))
+WEFT_MPI_DECLARE(int, MPI_Type_hvector,
+                 (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_hindexed,
+                 (int count, const int* array_of_blocklengths,
+                  const MPI_Aint* array_of_displacements, MPI_Datatype oldtype,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_struct,
+                 (int count, const int* array_of_blocklengths,
+                  const MPI_Aint* array_of_displacements, const MPI_Datatype* array_of_types,
+                  MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_extent, (MPI_Datatype datatype, MPI_Aint* extent))
+WEFT_MPI_DECLARE(int, MPI_Type_lb, (MPI_Datatype datatype, MPI_Aint* displacement))
+WEFT_MPI_DECLARE(int, MPI_Type_ub, (MPI_Datatype datatype, MPI_Aint* displacement))
+WEFT_MPI_DECLARE(int, MPI_Errhandler_create,
+                 (MPI_Handler_function* handler_fn, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Errhandler_set, (MPI_Comm comm, MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(int, MPI_Errhandler_get, (MPI_Comm comm, MPI_Errhandler* errhandler))
+
+/* --- Not there (absent.cpp), and the tools interface (tools.cpp) ----------------------------------- */
+#include "mpi_absent.h"
+WEFT_MPI_DECLARE(int, MPI_T_category_changed, (int* update_number))
+WEFT_MPI_DECLARE(int, MPI_T_category_get_num, (int* num_cat))
+WEFT_MPI_DECLARE(int, MPI_T_cvar_get_num, (int* num_cvar))
+WEFT_MPI_DECLARE(int, MPI_T_event_get_num, (int* num_events))
+WEFT_MPI_DECLARE(int, MPI_T_finalize, (void))
+WEFT_MPI_DECLARE(int, MPI_T_init_thread, (int required, int* provided))
+WEFT_MPI_DECLARE(int, MPI_T_pvar_get_num, (int* num_pvar))
+WEFT_MPI_DECLARE(int, MPI_T_source_get_num, (int* num_sources))
+
+#define WEFT_MPI_DECLARE_ABSENT(name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
+#define WEFT_MPI_DECLARE_TOOL(error, name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
+WEFT_MPI_WINDOWS(WEFT_MPI_DECLARE_ABSENT)
+WEFT_MPI_FILES(WEFT_MPI_DECLARE_ABSENT)
+WEFT_MPI_SESSIONS(WEFT_MPI_DECLARE_ABSENT)
+WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_DECLARE_ABSENT)
+WEFT_MPI_PARTITIONED_MESSAGES(WEFT_MPI_DECLARE_ABSENT)
+WEFT_MPI_TOOLS(WEFT_MPI_DECLARE_TOOL)
+#undef WEFT_MPI_DECLARE_ABSENT
+#undef WEFT_MPI_DECLARE_TOOL
 
 #undef WEFT_MPI_DECLARE
 

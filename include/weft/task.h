@@ -1,6 +1,6 @@
 /* Loops whose chunks waiting ranks take, for programs in C: what weft/loop.hpp is in C++. The calling
-   rank owns the loop and returns when every chunk is done; a rank that waits in any call of MPI takes
-   chunks meanwhile.
+   rank owns the loop and returns when every chunk is done; a rank that waits in a blocking call of MPI
+   takes chunks meanwhile.
 
      static void square(size_t begin, size_t end, void* x) {
        for (size_t i = begin; i < end; ++i) ((double*)x)[i] *= ((double*)x)[i];

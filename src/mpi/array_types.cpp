@@ -34,7 +34,7 @@ const void* displaced(std::ptrdiff_t by) { return reinterpret_cast<const void*>(
 void fill_in(datatype_object& made, const datatype_object& old, segments where,
              MPI_Count elements) {
   made.alignment = old.alignment;
-  made.explicit_bounds = true;
+  made.explicit_lower = made.explicit_upper = true;
   made.basic_size = old.basic_size;
   made.basic_count = old.size == 0 ? 0 : where.size() / old.size * old.basic_count;
   conclude_layout(made, std::move(where));

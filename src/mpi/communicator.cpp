@@ -71,12 +71,14 @@ void end_communicator(state& me, MPI_Comm& comm) {
   comm = MPI_COMM_NULL;
 }
 
-void duplicate(state& me, MPI_Comm comm, MPI_Comm* newcomm, const char* call) {
+// Hints are the new communicator's own: those of its parent stay there (MPI 4.1 section 7.4.2).
+void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, const char* call) {
   check_not_null(newcomm, "newcomm");
   communicator_object& parent = checked_communicator(me, comm);
   *newcomm = MPI_COMM_NULL;
   communicator_object& made =
       add_copy(me, *split(*parent.shared, parent.own, 0, 0, call), parent);
+  made.hints = std::move(hints);
   MPI_Comm handle = handle_of(made);
   try {
     copy_attributes(me, comm, parent, made);
@@ -87,20 +89,28 @@ void duplicate(state& me, MPI_Comm comm, MPI_Comm* newcomm, const char* call) {
   *newcomm = handle;
 }
 
+void give(state&, MPI_Comm handle, MPI_Comm* to) { *to = handle; }
+void give(state& me, MPI_Comm handle, MPI_Fint* to) {
+  *to = is_predefined(handle) ? static_cast<MPI_Fint>(value_of(handle))
+                              : me.fortran_handles.number_of(value_of(handle));
+}
+
 // Attributes are copied now, by the functions of the program; the communicator comes when all ranks
-// have called.
-void start_duplicate(state& me, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request,
-                     const char* call) {
+// have called: `newcomm` is the program's variable, a handle of C or an integer of Fortran.
+template <class Handle>
+void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newcomm,
+                     MPI_Request* request, const char* call) {
   check_not_null(newcomm, "newcomm");
   check_not_null(request, "request");
   communicator_object& parent = checked_communicator(me, comm);
-  *newcomm = MPI_COMM_NULL;
+  give(me, MPI_COMM_NULL, newcomm);
   // The parent may be freed before.
   auto model = std::make_shared<communicator_object>(parent.ranks);
   model->peers_first = parent.peers_first;
   model->peers_count = parent.peers_count;
   model->locals_first = parent.locals_first;
   model->topology = parent.topology;
+  model->hints = std::move(hints);
   set_error_handler(me, *model, parent.handler);
   copy_attributes(me, comm, parent, *model);
   *request = add_request(me, comm,
@@ -108,8 +118,9 @@ void start_duplicate(state& me, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* r
         communicator_object& made =
             add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
         made.attributes = std::move(model->attributes);
+        made.hints = std::move(model->hints);
         set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
-        *newcomm = handle_of(made);
+        give(me, handle_of(made), newcomm);
       }));
 }
 
@@ -188,27 +199,33 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* r
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm)) {
   return in_call("MPI_Comm_dup", comm,
-                 [&](state& me) { duplicate(me, comm, newcomm, "MPI_Comm_dup"); }, comm);
+                 [&](state& me) { duplicate(me, comm, {}, newcomm, "MPI_Comm_dup"); }, comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)) {
   return in_call("MPI_Comm_dup_with_info", comm, [&](state& me) {
-    check_hints(me, info);
-    duplicate(me, comm, newcomm, "MPI_Comm_dup_with_info");
+    duplicate(me, comm, checked_hints(me, info), newcomm, "MPI_Comm_dup_with_info");
   }, comm, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request)) {
   return in_call("MPI_Comm_idup", comm, [&](state& me) {
-    start_duplicate(me, comm, newcomm, request, "MPI_Comm_idup");
+    start_duplicate(me, comm, {}, newcomm, request, "MPI_Comm_idup");
   }, comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_idup_with_info,
                   (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request)) {
   return in_call("MPI_Comm_idup_with_info", comm, [&](state& me) {
-    check_hints(me, info);
-    start_duplicate(me, comm, newcomm, request, "MPI_Comm_idup_with_info");
+    start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup_with_info");
+  }, comm, info);
+}
+
+// Fortran's, which cannot be C's between two conversions: the handle comes after the return.
+extern "C" int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm,
+                                 MPI_Request* request) {
+  return in_call("MPI_Comm_idup", comm, [&](state& me) {
+    start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup");
   }, comm, info);
 }
 
@@ -271,6 +288,14 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm* comm)) {
   }, comm == nullptr ? MPI_COMM_NULL : *comm);
 }
 
+// No job is started by another.
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm* parent)) {
+  return in_call("MPI_Comm_get_parent", MPI_COMM_SELF, [&](state&) {
+    check_not_null(parent, "parent");
+    *parent = MPI_COMM_NULL;
+  }, parent);
+}
+
 WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm* comm)) {
   return in_call("MPI_Comm_disconnect", comm == nullptr ? MPI_COMM_SELF : *comm, [&](state& me) {
     check_not_null(comm, "comm");
@@ -305,15 +330,20 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* 
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_set_info, (MPI_Comm comm, MPI_Info info)) {
   return in_call("MPI_Comm_set_info", comm, [&](state& me) {
-    (void)checked_communicator(me, comm);
-    check_hints(me, info);
+    communicator_object& c = checked_communicator(me, comm);
+    info_object all;
+    all.entries = c.hints;
+    for (const auto& [key, value] : checked_hints(me, info)) all.set(key, value);
+    c.hints = std::move(all.entries);
   }, comm, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_info, (MPI_Comm comm, MPI_Info* info_used)) {
   return in_call("MPI_Comm_get_info", comm, [&](state& me) {
     check_not_null(info_used, "info_used");
-    (void)checked_communicator(me, comm);
-    *info_used = handle_of(me.infos.make());
+    const communicator_object& c = checked_communicator(me, comm);
+    info_object& made = me.infos.make();
+    made.entries = c.hints;
+    *info_used = handle_of(made);
   }, comm);
 }

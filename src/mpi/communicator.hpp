@@ -6,6 +6,7 @@
 
 #include "mpi/attributes.hpp"
 #include "mpi/handles.hpp"
+#include "mpi/info.hpp"
 #include "rank/state.hpp"
 #include "weft/communicator.hpp"
 
@@ -34,6 +35,7 @@ struct communicator_object : object {
   attribute_list attributes;
   std::shared_ptr<const struct topology> topology;  // Null: none.
   std::string name;
+  info_entries hints;  // That the program has given; none means anything here.
   MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
 
   [[nodiscard]] int rank() const noexcept { return own - locals_first; }

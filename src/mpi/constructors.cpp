@@ -137,7 +137,7 @@ void resized(state& me, MPI_Datatype oldtype, MPI_Count lower, MPI_Count extent,
   check_not_null(newtype, "newtype");
   datatype_object& old = checked_datatype(oldtype);
   datatype_object& made = make_likeness(me, old);
-  made.explicit_bounds = true;
+  made.explicit_lower = made.explicit_upper = true;
   set_bounds(made, static_cast<std::ptrdiff_t>(lower), static_cast<std::ptrdiff_t>(extent));
   made.made =
       recorder(MPI_COMBINER_RESIZED, large).address(lower).address(extent).type(old).result();

@@ -52,6 +52,15 @@ void define_pair(MPI_Datatype type, std::string_view name) {
   t.name = name;
 }
 
+// No data, but a bound of what it is part of.
+datatype_object& define_bound(MPI_Datatype type, std::string_view name) {
+  define(type, name, 0, 1);
+  datatype_object& t = predefined_types[value_of(type) & 0xff];
+  t.where = {};
+  t.basic_count = 0;
+  return t;
+}
+
 #define DEFINE(type, c_type) define(type, #type, sizeof(c_type), alignof(c_type))
 #define DEFINE_NUMBER(type, c_type, kind) define(type, #type, sizeof(c_type), alignof(c_type), kind)
 #define DEFINE_SIZED(type, size, kind) define(type, #type, size, size > 16 ? 16 : size, kind)
@@ -131,6 +140,9 @@ const bool defined = [] {
   DEFINE_PAIR(MPI_2REAL, float, float);
   DEFINE_PAIR(MPI_2DOUBLE_PRECISION, double, double);
   DEFINE_PAIR(MPI_2INTEGER, int, int);
+
+  define_bound(MPI_LB, "MPI_LB").explicit_lower = true;
+  define_bound(MPI_UB, "MPI_UB").explicit_upper = true;
   return true;
 }();
 

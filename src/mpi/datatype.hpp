@@ -32,7 +32,9 @@ struct datatype_object : object {
   // Elements are `size` octets in a row from their address on, and follow each other without a gap.
   bool contiguous = false;
   bool committed = false;
-  bool explicit_bounds = false;  // Set by MPI_Type_create_resized somewhere below.
+  // Set by MPI_Type_create_resized, MPI_LB or MPI_UB somewhere below.
+  bool explicit_lower = false;
+  bool explicit_upper = false;
   std::ptrdiff_t lower = 0;
   std::ptrdiff_t extent = 0;
   std::ptrdiff_t true_lower = 0;

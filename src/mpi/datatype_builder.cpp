@@ -24,6 +24,7 @@ class extremes {
     add(lower_ + last, upper_ + last);
   }
   [[nodiscard]] std::ptrdiff_t lower() const noexcept { return lower_; }
+  [[nodiscard]] std::ptrdiff_t upper() const noexcept { return upper_; }
   [[nodiscard]] std::ptrdiff_t size() const noexcept { return upper_ - lower_; }
 
  private:
@@ -41,32 +42,38 @@ extremes of_runs(const segments& where) {
     one.add(from, from + static_cast<std::ptrdiff_t>(r.block));
     one.repeat_each(r.inner);
     one.repeat_each(r.middle);
-    all.add(one.lower(), one.lower() + one.size());
+    all.add(one.lower(), one.upper());
   }
   all.repeat_each(where.all());
   return all;
 }
 
-// Bounds that the program has set count alone where there are any (MPI 4.1 section 5.1.6); others
-// leave room for the alignment of the next element.
+// A bound that the program has set counts alone where there is one (MPI 4.1 section 5.1.6), each of the
+// two for itself: MPI_LB and MPI_UB set one. Others leave room for the alignment of the next element.
 void describe_bounds(datatype_object& made, std::span<const placement> parts,
                      const repeat& copies) {
-  for (const placement& p : parts)
-    made.explicit_bounds = made.explicit_bounds || (p.count != 0 && p.type->explicit_bounds);
-  extremes all;
   for (const placement& p : parts) {
-    if (p.count == 0 || (made.explicit_bounds && !p.type->explicit_bounds)) continue;
-    if (p.type->size == 0 && !p.type->explicit_bounds) continue;
+    if (p.count == 0) continue;
+    made.explicit_lower = made.explicit_lower || p.type->explicit_lower;
+    made.explicit_upper = made.explicit_upper || p.type->explicit_upper;
+  }
+  extremes for_lower;
+  extremes for_upper;
+  for (const placement& p : parts) {
+    if (p.count == 0) continue;
     extremes one;
     one.add(p.displacement + p.type->lower, p.displacement + p.type->lower + p.type->extent);
     one.repeat_each({p.count, p.stride});
-    all.add(one.lower(), one.lower() + one.size());
+    const bool has_data = p.type->size != 0;
+    if (made.explicit_lower ? p.type->explicit_lower : has_data) for_lower.add(one.lower(), one.upper());
+    if (made.explicit_upper ? p.type->explicit_upper : has_data) for_upper.add(one.lower(), one.upper());
   }
-  all.repeat_each(copies);
-  made.lower = all.lower();
-  made.extent = all.size();
+  for_lower.repeat_each(copies);
+  for_upper.repeat_each(copies);
+  made.lower = for_lower.lower();
+  made.extent = for_upper.upper() - made.lower;
   const auto unit = static_cast<std::ptrdiff_t>(made.alignment);
-  if (!made.explicit_bounds && made.extent % unit != 0)
+  if (!made.explicit_upper && made.extent % unit != 0)
     made.extent += unit - made.extent % unit;
 }
 
@@ -122,7 +129,8 @@ datatype_object& make_likeness(state& me, const datatype_object& old) {
   datatype_object& made = me.datatypes.make();
   made.size = old.size;
   made.contiguous = old.contiguous;
-  made.explicit_bounds = old.explicit_bounds;
+  made.explicit_lower = old.explicit_lower;
+  made.explicit_upper = old.explicit_upper;
   made.lower = old.lower;
   made.extent = old.extent;
   made.true_lower = old.true_lower;

@@ -85,6 +85,10 @@ void check_hints(state& me, MPI_Info info) {
   if (info != MPI_INFO_NULL) (void)checked_info(me, info);
 }
 
+info_entries checked_hints(state& me, MPI_Info info) {
+  return info == MPI_INFO_NULL ? info_entries() : checked_info(me, info).entries;
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
@@ -132,12 +136,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_set, (MPI_Info info, const char* key, const char
     if (size >= MPI_MAX_INFO_VAL)
       fail(MPI_ERR_INFO_VALUE, "the value has {} characters: at most {} fit", size,
            MPI_MAX_INFO_VAL - 1);
-    for (auto& [k, v] : i.entries)
-      if (k == name) {
-        v = value;
-        return;
-      }
-    i.entries.emplace_back(name, value);
+    i.set(name, value);
   }, info, key, value);
 }
 

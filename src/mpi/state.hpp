@@ -30,6 +30,7 @@ struct state final : detail::face_state {
   bool initialized = false;
   bool finalized = false;
   int thread_level = MPI_THREAD_SINGLE;
+  int tools_started = 0;  // Calls of MPI_T_init_thread without MPI_T_finalize.
 
   // From MPI_Init on.
   std::optional<communicator_object> world;

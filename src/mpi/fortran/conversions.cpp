@@ -1,4 +1,5 @@
-// MPI_Comm_c2f and its kin: between handles of C and integers of Fortran; statuses are alike in both.
+// MPI_Comm_c2f and its kin, also as MPI_Comm_toint: between handles of C and integers of Fortran; statuses
+// are alike in both.
 // They cannot fail: what is no handle becomes one that every other function refuses.
 #include <cstring>
 
@@ -29,6 +30,10 @@ MPI_Fint to_fortran(Handle handle) {
   WEFT_MPI_FUNCTION(MPI_Fint, MPI_##name##_c2f, (handle of_c)) { return to_fortran(of_c); }           \
   WEFT_MPI_FUNCTION(handle, MPI_##name##_f2c, (MPI_Fint of_fortran)) {                                \
     return from_fortran<handle>(of_fortran);                                                          \
+  }                                                                                                   \
+  WEFT_MPI_FUNCTION(int, MPI_##name##_toint, (handle of_c)) { return to_fortran(of_c); }              \
+  WEFT_MPI_FUNCTION(handle, MPI_##name##_fromint, (int number)) {                                     \
+    return from_fortran<handle>(number);                                                              \
   }
 
 WEFT_MPI_CONVERSIONS(Comm, MPI_Comm)
@@ -39,6 +44,9 @@ WEFT_MPI_CONVERSIONS(Op, MPI_Op)
 WEFT_MPI_CONVERSIONS(Info, MPI_Info)
 WEFT_MPI_CONVERSIONS(Errhandler, MPI_Errhandler)
 WEFT_MPI_CONVERSIONS(Message, MPI_Message)
+WEFT_MPI_CONVERSIONS(File, MPI_File)
+WEFT_MPI_CONVERSIONS(Session, MPI_Session)
+WEFT_MPI_CONVERSIONS(Win, MPI_Win)
 
 WEFT_MPI_FUNCTION(int, MPI_Status_c2f, (const MPI_Status* of_c, MPI_Fint* of_fortran)) {
   std::memcpy(of_fortran, of_c, sizeof *of_c);

@@ -10,12 +10,14 @@ mpi.f90    module mpi: the constants and the interfaces
 
 Strings of Fortran have a hidden length after the other arguments; logicals of gfortran are 0 or 1.
 """
+import platform
 import re
 import sys
 from pathlib import Path
 
 HANDLES = {"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Group": "Group", "MPI_Request": "Request", "MPI_Op": "Op",
-           "MPI_Info": "Info", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message"}
+           "MPI_Info": "Info", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message", "MPI_File": "File",
+           "MPI_Session": "Session", "MPI_Win": "Win"}
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 LOGICALS = {"flag", "reorder", "periods", "remain_dims", "commute", "high", "weighted"}
 # Integers of which Fortran passes more than one although C does not write const.
@@ -29,11 +31,15 @@ SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtic
            "MPI_Comm_set_attr", "MPI_Comm_get_attr", "MPI_Type_set_attr", "MPI_Type_get_attr", "MPI_Waitany",
            "MPI_Testany", "MPI_Waitsome", "MPI_Testsome", "MPI_Request_get_status_any",
            "MPI_Request_get_status_some", "MPI_Grequest_start", "MPI_Buffer_detach", "MPI_Info_get",
-           "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
+           "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Errhandler_create", "MPI_Comm_idup",
+           "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
 # What Fortran gives them, where C has more.
 SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
+# Functions of MPI-1 to which addresses are integers of the default kind.
+NARROW = {"MPI_Address", "MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_struct", "MPI_Type_extent", "MPI_Type_lb",
+          "MPI_Type_ub", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get"}
 # There is no such thing in Fortran, or only in the module mpi_f08.
-ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_|^MPI_T_|^MPI_Status_(get|set)_(source|tag|error)$")
+ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_[gs]et_fortran_|^MPI_T_")
 # As C's, one octet less where C counts the end of a string.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
 FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
@@ -43,7 +49,14 @@ PLACES = ("MPI_BOTTOM", "MPI_IN_PLACE", "MPI_STATUS_IGNORE", "MPI_STATUSES_IGNOR
 OWN_CONSTANTS = {"MPI_ADDRESS_KIND": 8, "MPI_COUNT_KIND": 8, "MPI_OFFSET_KIND": 8, "MPI_INTEGER_KIND": 4,
                  "MPI_STATUS_SIZE": 8, "MPI_SOURCE": 1, "MPI_TAG": 2, "MPI_ERROR": 3}
 CALLBACKS = ("COMM_DUP_FN", "COMM_NULL_COPY_FN", "COMM_NULL_DELETE_FN", "TYPE_DUP_FN", "TYPE_NULL_COPY_FN",
-             "TYPE_NULL_DELETE_FN", "DUP_FN", "NULL_COPY_FN", "NULL_DELETE_FN")
+             "TYPE_NULL_DELETE_FN", "WIN_DUP_FN", "WIN_NULL_COPY_FN", "WIN_NULL_DELETE_FN", "DUP_FN", "NULL_COPY_FN", "NULL_DELETE_FN")
+
+
+# Of MPI_Sizeof: kinds and the octets of one, by type.
+SIZES = {"integer": {1: 1, 2: 2, 4: 4, 8: 8, 16: 16}, "logical": {1: 1, 2: 2, 4: 4, 8: 8, 16: 16},
+         "real": {4: 4, 8: 8, 10: 16, 16: 16}, "complex": {4: 8, 8: 16, 10: 32, 16: 32}}
+if platform.machine() not in ("x86_64", "i686"):
+    SIZES["real"].pop(10), SIZES["complex"].pop(10)
 
 
 class Unknown(Exception):
@@ -65,7 +78,7 @@ class Parameter:
     @property
     def is_array(self):
         return self.pointers > 0 and (bool(self.is_const) or self.name.startswith("array_of_") or self.name in ARRAYS
-                                      or bool(self.brackets) or self.name.endswith("types") or self.name == "ranges")
+                                      or bool(self.brackets) or self.name == "ranges")
 
     @property
     def is_status(self):
@@ -136,6 +149,19 @@ def stub(name, parameters):
             else:
                 before.append(f"{p.base} c_{n} = MPI_{kind}_f2c(*{n});")
                 after.append(f"*{n} = MPI_{kind}_c2f(c_{n});")
+        elif p.base in KINDS and name in NARROW and p.pointers == 1:
+            taken.append(f"MPI_Fint* {n}")
+            given.append(f"c_{n}" if p.is_array else f"&c_{n}")
+            if p.is_array:
+                before.append(f"{p.base}* const c_{n} = weft_fortran_memory({length_of(name, p)}, sizeof *c_{n});")
+                before.append(f"for (long i = 0; i < {length_of(name, p)}; ++i) c_{n}[i] = {n}[i];")
+                after.append(f"free(c_{n});")
+            else:  # An address is cut off; differences of such are right all the same.
+                before.append(f"{p.base} c_{n} = 0;")
+                after.append(f"*{n} = (MPI_Fint)c_{n};")
+        elif p.base in KINDS and name in NARROW:
+            taken.append(f"const MPI_Fint* {n}")
+            given.append(f"*{n}")
         elif p.base in ("int", *KINDS) and p.pointers == 0:
             taken.append(f"const {p.base}* {n}")
             given.append(f"*{n}")
@@ -154,6 +180,16 @@ def stub(name, parameters):
             f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n")
 
 
+def refusing_stub(name, text):
+    """Of a function that looks at no argument, since all that it does is to say that it is not there."""
+    count = 0 if text.strip() == "void" else text.count(",") + 1
+    fortran = name.lower() + "_"
+    signature = "".join(f"void* a{i}, " for i in range(count)) + "MPI_Fint* ierror"
+    unused = "".join(f"(void)a{i}, " for i in range(count))
+    return (f"void p{fortran}({signature}) {{\n  {unused}*ierror = {name}({', '.join(['0'] * count)});\n}}\n"
+            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n")
+
+
 def interface(name, parameters):
     lines, names = [], []
     for p in parameters:
@@ -162,7 +198,7 @@ def interface(name, parameters):
         dimension = "(*)" if p.is_array else ""
         if p.is_callback:
             lines.append(f"external :: {n}")
-        elif p.base == "void" and not p.is_choice:
+        elif p.base == "void" and not p.is_choice and name not in NARROW:
             lines.append(f"integer(kind=MPI_ADDRESS_KIND) :: {n}")
         elif p.is_choice:
             lines.append(f"type(*), dimension(*) :: {n}")
@@ -171,7 +207,7 @@ def interface(name, parameters):
             lines.append(f"character(len=*) :: {n}")
         elif p.is_status:
             lines.append(f"integer :: {n}(MPI_STATUS_SIZE{', *' if n.startswith('array_of_') else ''})")
-        elif p.base in KINDS:
+        elif p.base in KINDS and name not in NARROW:
             lines.append(f"integer(kind={KINDS[p.base]}) :: {n}{dimension}")
         elif p.array_of_three:
             lines.append(f"integer :: {n}(3, *)")
@@ -240,8 +276,27 @@ def mpif(values):
 COMMON = {name: "weft_" + name.lower() for name in PLACES}
 
 
+def sizeof():
+    """MPI_Sizeof, which is another function for each type: what C knows is written here."""
+    stubs, interfaces = [], ["  interface MPI_Sizeof\n"]
+    for base, kind, size in [(b, k, s) for b, kinds in SIZES.items() for k, s in kinds.items()] + [("character", 1, 1)]:
+        name = f"weft_mpi_sizeof_{base}{kind}"
+        declared = "character(len=*)" if base == "character" else f"{base}(kind={kind})"
+        stubs.append(f"void {name}_(void* x, MPI_Fint* size, MPI_Fint* ierror) {{\n"
+                     f"  (void)x, *size = {size}, *ierror = MPI_SUCCESS;\n}}\n")
+        interfaces.append(f"    subroutine {name}(x, size, ierror)\n      {declared}, dimension(..) :: x\n"
+                          f"      integer :: size, ierror\n    end subroutine\n")
+    return "\n".join(stubs), "".join(interfaces) + "  end interface\n"
+
+
+def absent_functions(text):
+    """(name, parameters) of each in the lists of mpi_absent.h."""
+    return re.findall(r"^  X\((MPI_\w+),\s*\(([^()]*)\)\)", text.replace("\\\n", "\n"), re.MULTILINE)
+
+
 def main():
     header, output = Path(sys.argv[1]).read_text(), Path(sys.argv[2])
+    absent = Path(sys.argv[1]).with_name("mpi_absent.h").read_text()
     output.mkdir(parents=True, exist_ok=True)
     stubs, interfaces, left_out = [], [], []
     for result, name, text in re.findall(r"^WEFT_MPI_DECLARE\(\s*([\w ]+?)\s*,\s*(MPI_\w+)\s*,\s*\(([^()]*)\)\)", header,
@@ -255,16 +310,26 @@ def main():
             interfaces.append(interface(name, parameters))
         except Unknown as reason:
             left_out.append(f"{name} ({reason})")
+    for name, text in absent_functions(absent):
+        if ABSENT.search(name):
+            continue
+        stubs.append(refusing_stub(name, text))
+        try:
+            interfaces.append(interface(name, parameters_of(name, text)))
+        except Unknown:
+            pass  # Called without an interface.
+    sizes, size_interfaces = sizeof()
+    stubs.append(sizes)
     special = "".join(f"#define WEFT_HAS_{name} 1\n" for name in sorted(SPECIAL) if re.search(rf", {name},", header))
     (output / "declared.h").write_text("/* Which of the functions of special.c mpi.h declares. */\n" + special)
     (output / "stubs.c").write_text('/* Written by generate.py from mpi.h. */\n#include "stubs.h"\n\n' + "\n".join(stubs))
-    text = mpif(constants(header))
+    text = mpif(constants(header + absent))
     externals = "".join(f"      external MPI_{name}\n" for name in CALLBACKS)
     functions = "".join(f"      external {name}\n      {kind.replace('kind=MPI_ADDRESS_KIND', '8')} {name}\n"
                         for name, kind in FUNCTIONS.items())
     (output / "mpif.h").write_text(text + externals + functions)
     (output / "mpi.f90").write_text("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n" + text + externals +
-                                    "  interface\n" + "".join(interfaces) + "  end interface\nend module\n")
+                                    size_interfaces + "  interface\n" + "".join(interfaces) + "  end interface\nend module\n")
     if left_out:
         print("Fortran does not have: " + ", ".join(left_out), file=sys.stderr)
         return 1

@@ -217,6 +217,25 @@ WEFT_FORTRAN_NAME(mpi_grequest_start_, (void (*)(MPI_Aint*, MPI_Status*, MPI_Fin
                                         void (*)(MPI_Aint*, MPI_Fint*, MPI_Fint*), const MPI_Aint*, MPI_Fint*, MPI_Fint*));
 #endif
 
+/* --- The communicator comes later ---------------------------------------------------------------- */
+
+#ifdef WEFT_HAS_MPI_Comm_idup
+static void idup(MPI_Fint comm, MPI_Info info, MPI_Fint* newcomm, MPI_Fint* request, MPI_Fint* ierror) {
+  MPI_Request of_c = MPI_REQUEST_NULL;
+  *ierror = weft_fortran_idup(MPI_Comm_f2c(comm), info, newcomm, &of_c);
+  *request = MPI_Request_c2f(of_c);
+}
+void pmpi_comm_idup_(const MPI_Fint* comm, MPI_Fint* newcomm, MPI_Fint* request, MPI_Fint* ierror) {
+  idup(*comm, MPI_INFO_NULL, newcomm, request, ierror);
+}
+WEFT_FORTRAN_NAME(mpi_comm_idup_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
+void pmpi_comm_idup_with_info_(const MPI_Fint* comm, const MPI_Fint* info, MPI_Fint* newcomm, MPI_Fint* request,
+                               MPI_Fint* ierror) {
+  idup(*comm, MPI_Info_f2c(*info), newcomm, request, ierror);
+}
+WEFT_FORTRAN_NAME(mpi_comm_idup_with_info_, (const MPI_Fint*, const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
+#endif
+
 /* --- Functions of the program that are given no state of their own ------------------------------- */
 
 /* C's operation and error handler are told nothing but their arguments, which hold handles of C; so each
@@ -302,14 +321,16 @@ void pmpi_comm_create_errhandler_(fortran_handler* function, MPI_Fint* handler, 
   *handler = MPI_Errhandler_c2f(of_c);
 }
 WEFT_FORTRAN_NAME(mpi_comm_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
+
+void pmpi_errhandler_create_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  pmpi_comm_create_errhandler_(function, handler, ierror);
+}
+WEFT_FORTRAN_NAME(mpi_errhandler_create_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
 #endif
 
 /* --- Attributes: values of an address's size, passed by reference ------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Comm_create_keyval
-typedef void fortran_copy(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Aint*, MPI_Aint*, MPI_Fint*, MPI_Fint*);
-typedef void fortran_delete(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Aint*, MPI_Fint*);
-
 /* The predefined ones are known by their addresses; MPI never calls them. */
 #define PREDEFINED_COPY(name) \
   void name(MPI_Fint* a, MPI_Fint* b, MPI_Aint* c, MPI_Aint* d, MPI_Aint* e, MPI_Fint* f, MPI_Fint* g) { \
@@ -325,58 +346,65 @@ PREDEFINED_DELETE(mpi_comm_null_delete_fn_)
 PREDEFINED_COPY(mpi_type_dup_fn_)
 PREDEFINED_COPY(mpi_type_null_copy_fn_)
 PREDEFINED_DELETE(mpi_type_null_delete_fn_)
+PREDEFINED_COPY(mpi_win_dup_fn_)
+PREDEFINED_COPY(mpi_win_null_copy_fn_)
+PREDEFINED_DELETE(mpi_win_null_delete_fn_)
 PREDEFINED_COPY(mpi_dup_fn_)
 PREDEFINED_COPY(mpi_null_copy_fn_)
 PREDEFINED_DELETE(mpi_null_delete_fn_)
 
-/* What C's functions are given as their state; kept for good, since keys live on in attributes. */
-struct key_functions {
-  fortran_copy* copy;
-  fortran_delete* delete;
-  MPI_Aint state;
-};
+static int is_predefined_key(MPI_Fint key) { return key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE; }
+typedef void predefined(void);
 
-#define KEYS(Kind, kind, handle, c2f)                                                                                 \
-  static int copy_of_##kind(handle from, int key, void* of, void* in, void* out, int* flag) {                         \
-    struct key_functions* const f = of;                                                                               \
-    MPI_Fint from_number = c2f(from), error = MPI_SUCCESS, is_copied = 0;                                             \
-    MPI_Aint value = (MPI_Aint)in, copy = 0;                                                                          \
-    f->copy(&from_number, &key, &f->state, &value, &copy, &is_copied, &error);                                        \
-    *flag = is_copied != 0;                                                                                           \
-    *(void**)out = (void*)copy;                                                                                       \
-    return error;                                                                                                     \
-  }                                                                                                                   \
-  static int deletion_of_##kind(handle from, int key, void* value_of_c, void* of) {                                   \
-    struct key_functions* const f = of;                                                                               \
-    MPI_Fint from_number = c2f(from), error = MPI_SUCCESS;                                                            \
-    MPI_Aint value = (MPI_Aint)value_of_c;                                                                            \
-    f->delete(&from_number, &key, &value, &f->state, &error);                                                         \
-    return error;                                                                                                     \
-  }                                                                                                                   \
-  void pmpi_##kind##_create_keyval_(fortran_copy* copy, fortran_delete* delete, MPI_Fint* key, const MPI_Aint* state, \
-                                    MPI_Fint* ierror) {                                                               \
-    struct key_functions* const f = weft_fortran_memory(1, sizeof *f);                                                \
-    *f = (struct key_functions){copy, delete, *state};                                                                \
-    *ierror = MPI_##Kind##_create_keyval(copy == mpi_##kind##_dup_fn_         ? MPI_##Kind##_DUP_FN_OF_C              \
-                                         : copy == mpi_##kind##_null_copy_fn_ ? MPI_##Kind##_NULL_COPY_FN_OF_C        \
-                                                                              : copy_of_##kind,                       \
-                                         delete == mpi_##kind##_null_delete_fn_ ? MPI_##Kind##_NULL_DELETE_FN_OF_C    \
-                                                                                : deletion_of_##kind,                 \
-                                         key, f);                                                                     \
-  }                                                                                                                   \
-  WEFT_FORTRAN_NAME(mpi_##kind##_create_keyval_,                                                                      \
-                    (fortran_copy*, fortran_delete*, MPI_Fint*, const MPI_Aint*, MPI_Fint*));                         \
-  void pmpi_##kind##_set_attr_(const MPI_Fint* of, const MPI_Fint* key, const MPI_Aint* value, MPI_Fint* ierror) {    \
-    *ierror = MPI_##Kind##_set_attr(MPI_##Kind##_f2c(*of), *key, (void*)*value);                                      \
-  }                                                                                                                   \
-  WEFT_FORTRAN_NAME(mpi_##kind##_set_attr_, (const MPI_Fint*, const MPI_Fint*, const MPI_Aint*, MPI_Fint*));          \
-  void pmpi_##kind##_get_attr_(const MPI_Fint* of, const MPI_Fint* key, MPI_Aint* value, MPI_Fint* flag,              \
-                               MPI_Fint* ierror) {                                                                    \
-    void* value_of_c = NULL;                                                                                          \
-    *ierror = MPI_##Kind##_get_attr(MPI_##Kind##_f2c(*of), *key, &value_of_c, flag);                                  \
-    if (*ierror == MPI_SUCCESS && *flag) *value = is_predefined_key(*key) ? *(int*)value_of_c : (MPI_Aint)value_of_c; \
-  }                                                                                                                   \
-  WEFT_FORTRAN_NAME(mpi_##kind##_get_attr_, (const MPI_Fint*, const MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*));
+/* A key's functions are what C's are given as their state; kept for good, since keys live on in attributes.
+   `number` is what Fortran passes as value and state: MPI-1's functions took integers of the default kind. */
+#define KEYS(kind, Kind, number, handle, create, set, get)                                                                    \
+  typedef void kind##_copy(MPI_Fint*, MPI_Fint*, number*, number*, number*, MPI_Fint*, MPI_Fint*);                            \
+  typedef void kind##_delete(MPI_Fint*, MPI_Fint*, number*, number*, MPI_Fint*);                                              \
+  struct kind##_key {                                                                                                         \
+    kind##_copy* copy;                                                                                                        \
+    kind##_delete* delete;                                                                                                    \
+    number state;                                                                                                             \
+  };                                                                                                                          \
+  static int copy_of_##kind(handle from, int key, void* of, void* in, void* out, int* flag) {                                 \
+    struct kind##_key* const f = of;                                                                                          \
+    MPI_Fint from_number = MPI_##Kind##_c2f(from), error = MPI_SUCCESS, is_copied = 0;                                        \
+    number value = (number)(MPI_Aint)in, copy = 0;                                                                            \
+    f->copy(&from_number, &key, &f->state, &value, &copy, &is_copied, &error);                                                \
+    *flag = is_copied != 0;                                                                                                   \
+    *(void**)out = (void*)(MPI_Aint)copy;                                                                                     \
+    return error;                                                                                                             \
+  }                                                                                                                           \
+  static int deletion_of_##kind(handle from, int key, void* value_of_c, void* of) {                                           \
+    struct kind##_key* const f = of;                                                                                          \
+    MPI_Fint from_number = MPI_##Kind##_c2f(from), error = MPI_SUCCESS;                                                       \
+    number value = (number)(MPI_Aint)value_of_c;                                                                              \
+    f->delete(&from_number, &key, &value, &f->state, &error);                                                                 \
+    return error;                                                                                                             \
+  }                                                                                                                           \
+  void pmpi_##create##_(kind##_copy* copy, kind##_delete* delete, MPI_Fint* key, const number* state, MPI_Fint* ierror) {     \
+    struct kind##_key* const f = weft_fortran_memory(1, sizeof *f);                                                           \
+    *f = (struct kind##_key){copy, delete, *state};                                                                           \
+    *ierror = MPI_##Kind##_create_keyval((predefined*)copy == (predefined*)kind##_dup_fn         ? MPI_##Kind##_DUP_FN_OF_C   \
+                                         : (predefined*)copy == (predefined*)kind##_null_copy_fn ? MPI_##Kind##_NULL_COPY_FN_OF_C\
+                                                                                                 : copy_of_##kind,            \
+                                         (predefined*)delete == (predefined*)kind##_null_delete_fn                            \
+                                             ? MPI_##Kind##_NULL_DELETE_FN_OF_C                                               \
+                                             : deletion_of_##kind,                                                            \
+                                         key, f);                                                                             \
+  }                                                                                                                           \
+  WEFT_FORTRAN_NAME(mpi_##create##_, (kind##_copy*, kind##_delete*, MPI_Fint*, const number*, MPI_Fint*));                    \
+  void pmpi_##set##_(const MPI_Fint* of, const MPI_Fint* key, const number* value, MPI_Fint* ierror) {                        \
+    *ierror = MPI_##Kind##_set_attr(MPI_##Kind##_f2c(*of), *key, (void*)(MPI_Aint)*value);                                    \
+  }                                                                                                                           \
+  WEFT_FORTRAN_NAME(mpi_##set##_, (const MPI_Fint*, const MPI_Fint*, const number*, MPI_Fint*));                              \
+  void pmpi_##get##_(const MPI_Fint* of, const MPI_Fint* key, number* value, MPI_Fint* flag, MPI_Fint* ierror) {              \
+    void* value_of_c = NULL;                                                                                                  \
+    *ierror = MPI_##Kind##_get_attr(MPI_##Kind##_f2c(*of), *key, &value_of_c, flag);                                          \
+    if (*ierror == MPI_SUCCESS && *flag)                                                                                      \
+      *value = is_predefined_key(*key) ? *(int*)value_of_c : (number)(MPI_Aint)value_of_c;                                    \
+  }                                                                                                                           \
+  WEFT_FORTRAN_NAME(mpi_##get##_, (const MPI_Fint*, const MPI_Fint*, number*, MPI_Fint*, MPI_Fint*));
 
 #define MPI_Comm_DUP_FN_OF_C MPI_COMM_DUP_FN
 #define MPI_Comm_NULL_COPY_FN_OF_C MPI_COMM_NULL_COPY_FN
@@ -385,10 +413,19 @@ struct key_functions {
 #define MPI_Type_NULL_COPY_FN_OF_C MPI_TYPE_NULL_COPY_FN
 #define MPI_Type_NULL_DELETE_FN_OF_C MPI_TYPE_NULL_DELETE_FN
 
-static int is_predefined_key(MPI_Fint key) { return key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE; }
+#define comm_dup_fn mpi_comm_dup_fn_
+#define comm_null_copy_fn mpi_comm_null_copy_fn_
+#define comm_null_delete_fn mpi_comm_null_delete_fn_
+#define type_dup_fn mpi_type_dup_fn_
+#define type_null_copy_fn mpi_type_null_copy_fn_
+#define type_null_delete_fn mpi_type_null_delete_fn_
+#define old_dup_fn mpi_dup_fn_
+#define old_null_copy_fn mpi_null_copy_fn_
+#define old_null_delete_fn mpi_null_delete_fn_
 
-KEYS(Comm, comm, MPI_Comm, MPI_Comm_c2f)
-KEYS(Type, type, MPI_Datatype, MPI_Type_c2f)
+KEYS(comm, Comm, MPI_Aint, MPI_Comm, comm_create_keyval, comm_set_attr, comm_get_attr)
+KEYS(type, Type, MPI_Aint, MPI_Datatype, type_create_keyval, type_set_attr, type_get_attr)
+KEYS(old, Comm, MPI_Fint, MPI_Comm, keyval_create, attr_put, attr_get)
 #endif
 
 /* --- Info: values as long as the caller's room -------------------------------------------------- */

@@ -40,6 +40,9 @@ void weft_fortran_text_out(const char* text, char* to, size_t room);
 /* Memory of `count` elements, at least one octet; never null. */
 void* weft_fortran_memory(long count, size_t size);
 
+/* MPI_Comm_idup: the integer is written when the request is complete (communicator.cpp). */
+int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm, MPI_Request* request);
+
 /* The length of the arrays of datatypes of alltoallw. */
 long weft_fortran_peers(MPI_Comm comm);
 long weft_fortran_neighbours(MPI_Comm comm, int incoming);
