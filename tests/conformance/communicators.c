@@ -122,27 +122,97 @@ static void names(void) {
   MPI_Comm_free(&copy);
 }
 
-static void many(void) {
-  enum { rounds = 10000 };
-#if defined MPICH_VERSION || defined OPEN_MPI
-  const int here = 30; /* They take seconds for more. */
-#else
-  const int here = rounds / size; /* 10,000 of all ranks. */
-#endif
-  for (int i = 0; i < here; ++i) {
+/* Of this process, in KiB. */
+static long resident(void) {
+  long pages = 0;
+  FILE* const file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+  if (file != NULL) fclose(file);
+  return pages * 4;
+}
+
+static void make_and_free(int rounds) {
+  for (int i = 0; i < rounds; ++i) {
     MPI_Comm copy;
-    if (i % 10 == 9)
+    const int is_split = i % 10 == 9;
+    if (is_split)
       MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &copy);
     else
       MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    if (i % 100 == 0) EXPECT_INT(sum_over(copy), size);
+    if (i % 100 >= 98) EXPECT_INT(sum_over(copy), is_split ? (size + 1 - rank % 2) / 2 : size);
     MPI_Comm_free(&copy);
   }
-  enum { alive = 100 };
+}
+
+static void many(void) {
+#if defined MPICH_VERSION || defined OPEN_MPI
+  enum { rounds = 30, block = 15, alive = 10 }; /* They take seconds for more. */
+#else
+  enum { rounds = 10000, block = 1000, alive = 100 };
+#endif
+  make_and_free(block);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const long before = resident();
+  const double begun = MPI_Wtime();
+  int made = block, go_on = 1;
+  while (made < rounds && go_on) { /* Processes that share cores need milliseconds for each. */
+    make_and_free(block);
+    made += block;
+    go_on = MPI_Wtime() - begun < 8;
+    MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  /* Of all ranks of a process: 200 octets kept for each communicator of one of 16 would be more. */
+  EXPECT(resident() - before < 16 << 10, "%ld KiB after %d, and %ld before", resident(), made, before);
   static MPI_Comm some[alive];
   for (int i = 0; i < alive; ++i) MPI_Comm_dup(i ? some[i - 1] : MPI_COMM_WORLD, &some[i]);
   for (int i = 0; i < alive; i += 37) EXPECT_INT(sum_over(some[i]), size);
   for (int i = 0; i < alive; ++i) MPI_Comm_free(&some[(i * 7) % alive]);
+}
+
+static void hints(void) {
+  MPI_Comm copy, other;
+  MPI_Info info, got;
+  MPI_Request request;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy);
+#if MPI_VERSION >= 4
+  MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &other, &request);
+#else
+  MPI_Comm_idup(MPI_COMM_WORLD, &other, &request);
+#endif
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_INT(sum_over(other), size);
+  MPI_Comm_get_info(other, &got);
+  EXPECT(got != MPI_INFO_NULL, "no info");
+#ifdef MPI_ABI_VERSION /* The standard lets a library forget what means nothing to it. */
+  char value[8];
+  int flag = 0, keys = 0;
+  MPI_Info_get(got, "mpi_assert_no_any_tag", 7, value, &flag);
+  EXPECT(flag && strcmp(value, "true") == 0, "%d", flag);
+  MPI_Info_free(&got);
+  MPI_Info_set(info, "mpi_assert_no_any_tag", "false");
+  MPI_Info_set(info, "another", "hint");
+  MPI_Comm_set_info(copy, info);
+  MPI_Comm_get_info(copy, &got);
+  MPI_Info_get(got, "mpi_assert_no_any_tag", 7, value, &flag);
+  MPI_Info_get_nkeys(got, &keys);
+  EXPECT(flag && strcmp(value, "false") == 0 && keys == 2, "%d, %d keys", flag, keys);
+  MPI_Info_free(&got);
+  MPI_Comm third; /* A copy has none of them (MPI 4.1 section 7.4.2). */
+  MPI_Comm_dup(copy, &third);
+  MPI_Comm_get_info(third, &got);
+  MPI_Info_get_nkeys(got, &keys);
+  EXPECT_INT(keys, 0);
+  MPI_Comm_free(&third);
+#endif
+  MPI_Info_free(&got);
+  MPI_Info_free(&info);
+  MPI_Comm_disconnect(&copy);
+  EXPECT(copy == MPI_COMM_NULL, "the disconnected communicator has a value");
+  MPI_Comm_free(&other);
+  MPI_Comm_get_parent(&other);
+  EXPECT(other == MPI_COMM_NULL, "a parent");
 }
 
 static void freed_while_used(void) {
@@ -164,6 +234,7 @@ int main(int argc, char** argv) {
   from_groups();
   names();
   many();
+  hints();
   freed_while_used();
   return end();
 }

@@ -1,15 +1,16 @@
 /* Derived datatypes: every constructor, holes, negative strides, MPI_BOTTOM, extents, packing, and what
    a datatype was made of. */
 #include "conform.h"
+#include "large_counts.h"
 #include <stddef.h>
 
 /* Sends one buffer to oneself as (count, type) and receives it as plain ints. */
 static int flattened(const void* buffer, int count, MPI_Datatype type, int* out, int room) {
   MPI_Status status;
-  int got = -1;
+  count_type got = -1;
   MPI_Sendrecv(buffer, count, type, rank, 1, out, room, MPI_INT, rank, 1, MPI_COMM_WORLD, &status);
   MPI_Get_count(&status, MPI_INT, &got);
-  return got;
+  return (int)got;
 }
 
 static void expect_ints(const char* what, const int* found, int count, int wanted_count, const int* wanted) {
@@ -25,7 +26,7 @@ static void expect_ints(const char* what, const int* found, int count, int wante
 
 static void expect_extent(const char* what, MPI_Datatype type, int octets, MPI_Aint lower, MPI_Aint extent,
                           MPI_Aint true_lower, MPI_Aint true_extent) {
-  int found = -1;
+  count_type found = -1;
   MPI_Aint a, b, c, d;
   MPI_Count count, e, f;
   MPI_Type_size(type, &found);
@@ -33,10 +34,12 @@ static void expect_extent(const char* what, MPI_Datatype type, int octets, MPI_A
   MPI_Type_get_extent(type, &a, &b);
   MPI_Type_get_true_extent(type, &c, &d);
   MPI_Type_get_extent_x(type, &e, &f);
-  EXPECT(found == octets && count == octets, "%s: size %d, not %d", what, found, octets);
+  MPI_Count g, h;
+  MPI_Type_get_true_extent_x(type, &g, &h);
+  EXPECT(found == octets && count == octets, "%s: size %d, not %d", what, (int)found, octets);
   EXPECT(a == lower && b == extent && e == lower && f == extent, "%s: extent %ld + %ld, not %ld + %ld", what, (long)a,
          (long)b, (long)lower, (long)extent);
-  EXPECT(c == true_lower && d == true_extent, "%s: true extent %ld + %ld, not %ld + %ld", what, (long)c, (long)d,
+  EXPECT(c == true_lower && d == true_extent && g == c && h == d, "%s: true extent %ld + %ld, not %ld + %ld", what, (long)c, (long)d,
          (long)true_lower, (long)true_extent);
 }
 
@@ -71,18 +74,18 @@ static void constructors(void) {
   EXPECT_INTS("hvector", out, flattened(source, 1, u, out, 64), 0, 1, 2, 5, 6, 7);
   MPI_Type_free(&u);
 
-  MPI_Type_indexed(4, (int[]){2, 0, 1, 3}, (int[]){5, 1, 0, 20}, MPI_INT, &t);
+  MPI_Type_indexed(4, (count_type[]){2, 0, 1, 3}, (count_type[]){5, 1, 0, 20}, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("indexed", out, flattened(source, 1, t, out, 64), 5, 6, 0, 20, 21, 22);
   expect_extent("indexed", t, 24, 0, 92, 0, 92);
   MPI_Type_free(&t);
 
-  MPI_Type_create_indexed_block(3, 2, (int[]){7, -1, 3}, MPI_INT, &t);
+  MPI_Type_create_indexed_block(3, 2, (count_type[]){7, -1, 3}, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("indexed block", out, flattened(source + 1, 1, t, out, 64), 8, 9, 0, 1, 4, 5);
   MPI_Type_free(&t);
 
-  MPI_Type_create_hindexed(2, (int[]){1, 2}, (MPI_Aint[]){40, 4}, MPI_INT, &t);
+  MPI_Type_create_hindexed(2, (count_type[]){1, 2}, (MPI_Aint[]){40, 4}, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("hindexed", out, flattened(source, 1, t, out, 64), 10, 1, 2);
   MPI_Type_free(&t);
@@ -116,29 +119,29 @@ static void constructors(void) {
 
 static void arrays(void) {
   MPI_Datatype t;
-  MPI_Type_create_subarray(2, (int[]){4, 5}, (int[]){2, 3}, (int[]){1, 2}, MPI_ORDER_C, MPI_INT, &t);
+  MPI_Type_create_subarray(2, (count_type[]){4, 5}, (count_type[]){2, 3}, (count_type[]){1, 2}, MPI_ORDER_C, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("subarray", out, flattened(source, 1, t, out, 64), 7, 8, 9, 12, 13, 14);
   expect_extent("subarray", t, 24, 0, 80, 28, 32);
   MPI_Type_free(&t);
 
-  MPI_Type_create_subarray(2, (int[]){4, 5}, (int[]){2, 3}, (int[]){1, 2}, MPI_ORDER_FORTRAN, MPI_INT, &t);
+  MPI_Type_create_subarray(2, (count_type[]){4, 5}, (count_type[]){2, 3}, (count_type[]){1, 2}, MPI_ORDER_FORTRAN, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("Fortran subarray", out, flattened(source, 1, t, out, 64), 9, 10, 13, 14, 17, 18);
   MPI_Type_free(&t);
 
-  MPI_Type_create_subarray(3, (int[]){2, 3, 4}, (int[]){2, 1, 2}, (int[]){0, 1, 1}, MPI_ORDER_C, MPI_INT, &t);
+  MPI_Type_create_subarray(3, (count_type[]){2, 3, 4}, (count_type[]){2, 1, 2}, (count_type[]){0, 1, 1}, MPI_ORDER_C, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("cube", out, flattened(source, 1, t, out, 64), 5, 6, 17, 18);
   MPI_Type_free(&t);
 
   /* 8 x 4 over 2 x 2 processes: rows in blocks, columns cyclically. */
-  MPI_Type_create_darray(4, 1, 2, (int[]){8, 4}, (int[]){MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+  MPI_Type_create_darray(4, 1, 2, (count_type[]){8, 4}, (int[]){MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
                          (int[]){MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, (int[]){2, 2}, MPI_ORDER_C, MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("darray", out, flattened(source, 1, t, out, 64), 1, 3, 5, 7, 9, 11, 13, 15);
   MPI_Type_free(&t);
-  MPI_Type_create_darray(3, 2, 1, (int[]){11}, (int[]){MPI_DISTRIBUTE_CYCLIC}, (int[]){2}, (int[]){3}, MPI_ORDER_C,
+  MPI_Type_create_darray(3, 2, 1, (count_type[]){11}, (int[]){MPI_DISTRIBUTE_CYCLIC}, (int[]){2}, (int[]){3}, MPI_ORDER_C,
                          MPI_INT, &t);
   MPI_Type_commit(&t);
   EXPECT_INTS("cyclic(2)", out, flattened(source, 1, t, out, 64), 4, 5, 10);
@@ -156,7 +159,7 @@ static void structures(void) {
   MPI_Datatype t, u;
   memset(got, 0, sizeof got);
   for (int i = 0; i < 4; ++i) some[i] = (struct particle){(char)('a' + i), {i, i + 0.5, -i}, 100 + i};
-  MPI_Type_create_struct(3, (int[]){1, 3, 1},
+  MPI_Type_create_struct(3, (count_type[]){1, 3, 1},
                          (MPI_Aint[]){offsetof(struct particle, kind), offsetof(struct particle, place),
                                       offsetof(struct particle, number)},
                          (MPI_Datatype[]){MPI_CHAR, MPI_DOUBLE, MPI_INT}, &u);
@@ -164,22 +167,22 @@ static void structures(void) {
   MPI_Type_commit(&t);
   MPI_Type_free(&u);
   MPI_Status status;
-  int count = 0, elements = 0;
+  count_type count = 0, elements = 0;
   MPI_Sendrecv(some, 4, t, (rank + 1) % size, 0, got, 4, t, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &status);
   MPI_Get_count(&status, t, &count);
   MPI_Get_elements(&status, t, &elements);
-  EXPECT(count == 4 && elements == 20, "%d structures, %d elements", count, elements);
+  EXPECT(count == 4 && elements == 20, "%d structures, %d elements", (int)count, (int)elements);
   for (int i = 0; i < 4; ++i)
     EXPECT(got[i].kind == 'a' + i && got[i].place[1] == i + 0.5 && got[i].place[2] == -i && got[i].number == 100 + i,
            "%d: %c %g %d", i, got[i].kind, got[i].place[1], got[i].number);
   /* Half of a structure: no whole number of them, but elements. */
   MPI_Datatype two = MPI_DATATYPE_NULL;
-  MPI_Type_create_struct(2, (int[]){1, 3}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_CHAR, MPI_DOUBLE}, &two);
+  MPI_Type_create_struct(2, (count_type[]){1, 3}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_CHAR, MPI_DOUBLE}, &two);
   MPI_Type_commit(&two);
   MPI_Sendrecv(some, 1, two, rank, 0, got, 4, t, rank, 0, MPI_COMM_WORLD, &status);
   MPI_Get_count(&status, t, &count);
   MPI_Get_elements(&status, t, &elements);
-  EXPECT(count == MPI_UNDEFINED && elements == 4, "%d structures, %d elements", count, elements);
+  EXPECT(count == MPI_UNDEFINED && elements == 4, "%d structures, %d elements", (int)count, (int)elements);
   MPI_Type_free(&two);
   MPI_Type_free(&t);
 }
@@ -198,8 +201,8 @@ static void bottom(void) {
   MPI_Get_address(&d, &at[3]);
   EXPECT_INT(MPI_Aint_diff(at[0] + 8, at[0]), 8);
   EXPECT(MPI_Aint_add(at[0], 4) == at[0] + 4, "address");
-  MPI_Type_create_struct(2, (int[]){3, 1}, at, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &from);
-  MPI_Type_create_struct(2, (int[]){3, 1}, at + 2, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &to);
+  MPI_Type_create_struct(2, (count_type[]){3, 1}, at, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &from);
+  MPI_Type_create_struct(2, (count_type[]){3, 1}, at + 2, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &to);
   MPI_Type_commit(&from);
   MPI_Type_commit(&to);
   MPI_Request request;
@@ -256,10 +259,11 @@ static void nothing(void) {
 
 static void packing(void) {
   char room[200];
-  int position = 0, bytes = 0, a = 5, many[3] = {7, 8, 9}, got_a = 0, got[3] = {0};
+  count_type position = 0, bytes = 0;
+  int a = 5, many[3] = {7, 8, 9}, got_a = 0, got[3] = {0};
   double b = 2.5, got_b = 0;
   MPI_Pack_size(4, MPI_INT, MPI_COMM_WORLD, &bytes);
-  EXPECT(bytes >= 16, "%d", bytes);
+  EXPECT(bytes >= 16, "%d", (int)bytes);
   MPI_Pack(&a, 1, MPI_INT, room, sizeof room, &position, MPI_COMM_WORLD);
   MPI_Pack(&b, 1, MPI_DOUBLE, room, sizeof room, &position, MPI_COMM_WORLD);
   MPI_Pack(many, 3, MPI_INT, room, sizeof room, &position, MPI_COMM_WORLD);
@@ -267,7 +271,7 @@ static void packing(void) {
   MPI_Status status;
   MPI_Sendrecv(room, position, MPI_PACKED, (rank + 1) % size, 0, in, sizeof in, MPI_PACKED, (rank + size - 1) % size, 0,
                MPI_COMM_WORLD, &status);
-  int length = 0;
+  count_type length = 0;
   MPI_Get_count(&status, MPI_PACKED, &length);
   EXPECT_INT(length, position);
   position = 0;
@@ -286,6 +290,35 @@ static void packing(void) {
   EXPECT(got[0] == 7 && got[1] == 8, "%d %d", got[0], got[1]);
 }
 
+#ifdef LARGE_COUNTS
+/* What was given as counts and addresses are large counts; kinds and orders stay integers. */
+static void made_of(void) {
+  MPI_Datatype t, types[2];
+  MPI_Count integers = -1, addresses = -1, counts = -1, count = -1, values[10];
+  MPI_Aint places[1];
+  int combiner = 0, numbers[10];
+  MPI_Type_create_struct(2, (count_type[]){1, 2}, (MPI_Aint[]){0, 64}, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &t);
+  MPI_Type_get_envelope_c(t, &integers, &addresses, &counts, &count, &combiner);
+  EXPECT(integers == 0 && addresses == 0 && counts == 5 && count == 2 && combiner == MPI_COMBINER_STRUCT, "%d %d %d %d %d",
+         (int)integers, (int)addresses, (int)counts, (int)count, combiner);
+  MPI_Type_get_contents_c(t, 0, 0, 5, 2, numbers, places, values, types);
+  EXPECT(values[0] == 2 && values[1] == 1 && values[2] == 2 && values[3] == 0 && values[4] == 64 && types[1] == MPI_DOUBLE,
+         "%d %d %d %d", (int)values[0], (int)values[1], (int)values[2], (int)values[4]);
+  MPI_Type_free(&t);
+  MPI_Type_create_subarray(1, (count_type[]){5}, (count_type[]){2}, (count_type[]){1}, MPI_ORDER_C, MPI_INT, &t);
+  MPI_Type_get_envelope_c(t, &integers, &addresses, &counts, &count, &combiner);
+  EXPECT(integers == 2 && counts == 3 && combiner == MPI_COMBINER_SUBARRAY, "%d %d", (int)integers, (int)counts);
+  MPI_Type_get_contents_c(t, 2, 0, 3, 1, numbers, places, values, types);
+  EXPECT(numbers[0] == 1 && numbers[1] == MPI_ORDER_C && values[0] == 5 && values[1] == 2 && values[2] == 1, "%d %d %d",
+         numbers[0], numbers[1], (int)values[0]);
+  MPI_Type_free(&t);
+  /* One of small counts, asked by the large function. */
+  MPI_Type_dup(MPI_INT, &t);
+  MPI_Type_get_envelope_c(t, &integers, &addresses, &counts, &count, &combiner);
+  EXPECT(integers == 0 && counts == 0 && count == 1 && combiner == MPI_COMBINER_DUP, "%d", combiner);
+  MPI_Type_free(&t);
+}
+#else
 static void made_of(void) {
   MPI_Datatype t, inner, types[2];
   int integers = 0, addresses = 0, count = 0, combiner = 0, values[10];
@@ -296,7 +329,7 @@ static void made_of(void) {
          count, combiner);
   MPI_Type_get_contents(inner, 3, 0, 1, values, places, types);
   EXPECT(values[0] == 3 && values[1] == 2 && values[2] == 4 && types[0] == MPI_INT, "%d %d %d", values[0], values[1], values[2]);
-  MPI_Type_create_struct(2, (int[]){1, 2}, (MPI_Aint[]){0, 64}, (MPI_Datatype[]){inner, MPI_DOUBLE}, &t);
+  MPI_Type_create_struct(2, (count_type[]){1, 2}, (MPI_Aint[]){0, 64}, (MPI_Datatype[]){inner, MPI_DOUBLE}, &t);
   MPI_Type_get_envelope(t, &integers, &addresses, &count, &combiner);
   EXPECT(integers == 3 && addresses == 2 && count == 2 && combiner == MPI_COMBINER_STRUCT, "%d %d %d", integers, addresses, count);
   MPI_Type_get_contents(t, 3, 2, 2, values, places, types);
@@ -305,7 +338,7 @@ static void made_of(void) {
   MPI_Type_free(&t);
   MPI_Type_get_envelope(MPI_INT, &integers, &addresses, &count, &combiner);
   EXPECT_INT(combiner, MPI_COMBINER_NAMED);
-  MPI_Type_create_subarray(1, (int[]){5}, (int[]){2}, (int[]){1}, MPI_ORDER_C, MPI_INT, &t);
+  MPI_Type_create_subarray(1, (count_type[]){5}, (count_type[]){2}, (count_type[]){1}, MPI_ORDER_C, MPI_INT, &t);
   MPI_Type_get_envelope(t, &integers, &addresses, &count, &combiner);
   EXPECT(integers == 5 && combiner == MPI_COMBINER_SUBARRAY, "%d", integers);
   MPI_Type_free(&t);
@@ -315,6 +348,7 @@ static void made_of(void) {
   MPI_Type_free(&t);
   MPI_Type_free(&inner);
 }
+#endif
 
 static void names(void) {
   char name[MPI_MAX_OBJECT_NAME] = "?";
@@ -342,17 +376,25 @@ static void basic_sizes(void) {
       {MPI_OFFSET, sizeof(MPI_Offset)}, {MPI_COUNT, sizeof(MPI_Count)}, {MPI_FLOAT_INT, 8}, {MPI_DOUBLE_INT, 12},
       {MPI_2INT, 8}, {MPI_SHORT_INT, 6}, {MPI_LONG_INT, sizeof(long) + 4}};
   for (int i = 0; i < LENGTH(basic); ++i) {
-    int found = -1;
+    count_type found = -1;
     MPI_Type_size(basic[i].type, &found);
-    EXPECT(found == (int)basic[i].octets, "type %d: %d octets, not %d", i, found, (int)basic[i].octets);
+    EXPECT(found == (int)basic[i].octets, "type %d: %d octets, not %d", i, (int)found, (int)basic[i].octets);
   }
   struct { double a; int b; } pair;
   MPI_Aint lower, extent;
   MPI_Type_get_extent(MPI_DOUBLE_INT, &lower, &extent);
   EXPECT(lower == 0 && extent == (MPI_Aint)sizeof pair, "extent %ld", (long)extent);
   MPI_Datatype t;
+#ifdef MPI_ABI_VERSION /* Of MPI 4.1. */
+  MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &t);
+  EXPECT(t == MPI_DOUBLE_INT, "another pair");
+  MPI_Type_get_value_index(MPI_INT, MPI_INT, &t);
+  EXPECT(t == MPI_2INT, "another pair");
+  MPI_Type_get_value_index(MPI_INT, MPI_DOUBLE, &t);
+  EXPECT(t == MPI_DATATYPE_NULL, "a pair that there is not");
+#endif
   MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &t);
-  int found = 0;
+  count_type found = 0;
   MPI_Type_size(t, &found);
   EXPECT_INT(found, 8);
 }

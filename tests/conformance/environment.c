@@ -51,6 +51,23 @@ static void info(void) {
 }
 
 #if MPI_VERSION >= 4
+static void environment(void) {
+  MPI_Info info;
+  char value[32];
+  int flag = 0;
+  MPI_Info_create_env(0, NULL, &info);
+  MPI_Info_get(info, "thread_level", 31, value, &flag);
+#ifdef MPI_ABI_VERSION /* Keys may be absent. */
+  EXPECT(flag && strncmp(value, "MPI_THREAD_", 11) == 0, "%d", flag);
+  MPI_Info_get(info, "maxprocs", 31, value, &flag);
+  EXPECT(flag && atoi(value) == size, "%d", flag);
+#endif
+  MPI_Info_set(info, "another", "key"); /* It may be changed, unlike MPI_INFO_ENV. */
+  MPI_Info_get(info, "another", 31, value, &flag);
+  EXPECT_INT(flag, 1);
+  MPI_Info_free(&info);
+}
+
 static void info_at_any_time(const char* when) {
   MPI_Info info, copy;
   char value[8] = "", key[MPI_MAX_INFO_KEY];
@@ -108,7 +125,16 @@ int main(int argc, char** argv) {
   memset(memory, 1, 1000);
   MPI_Free_mem(memory);
   MPI_Pcontrol(1);
+#ifdef MPI_ABI_VERSION
+  MPI_Info kinds = MPI_INFO_NULL;
+  MPI_Get_hw_resource_info(&kinds);
+  EXPECT(kinds != MPI_INFO_NULL, "no info");
+  MPI_Info_free(&kinds);
+#endif
   info();
+#if MPI_VERSION >= 4
+  environment();
+#endif
   const int status = end();
   MPI_Finalized(&flag); /* Allowed after. */
   MPI_Initialized(&version);

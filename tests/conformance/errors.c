@@ -124,6 +124,17 @@ static void added(void) {
   EXPECT(strcmp(text, "a code") == 0 && length == 6, "%s", text);
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
   EXPECT(flag && *last >= class, "%d", flag ? *last : -1);
+#ifdef MPI_ABI_VERSION /* Of MPI 4.1. */
+  MPI_Remove_error_string(code);
+  MPI_Error_string(code, text, &length);
+  EXPECT(length == 0 && text[0] == 0, "%s", text);
+  EXPECT_CLASS(MPI_Remove_error_class(class), MPI_ERR_OTHER); /* It has a code. */
+  EXPECT_CLASS(MPI_Remove_error_code(class), MPI_ERR_ARG);
+  EXPECT_INT(MPI_Remove_error_code(code), MPI_SUCCESS);
+  EXPECT_INT(MPI_Remove_error_class(class), MPI_SUCCESS);
+  EXPECT_CLASS(MPI_Error_class(code, &found), MPI_ERR_ARG);
+  EXPECT_CLASS(MPI_Remove_error_class(MPI_ERR_RANK), MPI_ERR_ARG); /* The standard's stay. */
+#endif
 }
 
 int main(int argc, char** argv) {

@@ -93,6 +93,105 @@ static void copies_and_merging(void) {
   MPI_Comm_free(&copy);
 }
 
+static int copied;
+static int copy_value(MPI_Comm from, int key, void* state, void* in, void* out, int* flag) {
+  (void)from, (void)key, (void)state;
+  *(void**)out = (char*)in + 1;
+  *flag = 1;
+  ++copied;
+  return MPI_SUCCESS;
+}
+
+/* Attributes and error handlers of a copy; one made meanwhile. */
+static void what_copies_have(void) {
+  static char value[3];
+  MPI_Comm copy;
+  MPI_Request request;
+  MPI_Errhandler handler;
+  char* got = NULL;
+  int key, flag = 0, n = -1;
+  MPI_Comm_create_keyval(copy_value, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_set_attr(other, key, value);
+  MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
+  MPI_Comm_idup(other, &copy, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_get_attr(copy, key, &got, &flag);
+  EXPECT(flag && got == value + 1 && copied == 1, "%d, copied %d times", flag, copied);
+  MPI_Comm_get_errhandler(copy, &handler);
+  EXPECT(handler == MPI_ERRORS_RETURN, "another handler");
+  MPI_Comm_remote_size(copy, &n);
+  EXPECT_INT(n, their_size);
+  EXPECT_CLASS(MPI_Send(&n, 1, MPI_INT, their_size, 0, copy), MPI_ERR_RANK); /* Ranks are the other group's. */
+  EXPECT_CLASS(MPI_Bcast(&n, 1, MPI_INT, their_size, copy), MPI_ERR_ROOT);
+#ifdef MPI_ABI_VERSION /* Some take them, or fault. */
+  int two[2] = {1, 2};
+  EXPECT_CLASS(MPI_Scan(&n, two, 1, MPI_INT, MPI_SUM, copy), MPI_ERR_COMM);
+  EXPECT_CLASS(MPI_Allreduce(MPI_IN_PLACE, two, 1, MPI_INT, MPI_SUM, copy), MPI_ERR_BUFFER);
+  MPI_Comm none;
+  EXPECT_CLASS(MPI_Cart_create(copy, 1, two, two, 0, &none), MPI_ERR_COMM);
+#endif
+  MPI_Comm_free(&copy);
+  MPI_Comm_set_errhandler(other, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_delete_attr(other, key);
+  MPI_Comm_free_keyval(&key);
+}
+
+/* Parts of both groups. */
+static void parts(void) {
+  MPI_Comm part;
+  MPI_Group all, odd;
+  int n = -1, m = -1, r = -1, sum = -1;
+  /* By color: those of even and of odd numbers, in reverse order. A part with one group only is none. */
+  MPI_Comm_split(other, my_rank % 2, -my_rank, &part);
+  const int mine_here = my_rank % 2 ? my_size / 2 : (my_size + 1) / 2, theirs = my_rank % 2 ? their_size / 2 : (their_size + 1) / 2;
+  EXPECT((part == MPI_COMM_NULL) == (theirs == 0), "%d of them", theirs);
+  if (part != MPI_COMM_NULL) {
+    MPI_Comm_size(part, &n);
+    MPI_Comm_remote_size(part, &m);
+    MPI_Comm_rank(part, &r);
+    EXPECT(n == mine_here && m == theirs && r == mine_here - 1 - my_rank / 2, "%d and %d, %d", n, m, r);
+    int one = 1;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, part);
+    EXPECT_INT(sum, theirs);
+    MPI_Comm_free(&part);
+  }
+  /* By groups: the first of each. */
+  int first = 0;
+  MPI_Comm_group(other, &all);
+  MPI_Group_incl(all, 1, &first, &odd);
+  MPI_Comm_create(other, odd, &part);
+  EXPECT((part == MPI_COMM_NULL) == (my_rank != 0), "rank %d", my_rank);
+  if (part != MPI_COMM_NULL) {
+    MPI_Comm_remote_size(part, &m);
+    int got = -1;
+    MPI_Sendrecv(&rank, 1, MPI_INT, 0, 3, &got, 1, MPI_INT, 0, 3, part, MPI_STATUS_IGNORE);
+    EXPECT(m == 1 && got == (is_low ? (size + 1) / 2 : 0), "%d, %d", m, got);
+    MPI_Comm_free(&part);
+  }
+  MPI_Group_free(&odd);
+  MPI_Group_free(&all);
+}
+
+/* Several at once, ended in another order, with a message between. */
+static void many_at_once(void) {
+  enum { many = 12 };
+  MPI_Request requests[many];
+  int sums[many], got = -1;
+  for (int i = 0; i < many; ++i) {
+    sums[i] = -1;
+    if (i % 3 == 0) MPI_Ibarrier(other, &requests[i]);
+    if (i % 3 == 1) MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_MAX, other, &requests[i]);
+    if (i % 3 == 2) MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_MIN, other, &requests[i]);
+  }
+  const int peer = my_rank < their_size ? my_rank : MPI_PROC_NULL;
+  MPI_Sendrecv(&rank, 1, MPI_INT, peer, 9, &got, 1, MPI_INT, peer, 9, other, MPI_STATUS_IGNORE);
+  MPI_Wait(&requests[many - 1], MPI_STATUS_IGNORE);
+  MPI_Waitall(many, requests, MPI_STATUSES_IGNORE);
+  const int lowest = is_low ? (size + 1) / 2 : 0;
+  for (int i = 0; i < many; ++i)
+    EXPECT_INT(sums[i], i % 3 == 0 ? -1 : i % 3 == 1 ? lowest + their_size - 1 : lowest);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   if (size > 1) {
@@ -100,6 +199,9 @@ int main(int argc, char** argv) {
     messages();
     collectives();
     copies_and_merging();
+    what_copies_have();
+    parts();
+    many_at_once();
     MPI_Comm_free(&other);
     MPI_Comm_free(&mine);
   }

@@ -220,6 +220,29 @@ static void local(void) {
   MPI_Type_free(&type);
 }
 
+#if MPI_VERSION >= 4
+static void add_large(void* in_, void* inout_, MPI_Count* count, MPI_Datatype* type) {
+  (void)type;
+  for (MPI_Count i = 0; i < *count; ++i) ((int*)inout_)[i] += ((int*)in_)[i];
+}
+
+static void large(void) {
+  int in[3] = {1, 2, 3}, inout[3] = {10, 20, 30}, out[3] = {0};
+  MPI_Op op;
+  MPI_Reduce_local_c(in, inout, 3, MPI_INT, MPI_SUM);
+  EXPECT(inout[0] == 11 && inout[2] == 33, "%d %d", inout[0], inout[2]);
+  MPI_Op_create_c(add_large, 1, &op);
+  MPI_Reduce_local_c(in, inout, 3, MPI_INT, op);
+  EXPECT(inout[0] == 12 && inout[2] == 36, "%d %d", inout[0], inout[2]);
+  for (int i = 0; i < 3; ++i) in[i] = rank + i;
+  MPI_Allreduce_c(in, out, 3, MPI_INT, op, MPI_COMM_WORLD);
+  EXPECT_INT(out[2], size * (size - 1) / 2 + 2 * size);
+  MPI_Allreduce(in, out, 2, MPI_INT, op, MPI_COMM_WORLD); /* Also by a call of small counts. */
+  EXPECT_INT(out[1], size * (size - 1) / 2 + size);
+  MPI_Op_free(&op);
+}
+#endif
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   predefined();
@@ -227,5 +250,8 @@ int main(int argc, char** argv) {
   not_commutative();
   derived();
   local();
+#if MPI_VERSION >= 4
+  large();
+#endif
   return end();
 }

@@ -87,9 +87,17 @@ static void cartesian(void) {
   MPI_Comm_free(&grid);
 
   MPI_Comm smaller; /* Of fewer ranks than there are. */
+  int mapped = -7, together = -7;
   int one[1] = {(size + 1) / 2}, no[1] = {0};
   MPI_Cart_create(MPI_COMM_WORLD, 1, one, no, 0, &smaller);
   EXPECT((smaller != MPI_COMM_NULL) == (rank < one[0]), "rank %d", rank);
+  MPI_Cart_map(MPI_COMM_WORLD, 1, one, no, &mapped); /* As many have a place as there are. */
+#ifndef OPEN_MPI /* 4.1 leaves out nobody. */
+  EXPECT(mapped == MPI_UNDEFINED || (mapped >= 0 && mapped < one[0]), "%d", mapped);
+  int has_place = mapped != MPI_UNDEFINED;
+  MPI_Allreduce(&has_place, &together, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT_INT(together, one[0]);
+#endif
   if (smaller != MPI_COMM_NULL) MPI_Comm_free(&smaller);
   MPI_Cart_create(MPI_COMM_WORLD, 0, NULL, NULL, 0, &smaller); /* No dimension: one rank. */
   EXPECT((smaller != MPI_COMM_NULL) == (rank == 0), "rank %d", rank);
@@ -116,6 +124,9 @@ static void graph(void) {
   MPI_Graph_neighbors(ring, rank, 8, who);
   EXPECT_INT(who[neighbours - 1], (rank + 1) % size);
   int got_index[64], got_edges[256];
+  int mapped = -7; /* Where this rank would be put: one each has, or none. */
+  MPI_Graph_map(MPI_COMM_WORLD, size, index, edges, &mapped);
+  EXPECT(mapped >= 0 && mapped < size, "%d", mapped);
   MPI_Graph_get(ring, 64, 256, got_index, got_edges);
   EXPECT(got_index[size - 1] == at && got_edges[0] == 0, "%d", got_index[size - 1]);
   int in[8];

@@ -1,5 +1,6 @@
 """Build systems find an installed weft as they find any MPI: CMake's FindMPI, by flags and by compilers, a
-Makefile, a script like autoconf's, and mpirun with the words of MPICH and Open MPI."""
+Makefile, a script like autoconf's, autoconf itself where it is installed, for C that calls Fortran, and mpirun with
+the words of MPICH and Open MPI."""
 import argparse
 import os
 import shutil
@@ -15,6 +16,25 @@ def run(*command, environment=None, status=0, **options):
     if result.returncode != status:
         sys.exit(f"failed: {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
     return result.stdout
+
+
+def check_autoconf(source, path):
+    """C and Fortran in one program, linked by either compiler."""
+    auxiliary = [found.parent for found in Path("/usr/share").glob("automake-*/config.guess")]
+    if not shutil.which("autoreconf") or not auxiliary:
+        print("autoconf is not installed")
+        return
+    for name in ("config.guess", "config.sub", "install-sh"):
+        (source / "auxiliary").mkdir(exist_ok=True)
+        shutil.copy(auxiliary[0] / name, source / "auxiliary" / name)
+    run("autoreconf", cwd=source)
+    run("./configure", cwd=source, environment=path)
+    run("make", cwd=source, environment=path)
+    for program in ("by_c", "by_fortran"):
+        for words in (["-n", "3"], ["-n", "3", "-ppn", "1"]):
+            out = run("mpirun", *words, source / program, environment=path)
+            if out != "mixed: 3 ranks, sum 3, calls 3\n":
+                sys.exit(f"mpirun {words} {program} printed {out!r}")
 
 
 def main():
@@ -49,6 +69,8 @@ def main():
         run("./configure", cwd=source, environment=path)
         run("make", cwd=source, environment=path)
         check([source / "sum_c", source / "sum_cxx"])
+        if fortran:
+            check_autoconf(shutil.copytree(args.source / "tests/consumer/autoconf", temporary / "mixed"), path)
         kinds = ["sum_c", "sum_cxx"] + ["sum_fortran"] * fortran
         for way, words in {"flags": [f"-DMPI_HOME={home.parent}"],
                            "compilers": ["-DCMAKE_C_COMPILER=mpicc", "-DCMAKE_CXX_COMPILER=mpicxx",

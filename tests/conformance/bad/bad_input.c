@@ -21,6 +21,7 @@
    CASE mismatched_collectives: (MPI_)?[Bb](arrier|cast).*
    CASE deadlock: MPI_Recv
    CASE aborted: MPI_Abort.*3
+   CASE absent: MPI_Win_create.*windows.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
    CASE without_finalize: MPI_Finalize */
 #include <mpi.h>
 #include <stdio.h>
@@ -84,6 +85,10 @@ int main(int argc, char** argv) {
   }
   CASE(deadlock) MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
   CASE(aborted) MPI_Abort(comm, 3);
+  CASE(absent) {
+    MPI_Win window;
+    MPI_Win_create(value, sizeof value, sizeof *value, MPI_INFO_NULL, comm, &window);
+  }
   CASE(without_finalize) return 0;
   MPI_Finalize();
   CASE(after_finalize) MPI_Barrier(comm);

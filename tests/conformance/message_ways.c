@@ -1,0 +1,30 @@
+/* Every mode of sending, in each of its ways, into every kind of receive, with counts of both sizes. */
+#include "conform.h"
+
+enum { blocking, started, persistent, ways };
+enum { standard, buffered, synchronous, ready, modes };
+enum { by_recv, by_mrecv, by_imrecv, takings };
+
+#define COUNT int
+#define OF(name) name
+#define FN(name) name
+#include "message_ways.h"
+
+#if MPI_VERSION >= 4
+#define COUNT MPI_Count
+#define OF(name) name##_c
+#define FN(name) name##_large
+#include "message_ways.h"
+#endif
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  messages();
+#if MPI_VERSION >= 4
+  messages_large();
+#endif
+#ifdef MPI_ABI_VERSION /* Of MPI 4.1. */
+  MPI_Buffer_flush();
+#endif
+  return end();
+}

@@ -1,0 +1,63 @@
+/* What mpi.h declares and weft has not: every call returns MPI_ERR_UNSUPPORTED_OPERATION where errors return,
+   whatever it is given. The tools interface works, and there is nothing in it.
+
+   Run with: -n 2 --timeout 60 */
+#include "../conform.h"
+
+/* None of them looks at its arguments. */
+typedef int anything(long, long, long, long, long, long, long, long, long, long, long, long, long);
+struct function {
+  const char* name;
+  anything* call;
+  int wanted;
+};
+#define REFUSED(name, parameters) {#name, (anything*)name, MPI_ERR_UNSUPPORTED_OPERATION}, {"P" #name, (anything*)P##name, MPI_ERR_UNSUPPORTED_OPERATION},
+#define NO_SUCH(error, name, parameters) {#name, (anything*)name, error}, {"P" #name, (anything*)P##name, error},
+static const struct function refused[] = {
+    WEFT_MPI_WINDOWS(REFUSED) WEFT_MPI_FILES(REFUSED) WEFT_MPI_SESSIONS(REFUSED) WEFT_MPI_DYNAMIC_PROCESSES(REFUSED)
+        WEFT_MPI_PARTITIONED_MESSAGES(REFUSED)};
+static const struct function tools[] = {WEFT_MPI_TOOLS(NO_SUCH)};
+
+static int code_of(const struct function* f) { return f->call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); }
+
+static int tools_before_init(void) {
+  int number = -1, level = -1;
+  if (MPI_T_cvar_get_num(&number) != MPI_T_ERR_NOT_INITIALIZED) return 0;
+  return MPI_T_init_thread(MPI_THREAD_SINGLE, &level) == MPI_SUCCESS && level == MPI_THREAD_SINGLE;
+}
+
+static void no_variables(void) {
+  int number = -1;
+#define EXPECT_NONE(call)                                                      \
+  number = -1;                                                                 \
+  EXPECT(call(&number) == MPI_SUCCESS && number == 0, "%s: %d", #call, number)
+  EXPECT_NONE(MPI_T_cvar_get_num);
+  EXPECT_NONE(MPI_T_pvar_get_num);
+  EXPECT_NONE(MPI_T_category_get_num);
+  EXPECT_NONE(MPI_T_category_changed);
+  EXPECT_NONE(MPI_T_event_get_num);
+  EXPECT_NONE(MPI_T_source_get_num);
+  for (int i = 0; i < LENGTH(tools); ++i)
+    EXPECT(code_of(&tools[i]) == tools[i].wanted, "%s does not return %d", tools[i].name, tools[i].wanted);
+  EXPECT_INT(MPI_T_finalize(), MPI_SUCCESS);
+  EXPECT_INT(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
+  EXPECT_INT(MPI_T_cvar_get_num(&number), MPI_T_ERR_NOT_INITIALIZED);
+}
+
+int main(int argc, char** argv) {
+  const int started = tools_before_init();
+  begin(&argc, &argv);
+  EXPECT(started, "the tools interface does not start before MPI_Init");
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  EXPECT(LENGTH(refused) > 2 * 170, "only %d functions", LENGTH(refused));
+  for (int i = 0; i < LENGTH(refused); ++i) {
+    const int code = code_of(&refused[i]);
+    EXPECT(code == refused[i].wanted, "%s returns %d", refused[i].name, code);
+  }
+  no_variables();
+  /* The only communicator of another job that a program asks for. */
+  MPI_Comm parent = MPI_COMM_WORLD;
+  MPI_Comm_get_parent(&parent);
+  EXPECT(parent == MPI_COMM_NULL, "a parent");
+  return end();
+}
