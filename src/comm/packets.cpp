@@ -31,13 +31,7 @@ packet_pool::packet_pool(local_device& owner, std::size_t count, std::size_t byt
 }
 
 packet_pool::~packet_pool() {
-  for (buffer* each = returned_.take_all(); each != nullptr;) {
-    buffer* const freed = each;
-    each = each->next.get();
-    free_buffer(freed);
-  }
-  for (buffer* each : spare_)
-    if (each != nullptr) free_buffer(each);
+  while (newest_ != nullptr) free_buffer(newest_);
 }
 
 place* packet_pool::take(std::size_t bytes) noexcept {
@@ -101,6 +95,9 @@ void packet_pool::give_back_remote(place* given) noexcept {
       delete found;
       return nullptr;
     }
+    found->older = newest_;
+    if (newest_ != nullptr) newest_->newer = found;
+    newest_ = found;
   }
   buffer_bytes_.fetch_add(found->capacity, std::memory_order_relaxed);
   return found;
@@ -121,6 +118,8 @@ void packet_pool::keep_or_free(buffer* freed) noexcept {
 }
 
 void packet_pool::free_buffer(buffer* freed) noexcept {
+  (freed->newer != nullptr ? freed->newer->older : newest_) = freed->older;
+  if (freed->older != nullptr) freed->older->newer = freed->newer;
   ::operator delete (freed->octets, std::align_val_t{cache_line});
   delete freed;
 }

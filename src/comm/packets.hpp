@@ -66,17 +66,20 @@ class packet_pool {
  private:
   struct buffer : place {
     std_atomics::plain<buffer*> next;
+    buffer* older = nullptr;  // Among all that there are, which is the owner's to know.
+    buffer* newer = nullptr;
   };
 
   [[nodiscard]] place* take_buffer(std::size_t bytes) noexcept;
   void keep_or_free(buffer* freed) noexcept;
-  static void free_buffer(buffer* freed) noexcept;
+  void free_buffer(buffer* freed) noexcept;
 
   local_device& owner_;
   const std::size_t packet_bytes_;
   std::unique_ptr<std::byte[]> octets_;
   pool<place> packets_;
   std::array<buffer*, spare_buffers_max> spare_{};  // The owner's.
+  buffer* newest_ = nullptr;  // Of all, also those that are out: a message that nobody received.
   std::atomic<std::size_t> buffer_bytes_{0};
   alignas(padding_bytes) handoff_stack<buffer> returned_;
 };

@@ -1,42 +1,9 @@
 // What is used again: after the first round, sends and receives under way take no memory.
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "counted_allocations.hpp"
 #include "job.hpp"
-
-namespace {
-
-std::atomic<long> allocations{0};
-
-void* counted(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes); memory != nullptr) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace weft {
 namespace {
@@ -51,10 +18,10 @@ long allocations_of(const Round& round) {
       round(world);
       world.barrier();
     }
-    const long before = allocations;
+    const long before = tests::allocations;
     for (int i = 0; i < 50; ++i) round(world);
     world.barrier();
-    if (world.rank() == 0) more = allocations - before;
+    if (world.rank() == 0) more = tests::allocations - before;
   });
   return more;
 }

@@ -2,33 +2,13 @@
 // allocated.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cluster.hpp"
-
-namespace {
-// Counted in this program: the allocations of the thread that asks for it.
-thread_local bool counting = false;
-thread_local long allocations = 0;
-}  // namespace
-
-// Not inlined: the compiler would take the pair for mismatched functions.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  if (counting) ++allocations;
-  if (void* const made = std::malloc(size != 0 ? size : 1); made != nullptr) return made;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* freed) noexcept {
-  std::free(freed);
-}
-[[gnu::noinline]] void operator delete(void* freed, std::size_t) noexcept {
-  std::free(freed);
-}
+#include "counted_allocations.hpp"
 
 namespace weft {
 namespace {
@@ -375,11 +355,9 @@ TEST(comm_allocation, posting_and_delivering_allocate_nothing_in_the_steady_stat
   for (const std::size_t size : {8, 300, 5000, 60000}) {
     // Until every slot of the simulated queues has held the longest message.
     for (int i = 0; i < 400; ++i) round(size);
-    allocations = 0;
-    counting = true;
+    const long before = tests::allocations;
     for (int i = 0; i < 100; ++i) round(size);
-    counting = false;
-    EXPECT_EQ(allocations, 0) << "with messages of " << size << " octets";
+    EXPECT_EQ(tests::allocations, before) << "with messages of " << size << " octets";
     EXPECT_EQ(ended.value(), posted);
   }
   EXPECT_EQ(ended.failures(), 0u);
