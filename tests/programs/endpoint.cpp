@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "../provider_leaks.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/transport.hpp"
@@ -41,7 +42,10 @@ std::unique_ptr<weft::transport> make_transport(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string which = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (kind == "ofi") return weft::make_ofi_transport(weft::parse_ofi_options(which));
+  if (kind == "ofi") {
+    weft::tests::note_provider(which);
+    return weft::make_ofi_transport(weft::parse_ofi_options(which));
+  }
   if (kind == "mpi") return weft::make_mpi_transport(which);
   throw weft::error(formatted("there is no transport {} here", text));
 }

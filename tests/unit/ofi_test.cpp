@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "provider_leaks.hpp"
 #include "unit/transport_contract.hpp"
 #include "weft/error.hpp"
 
@@ -19,6 +20,7 @@ contract_case over(const std::string& name, const std::string& provider) {
   return {.name = name,
           .make =
               [options](std::size_t count) {
+                tests::note_provider(options.provider);
                 std::vector<std::unique_ptr<transport>> endpoints;
                 for (std::size_t i = 0; i < count; ++i)
                   endpoints.push_back(make_ofi_transport(options));
@@ -58,6 +60,7 @@ TEST(ofi, providers_that_reach_other_hosts_come_first) {
 
 TEST(ofi, an_address_that_is_not_one_is_refused_and_an_absent_one_is_not_reached) {
   if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  tests::note_provider("tcp");
   const auto one = make_ofi_transport(parse_ofi_options("tcp@lo"));
   std::vector<std::vector<std::byte>> addresses{one->address(), {}};
   one->connect(addresses, 0);
