@@ -4,9 +4,12 @@ if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
   endif()
-  # CMake's own choice is -O2 -DNDEBUG; weft's loops gain from -O3, and its assertions stay on.
-  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O3 -g")
-  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O3 -g")
+  # weft's loops gain from -O3, and its assertions stay on. Who asks for other flags gets them.
+  foreach(language IN ITEMS C CXX)
+    if(CMAKE_${language}_FLAGS_RELWITHDEBINFO STREQUAL "-O2 -g -DNDEBUG")  # CMake's own choice.
+      set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O3 -g")
+    endif()
+  endforeach()
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   find_program(CCACHE ccache)
