@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "report.hpp"
@@ -83,8 +84,12 @@ class peers {
     MPI_Irecv(in.data(), bytes(in), MPI_BYTE, from, tag, MPI_COMM_WORLD, &r);
     return r;
   }
-  static void wait_all(std::vector<request>& requests) {
+  static void wait_all(std::span<request> requests) {
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  }
+  // A request that is complete.
+  static request nothing() {
+    return MPI_REQUEST_NULL;
   }
   void barrier() const {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -196,7 +201,8 @@ class peers {
   request irecv(std::span<T> in, int from, int tag = 0) {
     return world_.irecv(in, from, tag);
   }
-  static void wait_all(std::vector<request>& requests) { weft::wait_all(requests); }
+  static void wait_all(std::span<request> requests) { weft::wait_all(requests); }
+  static request nothing() { return {}; }  // A request that is complete.
   void barrier() { world_.barrier(); }
   double sum(double value) { return world_.allreduce(value, std::plus<>{}); }
   void sum(std::span<const double> in, std::span<double> out) {
@@ -226,6 +232,33 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
     peers p(world, options.workers);
     body(p);
   });
+}
+#endif
+
+// Loops whose chunks waiting ranks take: body(chunk) for 0 to chunks - 1.
+#if !defined BENCH_OVER_MPI
+inline constexpr bool has_loops = true;
+template <class Body>
+void loop(std::size_t chunks, Body&& body) {
+  weft::parallel_for(0, chunks, body, {.grain = 1});
+}
+#elif defined WEFT_MPI_H
+inline constexpr bool has_loops = true;
+template <class Body>
+void loop(std::size_t chunks, Body&& body) {
+  using body_type = std::remove_reference_t<Body>;
+  weft_parallel_for_grain(
+      0, chunks, 1, 1,
+      [](std::size_t first, std::size_t end, void* of) {
+        for (std::size_t chunk = first; chunk < end; ++chunk) (*static_cast<body_type*>(of))(chunk);
+      },
+      &body);
+}
+#else
+inline constexpr bool has_loops = false;
+template <class Body>
+void loop(std::size_t chunks, Body&& body) {
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
 }
 #endif
 

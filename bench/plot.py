@@ -5,7 +5,11 @@ import importlib.util
 import sys
 from pathlib import Path
 
-COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "mpich": "#c1440e", "openmpi": "#e0a030",
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import metg_table
+
+COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "weft-mpi": "#2b6cb0",
+           "weft-mpi-tasks": "#7fb0e0", "mpich": "#c1440e", "openmpi": "#e0a030",
            "openmp": "#5b5f97", "hardware": "#888888"}
 
 
@@ -129,26 +133,40 @@ def draw_many(rows, out):
 
 
 def draw_metg(rows, out):
-    """Efficiency against granularity, a line for each library; METG is where it crosses 50 %."""
-    points = {}
-    for r in rows:
-        parts = r["name"].split("/")
-        if parts[0] == "metg" and parts[1] in ("granularity", "efficiency") and len(parts) == 5:
-            points.setdefault((parts[2], r["peer"], int(parts[4])), {})[parts[1]] = float(r["median"])
-    patterns = list(dict.fromkeys(pattern for pattern, _, _ in points))
-    paths = []
-    for pattern in patterns:
-        fig, axes = figure(f"Tasks in the pattern {pattern}, eight columns a rank", "efficiency, %")
-        for peer in dict.fromkeys(peer for name, peer, _ in points if name == pattern):
-            line = sorted((p["granularity"], p["efficiency"]) for (name, who, _), p in points.items()
-                          if (name, who) == (pattern, peer) and len(p) == 2)
-            axes.plot(*zip(*line), marker="o", ms=4, label=peer, color=COLOURS.get(peer))
-        axes.axhline(50, color="#444444", lw=1, ls="--", label="50 %")
+    """Efficiency against granularity, a panel for each pattern; METG is where a line crosses 50 %."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    curves = metg_table.curves(rows)
+    if not curves:
+        return None
+    across = min(4, len(curves))
+    down = -(-len(curves) // across)
+    fig, panels = plt.subplots(down, across, figsize=(1.5 + 3.6 * across, 0.8 + 2.7 * down), dpi=110, squeeze=False,
+                               sharex=True, sharey=True)
+    lines = {}
+    for axes, (pattern, peers) in zip(panels.flat, curves.items()):
+        axes.set_title(pattern, fontsize=10)
+        for peer in sorted(peers):
+            points = sorted((p["granularity"], p["efficiency"]) for p in peers[peer].values())
+            lines[peer], = axes.plot(*zip(*points), marker="o", ms=3, lw=1.3, color=COLOURS.get(peer),
+                                     ls="--" if peer.endswith("-tasks") else "-")
+        axes.axhline(50, color="#444444", lw=0.8, ls=":")
         axes.set_xscale("log")
-        axes.set_xlabel("task granularity, µs")
         axes.set_ylim(0, 105)
-        paths.append(save(fig, axes, out / f"metg-{pattern}.png"))
-    return paths
+        axes.tick_params(labelbottom=True)
+        axes.grid(True, alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in list(panels.flat)[len(curves):]:
+        axes.set_visible(False)
+    fig.supxlabel("task granularity, µs", fontsize=10)
+    fig.supylabel("efficiency, %", fontsize=10)
+    fig.legend(lines.values(), lines.keys(), frameon=False, ncols=len(lines), loc="upper center", fontsize=10)
+    fig.tight_layout(rect=(0, 0, 1, 1 - 0.4 / fig.get_figheight()))
+    path = out / "metg.png"
+    fig.savefig(path)
+    plt.close(fig)
+    return path
 
 
 def draw_modes(rows, out):
@@ -169,8 +187,8 @@ def draw_all(rows, out):
     out = Path(out)
     drawn = [draw_latency(rows, out), draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
              draw_stencil(rows, "8KiB", out), draw_stencil(rows, "64KiB", out), draw_many(rows, out),
-             draw_modes(rows, out)]
-    return [path for path in drawn if path] + draw_metg(rows, out)
+             draw_modes(rows, out), draw_metg(rows, out)]
+    return [path for path in drawn if path]
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import metg_table
 import plot
 import targets
 
@@ -236,20 +237,25 @@ def jobs():
     modes = [Job(program, ranks=ranks, variant=f"-{chunks}-{steal}", only=only, WEFT_CHUNKS=chunks, WEFT_STEAL=steal)
              for program, ranks, only in (("loop", 2, ""), ("stencil", 4, "8KiB"))
              for chunks in ("guided", "single") for steal in ("random", "near", "sticky")]
-    some, curves = "trivial,no_comm,stencil_1d,tree,fft,nearest,spread,all_to_all", "stencil_1d,all_to_all"
-    metg = both("metg", METG_PATTERN=some) + both("metg", METG_PATTERN=some, METG_COLUMNS=8) + [
-        Job("metg", ranks=16, METG_PATTERN="stencil_1d,nearest,all_to_all", METG_BACKEND="ranks"),
-        Job("metg", "openmpi", 16, METG_PATTERN="stencil_1d,nearest,all_to_all")]
-    for kernel in ("compute", "imbalance"):  # 9.5 us a task: the same work, even and uneven.
-        metg += both("metg", METG_PATTERN="stencil_1d", METG_COLUMNS=8, METG_KERNEL=kernel, METG_ITERATIONS=96)
-    metg += both("metg", METG_PATTERN=curves, METG_COLUMNS=8, METG_CURVE=1)
+    every = lambda **k: [Job("metg", peer, **k) for peer in ("weft", OWN_MPI, *LAUNCHERS)]
+    loops = lambda **k: [Job("metg", METG_BACKEND="ready,tasks", **k), Job("metg", OWN_MPI, METG_BACKEND="steps,tasks", **k)
+                         ] + [Job("metg", peer, **k) for peer in LAUNCHERS]
+    some = "stencil_1d,nearest,all_to_all"
+    metg = []
+    for columns in (1, 8):  # Every back end in both orders; Task Bench's is "steps".
+        metg += every(METG_PATTERN=some, METG_COLUMNS=columns, METG_BACKEND="ready,steps")
+    metg += [Job("metg", ranks=16, METG_PATTERN=some, METG_BACKEND="ready"), Job("metg", OWN_MPI, 16, METG_PATTERN=some),
+             Job("metg", "openmpi", 16, METG_PATTERN=some)]
+    for kernel in ("compute", "imbalance"):  # The same work, even and uneven.
+        metg += loops(METG_PATTERN="stencil_1d", METG_COLUMNS=8, METG_KERNEL=kernel, METG_TASK_US=9.5)
+    patterns = []
+    for kernel in ("compute", "memory", "imbalance"):
+        patterns += loops(METG_COLUMNS=8, METG_KERNEL=kernel, seconds=0.3)
     own = []  # Unmodified MPI programs, all in the same run as their rivals.
     for program in ("p2p", "collectives"):
         own += [Job(program, peer) for peer in (OWN_MPI, *LAUNCHERS)] + [Job(program, peer, 16) for peer in (OWN_MPI, "openmpi")]
     own += [crowded_mpich("p2p", "across"), crowded_mpich("collectives", "barrier")]
     own += [Job("stencil", peer, 16) for peer in (OWN_MPI, "openmpi")]
-    own += [Job("metg", peer, METG_PATTERN="stencil_1d,nearest,all_to_all", METG_COLUMNS=columns)
-            for columns in (1, 8) for peer in (OWN_MPI, *LAUNCHERS)]
     placement = [Job("p2p", workers=1)]
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
     first_cores = [cores for cores in (plot.first_of(n.read_text()) for n in nodes) if cores is not None]
@@ -289,7 +295,11 @@ def jobs():
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
         "modes": modes,
         "metg": metg,
+        "metg-patterns": patterns,
+        "metg-curves": loops(METG_COLUMNS=8, METG_CURVE=1),
         "mpi": own,
+        "face": [Job("face")],
+        "datatypes": [Job("datatypes", peer) for peer in ("weft", OWN_MPI, *LAUNCHERS)],
         "idle": both("idle"),
         "md": [MdJob("weft", 1), MdJob("lammps", 1)]
               + [MdJob(peer, 2, voids) for voids in (0, 40) for peer in ("weft", "weft-no-tasks")] * 5,
@@ -460,6 +470,9 @@ def main():
     write(args.out / "all.csv", rows)
     for path in plot.draw_all(rows, args.out):
         print(f"plot: {path}")
+    if tables := metg_table.tables(rows):
+        (args.out / "metg.txt").write_text(tables + "\n")
+        print(f"table: {args.out}/metg.txt")
     print(f"figures: {args.out}/all.csv")
     print(targets.table(rows))
     return 1 if failed else 0

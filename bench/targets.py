@@ -126,14 +126,16 @@ def targets(rows):
     yield ("md on one rank <= 2 x LAMMPS, atom and step", get("md/atom_step/full", ranks=1),
            times(2, get("md/atom_step/full", "lammps", ranks=1)), "ns", False)
     yield at_most("a waiting rank", get("idle/waiting_rank"), 2, "%")
-    for pattern, columns, ranks, factor in (("stencil_1d", 1, 2, 0.65), ("stencil_1d", 8, 2, 0.75),
+    # The ranks back end beside the code of Task Bench over the better MPI.
+    for pattern, columns, ranks, factor in (("stencil_1d", 1, 2, 0.65), ("nearest", 1, 2, 0.65),
+                                            ("all_to_all", 1, 2, 0.65), ("stencil_1d", 8, 2, 0.75),
                                             ("nearest", 8, 2, 0.6), ("all_to_all", 8, 2, 0.4),
                                             ("stencil_1d", 1, 16, 1 / 8), ("nearest", 1, 16, 1 / 8),
                                             ("all_to_all", 1, 16, 1 / 8)):
         name = f"metg/{pattern}/{columns}c"
-        yield (f"METG(50 %) {pattern}, {ranks} ranks, {columns} columns each <= {factor:g} x the better MPI",
+        yield (f"METG(50 %) {pattern}, {ranks} ranks, {columns} columns each <= {factor:.3g} x the better MPI",
                get(name, ranks=ranks), times(factor, best(name, ranks)), "us", False)
-    even, uneven = (get(f"metg/efficiency/stencil_1d/8c{kernel}/96", "weft-tasks") for kernel in ("", "/imbalance"))
+    even, uneven = (get(f"metg/efficiency/stencil_1d/8c{kernel}/9.5us", "weft-tasks") for kernel in ("", "/imbalance"))
     yield ("imbalanced tasks: ranks with loop tasks keep >= 97 % of their efficiency",
            even and uneven and 100 * uneven / even, 97, "%", True)
     yield from mpi_targets(rows)
@@ -156,6 +158,17 @@ def mpi_targets(rows):
         yield f"MPI, 16 ranks: stencil {size} unmodified: share of perfect >= 93 %", own(f"stencil/share/{size}", 16), 93, "%", True
         yield (f"MPI, 16 ranks: stencil {size} with three lines of weft/task.h >= 97 %",
                rows.get(f"stencil/share/{size}", "weft-mpi-tasks", 16), 97, "%", True)
+    for what, name in (("ping-pong", "face/ping_pong/8B"), ("windows of 64", "face/window64/8B")):
+        for workers in (1, 2):
+            rank, mpi = rows.get(name, "weft", 2, workers), rows.get(name, "weft-mpi", 2, workers)
+            yield (f"MPI: a call of {what}, {workers} worker(s), costs <= 10 ns more than that of a rank",
+                   rank and mpi and mpi - rank, 10, "ns", False)
+    for name in ("one_way/column/8KiB", "one_way/members/28KiB", "one_way/face_x/32KiB", "one_way/face_y/32KiB",
+                 "one_way/face_z/32KiB", "halo/64^3"):
+        for peer, whose in (("weft", "a layout of a rank"), ("weft-mpi", "a derived datatype")):
+            figure = rows.get(f"datatypes/{name}", peer)
+            yield f"{name}: {whose} <= the better MPI", figure, rows.best(f"datatypes/{name}"), "ns", False
+            yield f"{name}: {whose} <= packing by hand", figure, rows.get(f"datatypes/{name}/packed", peer), "ns", False
 
 
 def table(rows):

@@ -9,9 +9,11 @@
 namespace weft::tests {
 
 inline std::atomic<long> allocations{0};  // Of all threads, since the start.
+inline std::atomic<std::size_t> allocated_bytes{0};
 
 inline void* counted_allocation(std::size_t size, std::align_val_t alignment) noexcept {
   ++allocations;
+  allocated_bytes += size;
   const auto unit = static_cast<std::size_t>(alignment);
   return std::aligned_alloc(unit, (size + unit) / unit * unit);  // Never nothing at all.
 }

@@ -1,9 +1,12 @@
-// What is used again: after the first round, sends and receives under way take no memory.
+// What is used again: after the first round, sends and receives under way take no memory, and messages
+// of derived datatypes of MPI none to pack them.
 #include <array>
+#include <atomic>
 #include <vector>
 
 #include "counted_allocations.hpp"
 #include "job.hpp"
+#include "mpi/mpi.h"
 
 namespace weft {
 namespace {
@@ -58,6 +61,62 @@ TEST(memory, is_taken_once_for_started_messages_with_a_layout) {
               wait_all(under_way);
             }),
             0);
+}
+
+// Octets that are allocated while ranks exchange columns of a matrix as derived datatypes, for each
+// message; `exchange(from, into, column, rank)` is one message from each rank to the other.
+template <class Exchange>
+std::size_t octets_of_a_column(int workers, int rows, const Exchange& exchange) {
+  constexpr std::size_t rounds = 50;
+  std::atomic<std::size_t> each = ~std::size_t{0};
+  run_ranks(2, workers, [&](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    constexpr int columns = 8;
+    MPI_Datatype column;
+    MPI_Type_vector(rows, 1, columns, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    std::vector<double> from(static_cast<std::size_t>(rows) * columns, 1), into(from.size());
+    for (int first = 0; first < 4; ++first) exchange(from, into, column, world.rank());
+    world.barrier();
+    const std::size_t before = tests::allocated_bytes;
+    world.barrier();
+    for (std::size_t i = 0; i < rounds; ++i) exchange(from, into, column, world.rank());
+    world.barrier();
+    if (world.rank() == 0) each = (tests::allocated_bytes - before) / (2 * rounds);
+    world.barrier();
+    EXPECT_EQ(into[0] + into[into.size() - columns] + into[1], 2.0);
+    MPI_Type_free(&column);
+    MPI_Finalize();
+  });
+  return each;
+}
+
+TEST(memory, is_not_taken_for_blocking_messages_of_a_derived_datatype) {
+  for (const int rows : {16, 16384})
+    EXPECT_EQ(octets_of_a_column(1, rows, [](auto& from, auto& into, MPI_Datatype column, int rank) {
+                // The receive is there first: the other rank runs when this one waits.
+                if (rank == 1) MPI_Send(from.data(), 1, column, 0, 3, MPI_COMM_WORLD);
+                MPI_Recv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                if (rank == 0) MPI_Send(from.data(), 1, column, 1, 3, MPI_COMM_WORLD);
+              }),
+              0u)
+        << rows;
+}
+
+TEST(memory, to_pack_a_derived_datatype_is_never_taken) {
+  // Some for the request and the copy under way, as much for a long message as for a short one.
+  constexpr std::size_t of_a_request = 1024;
+  for (const int workers : {1, 2})
+    for (const int rows : {16, 16384})
+      EXPECT_LE(octets_of_a_column(workers, rows, [](auto& from, auto& into, MPI_Datatype column, int rank) {
+                  MPI_Request requests[2];
+                  MPI_Irecv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, &requests[0]);
+                  MPI_Barrier(MPI_COMM_WORLD);
+                  MPI_Isend(from.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, &requests[1]);
+                  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+                }),
+                of_a_request)
+          << workers << " workers, " << rows << " rows of 8 octets";
 }
 
 }  // namespace

@@ -1,0 +1,369 @@
+// What one rank does of a task graph: it owns a block of columns; in a step it sends what other ranks'
+// columns read of its own and receives what its own read of theirs; within a rank outputs are read where
+// they are. Every task looks at all of its inputs.
+//
+// In which order that happens, and how, is the back end:
+//   ready   a rank is sent what it reads once, columns side by side in one message; a task runs when
+//           what it reads is here, those first that need nothing from others
+//   steps   a message for each pair of columns; all of a step are waited for, then its tasks run: the
+//           code of Task Bench for MPI
+//   tasks   like ready, with the tasks of a step as a loop whose chunks waiting ranks take
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <iterator>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapter.hpp"
+#include "kernel.hpp"
+
+namespace metg {
+
+enum class backend { ready, steps, tasks };
+
+inline backend backend_named(const std::string& name) {
+  if (name == "ready") return backend::ready;
+  if (name == "steps") return backend::steps;
+  if (name == "tasks" && bench::has_loops) return backend::tasks;
+  throw std::invalid_argument("no back end '" + name + "'; there are: ready steps" +
+                              (bench::has_loops ? " tasks" : ""));
+}
+
+struct settings {
+  std::string pattern;
+  std::string kernel;
+  metg::backend backend;
+  int width;  // Columns of all ranks.
+  int radix;
+  double imbalance;
+  std::size_t bytes;  // Of an output.
+  long steps;         // 0: as many as it takes.
+  std::size_t scratch;
+  bool spoil;  // Every output is wrong in its last octets, so every look at an input must fail.
+};
+
+// What a task puts out, repeated until the output is full: which task it was.
+struct stamp {
+  std::int64_t step;
+  std::int64_t column;
+  bool operator==(const stamp&) const = default;
+};
+
+// What the tasks found when they looked at their inputs.
+struct findings {
+  double due = 0;  // Inputs that there were to look at, counted without looking.
+  double inputs = 0;
+  double wrong = 0;
+  std::string first_wrong;
+};
+
+class part {
+ public:
+  part(bench::peers& p, const settings& how)
+      : p_(p),
+        how_(how),
+        graph_(how.pattern, how.width, how.radix),
+        own_{first_of(p.rank()), first_of(p.rank() + 1)},
+        kernel_(how.kernel, how.imbalance, own_.end - own_.first, how.scratch),
+        stamps_(std::max<std::size_t>(1, how.bytes / sizeof(stamp))),
+        columns_(static_cast<std::size_t>(own_.end - own_.first)) {
+    for (auto& outputs : outputs_) outputs.resize(columns_ * stamps_);
+    // Enough chunks for thieves, however few columns there are.
+    pieces_ = static_cast<long>(std::max<std::size_t>(1, 16 / std::max<std::size_t>(1, columns_)));
+    found_.resize(columns_);
+    for (std::size_t phase = 0; phase < graph_.phases(); ++phase) plans_.push_back(plan_of(phase));
+  }
+
+  [[nodiscard]] long tasks(long steps) const { return graph_.tasks(steps); }
+
+  void run(long steps, long iterations) {
+    ++runs_[steps];
+    row before{};
+    for (long step = 0; step < steps; ++step) {
+      const row now = graph_.row_of(step, steps);
+      const bool whole = before.end - before.first == graph_.width() && now.end - now.first == graph_.width();
+      const moment at{step, iterations, before, now, plans_[graph_.phase_of(step)], whole};
+      start_messages(at);
+      switch (how_.backend) {
+        case backend::ready: run_as_ready(at); break;
+        case backend::steps: run_after_all(at); break;
+        case backend::tasks: run_as_loop(at); break;
+      }
+      bench::peers::wait_all(sends_);
+      sends_.clear();
+      before = now;
+    }
+  }
+
+  // Processor time of the kernels of all ranks, in ns a core: what could be reached.
+  double perfect(long steps, long iterations) {
+    p_.barrier();
+    const double start = thread_ns();
+    for (long step = 0; step < steps; ++step) {
+      const row mine = own_part(graph_.row_of(step, steps));
+      for (int c = mine.first; c < mine.end; ++c)
+        kernel_.run(index_of(c), 0, kernel_.iterations_of(step, c, iterations));
+    }
+    return p_.sum(thread_ns() - start) / p_.workers();
+  }
+
+  // Collective, the same on all ranks: how many iterations a task of so many microseconds has.
+  long iterations_for(double task_us) {
+    constexpr long steps = 64, iterations = 64;
+    const double ns = perfect(steps, iterations) * p_.workers() / static_cast<double>(tasks(steps) * iterations);
+    return std::max(1L, static_cast<long>(p_.bcast(task_us * 1e3 / ns, 0)));
+  }
+
+  // Since the last call, on this rank.
+  [[nodiscard]] findings take_findings() {
+    findings all;
+    for (const auto& [steps, times] : std::exchange(runs_, {})) all.due += times * inputs_of(steps);
+    for (column_findings& f : found_) {
+      all.inputs += static_cast<double>(f.inputs);
+      all.wrong += static_cast<double>(f.wrong);
+      if (all.first_wrong.empty()) all.first_wrong = f.first_wrong;
+      f = {};
+    }
+    return all;
+  }
+
+ private:
+  struct message {
+    row from;  // The columns whose outputs it has.
+    row to;    // Those that read them there, and perhaps others between.
+    int peer;  // The other rank.
+    int tag;
+    std::size_t slot = 0;  // Of one that arrives: where in the inbox, in outputs.
+  };
+  struct input {
+    int from;
+    const stamp* at[2];  // Where it is in steps of even and odd numbers.
+  };
+  struct column_plan {
+    std::size_t first_message = 0, end_message = 0;  // Arrivals that no column before it has waited for.
+    std::vector<input> inputs;
+  };
+  // What a rank does in a phase, worked out once.
+  struct plan {
+    std::vector<int> order;  // Own columns, those first that need nothing from others.
+    std::vector<column_plan> columns;
+    std::vector<message> departures;
+    std::vector<message> arrivals;  // As the columns in that order need them.
+    std::vector<stamp> inbox;       // By arrival.
+  };
+  struct moment {
+    long step, iterations;
+    const row& before;
+    const row& now;
+    plan& doing;
+    bool whole;  // All columns have tasks, in this step and the one before.
+  };
+  // Written by whoever runs the task.
+  struct alignas(64) column_findings {
+    long inputs = 0;
+    long wrong = 0;
+    std::string first_wrong;
+  };
+
+  static double thread_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
+  }
+  [[nodiscard]] int first_of(int rank) const {
+    return static_cast<int>(static_cast<long>(rank) * how_.width / p_.size());
+  }
+  [[nodiscard]] int owner(int column) const {
+    return static_cast<int>((static_cast<long>(column + 1) * p_.size() - 1) / how_.width);
+  }
+  [[nodiscard]] std::size_t index_of(int column) const {
+    return static_cast<std::size_t>(column - own_.first);
+  }
+  [[nodiscard]] row own_part(const row& of) const {
+    return {std::max(of.first, own_.first), std::min(of.end, own_.end)};
+  }
+  // Whether a message is sent in this step: both sides ask.
+  [[nodiscard]] static bool occurs(const moment& at, const message& m) {
+    const auto meet = [](const row& a, const row& b) { return a.first < b.end && b.first < a.end; };
+    return at.whole || (meet(at.before, m.from) && meet(at.now, m.to));
+  }
+  // Of all own tasks in a run.
+  [[nodiscard]] double inputs_of(long steps) const {
+    double all = 0;
+    for (long step = 1; step < steps; ++step) {
+      const row before = graph_.row_of(step - 1, steps), mine = own_part(graph_.row_of(step, steps));
+      for (int c = mine.first; c < mine.end; ++c)
+        for (const int from : graph_.inputs(graph_.phase_of(step), c)) all += before.has(from);
+    }
+    return all;
+  }
+  [[nodiscard]] std::span<stamp> output(long step, int column) {
+    return std::span(outputs_[step & 1]).subspan(index_of(column) * stamps_, stamps_);
+  }
+
+  // What a rank is sent by another.
+  [[nodiscard]] std::vector<message> messages_of(std::size_t phase, int sender, int reader, int peer) const {
+    std::vector<message> all;
+    for (int from = first_of(sender); from < first_of(sender + 1); ++from)
+      for (const int to : graph_.readers(phase, from)) {
+        if (owner(to) != reader) continue;
+        if (how_.backend == backend::steps) {
+          all.push_back({{from, from + 1}, {to, to + 1}, peer, from * how_.width + to});
+          continue;
+        }
+        if (all.empty() || all.back().from.end < from)
+          all.push_back({{from, from + 1}, {to, to + 1}, peer, from});
+        message& m = all.back();
+        m.from.end = from + 1;
+        m.to = {std::min(m.to.first, to), std::max(m.to.end, to + 1)};
+      }
+    return all;
+  }
+  [[nodiscard]] plan plan_of(std::size_t phase) {
+    plan all;
+    all.columns.resize(columns_);
+    const auto is_own = [&](int c) { return own_.has(c); };
+    for (const bool alone : {true, false})
+      for (int c = own_.first; c < own_.end; ++c)
+        if (std::ranges::all_of(graph_.inputs(phase, c), is_own) == alone) all.order.push_back(c);
+    std::vector<message> coming;
+    for (int rank = 0; rank < p_.size(); ++rank) {
+      if (rank == p_.rank()) continue;
+      std::ranges::copy(messages_of(phase, rank, p_.rank(), rank), std::back_inserter(coming));
+      std::ranges::copy(messages_of(phase, p_.rank(), rank, rank), std::back_inserter(all.departures));
+    }
+    std::size_t slots = 0;
+    const auto with = [](std::vector<message>& among, int from, int to) {
+      return std::ranges::find_if(among, [=](const message& m) { return m.from.has(from) && m.to.has(to); });
+    };
+    for (const int c : all.order) {
+      column_plan& here = all.columns[index_of(c)];
+      here.first_message = all.arrivals.size();
+      for (const int from : graph_.inputs(phase, c))
+        if (const auto m = with(coming, from, c); m != coming.end()) {
+          m->slot = std::exchange(slots, slots + static_cast<std::size_t>(m->from.end - m->from.first));
+          all.arrivals.push_back(*m);
+          coming.erase(m);
+        }
+      here.end_message = all.arrivals.size();
+    }
+    all.inbox.resize(slots * stamps_);
+    for (const int c : all.order)
+      for (const int from : graph_.inputs(phase, c)) {
+        input in{from, {}};
+        for (const long step : {0L, 1L}) {
+          if (own_.has(from)) {
+            in.at[step] = output(step + 1, from).data();
+          } else {
+            const message& m = *with(all.arrivals, from, c);
+            in.at[step] = all.inbox.data() + (m.slot + static_cast<std::size_t>(from - m.from.first)) * stamps_;
+          }
+        }
+        all.columns[index_of(c)].inputs.push_back(in);
+      }
+    return all;
+  }
+
+  [[nodiscard]] std::size_t length_of(const message& m) const {
+    return static_cast<std::size_t>(m.from.end - m.from.first) * stamps_;
+  }
+  // Sends first: others wait for them.
+  void start_messages(const moment& at) {
+    const std::span<const stamp> outputs = outputs_[(at.step - 1) & 1];
+    for (const message& m : at.doing.departures)
+      if (occurs(at, m))
+        sends_.push_back(p_.isend(outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)), m.peer, m.tag));
+    receives_.resize(at.doing.arrivals.size());
+    for (std::size_t i = 0; i < at.doing.arrivals.size(); ++i) {
+      const message& m = at.doing.arrivals[i];
+      receives_[i] = occurs(at, m) ? p_.irecv(std::span(at.doing.inbox).subspan(m.slot * stamps_, length_of(m)), m.peer, m.tag)
+                                   : bench::peers::nothing();
+    }
+  }
+
+  void run_as_ready(const moment& at) {
+    for (const int c : at.doing.order) {
+      const column_plan& here = at.doing.columns[index_of(c)];
+      if (here.first_message != here.end_message)
+        bench::peers::wait_all(std::span(receives_).subspan(here.first_message, here.end_message - here.first_message));
+      if (at.now.has(c)) run_task(at, c);
+    }
+  }
+  void run_after_all(const moment& at) {
+    bench::peers::wait_all(receives_);
+    const row mine = own_part(at.now);
+    for (int c = mine.first; c < mine.end; ++c) run_task(at, c);
+  }
+  void run_task(const moment& at, int c) {
+    check(at, c);
+    kernel_.run(index_of(c), 0, kernel_.iterations_of(at.step, c, at.iterations));
+    finish(at.step, c);
+  }
+  // One chunk is a piece of one column's kernel; the first piece also looks at the inputs.
+  void run_as_loop(const moment& at) {
+    bench::peers::wait_all(receives_);
+    const row mine = own_part(at.now);
+    if (mine.first >= mine.end) return;
+    bench::loop(static_cast<std::size_t>(mine.end - mine.first) * static_cast<std::size_t>(pieces_), [&](std::size_t chunk) {
+      const int c = mine.first + static_cast<int>(static_cast<long>(chunk) / pieces_);
+      const long piece = static_cast<long>(chunk) % pieces_;
+      if (piece == 0) check(at, c);
+      const long all = kernel_.iterations_of(at.step, c, at.iterations);
+      kernel_.run(index_of(c), all * piece / pieces_, all * (piece + 1) / pieces_);
+    });
+    for (int c = mine.first; c < mine.end; ++c) finish(at.step, c);
+  }
+
+  void check(const moment& at, int column) {
+    column_findings& found = found_[index_of(column)];
+    long looked = 0;
+    for (const input& in : at.doing.columns[index_of(column)].inputs) {
+      if (!at.whole && !at.before.has(in.from)) continue;
+      const stamp* const is = in.at[at.step & 1];
+      const stamp wanted{at.step - 1, in.from};
+      ++looked;
+      for (std::size_t s = 0; s < stamps_; ++s)
+        if (is[s] != wanted) [[unlikely]] {
+          note(found, at.step, column, is[s], wanted);
+          break;
+        }
+    }
+    found.inputs += looked;
+  }
+  [[gnu::noinline]] static void note(column_findings& found, long step, int column, const stamp& is,
+                                     const stamp& wanted) {
+    if (found.wrong++ != 0) return;
+    char text[160];
+    std::snprintf(text, sizeof text, "task (%ld, %d) read the output of (%ld, %ld) for that of (%ld, %ld)", step,
+                  column, long{is.step}, long{is.column}, long{wanted.step}, long{wanted.column});
+    found.first_wrong = text;
+  }
+  void finish(long step, int column) {
+    for (stamp& s : output(step, column)) s = {step, column};
+    if (how_.spoil) [[unlikely]]
+      output(step, column).back().column = -1;
+  }
+
+  bench::peers& p_;
+  settings how_;
+  graph graph_;
+  row own_;
+  kernel kernel_;
+  std::size_t stamps_;   // Of an output.
+  std::size_t columns_;  // Of this rank.
+  long pieces_;          // Of a task in a loop.
+  std::vector<plan> plans_;
+  std::vector<stamp> outputs_[2];  // By parity of the step.
+  std::vector<bench::request> sends_, receives_;
+  std::vector<column_findings> found_;
+  std::map<long, double> runs_;  // How many runs had so many steps.
+};
+
+}  // namespace metg

@@ -1,0 +1,3 @@
+// The same program over MPI.
+#define BENCH_OVER_MPI
+#include "../datatypes_bench.cpp"
