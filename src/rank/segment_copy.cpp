@@ -1,7 +1,10 @@
 #include "rank/segment_copy.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+
+#include "base/limits.hpp"
 
 namespace weft::detail {
 namespace {
@@ -98,9 +101,18 @@ void copy_pieces(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
   }
 }
 
-}  // namespace
+void copy_pieces(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
+                 std::ptrdiff_t from_stride, std::size_t octets, std::size_t count) noexcept {
+  const auto copy = octets == 8    ? &copy_pieces<8>
+                    : octets == 4  ? &copy_pieces<4>
+                    : octets == 16 ? &copy_pieces<16>
+                    : octets == 24 ? &copy_pieces<24>
+                                   : &copy_pieces<0>;
+  copy(to, to_stride, from, from_stride, octets, count);
+}
 
-void copy_octets(const segments& to, const segments& from, std::size_t begin, std::size_t end) {
+void copy_from_place_to_place(const segments& to, const segments& from, std::size_t begin,
+                              std::size_t end) {
   if (begin == end) return;
   cursor target(to, begin);
   cursor source(from, begin);
@@ -108,15 +120,75 @@ void copy_octets(const segments& to, const segments& from, std::size_t begin, st
     const std::size_t octets = std::min({target.left(), source.left(), left});
     const std::size_t count =
         std::min({target.pieces(octets), source.pieces(octets), left / octets});
-    const auto copy = octets == 8    ? &copy_pieces<8>
-                      : octets == 4  ? &copy_pieces<4>
-                      : octets == 16 ? &copy_pieces<16>
-                                     : &copy_pieces<0>;
-    copy(target.at(), target.stride(octets), source.at(), source.stride(octets), octets, count);
+    copy_pieces(target.at(), target.stride(octets), source.at(), source.stride(octets), octets, count);
     left -= count * octets;
     target.skip(count, octets);
     source.skip(count, octets);
   }
+}
+
+// One side of a copy along a repeated list: where block `index` of the list is, pass after pass.
+class along_passes {
+ public:
+  along_passes(const segments& s, const segments& list) noexcept : in_a_row_(s.contiguous()), of_(s), list_(list) {}
+  [[nodiscard]] std::byte* at(std::size_t pass, std::size_t index) const noexcept {
+    const auto passed = static_cast<std::uintptr_t>(pass) * static_cast<std::uintptr_t>(stride());
+    if (in_a_row_) return of_.flat().data() + passed + list_.runs()[index].before;
+    return reinterpret_cast<std::byte*>(of_.base() + passed + static_cast<std::uintptr_t>(of_.runs()[index].offset));
+  }
+  [[nodiscard]] std::ptrdiff_t stride() const noexcept {
+    return in_a_row_ ? static_cast<std::ptrdiff_t>(list_.period()) : of_.all().stride;
+  }
+
+ private:
+  bool in_a_row_;
+  const segments& of_;
+  const segments& list_;
+};
+
+bool is_list_of_blocks(const segments& s) noexcept {
+  return s.all().count > 1 && s.runs().size() > 1 && std::ranges::all_of(s.runs(), [](const block_run& r) {
+           return r.inner.count == 1 && r.middle.count == 1;
+         });
+}
+bool same_blocks(const segments& a, const segments& b) noexcept {
+  return std::ranges::equal(a.runs(), b.runs(), {}, &block_run::block, &block_run::block);
+}
+
+// The list that both sides go along, members of structures for example; null when there is none.
+const segments* common_list(const segments& to, const segments& from) noexcept {
+  const segments& list = to.contiguous() ? from : to;
+  if (!is_list_of_blocks(list)) return nullptr;
+  const segments& other = to.contiguous() ? to : from;
+  return other.contiguous() || (is_list_of_blocks(other) && same_blocks(list, other)) ? &list : nullptr;
+}
+
+}  // namespace
+
+void copy_octets(const segments& to, const segments& from, std::size_t begin, std::size_t end) {
+  const segments* const list = common_list(to, from);
+  if (list == nullptr) return copy_from_place_to_place(to, from, begin, end);
+  // Block by block of the list, each for many passes: finding the next place in a list costs more than
+  // a small copy. As many passes as stay in the cache, for the blocks lie in the same lines.
+  constexpr std::ptrdiff_t cached_bytes = 16 * 1024;
+  const along_passes target(to, *list), source(from, *list);
+  const std::size_t first = (begin + list->period() - 1) / list->period();
+  const std::size_t last = end / list->period();
+  const std::ptrdiff_t stride = std::max({std::abs(target.stride()), std::abs(source.stride()), std::ptrdiff_t{1}});
+  const auto together = static_cast<std::size_t>(cached_bytes / stride);
+  if (together < 2 || last < first + 2) return copy_from_place_to_place(to, from, begin, end);
+  copy_from_place_to_place(to, from, begin, first * list->period());
+  for (std::size_t pass = first; pass < last; pass += together)
+    for (std::size_t index = 0; index < list->runs().size(); ++index)
+      copy_pieces(target.at(pass, index), target.stride(), source.at(pass, index), source.stride(),
+                  list->runs()[index].block, std::min(together, last - pass));
+  copy_from_place_to_place(to, from, last * list->period(), end);
+}
+
+bool has_short_blocks(const segments& s) noexcept {
+  std::size_t blocks = 0;
+  for (const block_run& r : s.runs()) blocks += r.inner.count * r.middle.count;
+  return s.period() < blocks * cache_line;
 }
 
 }  // namespace weft::detail

@@ -10,4 +10,7 @@ namespace weft::detail {
 // at least `end` octets. Any part can be copied by anybody: a long copy is shared by its octets.
 void copy_octets(const segments& to, const segments& from, std::size_t begin, std::size_t end);
 
+// Whether the blocks are shorter than a cache line, on average.
+[[nodiscard]] bool has_short_blocks(const segments& s) noexcept;
+
 }  // namespace weft::detail

@@ -138,7 +138,14 @@ TEST(a_layout, beyond_its_range_is_refused_with_both_numbers) {
 
 const_layout random_layout(std::mt19937& random, std::vector<int>& v) {
   const auto below = [&](std::size_t n) { return random() % n; };
-  switch (below(4)) {
+  switch (below(5)) {
+    case 4: {  // A list that is repeated, most often the same as the other side's.
+      const auto octets = [](std::size_t ints) { return static_cast<std::ptrdiff_t>(ints * sizeof(int)); };
+      const std::size_t second = 1 + (below(8) == 0);
+      return const_layout(detail::segments(
+          v.data(), {2 + below(17), octets(8 + below(5))},
+          {{octets(below(2)), 2 * sizeof(int)}, {octets(4 + below(3)), second * sizeof(int)}}));
+    }
     case 0: {
       const std::size_t block = 1 + below(5);
       const std::size_t stride = block + below(4);
