@@ -198,7 +198,9 @@ inline std::vector<sim_options> networks() {
       sim_options{.seed = 6, .refusals_percent = 40, .can_put = false, .can_get = false},
       sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true},
       sim_options{
-          .seed = 8, .queue_capacity = 3, .refusals_percent = 30, .put_message_bytes_max = 1024}};
+          .seed = 8, .queue_capacity = 3, .refusals_percent = 30, .put_message_bytes_max = 1024},
+      // Copies messages whole, as shared memory does: sends go by get earlier than ams.
+      sim_options{.seed = 9, .message_bytes_max = 96 * 1024, .inject_bytes_max = 96 * 1024}};
 }
 
 template <class Tried>

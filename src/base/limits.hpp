@@ -34,9 +34,9 @@ inline constexpr std::size_t static_tls_spare_bytes = 16 * 1024;
 inline constexpr std::size_t mailbox_bytes = 64 * 1024;
 inline constexpr std::size_t eager_bytes_max = mailbox_bytes / 4 - 128;
 
-// Of the ring from one endpoint to another through shared memory. A quarter of it is the longest
-// message; touched only when used.
-inline constexpr std::size_t shm_ring_bytes = 128 * 1024;
+// Of the ring from one endpoint to another through shared memory. Three eighths of it are the longest
+// message: more than the core's eager_bytes. Touched only when used.
+inline constexpr std::size_t shm_ring_bytes = 256 * 1024;
 inline constexpr std::size_t shm_ring_bytes_min = 4 * 1024;
 inline constexpr std::size_t shm_ring_bytes_max = std::size_t{16} << 20;
 // Endpoints of one node, that is processes times devices.
@@ -164,6 +164,10 @@ inline constexpr std::size_t operations_max = std::size_t{1} << 20;
 
 // Moved by one call of a transport's put or get.
 inline constexpr std::size_t piece_bytes_max = std::size_t{1} << 30;
+
+// Through a transport that copies messages whole, a send that its receive must copy once more is
+// quicker as one copy by get from here on.
+inline constexpr std::size_t twice_copied_bytes_max = 32 * 1024 - 128;
 
 // Messages that a device takes from one transport in one progress().
 inline constexpr int messages_delivered_max = 64;

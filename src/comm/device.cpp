@@ -58,6 +58,10 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
     each->traits = each->to->traits();
     each->eager_bytes = std::min(shared_.options.eager_bytes,
                                  each->traits.message_bytes_max - sizeof(notification));
+    const bool copies = each->traits.inject_bytes_max >= each->eager_bytes;
+    each->eager_send_bytes = each->traits.can_get && copies
+                                 ? std::min(each->eager_bytes, twice_copied_bytes_max)
+                                 : each->eager_bytes;
   }
   peers_.resize(places.size());
   lost_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(shared_.process_count));
@@ -96,6 +100,12 @@ std::size_t local_device::eager_bytes_max(const comm::address& to) const noexcep
   const std::uint32_t number = shared_.endpoint_of(to);
   if (number == no_endpoint || peers_[number].route == nullptr) return 0;
   return peers_[number].route->eager_bytes;
+}
+
+std::size_t local_device::eager_send_bytes_max(const comm::address& to) const noexcept {
+  const std::uint32_t number = shared_.endpoint_of(to);
+  if (number == no_endpoint || peers_[number].route == nullptr) return 0;
+  return peers_[number].route->eager_send_bytes;
 }
 
 std::string_view local_device::transport_name(const comm::address& to) const noexcept {

@@ -88,6 +88,7 @@ class local_device final : public device {
   std::int64_t sleep_limit_ns() const noexcept;
   place* take_packet_place() noexcept;
   std::size_t eager_bytes_max(const comm::address& to) const noexcept;
+  std::size_t eager_send_bytes_max(const comm::address& to) const noexcept;
   std::string_view transport_name(const comm::address& to) const noexcept;
   device_statistics statistics_now() const noexcept;
   spin_lock* lock() const noexcept { return lock_.get(); }
@@ -111,7 +112,8 @@ class local_device final : public device {
     local_device& owner;
     std::unique_ptr<transport> to;
     transport_traits traits;
-    std::size_t eager_bytes = 0;
+    std::size_t eager_bytes = 0;       // Of ams, which are given on where they lie.
+    std::size_t eager_send_bytes = 0;  // Of sends, which their receives copy.
     std::uint8_t index = 0;
     unsigned idle_polls = 0, skips = 0;
   };

@@ -43,7 +43,7 @@ status local_device::start(const comm::send& wanted) noexcept {
   header.user = wanted.user;
   header.tag = wanted.tag;
   header.size = size;
-  if (size <= to->route->eager_bytes) [[likely]] {
+  if (size <= to->route->eager_send_bytes) [[likely]] {
     header.kind = static_cast<std::uint8_t>(message_kind::eager);
     return send_eager(*to, header, wanted.data, size, wanted.local, wanted.context, wanted.from,
                       operation_kind::send);

@@ -53,9 +53,10 @@ inline constexpr std::size_t record_granule = 32;
 [[nodiscard]] constexpr std::size_t record_bytes(std::size_t payload) noexcept {
   return (payload + 8 + record_granule - 1) / record_granule * record_granule;
 }
-// The longest payload that always finds room once the consumer has caught up.
+// The longest payload that always finds room once the consumer has caught up: behind a filler that is
+// nearly as long as the record, and a quarter of the ring that the consumer has not told to be free.
 [[nodiscard]] constexpr std::size_t max_record_payload(std::size_t capacity_bytes) noexcept {
-  return capacity_bytes / 4 - 64;
+  return capacity_bytes / 8 * 3 - 64;
 }
 
 // The producer's side of a ring whose words are all zero at the start. With `ClearAhead` it clears

@@ -131,7 +131,7 @@ class device {
 
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] runtime& owner() const noexcept { return owner_; }
-  // Messages up to here are sent at once; `data` beyond goes by rendezvous.
+  // Ams up to here are sent at once; `data` beyond goes by rendezvous. Sends may go so earlier.
   [[nodiscard]] std::size_t eager_bytes_max(int process, int device = 0) const noexcept;
   // The transport that messages to there take: "shm", "ofi", "sim"; empty when there is none.
   [[nodiscard]] std::string_view transport_to(int process, int device = 0) const noexcept;
