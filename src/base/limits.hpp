@@ -34,6 +34,16 @@ inline constexpr std::size_t static_tls_spare_bytes = 16 * 1024;
 inline constexpr std::size_t mailbox_bytes = 64 * 1024;
 inline constexpr std::size_t eager_bytes_max = mailbox_bytes / 4 - 128;
 
+// Between processes a message is copied once more when it goes whole, but not told of, read and told
+// of again: so many times as long as the limit for ranks that share memory, it still goes whole.
+inline constexpr std::size_t distant_eager_factor = 8;
+
+// What processes give each other in a collective: parts from here on go to where they belong, each in
+// a message of its own. And of a reduction: from so many octets for each process on, each combines a
+// share for all, instead of all for itself.
+inline constexpr std::size_t landing_bytes_min = 4 * 1024;
+inline constexpr std::size_t shared_out_bytes_min = 4 * 1024;
+
 // Of the ring from one endpoint to another through shared memory. Three eighths of it are the longest
 // message: more than the core's eager_bytes. Touched only when used.
 inline constexpr std::size_t shm_ring_bytes = 256 * 1024;
@@ -112,7 +122,8 @@ inline constexpr std::uint64_t death_known_ns = 2'000'000'000;
 
 // Of the text of a failed collective, this much travels to other processes.
 inline constexpr std::size_t failure_bytes_max = 1024;
-// Questions about broadcasts of communicators that this process has not made yet.
+// Questions about broadcasts of communicators that this process has not made yet, and such
+// communicators in which others have met.
 inline constexpr std::size_t early_questions_max = 1024;
 
 // Jobs of one process that take the report signal.
@@ -182,12 +193,16 @@ inline constexpr std::size_t backlog_messages_max = 1024;
 // Freed buffers of long messages that a device keeps for the next ones.
 inline constexpr std::size_t spare_buffers_max = 8;
 
-// A thread that waits pauses 2^n times between looks, then twice as often each time, up to 2^max;
-// then it yields. For a message it begins with one pause. For another thread's lock with so many
-// that some dozens of posts of the holder fit in: the device's lines move between cores once for
-// all of them.
-inline constexpr unsigned lock_spin_rounds_min = 6;
+// A thread that waits pauses 2^n times between looks, at first once, then twice as often each time,
+// up to 2^max; then it yields.
 inline constexpr unsigned spin_rounds_max = 9;
+// Likewise one that wants a device at which another thread is at work. After so many looks it takes
+// the device all the same: some thousands of operations later, for which its lines move between cores
+// but once.
+inline constexpr unsigned lock_pause_rounds_min = 2;
+inline constexpr unsigned lock_pause_rounds_max = 9;
+inline constexpr unsigned lock_looks_max = 14;
+inline constexpr int lock_attempts_max = 32;
 
 // Of one thread, 24 bytes each; older ones are overwritten and their number is reported.
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;

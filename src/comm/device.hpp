@@ -100,7 +100,7 @@ class local_device final : public device {
   void hand_over(operation* to_this_device) noexcept { handed_.push(to_this_device); }
 
  private:
-  struct channel final : arrivals {
+  struct alignas(padding_bytes) channel final : arrivals {  // Written by every send.
     channel(local_device& device, std::unique_ptr<transport> transport) noexcept
         : owner(device), to(std::move(transport)) {}
     void delivered(std::uint32_t peer, const wire_header& header,

@@ -16,7 +16,7 @@ static_assert(sizeof(remote_key) <= 3 * sizeof(std::uint64_t));
 remote_memory local_device::expose(std::span<std::byte> memory) {
   if (memory.data() == nullptr || memory.empty())
     throw error("memory of no octets cannot be registered; give a buffer of at least one");
-  const lock_guard guard(lock_.get());
+  const device_guard guard(lock_.get());
   std::size_t index = 0;
   while (index < exposures_.size() && exposures_[index].begin != nullptr) ++index;
   if (index == exposures_.size()) exposures_.emplace_back();
@@ -41,7 +41,7 @@ remote_memory local_device::expose(std::span<std::byte> memory) {
 }
 
 void local_device::conceal(const remote_memory& exposed) noexcept {
-  const lock_guard guard(lock_.get());
+  const device_guard guard(lock_.get());
   exposure& ended = exposures_[(exposed.region & 0xffffffffu) - 1];
   // Answers to gets that are still being sent from this memory.
   operations_.each([&](operation& each) {

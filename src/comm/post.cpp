@@ -43,7 +43,7 @@ event event_of(const Operation& wanted) noexcept {
 
 template <class Operation>
 status local_device::post_once(const Operation& wanted, bool insist) noexcept {
-  const lock_guard guard(lock_.get());
+  const device_guard guard(lock_.get());
   if (wanted.local && !wanted.local.reserve()) [[unlikely]] {
     ++statistics_.retries;
     return status::retry;
@@ -165,11 +165,11 @@ bool device::is_alive(int process) const noexcept {
   return process >= 0 && process < owner_.process_count() && !local(*this).has_lost(process);
 }
 bool device::arm() noexcept {
-  const lock_guard guard(local(*this).lock());
+  const device_guard guard(local(*this).lock());
   return local(*this).try_arm();
 }
 void device::disarm() noexcept {
-  const lock_guard guard(local(*this).lock());
+  const device_guard guard(local(*this).lock());
   local(*this).disarm_all();
 }
 std::span<const doorbell> device::doorbells() noexcept {
@@ -183,7 +183,7 @@ device_statistics device::statistics() const noexcept {
 }
 
 packet device::take_packet() noexcept {
-  const lock_guard guard(local(*this).lock());
+  const device_guard guard(local(*this).lock());
   packet taken;
   taken.place_ = local(*this).take_packet_place();
   return taken;

@@ -230,11 +230,10 @@ int local_device::poll_channels() noexcept {
 }
 
 int local_device::make_progress() noexcept {
-  if (lock_ != nullptr && !lock_->try_enter(this_thread_mark())) {
-    // The holder makes progress; asking again at once would only slow it down.
-    back_off::from_lock().wait();
+  // Another thread at work makes progress, or this one shall when it has had its turn.
+  if (lock_ != nullptr && !device_guard::enter_again(*lock_) && !try_enter_in_turn(*lock_))
+      [[unlikely]]
     return 0;
-  }
   int happened = 0;
   if (!in_progress_) {
     in_progress_ = true;
@@ -245,7 +244,7 @@ int local_device::make_progress() noexcept {
       conclude_failures();
     in_progress_ = false;
   }
-  if (lock_ != nullptr) lock_->leave();
+  if (lock_ != nullptr) lock_->leave(happened != 0);
   return happened;
 }
 

@@ -1,6 +1,7 @@
-// The lock of a device that several threads share. Unfair: whoever has the line takes it again, and
-// the others back off, so that a device under contention serves long runs of one thread instead of
-// moving between cores at every operation. The owner may enter again (a handler that posts).
+// The lock of a device that several threads share. Unfair: whoever has the lines takes them again,
+// and others wait until that thread has nothing more to do, or for a while: a device in demand
+// serves long runs of one thread instead of moving between cores at every operation. The owner may
+// enter again (a handler that posts).
 //
 //   R1 leave:     store holder_              -- A1 try_enter: compare-exchange holder_
 //                                               the next owner sees what this one did
@@ -31,12 +32,6 @@ inline void pause() noexcept {
 class back_off {
  public:
   void wait() noexcept;
-  // Of one who waits for a lock.
-  [[nodiscard]] static back_off from_lock() noexcept {
-    back_off patience;
-    patience.rounds_ = lock_spin_rounds_min;
-    return patience;
-  }
 
  private:
   unsigned rounds_ = 0;
@@ -59,23 +54,38 @@ class basic_spin_lock {
                                          std::memory_order_relaxed))
       return false;
     depth_ = 1;
+    if (was_of_other(me)) last_.store(me, std::memory_order_relaxed);  // Relaxed: a hint.
     return true;
   }
-  // Relaxed: a hint.
+  // Relaxed: hints.
   [[nodiscard]] bool looks_free() const noexcept {
     return holder_.load(std::memory_order_relaxed) == nullptr;
   }
-  void leave() noexcept {
-    if (--depth_ == 0) holder_.store(nullptr, Atomics::release("R1"));
+  [[nodiscard]] bool was_of_other(const void* me) const noexcept {
+    return last_.load(std::memory_order_relaxed) != me;
+  }
+  // How often holders have done something: whether it changes says if one is at work. Not mere
+  // looks, or a thread that polls an idle device would seem to need it.
+  [[nodiscard]] std::uint32_t work() const noexcept {
+    return work_.load(std::memory_order_relaxed);
+  }
+  void leave(bool has_worked = true) noexcept {
+    if (--depth_ != 0) return;
+    // Relaxed: only the holder writes it.
+    if (has_worked)
+      work_.store(work_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    holder_.store(nullptr, Atomics::release("R1"));
   }
 
  private:
   alignas(padding_bytes) typename Atomics::template atomic<const void*> holder_{nullptr};
+  typename Atomics::template atomic<const void*> last_{nullptr};
+  typename Atomics::template atomic<std::uint32_t> work_{0};
   unsigned depth_ = 0;  // The holder's.
 };
 using spin_lock = basic_spin_lock<>;
 
-// Holds a lock that may not be needed.
+// Holds a lock that may not be needed, for a short time.
 class lock_guard {
  public:
   // Waits. A null lock is always free.
@@ -92,6 +102,35 @@ class lock_guard {
  private:
   void enter_slowly() noexcept;
 
+  spin_lock* lock_;
+};
+
+// One attempt to take a lock that another thread held last: pauses, and takes it when that thread
+// has done nothing meanwhile, or after so many attempts in vain. What a thread waits for it
+// remembers, so that attempts may be calls of their own.
+[[nodiscard]] bool try_enter_in_turn(spin_lock& lock) noexcept;
+
+// Holds the lock of a device, which may not be needed.
+class device_guard {
+ public:
+  explicit device_guard(spin_lock* lock) noexcept : lock_(lock) {
+    if (lock_ != nullptr && !enter_again(*lock_)) [[unlikely]]
+      while (!try_enter_in_turn(*lock_)) {
+      }
+  }
+  device_guard(const device_guard&) = delete;
+  device_guard& operator=(const device_guard&) = delete;
+  ~device_guard() {
+    if (lock_ != nullptr) lock_->leave();
+  }
+
+  // True when this thread had it last, and has it now.
+  [[nodiscard]] static bool enter_again(spin_lock& lock) noexcept {
+    const void* const me = this_thread_mark();
+    return !lock.was_of_other(me) && lock.try_enter(me);
+  }
+
+ private:
   spin_lock* lock_;
 };
 

@@ -15,6 +15,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/padded.hpp"
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/process.hpp"
 #include "transport/shm/segment.hpp"
@@ -88,7 +89,7 @@ struct failure {
   int polls = 0;
 };
 
-class shm_transport final : public transport {
+class alignas(padding_bytes) shm_transport final : public transport {
  public:
   explicit shm_transport(const shm_options& options);
   ~shm_transport() override;
@@ -153,13 +154,13 @@ class shm_transport final : public transport {
   segment own_;
   std::size_t slot_ = 0;  // Of this endpoint.
 
-  std::vector<outgoing> outgoing_;  // By peer.
+  padded_vector<outgoing> outgoing_;  // By peer.
   std::vector<peer> peers_;         // By peer.
   std::vector<std::uint32_t> room_refused_;
 
-  std::vector<incoming> incoming_;            // By slot.
-  std::vector<std::size_t> watched_;          // Slots.
-  std::vector<const shm_inbox::word*> next_;  // Where the next message of each of these will show.
+  padded_vector<incoming> incoming_;            // By slot.
+  padded_vector<std::size_t> watched_;          // Slots.
+  padded_vector<const shm_inbox::word*> next_;  // Where the next message of each of these will show.
   std::size_t first_ = 0;                     // Where the next poll begins.
   int polls_to_look_ = polls_per_look;
   std::uint64_t next_look_ns_ = 0;
@@ -415,7 +416,7 @@ void shm_transport::stop_watching_the_silent() noexcept {
     for (const std::size_t slot : watched_)
       if (is_silent(slot)) incoming_[slot].control->watch.stop();
     watch_flag<shared_atomics>::settle();
-    const std::vector<std::size_t> before = std::exchange(watched_, {});
+    const auto before = std::exchange(watched_, {});
     next_.clear();
     first_ = 0;
     watched_.reserve(incoming_.size());
