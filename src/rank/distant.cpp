@@ -98,9 +98,10 @@ distant_ways::distant_ways(job& j, network& between)
     : job_(j),
       between_(between),
       sends_(between.ports().size()),
+      meetings_(between.ports().size()),
       congested_(std::make_unique<std::atomic<bool>[]>(j.places.size())),
       told_congested_(j.places.size()) {
-  eager_bytes_max_ = j.how.eager_max_bytes;
+  eager_bytes_max_ = j.how.eager_max_bytes * distant_eager_factor;
   for (int p = 0; p < between.process_count(); ++p)
     eager_bytes_max_ =
         std::min(eager_bytes_max_, between.core().device(0).eager_bytes_max(p));
@@ -115,6 +116,9 @@ distant_ways::distant_ways(job& j, network& between)
   congestion_ = handler(&call<&distant_ways::on_congestion>);
   broken_ = handler(&call<&distant_ways::on_broken>);
   question_ = handler(&call<&distant_ways::on_question>);
+  said_ = handler(&call<&distant_ways::on_said>);
+  call_asked_ = handler(&call<&distant_ways::on_call_asked>);
+  call_told_ = handler(&call<&distant_ways::on_call_told>);
 }
 
 comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,
@@ -378,7 +382,7 @@ void distant_ways::on_congestion(worker&, const comm::event& happened) {
 
 // Where that rank is at home.
 void distant_ways::post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
-                           std::span<const std::byte> data) noexcept {
+                           std::span<const std::byte> data, std::uint64_t word) noexcept {
   const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
   port& p = network::of(here);
   p.count_sent();
@@ -387,7 +391,7 @@ void distant_ways::post_to(worker& here, int rank, std::uint32_t context, comm::
   made.handler = handler;
   made.data = data;
   made.tag = context;
-  made.head = {static_cast<std::uint64_t>(rank), 0};
+  made.head = {static_cast<std::uint64_t>(rank), word};
   made.allow.retry = false;
   (void)comm::post(p.device(), made);  // Those of a dead process need not know.
 }
@@ -441,6 +445,87 @@ void distant_ways::on_question(worker& here, const comm::event& happened) {
   if (c == nullptr) return;
   if (question.rank < 0 || question.rank >= c->size() || c->at(question.rank).rank != to) return;
   answer(here, *c, question.rank, question.asked);
+}
+
+// --- Meetings of sites ---------------------------------------------------------------------------
+
+site_meetings& distant_ways::meetings_of(worker& here, communicator_state& c) {
+  if (c.meetings == nullptr) [[unlikely]] {
+    meeting_table& table = meetings_[static_cast<std::size_t>(here.index())];
+    const std::uint64_t name = meeting_name(c.context, c.to(c.local()[0]).number);
+    c.meetings = table.find_or_make(name, here.index(), *c.listed_in);
+    if (c.meetings == nullptr)
+      throw error("more than " + std::to_string(early_questions_max) +
+                  " communicators of which this process knows nothing have been used by others");
+    table.know(*c.meetings);
+  }
+  return *c.meetings;
+}
+
+// The digest travels in two words that every message has, so that without data it fills no more than
+// a cache line on its way.
+void distant_ways::say(rank_state& leader, const peer& to, std::uint32_t context,
+                       std::uint32_t sequence, std::uint64_t digest,
+                       std::span<const std::byte> data, const wait_description& what) {
+  const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
+  port& p = network::of(*leader.home);
+  p.count_sent();
+  comm::am made;
+  made.to = {there.process, there.worker};
+  made.handler = said_;
+  made.data = data;
+  made.tag = context;
+  made.head = {static_cast<std::uint64_t>(to.number), two(high_of(digest), sequence)};
+  made.user = low_of(digest);
+  if (post_in_wait(
+          *leader.home, [&] { return comm::post(p.device(), made); }, what) == status::failed)
+    throw_dead(leader, to);
+}
+
+void distant_ways::on_said(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr || happened.size > small_bytes_max) [[unlikely]] return;
+  site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find_or_make(
+      meeting_name(low_of(happened.tag), to->number), here.index(), *job_.communicators);
+  if (met == nullptr) [[unlikely]] return;
+  const std::uint32_t sequence = low_of(happened.head[1]);
+  said_in_meeting& said = met->of(happened.process).said[sequence % 2];
+  said.digest = two(high_of(happened.head[1]), happened.user);
+  if (happened.size != 0) std::memcpy(said.data, happened.data, happened.size);
+  said.sequence = sequence;
+}
+
+void distant_ways::ask_call(const rank_state& leader, const peer& to, std::uint32_t context,
+                            std::uint32_t sequence) noexcept {
+  post_to(*leader.home, to.number, context, call_asked_, {},
+          two(static_cast<std::uint32_t>(leader.number), sequence));
+}
+
+void distant_ways::on_call_asked(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  const std::uint32_t asker = high_of(happened.head[1]);
+  if (to == nullptr || asker >= job_.places.size() ||
+      job_.places[asker].process != happened.process) [[unlikely]]
+    return;
+  const std::uint32_t context = low_of(happened.tag), sequence = low_of(happened.head[1]);
+  const site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find(
+      meeting_name(context, to->number));
+  call_on_wire call;
+  if (met != nullptr)
+    if (const auto& mine = met->mine[sequence % 2]; mine.sequence == sequence)
+      call = on_wire(mine.call, mine.rank);
+  post_to(here, static_cast<int>(asker), context, call_told_, std::as_bytes(std::span(&call, 1)),
+          sequence);
+}
+
+void distant_ways::on_call_told(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr || happened.size != sizeof(call_on_wire)) [[unlikely]] return;
+  site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find(
+      meeting_name(low_of(happened.tag), to->number));
+  if (met == nullptr) return;
+  std::memcpy(&met->answer.call, happened.data, sizeof met->answer.call);
+  met->answer.sequence = low_of(happened.head[1]);
 }
 
 bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,

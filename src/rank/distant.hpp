@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "rank/meetings.hpp"
 #include "rank/state.hpp"
 #include "runtime/network.hpp"
 
@@ -83,6 +84,14 @@ class distant_ways {
   // Whether that rank, of another process, is in the broadcast that `asked` tells of.
   void ask(worker& here, const communicator_state& c, int rank,
            const broadcast_question& asked) noexcept;
+  // Where the site of this process meets the others of `c`; called by the leader's worker.
+  [[nodiscard]] site_meetings& meetings_of(worker& here, communicator_state& c);
+  // To the leader of another site, in a meeting; waits for room.
+  void say(rank_state& leader, const peer& to, std::uint32_t context, std::uint32_t sequence,
+           std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
+  // That leader tells which call it made in the meeting.
+  void ask_call(const rank_state& leader, const peer& to, std::uint32_t context,
+                std::uint32_t sequence) noexcept;
   // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
   void wait_for_the_end(worker& here) const;
   // Operations of this worker's ranks with dead processes end, where the job goes on.
@@ -102,6 +111,9 @@ class distant_ways {
   void on_congestion(worker& here, const comm::event& happened);
   void on_broken(worker& here, const comm::event& happened);
   void on_question(worker& here, const comm::event& happened);
+  void on_said(worker& here, const comm::event& happened);
+  void on_call_asked(worker& here, const comm::event& happened);
+  void on_call_told(worker& here, const comm::event& happened);
   static bool try_read(worker& here, void* record);
   static bool try_fail(worker& here, void* record);
   static void on_read(void* record, const comm::event& happened) noexcept;
@@ -113,7 +125,7 @@ class distant_ways {
   void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,
                   std::uint32_t user = 0) noexcept;
   void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
-               std::span<const std::byte> data) noexcept;
+               std::span<const std::byte> data, std::uint64_t word = 0) noexcept;
   void end_read(worker& here, const reading& r, bool failed);
   void tell_congested(rank_state& r, const comm::event& happened);
   // Whether the job goes on without dead processes.
@@ -129,7 +141,11 @@ class distant_ways {
   comm::handler_id congestion_;
   comm::handler_id broken_;
   comm::handler_id question_;
+  comm::handler_id said_;
+  comm::handler_id call_asked_;
+  comm::handler_id call_told_;
   std::vector<distant_sends> sends_;                       // By worker.
+  std::vector<meeting_table> meetings_;                    // By worker.
   std::unique_ptr<std::atomic<bool>[]> congested_;         // By rank, of other processes.
   std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.
 };

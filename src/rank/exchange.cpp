@@ -58,7 +58,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
                      .known = plan.known,
                      .part_bytes = plan.part_bytes};
   const shown mine{give.base, nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
-                   give.stride};
+                   give.stride, &take};
   show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {
     // Starting with oneself, so that not all read from one rank at a time.
     int place = take.has(rank) ? rank - take.first : 0;
@@ -77,7 +77,9 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       const segments room = take.at(from);
       if (data.size() != room.size()) [[unlikely]]
         wrong_length(plan, from, data.size(), rank, room.size());
-      if (room.size() != 0) copy_octets(room, data, 0, room.size());
+      // What came from another process may have been put there.
+      const bool is_there = take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);
+      if (room.size() != 0 && !is_there) copy_octets(room, data, 0, room.size());
     }
   });
 }

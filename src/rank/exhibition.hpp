@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rank/exchange.hpp"
@@ -70,6 +71,11 @@ class exhibition {
     for (std::size_t step = 1; step < sites; ++step) {
       const std::size_t from = (here() + sites - step) % sites;
       const std::size_t to = (here() + step) % sites;
+      if (go_alone()) {
+        receive_each(talk, from);
+        send_each(talk, to);
+        continue;
+      }
       if (const std::size_t bytes = total(lengths_in[from]); bytes != 0) {
         c_.staged.buffers[from] = std::make_unique_for_overwrite<std::byte[]>(bytes);
         talk.receive(static_cast<int>(from), tag_of_parts, {c_.staged.buffers[from].get(), bytes});
@@ -80,6 +86,7 @@ class exhibition {
                            c_.staged.buffers[sites + to]));
     }
     talk.wait();
+    if (go_alone()) return;
     for (std::size_t s = 0; s < sites; ++s)
       if (s != here()) place_parts(s, lengths_in[s]);
   }
@@ -131,6 +138,54 @@ class exhibition {
   [[nodiscard]] static bool lies_in_a_row(const segments& s) noexcept { return s.contiguous(); }
   [[nodiscard]] static octets row_of(octets data) noexcept { return data; }
   [[nodiscard]] static octets row_of(const segments& s) noexcept { return s.flat(); }
+  // Large parts: each in a message of its own, from where it is to where it belongs.
+  [[nodiscard]] bool go_alone() const noexcept {
+    return what_.known == sizes::of_all && what_.part_bytes >= landing_bytes_min;
+  }
+  // Where a part belongs: in a row at whoever reads it, or at one of those here who read the same.
+  [[nodiscard]] std::byte* landing(int shower, int reader) const noexcept {
+    if (!what_.per_reader) reader = what_.only_reader != no_root ? what_.only_reader : c_.local()[0];
+    const parts* const takes = c_.at(reader).takes;
+    if (takes == nullptr || !takes->has(shower) || takes->bytes != what_.part_bytes) return nullptr;
+    return const_cast<std::byte*>(takes->row(shower));
+  }
+  void receive_each(site_talk& talk, std::size_t from) {
+    std::size_t staged = 0;
+    const auto visit_all = [&](const auto& visit) { each_part(c_.sites[from], c_.sites[here()], visit); };
+    visit_all([&](int shower, int reader, std::size_t) {
+      if (landing(shower, reader) == nullptr) staged += what_.part_bytes;
+    });
+    if (staged != 0) c_.staged.buffers[from] = std::make_unique_for_overwrite<std::byte[]>(staged);
+    std::byte* at = c_.staged.buffers[from].get();
+    visit_all([&](int shower, int reader, std::size_t place_of_reader) {
+      std::byte* to = landing(shower, reader);
+      if (to == nullptr) to = std::exchange(at, at + what_.part_bytes);
+      c_.staged.parts[place(shower, place_of_reader)] = {to, what_.part_bytes};
+      talk.receive(static_cast<int>(from), tag_of_parts, {to, what_.part_bytes});
+    });
+  }
+  void send_each(site_talk& talk, std::size_t to) {
+    const site& there = c_.sites[to];
+    std::size_t scattered = 0;
+    each_part(c_.sites[here()], there, [&](int shower, int reader, std::size_t) {
+      const piece part = what_.part(c_.at(shower), reader);
+      if (!lies_in_a_row(part)) scattered += part.size();
+    });
+    auto& buffer = c_.staged.buffers[c_.sites.size() + to];
+    if (scattered != 0) buffer = std::make_unique_for_overwrite<std::byte[]>(scattered);
+    std::byte* at = buffer.get();
+    each_part(c_.sites[here()], there, [&](int shower, int reader, std::size_t) {
+      const piece part = what_.part(c_.at(shower), reader);
+      octets row(at, part.size());
+      if (lies_in_a_row(part)) {
+        row = row_of(part);
+      } else {
+        copy_out(at, part);
+        at += part.size();
+      }
+      talk.send(static_cast<int>(to), tag_of_parts, row);
+    });
+  }
   // A single part goes from where it is.
   [[nodiscard]] std::span<const std::byte> in_a_row(const site& to, std::size_t count,
                                                     std::size_t bytes,
@@ -172,6 +227,7 @@ struct shown {
   std::size_t bytes = 0;
   const void* more = nullptr;
   std::ptrdiff_t stride = 0;
+  const parts* takes = nullptr;
 };
 
 template <class Part, class Move>
@@ -184,6 +240,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   m.bytes = mine.bytes;
   m.more = mine.more;
   m.stride = mine.stride;
+  m.takes = mine.takes;
   turn.meet();
   exhibition<Part> all(c, rank, turn, what);
   if (c.spans_processes()) {

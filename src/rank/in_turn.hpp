@@ -60,7 +60,7 @@ class in_turn {
 
   // Returns when every rank has arrived. With `how`, also reduces in() of all into out() of those
   // that have one; only for small data and for orders that dropboxes can keep.
-  void meet(const reduction* how = nullptr) {
+  [[gnu::always_inline]] void meet(const reduction* how = nullptr) {
     meet_all(how, c_.spans_processes());
     member_.moving = true;
   }
@@ -136,12 +136,14 @@ class in_turn {
     }
   }
 
-  void meet_all(const reduction* how, bool across) {
+  [[gnu::always_inline]] void meet_all(const reduction* how, bool across) {
     meet_with([&](worker_group& g) { speak(g, how, across); });
   }
 
+  // Inline, as are those that call it: of each frame between here and the fiber's code the return is
+  // mispredicted, since others of its worker have run meanwhile.
   template <class Speak>
-  void meet_with(const Speak& speak_for) {
+  [[gnu::always_inline]] void meet_with(const Speak& speak_for) {
     worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
     if (g.arrived == 0)
       g.first_arrived = rank_;
@@ -176,7 +178,7 @@ class in_turn {
     g.waiting.clear();
   }
 
-  void speak(worker_group& g, const reduction* how, bool across) {
+  [[gnu::noinline]] void speak(worker_group& g, const reduction* how, bool across) {
     partial mine;
     if (how != nullptr) {
       // In rank order, whoever came first: the same result every time.

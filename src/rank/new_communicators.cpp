@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rank/exhibition.hpp"
+#include "rank/meetings.hpp"
 #include "rank/new_communicators.hpp"
 #include "rank/talk.hpp"
 #include "weft/communicator.hpp"
@@ -94,6 +95,9 @@ communicator_state::~communicator_state() {
       listed_in->by_context.erase(at);
       break;
     }
+  if (meetings != nullptr)
+    listed_in->ended_meetings.emplace_back(workers[0],
+                                           meeting_name(context, to(local()[0]).number));
 }
 
 std::uint32_t job::take_contexts(std::uint32_t count) {

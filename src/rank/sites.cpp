@@ -6,43 +6,16 @@
 #include <utility>
 
 #include "rank/distant.hpp"
+#include "rank/meetings.hpp"
 #include "rank/messages.hpp"
 
 namespace weft::detail {
 namespace {
 
-// A call as it travels, so that those that differ are found.
-struct call_on_wire {
-  char name[32] = {};
-  std::uint64_t bytes = 0;
-  std::uint64_t history = 0;
-  std::int32_t root = no_root;
-  std::int32_t rank = -1;
-  std::uint32_t same_size = 1;
-  std::uint32_t unused = 0;
-};
 struct small_message {
   call_on_wire call;
   std::byte data[small_bytes_max];
 };
-
-void write_call(call_on_wire& to, const collective_call& call, int rank) noexcept {
-  to = {};
-  std::strncpy(to.name, call.name, sizeof to.name - 1);
-  to.bytes = call.bytes;
-  to.history = call.history;
-  to.root = call.root;
-  to.rank = rank;
-  to.same_size = call.same_size ? 1 : 0;
-}
-
-void check_call(communicator_state& c, call_on_wire& theirs, int rank,
-                const collective_call& mine) {
-  theirs.name[sizeof theirs.name - 1] = '\0';
-  check_same(c, theirs.rank,
-             {theirs.name, theirs.root, theirs.same_size != 0, theirs.bytes, theirs.history}, rank,
-             mine);
-}
 
 [[nodiscard]] rank_state& leader_of(communicator_state& c) noexcept {
   return *c.at(c.sites[static_cast<std::size_t>(c.here)].members[0]).rank;
@@ -62,7 +35,8 @@ void refuse(worker& here, rank_state& at, unexpected_message* m) {
 }
 
 void check_sites_alive(const communicator_state& c, const char* call) {
-  network& between = c.of.ways->between();
+  const network& between = c.of.ways->between();
+  if (!between.any_has_died()) [[likely]] return;
   const comm::device& device = network::of(*worker::current()).device();
   for (const site& s : c.sites)
     if (!device.is_alive(s.process)) [[unlikely]] {
@@ -126,16 +100,30 @@ namespace {
 class sites_meeting {
  public:
   sites_meeting(communicator_state& c, const collective_call& call, int rank,
-                const wait_description& what) noexcept
-      : c_(c), call_(call), rank_(rank), talk_(c, leader_of(c), what) {
-    write_call(out_.call, call, rank);
+                const wait_description& what)
+      : c_(c),
+        call_(call),
+        rank_(rank),
+        what_(what),
+        leader_(leader_of(c)),
+        ways_(*c.of.ways),
+        all_(ways_.meetings_of(*leader_.home, c)),
+        sequence_(++all_.sequence),
+        digest_(all_.digest_of(call)) {
+    all_.mine[sequence_ % 2] = {sequence_, call, rank};
+    ++c_.talks;
   }
+  ~sites_meeting() { --c_.talks; }
+  sites_meeting(const sites_meeting&) = delete;
+  sites_meeting& operator=(const sites_meeting&) = delete;
 
   // Dissemination: after round k every site has heard of the 2^k before it.
   void meet() {
     const int sites = static_cast<int>(c_.sites.size());
-    for (int step = 1; step < sites; step *= 2)
-      exchange((c_.here + step) % sites, (c_.here - step + sites) % sites, 0);
+    for (int step = 1; step < sites; step *= 2) {
+      say((c_.here + step) % sites, {});
+      (void)hear((c_.here - step + sites) % sites);
+    }
   }
 
   // Recursive doubling between neighbours, so that blocks of sites are combined in their order, and
@@ -145,59 +133,96 @@ class sites_meeting {
     const int me = c_.here;
     const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(sites)));
     const int extra = sites - power;
-    const std::size_t bytes = how.bytes();
-    std::memcpy(out_.data, data, bytes);
-    const bool paired = me < 2 * extra;
-    if (paired && me % 2 == 0) {
-      exchange(me + 1, -1, bytes);
-    } else {
-      if (paired) {
-        exchange(-1, me - 1, bytes);
-        take(how, true);
-      }
-      const int mine = paired ? me / 2 : me - extra;
-      for (int mask = 1; mask < power; mask *= 2) {
-        const int other = mine ^ mask;
-        const int partner = other < extra ? 2 * other + 1 : other + extra;
-        exchange(partner, partner, bytes);
-        take(how, partner < me);
-      }
+    const octets mine(data, how.bytes());
+    if (me < 2 * extra && me % 2 == 0) {
+      say(me + 1, mine);
+      std::memcpy(data, hear(me + 1), how.bytes());
+      return;
     }
-    if (paired && me % 2 == 0) {
-      exchange(-1, me + 1, bytes);
-      std::memcpy(out_.data, in_.data, bytes);
-    } else if (paired) {
-      exchange(me - 1, -1, bytes);
+    const bool is_paired = me < 2 * extra;
+    if (is_paired) take(how, data, me - 1);
+    const int place = is_paired ? me / 2 : me - extra;
+    for (int mask = 1; mask < power; mask *= 2) {
+      const int other = place ^ mask;
+      const int partner = other < extra ? 2 * other + 1 : other + extra;
+      say(partner, mine);
+      take(how, data, partner);
     }
-    std::memcpy(data, out_.data, bytes);
+    if (is_paired) say(me - 1, mine);
   }
 
  private:
-  // Negative: to or from nobody.
-  void exchange(int to, int from, std::size_t bytes) {
-    if (from >= 0) talk_.receive(from, tag_of_meeting, first_octets(in_, bytes));
-    if (to >= 0) talk_.send(to, tag_of_meeting, first_octets(out_, bytes));
-    talk_.wait();
-    if (from >= 0) check_call(c_, in_.call, rank_, call_);
+  [[nodiscard]] int process_of(int site) const noexcept {
+    return c_.sites[static_cast<std::size_t>(site)].process;
   }
-  void take(const reduction& how, bool theirs_first) {
-    if (theirs_first) {
-      how.combine(how.op, in_.data, out_.data, how.count);
-      std::memcpy(out_.data, in_.data, how.bytes());
+  [[nodiscard]] int leader_at(int site) const noexcept {
+    return c_.sites[static_cast<std::size_t>(site)].members[0];
+  }
+  [[nodiscard]] bool is_dead(int process) const noexcept {
+    return ways_.between().any_has_died() &&
+           !network::of(*leader_.home).device().is_alive(process);
+  }
+
+  void say(int site, octets data) {
+    ways_.say(leader_, c_.to(leader_at(site)), c_.context, sequence_, digest_, data, what_);
+  }
+  // What that site says in this meeting; it may be written to.
+  [[nodiscard]] std::byte* hear(int site) {
+    const int process = process_of(site);
+    said_in_meeting& theirs = all_.of(process).said[sequence_ % 2];
+    wait_for([&] { return theirs.sequence == sequence_; }, process);
+    if (theirs.digest != digest_) [[unlikely]] find_difference(site);
+    return theirs.data;
+  }
+  // Until the other side has answered. Throws when it will not.
+  template <class Came>
+  void wait_for(const Came& came, int process) {
+    if (came()) return;
+    leader_.home->wait_until(
+        [&] {
+          // Relaxed: they say only that nobody will come.
+          return came() || c_.broken.load(std::memory_order_relaxed) ||
+                 c_.cut_off.load(std::memory_order_relaxed) || is_dead(process);
+        },
+        what_);
+    if (came()) [[likely]] return;
+    leader_.home->check_stopped();
+    if (is_dead(process)) check_sites_alive(c_, call_.name);
+    throw_failed(c_);
+  }
+  // Digests alone travel, so the site is asked which call that was.
+  [[noreturn, gnu::noinline]] void find_difference(int site) {
+    all_.answer = {};
+    ways_.ask_call(leader_, c_.to(leader_at(site)), c_.context, sequence_);
+    wait_for([&] { return all_.answer.sequence == sequence_; }, process_of(site));
+    if (all_.answer.call.name[0] != '\0') check_call(c_, all_.answer.call, rank_, call_);
+    throw error("collective mismatch on communicator " + std::to_string(c_.context) + ": rank " +
+                std::to_string(rank_) + " calls " + described(call_) + ", but process " +
+                std::to_string(process_of(site)) +
+                " has called something else: all ranks must call the same collectives in the same "
+                "order, with the same sizes");
+  }
+  // Combines what that site says with `data`.
+  void take(const reduction& how, std::byte* data, int site) {
+    std::byte* const theirs = hear(site);
+    if (site < c_.here) {
+      how.combine(how.op, theirs, data, how.count);
+      std::memcpy(data, theirs, how.bytes());
     } else {
-      how.combine(how.op, out_.data, in_.data, how.count);
+      how.combine(how.op, data, theirs, how.count);
     }
   }
 
   communicator_state& c_;
   const collective_call& call_;
   const int rank_;
-  // Aligned as what the operation combines may want.
-  alignas(64) small_message out_;
-  alignas(64) small_message in_;
-  site_talk talk_;
+  const wait_description& what_;
+  rank_state& leader_;
+  distant_ways& ways_;
+  site_meetings& all_;
+  const std::uint32_t sequence_;
+  const std::uint64_t digest_;
 };
-static_assert(offsetof(small_message, data) % 64 == 0);
 
 }  // namespace
 
@@ -234,7 +259,7 @@ void send_to_children(communicator_state& c, site_talk& talk, int root_site, std
 void send_broadcast(communicator_state& c, rank_state& root, const collective_call& call, int rank,
                     std::uint64_t number, std::span<const std::byte> data) {
   small_message message;
-  write_call(message.call, call, rank);
+  message.call = on_wire(call, rank);
   if (!data.empty()) std::memcpy(message.data, data.data(), data.size());
   const wait_description what{call.name, c.context, call.root, -1, call.bytes, &c};
   site_talk talk(c, root, what);

@@ -16,7 +16,6 @@
 namespace weft::detail {
 
 // Tags of the hidden context.
-inline constexpr int tag_of_meeting = 0;
 inline constexpr int tag_of_parts = 1;
 inline constexpr int tag_of_lengths = 2;
 inline constexpr int tag_of_broadcast = 1 << 30;  // And the number of the broadcast, modulo that.
@@ -57,7 +56,8 @@ class site_talk {
 };
 
 // Returns when all sites have come here with this call, which `rank` says for its own. With `how`,
-// `data`, at most small_bytes_max octets, become the reduction of those of all sites, in their order.
+// `data`, at most small_bytes_max octets, become the reduction of those of all sites, in their order;
+// they are aligned as what the operation combines may want.
 void meet_sites(communicator_state& c, const collective_call& call, int rank,
                 const wait_description& what, const reduction* how, std::byte* data);
 

@@ -21,6 +21,8 @@
 namespace weft::detail {
 
 struct job;
+struct parts;
+struct site_meetings;  // meetings.hpp
 class distant_ways;
 
 // Of contexts: what the ranks that speak for their processes say to each other in collectives.
@@ -110,6 +112,7 @@ struct alignas(padding_bytes) member {
   const void* in = nullptr;
   void* out = nullptr;
   const void* more = nullptr;  // What else a collective shows the others.
+  const parts* takes = nullptr;  // Where what it gets belongs, when others may put it there.
   std::size_t bytes = 0;
   std::ptrdiff_t stride = 0;   // From part to part of those that it shows, in exchange().
   collective_call call;
@@ -183,7 +186,11 @@ struct staging {
   std::vector<std::unique_ptr<std::byte[]>> buffers;
   // By the rank that shows, and, when each reader gets a part of its own, by the reader's place here.
   std::vector<std::span<const std::byte>> parts;
-  std::unique_ptr<std::byte[]> partials;  // Of a large reduction: one of each site.
+  // Of a large reduction: this process's own result, the same of other sites, and what comes out.
+  std::unique_ptr<std::byte[]> partials;
+  std::byte* partial = nullptr;
+  std::byte* arriving = nullptr;
+  std::byte* result = nullptr;
   std::uint32_t context = 0;              // Agreed upon for new communicators.
 };
 
@@ -204,6 +211,8 @@ struct communicator_list {
     broadcast_question asked;
   };
   std::vector<early_question> questions;
+  // Where sites met, by worker and name: nobody meets there any more.
+  std::vector<std::pair<int, std::uint64_t>> ended_meetings;
 };
 
 struct communicator_state : std::enable_shared_from_this<communicator_state> {
@@ -237,6 +246,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   bool combines_in_rank_order = true;
   staging staged;
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
+  site_meetings* meetings = nullptr;  // Of the leader's worker, from the first meeting of sites on.
 
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
   [[nodiscard]] const peer& to(int rank) const noexcept {

@@ -124,6 +124,11 @@ class network {
     return static_cast<port&>(*here.outside());
   }
 
+  // Relaxed: whoever wants to know which asks a device.
+  [[nodiscard]] bool any_has_died() const noexcept {
+    return deaths_.load(std::memory_order_relaxed) != 0;
+  }
+
   // Called once for each process that dies, by some worker's thread. Set before the workers run.
   void set_failure_handler(std::function<void(int process, const std::string& why)> handler) {
     on_failure_ = std::move(handler);

@@ -173,6 +173,66 @@ TEST_P(collectives, a_sum_of_doubles_is_the_same_every_time_and_on_every_rank) {
   });
 }
 
+// Between processes each combines a share of the elements: here there are fewer than processes.
+TEST_P(collectives, a_few_elements_of_many_octets_are_reduced) {
+  struct wide {
+    std::array<std::int64_t, 1300> values;
+  };
+  const auto add = [](const wide& a, const wide& b) {
+    wide sum;
+    for (std::size_t i = 0; i < a.values.size(); ++i) sum.values[i] = a.values[i] + b.values[i];
+    return sum;
+  };
+  on_all([&](communicator& world) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{3}}) {
+      std::vector<wide> mine(count), all(count), at_root(count);
+      for (std::size_t e = 0; e < count; ++e)
+        for (std::size_t i = 0; i < 1300; ++i) mine[e].values[i] = datum(world.rank(), i + e);
+      const int root = world.size() - 1;
+      world.reduce(mine, at_root, add, root);
+      world.allreduce(mine, all, add);
+      for (std::size_t e = 0; e < count; ++e)
+        for (std::size_t i = 0; i < 1300; ++i) {
+          ASSERT_EQ(all[e].values[i], sum_over(world.size() - 1, i + e));
+          if (world.rank() == root) {
+            ASSERT_EQ(at_root[e].values[i], all[e].values[i]);
+          }
+        }
+    }
+  });
+}
+
+// So large that between processes each part goes where it belongs by itself.
+TEST_P(collectives, large_blocks_come_to_their_places) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    for (const std::size_t block : {std::size_t{511}, std::size_t{512}, std::size_t{9000}}) {
+      if (block * n > 100'000) continue;
+      const auto place = [&](std::size_t r, std::size_t i) { return r * block + i; };
+      std::vector<std::int64_t> to_each(n * block), from_each(n * block, -1), of_all(n * block, -2);
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t i = 0; i < block; ++i)
+          to_each[place(r, i)] = datum(world.rank(), i) + static_cast<std::int64_t>(r);
+      world.alltoall(to_each, from_each);
+      const auto mine = data_of(world.rank(), block);
+      world.allgather(mine, of_all);
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t i = 0; i < block; ++i) {
+          ASSERT_EQ(from_each[place(r, i)], datum(static_cast<int>(r), i) + world.rank());
+          ASSERT_EQ(of_all[place(r, i)], datum(static_cast<int>(r), i));
+        }
+      const int root = static_cast<int>(n / 2);
+      std::vector<std::int64_t> gathered(world.rank() == root ? n * block : 0), part(block);
+      world.gather(mine, gathered, root);
+      world.scatter(of_all, part, root);
+      ASSERT_EQ(part, mine);
+      if (world.rank() == root) {
+        ASSERT_EQ(gathered, of_all);
+      }
+    }
+  });
+}
+
 TEST_P(collectives, scan_and_exscan_reduce_the_ranks_before) {
   on_all([](communicator& world) {
     for (const std::size_t count : counts) {

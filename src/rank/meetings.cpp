@@ -1,0 +1,86 @@
+#include "rank/meetings.hpp"
+
+#include <cstring>
+#include <mutex>
+
+#include "base/limits.hpp"
+#include "rank/sites.hpp"
+
+namespace weft::detail {
+
+call_on_wire on_wire(const collective_call& call, int rank) noexcept {
+  call_on_wire made;
+  std::strncpy(made.name, call.name, sizeof made.name - 1);
+  made.bytes = call.bytes;
+  made.history = call.history;
+  made.root = call.root;
+  made.rank = rank;
+  made.same_size = call.same_size ? 1 : 0;
+  return made;
+}
+
+void check_call(communicator_state& c, call_on_wire& theirs, int rank,
+                const collective_call& mine) {
+  theirs.name[sizeof theirs.name - 1] = '\0';
+  check_same(c, theirs.rank,
+             {theirs.name, theirs.root, theirs.same_size != 0, theirs.bytes, theirs.history}, rank,
+             mine);
+}
+
+site_meetings::other& site_meetings::of(int process) {
+  for (const auto& each : others_)  // As many as the logarithm of the sites.
+    if (each->process == process) return *each;
+  others_.push_back(std::make_unique<other>());
+  others_.back()->process = process;
+  return *others_.back();
+}
+
+std::uint64_t site_meetings::digest_of(const collective_call& call) noexcept {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
+  if (call.name != named_) [[unlikely]] {
+    named_ = call.name;
+    name_digest_ = 0;
+    // As much of it as check_call() compares.
+    for (std::size_t i = 0; i < sizeof(call_on_wire::name) - 1 && call.name[i] != '\0'; ++i)
+      name_digest_ = (name_digest_ ^ static_cast<unsigned char>(call.name[i])) * odd;
+  }
+  std::uint64_t digest = name_digest_;
+  for (const std::uint64_t part : {static_cast<std::uint64_t>(call.root),
+                                   call.same_size ? call.bytes : 0, call.history})
+    digest = ((digest ^ digest >> 32) ^ part) * odd;
+  return digest ^ digest >> 32;
+}
+
+site_meetings* meeting_table::find(std::uint64_t name) noexcept {
+  if (last_ != nullptr && last_name_ == name) [[likely]] return last_;
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end()) return nullptr;
+  last_name_ = name;
+  return last_ = at->second.get();
+}
+
+site_meetings* meeting_table::find_or_make(std::uint64_t name, int worker,
+                                           communicator_list& listed) {
+  if (site_meetings* const found = find(name); found != nullptr) [[likely]] return found;
+  if (unknown_ >= early_questions_max) return nullptr;
+  forget_ended(worker, listed);
+  ++unknown_;
+  return by_name_.emplace(name, std::make_unique<site_meetings>()).first->second.get();
+}
+
+void meeting_table::know(site_meetings& one) noexcept {
+  if (std::exchange(one.is_known, true)) return;
+  --unknown_;
+}
+
+void meeting_table::forget_ended(int worker, communicator_list& listed) {
+  const std::lock_guard hold(listed.lock);
+  std::erase_if(listed.ended_meetings, [&](const auto& ended) {
+    if (ended.first != worker) return false;
+    by_name_.erase(ended.second);
+    return true;
+  });
+  last_ = nullptr;
+}
+
+}  // namespace weft::detail

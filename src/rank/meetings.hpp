@@ -1,0 +1,95 @@
+// Where the sites of a communicator meet: what one says to another in a meeting is an active message
+// to the leader's worker, which keeps it until the leader looks. Like a dropbox it has two places,
+// used in turn: a site begins meeting s + 2 after all have begun s + 1, and so have read what it said
+// in s. A message may come before this process has made the communicator.
+//
+// Everything is called on the leader's worker.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+// A call as it travels, so that those that differ are found.
+struct call_on_wire {
+  char name[32] = {};
+  std::uint64_t bytes = 0;
+  std::uint64_t history = 0;
+  std::int32_t root = no_root;
+  std::int32_t rank = -1;
+  std::uint32_t same_size = 1;
+  std::uint32_t unused = 0;
+};
+[[nodiscard]] call_on_wire on_wire(const collective_call& call, int rank) noexcept;
+// Compares that of another site with the call of `rank` here; throws when they differ.
+void check_call(communicator_state& c, call_on_wire& theirs, int rank, const collective_call& mine);
+
+// Meetings are counted modulo 2^32.
+struct said_in_meeting {
+  std::uint32_t sequence = 0;
+  std::uint64_t digest = 0;  // Of the call.
+  alignas(64) std::byte data[small_bytes_max];
+};
+
+struct site_meetings {
+  struct other {
+    int process = 0;
+    std::array<said_in_meeting, 2> said;
+  };
+  struct begun {
+    std::uint32_t sequence = 0;
+    collective_call call;
+    int rank = -1;
+  };
+  // What a site says when it is asked for its call: the name is empty when it has forgotten it.
+  struct told {
+    std::uint32_t sequence = 0;
+    call_on_wire call;
+  };
+
+  [[nodiscard]] other& of(int process);
+  // One number for the call; made anew only for another name.
+  [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept;
+
+  std::uint32_t sequence = 0;
+  std::array<begun, 2> mine;
+  told answer;
+  bool is_known = false;  // This process has made the communicator.
+
+ private:
+  std::vector<std::unique_ptr<other>> others_;
+  const char* named_ = nullptr;
+  std::uint64_t name_digest_ = 0;
+};
+
+// Of a communicator and who leads its site.
+[[nodiscard]] constexpr std::uint64_t meeting_name(std::uint32_t context, int leader) noexcept {
+  return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(leader);
+}
+
+// Those of one worker.
+class meeting_table {
+ public:
+  // Null when there is none.
+  [[nodiscard]] site_meetings* find(std::uint64_t name) noexcept;
+  // Made when there is none; null when too many are unknown here.
+  [[nodiscard]] site_meetings* find_or_make(std::uint64_t name, int worker,
+                                            communicator_list& listed);
+  void know(site_meetings& one) noexcept;
+
+ private:
+  void forget_ended(int worker, communicator_list& listed);
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<site_meetings>> by_name_;
+  std::uint64_t last_name_ = 0;
+  site_meetings* last_ = nullptr;
+  std::size_t unknown_ = 0;
+};
+
+}  // namespace weft::detail
