@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -86,16 +87,32 @@ class member final : public bootstrap {
   const int process_;
 };
 
+// A transport that really moves messages, in place of the simulated network.
+struct real_network {
+  explicit real_network(std::function<std::unique_ptr<transport>()> made) : make(std::move(made)) {}
+  std::function<std::unique_ptr<transport>()> make;
+};
+
 // The processes, each with a communication core.
 class cluster {
  public:
   explicit cluster(int processes, const comm::runtime_options& how = {},
                    const sim_options& network = {})
       : fabric(network), job(processes), cores(static_cast<std::size_t>(processes)) {
+    start(processes, how, [&] { return fabric.make_endpoint(); });
+  }
+  cluster(int processes, const comm::runtime_options& how, const real_network& network)
+      : fabric(sim_options{}), job(processes), cores(static_cast<std::size_t>(processes)) {
+    start(processes, how, network.make);
+  }
+
+ private:
+  template <class Make>
+  void start(int processes, const comm::runtime_options& how, const Make& make) {
     // Endpoints are numbered as they are made: in the order of processes, then of devices.
     std::vector<std::vector<std::unique_ptr<transport>>> endpoints(cores.size());
     for (auto& of_process : endpoints)
-      for (int i = 0; i < how.devices; ++i) of_process.push_back(fabric.make_endpoint());
+      for (int i = 0; i < how.devices; ++i) of_process.push_back(make());
     std::vector<std::jthread> starting;
     for (int p = 0; p < processes; ++p) {
       members.push_back(std::make_unique<member>(job, p));
@@ -110,6 +127,7 @@ class cluster {
     }
   }
 
+ public:
   [[nodiscard]] comm::runtime& operator[](int process) {
     return *cores[static_cast<std::size_t>(process)];
   }

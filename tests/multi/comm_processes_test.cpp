@@ -38,5 +38,20 @@ TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
   }
 }
 
+// A process, not only its rings: with packets, buffers and the library itself.
+TEST(comm_processes, one_with_sixteen_peers_has_less_than_64_mebibytes) {
+  const outcome got =
+      shell("WEFT_TRANSPORT=shm timeout 200 ./weftrun --processes 17 ./test-comm_memory");
+  EXPECT_EQ(got.status, 0) << got.text;
+  int processes = 0;
+  for (std::size_t at = 0; (at = got.text.find(" has ", at)) != std::string::npos; ++processes) {
+    at += 5;
+    const long kib = std::stol(got.text.substr(at));
+    EXPECT_LT(kib, 64 * 1024);
+    EXPECT_GT(kib, 4 * 1024) << "the rings alone have more";
+  }
+  EXPECT_EQ(processes, 17) << got.text;
+}
+
 }  // namespace
 }  // namespace weft
