@@ -111,6 +111,9 @@ class peers {
     MPI_Bcast(&value, 1, MPI_DOUBLE, root, MPI_COMM_WORLD);
     return value;
   }
+  void bcast(std::span<double> data, int root) const {
+    MPI_Bcast(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, root, MPI_COMM_WORLD);
+  }
   void alltoall(std::span<const double> out, std::span<double> in) const {
     const int each = static_cast<int>(out.size()) / size_;
     MPI_Alltoall(out.data(), each, MPI_DOUBLE, in.data(), each, MPI_DOUBLE, MPI_COMM_WORLD);
@@ -212,6 +215,7 @@ class peers {
     world_.allreduce(in, out, weft::max{});
   }
   double bcast(double value, int root) { return world_.bcast(value, root); }
+  void bcast(std::span<double> data, int root) { world_.bcast(data, root); }
   void alltoall(std::span<const double> out, std::span<double> in) { world_.alltoall(out, in); }
   static void sleep_for(std::chrono::nanoseconds time) { weft::sleep_for(time); }
   weft::communicator& world() { return world_; }

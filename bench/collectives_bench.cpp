@@ -1,5 +1,7 @@
 // Collectives, time per call with all ranks calling in a loop. The root of the broadcast moves on
 // by one with every call, so that no root runs ahead of the others.
+#include <string>
+
 #include "adapter.hpp"
 
 int main(int argc, char** argv) {
@@ -29,12 +31,18 @@ int main(int argc, char** argv) {
     bench::measure(p, "collectives/alltoall/8B", [&](long n) {
       for (long i = 0; i < n; ++i) p.alltoall(std::span(out), std::span(in));
     });
-    // 64 KiB of each rank, shared out to all.
-    const auto each = (std::size_t{64} << 10) / sizeof(double) / static_cast<std::size_t>(p.size());
-    const std::vector<double> long_out(each * static_cast<std::size_t>(p.size()), 1.0);
-    std::vector<double> long_in(long_out.size());
-    bench::measure(p, "collectives/alltoall/64KiB", [&](long n) {
-      for (long i = 0; i < n; ++i) p.alltoall(std::span(long_out), std::span(long_in));
-    });
+    // Large data: of each rank, shared out to all, and of a root that moves on.
+    for (const std::size_t bytes : {64u << 10, 1u << 20}) {
+      const std::string size = bytes == 64 << 10 ? "64KiB" : "1MiB";
+      const auto each = bytes / sizeof(double) / static_cast<std::size_t>(p.size());
+      const std::vector<double> from(each * static_cast<std::size_t>(p.size()), 1.0);
+      std::vector<double> to(from.size());
+      bench::measure(p, "collectives/alltoall/" + size, [&](long n) {
+        for (long i = 0; i < n; ++i) p.alltoall(std::span(from), std::span(to));
+      });
+      bench::measure(p, "collectives/bcast/" + size, [&](long n) {
+        for (long i = 0; i < n; ++i) p.bcast(std::span(to), static_cast<int>(i % p.size()));
+      });
+    }
   });
 }

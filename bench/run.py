@@ -151,13 +151,15 @@ class CommJob(Job):
 
 
 class ProcessesJob(Job):
-    """Ranks in two processes, a worker each; the peer's name says so."""
+    """Ranks in two processes or more, a worker each; the peer's name says so."""
 
-    def __init__(self, program, ranks, only):
-        super().__init__(program, ranks=ranks, workers=1, variant="-processes", only=only)
+    def __init__(self, program, ranks, only="", processes=2):
+        variant = "-processes" if processes == 2 else f"-{processes}-processes"
+        super().__init__(program, ranks=ranks, workers=1, variant=variant, only=only)
+        self.processes = processes
 
     def command(self, build):
-        return [str(build / "bin" / "weftrun"), "--processes", "2", "-n", str(self.ranks), "--workers", "1",
+        return [str(build / "bin" / "weftrun"), "--processes", str(self.processes), "-n", str(self.ranks), "--workers", "1",
                 str(self.path(build))]
 
 
@@ -265,14 +267,17 @@ def jobs():
     sizes, node = (8, 64, 1024, 8192, 65536, 1 << 20), ("sysv", "posix", "posix,cma")
     rivals = lambda action: [RivalJob("ucx", action, size, tls) for size in sizes for tls in node] + [
         RivalJob("libfabric", action, size, "shm") for size in sizes]
-    comm = [CommJob("shm"), Job("comm", ranks=1)] + rivals("comm/am") + [
+    comm = [Job("limits", "hardware", only="copy/8KiB/one"), CommJob("shm"), Job("comm", ranks=1)] + rivals("comm/am") + [
         RivalJob("ucx", "comm/rate", 8, tls) for tls in node]
     comm_tcp = [CommJob("ofi:tcp", only="comm/am")] + [
         RivalJob("libfabric", "comm/am", size, provider)
         for size in (8, 16384, 65536) for provider in ("net", "tcp;ofi_rxm")]
     between = [CommJob("shm", only="comm/am/8B")] + [
         ProcessesJob(program, ranks, only) for ranks in (2, 16)
-        for program, only in (("p2p", "one_way/8B"), ("collectives", "barrier"))]
+        for program, only in (("p2p", "one_way"), ("collectives", "barrier"))]
+    between += [job for size in ("64KiB", "1MiB")
+                for job in (ProcessesJob("collectives", 2, size), *(Job("collectives", peer, only=size) for peer in LAUNCHERS),
+                            ProcessesJob("collectives", 4, size, 4), Job("collectives", "openmpi", 4, only=size))]
     transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
                  Job("transport", "weft-shm")] + rivals("transport/one_way") + [
         RivalJob("ucx", "transport/stream", 8, tls) for tls in node]

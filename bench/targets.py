@@ -51,7 +51,7 @@ def targets(rows):
     yield "processes: 8 B am <= UCX", shm("comm/am/8B"), least("comm/am/8B", "ucx"), "ns", False
     am_rate = shm("comm/rate/8B")
     yield "processes: >= 10 M am/s", times(1e3, am_rate and 1 / am_rate), 10, "M/s", True
-    for size in (512, 1024, 2048, 4096, 8192):
+    for size in (128, 256, 512, 1024, 2048, 3072, 4096, 6144, 8192):
         limit = small and copied and 1.5 * (small + size * copied / 8192)
         name = f"{size}B" if size < 1024 else f"{size >> 10}KiB"
         yield f"processes: {name} am <= 1.5 x (64 B + copying)", shm(f"comm/am/{name}"), limit, "ns", False
@@ -66,6 +66,12 @@ def targets(rows):
            times(1.3, shm("comm/am/8B")), "ns", False)
     yield ("2 x 8 ranks: barrier between processes <= 3 x an am", get("collectives/barrier", between, 16),
            times(3, shm("comm/am/8B")), "ns", False)
+    for processes in (2, 4):
+        for name in ("allreduce/64KiB", "allreduce/1MiB", "bcast/64KiB", "bcast/1MiB", "alltoall/64KiB",
+                     "alltoall/1MiB"):
+            yield (f"{processes} processes: {name} <= the better MPI",
+                   get(f"collectives/{name}", between if processes == 2 else f"weft-{processes}-processes", processes),
+                   best(f"collectives/{name}", processes), "ns", False)
     one = get("comm/self/one_thread", "weft", 1, 1)
     yield ("two threads, a device each: time per message <= one thread's / 1.8",
            get("comm/self/two_threads/device_each", "weft", 1, 2), times(1 / 1.8, one), "ns", False)
