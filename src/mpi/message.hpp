@@ -15,4 +15,8 @@ struct message_object : object {
   MPI_Comm where = MPI_COMM_NULL;
 };
 
+struct state;
+// In a checked job, before MPI_Finalize ends: messages that MPI_Mprobe took and nobody received.
+void tell_taken_messages(state& me);
+
 }  // namespace weft::mpi

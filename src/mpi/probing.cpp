@@ -1,6 +1,7 @@
 // Looking at messages before they are received, and messages taken out of the matching.
 #include "mpi/profiling.hpp"
 #include "mpi/transfer.hpp"
+#include "rank/checks.hpp"
 
 namespace weft::mpi {
 
@@ -116,6 +117,21 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
 }
 
 }  // namespace
+
+void tell_taken_messages(state& me) {
+  if (me.rank.of->checks == nullptr || me.messages.live() == 0) return;
+  const std::size_t count = me.messages.live();
+  const unexpected_message* first = nullptr;
+  me.messages.each([&](const message_object& m) { first = first == nullptr ? m.taken : first; });
+  me.rank.of->checks->add(
+      {finding::kind::warning,
+       formatted("rank {} called MPI_Finalize with {} message{} that MPI_Mprobe took and nobody received; the "
+                 "first: from {}, tag {}: call MPI_Mrecv",
+                 me.rank.number, count, count == 1 ? "" : "s",
+                 me.name_of_source(first->from.context, first->from.source), first->from.tag),
+       {}});
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;

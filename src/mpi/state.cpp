@@ -1,5 +1,6 @@
 #include "mpi/state.hpp"
 
+#include "base/format.hpp"
 #include "weft/error.hpp"
 
 namespace weft::mpi {
@@ -15,6 +16,19 @@ state::state(detail::rank_state& r) : rank(r) {
 }
 
 void state::cut_short() noexcept { drop_requests(*this); }
+
+std::string state::name_of_source(std::uint32_t context, int source) {
+  const communicator_object* found = nullptr;
+  const auto look = [&](const communicator_object& c) {
+    if (c.shared->context == context) found = &c;
+  };
+  if (world) look(*world);
+  if (self) look(*self);
+  communicators.each(look);
+  if (found == nullptr) return formatted("rank {} of a communicator that is freed", source);
+  return formatted("rank {} of {}", source - found->peers_first,
+                   found->name.empty() ? "a communicator without a name" : found->name);
+}
 
 state* find_state() {
   const worker* const here = worker::current();

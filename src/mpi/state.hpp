@@ -61,6 +61,7 @@ struct state final : detail::face_state {
 
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;
+  [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
 };
 
 // The calling rank's, made by its first call of MPI; null when the caller is no rank.

@@ -206,10 +206,13 @@ void request_watch::look_at_rest(job_checks& to) const {
 
 namespace {
 
-std::string described(const unexpected_message& m) {
-  return formatted("{} octets from rank {}, tag {}, communicator {}",
-                   m.offered ? m.offered.bytes : m.bytes, m.from.source,
-                   m.from.tag, m.from.context);
+std::string described(const unexpected_message& m, const rank_state& r) {
+  const std::size_t bytes = m.offered ? m.offered.bytes : m.bytes;
+  if (r.face != nullptr)
+    return formatted("{} octets from {}, tag {}", bytes,
+                     r.face->name_of_source(m.from.context, m.from.source), m.from.tag);
+  return formatted("{} octets from rank {}, tag {}, communicator {}", bytes, m.from.source, m.from.tag,
+                   m.from.context);
 }
 
 }  // namespace
@@ -218,7 +221,7 @@ void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_messa
   if (r.home->owner().stopping()) return;
   to.add({finding::kind::warning,
           formatted("rank {} took a message of {} by mprobe and gave it up in {{}}: recv() it",
-                    r.number, described(m)),
+                    r.number, described(m, r)),
           {calls_here()}});
 }
 
@@ -231,7 +234,7 @@ void look_at_unreceived(job_checks& to, job& j) {
     to.add({finding::kind::warning,
             formatted("rank {} ended without receiving {} message{}; the first: {}: receive what is "
                       "sent, or do not send it",
-                      r->number, count, count == 1 ? "" : "s", described(*r->lists.oldest())),
+                      r->number, count, count == 1 ? "" : "s", described(*r->lists.oldest(), *r)),
             {}});
   }
 }

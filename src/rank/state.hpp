@@ -61,6 +61,8 @@ struct face_state {
   virtual void ended() {}  // Called by the rank after its body; may throw, which fails the job.
   // Called by the rank when its body was cut short, after the job has been told to stop.
   virtual void cut_short() noexcept {}
+  // Who sent a message, as the program says it: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
+  [[nodiscard]] virtual std::string name_of_source(std::uint32_t context, int source) = 0;
 };
 
 struct rank_state {

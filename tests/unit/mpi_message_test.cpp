@@ -130,5 +130,40 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
                             "the first: a receive, peer 0, tag 9, 4 octets, not complete");
 }
 
+// What a job of two ranks under check says at its end; rank 0 sends, rank 1 does not receive.
+std::string told_at_the_end(const std::function<void(int rank)>& body) {
+  options how = job_of(2, 1);
+  how.check = true;
+  testing::internal::CaptureStderr();
+  run(how, [&](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    body(world.rank());
+    MPI_Finalize();
+  });
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(mpi_message, a_message_left_over_at_finalize_is_found_by_check) {
+  const std::string text = told_at_the_end([](int rank) {
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_set_name(copy, "the copy");
+    if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 6, copy);
+    if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+  });
+  expect_contains(text, "rank 1 ended without receiving 2 messages; the first: 4 octets from rank 0 of the copy, "
+                        "tag 6: receive what is sent, or do not send it");
+}
+
+TEST(mpi_message, a_message_taken_by_mprobe_and_not_received_is_found_by_check) {
+  const std::string text = told_at_the_end([](int rank) {
+    MPI_Message message;
+    if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Mprobe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+  });
+  expect_contains(text, "rank 1 called MPI_Finalize with 1 message that MPI_Mprobe took and nobody received; the "
+                        "first: from rank 0 of MPI_COMM_WORLD, tag 6: call MPI_Mrecv");
+}
+
 }  // namespace
 }  // namespace weft
