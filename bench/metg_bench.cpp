@@ -12,7 +12,7 @@
 //   --backend ready,steps,tasks     (weft: ready,tasks; MPI: steps, the way of Task Bench)
 //   --iterations N       (0: look for the METG; else only the efficiency with tasks of N)
 //   --task-us US         likewise, with tasks that take about so long
-//   --curve 1            efficiency at every granularity up to 99 %, for table and plot
+//   --curve 1            efficiency at every granularity up to 97 % or 100 us, for table and plot
 //   --spoil 1            every output is wrong: ends well when every task has said so
 #include <cmath>
 #include <cstring>
@@ -100,7 +100,7 @@ void measure_pattern(bench::peers& p, metg::part& part, const metg::settings& ho
     }
     row("metg/granularity/" + suffix + "/" + task, "us", granularities);
     row("metg/efficiency/" + suffix + "/" + task, "%", efficiencies);
-    return efficiencies.back();
+    return point{granularities.back(), efficiencies.back() / 100};
   };
   if (asked.task_us != "0") {
     efficiency(asked.task_us + "us", part.iterations_for(std::atof(asked.task_us.c_str())), 9);
@@ -111,9 +111,11 @@ void measure_pattern(bench::peers& p, metg::part& part, const metg::settings& ho
     return;
   }
   if (asked.curve) {
-    for (long n = 1; efficiency(std::to_string(n), n, 1) < 99 && n <= (1L << 20); n *= 2) {
+    constexpr double enough = 0.97, long_us = 100;  // Not all reach all of the machine.
+    for (long n = 1;; n *= 2) {
+      const point now = efficiency(std::to_string(n), n, 1);
+      if (now.efficiency > enough || now.granularity_us > long_us) return;
     }
-    return;
   }
   const double end = bench::clock_ns() + bench::seconds_per_row() * 1e9;
   std::vector<double> samples;
