@@ -10,7 +10,9 @@ import metg_table
 
 COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "weft-mpi": "#2b6cb0",
            "weft-mpi-tasks": "#7fb0e0", "mpich": "#c1440e", "openmpi": "#e0a030",
-           "openmp": "#5b5f97", "hardware": "#888888"}
+           "openmp": "#5b5f97", "hardware": "#888888", "weft-processes": "#3c9d6b", "weft-shm": "#0b6e4f", "weft-ofi": "#7fc8a9",
+           "ucx-sysv": "#e0a030", "ucx-posix": "#c1440e", "ucx-posix+cma": "#8a5a00", "libfabric-shm": "#5b5f97",
+           "libfabric-net": "#2b6cb0", "libfabric-tcp;ofi_rxm": "#7fb0e0"}
 
 
 def first_of(cpulist):
@@ -78,15 +80,15 @@ def bars(rows, title, ylabel, path, labels, log=True, line=None):
     return save(fig, axes, path)
 
 
-def draw_latency(rows, out):
+def draw_latency(rows, prefix, title, path):
+    """One way by size: rows named PREFIX/SIZE, one line for each peer."""
     series = {}
     for r in rows:
-        parts = r["name"].split("/")
-        if r["name"].startswith("p2p/one_way/") and len(parts) == 3:
-            series.setdefault(r["peer"], []).append((bytes_of(parts[2]), float(r["median"])))
+        if r["name"].rpartition("/")[0] == prefix:
+            series.setdefault(r["peer"], []).append((bytes_of(r["name"].rpartition("/")[2]), float(r["median"])))
     if not series:
         return None
-    fig, axes = figure("Message between two ranks on two cores, one way", "median")
+    fig, axes = figure(title, "median")
     for peer, points in series.items():
         points.sort()
         axes.plot(*zip(*points), marker="o", ms=4, label=peer, color=COLOURS.get(peer))
@@ -97,7 +99,7 @@ def draw_latency(rows, out):
     axes.set_yscale("log")
     ticks = [8, 64, 512, 4 << 10, 64 << 10, 1 << 20, 4 << 20]
     axes.set_xticks(ticks, ["8 B", "64 B", "512 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"])
-    return save(fig, axes, out / "latency.png")
+    return save(fig, axes, path)
 
 
 def draw_collectives(rows, ranks, out):
@@ -185,7 +187,9 @@ def draw_all(rows, out):
               "/usr/bin/python3 bench/plot.py", file=sys.stderr)
         return []
     out = Path(out)
-    drawn = [draw_latency(rows, out), draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
+    drawn = [draw_latency(rows, "p2p/one_way", "Message between two ranks on two cores, one way", out / "latency.png"),
+             draw_latency(rows, "comm/am", "Active message between two processes, one way", out / "processes.png"),
+             draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
              draw_stencil(rows, "8KiB", out), draw_stencil(rows, "64KiB", out), draw_many(rows, out),
              draw_modes(rows, out), draw_metg(rows, out)]
     return [path for path in drawn if path]
