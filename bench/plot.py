@@ -107,7 +107,8 @@ def draw_collectives(rows, ranks, out):
             if r["name"].startswith("collectives/") and int(r["ranks"]) == ranks]
     if not mine:
         return None
-    return bars(mine, f"Collectives, {ranks} ranks on {mine[0][2]['workers']} cores", "median",
+    cores = max(int(row["workers"]) for _, _, row in mine)  # Of a process; MPIs have one for each rank.
+    return bars(mine, f"Collectives, {ranks} ranks on {cores} cores", "median",
                 out / f"collectives-{ranks}.png", list(dict.fromkeys(m[0] for m in mine)))
 
 
