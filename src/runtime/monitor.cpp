@@ -33,6 +33,9 @@ std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
 // Handlers that run now: a descriptor is closed only when none could still write to it.
 std::atomic<int> handlers_running{0};
 
+// Of the time between two looks, 20 ms when all is well, so much counts against a job that does not end.
+constexpr std::uint64_t look_counted_ns_max = 40'000'000;
+
 constexpr std::uint64_t one_call = std::uint64_t{1} << 32;
 
 constexpr std::uint64_t listener_of(int event, int signal) noexcept {
@@ -116,7 +119,8 @@ void monitor::call() noexcept {
 void monitor::watch() {
   pthread_setname_np(pthread_self(), "weft-monitor");
   const std::uint64_t start = now_ns();
-  std::uint64_t stopping_since = 0;
+  std::uint64_t looked_at = start;
+  std::uint64_t stopping_ns = 0;
   bool timed_out = false;
   while (!ending_) {
     pollfd wait{event_, POLLIN, 0};
@@ -136,8 +140,9 @@ void monitor::watch() {
       how_.timed_out();
     }
     if (workers_.stopping()) {
-      if (stopping_since == 0) stopping_since = now;
-      if (static_cast<double>(now - stopping_since) > stop_grace_s * 1e9) {
+      // A process that was itself stopped (SIGSTOP, a machine with too much to do) had no time to end.
+      stopping_ns += std::min(now - looked_at, look_counted_ns_max);
+      if (static_cast<double>(stopping_ns) > stop_grace_s * 1e9) {
         const int status = how_.exit_status ? how_.exit_status() : 1;
         log_line("the job does not end: some rank computes without calling weft; process ended");
         std::fflush(nullptr);
@@ -146,6 +151,7 @@ void monitor::watch() {
     } else if (how_.busy_warning_s > 0) {
       look_for_busy_workers();
     }
+    looked_at = now;
   }
 }
 

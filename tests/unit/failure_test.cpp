@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -619,6 +620,28 @@ TEST(a_rank_that_computes_for_ever, cannot_hide_the_exception_of_another) {
                     compute_for_ever();
                   }),
               testing::ExitedWithCode(1), "rank 0: the reason");
+}
+
+// Stops its whole process, which somebody lets go on later, and then computes for a while.
+struct stopped_for_long {
+  ~stopped_for_long() {
+    const std::string go_on = "(sleep 3; kill -CONT " + std::to_string(getpid()) + ") &";
+    if (std::system(go_on.c_str()) == 0) kill(getpid(), SIGSTOP);
+    std::this_thread::sleep_for(400ms);
+  }
+};
+
+TEST(a_job_that_stops, has_its_time_although_its_process_was_stopped_meanwhile) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto stops = [] {
+    const int status = run(alone(job_of(2, 2)), [](communicator& world) {
+      if (world.rank() == 0) throw std::runtime_error("the reason");
+      const stopped_for_long guard;
+      (void)world.recv<int>(0);
+    });
+    std::_Exit(status == 1 ? 7 : 8);
+  };
+  EXPECT_EXIT(stops(), testing::ExitedWithCode(7), "rank 0: the reason");
 }
 
 TEST(a_rank_that_keeps_its_worker, is_named_while_others_are_ready) {
