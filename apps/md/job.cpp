@@ -1,10 +1,14 @@
 #include "md/job.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +27,7 @@ double seconds_since(clock::time_point start) {
 constexpr int trend_every = 10;  // Steps between two samples of the total energy.
 
 void print_start(const eam_kernel& kernel, const program_options& o, const simulation& s,
-                 const thermo& t, const std::vector<std::size_t>& work) {
+                 const thermo& t, const std::vector<std::size_t>& work, int processes) {
   const auto& grid = s.block().grid;
   const auto& cells = o.physics.solid.cells;
   std::printf("%s, cutoff %.3f Å, %s kernels\n", kernel.potential().path.c_str(),
@@ -32,9 +36,10 @@ void print_start(const eam_kernel& kernel, const program_options& o, const simul
               static_cast<unsigned long long>(t.atoms), o.element.c_str(), cells[0], cells[1],
               cells[2], o.physics.solid.lattice_constant, o.void_count,
               o.void_count == 1 ? "" : "s", o.tasks ? "on" : "off");
-  std::printf("%d x %d x %d ranks on %d worker%s; stealing can win at most %.2f times\n", grid[0],
-              grid[1], grid[2], o.workers, o.workers == 1 ? "" : "s",
-              sharing_limit(work, o.workers));
+  std::string where = std::to_string(o.workers) + (o.workers == 1 ? " worker" : " workers");
+  if (processes > 1) where += " in each of " + std::to_string(processes) + " processes";
+  std::printf("%d x %d x %d ranks on %s; stealing can win at most %.2f times\n", grid[0], grid[1],
+              grid[2], where.c_str(), sharing_limit(work, o.workers, processes));
   std::printf("%10s %10s %12s %16s %16s %14s\n", "step", "time, ps", "temp., K", "potential, eV",
               "total, eV", "pressure, bar");
 }
@@ -67,15 +72,14 @@ void print_end(const program_options& o, const simulation& s, const thermo& firs
 
 }  // namespace
 
-double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers) {
-  std::vector<double> work(static_cast<std::size_t>(workers));
-  double sum = 0;
-  for (std::size_t rank = 0; rank < work_of_rank.size(); ++rank) {
-    const auto mine = static_cast<double>(work_of_rank[rank]);
-    work[rank * work.size() / work_of_rank.size()] += mine;
-    sum += mine;
-  }
-  return sum > 0 ? *std::ranges::max_element(work) * workers / sum : 1.0;
+double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes) {
+  std::vector<double> work(static_cast<std::size_t>(workers * processes));
+  for (std::size_t rank = 0; rank < work_of_rank.size(); ++rank)
+    work[rank * work.size() / work_of_rank.size()] += static_cast<double>(work_of_rank[rank]);
+  double shared = 0;  // By the workers of the process that has most to do.
+  for (auto first = work.begin(); first != work.end(); first += workers)
+    shared = std::max(shared, std::accumulate(first, first + workers, 0.0) / workers);
+  return shared > 0 ? *std::ranges::max_element(work) / shared : 1.0;
 }
 
 void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const program_options& o) {
@@ -97,6 +101,7 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
   const thermo first = s.measure();
   thermo last = first;
   const std::vector<std::size_t> work = ranks.allgather(s.listed_neighbors());
+  const std::vector<int> processes = ranks.allgather(static_cast<int>(::getpid()));
   energy_trend trend;
   std::optional<progress_bar> progress;
   const auto report = [&] {
@@ -108,7 +113,8 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
   };
   trend.add(0, first.total());
   if (first_rank) {
-    print_start(kernel, o, s, first, work);
+    print_start(kernel, o, s, first, work,
+                static_cast<int>(std::set(processes.begin(), processes.end()).size()));
     progress.emplace(static_cast<std::uint64_t>(o.steps));
   }
   report();

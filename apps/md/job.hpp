@@ -9,8 +9,9 @@
 namespace md {
 
 // The most that perfect sharing of the ranks' work among the workers can win over each worker
-// doing its own, for ranks in blocks: the largest share of a worker over the mean one.
-double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers);
+// doing its own, for ranks in blocks: the largest share of a worker over the mean one. Each process
+// has so many workers, which share nothing with those of others.
+double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes = 1);
 
 // Called by every rank with the same kernel and options.
 void run_crystal(weft::communicator& ranks, const eam_kernel& kernel,

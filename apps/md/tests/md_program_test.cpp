@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 #include <weft/error.hpp>
@@ -123,6 +125,8 @@ TEST(md_program, knows_what_sharing_can_win) {
   EXPECT_DOUBLE_EQ(sharing_limit({5, 5, 5, 5}, 2), 1.0);
   EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 2), 1.6);
   EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 1), 1.0);
+  EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 1, 2), 1.0);  // Nobody else in either process.
+  EXPECT_DOUBLE_EQ(sharing_limit({9, 3, 2, 2}, 2, 2), 1.5);
 }
 
 TEST(md_program, fits_a_line_through_the_energy) {
@@ -163,9 +167,9 @@ struct program_run {
   std::string output;
 };
 
-program_run run_program(const std::string& words) {
+program_run run_program(const std::string& words, const std::string& launcher = {}) {
   std::FILE* program =
-      popen((std::string(WEFT_PROGRAM_DIR "/weft-md ") + words + " 2>&1").c_str(), "r");
+      popen((launcher + " " WEFT_PROGRAM_DIR "/weft-md " + words + " 2>&1").c_str(), "r");
   std::string output;
   char block[4096];
   while (const auto n = std::fread(block, 1, sizeof block, program)) output.append(block, n);
@@ -223,6 +227,43 @@ TEST(md_program, writes_thermo_atoms_and_picture) {
     ++lines;
   }
   EXPECT_EQ(lines, 2 * 502);
+}
+
+// Number, time, temperature, energies and pressure of each line of the table.
+std::vector<double> thermo_of(const std::string& output) {
+  std::vector<double> numbers;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::vector<double> row;
+    for (double number = 0; words >> number;) row.push_back(number);
+    if (row.size() == 6 && words.eof()) numbers.insert(numbers.end(), row.begin(), row.end());
+  }
+  return numbers;
+}
+
+TEST(md_program, moves_atoms_likewise_in_several_processes) {
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  if (!std::filesystem::exists(WEFT_PROGRAM_DIR "/weftrun")) GTEST_SKIP() << "built without weftrun";
+  const std::string words = "--size 6 --steps 100 --thermo 20 --voids 2/3";
+  const auto [status, output] = run_program(words + " --weft-ranks 4");
+  ASSERT_EQ(status, 0) << output;
+  const std::vector<double> expected = thermo_of(output);
+  ASSERT_EQ(expected.size(), 6u * 6u) << output;
+  for (const int processes : {2, 4}) {
+    const auto [ended, text] =
+        run_program(words, std::string("timeout 100 " WEFT_PROGRAM_DIR "/weftrun -n 4 --workers 1 "
+                                       "--processes ") + std::to_string(processes));
+    EXPECT_EQ(ended, 0) << text;
+    EXPECT_NE(text.find("on 1 worker in each of " + std::to_string(processes) + " processes"),
+              std::string::npos)
+        << text;
+    const std::vector<double> got = thermo_of(text);
+    ASSERT_EQ(got.size(), expected.size()) << text;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], expected[i], 1e-9 * std::abs(expected[i]) + 1e-6) << i << "\n" << text;
+  }
 }
 
 TEST(md_program, help_teaches_and_succeeds) {
