@@ -235,7 +235,7 @@ setting names_row(std::string_view name, std::string_view value_name, std::strin
 setting transport_row() {
   setting row =
       text_row("transport", "NAME", &options::transport,
-               "auto, shm, sim, ofi, ofi:PROVIDER, ofi:PROVIDER@INTERFACE, mpi, mpi:mpich "
+               "auto, shm, ofi, ofi:PROVIDER, ofi:PROVIDER@INTERFACE, mpi, mpi:mpich "
                "or mpi:openmpi",
                "what carries messages between processes; auto: shm on one host, ofi "
                "between hosts");
@@ -245,7 +245,7 @@ setting transport_row() {
     const bool has_which = colon != std::string_view::npos;
     if (has_which && colon + 1 == text.size()) return false;
     const bool known = kind == "ofi" || kind == "mpi" ||
-                       (!has_which && (kind == "auto" || kind == "shm" || kind == "sim"));
+                       (!has_which && (kind == "auto" || kind == "shm"));
     return known && assign(values, text);
   };
   return row;

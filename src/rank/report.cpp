@@ -9,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "rank/stacks.hpp"
 #include "rank/state.hpp"
 
 namespace weft::detail {
@@ -121,6 +122,7 @@ struct waits {
   std::map<int, rank_wait> of_rank;
   std::map<std::pair<std::uint32_t, int>, std::vector<int>> missing;
   std::string reason;
+  std::vector<standing_ranks> places;
 };
 
 std::vector<int> read_numbers(std::istream& from) {
@@ -138,6 +140,7 @@ waits read_waits(const std::vector<std::string>& of_processes) {
     std::istringstream lines(part);
     for (std::string line; std::getline(lines, line);) {
       std::istringstream from(line);
+      if (read_line(all.places, line)) continue;
       char kind = 0;
       from >> kind;
       if (kind == 'W') {
@@ -166,10 +169,7 @@ waits read_waits(const std::vector<std::string>& of_processes) {
   return all;
 }
 
-}  // namespace
-
-std::string deadlock_report(const std::vector<std::string>& of_processes) {
-  const waits all = read_waits(of_processes);
+std::string why(const waits& all) {
   std::string text = "deadlock: every rank waits and no message is under way";
   std::size_t listed = 0;
   for (const auto& [number, w] : all.of_rank) {
@@ -207,6 +207,16 @@ std::string deadlock_report(const std::vector<std::string>& of_processes) {
       if (const auto other = all.of_rank.find(peer);
           other != all.of_rank.end() && other->second.ended)
         return text + formatted("\n  rank {} waits for rank {}, which has ended", number, peer);
+  return text;
+}
+
+}  // namespace
+
+std::string deadlock_report(const std::vector<std::string>& of_processes) {
+  waits all = read_waits(of_processes);
+  std::erase_if(all.places, [](const standing_ranks& at) { return at.ranks.empty(); });
+  std::string text = why(all) + '\n' + text_of(std::move(all.places));
+  text.pop_back();
   return text;
 }
 

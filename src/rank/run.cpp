@@ -180,7 +180,7 @@ void report_state(job& j) {
         text += formatted("worker {}: computing in rank {}\n", i, j.workers->at(i).running_number());
         stacks.add_computing(j.workers->at(i));
       }
-  text += stacks.text();
+  text += text_of(stacks.places());
   text.pop_back();
   log_text(text);
 }
@@ -189,23 +189,21 @@ void report_state(job& j) {
 // ranks stand.
 struct deadlock_note {
   published<bool> found;
-  std::string text;
+  std::string waits;
 
   // Called by one worker after the other.
   bool note(job& j) {
     if (found.hint()) return false;  // The monitor is told already.
-    text = deadlock_report({describe_waits(j)});
+    waits = describe_waits(j);
     found.publish(true);
     return true;
   }
 };
 
-std::string stacks_of(job& j) {
+std::string describe_stacks(job& j) {
   waiting_stacks stacks;
   j.workers->on_every_worker([&](worker& w) { stacks.add(j, w); });
-  std::string text = stacks.text();
-  if (!text.empty()) text.pop_back();
-  return text.empty() ? text : "\n" + text;
+  return written(stacks.places());
 }
 
 // The ranks of this process, each on its home worker.
@@ -326,6 +324,8 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   // Another process of the job was first to find that its time is up: this one says what its ranks
   // do before it stops.
   std::atomic<bool> stops_by_timeout{false};
+  // The judge of a deadlock between processes wants to know where this one's ranks stand.
+  std::atomic<bool> wants_stacks{false};
   watching.exit_status = [&] { return failure.status(); };
   deadlock_note deadlock;
   watching.called = [&] {
@@ -334,8 +334,10 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
       report_timeout();
       j.workers->request_stop();
     }
+    if (wants_stacks.exchange(false, std::memory_order_relaxed))
+      ending->described(describe_stacks(j));
     if (!deadlock.found.value()) return;
-    failure.tell(deadlock.text + stacks_of(j), 1);
+    failure.tell(deadlock_report({deadlock.waits + describe_stacks(j)}), 1);
     j.workers->request_stop();
   };
   // Before the workers: the report signal may come at any time from now on.
@@ -345,6 +347,11 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     stops_by_timeout.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
     watch.call();
   };
+  if (ending != nullptr)
+    ending->set_describer([&] {
+      wants_stacks.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
+      watch.call();
+    });
   j.workers->set_quiescent_handler([&](worker& last) {
     if (ending != nullptr) return ending->quiescent(last);
     if (deadlock.note(j)) watch.call();
@@ -352,6 +359,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   });
   j.workers->run();
   j.stop_by_timeout = nullptr;
+  if (ending != nullptr) ending->set_describer(nullptr);
 }
 
 // What connects this process with the others of its job, while it lives.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -48,7 +49,7 @@ std::string ranges_of(std::span<const int> ranks) {
   return text;
 }
 
-std::string waiting_stacks::text() const {
+std::vector<standing_ranks> waiting_stacks::places() const {
   symbol_table symbols;
   using place = std::pair<std::string_view, std::vector<std::uintptr_t>>;  // Wait, calls with names.
   std::map<place, std::vector<int>> ranks_at;
@@ -58,30 +59,77 @@ std::string waiting_stacks::text() const {
       if (!symbols.calls_at(call).empty()) at.second.push_back(call);
     ranks_at[at].push_back(s.rank);
   }
-  // The stacks of most ranks first.
-  std::vector<std::pair<const place*, std::vector<int>*>> order;
+  std::vector<standing_ranks> all;
   for (auto& [at, ranks] : ranks_at) {
     std::ranges::sort(ranks);
-    order.emplace_back(&at, &ranks);
+    all.push_back({std::string(at.first), call_lines(symbols, at.second, "    "), ranks});
   }
-  std::ranges::sort(order, [](const auto& a, const auto& b) {
-    return std::pair(b.second->size(), a.second->front()) <
-           std::pair(a.second->size(), b.second->front());
+  return all;
+}
+
+std::string text_of(std::vector<standing_ranks> places) {
+  std::map<std::pair<std::string, std::string>, std::vector<int>> merged;
+  for (const standing_ranks& one : places) {
+    std::vector<int>& ranks = merged[{one.call, one.calls}];
+    ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
+  }
+  places.clear();
+  for (auto& [at, ranks] : merged) {
+    std::ranges::sort(ranks);
+    places.push_back({at.first, at.second, std::move(ranks)});
+  }
+  // The places of most ranks first.
+  std::ranges::sort(places, [](const auto& a, const auto& b) {
+    return std::pair(b.ranks.size(), a.ranks.front()) < std::pair(a.ranks.size(), b.ranks.front());
   });
   std::string text;
-  for (std::size_t i = 0; i < std::min(order.size(), stacks_shown_max); ++i) {
-    const auto& [at, ranks] = order[i];
-    const bool one = ranks->size() == 1;
-    if (at->first.empty())
-      text += formatted("  rank {} computes in\n", ranges_of(*ranks));
+  for (std::size_t i = 0; i < std::min(places.size(), stacks_shown_max); ++i) {
+    const standing_ranks& at = places[i];
+    if (at.call.empty())
+      text += formatted("  rank {} computes in\n", ranges_of(at.ranks));
     else
-      text += formatted("  {} {} called {} from\n", one ? "rank" : "ranks", ranges_of(*ranks),
-                        at->first);
-    text += call_lines(symbols, at->second, "    ");
+      text += formatted("  {} {} called {} from\n", at.ranks.size() == 1 ? "rank" : "ranks",
+                        ranges_of(at.ranks), at.call);
+    text += at.calls;
   }
-  if (order.size() > stacks_shown_max)
-    text += formatted("  and {} other places\n", order.size() - stacks_shown_max);
+  if (places.size() > stacks_shown_max)
+    text += formatted("  and {} other places\n", places.size() - stacks_shown_max);
   return text;
+}
+
+std::string written(const std::vector<standing_ranks>& places) {
+  std::string text;
+  for (const standing_ranks& at : places) {
+    text += formatted("S {}\nR", at.call);
+    for (std::size_t i = 0; i < at.ranks.size();) {
+      std::size_t end = i + 1;
+      while (end < at.ranks.size() && at.ranks[end] == at.ranks[end - 1] + 1) ++end;
+      text += formatted(" {} {}", at.ranks[i], at.ranks[end - 1]);
+      i = end;
+    }
+    text += '\n';
+    std::istringstream lines(at.calls);
+    for (std::string line; std::getline(lines, line);) text += formatted("L {}\n", line);
+  }
+  return text;
+}
+
+bool read_line(std::vector<standing_ranks>& places, std::string_view line) {
+  if (line.size() < 2 || line[1] != ' ') return false;
+  const std::string rest(line.substr(2));
+  if (line[0] == 'S') {
+    places.push_back({rest, {}, {}});
+    return true;
+  }
+  if (places.empty() || (line[0] != 'R' && line[0] != 'L')) return false;
+  if (line[0] == 'L') {
+    places.back().calls += rest + '\n';
+    return true;
+  }
+  std::istringstream from(rest);
+  for (int first = 0, last = 0; from >> first >> last && last - first < ranks_max;)
+    for (int rank = first; rank <= last; ++rank) places.back().ranks.push_back(rank);
+  return true;
 }
 
 }  // namespace weft::detail

@@ -1,14 +1,31 @@
-// Where the waiting ranks of a job stand in the program, and those that compute: equal stacks once, with all their ranks.
+// Where the waiting ranks of a job stand in the program, and those that compute: equal stacks once, with
+// all their ranks, in whatever processes they are.
 #pragma once
 #include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rank/state.hpp"
 
 namespace weft::detail {
+
+// Ranks that stand at the same place.
+struct standing_ranks {
+  std::string call;   // That they wait in; empty: they compute.
+  std::string calls;  // Lines, each of which ends with a newline.
+  std::vector<int> ranks;  // In rising order.
+};
+
+// Lines, each of which ends with a newline; empty when nothing is known. Equal places are one.
+[[nodiscard]] std::string text_of(std::vector<standing_ranks> places);
+
+// As one process writes it for another: "S call", "R first last..." (ranks) and "L line"...
+[[nodiscard]] std::string written(const std::vector<standing_ranks>& places);
+// Takes one such line; false when it is none.
+bool read_line(std::vector<standing_ranks>& places, std::string_view line);
 
 class waiting_stacks {
  public:
@@ -16,9 +33,8 @@ class waiting_stacks {
   void add(job& j, worker& here);
   // For a worker that comes to no wait: the calls of the rank that it runs.
   void add_computing(const worker& other);
-  // Called by one thread, with a stack of ordinary size, when the workers are done. Lines, each of
-  // which ends with a newline; empty when nothing is known.
-  [[nodiscard]] std::string text() const;
+  // Called by one thread, with a stack of ordinary size, when the workers are done.
+  [[nodiscard]] std::vector<standing_ranks> places() const;
 
  private:
   struct stack {

@@ -159,7 +159,8 @@ void termination::handle(int from, const comm::event& happened) {
       confirming_ = false;
       return;
     case message::describe:
-      return describe_to_judge();
+      description_ = actions_.describe();
+      return ask_further_ ? ask_further_() : send_description();
     case message::part:
       w.part.append(text);
       w.part_complete = happened.user == 0;
@@ -224,8 +225,16 @@ void termination::judge_confirmations() {
   broadcast(message::describe);
 }
 
-void termination::describe_to_judge() {
-  const std::string text = actions_.describe();
+void termination::described(const std::string& further) {
+  const std::lock_guard hold(lock_);
+  description_ += further;
+  is_described_ = true;
+  has_errands_.store(true, std::memory_order_release);
+  workers_.at(0).notify();
+}
+
+void termination::send_description() {
+  const std::string text = std::exchange(description_, {});
   std::string_view left = text;
   do {
     const std::string_view piece = left.substr(0, text_piece_bytes);
@@ -342,6 +351,7 @@ void termination::attend() noexcept {
   const std::lock_guard hold(lock_);
   has_errands_.store(false, std::memory_order_relaxed);
   for (const auto& [text, status] : std::exchange(failures_, {})) fail(text, status);
+  if (std::exchange(is_described_, false)) send_description();
   if (!death_.empty() && !stops) end_by_death();
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
   if (!said_ended_ && workers_.fibers_have_ended()) {

@@ -39,6 +39,10 @@ class termination final : public attendant {
   void fail(const std::string& text, int exit_status);
   // Called by the worker that found all parked. True when all it can do is sleep.
   bool quiescent(worker& last);
+  // Before the workers run: `ask` makes another thread find out more to say after describe(), which it
+  // hands to described().
+  void set_describer(std::function<void()> ask) { ask_further_ = std::move(ask); }
+  void described(const std::string& further);
   void process_died(int process, const std::string& why);
   [[nodiscard]] bool is_dead(int process) const noexcept {
     return dead_[static_cast<std::size_t>(process)].load(std::memory_order_acquire);
@@ -103,7 +107,7 @@ class termination final : public attendant {
   void judge_quiet();
   void judge_confirmations();
   void judge_parts();
-  void describe_to_judge();
+  void send_description();
   void end_by_death();
   template <class Is>
   [[nodiscard]] bool all(const Is& is) const;
@@ -111,6 +115,7 @@ class termination final : public attendant {
   network& between_;
   scheduler& workers_;
   const actions actions_;
+  std::function<void()> ask_further_;
   comm::handler_id handler_;
   std::vector<std::atomic<bool>> dead_;
   std::atomic<int> dead_count_{0};
@@ -133,6 +138,8 @@ class termination final : public attendant {
   bool said_stop_ = false;
   bool judged_ = false;  // The job has failed or stops.
   bool describing_ = false;
+  std::string description_;
+  bool is_described_ = false;  // Of it, nothing is missing.
   bool released_ = false;
   std::uint64_t round_ = 0;
   bool confirming_ = false;
