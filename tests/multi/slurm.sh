@@ -101,6 +101,12 @@ done
 output=$(run --mpi=pmix -n 3 "$bin/test-process" exchange 5 2000) || fail "exchange: $output"
 [[ $(grep -c "of 3 read 15 keys" <<<"$output") == 3 ]] || fail "exchange: $output"
 
+for transport in shm ofi:tcp; do
+  output=$(WEFT_TRANSPORT=$transport WEFT_RANKS=4 run --mpi=pmix -n 2 "$bin/test-survivors" 0 none) ||
+    fail "ranks over $transport: $output"
+  [[ $(grep -c " went on" <<<"$output") == 4 ]] || fail "ranks over $transport: $output"
+done
+
 # Without PMIx srun starts what weft cannot join: one line, and no two jobs of one.
 if output=$(run --mpi=none -n 2 "$bin/test-process" identify 2>&1); then fail "ran as singletons: $output"; fi
 grep -q "srun started 2 processes" <<<"$output" || fail "no word about srun: $output"

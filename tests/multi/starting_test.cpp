@@ -394,6 +394,18 @@ TEST_P(a_foreign_launcher, a_missing_key_is_an_error_and_no_wait) {
       << result.text;
 }
 
+TEST_P(a_foreign_launcher, carries_ranks_over_each_transport) {
+  for (const char* transport : {"shm", "ofi:tcp"}) {
+    const outcome result = shell("WEFT_TRANSPORT=" + std::string(transport) + " WEFT_RANKS=6 " +
+                                 start(3, "./test-survivors 0 none"));
+    if (result.text.find("without libfabric") != result.text.npos) continue;
+    EXPECT_EQ(result.status, 0) << result.text;
+    for (int rank = 0; rank < 6; ++rank)
+      EXPECT_NE(result.text.find(formatted("rank {} went on\n", rank)), std::string::npos)
+          << transport << ": " << result.text;
+  }
+}
+
 TEST_P(a_foreign_launcher, ends_all_when_one_aborts_or_dies) {
   started_job abort(start(3, "./test-process die 1 abort"));
   EXPECT_EQ(abort.finish(), 7) << abort.text();
@@ -515,11 +527,18 @@ TEST_F(hosts, the_shm_transport_is_refused) {
 
 // A hundred jobs, each ended at a random moment by a random one of: kill -9 of a process, kill -9
 // of weftrun, kill -9 of an agent, ^C.
-class sweeping : public ::testing::TestWithParam<bool> {};
+// What runs: a program that knows only its job, on one host or two; or ranks, which talk to each other.
+enum class swept { on_one_host, on_two_hosts, ranks_over_shm, ranks_over_tcp };
+std::string name_of(swept what) {
+  constexpr const char* names[] = {"on_one_host", "on_two_hosts", "of_ranks_over_shm",
+                                   "of_ranks_over_tcp"};
+  return names[static_cast<int>(what)];
+}
+class sweeping : public ::testing::TestWithParam<swept> {};
 
 TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
   std::unique_ptr<cabled_hosts> both;
-  if (GetParam()) {
+  if (GetParam() == swept::on_two_hosts) {
     both = std::make_unique<cabled_hosts>();
     if (!both->reachable()) GTEST_SKIP() << both->why_not();
   }
@@ -529,12 +548,19 @@ TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
   const empty_directory directory;
   for (int i = 0; i < 100; ++i) {
     SCOPED_TRACE(formatted("job {}, seed {}", i, seed));
-    started_job job(formatted("env -C {0} {1}/weftrun {2} -n 3 --processes 3 {1}/test-process wait",
-                              directory.path(), WEFT_PROGRAM_DIR, both ? both->words() : ""));
+    const bool ranks = GetParam() >= swept::ranks_over_shm;
+    const std::string words = GetParam() == swept::ranks_over_shm   ? "--transport shm"
+                              : GetParam() == swept::ranks_over_tcp ? "--transport ofi:tcp"
+                              : both                                ? both->words()
+                                                                    : "";
+    started_job job(formatted("env -C {0} TMPDIR={0} {1}/weftrun {2} -n 3 --processes 3 {1}/{3}",
+                              directory.path(), WEFT_PROGRAM_DIR, words,
+                              ranks ? "test-idle" : "test-process wait"));
     const bool started = random() % 2 == 0;
     if (started) {
-      for (int process = 0; process < 3; ++process)
-        ASSERT_TRUE(job.wait_for(formatted("process {} waits in ", process))) << job.text();
+      for (int each = 0; each < 3; ++each)
+        ASSERT_TRUE(job.wait_for(formatted("{} {} waits in ", ranks ? "rank" : "process", each)))
+            << job.text();
     } else {  // Anywhere in its start.
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
     }
@@ -562,9 +588,10 @@ TEST_P(sweeping, nothing_is_left_of_a_hundred_jobs_that_were_killed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(starting, sweeping, ::testing::Bool(), [](const auto& one) {
-  return one.param ? "on_two_hosts" : "on_one_host";
-});
+INSTANTIATE_TEST_SUITE_P(starting, sweeping,
+                         ::testing::Values(swept::on_one_host, swept::on_two_hosts,
+                                           swept::ranks_over_shm, swept::ranks_over_tcp),
+                         [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace weft

@@ -119,6 +119,51 @@ TEST_P(a_host, that_is_cut_off_ends_the_job_with_a_message) {
   EXPECT_EQ(job.left_behind(), "");
 }
 
+// --- Nodes of several processes ----------------------------------------------------------------------
+
+// "Hosts" that are namespaces of process numbers: their processes cannot map each other's memory, so
+// that two of one node meet over shm and those of different ones over the network.
+class nodes_of_two : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (shell("unshare -pf --mount-proc true").status != 0)
+      GTEST_SKIP() << "namespaces cannot be made here";
+    if (!has_network()) GTEST_SKIP() << "built without libfabric";
+    const std::string file = directory_.path() + "/enter";
+    ASSERT_EQ(shell(formatted("printf '#!/bin/sh\\nshift\\nexec unshare -pf --mount-proc \"$@\"\\n' > "
+                              "{0}; chmod +x {0}",
+                              file))
+                  .status,
+              0);
+  }
+  std::string line(const std::string& words) const {
+    return formatted("timeout 100 ./weftrun --rsh {}/enter --hosts left,right -n 8 --processes 4 "
+                     "--timeout 90 {}",
+                     directory_.path(), words);
+  }
+
+ private:
+  empty_directory directory_;
+};
+
+TEST_F(nodes_of_two, take_shared_memory_within_and_the_network_between) {
+  const outcome got = shell(line("./test-survivors 0 nodes"));
+  EXPECT_EQ(got.status, 0) << got.text;
+  for (int rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(count_of(got.text, formatted("rank {} is one of 4 from {}\n", rank, rank / 4 * 4)), 1u)
+        << got.text;
+    EXPECT_EQ(count_of(got.text, formatted("rank {} went on\n", rank)), 1u) << got.text;
+  }
+}
+
+TEST_F(nodes_of_two, go_on_without_a_process_that_dies) {
+  for (const char* mode : {"messages", "waiting", "collectives"}) {
+    const outcome got = shell(line(formatted("--on-failure error ./test-survivors 5 {}", mode)));
+    EXPECT_EQ(count_of(got.text, " went on\n"), 6u) << mode << ": " << got.text;
+    EXPECT_EQ(got.text.find("survivors:"), std::string::npos) << got.text;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(survival, a_host, ::testing::Values(2, 3), [](const auto& one) {
   return "of_" + std::to_string(one.param);
 });

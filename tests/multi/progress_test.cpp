@@ -1,0 +1,77 @@
+// What processes do while their ranks do not call weft, or only wait.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "base/format.hpp"
+#include "multi/started_job.hpp"
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool has_network() {
+  static const bool has =
+      shell("WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
+          .text.find("without libfabric") == std::string::npos;
+  return has;
+}
+
+class over : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() != std::string("shm") && !has_network()) GTEST_SKIP() << "built without libfabric";
+  }
+};
+
+// --- Waiting ---------------------------------------------------------------------------------------
+
+// What all threads of a process have run so far.
+std::uint64_t processor_ns(pid_t process) {
+  std::uint64_t sum = 0;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(formatted("/proc/{}/task", process))) {
+    std::uint64_t ns = 0;
+    std::ifstream(thread.path() / "schedstat") >> ns;
+    sum += ns;
+  }
+  return sum;
+}
+
+// Its processes run for less than 2 % of the time in which all ranks wait. What they run for does not
+// depend on what else the machine does, but for the time that a switch of threads takes.
+void expect_idle(const std::string& words) {
+  started_job job(formatted("timeout 100 ./weftrun {} -n 4 --processes 2 ./test-idle", words));
+  for (int rank = 0; rank < 4; ++rank)
+    ASSERT_TRUE(job.wait_for(formatted("rank {} waits in ", rank))) << job.text();
+  const auto processes = waiting_processes(job.text());
+  ASSERT_EQ(processes.size(), 4u);
+  std::this_thread::sleep_for(300ms);  // Connections settle, workers go to sleep.
+  const auto all = [&] { return processor_ns(processes[0]) + processor_ns(processes[3]); };
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t before = all();
+  ASSERT_GT(before, 0u);
+  std::this_thread::sleep_for(4s);
+  const std::uint64_t ran = all() - before;
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(static_cast<double>(ran), 0.02 * static_cast<double>(took.count()));
+  job.signal(SIGTERM);
+  job.finish();
+}
+
+TEST_P(over, ranks_that_wait_take_almost_no_processor) {
+  expect_idle(formatted("--transport {}", GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(progress, over, ::testing::Values("shm", "ofi:tcp"),
+                         [](const auto& one) { return std::string(one.param).substr(0, 3); });
+
+}  // namespace
+}  // namespace weft
