@@ -108,6 +108,11 @@ weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
 # Of several processes each: one at a time, or a machine of few cores does nothing but switch.
 weft_add_tests(multi test 300 2 RESOURCE_LOCK processes)
+if(TARGET weftrun)
+  add_test(NAME soak.sweeping COMMAND starting_test --gtest_filter=*sweeping*)
+  set_tests_properties(soak.sweeping PROPERTIES LABELS soak TIMEOUT 3600 PROCESSORS 2
+    RESOURCE_LOCK processes ENVIRONMENT TEST_SWEPT=100)
+endif()
 weft_add_tests(soak soak 3600 2)  # Long; ./dev test leaves them out.
 
 if(WEFT_BUILD_APPS)

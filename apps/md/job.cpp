@@ -1,13 +1,12 @@
 #include "md/job.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -101,7 +100,8 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
   const thermo first = s.measure();
   thermo last = first;
   const std::vector<std::size_t> work = ranks.allgather(s.listed_neighbors());
-  const std::vector<int> processes = ranks.allgather(static_cast<int>(::getpid()));
+  static const unsigned process = std::random_device{}();  // Of several hosts, too.
+  const std::vector<unsigned> processes = ranks.allgather(process);
   energy_trend trend;
   std::optional<progress_bar> progress;
   const auto report = [&] {

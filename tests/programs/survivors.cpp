@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 #include <weft/weft.hpp>
@@ -22,6 +23,12 @@ using weft::communicator;
 [[noreturn]] void fail(const communicator& world, const std::string& what) {
   std::fprintf(stderr, "survivors: rank %d: %s\n", world.rank(), what.c_str());
   std::_Exit(3);
+}
+
+// Process numbers are not those of one host, nor of one namespace.
+unsigned this_process() {
+  static const unsigned token = std::random_device{}();
+  return token;
 }
 
 void die() { ::kill(::getpid(), SIGKILL); }
@@ -41,7 +48,7 @@ class cast {
   cast(communicator& world, int victim)
       : world_(world),
         victim_(victim),
-        processes_(world.allgather(static_cast<int>(::getpid()))),
+        processes_(world.allgather(this_process())),
         doomed_(is_doomed(world.rank())),
         living_(*world.split(doomed_ ? 1 : 0, 0)) {}
 
@@ -148,7 +155,7 @@ class cast {
 
   communicator& world_;
   const int victim_;
-  const std::vector<int> processes_;  // Of the ranks.
+  const std::vector<unsigned> processes_;  // Of the ranks.
   const bool doomed_;
   communicator living_;  // Of those that are not doomed, or of those that are.
 };
