@@ -190,6 +190,16 @@ inline constexpr unsigned network_skips_max = 16;
 // Messages that a device keeps because its caller forbade retry, before it makes that caller wait.
 inline constexpr std::size_t backlog_messages_max = 1024;
 
+// How long the progress worker sleeps between two looks, and how often it looks at one device in a
+// row while something happens there.
+inline constexpr long progress_sleep_ns_min = 20'000;
+inline constexpr long progress_sleep_ns_max = 4'000'000;
+inline constexpr int progress_rounds_max = 256;
+
+// Messages that came while a device was pumped and wait for its owner, before the transports hold
+// theirs back; each looks once more for its batch.
+inline constexpr std::size_t deferred_messages_max = 1024;
+
 // Freed buffers of long messages that a device keeps for the next ones.
 inline constexpr std::size_t spare_buffers_max = 8;
 

@@ -330,6 +330,9 @@ std::vector<setting> make_settings() {
                           "that the first one names",
                           "command that reaches another host"));
   rows.push_back(transport_row());
+  rows.push_back(switch_row("progress", &options::progress,
+                            "one more thread in each process, which moves messages on while ranks "
+                            "compute"));
   rows.push_back(choice_row("on-failure", &options::on_failure, {"stop", "error"},
                             "when a process dies: stop the job, or go on and report errors to "
                             "those that communicate with it"));

@@ -356,7 +356,15 @@ void local_device::move_on(operation& what) noexcept {
     if (said == status::failed) what.result = outcome::failed;
   }
   insisting_ = insisted;
-  if (what.outstanding == 0 && !what.listed) finish(what);
+  if (what.outstanding == 0 && !what.listed) end(what);
+}
+
+// Finishes it, now or, when the program would be told, in the next progress().
+void local_device::end(operation& what) noexcept {
+  if (!pumping_ || what.why == purpose::reply) [[likely]]
+    return finish(what);
+  what.listed = true;
+  ended_.push(&what);
 }
 
 // Everything of it was moved, or it failed, and the transport uses none of it.

@@ -82,6 +82,7 @@ class local_device final : public device {
 
   // --- The members of device ---
   int make_progress() noexcept;
+  int pump_transports() noexcept;
   bool try_arm() noexcept;
   void disarm_all() noexcept;
   std::span<const doorbell> ring_list() noexcept;
@@ -181,7 +182,9 @@ class local_device final : public device {
   void conclude_failures() noexcept;
   void lose(peer_state& dead) noexcept;
   [[nodiscard]] int catch_up() noexcept;
+  [[nodiscard]] int send_backlog() noexcept;
   [[nodiscard]] int poll_channels() noexcept;
+  void end(operation& what) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
   void notice_failures() noexcept;
 
@@ -249,15 +252,18 @@ class local_device final : public device {
   std::vector<exposure> exposures_;
 
   waiting_list<operation> moving_;  // Those that wait for room in a transport.
+  waiting_list<operation> ended_;   // Those whose end progress() tells, since pump() may not.
   waiting_list<place> backlog_;     // Messages kept for want of room, to any peer.
   std::size_t backlog_count_ = 0;
   waiting_list<place> deferred_;  // Messages that came and could not be given on.
+  std::size_t deferred_count_ = 0;
   std::uint64_t pass_ = 0;
   std::uint64_t failures_seen_ = 0;
   std::vector<std::uint32_t> dying_;      // Peers whose transport has told their end.
   std::vector<std::atomic<bool>> lost_;  // By process.
   std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;
+  bool pumping_ = false;
   bool insisting_ = false;
   bool armed_ = false;
   device_statistics statistics_;

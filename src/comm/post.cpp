@@ -155,6 +155,9 @@ static const local_device& local(const device& of) noexcept {
 int device::progress() noexcept {
   return local(*this).make_progress();
 }
+int device::pump() noexcept {
+  return local(*this).pump_transports();
+}
 std::size_t device::eager_bytes_max(int process, int which) const noexcept {
   return local(*this).eager_bytes_max(address{process, which});
 }

@@ -36,8 +36,11 @@ void local_device::deliver(std::uint32_t peer, const wire_header& header,
   }
   peer_state& from = peers_[peer];
   ++statistics_.received;
-  // Behind a message that waits for room at its receiver, all others wait.
-  if (!deferred_.empty() || !handle(from, header, payload)) [[unlikely]]
+  // Behind a message that waits for room at its receiver, all others wait. What a peer reads without
+  // a word to the program it gets at once.
+  const bool may_be_handled =
+      !pumping_ || static_cast<message_kind>(header.kind) == message_kind::get_request;
+  if (!deferred_.empty() || !may_be_handled || !handle(from, header, payload)) [[unlikely]]
     defer(from, header, payload);
 }
 
@@ -91,6 +94,7 @@ bool local_device::handle(peer_state& from, const wire_header& header,
   kept->peer = from.number;
   kept->header = header;
   deferred_.push(kept);
+  ++deferred_count_;
 }
 
 void local_device::transport_completed(void* context, bool failed) noexcept {
@@ -98,7 +102,7 @@ void local_device::transport_completed(void* context, bool failed) noexcept {
   --what.outstanding;
   if (failed) what.result = outcome::failed;
   if (what.outstanding != 0 || what.listed) return;
-  if (what.moved == what.size || what.result != outcome::complete) finish(what);
+  if (what.moved == what.size || what.result != outcome::complete) end(what);
 }
 
 // --- A peer died ---
@@ -110,7 +114,7 @@ void local_device::peer_failed(const channel& by, std::uint32_t peer, const char
   if (dead.route == &by && !dead.failed) dying_.push_back(peer);
   // Not one endpoint of a process dies, but the process.
   shared_.mark_failed(dead.who.process, why);
-  notice_failures();
+  if (!pumping_) notice_failures();
 }
 
 // Tells the transports what others know; they answer by peer_failed().
@@ -174,6 +178,34 @@ bool local_device::has_work() const noexcept {
 [[gnu::noinline]] int local_device::catch_up() noexcept {
   notice_failures();
   int happened = take_handed();
+  for (operation* each = ended_.take_all().first(); each != nullptr; ++happened) {
+    operation& what = *each;
+    each = each->behind;
+    what.listed = false;
+    finish(what);
+  }
+  happened += send_backlog();
+  for (operation* each = moving_.take_all().first(); each != nullptr;) {
+    operation& what = *each;
+    each = each->behind;
+    what.listed = false;
+    const std::uint64_t moved = what.moved;
+    move_on(what);
+    happened += what.moved != moved;
+  }
+  while (place* const kept = deferred_.first()) {
+    if (!handle(peers_[kept->peer], kept->header, kept->bytes())) break;
+    deferred_.pop();
+    --deferred_count_;
+    packets_.give_back(kept);
+    ++happened;
+  }
+  return happened;
+}
+
+// What was kept for want of room.
+int local_device::send_backlog() noexcept {
+  int happened = 0;
   ++pass_;
   for (place* each = backlog_.take_all().first(); each != nullptr;) {
     place* const kept = each;
@@ -191,20 +223,6 @@ bool local_device::has_work() const noexcept {
     --to.kept;
     --backlog_count_;
     packets_.give_back(kept);
-  }
-  for (operation* each = moving_.take_all().first(); each != nullptr;) {
-    operation& what = *each;
-    each = each->behind;
-    what.listed = false;
-    const std::uint64_t moved = what.moved;
-    move_on(what);
-    happened += what.moved != moved;
-  }
-  while (place* const kept = deferred_.first()) {
-    if (!handle(peers_[kept->peer], kept->header, kept->bytes())) break;
-    deferred_.pop();
-    packets_.give_back(kept);
-    ++happened;
   }
   return happened;
 }
@@ -245,6 +263,29 @@ int local_device::make_progress() noexcept {
     in_progress_ = false;
   }
   if (lock_ != nullptr) lock_->leave(happened != 0);
+  return happened;
+}
+
+// Of what pump() leaves to progress() there is a limit; beyond, the transports hold theirs.
+int local_device::pump_transports() noexcept {
+  if (lock_ == nullptr || !lock_->try_enter(this_thread_mark())) return 0;
+  int happened = 0;
+  if (!armed_ && !in_progress_) {
+    pumping_ = true;
+    if (!backlog_.empty()) happened += send_backlog();
+    for (operation* each = moving_.take_all().first(); each != nullptr;) {
+      operation& what = *each;
+      each = each->behind;
+      what.listed = false;
+      move_on(what);
+    }
+    for (auto& by : channels_)
+      if (deferred_count_ < deferred_messages_max &&
+          packets_.buffer_bytes() <= shared_.options.waiting_bytes_max)
+        happened += by->to->poll(*by, messages_delivered_max);
+    pumping_ = false;
+  }
+  lock_->leave();
   return happened;
 }
 

@@ -26,6 +26,7 @@
 #include "rank/start.hpp"
 #include "rank/state.hpp"
 #include "runtime/monitor.hpp"
+#include "runtime/progress.hpp"
 #include "runtime/termination.hpp"
 #include "sync/published.hpp"
 #include "trace/trace.hpp"
@@ -371,6 +372,7 @@ class connection {
     comm::runtime_options core;
     core.devices = places.worker_count;
     core.transport = how.transport;
+    core.shared_devices = how.progress;  // With the progress worker.
     between_.emplace(*others.job, core, others.make_endpoints);
   }
   connection(const connection&) = delete;
@@ -389,10 +391,12 @@ class connection {
     failure.set_ending(&*ending_);
     j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
     if (others_.connected) others_.connected(&*between_);
+    if (j.how.progress) progress_.emplace(*between_, *j.workers);
   }
   // After the workers have ended, before the job's memory goes.
   void detach(failure_note& failure) {
     if (!between_) return;
+    progress_.reset();
     if (others_.connected) others_.connected(nullptr);
     failure.set_ending(nullptr);
     between_->detach();
@@ -403,6 +407,7 @@ class connection {
   const company& others_;
   std::optional<network> between_;
   std::optional<termination> ending_;
+  std::optional<progress_worker> progress_;
 };
 
 // Before the job goes, whichever way.

@@ -31,6 +31,29 @@ class over : public ::testing::TestWithParam<const char*> {
   }
 };
 
+// --- The progress worker ---------------------------------------------------------------------------
+
+TEST_P(over, long_messages_arrive_while_their_sender_computes_with_a_progress_worker) {
+  const empty_directory directory;
+  const outcome got = shell(formatted(
+      "timeout 100 ./weftrun --transport {} --progress -n 2 --processes 2 --timeout 90 "
+      "./test-overlap {}/arrived",
+      GetParam(), directory.path()));
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_EQ(got.text, "arrived meanwhile\n");
+}
+
+// The whole of what ranks do, beside a thread that looks at their devices.
+TEST_P(over, everything_works_beside_a_progress_worker) {
+  const outcome got =
+      shell(formatted("timeout 100 ./weftrun --transport {} --progress -n 4 --processes 2 "
+                      "--timeout 90 ./test-survivors 0 none",
+                      GetParam()));
+  EXPECT_EQ(got.status, 0) << got.text;
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_NE(got.text.find(formatted("rank {} went on\n", rank)), std::string::npos) << got.text;
+}
+
 // --- Waiting ---------------------------------------------------------------------------------------
 
 // What all threads of a process have run so far.
@@ -68,6 +91,10 @@ void expect_idle(const std::string& words) {
 
 TEST_P(over, ranks_that_wait_take_almost_no_processor) {
   expect_idle(formatted("--transport {}", GetParam()));
+}
+
+TEST_P(over, ranks_that_wait_take_almost_no_processor_with_a_progress_worker) {
+  expect_idle(formatted("--transport {} --progress", GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(progress, over, ::testing::Values("shm", "ofi:tcp"),

@@ -129,6 +129,12 @@ class device {
   // happened. Within a handler it does nothing.
   int progress() noexcept;
 
+  // Called by a thread beside those that use the device, when these make no progress; only with
+  // runtime_options::shared_devices. Drives the transports, so that what peers read and what waits
+  // for room goes on. What comes is kept for the next progress(): nothing of the program's is called.
+  // Does nothing while the device is armed or in use. Returns how much happened.
+  int pump() noexcept;
+
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] runtime& owner() const noexcept { return owner_; }
   // Ams up to here are sent at once; `data` beyond goes by rendezvous. Sends may go so earlier.

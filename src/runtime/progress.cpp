@@ -1,0 +1,51 @@
+#include "runtime/progress.hpp"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/limits.hpp"
+
+namespace weft {
+
+progress_worker::progress_worker(network& between, scheduler& workers)
+    : between_(between), workers_(workers), passes_seen_(between.ports().size()) {
+  thread_ = std::thread([this] { run(); });
+}
+
+progress_worker::~progress_worker() {
+  ending_.store(true, std::memory_order_relaxed);  // Relaxed: joined below.
+  thread_.join();
+}
+
+// Sleeps ever longer while there is nothing to do: what it is for are long messages.
+void progress_worker::run() noexcept {
+  pthread_setname_np(pthread_self(), "weft-progress");
+  long sleep_ns = progress_sleep_ns_min;
+  while (!ending_.load(std::memory_order_relaxed)) {
+    sleep_ns = pump() > 0 ? progress_sleep_ns_min : std::min(2 * sleep_ns, progress_sleep_ns_max);
+    const timespec moment{0, sleep_ns};
+    nanosleep(&moment, nullptr);
+  }
+}
+
+// Only for workers that have made no pass since the last look: the others do it themselves.
+int progress_worker::pump() noexcept {
+  int happened = 0;
+  for (std::size_t i = 0; i < passes_seen_.size(); ++i) {
+    const worker& w = workers_.at(static_cast<int>(i));
+    const std::uint64_t passes = w.passes();
+    if (std::exchange(passes_seen_[i], passes) != passes || w.is_parked()) continue;
+    comm::device& device = between_.at(static_cast<int>(i)).device();
+    // As long as it flows: a long message comes in many pieces.
+    for (int rounds = 0; rounds < progress_rounds_max; ++rounds) {
+      const int now = device.pump();
+      if (now == 0 || w.passes() != passes) break;
+      happened += now;
+    }
+  }
+  return happened;
+}
+
+}  // namespace weft

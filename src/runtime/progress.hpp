@@ -1,0 +1,32 @@
+// A thread of a process that moves messages on while its workers compute (`--progress`). It calls
+// nothing of the program's: what comes is left for the worker whose device it is.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "runtime/network.hpp"
+
+namespace weft {
+
+class progress_worker {
+ public:
+  // The network's devices are shared ones. After the workers' ports are made, before they run.
+  progress_worker(network& between, scheduler& workers);
+  ~progress_worker();  // Ends the thread.
+  progress_worker(const progress_worker&) = delete;
+  progress_worker& operator=(const progress_worker&) = delete;
+
+ private:
+  void run() noexcept;
+  [[nodiscard]] int pump() noexcept;
+
+  network& between_;
+  scheduler& workers_;
+  std::vector<std::uint64_t> passes_seen_;  // Of each worker.
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,156 @@
+// A device whose transports another thread drives: what comes waits for the owner's progress, in
+// order, and nothing of the program's is called before.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace weft::comm {
+namespace {
+
+namespace with = comm::with;
+using tests::cluster;
+using tests::mailbox;
+
+runtime_options shared() {
+  runtime_options how;
+  how.shared_devices = true;
+  return how;
+}
+
+class a_pumped_device : public ::testing::TestWithParam<sim_options> {
+ protected:
+  // Only the pump of process 1 runs, and process 0 as usual.
+  template <class Condition>
+  bool pump_until(Condition&& condition, int rounds = 200'000) {
+    for (int i = 0; i < rounds && !condition(); ++i) {
+      all.device(0).progress();
+      all.device(1).pump();
+    }
+    return condition();
+  }
+
+  cluster all{2, shared(), GetParam()};
+};
+
+TEST_P(a_pumped_device, keeps_what_comes_in_order_for_the_next_progress) {
+  mailbox box;
+  const handler_id handler = all[1].register_handler(box);
+  (void)all[0].register_handler(box);
+  constexpr int count = 200;
+  for (int i = 0; i < count; ++i) {
+    const std::string text = tests::text_of(static_cast<std::size_t>(i * 37 % 5000), i);
+    for (;;) {
+      const status said = post_am(all.device(0), {1}, handler, text,
+                                  with::tag(static_cast<std::uint64_t>(i)));
+      if (said != status::retry) break;
+      all.device(0).progress();
+      if (i < count / 2) all.device(1).pump();  // What comes later meets what waits.
+      else all.device(1).progress();
+    }
+    if (i == count / 2) {
+      ASSERT_TRUE(pump_until([&] { return all.device(1).statistics().received == count / 2 + 1; }));
+      EXPECT_EQ(box.messages.size(), 0u);
+      all.device(1).progress();
+    }
+  }
+  ASSERT_TRUE(all.until([&] { return box.messages.size() == count; }));
+  for (int i = 0; i < count; ++i) {
+    const auto& one = box.messages[static_cast<std::size_t>(i)];
+    EXPECT_EQ(one.tag, static_cast<std::uint64_t>(i));
+    EXPECT_EQ(one.text, tests::text_of(static_cast<std::size_t>(i * 37 % 5000), i));
+  }
+}
+
+TEST_P(a_pumped_device, lets_its_memory_be_read) {
+  std::string source = tests::text_of(100'000);
+  const registered_memory exposed(all.device(1), std::as_writable_bytes(std::span(source)));
+  std::string into(source.size(), '?');
+  synchronizer done;
+  status said = status::retry;
+  ASSERT_TRUE(pump_until([&] {
+    if (said == status::retry)
+      said = post_get(all.device(0), exposed.remote(), std::span(into), with::local(done));
+    return said != status::retry;
+  }));
+  ASSERT_TRUE(said == status::done || pump_until([&] { return done.test(); }));
+  EXPECT_EQ(into, source);
+}
+
+TEST_P(a_pumped_device, tells_the_end_of_its_own_operations_in_progress) {
+  std::string source = tests::text_of(100'000);
+  const registered_memory exposed(all.device(0), std::as_writable_bytes(std::span(source)));
+  std::string into(source.size(), '?');
+  counter done;
+  status said = status::retry;
+  ASSERT_TRUE(pump_until([&] {
+    if (said == status::retry)
+      said = post_get(all.device(1), exposed.remote(), std::span(into), with::local(done));
+    return said != status::retry;
+  }));
+  if (said == status::posted) {
+    EXPECT_FALSE(pump_until([&] { return done.value() != 0; }, 2000));
+    ASSERT_TRUE(all.until([&] { return done.value() == 1; }));
+  }
+  EXPECT_EQ(into, source);
+}
+
+INSTANTIATE_TEST_SUITE_P(comm, a_pumped_device, ::testing::ValuesIn(tests::networks()),
+                         [](const auto& one) { return tests::name_of(one); });
+
+TEST(a_device, that_is_not_shared_or_is_armed_is_not_pumped) {
+  for (const bool is_shared : {false, true}) {
+    runtime_options how;
+    how.shared_devices = is_shared;
+    cluster all(2, how);
+    mailbox box;
+    const handler_id handler = all[1].register_handler(box);
+    (void)all[0].register_handler(box);
+    if (is_shared) {
+      ASSERT_TRUE(all.device(1).arm());
+    }
+    ASSERT_EQ(post_am(all.device(0), {1}, handler, std::string("here")), status::done);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(all.device(1).pump(), 0);
+    EXPECT_EQ(all.device(1).statistics().received, 0u);
+    if (is_shared) all.device(1).disarm();
+    EXPECT_TRUE(all.until([&] { return box.messages.size() == 1; }));
+  }
+}
+
+// The pump as a thread of its own, beside owners that use their devices all the time.
+TEST(a_device, may_be_pumped_by_a_thread_while_its_owner_works) {
+  cluster all(2, shared());
+  mailbox boxes[2];
+  handler_id handler;
+  for (int p = 0; p < 2; ++p) handler = all[p].register_handler(boxes[p]);
+  std::atomic<bool> ending{false};
+  std::vector<std::jthread> pumps;
+  for (int p = 0; p < 2; ++p)
+    pumps.emplace_back([&, p] {
+      while (!ending.load(std::memory_order_relaxed)) all.device(p).pump();
+    });
+  constexpr std::size_t count = 3000;
+  for (std::size_t i = 0; i < count; ++i)
+    for (int p = 0; p < 2; ++p)
+      ASSERT_EQ(all.insist([&] {
+        return post_am(all.device(p), {1 - p}, handler, tests::text_of(i % 3000),
+                       with::tag(static_cast<std::uint64_t>(i)));
+      }),
+                status::done);
+  EXPECT_TRUE(all.until(
+      [&] { return boxes[0].messages.size() == count && boxes[1].messages.size() == count; }));
+  ending = true;
+  for (const mailbox& box : boxes)
+    for (std::size_t i = 0; i < box.messages.size(); ++i) {
+      EXPECT_EQ(box.messages[i].tag, i);
+      EXPECT_EQ(box.messages[i].text, tests::text_of(i % 3000));
+    }
+}
+
+}  // namespace
+}  // namespace weft::comm
