@@ -6,8 +6,9 @@ set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 # All copies of a program share one libweft. Beside the static library, not in its place: it lies
 # where only programs of the wrappers look.
-file(WRITE ${PROJECT_BINARY_DIR}/weft-shared.cpp "// The sources are those of libweft.a.\n")
-add_library(weft-shared SHARED ${PROJECT_BINARY_DIR}/weft-shared.cpp)
+add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/rank/thread_start.cpp)
+target_include_directories(weft-shared PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(weft-shared PRIVATE -ftls-model=initial-exec)
 target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)
 set_target_properties(weft-shared PROPERTIES OUTPUT_NAME weft VERSION ${PROJECT_VERSION}
   SOVERSION ${weft_soversion} LIBRARY_OUTPUT_DIRECTORY ${weft_home})

@@ -17,6 +17,23 @@
 namespace weft::mpi {
 namespace {
 
+// Threads of a rank may call once every rank of its worker takes care of them.
+void start_together(state& me) {
+  worker& here = *me.rank.home;
+  (void)here.enter_shared();
+  if (me.thread_level >= MPI_THREAD_SERIALIZED) here.share();
+  weft::detail::meet(*me.world->shared, me.world->own, "MPI_Init");
+  me.usable = !here.is_shared();
+  here.leave_shared();
+}
+
+void check_thread_level(int required) {
+  if (required != MPI_THREAD_SINGLE && required != MPI_THREAD_FUNNELED &&
+      required != MPI_THREAD_SERIALIZED && required != MPI_THREAD_MULTIPLE)
+    fail(MPI_ERR_ARG, "required is {}, which is none of MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, "
+         "MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE", required);
+}
+
 void initialize(state& me, int required, int* provided) {
   if (me.initialized)
     fail(MPI_ERR_OTHER, "MPI {}: call it once",
@@ -26,9 +43,10 @@ void initialize(state& me, int required, int* provided) {
   me.world->name = "MPI_COMM_WORLD";
   me.self.emplace(all.self());
   me.self->name = "MPI_COMM_SELF";
-  me.thread_level = std::min(required, static_cast<int>(MPI_THREAD_FUNNELED));
+  me.thread_level = required;
   me.initialized = true;
-  me.usable = true;
+  me.open = true;
+  start_together(me);
   if (provided != nullptr) *provided = me.thread_level;
 }
 
@@ -51,6 +69,7 @@ WEFT_MPI_FUNCTION(int, MPI_Init, (int*, char***)) {
 WEFT_MPI_FUNCTION(int, MPI_Init_thread, (int*, char***, int required, int* provided)) {
   return in_call_at_any_time("MPI_Init_thread", [&](state& me) {
     check_not_null(provided, "provided");
+    check_thread_level(required);
     initialize(me, required, provided);
   });
 }
@@ -75,7 +94,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     finish_buffered(me);
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     me.finalized = true;
-    me.usable = false;
+    me.usable = me.open = false;
   });
 }
 
@@ -85,11 +104,13 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
     weft::log_line("MPI_Abort({}, {}) was called outside of a rank", text_of(comm), errorcode);
     ::_exit(errorcode & 0xff);
   }
-  me->usable = false;
+  me->usable = me->open = false;
   // A job that was aborted has failed, whatever the code says.
   const int status = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
-  throw weft::rank_failure(
-      weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode), status);
+  const std::string text =
+      weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
+  if (!called_by_own_thread()) end_foreign_thread(text);
+  throw weft::rank_failure(text, status);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Query_thread, (int* provided)) {
@@ -102,7 +123,7 @@ WEFT_MPI_FUNCTION(int, MPI_Query_thread, (int* provided)) {
 WEFT_MPI_FUNCTION(int, MPI_Is_thread_main, (int* flag)) {
   return in_call("MPI_Is_thread_main", MPI_COMM_SELF, [&](state&) {
     check_not_null(flag, "flag");
-    *flag = 1;
+    *flag = called_by_own_thread() ? 1 : 0;
   });
 }
 

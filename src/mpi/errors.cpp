@@ -223,8 +223,10 @@ cause current_cause() {
 
 [[noreturn]] void end_job(state* me, const cause& why, const std::string& call) {
   // A program that catches everything must not go on.
-  if (me != nullptr) me->usable = false;
-  throw rank_failure(formatted("{}: {} ({})", call, why.text, name_of_class(why.code)), 1);
+  if (me != nullptr) me->usable = me->open = false;
+  const std::string text = formatted("{}: {} ({})", call, why.text, name_of_class(why.code));
+  if (!called_by_own_thread()) end_foreign_thread(text);
+  throw rank_failure(text, 1);
 }
 
 // Errors of no communicator are those of MPI_COMM_SELF, and before MPI 4 they were those of
@@ -240,7 +242,7 @@ communicator_object& concerned(state& me, MPI_Comm where) {
 int end_in_error(MPI_Comm where, const std::string& call) {
   const cause why = current_cause();
   state* const me = find_state();
-  if (me == nullptr || !me->usable) end_job(me, why, call);
+  if (me == nullptr || !me->open) end_job(me, why, call);
   communicator_object& c = concerned(*me, why.where != MPI_COMM_NULL ? why.where : where);
   if (c.handler == MPI_ERRORS_RETURN) return why.code;
   if (is_predefined(c.handler)) end_job(me, why, call);

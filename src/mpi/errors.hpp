@@ -71,36 +71,6 @@ template <class... Arguments>
 // error code. Passes on what is no error of MPI's.
 [[gnu::cold]] int end_in_error(MPI_Comm where, const std::string& call);
 
-// The calling rank's MPI; throws when it is not initialised, finalised, or the caller is no rank.
-inline state& calling(const char* call);
-
-// The frame of every function that may fail: in_call("MPI_Send", comm, body, arguments...), where
-// `comm` says whose error handler is concerned (MPI_COMM_SELF: of no communicator), and body gets the
-// rank's state.
-template <class Body, class... Arguments>
-[[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
-                                          const Arguments&... arguments) {
-  try {
-    body(calling(name));
-    return MPI_SUCCESS;
-  } catch (const std::exception&) {
-    return end_in_error(where, text_of_call(name, arguments...));
-  }
-}
-
-// The calling rank's MPI, which need not be initialised; throws when the caller is no rank.
-[[nodiscard]] state& calling_at_any_time(const char* call);
-// The frame of functions that may be called before MPI_Init and after MPI_Finalize too.
-template <class Body, class... Arguments>
-int in_call_at_any_time(const char* name, const Body& body, const Arguments&... arguments) {
-  try {
-    body(calling_at_any_time(name));
-    return MPI_SUCCESS;
-  } catch (const std::exception&) {
-    return end_in_error(MPI_COMM_SELF, text_of_call(name, arguments...));
-  }
-}
-
 // What is wrong that callers of many kinds have in common.
 [[gnu::cold, noreturn]] void fail_null(const char* what);
 inline void check_not_null(const void* address, const char* what) {

@@ -32,13 +32,22 @@ std::string state::name_of_source(std::uint32_t context, int source) {
 
 state* find_state() {
   const worker* const here = worker::current();
-  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) return nullptr;
+  if (here == nullptr) {
+    void* const origin = origin_of_this_thread().identity;
+    if (origin == nullptr) return nullptr;
+    return static_cast<state*>(static_cast<detail::rank_state*>(origin)->face.get());
+  }
+  if (here->identity() == nullptr || here->in_chunk()) return nullptr;
   auto& rank = *static_cast<detail::rank_state*>(here->identity());
   if (rank.face == nullptr) rank.face = std::make_unique<state>(rank);
   return static_cast<state*>(rank.face.get());
 }
 
 state& calling_at_any_time(const char* call) {
+  const thread_origin& origin = origin_of_this_thread();
+  if (worker::current() == nullptr && origin.identity != nullptr)
+    fail(MPI_ERR_OTHER, "a thread that rank {} has made called: ask for MPI_THREAD_MULTIPLE in "
+         "MPI_Init_thread", origin.number);
   if (state* const me = find_state(); me != nullptr) return *me;
   if (worker::current() == nullptr)
     fail(MPI_ERR_OTHER, "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
@@ -47,10 +56,11 @@ state& calling_at_any_time(const char* call) {
 }
 
 void refuse_call(const char* call) {
+  const state* const found = find_state();
+  if (found != nullptr && found->finalized)
+    fail(MPI_ERR_OTHER, "MPI has been finalised: call MPI_Finalize after everything else");
   const state& me = calling_at_any_time(call);
   if (!me.initialized) fail(MPI_ERR_OTHER, "MPI is not initialised yet: call MPI_Init first");
-  if (me.finalized)
-    fail(MPI_ERR_OTHER, "MPI has been finalised: call MPI_Finalize after everything else");
   throw rank_failure(formatted("{}: the job ends after an error", call), 1);
 }
 

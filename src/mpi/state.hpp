@@ -1,5 +1,6 @@
 // What MPI keeps for one rank. Reached from the calling rank; touched by it alone.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "mpi/message.hpp"
 #include "mpi/request.hpp"
 #include "rank/state.hpp"
+#include "sched/guest.hpp"
 
 namespace weft::mpi {
 
@@ -26,7 +28,11 @@ struct state final : detail::face_state {
   explicit state(detail::rank_state& r);
 
   detail::rank_state& rank;
-  bool usable = false;  // Between MPI_Init and MPI_Finalize, and no fatal error yet.
+  // Between MPI_Init and MPI_Finalize, and no fatal error yet. Relaxed: the program orders its
+  // threads' calls after MPI_Init and before MPI_Finalize, and an error ends the job some time.
+  std::atomic<bool> open = false;
+  // Open, and nothing is to be done when a call begins or ends: the usual case.
+  bool usable = false;
   bool initialized = false;
   bool finalized = false;
   int thread_level = MPI_THREAD_SINGLE;
@@ -66,6 +72,8 @@ struct state final : detail::face_state {
 
 // The calling rank's, made by its first call of MPI; null when the caller is no rank.
 [[nodiscard]] state* find_state();
+// The calling rank's MPI, which need not be initialised; throws when the caller is no rank.
+[[nodiscard]] state& calling_at_any_time(const char* call);
 [[noreturn, gnu::cold]] void refuse_call(const char* call);
 
 // Null when the caller may not call MPI now, for whatever reason.
@@ -78,9 +86,73 @@ struct state final : detail::face_state {
   return s != nullptr && s->usable ? s : nullptr;
 }
 
-inline state& calling(const char* call) {
-  if (state* const s = usable_state(); s != nullptr) [[likely]] return *s;
-  refuse_call(call);
+// While it lives the calling thread may use the rank's MPI, if it may at all: it is the rank's own, or
+// the rank has asked for MPI_THREAD_MULTIPLE (threads.cpp).
+class entrance {
+ public:
+  [[gnu::always_inline]] entrance() : me_(usable_state()) {
+    if (me_ == nullptr) [[unlikely]] enter_unusual();
+  }
+  [[gnu::always_inline]] ~entrance() {
+    if (entered_) [[unlikely]] leave();
+  }
+  entrance(const entrance&) = delete;
+  entrance& operator=(const entrance&) = delete;
+  // The rank's; throws when MPI is not initialised, finalised, or the caller is no rank.
+  [[nodiscard, gnu::always_inline]] state& checked(const char* call) const {
+    if (me_ == nullptr) [[unlikely]] refuse_call(call);
+    return *me_;
+  }
+  // The same for calls that are allowed before MPI_Init and after MPI_Finalize.
+  [[nodiscard]] state& checked_at_any_time(const char* call) const {
+    return me_ != nullptr ? *me_ : calling_at_any_time(call);
+  }
+
+ private:
+  [[gnu::noinline]] void enter_unusual();
+  [[gnu::noinline]] void leave() noexcept;
+  state* me_;
+  bool entered_ = false;        // A worker with guests, which the call leaves again.
+  std::optional<guest> guest_;  // The thread is one of them.
+};
+
+[[nodiscard]] bool called_by_own_thread() noexcept;
+// Of a thread that is not the rank's own: the job ends, for this reason if there is one.
+[[noreturn, gnu::cold]] void end_foreign_thread(const std::string& why);
+// Called while job_stopped is handled, which only ranks' own threads may pass on.
+[[gnu::cold]] void pass_on_stop();
+
+// The frame of every function that may fail: in_call("MPI_Send", comm, body, arguments...), where
+// `comm` says whose error handler is concerned (MPI_COMM_SELF: of no communicator), and body gets the
+// rank's state.
+template <class Body, class... Arguments>
+[[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
+                                          const Arguments&... arguments) {
+  const entrance in;
+  try {
+    body(in.checked(name));
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(where, text_of_call(name, arguments...));
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return MPI_ERR_OTHER;  // Not reached.
+  }
+}
+
+// The frame of functions that may be called before MPI_Init and after MPI_Finalize too.
+template <class Body, class... Arguments>
+int in_call_at_any_time(const char* name, const Body& body, const Arguments&... arguments) {
+  const entrance in;
+  try {
+    body(in.checked_at_any_time(name));
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(MPI_COMM_SELF, text_of_call(name, arguments...));
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return MPI_ERR_OTHER;  // Not reached.
+  }
 }
 
 // --- Checks of arguments -------------------------------------------------------------------------

@@ -102,6 +102,11 @@ void tell_exception(void* argument, const std::exception* e, const std::type_inf
 void call_body(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
   communicator world(start.of->world, start.rank->number);
+  const struct in_program {  // Whose code leaves a worker with guests to them.
+    worker& home;
+    explicit in_program(worker& w) : home(w) { home.leave_shared(); }
+    ~in_program() { (void)home.enter_shared(); }
+  } running(*start.rank->home);
   (*start.body)(world);
   if (start.rank->face != nullptr) start.rank->face->ended();
 }
@@ -575,11 +580,15 @@ communicator this_world() {
 }
 
 void yield() {
-  if (worker* here = worker::current(); here != nullptr) here->yield();
+  worker* const here = worker::current();
+  if (here == nullptr) return;
+  const shared_section inside(*here);
+  here->yield();
 }
 
 void sleep_for(std::chrono::nanoseconds duration) {
   detail::rank_state& me = detail::calling_rank("sleep_for");
+  const shared_section inside(*me.home);
   me.home->check_stopped();
   if (duration.count() <= 0) return me.home->yield();
   me.home->sleep_until(now_ns() + static_cast<std::uint64_t>(duration.count()), {"sleep_for"});

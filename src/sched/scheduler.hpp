@@ -45,6 +45,9 @@ class scheduler {
   // True: there is nothing to do but sleep, since somebody else may bring work.
   using quiescent_handler = std::function<bool(worker& last)>;
   void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
+  // Threads that are no workers may bring work from now on: nobody can tell that none will come.
+  void note_guests() noexcept { guests_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool has_guests() const noexcept { return guests_.load(std::memory_order_relaxed); }
   // Called before run(). `watcher` is called by each worker whenever one of its fibers begins to
   // wait, on that fiber. Every wait then goes the long way.
   using wait_watcher = void (*)(worker& here, const wait_description& description);
@@ -113,6 +116,7 @@ class scheduler {
   std::atomic<std::int64_t> held_{0};
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
+  std::atomic<bool> guests_{false};
   // Changes when workers have to look at something rare.
   alignas(padding_bytes) std::atomic<std::uint64_t> attention_{0};
   std::atomic<bool> stop_{false};

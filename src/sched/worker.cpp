@@ -9,25 +9,16 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/pause.hpp"
 #include "base/stack_trace.hpp"
 #include "sched/scheduler.hpp"
 #include "trace/trace.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
-namespace {
-
-inline void pause_processor() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-}  // namespace
-
 thread_local constinit worker* worker::current_worker_ = nullptr;
+thread_local constinit void* worker::identity_ = nullptr;
+thread_local constinit int worker::chunk_depth_ = 0;
 
 worker::worker(scheduler& owner, int index, int core)
     : owner_(owner),
@@ -177,6 +168,7 @@ inline bool worker::take_arrival(const waiter& w) {
 }
 
 void worker::block(waiter& w) {
+  if (guest_ != nullptr) [[unlikely]] return block_guest(w);
   if (chunk_depth_ != 0 && w.may_switch)
     throw error(std::string("a chunk of a loop called ") + w.description->call +
                 ", which would wait on the stack of whoever runs the chunk: communicate before or "
@@ -231,6 +223,7 @@ void worker::block(waiter& w) {
       if (take_arrival(w)) return;
       if (ready_head_ != nullptr) break;
     }
+    if (helm_ != nullptr) [[unlikely]] helm_->offer();
     if (++idle_rounds % 16 != 0) continue;
     const std::uint64_t now = now_ns();
     if (idle_rounds == 16) idle_since = now;
@@ -255,6 +248,11 @@ void worker::suspend(waiter& w, fiber& next) {
 }
 
 void worker::yield() {
+  if (guest_ != nullptr) [[unlikely]] {
+    poll();
+    if (unwinding_) throw job_stopped{};
+    return guest_->step_aside(0);
+  }
   poll();
   if (chunk_depth_ != 0) return;
   if (unwinding_) [[unlikely]] throw job_stopped{};
@@ -268,7 +266,7 @@ void worker::yield() {
 }
 
 void worker::perturb_seeded() {
-  if (next_random() % 2 == 0) yield();
+  if (guest_ == nullptr && next_random() % 2 == 0) yield();
 }
 
 void worker::stop_and_wait() noexcept {
@@ -346,7 +344,11 @@ bool worker::attend() {
     if (inbound_storage_[i] != nullptr)
       inbound_.push_back({inbound_storage_[i].get(), static_cast<int>(i)});
   const auto here = static_cast<std::size_t>(index_);
-  if (owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_) {
+  const bool is_asked =
+      owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;
+  if (is_asked && guest_ != nullptr) {
+    --attended_;  // The worker's own thread knows where its fibers stand.
+  } else if (is_asked) {
     owner_.collected_[here] = owner_.collect_round_;
     (*owner_.collect_)(*this);
     owner_.collect_left_.fetch_sub(1, std::memory_order_release);
@@ -386,8 +388,12 @@ void worker::release_waiters() noexcept {
   });
 }
 
+bool worker::has_own_work(const waiter& w) noexcept {
+  return w.holds(w.subject) || ready_head_ != nullptr || !posted_.empty();
+}
+
 bool worker::has_work(const waiter& w) noexcept {
-  if (w.holds(w.subject) || ready_head_ != nullptr || !posted_.empty()) return true;
+  if (has_own_work(w)) return true;
   if (outside_ != nullptr && (outside_->busy() || !outside_->arm())) return true;
   if (owner_.attention_.load(std::memory_order_relaxed) != attended_) return true;
   for (const inbound& from : inbound_)
@@ -415,7 +421,8 @@ void worker::park(waiter& w) {
   } const guard{outside_};
   outcome now_is = lie_down(w);
   if (now_is == outcome::awake) return;
-  if (now_is == outcome::last && owner_.timers_.load(std::memory_order_acquire) == 0 &&
+  if (now_is == outcome::last && !owner_.has_guests() &&
+      owner_.timers_.load(std::memory_order_acquire) == 0 &&
       owner_.living_.load(std::memory_order_acquire) != 0 && !has_work(w) && !owner_.stopping()) {
     owner_.parked_.leave(spot_);
     if (outside_ != nullptr) outside_->disarm();
@@ -437,7 +444,12 @@ void worker::park(waiter& w) {
       timeout = timeout < 0 ? most : std::min(timeout, most);
   ++counts_.parks;
   const trace_span traced(trace_kind::park, -1);
+  if (helm_ == nullptr) [[likely]] return sleep(timeout);
+  asleep_for_ = &w;
+  helm_->give();
   sleep(timeout);
+  helm_->take();
+  asleep_for_ = nullptr;
 }
 
 // Until somebody wakes this worker, something comes from outside, or the time is over.
@@ -587,7 +599,8 @@ void worker::close_slot(loop_slot& slot) noexcept {
 void worker::execute(loop& l) {
   l.identity = identity_;
   l.number = running().number;
-  const bool alone = owner_.worker_count() == 1 && !seeded_;
+  // Slots belong to whoever has the helm, which the program's code has not.
+  const bool alone = (owner_.worker_count() == 1 && !seeded_) || helm_ != nullptr;
   loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
   if (slot == nullptr) {
     if (l.chunk_count > 0) run_chunks(l, {0, l.chunk_count});

@@ -14,6 +14,7 @@
 #include "base/limits.hpp"
 #include "fiber/stack_pool.hpp"
 #include "sched/fiber.hpp"
+#include "sched/guest.hpp"
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
 #include "sync/parking.hpp"
@@ -39,8 +40,10 @@ class worker {
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] int core() const noexcept { return core_; }
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
-  [[nodiscard]] void* identity() const noexcept { return identity_; }
-  [[nodiscard]] bool in_chunk() const noexcept { return chunk_depth_ != 0; }
+  // Whose code the calling thread, a worker's or a guest's, runs now; and whether that is a chunk of
+  // a loop.
+  [[nodiscard]] static void* identity() noexcept { return identity_; }
+  [[nodiscard]] static bool in_chunk() noexcept { return chunk_depth_ != 0; }
 
   // Makes the fiber, to be run by this worker. Before start, by the starting thread; later by the
   // worker itself. The fiber object stays valid until reclaimed() is called for it or the end.
@@ -73,7 +76,7 @@ class worker {
                                       int victim) {
     // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
     // begins when the job ends must see that.
-    short_ways_left_ = seeded_ || stop_acknowledged_ || watched_   ? 0
+    short_ways_left_ = seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0
                        : inbound_.empty() && outside_ == nullptr ? 64
                                                                  : 4;
     waiter w{&countdown_done, &c, &description, &c};
@@ -153,6 +156,16 @@ class worker {
   }
   [[nodiscard]] class outside* outside() const noexcept { return outside_; }
 
+  // --- Threads that ranks make (guest.hpp) -----------------------------------------------------
+  // From now on there may be guests. Called by the worker's own thread, which then holds the helm.
+  void share();
+  [[nodiscard]] bool is_shared() const noexcept { return helm_ != nullptr; }
+  // From the program's code into the worker's and back, on the worker's own thread. False: the thread
+  // holds the helm already, or the worker is not shared, and nothing is to be left.
+  [[nodiscard]] bool enter_shared();
+  void leave_shared() noexcept;
+  [[nodiscard]] bool has_guest() const noexcept { return guest_ != nullptr; }
+
   // --- Loops ---------------------------------------------------------------------------------
   // Runs all chunks, with whoever comes to help; rethrows the first exception of a chunk.
   void execute(loop& l);
@@ -207,6 +220,7 @@ class worker {
 
  private:
   friend class scheduler;
+  friend class guest;
 
   struct waiting_record {
     int to;
@@ -230,6 +244,7 @@ class worker {
 
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);
+  void block_guest(waiter& w);
   void suspend(waiter& w, fiber& next);
   [[gnu::always_inline]] void switch_to(fiber& next) noexcept {
     fiber& self = *running_;
@@ -270,6 +285,8 @@ class worker {
   [[gnu::noinline]] ring* connect(int to);
   [[nodiscard]] bool take_arrival(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
+  // That part of it which code of this worker brings about, and nobody else.
+  [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
   [[nodiscard]] parked_count<>::outcome lie_down(const waiter& w);
   void sleep(std::int64_t timeout_ns);
@@ -283,6 +300,9 @@ class worker {
   [[nodiscard]] std::int64_t claim_size(const loop_slot& slot, bool single) const noexcept;
 
   [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;
+  // By thread, not by worker: the program's code asks for them while a guest has the helm.
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit void* identity_;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit int chunk_depth_;
 
   scheduler& owner_;
   const int index_;
@@ -295,8 +315,6 @@ class worker {
   fiber* running_ = nullptr;
   std::atomic<int> running_number_{-1};
   std::atomic<int> thread_number_{0};
-  void* identity_ = nullptr;
-  int chunk_depth_ = 0;
   fiber root_;
   fiber* ready_head_ = nullptr;
   fiber* ready_tail_ = nullptr;
@@ -324,6 +342,12 @@ class worker {
   std::deque<waiting_record> posted_;
   class outside* outside_ = nullptr;
 
+  // All null unless ranks make threads that communicate. `guest_` has the helm now; `asleep_for_` is
+  // what the worker's own thread sleeps for, having given the helm up.
+  std::unique_ptr<helm> helm_;
+  guest* guest_ = nullptr;
+  const waiter* asleep_for_ = nullptr;
+
   // Loops.
   std::vector<detached_loop> detached_;
   int sticky_victim_ = -1;
@@ -341,6 +365,21 @@ class worker {
   alignas(padding_bytes) std::array<loop_slot, open_loops_max> slots_;
   // Written by those who connect, each its own entry, under the scheduler's lock.
   std::vector<std::unique_ptr<ring>> inbound_storage_;
+};
+
+// Code of the worker that the program's code calls, on the worker's own thread.
+class shared_section {
+ public:
+  explicit shared_section(worker& here) : here_(here), entered_(here.enter_shared()) {}
+  ~shared_section() {
+    if (entered_) here_.leave_shared();
+  }
+  shared_section(const shared_section&) = delete;
+  shared_section& operator=(const shared_section&) = delete;
+
+ private:
+  worker& here_;
+  const bool entered_;
 };
 
 }  // namespace weft

@@ -1,0 +1,82 @@
+// pthread_create and pthread_join of programs of weftcc, in libweft.so, where they stand before those of
+// the C library: threads know which rank made them and may use all cores of the process, and a rank
+// that joins one lets other ranks run. Not part of libweft.a.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "rank/program.h"
+#include "sched/guest.hpp"
+#include "sched/worker.hpp"
+
+namespace weft {
+namespace {
+
+using create_function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+using join_function = int (*)(pthread_t, void**);
+
+template <class Function>
+Function next_definition(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+// Before workers are pinned.
+const cpu_set_t cores_of_process = [] {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return set;
+}();
+
+struct thread_start {
+  void* (*body)(void*);
+  void* argument;
+  thread_origin origin;
+};
+
+void* begin_thread(void* argument) {
+  const std::unique_ptr<thread_start> start(static_cast<thread_start*>(argument));
+  origin_of_this_thread() = start->origin;
+  pthread_setaffinity_np(pthread_self(), sizeof cores_of_process, &cores_of_process);
+  return start->body(start->argument);
+}
+
+// Of the calling thread, or of the thread that it becomes.
+thread_origin origin_of_caller() {
+  if (origin_of_this_thread().identity != nullptr) return origin_of_this_thread();
+  worker* const here = worker::current();
+  if (here == nullptr || here->identity() == nullptr) return {};
+  return {here, here->identity(), here->running_number()};
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" {
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                          const pthread_attr_t* attributes,
+                                                          void* (*body)(void*), void* argument) {
+  static const auto next = weft::next_definition<weft::create_function>("pthread_create");
+  const weft::thread_origin origin = weft::origin_of_caller();
+  if (origin.identity == nullptr) return next(thread, attributes, body, argument);
+  auto start = std::make_unique<weft::thread_start>(weft::thread_start{body, argument, origin});
+  const int result = next(thread, attributes, &weft::begin_thread, start.get());
+  if (result == 0) (void)start.release();  // The thread has it.
+  return result;
+}
+
+__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void** result) {
+  static const auto next = weft::next_definition<weft::join_function>("pthread_join");
+  constexpr long long rest_ns_max = 200'000;
+  for (long long rest_ns = 0;; rest_ns = rest_ns == 0 ? 1000 : std::min(2 * rest_ns, rest_ns_max)) {
+    const int joined = pthread_tryjoin_np(thread, result);
+    if (joined != EBUSY) return joined;
+    if (weft_sleep(rest_ns) == 0) return next(thread, result);
+  }
+}
+}

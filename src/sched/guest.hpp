@@ -1,0 +1,63 @@
+// Threads that a rank has made, and that call what the rank may call: each runs code of the rank's
+// worker on its own stack, as a guest.
+//
+// A worker that has guests is shared: it has a helm, which whoever runs code of the worker holds - its
+// own thread, except while a fiber runs the program's code, or one guest. So everything of a worker is
+// still used by one thread at a time, and workers without guests pay nothing. What the program's code
+// asks a worker outside (whose code runs here?) is kept by thread.
+//
+// A guest that waits makes progress for the worker, whose own thread may be blocked in the kernel,
+// waiting for this very guest; it offers the helm between two looks, and so does the worker's thread
+// in its waits. A guest that leaves something to do wakes the worker's thread.
+#pragma once
+#include "sync/helm.hpp"
+
+namespace weft {
+
+class worker;
+
+class helm {
+ public:
+  void take() noexcept;
+  void give() noexcept { who_.give(); }
+  [[nodiscard]] bool held_here() const noexcept { return who_.held_by(this_thread()); }
+  [[nodiscard]] bool is_wanted() const noexcept { return who_.is_wanted(); }
+  void offer() noexcept;
+
+ private:
+  static const void* this_thread() noexcept {
+    static thread_local char mark;
+    return &mark;
+  }
+  basic_helm<> who_;
+};
+
+// On the stack of a thread that is no worker's: while it lives, worker::current() is `of`, and code
+// runs as `identity`. Not while the thread holds the helm already.
+class guest {
+ public:
+  guest(worker& of, void* identity);
+  ~guest();
+  guest(const guest&) = delete;
+  guest& operator=(const guest&) = delete;
+
+  // Between two looks at what it waits for.
+  void step_aside(unsigned round);
+
+ private:
+  void install() noexcept;
+  void remove() noexcept;
+
+  worker& of_;
+  void* const identity_;
+};
+
+// Which rank has made the calling thread; null identity: none has, or it is a worker's.
+struct thread_origin {
+  worker* home = nullptr;
+  void* identity = nullptr;
+  int number = -1;
+};
+[[nodiscard]] thread_origin& origin_of_this_thread() noexcept;
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+// Who runs code of something that has one user at a time but several threads to use it: whoever holds
+// the helm. Its holder waits for long, and so offers it now and then; a thread that wants it says so,
+// and has it at the next offer.
+//
+//   R1 give: store holder_ -- A1 try_take: compare-exchange holder_   the next holder sees what this one did
+//
+// wanted_ and turns_ are hints: whoever misjudges one takes the helm a little later.
+#pragma once
+#include <cstdint>
+
+#include "sync/atomics.hpp"
+
+namespace weft {
+
+template <class Atomics = std_atomics>
+class basic_helm {
+ public:
+  // `me` marks the calling thread. False: another has it.
+  [[nodiscard]] bool try_take(const void* me) noexcept {
+    // An exchange that must fail would take the line from the holder.
+    if (holder_.load(std::memory_order_relaxed) != nullptr) return false;
+    const void* nobody = nullptr;
+    return holder_.compare_exchange_strong(nobody, me, Atomics::acquire("A1"),
+                                           std::memory_order_relaxed);
+  }
+  // Relaxed: only this thread writes its own mark, and it sees its own stores.
+  [[nodiscard]] bool held_by(const void* me) const noexcept {
+    return holder_.load(std::memory_order_relaxed) == me;
+  }
+  // rest(round) is called between two looks.
+  template <class Rest>
+  void take(const void* me, const Rest& rest) noexcept {
+    if (try_take(me)) return;
+    wanted_.fetch_add(1, std::memory_order_relaxed);
+    for (unsigned round = 0; !try_take(me); ++round) rest(round);
+    wanted_.fetch_sub(1, std::memory_order_relaxed);
+    // By the holder only.
+    turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  // The rest by the holder.
+  void give() noexcept { holder_.store(nullptr, Atomics::release("R1")); }
+  [[nodiscard]] bool is_wanted() const noexcept {
+    return wanted_.load(std::memory_order_relaxed) != 0;
+  }
+  // Lets one of those that want it have it: without the pause the holder, which has the line, would
+  // always be faster. A thread that wants it and has no processor is not waited for.
+  template <class Rest>
+  void offer(const void* me, const Rest& rest, unsigned rounds_max) noexcept {
+    if (!is_wanted()) return;
+    const std::uint32_t turn = turns_.load(std::memory_order_relaxed);
+    give();
+    for (unsigned round = 0; round < rounds_max && is_wanted(); ++round) {
+      if (turns_.load(std::memory_order_relaxed) != turn) break;
+      rest(round);
+    }
+    take(me, rest);
+  }
+
+ private:
+  alignas(padding_bytes) typename Atomics::template atomic<const void*> holder_{nullptr};
+  typename Atomics::template atomic<std::uint32_t> turns_{0};
+  alignas(padding_bytes) typename Atomics::template atomic<std::uint32_t> wanted_{0};
+};
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+#include "sync/helm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "model/checker.hpp"
+
+namespace weft {
+namespace {
+
+using model::scenario;
+
+struct ship {
+  basic_helm<model_atomics> helm;
+  model_atomics::plain<int> steps{0};
+};
+
+const char marks[3] = {};
+
+void steer(ship& s, const void* me) {
+  model::require(s.helm.held_by(me), "who steers has the helm");
+  s.steps.set(s.steps.get() + 1);
+}
+
+const auto rest = [](unsigned) { model::pause(); };
+
+// One that offers it while it has it, as a worker in a wait does, and one that wants it once.
+const std::vector<model::setup> helms{[] {
+  auto s = std::make_shared<ship>();
+  scenario scene;
+  scene.threads.push_back([=] {
+    s->helm.take(&marks[0], rest);
+    steer(*s, &marks[0]);
+    s->helm.offer(&marks[0], rest, 2);
+    steer(*s, &marks[0]);
+    s->helm.give();
+    model::require(!s->helm.held_by(&marks[0]), "it has been given");
+  });
+  scene.threads.push_back([=] {
+    s->helm.take(&marks[1], rest);
+    steer(*s, &marks[1]);
+    s->helm.give();
+  });
+  return scene;
+}};
+
+TEST(helm_model, one_thread_at_a_time_has_the_helm) {
+  const std::string failures = model::failures(helms, 3);
+  EXPECT_TRUE(failures.empty()) << failures;
+}
+
+TEST(helm_model, each_ordering_is_needed) {
+  EXPECT_EQ(model::unneeded_labels(helms, 3), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,135 @@
+// Threads that ranks make and that call MPI. Here each is told its rank by hand; programs of weftcc have
+// a pthread_create that does it, which tests/conformance/threads.c uses.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+#include "mpi/mpi.h"
+#include "sched/guest.hpp"
+#include "sched/worker.hpp"
+
+namespace weft {
+namespace {
+
+class rank_threads {
+ public:
+  void start(const std::function<void()>& body) {
+    worker& home = *worker::current();
+    const thread_origin origin{&home, home.identity(), home.running_number()};
+    ++living_;
+    threads_.emplace_back([=, this] {
+      origin_of_this_thread() = origin;
+      body();
+      --living_;
+    });
+  }
+  // Other ranks of the worker run meanwhile, or none do.
+  void join(bool letting_others_run) {
+    while (letting_others_run && living_ != 0) yield();
+    for (std::thread& t : threads_) t.join();
+    threads_.clear();
+  }
+
+ private:
+  std::atomic<int> living_{0};
+  std::vector<std::thread> threads_;
+};
+
+constexpr int thread_count = 3;
+const int rounds = sanitized ? 20 : 200;
+
+void exchange(int rank, int ranks, int tag) {
+  const int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<int> out(i % 10 == 0 ? 100000 : 1, 1000 * rank + i), in(out.size(), -1);
+    MPI_Request request;
+    MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_INT, left, tag, MPI_COMM_WORLD, &request);
+    MPI_Send(out.data(), static_cast<int>(out.size()), MPI_INT, right, tag, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    ASSERT_EQ(in.front(), 1000 * left + i);
+    ASSERT_EQ(in.back(), 1000 * left + i);
+  }
+}
+
+void exchange_in_threads(int ranks, int workers, bool letting_others_run) {
+  run_ranks(ranks, workers, [&](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    ASSERT_EQ(level, MPI_THREAD_MULTIPLE);
+    const int rank = world.rank();
+    rank_threads threads;
+    for (int t = 0; t < thread_count; ++t) threads.start([=] { exchange(rank, ranks, t); });
+    if (letting_others_run) exchange(rank, ranks, thread_count);
+    threads.join(letting_others_run);
+    MPI_Finalize();
+  });
+}
+
+TEST(mpi_threads, exchange_messages_while_their_ranks_are_blocked_in_the_kernel) {
+  exchange_in_threads(2, 2, false);
+}
+
+TEST(mpi_threads, exchange_messages_while_their_ranks_do_too) {
+  exchange_in_threads(2, 2, true);
+}
+
+TEST(mpi_threads, of_several_ranks_of_a_worker_exchange_messages) {
+  exchange_in_threads(3, 1, true);
+}
+
+TEST(mpi_threads, a_thread_learns_that_it_is_not_the_first) {
+  run_ranks(1, 1, [](communicator&) {
+    int level = 0, here = -1, there = -1, initialized = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    MPI_Is_thread_main(&here);
+    rank_threads threads;
+    threads.start([&] {
+      MPI_Is_thread_main(&there);
+      MPI_Initialized(&initialized);
+    });
+    threads.join(false);
+    EXPECT_EQ(here, 1);
+    EXPECT_EQ(there, 0);
+    EXPECT_EQ(initialized, 1);
+    MPI_Finalize();
+  });
+}
+
+TEST(mpi_threads, a_call_by_a_thread_without_permission_is_refused) {
+  const failed_job job = run_to_failure(job_of(1, 1), [](communicator&) {
+    MPI_Init(nullptr, nullptr);
+    rank_threads threads;
+    threads.start([] {
+      int rank = 0;
+      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+      FAIL() << "the call has returned";
+    });
+    threads.join(false);
+    MPI_Finalize();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "a thread that rank 0 has made called: ask for MPI_THREAD_MULTIPLE in "
+                            "MPI_Init_thread");
+}
+
+TEST(mpi_threads, an_error_in_a_thread_ends_the_job) {
+  const failed_job job = run_to_failure(job_of(2, 2), [](communicator& world) {
+    int level = 0, value = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    rank_threads threads;
+    if (world.rank() == 0)
+      threads.start([] { MPI_Send(nullptr, 1, MPI_INT, 1, 0, MPI_COMM_WORLD); });
+    threads.join(false);
+    MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 0: MPI_Send(NULL, 1, MPI_INT, 1, 0, MPI_COMM_WORLD): the buffer is NULL");
+}
+
+}  // namespace
+}  // namespace weft
