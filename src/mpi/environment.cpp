@@ -11,6 +11,7 @@
 #include "mpi/profiling.hpp"
 #include "mpi/state.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 #include "rank/collectives.hpp"
 #include "weft/run.hpp"
 
@@ -23,7 +24,7 @@ void start_together(state& me) {
   (void)here.enter_shared();
   if (me.thread_level >= MPI_THREAD_SERIALIZED) here.share();
   weft::detail::meet(*me.world->shared, me.world->own, "MPI_Init");
-  me.usable = !here.is_shared();
+  me.usable = !here.is_shared() && me.rank.of->checks == nullptr;
   here.leave_shared();
 }
 
@@ -93,6 +94,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     tell_taken_messages(me);
     finish_buffered(me);
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
+    if (keeps_ledger(me)) compare_types(me);
     me.finalized = true;
     me.usable = me.open = false;
   });

@@ -1,6 +1,7 @@
 // Sends and receives that return at once, and persistent ones.
 #include "mpi/profiling.hpp"
 #include "mpi/short_way.hpp"
+#include "mpi/type_ledger.hpp"
 #include "mpi/transfer.hpp"
 
 namespace weft::mpi {
@@ -25,6 +26,7 @@ void start_send_of(state& me, const route& to, const Data& data, send_mode mode,
   set_memory(made.own_work, kept_by(made, data));
   describe_send(made.own_work, r, from, to.peer, there.worker);
   *request = handle_of(made);
+  watch(me, made.own_work);
   send_offer(*r.home, there, from, made.own_work);
 }
 
@@ -33,6 +35,7 @@ void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype dataty
                 int tag, MPI_Comm comm, MPI_Request* request) {
   check_not_null(request, "request");
   const route to = send_route(me, count, datatype, dest, tag, comm);
+  if (keeps_ledger(me) && !to.to_nobody()) [[unlikely]] note_sent(me, to, to.type, count);
   if (to.to_nobody()) {
     *request = handle_of(me.done);
   } else if constexpr (Mode == send_mode::buffered) {
@@ -64,7 +67,10 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   with_data(buf, count, *from.type, [&](const auto& into) {
     request_object& made = make_request(me, from.comm->peers_first, comm, request_object::type::receive);
     *request = handle_of(made);
-    start_receive_of(me, from, kept_by(made, into), made.own_work);
+    describe_receive(me, from, kept_by(made, into), made.own_work);
+    watch(me, made.own_work);
+    if (keeps_ledger(me)) [[unlikely]] note_posted(me, made.own_work, from.type, count);
+    begin_receive(me, made.own_work);
   });
 }
 

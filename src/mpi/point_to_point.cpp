@@ -4,6 +4,7 @@
 
 #include "mpi/profiling.hpp"
 #include "mpi/short_way.hpp"
+#include "mpi/type_ledger.hpp"
 #include "mpi/transfer.hpp"
 
 namespace weft::mpi {
@@ -25,12 +26,28 @@ void fail_message(const operation& op, int peers_first) {
 
 namespace {
 
+// A receive, and what is done between its start and its end.
+template <class Meanwhile>
+[[gnu::always_inline]] inline void receive_with(state& me, const route& from, void* buf,
+                                                MPI_Count count, MPI_Status* status,
+                                                const Meanwhile& meanwhile, const char* call) {
+  const std::uint64_t turn = keeps_ledger(me) ? take_turn(me) : 0;
+  with_data(buf, count, *from.type, [&](const auto& into) {
+    blocking_receive arrival(me, from, into);
+    meanwhile();
+    arrival.finish(call, status);
+    if (turn != 0) [[unlikely]]
+      note_received(me, turn, from.comm->shared->context, arrival.message(), from.type, count);
+  });
+}
+
 template <send_mode Mode>
 [[gnu::always_inline]] inline void send(state& me, const void* buf, MPI_Count count,
                                         MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                                         const char* call) {
   const route to = send_route(me, count, datatype, dest, tag, comm);
   if (to.to_nobody()) return;
+  if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, count);
   if constexpr (Mode == send_mode::buffered)
     send_buffered(me, to, buf, count);
   else
@@ -42,10 +59,7 @@ template <send_mode Mode>
                                            MPI_Comm comm, MPI_Status* status, const char* call) {
   const route from = receive_route(me, count, datatype, source, tag, comm);
   if (from.to_nobody()) return set_null_status(status);
-  with_data(buf, count, *from.type, [&](const auto& into) {
-    blocking_receive arrival(me, from, into);
-    arrival.finish(call, status);
-  });
+  receive_with(me, from, buf, count, status, [] {}, call);
 }
 
 // The long ways, with all that may be wrong.
@@ -78,11 +92,7 @@ void send_and_receive(state& me, const route& from, void* buf, MPI_Count count, 
     send_part();
     return set_null_status(status);
   }
-  with_data(buf, count, *from.type, [&](const auto& into) {
-    blocking_receive arrival(me, from, into);
-    send_part();
-    arrival.finish(call, status);
-  });
+  receive_with(me, from, buf, count, status, send_part, call);
 }
 
 void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
@@ -92,6 +102,7 @@ void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
   send_and_receive(me, from, recvbuf, recvcount, status, [&] {
     if (to.to_nobody()) return;
+    if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, sendcount);
     with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
       send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
     });
@@ -112,8 +123,9 @@ void replace(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int d
       sent = {copy.get(), data.size()};
     });
   send_and_receive(me, from, buf, count, status, [&] {
-    if (!to.to_nobody())
-      send_data(me, to, sent, send_mode::standard, "MPI_Sendrecv_replace (send)");
+    if (to.to_nobody()) return;
+    if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, count);
+    send_data(me, to, sent, send_mode::standard, "MPI_Sendrecv_replace (send)");
   }, "MPI_Sendrecv_replace (recv)");
 }
 

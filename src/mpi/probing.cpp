@@ -1,6 +1,7 @@
 // Looking at messages before they are received, and messages taken out of the matching.
 #include "mpi/profiling.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 #include "rank/checks.hpp"
 
 namespace weft::mpi {
@@ -41,6 +42,8 @@ void tell_status(const unexpected_message& m, int peers_first, MPI_Status* statu
 MPI_Message take(state& me, const route& from, MPI_Comm comm, unexpected_message& m) {
   me.rank.lists.remove(m);
   set_congestion(me.rank);
+  if (keeps_ledger(me)) [[unlikely]]
+    note_received(me, take_turn(me), m.from.context, {m.from.source, m.from.tag, 0}, nullptr, 0);
   message_object& made = me.messages.make();
   made.taken = &m;
   made.context = from.comm->shared->context;

@@ -8,6 +8,7 @@
 #include "mpi/state.hpp"
 #include "mpi/status.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
 #include "rank/talk.hpp"
@@ -203,8 +204,16 @@ namespace {
 
 }  // namespace
 
+// In a checked job.
+[[gnu::noinline]] static void look_at_end(state& me, const request_object& r) {
+  watch_end(*r.work);
+  if (r.what == request_object::type::receive) note_concluded(me, *r.work);
+}
+
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {
   // A message with nothing unusual about it.
+  if (me.rank.watch != nullptr) [[unlikely]]
+    if (r.active && r.work != nullptr) look_at_end(me, r);
   if (r.details == nullptr && !is_bad(*r.work)) [[likely]] {
     tell_status(r, status);
     handle = MPI_REQUEST_NULL;
@@ -242,11 +251,14 @@ void start(state& me, request_object& r) {
   op.counter = nullptr;
   r.active = true;
   if (r.from_nobody) return;
+  watch(me, op);
   if (r.what == request_object::type::receive) {
+    if (keeps_ledger(me)) [[unlikely]] note_posted(me, op, nullptr, 0);
     start_receive(me.rank, op);
     return;
   }
   const peer& to = d.group->to(op.peer);
+  if (keeps_ledger(me)) [[unlikely]] note_sent(me, op.match, to.number);
   if (d.buffered) {
     send_buffered(me, to, op.peer, op.match, op.layout, {op.data, op.bytes});
     op.complete = true;
@@ -296,7 +308,10 @@ void finish_requests(state& me) {
 
 void drop_requests(state& me) noexcept {
   me.orphans.clear();
-  me.requests.each([&](request_object& r) { me.requests.free(r); });
+  me.requests.each([&](request_object& r) {
+    if (me.rank.watch != nullptr && r.work == &r.own_work) watch_end(*r.work);
+    me.requests.free(r);
+  });
 }
 
 }  // namespace weft::mpi

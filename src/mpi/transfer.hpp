@@ -99,18 +99,19 @@ template <class Data>
   if (is_bad(op)) [[unlikely]] fail_message(op, to.comm->peers_first);
 }
 
-// Describes a receive and starts it: it may be complete at once.
 template <class Room>
-[[gnu::always_inline]] inline void start_receive_of(state& me, const route& from, const Room& into,
+[[gnu::always_inline]] inline void describe_receive(state& me, const route& from, const Room& into,
                                                     detail::operation& op) {
-  detail::rank_state& r = me.rank;
   op.match = from.of_receive();
   set_memory(op, into);
-  op.owner = &r;
+  op.owner = &me.rank;
   if (from.peer >= 0) op.peer_worker = from.comm->shared->to(from.peer).worker;
-  r.home->perturb();
-  r.home->check_stopped();
-  start_receive(r, op);
+}
+// It may be complete at once.
+[[gnu::always_inline]] inline void begin_receive(state& me, detail::operation& op) {
+  me.rank.home->perturb();
+  me.rank.home->check_stopped();
+  start_receive(me.rank, op);
 }
 
 // A receive on the stack of the call that waits for it.
@@ -120,7 +121,8 @@ class blocking_receive {
   [[gnu::always_inline]] blocking_receive(state& me, const route& from, const Room& into)
       : me_(me), peers_first_(from.comm->peers_first) {
     op_.counter = &arrival_;
-    start_receive_of(me, from, into, op_);
+    describe_receive(me, from, into, op_);
+    begin_receive(me, op_);
   }
   blocking_receive(const blocking_receive&) = delete;
   blocking_receive& operator=(const blocking_receive&) = delete;
@@ -142,6 +144,7 @@ class blocking_receive {
                op_.peer_worker);
   }
   [[nodiscard]] bool bad() const noexcept { return is_bad(op_); }
+  [[nodiscard]] const message_status& message() const noexcept { return op_.result; }
   void tell(MPI_Status* status) const noexcept {
     set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.result.bytes);
   }
@@ -162,6 +165,11 @@ inline request_object& make_request(state& me, int peers_first, MPI_Comm comm,
   made.where = comm;
   made.peers_first = peers_first;
   return made;
+}
+
+// In a checked job, before the operation of a request can be matched: does its memory overlap others'?
+inline void watch(const state& me, const detail::operation& op) {
+  if (me.rank.watch != nullptr) [[unlikely]] detail::watch_start(op);
 }
 
 // What the operation of a request refers to: a layout must outlive the call.

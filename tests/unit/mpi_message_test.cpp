@@ -165,5 +165,54 @@ TEST(mpi_message, a_message_taken_by_mprobe_and_not_received_is_found_by_check) 
                         "first: from rank 0 of MPI_COMM_WORLD, tag 6: call MPI_Mrecv");
 }
 
+TEST(mpi_message, requests_on_overlapping_memory_are_found_by_check) {
+  options how = job_of(1, 1);
+  how.check = true;
+  const failed_job job = run_to_failure(how, [](communicator&) {
+    MPI_Init(nullptr, nullptr);
+    int values[4] = {}, out[2] = {};
+    MPI_Request requests[2];
+    MPI_Irecv(values, 2, MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(values + 1, 2, MPI_INT, 0, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Send(out, 2, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    MPI_Send(out, 2, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Irecv(values, 2, MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[0]);  // Nothing is active now.
+    MPI_Send(out, 2, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Finalize();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "whose memory overlaps that of");
+  EXPECT_EQ(count_of(job.text, "whose memory overlaps"), 1u) << job.text;
+}
+
+TEST(mpi_message, datatypes_that_do_not_match_are_found_by_check) {
+  options how = job_of(2, 1);
+  how.check = true;
+  const failed_job job = run_to_failure(how, [](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    double doubles[4] = {};
+    float floats[8] = {}, more[2] = {};
+    MPI_Request requests[3];
+    if (world.rank() == 0) {
+      MPI_Send(doubles, 2, MPI_DOUBLE, 1, 1, MPI_COMM_WORLD);  // These match,
+      MPI_Send(doubles, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+      MPI_Send(doubles, 1, MPI_DOUBLE, 1, 2, MPI_COMM_WORLD);  // and this does not.
+    } else {
+      // Waited for in another order than they were posted in.
+      MPI_Irecv(doubles, 4, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, &requests[0]);
+      MPI_Irecv(more, 2, MPI_FLOAT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[1]);
+      MPI_Irecv(floats, 8, MPI_FLOAT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &requests[2]);
+      for (const int i : {2, 0, 1}) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    }
+    MPI_Finalize();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 1 received as 8 MPI_FLOAT what rank 0 of communicator 0 sent as 1 "
+                            "MPI_DOUBLE, tag 2: name the same basic datatypes on both sides");
+  EXPECT_EQ(count_of(job.text, "received as"), 1u) << job.text;
+}
+
 }  // namespace
 }  // namespace weft
