@@ -134,6 +134,7 @@ void worker::run() {
              &owner_, &idle};
   end.may_stop = false;
   if (!end.holds(end.subject)) block(end);
+  leave_shared();
   root_.flow.reset();
   thread_number_.store(0, std::memory_order_relaxed);
   current_worker_ = nullptr;
