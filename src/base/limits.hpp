@@ -163,12 +163,6 @@ inline constexpr std::uint64_t ofi_farewell_ns = 1'000'000'000;
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 
-// A thread that waits for a worker's helm (sched/guest.hpp) looks so often, gives its core up so often,
-// and rests so long each time from then on.
-inline constexpr unsigned helm_spins_max = 64;
-inline constexpr unsigned helm_yields_max = 1024;
-inline constexpr int helm_rest_us = 50;
-
 // Of the communication core. Handlers that peers may name, matching engines and devices of a runtime;
 // buffers of one message.
 inline constexpr std::size_t handlers_max = 1024;

@@ -19,6 +19,14 @@ inline const void* this_thread_mark() noexcept {
   return &mark;
 }
 
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 // Of a loop that waits for another thread or process: ever longer pauses, then the processor is
 // given up, for the other one may have none.
 class back_off {

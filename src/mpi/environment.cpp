@@ -106,12 +106,12 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
     weft::log_line("MPI_Abort({}, {}) was called outside of a rank", text_of(comm), errorcode);
     ::_exit(errorcode & 0xff);
   }
-  me->usable = me->open = false;
   // A job that was aborted has failed, whatever the code says.
   const int status = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
   const std::string text =
       weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
   if (!called_by_own_thread()) end_foreign_thread(text);
+  me->usable = me->open = false;
   throw weft::rank_failure(text, status);
 }
 

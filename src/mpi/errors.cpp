@@ -222,10 +222,10 @@ cause current_cause() {
 }
 
 [[noreturn]] void end_job(state* me, const cause& why, const std::string& call) {
-  // A program that catches everything must not go on.
-  if (me != nullptr) me->usable = me->open = false;
   const std::string text = formatted("{}: {} ({})", call, why.text, name_of_class(why.code));
   if (!called_by_own_thread()) end_foreign_thread(text);
+  // A program that catches everything must not go on.
+  if (me != nullptr) me->usable = me->open = false;
   throw rank_failure(text, 1);
 }
 

@@ -33,9 +33,9 @@ std::string state::name_of_source(std::uint32_t context, int source) {
 state* find_state() {
   const worker* const here = worker::current();
   if (here == nullptr) {
-    void* const origin = origin_of_this_thread().identity;
-    if (origin == nullptr) return nullptr;
-    return static_cast<state*>(static_cast<detail::rank_state*>(origin)->face.get());
+    const thread_origin& origin = origin_of_this_thread();
+    if (origin.identity == nullptr || origin.way_in->is_closed()) return nullptr;
+    return static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
   }
   if (here->identity() == nullptr || here->in_chunk()) return nullptr;
   auto& rank = *static_cast<detail::rank_state*>(here->identity());

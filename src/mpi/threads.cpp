@@ -18,10 +18,10 @@ void entrance::enter_unusual() {
     return;
   }
   const thread_origin& origin = origin_of_this_thread();
-  if (origin.identity == nullptr) return;
+  if (origin.identity == nullptr || !origin.way_in->enter()) return;
   auto* const s = static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
-  if (s == nullptr || !s->open || s->thread_level < MPI_THREAD_SERIALIZED) return;
-  guest_.emplace(*origin.home, origin.identity);
+  if (s == nullptr || !s->open || s->thread_level < MPI_THREAD_SERIALIZED) return origin.way_in->leave();
+  guest_.emplace(origin);
   me_ = s;
 }
 
@@ -38,9 +38,12 @@ void end_foreign_thread(const std::string& why) {
     log_text(why);
     ::_exit(1);
   }
-  detail::job& j = *static_cast<detail::rank_state*>(origin.identity)->of;
-  if (!why.empty()) j.abandon(formatted("rank {}: {}", origin.number, why));
-  j.workers->request_stop();
+  if (origin.way_in->enter()) {
+    detail::job& j = *static_cast<detail::rank_state*>(origin.identity)->of;
+    if (!why.empty()) j.abandon(formatted("rank {}: {}", origin.number, why));
+    j.workers->request_stop();
+    origin.way_in->leave();
+  }
   pthread_exit(nullptr);  // Unwinds: whoever joins the thread goes on, and finds the job at its end.
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "rank/program.h"
 #include "sched/guest.hpp"
@@ -40,17 +41,9 @@ struct thread_start {
 
 void* begin_thread(void* argument) {
   const std::unique_ptr<thread_start> start(static_cast<thread_start*>(argument));
-  origin_of_this_thread() = start->origin;
+  origin_of_this_thread() = std::move(start->origin);
   pthread_setaffinity_np(pthread_self(), sizeof cores_of_process, &cores_of_process);
   return start->body(start->argument);
-}
-
-// Of the calling thread, or of the thread that it becomes.
-thread_origin origin_of_caller() {
-  if (origin_of_this_thread().identity != nullptr) return origin_of_this_thread();
-  worker* const here = worker::current();
-  if (here == nullptr || here->identity() == nullptr) return {};
-  return {here, here->identity(), here->running_number()};
 }
 
 }  // namespace
@@ -62,9 +55,9 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                           const pthread_attr_t* attributes,
                                                           void* (*body)(void*), void* argument) {
   static const auto next = weft::next_definition<weft::create_function>("pthread_create");
-  const weft::thread_origin origin = weft::origin_of_caller();
+  weft::thread_origin origin = weft::origin_of_new_thread();
   if (origin.identity == nullptr) return next(thread, attributes, body, argument);
-  auto start = std::make_unique<weft::thread_start>(weft::thread_start{body, argument, origin});
+  auto start = std::make_unique<weft::thread_start>(weft::thread_start{body, argument, std::move(origin)});
   const int result = next(thread, attributes, &weft::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;

@@ -1,11 +1,11 @@
 #include "sched/guest.hpp"
 
-#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
+#include <ctime>
 
-#include "base/limits.hpp"
 #include "base/pause.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
@@ -13,38 +13,57 @@
 namespace weft {
 namespace {
 
+// A thread that waits looks so often, gives its core up so often, and then rests: ever longer, since many
+// threads of many ranks may wait on few cores.
+constexpr unsigned helm_spins_max = 64;
+constexpr unsigned helm_yields_max = 32;
+constexpr unsigned helm_rest_us_min = 20, helm_rest_us_max = 500;
+constexpr unsigned rests_of_one_length = 8;
+
+// The system calls themselves: those of programs of weftcc let other ranks run.
+void give_core_up() noexcept { ::syscall(SYS_sched_yield); }
+void rest_for(unsigned us) noexcept {
+  const timespec moment{0, static_cast<long>(us) * 1000};
+  ::syscall(SYS_nanosleep, &moment, nullptr);
+}
+
 // Whoever has what this thread waits for may need its core, and may need it for long.
 void rest_from(unsigned round) noexcept {
   if (round < helm_spins_max)
     pause_processor();
   else if (round < helm_spins_max + helm_yields_max)
-    sched_yield();
+    give_core_up();
   else
-    std::this_thread::sleep_for(std::chrono::microseconds(helm_rest_us));
+    rest_for(std::min(helm_rest_us_max,
+                      helm_rest_us_min << std::min(
+                          (round - helm_spins_max - helm_yields_max) / rests_of_one_length, 16u)));
 }
 
 }  // namespace
 
-void helm::take() noexcept { who_.take(this_thread(), rest_from); }
+constexpr unsigned courtesy_rounds_max = helm_spins_max + 4;
 
-void helm::offer() noexcept {
-  constexpr unsigned yields = 4;
-  who_.offer(this_thread(), rest_from, helm_spins_max + yields);
-}
+void helm::take() noexcept { who_.take_after_others(this_thread(), rest_from, courtesy_rounds_max); }
 
-guest::guest(worker& of, void* identity) : of_(of), identity_(identity) {
+void helm::offer() noexcept { who_.offer(this_thread(), rest_from, courtesy_rounds_max); }
+
+guest::guest(const thread_origin& from) : from_(from), of_(*from.home) {
   of_.helm_->take();
   install();
 }
 
 guest::~guest() {
+  // What the worker armed before it fell asleep, to be rung by other processes, this guest's looks may
+  // have used up.
+  if (of_.asleep_for_ != nullptr && of_.outside_ != nullptr) of_.notify();
   remove();
   of_.helm_->give();
+  from_.way_in->leave();
 }
 
 void guest::install() noexcept {
   worker::current_worker_ = &of_;
-  worker::identity_ = identity_;
+  worker::identity_ = from_.identity;
   of_.guest_ = this;
   of_.short_ways_left_ = 0;  // Its waits never switch to a fiber.
 }
@@ -74,6 +93,13 @@ thread_origin& origin_of_this_thread() noexcept {
   return origin;
 }
 
+thread_origin origin_of_new_thread() {
+  if (origin_of_this_thread().identity != nullptr) return origin_of_this_thread();
+  worker* const here = worker::current();
+  if (here == nullptr || worker::identity() == nullptr) return {};
+  return {here, worker::identity(), here->running_number(), here->owner().way_in()};
+}
+
 void worker::share() {
   if (helm_ != nullptr) return;
   helm_ = std::make_unique<helm>();
@@ -96,7 +122,7 @@ void worker::block_guest(waiter& w) {
   for (unsigned round = 0;; ++round) {
     if (w.holds(w.subject)) return;
     const bool any = poll();
-    if (unwinding_ && w.may_stop) throw job_stopped{};
+    if (w.may_stop && (unwinding_ || owner_.has_ended())) throw job_stopped{};
     if (w.holds(w.subject)) return;
     if (any) round = 0;
     guest_->step_aside(round);

@@ -10,6 +10,9 @@
 // waiting for this very guest; it offers the helm between two looks, and so does the worker's thread
 // in its waits. A guest that leaves something to do wakes the worker's thread.
 #pragma once
+#include <memory>
+
+#include "sync/gate.hpp"
 #include "sync/helm.hpp"
 
 namespace weft {
@@ -32,11 +35,22 @@ class helm {
   basic_helm<> who_;
 };
 
-// On the stack of a thread that is no worker's: while it lives, worker::current() is `of`, and code
-// runs as `identity`. Not while the thread holds the helm already.
+// Which rank has made the calling thread; null identity: none has, or it is a worker's.
+struct thread_origin {
+  worker* home = nullptr;
+  void* identity = nullptr;
+  int number = -1;
+  std::shared_ptr<gate> way_in;  // Closed when the job ends: the rest is gone then.
+};
+[[nodiscard]] thread_origin& origin_of_this_thread() noexcept;
+// That of a thread which the calling thread makes.
+[[nodiscard]] thread_origin origin_of_new_thread();
+
+// On the stack of a thread that is no worker's, and that has entered the gate: while it lives,
+// worker::current() is the home of `from`, and code runs as its identity. Leaves the gate.
 class guest {
  public:
-  guest(worker& of, void* identity);
+  explicit guest(const thread_origin& from);
   ~guest();
   guest(const guest&) = delete;
   guest& operator=(const guest&) = delete;
@@ -48,16 +62,8 @@ class guest {
   void install() noexcept;
   void remove() noexcept;
 
+  const thread_origin& from_;
   worker& of_;
-  void* const identity_;
 };
-
-// Which rank has made the calling thread; null identity: none has, or it is a worker's.
-struct thread_origin {
-  worker* home = nullptr;
-  void* identity = nullptr;
-  int number = -1;
-};
-[[nodiscard]] thread_origin& origin_of_this_thread() noexcept;
 
 }  // namespace weft

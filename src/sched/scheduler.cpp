@@ -69,6 +69,8 @@ void scheduler::run() {
     });
   for (std::thread& t : threads_) t.join();
   threads_.clear();
+  way_in_->close();
+  while (!way_in_->is_empty()) std::this_thread::yield();  // Their waits end with the job.
 }
 
 void scheduler::set_wait_watcher(wait_watcher watcher) noexcept {

@@ -48,6 +48,11 @@ class scheduler {
   // Threads that are no workers may bring work from now on: nobody can tell that none will come.
   void note_guests() noexcept { guests_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool has_guests() const noexcept { return guests_.load(std::memory_order_relaxed); }
+  // The way of such threads into workers; closed, with nobody inside, when run() returns.
+  [[nodiscard]] const std::shared_ptr<gate>& way_in() const noexcept { return way_in_; }
+  [[nodiscard]] bool has_ended() const noexcept {
+    return living_.load(std::memory_order_relaxed) == 0;  // Relaxed: somebody is told soon enough.
+  }
   // Called before run(). `watcher` is called by each worker whenever one of its fibers begins to
   // wait, on that fiber. Every wait then goes the long way.
   using wait_watcher = void (*)(worker& here, const wait_description& description);
@@ -117,6 +122,7 @@ class scheduler {
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   std::atomic<bool> guests_{false};
+  const std::shared_ptr<gate> way_in_ = std::make_shared<gate>();
   // Changes when workers have to look at something rare.
   alignas(padding_bytes) std::atomic<std::uint64_t> attention_{0};
   std::atomic<bool> stop_{false};

@@ -42,13 +42,18 @@ class basic_helm {
   [[nodiscard]] bool is_wanted() const noexcept {
     return wanted_.load(std::memory_order_relaxed) != 0;
   }
-  // Lets one of those that want it have it: without the pause the holder, which has the line, would
-  // always be faster. A thread that wants it and has no processor is not waited for.
+  // Lets one of those that want it have it first.
   template <class Rest>
   void offer(const void* me, const Rest& rest, unsigned rounds_max) noexcept {
     if (!is_wanted()) return;
-    const std::uint32_t turn = turns_.load(std::memory_order_relaxed);
     give();
+    take_after_others(me, rest, rounds_max);
+  }
+  // By one that has just had it, and has its line, and would always be faster. A thread that wants it
+  // and has no processor is not waited for.
+  template <class Rest>
+  void take_after_others(const void* me, const Rest& rest, unsigned rounds_max) noexcept {
+    const std::uint32_t turn = turns_.load(std::memory_order_relaxed);
     for (unsigned round = 0; round < rounds_max && is_wanted(); ++round) {
       if (turns_.load(std::memory_order_relaxed) != turn) break;
       rest(round);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/checker.hpp"
+#include "sync/gate.hpp"
 
 namespace weft {
 namespace {
@@ -39,7 +40,7 @@ const std::vector<model::setup> helms{[] {
     model::require(!s->helm.held_by(&marks[0]), "it has been given");
   });
   scene.threads.push_back([=] {
-    s->helm.take(&marks[1], rest);
+    s->helm.take_after_others(&marks[1], rest, 2);
     steer(*s, &marks[1]);
     s->helm.give();
   });
@@ -53,6 +54,37 @@ TEST(helm_model, one_thread_at_a_time_has_the_helm) {
 
 TEST(helm_model, each_ordering_is_needed) {
   EXPECT_EQ(model::unneeded_labels(helms, 3), std::vector<std::string>{});
+}
+
+// --- The gate ---
+
+const std::vector<model::setup> gates{[] {
+  struct garden {
+    basic_gate<model_atomics> gate;
+    model_atomics::plain<int> visits{0};
+  };
+  auto g = std::make_shared<garden>();
+  scenario scene;
+  scene.threads.push_back([=] {
+    if (!g->gate.enter()) return;
+    g->visits.set(g->visits.get() + 1);
+    g->gate.leave();
+  });
+  scene.threads.push_back([=] {
+    g->gate.close();
+    while (!g->gate.is_empty()) model::pause();
+    g->visits.set(-1);  // What is inside goes.
+  });
+  return scene;
+}};
+
+TEST(gate_model, nobody_is_inside_when_it_is_closed_and_empty) {
+  const std::string failures = model::failures(gates, 3);
+  EXPECT_TRUE(failures.empty()) << failures;
+}
+
+TEST(gate_model, each_ordering_is_needed) {
+  EXPECT_EQ(model::unneeded_labels(gates, 3), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -19,8 +19,7 @@ namespace {
 class rank_threads {
  public:
   void start(const std::function<void()>& body) {
-    worker& home = *worker::current();
-    const thread_origin origin{&home, home.identity(), home.running_number()};
+    const thread_origin origin = origin_of_new_thread();
     ++living_;
     threads_.emplace_back([=, this] {
       origin_of_this_thread() = origin;
