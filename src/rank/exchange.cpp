@@ -39,15 +39,22 @@ namespace {
   return p.laid_out != nullptr ? p.at(p.first).size() : p.bytes;
 }
 
+// Of parts that all have one size.
+[[nodiscard]] bool fits(const exchange_plan& plan, const parts& p) {
+  return p.count == 0 || octets_of_one(p) == plan.part_bytes;
+}
+
 }  // namespace
 
 void exchange(communicator_state& c, int rank, const exchange_plan& plan, const parts& give,
               const parts& take) {
+  if (plan.known == sizes::of_all && !(fits(plan, give) && fits(plan, take))) [[unlikely]] {
+    // The others cannot see it: what travels is as long as all have said.
+    in_turn turn(c, rank, plan.call);
+    turn.lead([&] { wrong_length(plan, rank, octets_of_one(give), rank, octets_of_one(take)); });
+  }
   if (goes_in_dropboxes(c, plan)) {
     in_turn turn(c, rank, plan.call);
-    for (const parts* p : {&give, &take})
-      if (const std::size_t bytes = octets_of_one(*p); bytes != plan.part_bytes) [[unlikely]]
-        wrong_length(plan, rank, octets_of_one(give), rank, octets_of_one(take));
     turn.meet_and_exchange(plan, give, take);
     return;
   }
