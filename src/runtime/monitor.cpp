@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -205,17 +206,44 @@ std::array<struct sigaction, fault_signals.size()> faults_before{};
 int fault_reports_in_use = 0;
 
 // Only async-signal-safe calls from here on.
-void on_fault(int number, siginfo_t* details, void*) {
+
+// Where the stack of the interrupted code ends now; null where that is not known.
+const std::byte* stack_pointer_of(const void* context) noexcept {
+#if defined(__x86_64__)
+  return reinterpret_cast<const std::byte*>(
+      static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<const std::byte*>(static_cast<const ucontext_t*>(context)->uc_mcontext.sp);
+#else
+  static_cast<void>(context);
+  return nullptr;
+#endif
+}
+
+// In the guard page, or beyond it: a large frame steps over the page, and what it touches first lies
+// between its end and the stack.
+bool is_overflow(const worker& here, const void* address, const void* context) noexcept {
+  if (here.stacks().in_guard_page(address)) return true;
+  if (here.has_guest()) return false;  // Whose stack is another's.
+  constexpr std::ptrdiff_t call_bytes = 256;  // A call writes below the stack pointer.
+  const std::byte* const bottom = here.running().stack.data();
+  const std::byte* const pointer = stack_pointer_of(context);
+  const auto* const at = static_cast<const std::byte*>(address);
+  return bottom != nullptr && pointer != nullptr && pointer < bottom && at >= pointer - call_bytes &&
+         at < bottom;
+}
+
+void on_fault(int number, siginfo_t* details, void* context) {
   char line[320];
   int length = 0;
   if (const worker* here = worker::current(); here != nullptr) {
     const int rank = here->running_number();
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
-    else if (here->stacks().in_guard_page(details->si_addr))
+    else if (is_overflow(*here, details->si_addr, context))
       length = std::snprintf(line, sizeof line,
                              "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
-                             "--weft-stack or WEFT_STACK\n",
+                             "weftrun --stack, --weft-stack or WEFT_STACK\n",
                              rank, here->stacks().stack_bytes() / 1024);
     else
       length = std::snprintf(line, sizeof line, "weft: rank %d on worker %d: %s at address %p\n",

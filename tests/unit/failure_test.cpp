@@ -762,6 +762,22 @@ TEST(a_stack_overflow, of_a_rank_is_named_with_the_remedy) {
               testing::KilledBySignal(SIGSEGV),
               "weft: rank 1 overflowed its stack of .* WEFT_STACK");
 }
+
+// A frame of more than a stack: the guard page is not touched.
+[[gnu::noinline]] void touch_far_below() {
+  volatile char* const far = static_cast<char*>(__builtin_alloca(std::size_t{1} << 33));
+  far[4096] = 1;
+}
+
+TEST(a_stack_overflow, by_a_frame_that_steps_over_the_guard_page_is_named_too) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(alone(job_of(3, 2)),
+                  [](communicator& world) {
+                    if (world.rank() == 1) touch_far_below();
+                    world.barrier();
+                  }),
+              testing::KilledBySignal(SIGSEGV), "weft: rank 1 overflowed its stack of .* weftrun --stack");
+}
 #endif
 
 TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
