@@ -446,6 +446,20 @@ WEFT_MPI_DECLARE(int, MPI_Sendrecv_replace,
 WEFT_MPI_DECLARE(int, MPI_Sendrecv_replace_c,
                  (void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
                   int source, int recvtag, MPI_Comm comm, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Isendrecv,
+                 (const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                  MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Isendrecv_c,
+                 (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                  int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                  int source, int recvtag, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Isendrecv_replace,
+                 (void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                  int recvtag, MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Isendrecv_replace_c,
+                 (void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
+                  int source, int recvtag, MPI_Comm comm, MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Isend,
                  (const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm, MPI_Request* request))
@@ -511,6 +525,14 @@ WEFT_MPI_DECLARE(int, MPI_Buffer_attach_c, (void* buffer, MPI_Count size))
 WEFT_MPI_DECLARE(int, MPI_Buffer_detach, (void* buffer_addr, int* size))
 WEFT_MPI_DECLARE(int, MPI_Buffer_detach_c, (void* buffer_addr, MPI_Count* size))
 WEFT_MPI_DECLARE(int, MPI_Buffer_flush, (void))
+WEFT_MPI_DECLARE(int, MPI_Buffer_iflush, (MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Comm_attach_buffer, (MPI_Comm comm, void* buffer, int size))
+WEFT_MPI_DECLARE(int, MPI_Comm_attach_buffer_c, (MPI_Comm comm, void* buffer, MPI_Count size))
+WEFT_MPI_DECLARE(int, MPI_Comm_detach_buffer, (MPI_Comm comm, void* buffer_addr, int* size))
+WEFT_MPI_DECLARE(int, MPI_Comm_detach_buffer_c,
+                 (MPI_Comm comm, void* buffer_addr, MPI_Count* size))
+WEFT_MPI_DECLARE(int, MPI_Comm_flush_buffer, (MPI_Comm comm))
+WEFT_MPI_DECLARE(int, MPI_Comm_iflush_buffer, (MPI_Comm comm, MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status))
 WEFT_MPI_DECLARE(int, MPI_Iprobe,
                  (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status))
@@ -651,6 +673,10 @@ WEFT_MPI_DECLARE(int, MPI_Type_create_resized,
                  (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype))
 WEFT_MPI_DECLARE(int, MPI_Type_create_resized_c,
                  (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_f90_integer, (int range, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_f90_real, (int precision, int range, MPI_Datatype* newtype))
+WEFT_MPI_DECLARE(int, MPI_Type_create_f90_complex,
+                 (int precision, int range, MPI_Datatype* newtype))
 WEFT_MPI_DECLARE(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype))
 WEFT_MPI_DECLARE(int, MPI_Type_commit, (MPI_Datatype* datatype))
 WEFT_MPI_DECLARE(int, MPI_Type_free, (MPI_Datatype* datatype))

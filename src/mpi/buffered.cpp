@@ -4,6 +4,7 @@
 
 #include "mpi/profiling.hpp"
 #include "mpi/transfer.hpp"
+#include "rank/collectives.hpp"
 
 namespace weft::mpi {
 
@@ -11,11 +12,25 @@ using namespace detail;
 
 namespace {
 
-// That wait for their receivers.
-MPI_Count waiting_bytes(const rank_state& r) {
+// The buffer that is for sends on a communicator.
+attached_buffer& buffer_for(state& me, std::uint32_t context) {
+  const auto own = me.own_buffers.find(context);
+  return own == me.own_buffers.end() ? me.buffer : own->second;
+}
+
+// Calls visit(operation) for each send of this buffer that waits for its receiver.
+template <class Visit>
+void each_waiting(state& me, const attached_buffer& buffer, const Visit& visit) {
+  const auto& all = me.rank.detached;
+  for (const operation* op = all.front(); op != nullptr; op = all.after(*op))
+    if (&buffer_for(me, op->match.context) == &buffer) visit(*op);
+}
+
+MPI_Count waiting_bytes(state& me, const attached_buffer& buffer) {
   MPI_Count bytes = 0;
-  for (const operation* op = r.detached.front(); op != nullptr; op = r.detached.after(*op))
-    bytes += static_cast<MPI_Count>(op->bytes) + MPI_BSEND_OVERHEAD;
+  each_waiting(me, buffer, [&](const operation& op) {
+    bytes += static_cast<MPI_Count>(op.bytes) + MPI_BSEND_OVERHEAD;
+  });
   return bytes;
 }
 
@@ -25,38 +40,84 @@ void send(state& me, const peer& there, int to, const envelope& from, const Data
   r.home->perturb();
   r.home->check_stopped();
   if (send_now(r, there, to, from, data, send_mode::standard)) return;
-  const MPI_Count used = waiting_bytes(r);
+  const attached_buffer& buffer = buffer_for(me, from.context);
+  const MPI_Count used = waiting_bytes(me, buffer);
   const MPI_Count wanted = static_cast<MPI_Count>(data.size()) + MPI_BSEND_OVERHEAD;
-  if (me.buffer != MPI_BUFFER_AUTOMATIC && wanted > me.buffer_size - used)
+  if (buffer.address != MPI_BUFFER_AUTOMATIC && wanted > buffer.size - used)
     fail(MPI_ERR_BUFFER, "{} octets with MPI_BSEND_OVERHEAD, and {} of {} attached are in use: call "
-         "MPI_Buffer_attach with more", wanted, used, me.buffer_size);
+         "MPI_Buffer_attach with more", wanted, used, buffer.size);
   kept_operation* const op = take_kept(r);
   op->detached = true;
   op->copy = std::make_unique<std::byte[]>(data.size());
   copy_out(op->copy.get(), data);
   set_memory(*op, octets(op->copy.get(), data.size()));
   describe_send(*op, r, from, to, there.worker);
+  op->number = ++me.buffered_sends;
   r.detached.push_back(*op);
   send_offer(*r.home, there, from, *op);
 }
 
-void attach(state& me, void* buffer, MPI_Count size) {
-  if (me.buffer_size != 0 || me.buffer == MPI_BUFFER_AUTOMATIC)
-    fail(MPI_ERR_BUFFER, "a buffer is attached already: call MPI_Buffer_detach first");
+// Returns when the first `last` sends that had to wait have been received.
+void flush(state& me, const attached_buffer& buffer, const char* call, std::uint64_t last) {
+  me.rank.home->wait_until(
+      [&] {
+        bool any = false;
+        each_waiting(me, buffer, [&](const operation& op) { any = any || op.number <= last; });
+        return !any;
+      },
+      {call});
+}
+
+void attach(attached_buffer& buffer, void* address, MPI_Count size) {
+  if (buffer.is_attached())
+    fail(MPI_ERR_BUFFER, "a buffer is attached already: detach it first");
   if (size < 0) fail(MPI_ERR_ARG, "a buffer of {} octets", size);
-  me.buffer = buffer;
-  me.buffer_size = size;
+  buffer = {address, size};
 }
 
 template <class Size>
-void detach(state& me, void* buffer, Size* size) {
-  check_not_null(buffer, "buffer_addr");
+void detach(state& me, attached_buffer& buffer, void* address, Size* size, const char* call) {
+  check_not_null(address, "buffer_addr");
   check_not_null(size, "size");
-  finish_buffered(me);
-  *static_cast<void**>(buffer) = me.buffer;
-  *size = static_cast<Size>(me.buffer_size);
-  me.buffer = nullptr;
-  me.buffer_size = 0;
+  flush(me, buffer, call, me.buffered_sends);
+  *static_cast<void**>(address) = buffer.address;
+  *size = static_cast<Size>(buffer.size);
+  buffer = {};
+}
+
+// Sends on the communicator use its own buffer from now on. Those that wait already are accounted to
+// it, too: that is more than there need be.
+void attach_own(state& me, MPI_Comm comm, void* address, MPI_Count size) {
+  const std::uint32_t context = checked_communicator(me, comm).shared->context;
+  if (me.own_buffers.contains(context))
+    fail(MPI_ERR_BUFFER, "a buffer is attached to the communicator already: detach it first");
+  attached_buffer made;
+  attach(made, address, size);
+  me.own_buffers[context] = made;
+}
+
+template <class Size>
+void detach_own(state& me, MPI_Comm comm, void* address, Size* size, const char* call) {
+  const std::uint32_t context = checked_communicator(me, comm).shared->context;
+  const auto own = me.own_buffers.find(context);
+  attached_buffer none;
+  detach(me, own == me.own_buffers.end() ? none : own->second, address, size, call);
+  me.own_buffers.erase(context);
+}
+
+const attached_buffer& own_buffer(state& me, MPI_Comm comm) {
+  static const attached_buffer none;  // For which nothing waits.
+  const auto own = me.own_buffers.find(checked_communicator(me, comm).shared->context);
+  return own == me.own_buffers.end() ? none : own->second;
+}
+
+// A request that is complete when flush() would return.
+MPI_Request start_flush(state& me, const attached_buffer& buffer, const communicator_object& c,
+                        MPI_Comm comm, const char* call) {
+  return add_request(me, comm, start_activity(c.ranks.shared_state(),
+                                              [&me, &buffer, call, last = me.buffered_sends] {
+                                                flush(me, buffer, call, last);
+                                              }));
 }
 
 }  // namespace
@@ -76,31 +137,61 @@ void send_buffered(state& me, const peer& there, int to, const envelope& from,
 }
 
 void finish_buffered(state& me) {
-  const rank_state& r = me.rank;
-  me.rank.home->wait_until([&] { return r.detached.front() == nullptr; },
-                           {"MPI_Buffer_detach (buffered sends)"});
+  flush(me, me.buffer, "MPI_Finalize (buffered sends)", me.buffered_sends);
+  for (const auto& [context, buffer] : me.own_buffers)
+    flush(me, buffer, "MPI_Finalize (buffered sends)", me.buffered_sends);
 }
 
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Buffer_attach, (void* buffer, int size)) {
-  return in_call("MPI_Buffer_attach", MPI_COMM_SELF, [&](state& me) { attach(me, buffer, size); },
-                 buffer, size);
-}
-WEFT_MPI_FUNCTION(int, MPI_Buffer_attach_c, (void* buffer, MPI_Count size)) {
-  return in_call("MPI_Buffer_attach_c", MPI_COMM_SELF, [&](state& me) { attach(me, buffer, size); },
-                 buffer, size);
-}
-WEFT_MPI_FUNCTION(int, MPI_Buffer_detach, (void* buffer_addr, int* size)) {
-  return in_call("MPI_Buffer_detach", MPI_COMM_SELF,
-                 [&](state& me) { detach(me, buffer_addr, size); }, buffer_addr, size);
-}
-WEFT_MPI_FUNCTION(int, MPI_Buffer_detach_c, (void* buffer_addr, MPI_Count* size)) {
-  return in_call("MPI_Buffer_detach_c", MPI_COMM_SELF,
-                 [&](state& me) { detach(me, buffer_addr, size); }, buffer_addr, size);
-}
+#define BUFFER_OF_ALL(suffix, Size)                                                                    \
+  WEFT_MPI_FUNCTION(int, MPI_Buffer_attach##suffix, (void* buffer, Size size)) {                       \
+    return in_call("MPI_Buffer_attach" #suffix, MPI_COMM_SELF,                                         \
+                   [&](state& me) { attach(me.buffer, buffer, size); }, buffer, size);                 \
+  }                                                                                                    \
+  WEFT_MPI_FUNCTION(int, MPI_Buffer_detach##suffix, (void* buffer_addr, Size* size)) {                 \
+    return in_call("MPI_Buffer_detach" #suffix, MPI_COMM_SELF, [&](state& me) {                        \
+      detach(me, me.buffer, buffer_addr, size, "MPI_Buffer_detach (buffered sends)");                  \
+    }, buffer_addr, size);                                                                             \
+  }
+BUFFER_OF_ALL(, int)
+BUFFER_OF_ALL(_c, MPI_Count)
+
+#define BUFFER_OF_COMMUNICATOR(suffix, Size)                                                           \
+  WEFT_MPI_FUNCTION(int, MPI_Comm_attach_buffer##suffix, (MPI_Comm comm, void* buffer, Size size)) {   \
+    return in_call("MPI_Comm_attach_buffer" #suffix, comm,                                             \
+                   [&](state& me) { attach_own(me, comm, buffer, size); }, comm, buffer, size);        \
+  }                                                                                                    \
+  WEFT_MPI_FUNCTION(int, MPI_Comm_detach_buffer##suffix,                                               \
+                    (MPI_Comm comm, void* buffer_addr, Size* size)) {                                  \
+    return in_call("MPI_Comm_detach_buffer" #suffix, comm, [&](state& me) {                            \
+      detach_own(me, comm, buffer_addr, size, "MPI_Comm_detach_buffer (buffered sends)");              \
+    }, comm, buffer_addr, size);                                                                       \
+  }
+BUFFER_OF_COMMUNICATOR(, int)
+BUFFER_OF_COMMUNICATOR(_c, MPI_Count)
+
 WEFT_MPI_FUNCTION(int, MPI_Buffer_flush, (void)) {
-  return in_call("MPI_Buffer_flush", MPI_COMM_SELF, [](state& me) { finish_buffered(me); });
+  return in_call("MPI_Buffer_flush", MPI_COMM_SELF,
+                 [](state& me) { flush(me, me.buffer, "MPI_Buffer_flush", me.buffered_sends); });
+}
+WEFT_MPI_FUNCTION(int, MPI_Buffer_iflush, (MPI_Request* request)) {
+  return in_call("MPI_Buffer_iflush", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(request, "request");
+    *request = start_flush(me, me.buffer, *me.self, MPI_COMM_SELF, "MPI_Buffer_iflush");
+  }, request);
+}
+WEFT_MPI_FUNCTION(int, MPI_Comm_flush_buffer, (MPI_Comm comm)) {
+  return in_call("MPI_Comm_flush_buffer", comm, [&](state& me) {
+    flush(me, own_buffer(me, comm), "MPI_Comm_flush_buffer", me.buffered_sends);
+  }, comm);
+}
+WEFT_MPI_FUNCTION(int, MPI_Comm_iflush_buffer, (MPI_Comm comm, MPI_Request* request)) {
+  return in_call("MPI_Comm_iflush_buffer", comm, [&](state& me) {
+    check_not_null(request, "request");
+    const communicator_object& c = checked_communicator(me, comm);
+    *request = start_flush(me, own_buffer(me, comm), c, comm, "MPI_Comm_iflush_buffer");
+  }, comm, request);
 }

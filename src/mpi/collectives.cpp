@@ -1,5 +1,7 @@
 // Collectives that move data: each is an exchange of parts, in one group or between two. In one group
 // all ranks are peers; between two they are the ranks of the other group.
+#include <algorithm>
+
 #include "mpi/collective.hpp"
 
 namespace weft::mpi {
@@ -137,6 +139,29 @@ std::size_t octets_of(MPI_Count count, const datatype_object& type) {
   return static_cast<std::size_t>(count) * type.size;
 }
 
+// The same of a rank's own part of `listed`, which it gives or takes as `other`.
+template <class Count, class Displacement>
+void check_own_not_aliased(const communicator_object& c, const void* listed, const Count* counts,
+                           const Displacement* displs, const datatype_object& type,
+                           const void* other, MPI_Count other_count) {
+  if (c.is_inter() || counts[c.own] == 0 || other_count == 0) return;
+  check_not_aliased(static_cast<const std::byte*>(listed) + displs[c.own] * type.extent, other, type.size);
+}
+
+template <class Count>
+bool are_all_zero(const Count* counts, int n) {
+  return std::all_of(counts, counts + n, [](Count count) { return count == 0; });
+}
+// Of two lists.
+template <class Count>
+void check_lists_not_aliased(const communicator_object& c, const void* sent, const Count* sendcounts,
+                             const void* received, const Count* recvcounts) {
+  if (sent != received || c.is_inter()) [[likely]] return;
+  const bool nothing =
+      are_all_zero(sendcounts, c.peers_count) || are_all_zero(recvcounts, c.peers_count);
+  check_not_aliased(sent, received, nothing ? 0 : 1);
+}
+
 }  // namespace
 
 part_of_root part_in(const communicator_object& c, int root) {
@@ -259,6 +284,8 @@ exchange_call prepare_gatherv(state& me, const char* name, const void* sendbuf, 
   }
   if (c.is_inter() ? !mine.is_root && !mine.is_idle : !x.plan.leaves_own) {
     check_count(sendcount);
+    if (mine.is_root)
+      check_own_not_aliased(c, recvbuf, recvcounts, displs, checked_datatype(recvtype), sendbuf, sendcount);
     x.give = part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), mine.root, 1);
   }
   if (!c.is_inter()) {
@@ -313,6 +340,8 @@ exchange_call prepare_scatterv(state& me, const char* name, const void* sendbuf,
   }
   if (takes) {
     check_count(recvcount);
+    if (mine.is_root)
+      check_own_not_aliased(c, sendbuf, sendcounts, displs, checked_datatype(sendtype), recvbuf, recvcount);
     x.take = part_list::alike(recvbuf, recvcount, committed_datatype(recvtype), mine.root, 1);
   }
   if (!c.is_inter()) {
@@ -362,6 +391,7 @@ exchange_call prepare_allgatherv(state& me, const char* name, const void* sendbu
     x.give = part_list::alike(own, recvcounts[c.own], type, c.peers_first, c.peers_count);
   } else {
     check_count(sendcount);
+    check_own_not_aliased(c, recvbuf, recvcounts, displs, type, sendbuf, sendcount);
     x.give = part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), c.peers_first,
                               c.peers_count);
   }
@@ -398,9 +428,11 @@ exchange_call prepare_alltoallv(state& me, const char* name, const void* sendbuf
   x.take = part_list::listed(recvbuf, recvcounts, rdispls, committed_datatype(recvtype),
                              c.peers_first, c.peers_count);
   x.replaces = is_in_place(c, sendbuf);
-  if (!x.replaces)
+  if (!x.replaces) {
     x.give = part_list::listed(sendbuf, sendcounts, sdispls, committed_datatype(sendtype),
                                c.peers_first, c.peers_count);
+    check_lists_not_aliased(c, sendbuf, sendcounts, recvbuf, recvcounts);
+  }
   return x;
 }
 
@@ -415,9 +447,11 @@ exchange_call prepare_alltoallw(state& me, const char* name, const void* sendbuf
   x.take = part_list::of_types(recvbuf, recvcounts, rdispls, recvtypes, c.peers_first,
                                c.peers_count);
   x.replaces = is_in_place(c, sendbuf);
-  if (!x.replaces)
+  if (!x.replaces) {
     x.give = part_list::of_types(sendbuf, sendcounts, sdispls, sendtypes, c.peers_first,
                                  c.peers_count);
+    check_lists_not_aliased(c, sendbuf, sendcounts, recvbuf, recvcounts);
+  }
   return x;
 }
 

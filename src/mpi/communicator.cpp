@@ -66,6 +66,7 @@ void end_communicator(state& me, MPI_Comm& comm) {
   if (is_predefined(comm))
     fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
   delete_attributes(me, comm, c);
+  me.own_buffers.erase(c.shared->context);
   set_error_handler(me, c, MPI_ERRORS_ARE_FATAL);
   me.communicators.free(c);
   comm = MPI_COMM_NULL;
@@ -124,6 +125,8 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
       }));
 }
 
+}  // namespace
+
 MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key, const char* call) {
   if (color < 0 && color != MPI_UNDEFINED)
     fail(MPI_ERR_ARG, "color {}: colors are 0 or more, or MPI_UNDEFINED", color);
@@ -141,6 +144,8 @@ MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key, c
   }
   return add_intercommunicator(me, split(*c.shared, c.own, mine, place, call), c);
 }
+
+namespace {
 
 MPI_Comm create_from_group(state& me, communicator_object& c, MPI_Group group, const char* call) {
   const std::vector<int>& wanted = checked_group(me, group).ranks;
@@ -235,26 +240,6 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_C
     *newcomm =
         split_by_color(me, checked_communicator(me, comm), color, key, "MPI_Comm_split");
   }, comm, color, key);
-}
-
-WEFT_MPI_FUNCTION(int, MPI_Comm_split_type,
-                  (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_split_type", comm, [&](state& me) {
-    check_not_null(newcomm, "newcomm");
-    communicator_object& c = checked_intracommunicator(me, comm);
-    check_hints(me, info);
-    int color = MPI_UNDEFINED;
-    if (split_type == MPI_COMM_TYPE_SHARED) {
-      const weft::detail::job& j = *me.rank.of;
-      color = j.node_of_process.empty()
-                  ? 0
-                  : j.node_of_process[static_cast<std::size_t>(j.process)];
-    } else if (split_type != MPI_UNDEFINED && (split_type < MPI_COMM_TYPE_HW_UNGUIDED ||
-                                               split_type > MPI_COMM_TYPE_RESOURCE_GUIDED)) {
-      fail(MPI_ERR_ARG, "split_type {} is none of the standard's", split_type);
-    }
-    *newcomm = split_by_color(me, c, color, key, "MPI_Comm_split_type");
-  }, comm, split_type, key, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm)) {

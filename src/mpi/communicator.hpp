@@ -56,6 +56,9 @@ struct state;
 // The same groups and topology in a context of its own; no handle of the program's refers to it.
 [[nodiscard]] std::shared_ptr<communicator_object> with_own_context(const communicator_object& c,
                                                                     const char* call);
+// MPI_COMM_NULL for a color of MPI_UNDEFINED.
+[[nodiscard]] MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key,
+                                      const char* call);
 // Refuses inter-communicators.
 [[nodiscard]] communicator_object& checked_intracommunicator(state& me, MPI_Comm comm);
 void check_root(const communicator_object& c, int root);

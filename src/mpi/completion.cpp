@@ -14,10 +14,25 @@ namespace weft::mpi {
 namespace {
 
 // Null for one that there is nothing to wait for.
-request_object* active_request(MPI_Request handle) {
-  if (handle == MPI_REQUEST_NULL) return nullptr;
-  request_object& r = checked_request(handle);
-  return r.active ? &r : nullptr;
+[[gnu::always_inline]] inline request_object* active_request(MPI_Request handle) {
+  request_object* r = find_object<request_object>(handle);
+  if (r == nullptr) {
+    if (handle == MPI_REQUEST_NULL) return nullptr;
+    r = &checked_request(handle);
+  }
+  return r->active ? r : nullptr;
+}
+
+// Concludes a message with nothing unusual about it whose status nobody wants. False: nothing has been
+// done.
+[[gnu::always_inline]] inline bool concluded_shortly(state& me, request_object* r,
+                                                     MPI_Request& handle, MPI_Status* status) {
+  if (r == nullptr || status != MPI_STATUS_IGNORE || r->details != nullptr ||
+      me.rank.watch != nullptr || is_bad(*r->work)) [[unlikely]]
+    return false;
+  handle = MPI_REQUEST_NULL;
+  if (!r->shared) me.requests.free(*r);
+  return true;
 }
 
 // The active requests of a list; of a short one, as most are, without memory of the heap.
@@ -137,7 +152,8 @@ MPI_Status* status_at(MPI_Status* statuses, std::size_t i) {
 void conclude_all(state& me, const request_list& requests, MPI_Status* statuses) {
   conclusion all(me);
   for (std::size_t i = 0; i < requests.size(); ++i)
-    all.add(requests[i], requests.handle(i), status_at(statuses, i));
+    if (!concluded_shortly(me, requests[i], requests.handle(i), status_at(statuses, i)))
+      all.add(requests[i], requests.handle(i), status_at(statuses, i));
   all.check();
 }
 
@@ -314,6 +330,8 @@ void cancel(state& me, MPI_Request* request) {
   check_not_null(request, "request");
   request_object& r = checked_request(*request);
   if (!r.active) fail(MPI_ERR_REQUEST, "the request is not active: there is nothing to cancel");
+  if (r.details != nullptr && r.details->exchange)
+    fail(MPI_ERR_REQUEST, "a request of MPI_Isendrecv cannot be cancelled");
   if (r.what == request_object::type::generalized && r.details->cancel != nullptr) {
     const int code = r.details->cancel(r.details->extra_state, r.complete());
     if (code != MPI_SUCCESS) fail(code, "the cancel function of a generalized request failed");

@@ -328,6 +328,8 @@ WEFT_MPI_FUNCTION(int, MPI_Type_commit, (MPI_Datatype* datatype)) {
 WEFT_MPI_FUNCTION(int, MPI_Type_free, (MPI_Datatype* datatype)) {
   return in_call("MPI_Type_free", MPI_COMM_SELF, [&](state& me) {
     datatype_object& t = own_datatype(datatype, "freed");
+    if (t.basic != nullptr)
+      fail(MPI_ERR_TYPE, "{} lasts as long as the library, and cannot be freed", t.name);
     delete_attributes(me, *datatype);
     *datatype = MPI_DATATYPE_NULL;
     release(me, t);

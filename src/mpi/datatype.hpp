@@ -48,6 +48,7 @@ struct datatype_object : object {
   std::shared_ptr<const construction> made;  // Null: predefined.
   int holders = 1;                           // The program's handle, and datatypes made of this one.
   std::string name;
+  const datatype_object* basic = nullptr;  // Of a parametrized one: the predefined one that it is.
   int basic_class = 0;  // Of a predefined one, what MPI_Type_match_size looks for.
 };
 

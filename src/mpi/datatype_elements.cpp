@@ -22,6 +22,7 @@ std::vector<part> parts_of(const datatype_object& type) {
     const auto pair = parts_of_pair(type);
     return {pair.begin(), pair.end()};
   }
+  if (type.basic != nullptr) return {{type.basic, 1}};
   const construction& made = *type.made;
   if (made.combiner != MPI_COMBINER_STRUCT) {
     const datatype_object& old = *made.types.front();

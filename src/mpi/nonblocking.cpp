@@ -1,4 +1,7 @@
 // Sends and receives that return at once, and persistent ones.
+#include <memory>
+#include <utility>
+
 #include "mpi/profiling.hpp"
 #include "mpi/short_way.hpp"
 #include "mpi/type_ledger.hpp"
@@ -71,6 +74,100 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
     watch(me, made.own_work);
     if (keeps_ledger(me)) [[unlikely]] note_posted(me, made.own_work, from.type, count);
     begin_receive(me, made.own_work);
+  });
+}
+
+// The short way: of basic elements, from a rank that is named. False: nothing has been done.
+[[gnu::always_inline]] inline bool started_short(void* buf, MPI_Count count, MPI_Datatype datatype,
+                                                 int source, int tag, MPI_Comm comm,
+                                                 MPI_Request* request) {
+  const usual_call call = as_usual(buf, count, datatype, source, tag, comm);
+  if (call.me == nullptr || request == nullptr) [[unlikely]] return false;
+  state& me = *call.me;
+  request_object& made =
+      make_request(me, call.comm->peers_first, comm, request_object::type::receive);
+  *request = handle_of(made);
+  describe_receive(me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data, made.own_work);
+  begin_receive(me, made.own_work);
+  return true;
+}
+
+[[gnu::noinline]] int start_receive_in_call(void* buf, MPI_Count count, MPI_Datatype datatype,
+                                            int source, int tag, MPI_Comm comm,
+                                            MPI_Request* request, const char* call) {
+  return in_call(call, comm, [&](state& me) {
+    start_receive(me, buf, count, datatype, source, tag, comm, request);
+  }, buf, count, datatype, source, tag, comm, request);
+}
+
+// The receive is posted before the send goes: it may be what this rank's own send is for.
+template <class StartSend>
+void start_exchange(state& me, const route& from, void* buf, MPI_Count count, MPI_Comm comm,
+                    MPI_Request* request, const StartSend& start_send_part) {
+  request_object& made =
+      make_request(me, from.comm->peers_first, comm, request_object::type::receive);
+  made.needed_details().exchange = true;
+  *request = handle_of(made);
+  if (from.to_nobody()) {
+    made.from_nobody = made.own_work.complete = true;
+    return start_send_part(made);
+  }
+  with_data(buf, count, *from.type, [&](const auto& into) {
+    describe_receive(me, from, kept_by(made, into), made.own_work);
+    watch(me, made.own_work);
+    if (keeps_ledger(me)) [[unlikely]] note_posted(me, made.own_work, from.type, count);
+    begin_receive(me, made.own_work);
+  });
+  start_send_part(made);
+}
+
+octets kept_to_send(request_object&, octets data) { return data; }
+const segments& kept_to_send(request_object& r, const segments& data) {
+  return r.details->sent_layout = data;
+}
+
+template <class Data>
+void start_sending(state& me, const route& to, MPI_Count count, const Data& data, request_object& r) {
+  if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, count);
+  const peer& there = to.comm->shared->to(to.peer);
+  const envelope from = to.of_send();
+  if (send_now(me.rank, there, to.peer, from, data, send_mode::standard)) return;
+  operation& op = *(r.details->sending = std::make_unique<operation>());
+  set_memory(op, kept_to_send(r, data));
+  describe_send(op, me.rank, from, to.peer, there.worker);
+  watch(me, op);
+  send_offer(*me.rank.home, there, from, op);
+}
+
+void start_exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                    int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  check_not_null(request, "request");
+  const route to = send_route(me, sendcount, sendtype, dest, sendtag, comm);
+  const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
+  start_exchange(me, from, recvbuf, recvcount, comm, request, [&](request_object& made) {
+    if (to.to_nobody()) return;
+    with_data(sendbuf, sendcount, *to.type,
+              [&](const auto& data) { start_sending(me, to, sendcount, data, made); });
+  });
+}
+
+void start_replacing(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  check_not_null(request, "request");
+  const route to = send_route(me, count, datatype, dest, sendtag, comm);
+  const route from = receive_route(me, count, datatype, source, recvtag, comm);
+  std::unique_ptr<std::byte[]> copy;
+  octets sent;
+  if (!to.to_nobody())
+    with_data(buf, count, *to.type, [&](const auto& data) {
+      copy = std::make_unique<std::byte[]>(data.size());
+      copy_out(copy.get(), data);
+      sent = {copy.get(), data.size()};
+    });
+  start_exchange(me, from, buf, count, comm, request, [&](request_object& made) {
+    made.details->copy = std::move(copy);
+    if (!to.to_nobody()) start_sending(me, to, count, sent, made);
   });
 }
 
@@ -164,7 +261,40 @@ SEND(MPI_Bsend_init_c, MPI_Count, make_persistent_send, buffered)
       function(me, buf, count, datatype, source, tag, comm, request);                           \
     }, buf, count, datatype, source, tag, comm, request);                                       \
   }
-RECEIVE(MPI_Irecv, int, weft::mpi::start_receive)
-RECEIVE(MPI_Irecv_c, MPI_Count, weft::mpi::start_receive)
+#define SHORT_RECEIVE(name, count_type)                                                         \
+  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
+                                int tag, MPI_Comm comm, MPI_Request* request)) {                \
+    if (started_short(buf, count, datatype, source, tag, comm, request)) [[likely]]             \
+      return MPI_SUCCESS;                                                                       \
+    return start_receive_in_call(buf, count, datatype, source, tag, comm, request, #name);      \
+  }
+SHORT_RECEIVE(MPI_Irecv, int)
+SHORT_RECEIVE(MPI_Irecv_c, MPI_Count)
 RECEIVE(MPI_Recv_init, int, make_persistent_receive)
 RECEIVE(MPI_Recv_init_c, MPI_Count, make_persistent_receive)
+
+#define ISENDRECV(name, count_type)                                                             \
+  WEFT_MPI_FUNCTION(int, name,                                                                  \
+                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype,          \
+                     int dest, int sendtag, void* recvbuf, count_type recvcount,                \
+                     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,             \
+                     MPI_Request* request)) {                                                   \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      start_exchange(me, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,       \
+                     recvtype, source, recvtag, comm, request);                                 \
+    }, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,       \
+    recvtag, comm, request);                                                                    \
+  }
+ISENDRECV(MPI_Isendrecv, int)
+ISENDRECV(MPI_Isendrecv_c, MPI_Count)
+
+#define ISENDRECV_REPLACE(name, count_type)                                                     \
+  WEFT_MPI_FUNCTION(int, name,                                                                  \
+                    (void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, \
+                     int source, int recvtag, MPI_Comm comm, MPI_Request* request)) {           \
+    return in_call(#name, comm, [&](state& me) {                                                \
+      start_replacing(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, request); \
+    }, buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                    \
+  }
+ISENDRECV_REPLACE(MPI_Isendrecv_replace, int)
+ISENDRECV_REPLACE(MPI_Isendrecv_replace_c, MPI_Count)

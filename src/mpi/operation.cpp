@@ -102,8 +102,9 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
   reducer r;
   if (is_predefined(op)) [[likely]] {
     if (!is_predefined_operation(op)) (void)checked_operation(op);
-    if (!is_predefined(handle)) fail_undefined(op, handle);
-    r.combine = find_combine(op, handle);
+    const MPI_Datatype basic = type.basic != nullptr ? predefined_handle(*type.basic) : handle;
+    if (!is_predefined(basic)) fail_undefined(op, handle);
+    r.combine = find_combine(op, basic);
     if (r.combine == nullptr) fail_undefined(op, handle);
     r.element_bytes = static_cast<std::size_t>(type.extent);  // The gaps of pairs are copied, too.
     return r;

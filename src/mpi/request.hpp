@@ -23,6 +23,11 @@ struct request_details {
   int own = 0;  // This rank's number there.
   std::function<weft::request()> start_collective;
   weft::request started;  // Of a collective.
+  // Of MPI_Isendrecv, whose receive is the request's own operation: its send; null when it has gone.
+  bool exchange = false;
+  std::unique_ptr<detail::operation> sending;
+  detail::segments sent_layout;
+  std::unique_ptr<std::byte[]> copy;  // Of what is sent from where something else arrives.
   // Of a generalized one.
   MPI_Grequest_query_function* query = nullptr;
   MPI_Grequest_free_function* free = nullptr;
@@ -46,7 +51,16 @@ struct request_object : object {
   detail::operation* work = &own_work;
   std::unique_ptr<request_details> details;
 
-  [[nodiscard]] bool complete() const noexcept { return work == nullptr || work->complete; }
+  [[nodiscard]] bool complete() const noexcept {
+    return (work == nullptr || work->complete) && (details == nullptr || has_sent());
+  }
+  [[nodiscard]] bool has_sent() const noexcept {
+    return details->sending == nullptr || details->sending->complete;
+  }
+  // Of one that is not complete: what is still to be done.
+  [[nodiscard]] detail::operation& open_work() const noexcept {
+    return work->complete ? *details->sending : *work;
+  }
   request_details& needed_details() {
     if (details == nullptr) details = std::make_unique<request_details>();
     return *details;

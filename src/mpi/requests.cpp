@@ -20,7 +20,8 @@ using namespace detail;
 namespace {
 
 wait_description describe(const request_object& r, const wait_names& call) {
-  const operation& op = *r.work;
+  const operation& op = r.complete() ? *r.work : r.open_work();
+  if (&op != r.work) return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
   switch (r.what) {
     case request_object::type::collective: {
       communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
@@ -40,11 +41,14 @@ struct counting {
   std::span<request_object* const> requests;
   counting(std::span<request_object* const> all, countdown& c) : requests(all) {
     for (request_object* r : requests)
-      if (r != nullptr && !r->complete()) r->work->counter = &c;
+      if (r != nullptr && !r->complete()) r->open_work().counter = &c;
   }
   ~counting() {
-    for (request_object* r : requests)
-      if (r != nullptr && r->work != nullptr) r->work->counter = nullptr;
+    for (request_object* r : requests) {
+      if (r == nullptr || r->work == nullptr) continue;
+      r->work->counter = nullptr;
+      if (r->details != nullptr && r->details->sending != nullptr) r->details->sending->counter = nullptr;
+    }
   }
 };
 
@@ -52,8 +56,7 @@ void release_object(state& me, request_object& r) {
   if (!r.shared) me.requests.free(r);
 }
 
-[[gnu::cold]] failure failure_of_message(const request_object& r) {
-  const operation& op = *r.work;
+[[gnu::cold]] failure failure_of_message(const request_object& r, const operation& op) {
   if (op.failed)
     return {MPI_ERR_PROC_ABORTED,
             formatted("a message of {} octets, tag {}: the process of its partner is dead", op.bytes,
@@ -153,21 +156,26 @@ request_object& checked_request(MPI_Request request) {
 
 void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
               const wait_names& call) {
-  countdown c;
-  const request_object* last = nullptr;
-  std::size_t open = 0;
-  for (const request_object* r : pending)
-    if (r != nullptr && !r->complete()) {
-      ++open;
-      last = r;
-    }
-  c.pending = static_cast<std::uint32_t>(std::min(open, count));
-  if (c.pending == 0) return;
-  me.rank.home->check_stopped();
-  const counting guard(pending, c);
-  trace_wait(last->what == request_object::type::send ? trace_kind::wait_send
-                                                       : trace_kind::wait_recv,
-             me.rank, c, describe(*last, call), last->work->peer_worker);
+  std::size_t may_stay_open = 0;
+  for (bool first = true;; first = false) {
+    const request_object* last = nullptr;
+    std::size_t open = 0;
+    for (const request_object* r : pending)
+      if (r != nullptr && !r->complete()) {
+        ++open;
+        last = r;
+      }
+    // An exchange is counted when one half of it is complete, and may need another wait.
+    if (first) may_stay_open = open - std::min(open, count);
+    if (open <= may_stay_open) return;
+    me.rank.home->check_stopped();
+    countdown c;
+    c.pending = static_cast<std::uint32_t>(open - may_stay_open);
+    const counting guard(pending, c);
+    trace_wait(last->what == request_object::type::send ? trace_kind::wait_send
+                                                         : trace_kind::wait_recv,
+               me.rank, c, describe(*last, call), last->open_work().peer_worker);
+  }
 }
 
 namespace {
@@ -198,7 +206,9 @@ namespace {
   if (r.what == request_object::type::collective) {
     if (r.work != nullptr) rethrow_of_collective(r);
   } else if (is_bad(*r.work)) [[unlikely]] {
-    throw failure_of_message(r);
+    throw failure_of_message(r, *r.work);
+  } else if (r.details->sending != nullptr && is_bad(*r.details->sending)) {
+    throw failure_of_message(r, *r.details->sending);
   }
 }
 
@@ -207,6 +217,7 @@ namespace {
 // In a checked job.
 [[gnu::noinline]] static void look_at_end(state& me, const request_object& r) {
   watch_end(*r.work);
+  if (r.details != nullptr && r.details->sending != nullptr) watch_end(*r.details->sending);
   if (r.what == request_object::type::receive) note_concluded(me, *r.work);
 }
 
@@ -296,10 +307,11 @@ void finish_requests(state& me) {
     if (!r.active || std::ranges::find(pending, &r) != pending.end()) return;
     if (left++ == 0) first = &r;
     // The message of a receive that nothing has matched must not be written to memory of the past.
-    if (r.work != nullptr && r.work->posted_in != nullptr)
+    if (r.work != nullptr && r.work->posted_in != nullptr) {
       me.rank.lists.withdraw(*r.work);
-    else if (r.what != request_object::type::generalized)
-      pending.push_back(&r);
+      r.work->complete = true;
+    }
+    if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
   wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));

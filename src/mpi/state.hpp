@@ -1,5 +1,6 @@
 // What MPI keeps for one rank. Reached from the calling rank; touched by it alone.
 #pragma once
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -23,6 +24,15 @@
 #include "sched/guest.hpp"
 
 namespace weft::mpi {
+
+// For buffered sends. Its memory is not used: what waits is accounted.
+struct attached_buffer {
+  void* address = nullptr;
+  MPI_Count size = 0;
+  [[nodiscard]] bool is_attached() const noexcept {
+    return size != 0 || address == MPI_BUFFER_AUTOMATIC;
+  }
+};
 
 struct state final : detail::face_state {
   explicit state(detail::rank_state& r);
@@ -60,9 +70,12 @@ struct state final : detail::face_state {
   request_object received_from_nobody;
   std::vector<request_object*> orphans;  // Freed by the program while under way.
   pool<message_object> messages;
-  // Of MPI_Buffer_attach. Its memory is not used: what waits is accounted.
-  void* buffer = nullptr;
-  MPI_Count buffer_size = 0;
+  // Of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts.
+  attached_buffer buffer;
+  std::map<std::uint32_t, attached_buffer> own_buffers;
+  std::uint64_t buffered_sends = 0;  // That had to wait.
+  // Of MPI_Type_create_f90_real and its kin, by combiner and arguments.
+  std::map<std::array<int, 3>, datatype_object*> parametrized;
   handle_numbers fortran_handles;
 
   void ended() override;  // The rank has left its program.

@@ -172,7 +172,16 @@ int root(int n, int exponent) {
   return r;
 }
 
-// As equal as possible, in descending order: the largest divisor that leaves enough for the others.
+// Of two factorizations in descending order: the one whose first and last differ less, then that with the
+// smaller sum, then that with the larger first factor. What other libraries choose, too.
+bool more_equal(const std::vector<int>& a, const std::vector<int>& b) {
+  const int spread_of_a = a.front() - a.back(), spread_of_b = b.front() - b.back();
+  if (spread_of_a != spread_of_b) return spread_of_a < spread_of_b;
+  const int sum_of_a = std::accumulate(a.begin(), a.end(), 0);
+  const int sum_of_b = std::accumulate(b.begin(), b.end(), 0);
+  return sum_of_a != sum_of_b ? sum_of_a < sum_of_b : a > b;
+}
+
 void choose_dims(int nnodes, int ndims, int dims[]) {
   if (nnodes < 1) fail(MPI_ERR_ARG, "nnodes is {}: it is 1 or more", nnodes);
   if (ndims < 0) fail(MPI_ERR_DIMS, "ndims is {}: it is 0 or more", ndims);
@@ -190,8 +199,7 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
     fail(MPI_ERR_DIMS, "{} ranks cannot be shared out to the dimensions given, which hold {}", nnodes,
          given);
   if (open == 0) return;
-  // Of all factorizations that with the smallest difference between its first and its last: the first
-  // one ascends, so that the last one can only get smaller.
+  // The first factor ascends, so that the last one can only get smaller.
   const int rest = static_cast<int>(nnodes / given);
   const std::vector<int> divisors = divisors_of(rest);
   std::vector<int> best, factors;
@@ -199,8 +207,7 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
     if (places == 1) {
       if (left > most) return;
       factors.push_back(left);
-      if (best.empty() || factors.front() - factors.back() < best.front() - best.back())
-        best = factors;
+      if (best.empty() || more_equal(factors, best)) best = factors;
       factors.pop_back();
       return;
     }
@@ -208,7 +215,7 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
       if (f > most || f > left) break;
       if (left % f != 0 || power(f, places) < left) continue;
       const int first = factors.empty() ? f : factors.front();
-      if (!best.empty() && first - root(left / f, places - 1) >= best.front() - best.back()) break;
+      if (!best.empty() && first - root(left / f, places - 1) > best.front() - best.back()) break;
       factors.push_back(f);
       try_all(left / f, places - 1, f);
       factors.pop_back();

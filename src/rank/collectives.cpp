@@ -749,31 +749,15 @@ std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> 
 
 namespace detail {
 
-request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
-                         std::function<void()> body) {
-  rank_state& me = calling_rank("a non-blocking collective");
+request start_activity(const std::shared_ptr<communicator_state>& state, std::function<void()> body) {
+  rank_state& me = calling_rank("a non-blocking call");
   me.home->check_stopped();
   kept_operation* op = take_kept(me);
   op->what = operation::kind::collective;
   op->communicator = state;
   op->active = true;
   watch_start(*op);
-  member& m = state->at(rank);
-  const std::uint64_t ticket = m.tickets++;
-  op->body = [c = state, rank, ticket, &me, run = std::move(body)] {
-    member& self = c->at(rank);
-    me.home->wait_until([&] { return self.turn == ticket; },
-                        {"non-blocking collective", c->context});
-    self.has_turn = true;
-    // A call that is refused before it begins has had its turn all the same.
-    struct turn_end {
-      member& m;
-      ~turn_end() {
-        if (std::exchange(m.has_turn, false)) ++m.turn;
-      }
-    } const ended{self};
-    run();
-  };
+  op->body = std::move(body);
   op->runner.identity = &me;
   op->runner.argument = op;
   op->runner.body = [](void* argument) {
@@ -793,6 +777,27 @@ request start_collective(const std::shared_ptr<communicator_state>& state, int r
   };
   me.home->spawn(op->runner);
   return request(op);
+}
+
+request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
+                         std::function<void()> body) {
+  rank_state& me = calling_rank("a non-blocking collective");
+  me.home->check_stopped();
+  const std::uint64_t ticket = state->at(rank).tickets++;
+  return start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {
+    member& self = c->at(rank);
+    me.home->wait_until([&] { return self.turn == ticket; },
+                        {"non-blocking collective", c->context});
+    self.has_turn = true;
+    // A call that is refused before it begins has had its turn all the same.
+    struct turn_end {
+      member& m;
+      ~turn_end() {
+        if (std::exchange(m.has_turn, false)) ++m.turn;
+      }
+    } const ended{self};
+    run();
+  });
 }
 
 }  // namespace detail

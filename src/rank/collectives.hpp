@@ -31,6 +31,9 @@ void scan(communicator_state& c, int rank, const void* in, void* out, const redu
 void reduce_scatter(communicator_state& c, int rank, const void* in, void* out,
                     const reduction& how, std::span<const std::size_t> starts, const char* name);
 
+// `body` on a fiber of its own. The communicator is for reports.
+[[nodiscard]] request start_activity(const std::shared_ptr<communicator_state>& state,
+                                     std::function<void()> body);
 // `body` on a fiber of its own, when the collectives that this rank has called before have ended.
 // It calls exactly one collective of the communicator.
 [[nodiscard]] request start_collective(const std::shared_ptr<communicator_state>& state, int rank,

@@ -70,6 +70,37 @@ static void splits(void) {
   EXPECT(part == MPI_COMM_NULL, "undefined type");
 }
 
+/* Down to the parts of the machine: each communicator is smaller than the one before, and then there is
+   none. */
+static void by_hardware(void) {
+#if MPI_VERSION >= 4
+  MPI_Comm whole, part;
+  MPI_Comm_dup(MPI_COMM_WORLD, &whole);
+  for (int steps = 0; whole != MPI_COMM_NULL && steps < 20; ++steps) {
+    int before = 0, now = 0;
+    MPI_Comm_size(whole, &before);
+    MPI_Comm_split_type(whole, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part);
+    if (part != MPI_COMM_NULL) MPI_Comm_size(part, &now);
+    EXPECT(now < before, "%d of %d ranks", now, before);
+    MPI_Comm_free(&whole);
+    whole = part;
+  }
+  EXPECT(whole == MPI_COMM_NULL, "parts without end");
+  MPI_Info kind;
+  MPI_Info_create(&kind);
+  MPI_Info_set(kind, "mpi_hw_resource_type", "mpi_shared_memory");
+#ifdef MPI_ABI_VERSION /* Not all know the name. */
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, rank, kind, &part);
+  EXPECT_INT(sum_over(part), size);
+  MPI_Comm_free(&part);
+#endif
+  MPI_Info_set(kind, "mpi_hw_resource_type", "of nobody's making");
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, rank, kind, &part);
+  EXPECT(part == MPI_COMM_NULL, "an unknown kind of part");
+  MPI_Info_free(&kind);
+#endif
+}
+
 static void from_groups(void) {
   MPI_Group world, odd;
   MPI_Comm part;
@@ -231,6 +262,7 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   duplicates();
   splits();
+  by_hardware();
   from_groups();
   names();
   many();

@@ -399,6 +399,56 @@ static void basic_sizes(void) {
   EXPECT_INT(found, 8);
 }
 
+/* By what Fortran's numbers can hold. */
+static void parametrized(void) {
+  MPI_Datatype type, again, pair;
+  int octets = -1, integers = -1, addresses = -1, types = -1, combiner = -1, contents[2] = {0, 0};
+  MPI_Type_create_f90_real(6, MPI_UNDEFINED, &type);
+  MPI_Type_size(type, &octets);
+  EXPECT_INT(octets, 4);
+  MPI_Type_create_f90_real(15, 307, &type);
+  MPI_Type_size(type, &octets);
+  EXPECT_INT(octets, 8);
+  MPI_Type_create_f90_real(15, 307, &again);
+  EXPECT(type == again, "another handle");
+  MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  EXPECT(integers == 2 && addresses == 0 && types == 0 && combiner == MPI_COMBINER_F90_REAL, "%d %d %d %d", integers,
+         addresses, types, combiner);
+  MPI_Aint none[1];
+  MPI_Type_get_contents(type, 2, 0, 0, contents, none, &again);
+  EXPECT(contents[0] == 15 && contents[1] == 307, "%d %d", contents[0], contents[1]);
+  double values[2] = {rank, 1}, sums[2] = {-1, -1};
+  MPI_Allreduce(values, sums, 2, type, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT(sums[0] == size * (size - 1) / 2.0 && sums[1] == size, "%g %g", sums[0], sums[1]);
+  MPI_Type_contiguous(2, type, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Sendrecv(values, 1, pair, rank, 0, sums, 2, MPI_DOUBLE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  EXPECT(sums[0] == rank && sums[1] == 1, "%g %g", sums[0], sums[1]);
+  MPI_Type_free(&pair);
+  MPI_Type_create_f90_complex(15, MPI_UNDEFINED, &type);
+  MPI_Type_size(type, &octets);
+  EXPECT_INT(octets, 16);
+  MPI_Type_create_f90_integer(9, &type);
+  MPI_Type_size(type, &octets);
+  EXPECT_INT(octets, 4);
+  MPI_Type_create_f90_integer(10, &type);
+  MPI_Type_size(type, &octets);
+  EXPECT_INT(octets, 8);
+  long long one = 1, all = 0;
+  MPI_Allreduce(&one, &all, 1, type, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT_INT(all, size);
+  MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  EXPECT(integers == 1 && types == 0 && combiner == MPI_COMBINER_F90_INTEGER, "%d %d %d", integers, types, combiner);
+#ifdef MPI_ABI_VERSION
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  again = type;
+  EXPECT_CLASS(MPI_Type_free(&again), MPI_ERR_TYPE);
+  EXPECT_CLASS(MPI_Type_create_f90_integer(1000, &again), MPI_ERR_ARG);
+  EXPECT_CLASS(MPI_Type_create_f90_real(100, 100, &again), MPI_ERR_ARG);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+#endif
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   constructors();
@@ -411,5 +461,6 @@ int main(int argc, char** argv) {
   made_of();
   names();
   basic_sizes();
+  parametrized();
   return end();
 }

@@ -137,12 +137,40 @@ static void added(void) {
 #endif
 }
 
+#ifdef MPI_ABI_VERSION /* Not all look. */
+/* What a rank gives is where it takes: refused before anybody is asked. */
+static void aliases(void) {
+  int values[64] = {0}, counts[64], displs[64];
+  MPI_Datatype types[64];
+  for (int i = 0; i < size; ++i) {
+    counts[i] = 1;
+    displs[i] = i;
+    types[i] = MPI_INT;
+  }
+  int* const own = values + rank;
+  MPI_Comm alone = MPI_COMM_SELF;
+  EXPECT_CLASS(MPI_Gather(values, 1, MPI_INT, values, 1, MPI_INT, 0, alone), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Gatherv(values, 1, MPI_INT, values, counts, displs, MPI_INT, 0, alone), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Scatterv(values, counts, displs, MPI_INT, values, 1, MPI_INT, 0, alone), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Allgatherv(own, 1, MPI_INT, values, counts, displs, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Alltoallv(values, counts, displs, MPI_INT, values, counts, displs, MPI_INT, MPI_COMM_WORLD),
+               MPI_ERR_BUFFER);
+  for (int i = 0; i < size; ++i) displs[i] *= (int)sizeof(int);
+  EXPECT_CLASS(MPI_Alltoallw(values, counts, displs, types, values, counts, displs, types, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  for (int i = 0; i < size; ++i) counts[i] = 0; /* Nothing may be anywhere. */
+  EXPECT_CLASS(MPI_Alltoallw(values, counts, displs, types, values, counts, displs, types, MPI_COMM_WORLD), MPI_SUCCESS);
+}
+#else
+static void aliases(void) {}
+#endif
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   bad_arguments();
   truncation();
+  aliases();
   own_handlers();
   strings();
   added();

@@ -63,6 +63,7 @@ program fortran
   call datatypes()
   call communicators()
   call attributes_and_handlers()
+  call parametrized()
   call strings()
   call MPI_Allreduce(wrong, all_wrong, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
   if (rank == 0) then
@@ -249,6 +250,26 @@ contains
     call MPI_Send(rank, 1, MPI_INTEGER, 0, -7, comm, error)
     call expect(error /= MPI_SUCCESS, 'error returned')
     call MPI_Comm_free(comm, error)
+  end subroutine
+
+  subroutine parametrized()
+    integer, parameter :: long = selected_int_kind(18), wide = selected_real_kind(15, 307)
+    integer :: type, octets, integers, addresses, types, combiner
+    integer(kind=long) :: one, all
+    real(kind=wide) :: part, total
+    call MPI_Type_create_f90_integer(18, type, error)
+    one = 2_long**40
+    call MPI_Allreduce(one, all, 1, type, MPI_SUM, MPI_COMM_WORLD, error)
+    call expect(all == ranks * one, 'parametrized integer')
+    call MPI_Type_create_f90_real(15, 307, type, error)
+    part = 0.5_wide
+    call MPI_Allreduce(part, total, 1, type, MPI_SUM, MPI_COMM_WORLD, error)
+    call expect(total == 0.5_wide * ranks, 'parametrized real')
+    call MPI_Type_get_envelope(type, integers, addresses, types, combiner, error)
+    call expect(integers == 2 .and. combiner == MPI_COMBINER_F90_REAL, 'envelope of a parametrized datatype')
+    call MPI_Type_create_f90_complex(15, MPI_UNDEFINED, type, error)
+    call MPI_Type_size(type, octets, error)
+    call expect(octets == 16, 'parametrized complex')
   end subroutine
 
   subroutine strings()

@@ -11,7 +11,16 @@ static void dimensions(void) {
   int f[2] = {0, 0};
   MPI_Dims_create(7, 2, f);
   EXPECT(f[0] == 7 && f[1] == 1, "%d x %d", f[0], f[1]);
+  int t[3] = {0, 0, 0}; /* 9 x 8 x 5 differ as little; their sum is the same. */
+  MPI_Dims_create(360, 3, t);
+  EXPECT(t[0] == 10 && t[1] == 6 && t[2] == 6, "%d x %d x %d", t[0], t[1], t[2]);
+  int u[4] = {0, 0, 0, 0};
+  MPI_Dims_create(20, 4, u);
+  EXPECT(u[0] == 5 && u[1] == 2 && u[2] == 2 && u[3] == 1, "%d x %d x %d x %d", u[0], u[1], u[2], u[3]);
 #ifdef MPI_ABI_VERSION /* Not all can. */
+  int v[3] = {0, 0, 0};
+  MPI_Dims_create(5040, 3, v);
+  EXPECT(v[0] == 21 && v[1] == 16 && v[2] == 15, "%d x %d x %d", v[0], v[1], v[2]);
   int g[3] = {0, 0, 0}; /* With many divisors. */
   MPI_Dims_create(2095133040, 3, g);
   EXPECT((long)g[0] * g[1] * g[2] == 2095133040 && g[0] >= g[1] && g[1] >= g[2] && g[0] - g[2] < 200,

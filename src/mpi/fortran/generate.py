@@ -30,7 +30,8 @@ SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtic
            "MPI_Op_create", "MPI_Op_free", "MPI_Comm_create_errhandler", "MPI_Comm_create_keyval", "MPI_Type_create_keyval",
            "MPI_Comm_set_attr", "MPI_Comm_get_attr", "MPI_Type_set_attr", "MPI_Type_get_attr", "MPI_Waitany",
            "MPI_Testany", "MPI_Waitsome", "MPI_Testsome", "MPI_Request_get_status_any",
-           "MPI_Request_get_status_some", "MPI_Grequest_start", "MPI_Buffer_detach", "MPI_Info_get",
+           "MPI_Request_get_status_some", "MPI_Grequest_start", "MPI_Buffer_detach", "MPI_Comm_detach_buffer",
+           "MPI_Info_get",
            "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Errhandler_create", "MPI_Comm_idup",
            "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
 # What Fortran gives them, where C has more.

@@ -100,6 +100,14 @@ void pmpi_buffer_detach_(void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
 }
 WEFT_FORTRAN_NAME(mpi_buffer_detach_, (void*, MPI_Fint*, MPI_Fint*));
 #endif
+#ifdef WEFT_HAS_MPI_Comm_detach_buffer
+void pmpi_comm_detach_buffer_(MPI_Fint* comm, void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
+  void* address = NULL;
+  (void)buffer;
+  *ierror = MPI_Comm_detach_buffer(MPI_Comm_f2c(*comm), &address, size);
+}
+WEFT_FORTRAN_NAME(mpi_comm_detach_buffer_, (MPI_Fint*, void*, MPI_Fint*, MPI_Fint*));
+#endif
 
 /* --- Requests by index: from 1 on --------------------------------------------------------------- */
 
