@@ -117,6 +117,27 @@ static void among_others(void) {}
 #endif
 
 #ifdef MPI_ABI_VERSION /* Others have not got these yet. */
+/* With large counts, the same. */
+static void large_counts(void) {
+  static char memory[1000];
+  int value = rank, got = -1;
+  MPI_Count bytes = -1;
+  void* address = NULL;
+  MPI_Comm comm;
+  MPI_Request request;
+  MPI_Isendrecv_c(&value, 1, MPI_INT, rank, 0, &got, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_INT(got, rank);
+  MPI_Isendrecv_replace_c(&value, 1, MPI_INT, (rank + 1) % size, 0, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_INT(value, (rank + size - 1) % size);
+  MPI_Comm_dup(MPI_COMM_SELF, &comm);
+  MPI_Comm_attach_buffer_c(comm, memory, sizeof memory);
+  MPI_Comm_detach_buffer_c(comm, &address, &bytes);
+  EXPECT(address == memory && bytes == sizeof memory, "%p, %lld octets", address, (long long)bytes);
+  MPI_Comm_free(&comm);
+}
+
 /* Messages of a communicator with a buffer of its own leave room in that of all. */
 static void buffers(void) {
   enum { octets = 100000 };
@@ -159,6 +180,7 @@ static void buffers(void) {
 }
 #else
 static void buffers(void) {}
+static void large_counts(void) {}
 #endif
 
 int main(int argc, char** argv) {
@@ -168,5 +190,6 @@ int main(int argc, char** argv) {
   if (IS_WHOLE) nobody();
   among_others();
   buffers();
+  large_counts();
   return end();
 }

@@ -95,6 +95,8 @@ program fortran_new
   call removed()
   call old_attributes()
   call of_mpi_4()
+  call exchanges()
+  call buffers()
   call absent()
   call finish()
 contains
@@ -417,6 +419,36 @@ contains
     call MPI_Remove_error_code(code, error)
     call MPI_Remove_error_class(class, error)
     call expect(error == MPI_SUCCESS, 'error class removed')
+  end subroutine
+
+  subroutine exchanges()
+    integer :: right, given, got, status(MPI_STATUS_SIZE)
+    right = modulo(rank + 1, ranks)
+    given = 100 + rank
+    call MPI_Isendrecv(given, 1, MPI_INTEGER, right, 4, got, 1, MPI_INTEGER, before, 4, MPI_COMM_WORLD, request, error)
+    call MPI_Wait(request, status, error)
+    call expect(got == 100 + before .and. status(MPI_SOURCE) == before, 'exchange')
+    call MPI_Isendrecv_replace(given, 1, MPI_INTEGER, right, 5, before, 5, MPI_COMM_WORLD, request, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call expect(given == 100 + before, 'exchange in place')
+  end subroutine
+
+  subroutine buffers()
+    character, save :: memory(1000)
+    integer :: comm, octets_attached, got
+    call MPI_Comm_dup(MPI_COMM_WORLD, comm, error)
+    call MPI_Comm_attach_buffer(comm, memory, 1000, error)
+    call MPI_Bsend(rank, 1, MPI_INTEGER, rank, 1, comm, error)
+    call MPI_Recv(got, 1, MPI_INTEGER, rank, 1, comm, MPI_STATUS_IGNORE, error)
+    call expect(got == rank, 'buffered')
+    call MPI_Comm_flush_buffer(comm, error)
+    call MPI_Comm_iflush_buffer(comm, request, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call MPI_Buffer_iflush(request, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call MPI_Comm_detach_buffer(comm, memory, octets_attached, error)
+    call expect(octets_attached == 1000, 'detached')
+    call MPI_Comm_free(comm, error)
   end subroutine
 
   ! What is not there links, and says so.
