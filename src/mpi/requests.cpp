@@ -301,6 +301,7 @@ void free_request(state& me, MPI_Request& handle) {
 
 void finish_requests(state& me) {
   std::vector<request_object*> pending = std::exchange(me.orphans, {});
+  std::vector<request_object*> withdrawn;
   const request_object* first = nullptr;
   std::size_t left = 0;
   me.requests.each([&](request_object& r) {
@@ -309,11 +310,12 @@ void finish_requests(state& me) {
     // The message of a receive that nothing has matched must not be written to memory of the past.
     if (r.work != nullptr && r.work->posted_in != nullptr) {
       me.rank.lists.withdraw(*r.work);
-      r.work->complete = true;
+      withdrawn.push_back(&r);
     }
     if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
+  for (request_object* r : withdrawn) r->work->complete = true;  // An exchange may still have to send.
   wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));
   drop_requests(me);
 }
