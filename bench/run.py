@@ -95,6 +95,57 @@ def real_time_allowed(priority):
     return subprocess.run(["chrt", "-f", str(priority), "true"], stderr=subprocess.DEVNULL).returncode == 0
 
 
+class ImageJob:
+    """One run of a small MPI program whose ranks have copies of it: time from start to end, memory of the process
+    when all are in it, and what each copy writes in its files."""
+
+    PROGRAMS = {"c": "footprint", "library": "footprint_library", "fortran": "footprint_fortran"}
+    peer = "weft"
+
+    def __init__(self, kind, ranks):
+        self.kind, self.ranks = kind, ranks
+
+    def path(self, build):
+        return build / "bin" / "image" / self.PROGRAMS[self.kind]
+
+    def missing(self, build):
+        self.segments = self.segment_bytes(self.path(build)) if self.path(build).exists() else 0
+        return None if self.segments else f"{self.path(build)} is not there (WEFT_BUILD_TESTS)"
+
+    @staticmethod
+    def segment_bytes(program):
+        """Of the program and the libraries that each rank has its own of."""
+        needed = subprocess.run([str(program)], env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True,
+                                text=True).stdout
+        files = [program] + re.findall(r"=> (\S*/lib(?:numbers|gfortran)\.\S*)", needed)
+        total = 0
+        for file in files:
+            segments = subprocess.run(["readelf", "-lW", file], capture_output=True, text=True).stdout
+            total += sum(int(size, 16) for size in re.findall(
+                r"^\s*LOAD(?:\s+0x[0-9a-f]+){4}\s+(0x[0-9a-f]+)\s+RW", segments, re.M))
+        return total
+
+    def command(self, build):
+        return [str(build / "bin" / "weftrun"), "-n", str(self.ranks), "--workers", str(min(CORES, self.ranks)),
+                str(self.path(build))]
+
+    def environment(self, args, commit_text):
+        self.began = time.monotonic()
+        return dict(os.environ)
+
+    def rows(self, output, commit_text):
+        seconds = time.monotonic() - self.began
+        found = re.search(r"ranks (\d+) proportional_kib (\d+) sum (\d+)", output)
+        if not found or int(found[1]) != self.ranks or int(found[3]) != self.ranks * (self.ranks - 1) // 2:
+            return []
+        figures = {"start_to_end": ("s", seconds), "memory": ("KiB", float(found[2])),
+                   "segments": ("KiB", self.segments / 1024)}
+        return [{"name": f"images/{what}/{self.kind}", "peer": self.peer, "ranks": str(self.ranks),
+                 "workers": str(min(CORES, self.ranks)), "unit": unit, "min": value, "median": value, "p99": value,
+                 "repetitions": 1, "load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
+                 "priority": "normal"} for what, (unit, value) in figures.items()]
+
+
 class MdJob:
     """One run of the copper crystal, by weft-md or by LAMMPS: one repetition of one row."""
 
@@ -283,6 +334,7 @@ def jobs():
     between += [job for size in ("64KiB", "1MiB")
                 for job in (ProcessesJob("collectives", 2, size), *(Job("collectives", peer, only=size) for peer in LAUNCHERS),
                             ProcessesJob("collectives", 4, size, 4), Job("collectives", "openmpi", 4, only=size))]
+    images = [ImageJob(kind, ranks) for ranks in (2, 16, 64, 256) for kind in ImageJob.PROGRAMS] * 5
     transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
                  Job("transport", "weft-shm")] + rivals("transport/one_way") + [
         RivalJob("ucx", "transport/stream", 8, tls) for tls in node]
@@ -301,6 +353,7 @@ def jobs():
         "ring": [Job("ring", ranks=16), Job("ring", "openmpi", 16), crowded_mpich("ring", "hop"),
                  Job("ring", ranks=1000), Job("ring", ranks=10000, only="any_of_idle")],
         "many": [Job("many", ranks=10000)],
+        "images": images,
         "stencil": stencil,
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
         "modes": modes,

@@ -119,6 +119,13 @@ def targets(rows):
            times(1.2, get("ring/any_of_idle/8B", ranks=16)), "ns", False)
     yield at_most("10,000 ranks from start to end", get("many/start_to_end", ranks=10000), 2, "s")
     yield at_most("10,000 ranks: memory", get("many/memory", ranks=10000), 2048, "MiB")
+    for kind in ("c", "library", "fortran"):
+        yield at_most(f"images, {kind}: 256 ranks from start to end",
+                      get(f"images/start_to_end/{kind}", ranks=256), 0.2, "s")
+        few, many, own = (get(f"images/{what}/{kind}", ranks=n)
+                          for what, n in (("memory", 2), ("memory", 256), ("segments", 256)))
+        yield (f"images, {kind}: memory of a further rank, beyond its writable segments",
+               few and many and own and (many - few) / 254 - own, 128, "KiB", False)
     for size in ("8KiB", "64KiB"):
         for n in (2, 3, 4, 8, 16):
             yield (f"stencil {size}, {n} ranks: share of perfect >= 95 %",

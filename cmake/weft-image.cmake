@@ -41,8 +41,9 @@ target_compile_options(weft-program PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WE
 
 # The process of a program that has several ranks in it.
 add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
-  ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c
-  ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
+  ${PROJECT_SOURCE_DIR}/src/image/host/environment.c ${PROJECT_SOURCE_DIR}/src/image/host/process.c
+  ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/signals.c
+  ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
 weft_compile_options(weft-host)
 target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(weft-host PRIVATE weft-shared fmt::fmt)
@@ -128,15 +129,19 @@ if(WEFT_BUILD_TESTS)
       set(words)
     endif()
     set(program ${PROJECT_BINARY_DIR}/bin/image/${name})
-    add_custom_command(OUTPUT ${program} DEPENDS ${source} weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc
+    set(libraries ${ARGN})
+    list(FILTER libraries INCLUDE REGEX "^/.*\\.so")
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${libraries} weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc
       COMMAND ${PROJECT_BINARY_DIR}/bin/${wrapper} -O1 -g ${words} ${source} ${ARGN} -o ${program})
     set(image_programs ${image_programs} ${program} PARENT_SCOPE)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
-  foreach(name IN ITEMS globals.c environment.c objects.cpp lines.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp)
+  foreach(name IN ITEMS globals.c environment.c objects.cpp lines.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp
+      own_environment.c directories.c input.c handlers.c footprint.c)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()
+  weft_add_image(ends_c ${directory}/ends.c)
   weft_add_image(initial_exec ${directory}/initial_exec.c -ftls-model=initial-exec)
   set(library ${PROJECT_BINARY_DIR}/bin/image/libstate.so)
   add_custom_command(OUTPUT ${library} DEPENDS ${directory}/library.c weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc
@@ -144,6 +149,16 @@ if(WEFT_BUILD_TESTS)
   weft_add_image(with_library ${directory}/with_library.c ${library} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image)
   if(WEFT_GFORTRAN)
     weft_add_image(fortran ${directory}/fortran.f90 -J${PROJECT_BINARY_DIR}/bin/image)
+    weft_add_image(ends_fortran ${directory}/ends.f90)
+    weft_add_image(footprint_fortran ${directory}/footprint.f90)
   endif()
-  add_custom_target(image-programs ALL DEPENDS ${library} ${image_programs})
+  # A library that was built without weft, as those that a system brings.
+  set(plain ${PROJECT_BINARY_DIR}/bin/image/system/libnumbers.so.1)
+  add_custom_command(OUTPUT ${plain} DEPENDS ${directory}/numbers.c
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin/image/system
+    COMMAND ${CMAKE_C_COMPILER} -O1 -fPIC -shared -Wl,-soname,libnumbers.so.1 ${directory}/numbers.c -o ${plain})
+  weft_add_image(with_numbers ${directory}/with_numbers.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
+  weft_add_image(footprint_library ${directory}/footprint.c -DWITH_LIBRARY ${plain}
+    -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
+  add_custom_target(image-programs ALL DEPENDS ${library} ${plain} ${image_programs})
 endif()

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/library_lists.hpp"
 #include "base/limits.hpp"
 #include "weft/error.hpp"
 
@@ -212,22 +213,41 @@ setting file_row(std::string_view name, std::string options::*field, std::string
 }
 
 // Words separated by commas, none of them empty or twice.
+bool are_names(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    // What begins with '-' would be an option of the command that reaches the host.
+    if (word.empty() || word.front() == '-' || std::ranges::find(words, word) != words.end())
+      return false;
+    words.push_back(word);
+    begin = end + 1;
+  }
+  return true;
+}
+
 setting names_row(std::string_view name, std::string_view value_name, std::string options::*field,
                   std::string_view allowed, std::string_view help) {
   setting row = optional_text_row(name, value_name, field, allowed, help);
   row.assign = [assign = row.assign](options& values, std::string_view text) {
-    std::vector<std::string_view> words;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const std::string_view word = text.substr(begin, end - begin);
-      // What begins with '-' would be an option of the command that reaches the host.
-      if (word.empty() || word.front() == '-' || std::ranges::find(words, word) != words.end())
-        return false;
-      words.push_back(word);
-      begin = end + 1;
-    }
-    return assign(values, text);
+    return are_names(text) && assign(values, text);
   };
+  return row;
+}
+
+// Not of weft::options: it says what a process is made of, before there is a job in it.
+setting libraries_row(std::string_view name, std::string& list, std::string_view help) {
+  setting row = names_row(name, "A,B", nullptr,
+                          "beginnings of names of libraries, or directories that end with a slash, separated by "
+                          "commas, or none",
+                          help);
+  row.assign = [&list](options&, std::string_view text) {
+    if (!are_names(text)) return false;
+    list = text == "none" ? "" : text;
+    return true;
+  };
+  row.text = [&list](const options&) { return list.empty() ? std::string("none") : list; };
   return row;
 }
 
@@ -316,6 +336,11 @@ std::vector<setting> make_settings() {
                            "microseconds"));
   rows.push_back(
       switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
+  rows.push_back(libraries_row("private-libraries", library_lists().own,
+                               "shared libraries of which each rank gets its own copy, with what they "
+                               "remember"));
+  rows.push_back(libraries_row("shared-libraries", library_lists().shared,
+                               "shared libraries that ranks of one process have in common"));
   rows.push_back(count_row("processes", &options::processes, 1, processes_max,
                            {automatic, {"numa", process_per_numa_node}},
                            "processes of the job, which share its ranks in blocks; auto: one per "
@@ -383,6 +408,11 @@ std::string setting::environment_name() const {
     return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   });
   return result;
+}
+
+library_list_settings& library_lists() {
+  static library_list_settings lists;
+  return lists;
 }
 
 std::span<const setting> settings() {

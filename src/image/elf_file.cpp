@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -19,12 +20,16 @@ namespace {
 #if defined(__x86_64__)
 constexpr int machine = EM_X86_64;
 constexpr std::uint32_t call_relocation = R_X86_64_IRELATIVE;
+constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
 #elif defined(__aarch64__)
 constexpr int machine = EM_AARCH64;
 constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
+constexpr std::array<std::uint32_t, 3> references{R_AARCH64_ABS64, R_AARCH64_GLOB_DAT,
+                                                  R_AARCH64_JUMP_SLOT};
 #else
 constexpr int machine = EM_NONE;
 constexpr std::uint32_t call_relocation = 0;
+constexpr std::array<std::uint32_t, 0> references{};
 #endif
 
 }  // namespace
@@ -186,6 +191,44 @@ bool elf_file::runs_while_loaded() const {
 bool elf_file::has_text_relocations() const noexcept {
   return (value_of(DT_FLAGS) & DF_TEXTREL) != 0 ||
          std::ranges::any_of(dynamic_, [](const ElfW(Dyn)& e) { return e.d_tag == DT_TEXTREL; });
+}
+
+bool elf_file::binds_to_itself() const noexcept {
+  return (value_of(DT_FLAGS) & DF_SYMBOLIC) != 0 ||
+         std::ranges::any_of(dynamic_, [](const ElfW(Dyn)& e) { return e.d_tag == DT_SYMBOLIC; });
+}
+
+bool elf_file::is_hidden_version(std::size_t symbol) const {
+  const std::uint64_t at = value_of(DT_VERSYM);
+  return at != 0 && (table<std::uint16_t>(offset_of(at) + 2 * symbol, 1)[0] & 0x8000) != 0;
+}
+
+void elf_file::each_reference(
+    const std::function<void(std::uint64_t, std::uint32_t, std::int64_t)>& visit) const {
+  for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
+    if (value_of(where) == 0) continue;
+    for (const ElfW(Rela)& r :
+         table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)))) {
+      const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info));
+      const auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
+      if (symbol != 0 && std::ranges::find(references, kind) != references.end())
+        visit(r.r_offset, symbol, r.r_addend);
+    }
+  }
+}
+
+// What the loader writes is of the constant segment, and the table of calls when names are looked up
+// late.
+std::size_t elf_file::writable_bytes() const noexcept {
+  std::size_t writable = 0, constant = 0;
+  for (const ElfW(Phdr)& s : segments()) {
+    if (s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0) writable += s.p_memsz;
+    if (s.p_type == PT_GNU_RELRO) constant += s.p_memsz;
+  }
+  const std::size_t calls = value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela)) * sizeof(void*) + 3 * sizeof(void*);
+  const bool calls_are_constant = (value_of(DT_FLAGS_1) & DF_1_NOW) != 0 || (value_of(DT_FLAGS) & DF_BIND_NOW) != 0;
+  const std::size_t rest = writable - std::min(writable, constant);
+  return rest - std::min(rest, calls_are_constant ? 0 : calls);
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,15 @@ class elf_file {
   // Whether code of the file runs while it is being relocated.
   [[nodiscard]] bool runs_while_loaded() const;
   [[nodiscard]] bool has_text_relocations() const noexcept;
+  // Whether the linker was told that the file's own definitions come first (-Bsymbolic).
+  [[nodiscard]] bool binds_to_itself() const noexcept;
+  // Whether this symbol is only for files that were linked with an older version of this one.
+  [[nodiscard]] bool is_hidden_version(std::size_t symbol) const;
+  // Words that are to hold the address of a symbol: where, which, and what is added.
+  void each_reference(const std::function<void(std::uint64_t place, std::uint32_t symbol,
+                                               std::int64_t addend)>& visit) const;
+  // Octets that the program may write and the loader does not: .data and .bss.
+  [[nodiscard]] std::size_t writable_bytes() const noexcept;
 
  private:
   template <class T>

@@ -21,6 +21,8 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "image/binding.hpp"
+#include "image/start.h"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -119,6 +121,25 @@ class image_program::source {
   void close_copy() noexcept {
     if (copy_ >= 0) ::close(std::exchange(copy_, -1));
   }
+
+  // Puts right what the loader has found elsewhere. `bases` are those of all files of the copy.
+  void bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases) {
+    const auto found_elsewhere = [&](const binding& b) {
+      return *reinterpret_cast<const std::uintptr_t*>(base + b.place) != bases[b.file] + b.value;
+    };
+    // The loader finds the same for each copy.
+    if (!std::exchange(bindings_compared_, true))
+      std::erase_if(bindings_, [&](const binding& b) { return !found_elsewhere(b); });
+    if (bindings_.empty()) return;
+    const auto [constant, size] = constant_part();
+    if (size != 0 && ::mprotect(at_address(base + constant), size, PROT_READ | PROT_WRITE) != 0)
+      fail("cannot bind the names of");
+    for (const binding& b : bindings_)
+      *reinterpret_cast<std::uintptr_t*>(base + b.place) = bases[b.file] + b.value;
+    if (size != 0 && ::mprotect(at_address(base + constant), size, PROT_READ) != 0)
+      fail("cannot protect");
+  }
+  void set_bindings(std::vector<binding> all) { bindings_ = std::move(all); }
 
   // Maps the original in place of the copy, wherever both are equal.
   void share_pages(std::uintptr_t base) const {
@@ -251,6 +272,16 @@ class image_program::source {
     return offset;
   }
 
+  // Whole pages that only the loader writes: first address and size.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> constant_part() const {
+    for (const ElfW(Phdr)& s : file.segments())
+      if (s.p_type == PT_GNU_RELRO) {
+        const std::size_t first = page_down(s.p_vaddr);
+        return {first, page_down(s.p_vaddr + s.p_memsz) - first};
+      }
+    return {0, 0};
+  }
+
   void share_writable(std::uintptr_t base, std::size_t first, std::size_t size,
                       off_t offset) const {
     std::byte* const target = at_address(base + first);
@@ -262,10 +293,8 @@ class image_program::source {
       if (std::memcmp(fresh + at, target + at, page_bytes()) != 0)
         std::memcpy(fresh + at, target + at, page_bytes());
     // What is only written by the loader stays read-only.
-    std::size_t constant = 0;
-    for (const ElfW(Phdr)& s : file.segments())
-      if (s.p_type == PT_GNU_RELRO && page_down(s.p_vaddr) == first)
-        constant = std::min(size, page_down(s.p_vaddr + s.p_memsz) - first);
+    const auto [constant_first, constant_size] = constant_part();
+    const std::size_t constant = constant_first == first ? std::min(size, constant_size) : 0;
     if (constant != 0 && ::mprotect(fresh, constant, PROT_READ) != 0) fail("cannot protect");
     if (!move_over(fresh, target, constant) ||
         !move_over(fresh + constant, target + constant, size - constant))
@@ -275,6 +304,8 @@ class image_program::source {
   std::byte* edited_ = nullptr;
   std::vector<range> written_;
   std::vector<library_name> names_;
+  std::vector<binding> bindings_;
+  bool bindings_compared_ = false;  // What the loader finds itself has been left out.
   int copy_ = -1;
 };
 
@@ -297,6 +328,7 @@ image_program::image_program(const std::string& path, const std::vector<std::str
   };
   place(0);
   for (const std::unique_ptr<source>& s : sources_) s->prepare(sources_, debugged_);
+  bind_names();
   // A number names a file for the life of the process: glibc remembers what it has loaded.
   rlimit numbers{};
   if (getrlimit(RLIMIT_NOFILE, &numbers) == 0) {
@@ -307,6 +339,21 @@ image_program::image_program(const std::string& path, const std::vector<std::str
 }
 
 image_program::~image_program() = default;
+
+// The program first, then the libraries that it needs, then those that these need, as a loader does.
+void image_program::bind_names() {
+  std::vector<const elf_file*> files;
+  for (const std::unique_ptr<source>& s : sources_) files.push_back(&s->file);
+  std::vector<std::size_t> order{files.size() - 1};
+  for (std::size_t looked_at = 0; looked_at < order.size(); ++looked_at)
+    for (const std::uint64_t index : files[order[looked_at]]->needed())
+      for (std::size_t i = 0; i < files.size(); ++i)
+        if (files[i]->answers_to(files[order[looked_at]]->string_at(index)) &&
+            std::ranges::find(order, i) == order.end())
+          order.push_back(i);
+  std::vector<std::vector<binding>> all = bindings_of(files, order);
+  for (std::size_t i = 0; i < sources_.size(); ++i) sources_[i]->set_bindings(std::move(all[i]));
+}
 
 std::string image_program::failure_text(std::string_view reason) const {
   const std::string what = formatted("cannot load copy {} of {}", loaded_ + 1,
@@ -358,6 +405,8 @@ image image_program::load() {
   image loaded;
   link_map* newest = nullptr;
   ::dlinfo(handle, RTLD_DI_LINKMAP, &newest);
+  std::vector<link_map*> maps;
+  std::vector<std::uintptr_t> bases;
   for (const std::unique_ptr<source>& s : sources_) {
     // The libraries of a copy come after it in glibc's list.
     const std::string name = directory + std::to_string(s->copy());
@@ -365,12 +414,18 @@ image image_program::load() {
     while (map != nullptr && name != map->l_name) map = map->l_next;
     if (map == nullptr)
       throw error(failure_text(formatted("its library {} was not found", s->file.path())));
+    maps.push_back(map);
+    bases.push_back(map->l_addr);
+  }
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    source& s = *sources_[i];
+    s.bind(bases[i], bases);
     if (!debugged_) {
-      s->share_pages(map->l_addr);
-      map->l_name = s->shown_name();
+      s.share_pages(bases[i]);
+      maps[i]->l_name = s.shown_name();
     }
-    const elf_calls calls = s->file.calls();
-    loaded.parts_.push_back({map->l_addr, calls, calls.fini_count, 0});
+    const elf_calls calls = s.file.calls();
+    loaded.parts_.push_back({bases[i], calls, calls.fini_count, 0});
   }
   if (!debugged_) {
     close_copies();
@@ -379,22 +434,23 @@ image image_program::load() {
   }
   ++loaded_;
   const auto* const description =
-      static_cast<const program_description*>(::dlsym(handle, "weft_program"));
-  if (description == nullptr || description->version != program_version)
+      static_cast<const weft_program*>(::dlsym(handle, "weft_program"));
+  if (description == nullptr || description->version != weft_program_version)
     throw error(formatted("{} was not built by weftcc, weftcxx or weftfc of this version of weft: "
                           "build it again", sources_.back()->file.path()));
   loaded.main_ = description->main;
+  loaded.own_ = &description->own;
   return loaded;
 }
 
 // --- A copy ---------------------------------------------------------------------------------------
 
-void image::construct(int argc, char** argv) {
+void image::construct(int argc, char** argv, char** environment) {
   using initializer = void (*)(int, char**, char**);
   for (const part& p : parts_) {
-    if (p.calls.first_init != 0) reinterpret_cast<initializer>(p.base + p.calls.first_init)(argc, argv, environ);
+    if (p.calls.first_init != 0) reinterpret_cast<initializer>(p.base + p.calls.first_init)(argc, argv, environment);
     const auto* const all = reinterpret_cast<const initializer*>(p.base + p.calls.init_array);
-    for (std::size_t i = 0; i < p.calls.init_count; ++i) all[i](argc, argv, environ);
+    for (std::size_t i = 0; i < p.calls.init_count; ++i) all[i](argc, argv, environment);
   }
 }
 

@@ -11,6 +11,8 @@
 
 #include "image/elf_file.hpp"
 
+struct weft_own_state;
+
 namespace weft {
 
 // A copy that has been loaded; it stays until the process ends. Its constructors have not run.
@@ -18,10 +20,12 @@ class image {
  public:
   using main_function = int (*)(int, char**, char**);
   [[nodiscard]] main_function main() const noexcept { return main_; }
+  // What the copy has in place of the C library's. Its begin() comes before anything else.
+  [[nodiscard]] const weft_own_state& own() const noexcept { return *own_; }
   // Called once each, by the rank that owns the copy: constructors of globals, libraries first;
   // atexit() handlers and destructors, in the opposite order. When one of the latter has left
   // destroy() by a jump, the next call goes on with the others.
-  void construct(int argc, char** argv);
+  void construct(int argc, char** argv, char** environment);
   void destroy();
 
  private:
@@ -34,6 +38,7 @@ class image {
   };
   std::vector<part> parts_;  // Libraries before those that need them, the program last.
   main_function main_ = nullptr;
+  const weft_own_state* own_ = nullptr;
 };
 
 class image_program {
@@ -49,6 +54,7 @@ class image_program {
 
  private:
   class source;
+  void bind_names();
   void open_copies();
   void close_copies() noexcept;
   [[nodiscard]] std::string failure_text(std::string_view reason) const;
@@ -59,13 +65,6 @@ class image_program {
   std::size_t loaded_ = 0;
   int next_number_ = 0;
 };
-
-// What a program tells of itself, in its symbol weft_program.
-struct program_description {
-  std::uint32_t version;
-  image::main_function main;
-};
-inline constexpr std::uint32_t program_version = 1;
 
 // How the process of a program becomes the host of its copies: one variable of the environment.
 struct host_request {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,63 +19,23 @@
 #include "base/settings.hpp"
 #include "base/topology.hpp"
 #include "image/image.hpp"
+#include "image/libraries.hpp"
 #include "image/start.h"
 #include "weft/error.hpp"
 
 namespace weft {
 namespace {
 
-// The run-time system is the process's, wherever it lies; its own locks and caches expect that.
-constexpr std::array shared_libraries{
-    "libweft.",     "libstdc++.",   "libgcc_s.", "libatomic.", "libquadmath.",
-    "libasan.",     "libtsan.",     "libubsan.", "libc.",     "libm.",      "libdl.",
-    "libpthread.",  "librt.",       "ld-linux",  "libhwloc.", "libfmt.",    "libboost_context.",
-    "libfabric.",   "libpmix."};
-// Units and locks of the first, teams and the region under way of the second belong to one program.
-constexpr std::array private_run_times{"libgfortran.", "libgomp."};
-
-bool is_private(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  const auto is_in = [&](const auto& names) {
-    return std::ranges::any_of(names, [&](const char* s) { return name.starts_with(s); });
-  };
-  if (is_in(private_run_times)) return true;
-  if (is_in(shared_libraries)) return false;
-  // What the system brings holds no state of the program's, and there is much of it.
-  for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
-    if (path.starts_with(directory)) return false;
-  return true;
-}
-
-// The libraries that this program and its private libraries need and do not share, as the loader
-// has found them.
-std::vector<std::string> private_libraries(const elf_file& program) {
+// What the loader has brought for this program.
+std::vector<std::string> loaded_libraries() {
   std::vector<std::string> found;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* to) {
-        const std::string_view name = info->dlpi_name;
-        if (name.find('/') != name.npos && is_private(name))
-          static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+        static_cast<std::vector<std::string>*>(to)->emplace_back(info->dlpi_name);
         return 0;
       },
       &found);
-  std::vector<elf_file> files;
-  std::vector<bool> taken(found.size(), false);
-  for (const std::string& path : found) files.emplace_back(path);
-  std::vector<const elf_file*> looked_at{&program};
-  std::vector<std::string> result;
-  while (!looked_at.empty()) {
-    const elf_file& one = *looked_at.back();
-    looked_at.pop_back();
-    for (const std::uint64_t index : one.needed())
-      for (std::size_t i = 0; i < files.size(); ++i)
-        if (!taken[i] && files[i].answers_to(one.string_at(index))) {
-          taken[i] = true;
-          result.push_back(std::filesystem::absolute(found[i]).string());
-          looked_at.push_back(&files[i]);
-        }
-  }
-  return result;
+  return found;
 }
 
 // Beside libweft.
@@ -126,7 +85,10 @@ void become_host(int argc, char** argv) {
   host_request request;
   request.program = own_path();
   const elf_file program(request.program);
-  request.libraries = private_libraries(program);
+  library_choice libraries = choose_libraries(program, loaded_libraries(), library_lists());
+  if (how.check)
+    for (const library_choice::shared_state& one : libraries.shared) log_line("check: {}", text_of(one));
+  request.libraries = std::move(libraries.own);
   const int ranks_at_most = ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
   make_room_for_static_tls(request, program, ranks_at_most);
   // The copies are found by their numbers.

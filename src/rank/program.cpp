@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <chrono>
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,7 @@
 #include "base/output.hpp"
 #include "base/settings.hpp"
 #include "rank/program.h"
+#include "rank/program_run.hpp"
 #include "rank/state.hpp"
 #include "weft/run.hpp"
 
@@ -50,27 +52,14 @@ class private_arguments {
   std::vector<char*> pointers_;
 };
 
-// A child that a rank has forked is no rank, though its memory says so.
-const pid_t own_process = getpid();
-
-// A rank inside its program; lives on the rank's stack.
-struct program_run {
-  std::jmp_buf end;  // Where exit() goes.
-  int exit_status = 0;
-};
+using detail::program_run;
+using detail::rank_state;
+using detail::state_of_caller;
 
 // By the rank's state, whose address is its identity.
 struct active_runs {
   std::mutex lock;  // Never held across a wait.
   std::unordered_map<const void*, program_run*> by_rank;
-
-  program_run* of_calling_rank() {
-    const worker* const here = worker::current();
-    if (here == nullptr || here->identity() == nullptr) return nullptr;
-    const std::lock_guard hold(lock);
-    const auto found = by_rank.find(here->identity());
-    return found == by_rank.end() ? nullptr : found->second;
-  }
 };
 
 active_runs& runs() {
@@ -80,7 +69,7 @@ active_runs& runs() {
 
 class registered_run {
  public:
-  explicit registered_run(program_run& run) : rank_(worker::current()->identity()) {
+  explicit registered_run(program_run& run) : rank_(state_of_caller()) {
     const std::lock_guard hold(runs().lock);
     runs().by_rank[rank_] = &run;
   }
@@ -95,27 +84,43 @@ class registered_run {
   const void* rank_;
 };
 
+// Standard input belongs to the first rank, as launchers of processes have it. Streams of the others are
+// their own, since each remembers that it has come to the end.
+std::FILE* standard_input_of(int rank) {
+  if (rank == 0) return nullptr;
+  cookie_io_functions_t calls{};
+  calls.read = [](void*, char*, std::size_t) { return ssize_t{0}; };
+  return ::fopencookie(nullptr, "r", calls);
+}
+
 // exit() leaves the frames below without unwinding them, as it does in any process; those of this
 // function hold nothing that must be unwound. A handler of atexit() may call exit() again: the
 // handlers that are left run then.
 [[gnu::noinline]] int run_to_the_end(program_run& run, const program_copy& copy, int argc,
                                      char** argv) {
   if (_setjmp(run.end) == 0) {
-    copy.construct(argc, argv);
-    run.exit_status = copy.main(argc, argv, environ);
+    if (run.own != nullptr) run.own->begin(environ, standard_input_of(this_rank()));
+    char*** const environment = run.own != nullptr ? run.own->environment : &environ;
+    copy.construct(argc, argv, *environment);
+    run.exit_status = copy.main(argc, argv, *environment);
   }
   _setjmp(run.end);
-  copy.destroy();
+  if (!run.at_once) copy.destroy();
   return run.exit_status;
 }
+
+// Handlers of such a rank are still known to the C library, which would run them when the process ends.
+std::atomic<bool> any_ended_at_once{false};
 
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
   private_arguments words(argc, argv);
   const program_copy copy = load(this_rank());
   program_run run{};
+  run.own = copy.own;
   const registered_run registered(run);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
+  if (run.at_once) any_ended_at_once = true;
   if (status != 0 && world_size() != 1)
     throw rank_failure(formatted("ended with exit status {}, which ends the job", status), status);
   return status;
@@ -137,7 +142,41 @@ bool is_default(const resolved_options& resolved, std::string_view name) {
          setting_source::default_value;
 }
 
+// Returns when the caller is no rank that is in its program.
+void leave_program(int status, bool at_once) {
+  program_run* const mine = detail::is_forked_child() ? nullptr : detail::run_of_caller();
+  if (mine == nullptr) return;
+  program_run& run = *mine;
+  run.exit_status = status;
+  run.at_once = run.at_once || at_once;
+  if (!worker::current()->in_chunk()) _longjmp(run.end, 1);
+  log_line("rank {} called {}({}) inside a chunk of a loop: the process ends", this_rank(),
+           at_once ? "_exit" : "exit", status);
+  std::fflush(nullptr);
+  ::syscall(SYS_exit_group, status != 0 ? status : 1);
+}
+
+// By default and without a line of fault_reports.
+bool ends_process(int number) {
+  switch (number) {
+    case SIGHUP: case SIGINT: case SIGQUIT: case SIGKILL: case SIGUSR1: case SIGUSR2: case SIGPIPE:
+    case SIGALRM: case SIGTERM: case SIGVTALRM: case SIGPROF: case SIGIO: case SIGXCPU: case SIGXFSZ:
+      return true;
+    default: return number >= SIGRTMIN && number <= SIGRTMAX;
+  }
+}
+
 }  // namespace
+
+detail::program_run* detail::run_of_caller() {
+  const rank_state* const me = state_of_caller();
+  if (me == nullptr) return nullptr;
+  const std::lock_guard hold(runs().lock);
+  const auto found = runs().by_rank.find(me);
+  return found == runs().by_rank.end() ? nullptr : found->second;
+}
+
+bool has_rank_ended_at_once() noexcept { return any_ended_at_once; }
 
 resolved_options program_options(int& argc, char** argv) {
   resolved_options resolved = resolve_options(argc, argv);
@@ -169,24 +208,36 @@ int weft_run_main(int (*main)(int, char**, char**), int argc, char** argv) {
   try {
     const weft::options how = weft::program_options(argc, argv).values;
     // Constructors have run and destructors will: this copy is the process's own.
-    const weft::program_copy own{main, [](int, char**) {}, [] {}};
-    return weft::run_program(how, argc, argv, [&](int) { return own; });
+    const weft::program_copy own{main, [](int, char**, char**) {}, [] {}};
+    const int status = weft::run_program(how, argc, argv, [&](int) { return own; });
+    if (weft::has_rank_ended_at_once()) ::syscall(SYS_exit_group, status);
+    return status;
   } catch (const weft::error& e) {
     weft::log_text(e.what());
     return 2;
   }
 }
 
-void weft_exit(int status) {
-  if (getpid() != weft::own_process) return;
-  if (weft::program_run* const run = weft::runs().of_calling_rank()) {
-    run->exit_status = status;
-    if (!weft::worker::current()->in_chunk()) _longjmp(run->end, 1);
-    weft::log_line("rank {} called exit({}) inside a chunk of a loop: the process ends",
-                   weft::this_rank(), status);
-    std::fflush(nullptr);
-    ::_exit(status != 0 ? status : 1);
-  }
+const struct weft_own_state* weft_own(void) {
+  const weft::detail::program_run* const run = weft::detail::run_of_caller();
+  return run == nullptr ? nullptr : run->own;
+}
+
+void weft_exit(int status) { weft::leave_program(status, false); }
+void weft_exit_at_once(int status) { weft::leave_program(status, true); }
+
+void weft_raises(int number) {
+  struct sigaction now{};
+  if (weft::detail::state_of_caller() == nullptr || weft::detail::is_forked_child() || weft::world_size() == 1 ||
+      !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+    return;
+  weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job", weft::this_rank(),
+                 sigabbrev_np(number), sigdescr_np(number));
+}
+
+long weft_read(int descriptor, void* octets, unsigned long size) {
+  if (descriptor == STDIN_FILENO && weft::this_rank() > 0) return 0;
+  return ::syscall(SYS_read, descriptor, octets, size);
 }
 
 long weft_write(int descriptor, const void* octets, unsigned long size) {

@@ -1,21 +1,54 @@
-/* What the objects that weftcc links to every program call in libweft. C: a program need not be C++. */
+/* What the objects that weftcc links to every program call in libweft, and what the host of copies
+   finds in them. C: a program need not be C++. */
 #ifndef WEFT_RANK_PROGRAM_H
 #define WEFT_RANK_PROGRAM_H
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* What a copy of a program has of its own in place of the C library's. */
+struct weft_own_state {
+  char*** environment;
+  /* Called before anything else of the copy. Null: standard input is the C library's. */
+  void (*begin)(char** environment, void* standard_input);
+  char* (*getenv)(const char* name);
+  int (*setenv)(const char* name, const char* value, int overwrite);
+  int (*putenv)(char* text);
+  int (*unsetenv)(const char* name);
+};
+
+/* Of the calling rank; null when a thread calls that is no rank, or the rank has no copy. */
+const struct weft_own_state* weft_own(void);
+
 /* Runs main() as the only rank of this process, which has been loaded by the system. */
 int weft_run_main(int (*main)(int, char**, char**), int argc, char** argv);
 
 /* Ends the calling rank; returns when a thread calls that is no rank. */
 void weft_exit(int status);
+/* The same without handlers of atexit() and destructors. */
+void weft_exit_at_once(int status);
+
+/* The calling rank is about to send this signal to its process: says so when the process dies of it. */
+void weft_raises(int number);
 
 /* write(2): a rank's part of a line waits for the rest of it. */
 long weft_write(int descriptor, const void* octets, unsigned long size);
 
+/* read(2): standard input belongs to rank 0, for the others it is empty. */
+long weft_read(int descriptor, void* octets, unsigned long size);
+
 /* Sleeps while other ranks run; 0 and nothing done when a thread calls that is no rank. */
 int weft_sleep(long long nanoseconds);
+
+/* chdir(2), of the path, or fchdir(2) when it is null, and umask(2): of the calling rank alone. */
+int weft_change_directory(const char* path, int descriptor);
+unsigned weft_change_mask(unsigned mask);
+
+/* What all ranks of a process share was changed by the calling one: with `check`, a line says so when
+   ranks change it to different things. `what` and `value` are words for people. */
+void weft_shares(const char* what, const char* value);
+/* The same for a signal and its handler, which are the same when they are one function of the program. */
+void weft_handles(int number, void (*handler)(int));
 
 #ifdef __cplusplus
 }

@@ -164,6 +164,195 @@ TEST(image, abort_and_faults_name_the_rank_and_kill_the_process) {
   EXPECT_EQ(overflow.status, 128 + SIGSEGV) << overflow.text;
 }
 
+// --- How ranks end ----------------------------------------------------------------------------------
+
+struct end_case {
+  const char* program;
+  const char* way;
+  int status;
+  const char* line;  // What the job says; empty: nothing.
+};
+
+class ends : public testing::TestWithParam<const char*> {};
+
+// All ranks in one process, in two, and each in its own.
+INSTANTIATE_TEST_SUITE_P(arrangements, ends,
+                         testing::Values("--workers 2", "--processes 2", "--ranks-per-process 1"));
+
+TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
+  WEFT_NEEDS_IMAGES();
+  constexpr const char* with_7 = "weft: rank 1: ended with exit status 7, which ends the job";
+  constexpr const char* aborted = "weft: rank 1 called abort()";
+  constexpr const char* signalled = "weft: rank 1 sent its process the signal SIGTERM (Terminated)";
+  std::vector<end_case> cases{
+      {"ends", "exit", 7, with_7},          {"ends", "throw", 1, "weft: rank 1: the reason"},
+      {"ends", "abort", 134, aborted},      {"ends_c", "exit", 7, with_7},
+      {"ends_c", "_exit", 7, with_7},       {"ends_c", "_Exit", 7, with_7},
+      {"ends_c", "quick_exit", 7, with_7},  {"ends_c", "abort", 134, aborted},
+      {"ends_c", "raise", 143, signalled},  {"ends_c", "kill", 143, signalled},
+      {"ends_c", "handled", 7, with_7},
+      // Status 0 is no success of a program that uses MPI.
+      {"ends_c", "early", 1, "weft: rank 1: the program ended after MPI_Init without MPI_Finalize"},
+  };
+  if (fs::exists(WEFT_PROGRAM_DIR "/image/ends_fortran"))
+    for (const end_case& one : std::vector<end_case>{
+             {"ends_fortran", "stop", 7, with_7},
+             {"ends_fortran", "error-stop", 7, with_7},
+             {"ends_fortran", "stop-text", 1, "weft: rank 1: ended with exit status 1"},
+             {"ends_fortran", "exit", 7, with_7},
+             {"ends_fortran", "abort", 134, "Program aborted."},  // Its run time takes the signal.
+             {"ends_fortran", "failure", 2, "weft: rank 1: ended with exit status 2"}})
+      cases.push_back(one);
+  for (const end_case& one : cases) {
+    const outcome ran = run_image(std::string("-n 4 ") + GetParam(), std::string(one.program) + " " + one.way);
+    EXPECT_EQ(ran.status, one.status) << one.program << ' ' << one.way << '\n' << ran.text;
+    EXPECT_NE(ran.text.find(one.line), std::string::npos) << one.program << ' ' << one.way << '\n' << ran.text;
+  }
+}
+
+// A process that ended with status 0 would take the others with it, and call that a success.
+TEST_P(ends, at_once_with_status_0_in_one_rank_the_others_go_on) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* way : {"_exit-0", "quick_exit-0"}) {
+    const outcome ran = run_image(std::string("-n 4 ") + GetParam(), std::string("ends_c ") + way);
+    EXPECT_EQ(ran.status, 0) << way << ran.text;
+    EXPECT_EQ(count_of(ran.text, "the others went on"), 3) << way << ran.text;
+    EXPECT_EQ(count_of(ran.text, "handler of exit"), 0) << way << ran.text;
+    EXPECT_EQ(count_of(ran.text, "handler of quick_exit"), way[0] == 'q' ? 1 : 0) << way << ran.text;
+  }
+}
+
+TEST_P(ends, a_child_of_a_rank_ends_alone) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image(std::string("-n 4 ") + GetParam(), "ends_c fork");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "the others went on"), 4) << ran.text;
+}
+
+// --- What a process has once ------------------------------------------------------------------------
+
+TEST(image, the_environment_belongs_to_one_rank) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* how : {"--workers 1", "--workers 2", "--processes 2", "--ranks-per-process 1"}) {
+    const outcome ran = run_image(std::string("-n 6 ") + how, "own_environment");
+    EXPECT_EQ(ran.status, 0) << how << '\n' << ran.text;
+    EXPECT_EQ(count_of(ran.text, "right"), 6) << how << '\n' << ran.text;
+  }
+}
+
+TEST(image, ranks_may_go_to_one_directory_and_are_refused_different_ones) {
+  WEFT_NEEDS_IMAGES();
+  const auto run_in = [](const std::string& how, const std::string& way) {
+    const scratch_directory directory;
+    return run_image("-n 4 " + how, "directories " + directory.path() + " " + way);
+  };
+  for (const char* how : {"--workers 2", "--ranks-per-process 1"}) {
+    const outcome together = run_in(how, "together");
+    EXPECT_EQ(together.status, 0) << how << together.text;
+    EXPECT_EQ(count_of(together.text, "right"), 4) << how << together.text;
+  }
+  // With a process of its own, each may.
+  const outcome own = run_in("--ranks-per-process 1", "apart");
+  EXPECT_EQ(count_of(own.text, "right"), 4) << own.text;
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(count_of(own.text, "rank " + std::to_string(rank) + " alone 0"), 1) << own.text;
+  const outcome refused = run_in("--workers 2", "apart");
+  EXPECT_EQ(refused.status, 0) << refused.text;
+  EXPECT_EQ(count_of(refused.text, "right"), 4) << refused.text;
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string r = std::to_string(rank);
+    EXPECT_EQ(count_of(refused.text, "rank " + r + " refused 1"), 1) << refused.text;
+    EXPECT_NE(refused.text.find("weft: rank " + r + " may not change to directory rank" + r + ": rank 0 has changed to "
+                                "another one"), std::string::npos) << refused.text;
+  }
+}
+
+TEST(image, standard_input_belongs_to_the_first_rank) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* how : {"--workers 2", "--processes 2"}) {
+    const outcome ran = shell(std::string("printf '42\\na line\\n' | timeout -s KILL 60 ./weftrun --timeout 30 -n 4 ") +
+                              how + " image/input");
+    EXPECT_EQ(ran.status, 0) << how << '\n' << ran.text;
+    EXPECT_EQ(count_of(ran.text, "right"), 4) << how << '\n' << ran.text;
+  }
+}
+
+TEST(image, with_check_ranks_that_set_handlers_languages_or_masks_of_the_process_are_told) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 3 --workers 1 --check", "handlers");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "weft: check: rank 1 sets the handler of SIGTERM to a function of its own, rank 0 to "
+                               "a function of its own: ranks of a process share it, and the last one counts; "
+                               "with --ranks-per-process 1 each has its own"), 1) << ran.text;
+  EXPECT_NE(ran.text.find("rank 1 sets LC_NUMERIC to C.UTF-8, rank 0 to C: "), std::string::npos) << ran.text;
+  EXPECT_EQ(ran.text.find("SIGINT"), std::string::npos) << ran.text;
+  EXPECT_EQ(ran.text.find("LC_CTYPE"), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("rank 1 sets the file mask to 077, rank 0 to 027: "), std::string::npos) << ran.text;
+  EXPECT_EQ(run_image("-n 3 --workers 1", "handlers").text, "");
+}
+
+// --- Libraries --------------------------------------------------------------------------------------
+
+TEST(image, a_library_that_knows_nothing_of_weft_shares_the_state_of_its_program_alone) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 8 --workers 2", "with_numbers -a -b 7");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 8) << ran.text;
+}
+
+// Where the system's lie, or the user says so, a library is one for all ranks, unless the user says that.
+TEST(image, the_settings_say_which_libraries_are_shared) {
+  WEFT_NEEDS_IMAGES();
+  const std::string directory = WEFT_PROGRAM_DIR "/image/system/";
+  const outcome shared = run_image("-n 4 --workers 1 --shared-libraries " + directory, "with_numbers -a -b 7");
+  EXPECT_NE(shared.text.find("wrong: getopt()'s index in the library"), std::string::npos) << shared.text;
+  const outcome own = run_image("-n 4 --workers 1 --shared-libraries " + directory +
+                                    " --private-libraries libother,libnumbers", "with_numbers -a -b 7");
+  EXPECT_EQ(count_of(own.text, "right"), 4) << own.text;
+}
+
+TEST(wrapper, names_shared_libraries_that_hold_state) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "state.c") << "static int values[100]; int value(int i) { return values[i]++; }\n";
+  std::ofstream(directory / "none.c") << "int none(int i) { return i; }\n";
+  std::ofstream(directory / "main.c") << "int value(int); int none(int);\n"
+                                         "int main(void) { return value(none(1)); }\n";
+  const std::string start = "cc=$PWD/weftcc; cd " + directory.path() + "; ";
+  const outcome made = shell(start + "gcc -shared -fPIC state.c -o libstate.so; gcc -shared -fPIC none.c -o libnone.so");
+  ASSERT_EQ(made.status, 0) << made.text;
+  const auto link = [&](const std::string& environment) {
+    return shell(start + environment + " $cc main.c -L. -lstate -lnone -Wl,-rpath," + directory.path() + " -o main");
+  };
+  // The program's own: nothing to be said.
+  EXPECT_EQ(link("").text, "");
+  // As if the system had brought them.
+  const std::string of_system = "WEFT_SHARED_LIBRARIES=" + directory.path() + "/";
+  const outcome told = link(of_system);
+  EXPECT_EQ(told.status, 0) << told.text;
+  EXPECT_EQ(lines_of(told.text).size(), 1u) << told.text;
+  EXPECT_NE(told.text.find("ranks of one process share " + (directory / "libstate.so")), std::string::npos) << told.text;
+  EXPECT_NE(told.text.find("WEFT_PRIVATE_LIBRARIES=libstate "), std::string::npos) << told.text;
+  EXPECT_EQ(link(of_system + ",libstate").text, "");
+  EXPECT_EQ(link(of_system + " WEFT_PRIVATE_LIBRARIES=libstate").text, "");
+}
+
+// A second copy of the private one would come with it otherwise.
+TEST(image, a_shared_library_that_uses_a_private_one_is_private_too) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "low.c") << "static int calls; int low(void) { return ++calls; }\n";
+  std::ofstream(directory / "high.c") << "int low(void); int high(void) { return low(); }\n";
+  std::ofstream(directory / "main.c") << "int low(void); int high(void);\n"
+                                         "int main(void) { return low() == 1 && high() == 2 && low() == 3 ? 0 : 1; }\n";
+  const outcome ran = shell(
+      "cc=$PWD/weftcc; run=$PWD/weftrun; cd " + directory.path() +
+      "; gcc -shared -fPIC low.c -o liblow.so && gcc -shared -fPIC high.c -L. -llow -Wl,-rpath,$PWD -o libhigh.so && "
+      "$cc main.c -L. -lhigh -llow -Wl,-rpath,$PWD -o main && "
+      "WEFT_SHARED_LIBRARIES=$PWD/ WEFT_PRIVATE_LIBRARIES=liblow $run -n 4 --timeout 30 ./main");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+}
+
 TEST(image, a_program_alone_ends_as_any_program) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = shell("image/ends exit");
@@ -231,6 +420,26 @@ memory memory_of(int ranks) {
               &result.resident_kib, &result.proportional_kib);
   EXPECT_GT(result.resident_kib, 0) << ran.text;
   return result;
+}
+
+// As bench/run.py images measures, with bounds for a loaded machine: each rank's pools of MPI included.
+TEST(image, a_further_rank_of_an_mpi_program_costs_little_memory) {
+  WEFT_NEEDS_IMAGES();
+  struct limit {
+    const char* program;
+    long kib;
+  };
+  // What the files of a copy write, and 128.
+  for (const auto& [program, kib] : {limit{"footprint", 16 + 128}, limit{"footprint_library", 32 + 128},
+                                     limit{"footprint_fortran", 64 + 128}}) {
+    if (!fs::exists(WEFT_PROGRAM_DIR "/image/" + std::string(program))) continue;
+    long few = 0, many = 0;
+    std::sscanf(run_image("-n 2 --workers 2", program).text.c_str(), "ranks 2 proportional_kib %ld", &few);
+    std::sscanf(run_image("-n 66 --workers 2", program).text.c_str(), "ranks 66 proportional_kib %ld", &many);
+    ASSERT_GT(few, 0) << program;
+    EXPECT_LE((many - few) / 64, kib) << program << ' ' << few << ' ' << many;
+    EXPECT_GT(many, few) << program;
+  }
 }
 
 // The program has 1 MiB of constants and some ten KiB that are written.
@@ -319,6 +528,57 @@ TEST(wrapper, compiles_links_and_preprocesses_as_a_compiler_does) {
   const outcome missing = shell(cd + "$cc one.c -o program");
   EXPECT_NE(missing.status, 0);
   EXPECT_NE(missing.text.find("undefined reference to `two'"), std::string::npos) << missing.text;
+}
+
+TEST(wrapper, works_with_clang) {
+  WEFT_NEEDS_IMAGES();
+  if (shell("clang --version && clang++ --version").status != 0) GTEST_SKIP() << "clang is not installed";
+  const scratch_directory directory;
+  const std::string sources = WEFT_SOURCE_DIR "/tests/image/";
+  const auto make = [&](const std::string& words) {
+    return shell("WEFT_CC=clang WEFT_CXX=clang++ ./" + words + " -O1 -o " + (directory / "program"));
+  };
+  const auto started = [&](const std::string& words) {
+    return shell("timeout -s KILL 60 ./weftrun --timeout 50 -n 8 --workers 2 " + (directory / "program") + words);
+  };
+  const outcome c = make("weftcc -std=gnu11 " + sources + "globals.c");
+  ASSERT_EQ(c.status, 0) << c.text;
+  const outcome globals = started(" -a file -b 7 --level 3");
+  EXPECT_EQ(count_of(globals.text, "right"), 8) << globals.text;
+  ASSERT_EQ(make("weftcc " + sources + "own_environment.c").status, 0);
+  const outcome own = started("");
+  EXPECT_EQ(count_of(own.text, "right"), 8) << own.text;
+  ASSERT_EQ(make("weftcc " + sources + "with_numbers.c image/system/libnumbers.so.1 -Wl,-rpath,$PWD/image/system").status, 0);
+  const outcome library = started(" -a -b 7");
+  EXPECT_EQ(count_of(library.text, "right"), 8) << library.text;
+  // What clang of Debian takes for its library is GCC's, as for g++.
+  const outcome cxx = make("weftcxx -std=c++20 " + sources + "objects.cpp");
+  ASSERT_EQ(cxx.status, 0) << cxx.text;
+  const outcome objects = started("");
+  for (int rank = 0; rank < 8; ++rank)
+    EXPECT_EQ(count_of(objects.text, "rank " + std::to_string(rank) + " right"), 1) << objects.text;
+}
+
+TEST(wrapper, a_program_may_define_what_weft_would_put_in_place_of_the_c_librarys) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "own.c") << "#include <stdlib.h>\n"
+                                        "long random(void) { return 4; }\n"
+                                        "int getopt(int c, char* const* v, const char* s) { (void)c; (void)v; (void)s; return 5; }\n"
+                                        "int getopt(int, char* const*, const char*);\n"
+                                        "int main(void) { srand(1); return random() == 4 && rand() != 4 && getopt(0, 0, \"\") == 5 ? 0 : 1; }\n";
+  const outcome ran = shell("./weftcc " + (directory / "own.c") + " -o " + (directory / "own") +
+                            " && timeout -s KILL 60 ./weftrun -n 3 " + (directory / "own"));
+  EXPECT_EQ(ran.status, 0) << ran.text;
+}
+
+TEST(wrapper, a_program_without_main_is_refused) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "no.c") << "int number(void) { return 1; }\n";
+  const outcome made = shell("./weftcc " + (directory / "no.c") + " -o " + (directory / "no"));
+  EXPECT_NE(made.status, 0);
+  EXPECT_NE(made.text.find("main"), std::string::npos) << made.text;
 }
 
 TEST(wrapper, shows_what_it_would_do) {

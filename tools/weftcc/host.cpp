@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/topology.hpp"
+#include "base/settings.hpp"
 #include "image/image.hpp"
+#include "image/libraries.hpp"
 #include "rank/program.hpp"
 #include "weft/error.hpp"
 #include "weft/run.hpp"
@@ -48,15 +53,35 @@ int run(int argc, char** argv) {
   return weft::run_program(how, argc, argv, [&](int) {
     auto copy = std::make_shared<weft::image>(program.load());
     return weft::program_copy{
-        copy->main(), [copy](int count, char** words) { copy->construct(count, words); },
-        [copy] { copy->destroy(); }};
+        copy->main(), [copy](int count, char** words, char** environment) {
+          copy->construct(count, words, environment);
+        },
+        [copy] { copy->destroy(); }, &copy->own()};
   });
+}
+
+// For the wrappers: `words` are a program and the libraries that the loader would bring for it.
+int tell_of_shared_state(std::span<char* const> words) {
+  int none = 1;
+  char* no_words[] = {words[0], nullptr};
+  (void)weft::resolve_options(none, no_words);
+  const std::vector<std::string> libraries(words.begin() + 1, words.end());
+  for (const auto& one : weft::choose_libraries(weft::elf_file(words[0]), libraries, weft::library_lists()).shared)
+    weft::log_text(weft::text_of(one));
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   int status = 2;
+  if (argc > 2 && std::string_view(argv[1]) == "--weft-shared-state") {
+    try {
+      return tell_of_shared_state(std::span(argv + 2, static_cast<std::size_t>(argc - 2)));
+    } catch (const weft::error&) {
+      return 0;  // What was linked is no program, say: the linker has told all that there is to tell.
+    }
+  }
   try {
     status = run(argc, argv);
   } catch (const weft::error& e) {
@@ -65,6 +90,6 @@ int main(int argc, char** argv) {
   std::fflush(nullptr);
   // After a failure the globals of ranks that were stopped are as they were left: their destructors
   // do not run.
-  if (status != 0) std::_Exit(status);
+  if (status != 0 || weft::has_rank_ended_at_once()) std::_Exit(status);
   return 0;
 }

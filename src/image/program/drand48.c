@@ -2,43 +2,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/program/replaces.h"
+
+LINKED_AS(drand48);
+
 static struct drand48_data state;
 
-double drand48(void) {
+REPLACES double drand48(void) {
   double number;
   drand48_r(&state, &number);
   return number;
 }
-double erand48(unsigned short from[3]) {
+REPLACES double erand48(unsigned short from[3]) {
   double number;
   erand48_r(from, &state, &number);
   return number;
 }
-long lrand48(void) {
+REPLACES long lrand48(void) {
   long number;
   lrand48_r(&state, &number);
   return number;
 }
-long nrand48(unsigned short from[3]) {
+REPLACES long nrand48(unsigned short from[3]) {
   long number;
   nrand48_r(from, &state, &number);
   return number;
 }
-long mrand48(void) {
+REPLACES long mrand48(void) {
   long number;
   mrand48_r(&state, &number);
   return number;
 }
-long jrand48(unsigned short from[3]) {
+REPLACES long jrand48(unsigned short from[3]) {
   long number;
   jrand48_r(from, &state, &number);
   return number;
 }
-void srand48(long seed) { srand48_r(seed, &state); }
-unsigned short* seed48(unsigned short seed[3]) {
+REPLACES void srand48(long seed) { srand48_r(seed, &state); }
+REPLACES unsigned short* seed48(unsigned short seed[3]) {
   static unsigned short before[3];
   memcpy(before, state.__x, sizeof before);
   seed48_r(seed, &state);
   return before;
 }
-void lcong48(unsigned short parameters[7]) { lcong48_r(parameters, &state); }
+REPLACES void lcong48(unsigned short parameters[7]) { lcong48_r(parameters, &state); }

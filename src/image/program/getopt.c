@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-char* optarg;
-int optind = 1;
-int opterr = 1;
-int optopt = '?';
+#include "image/program/replaces.h"
+
+LINKED_AS(getopt);
+
+REPLACES char* optarg;
+REPLACES int optind = 1;
+REPLACES int opterr = 1;
+REPLACES int optopt = '?';
 
 static char* next;      /* In a word of several short options: the next one. */
 static int first_word;  /* Arguments that were stepped over: argv[first_word, last_word). */
@@ -179,14 +183,14 @@ static int take(int argc, char** argv, const char* allowed, const struct option*
   return take_short(argc, argv, allowed, tell, missing);
 }
 
-int getopt(int argc, char* const* argv, const char* allowed) {
+REPLACES int getopt(int argc, char* const* argv, const char* allowed) {
   return take(argc, (char**)argv, allowed, NULL, NULL, 0);
 }
-int getopt_long(int argc, char* const* argv, const char* allowed, const struct option* options,
+REPLACES int getopt_long(int argc, char* const* argv, const char* allowed, const struct option* options,
                 int* index) {
   return take(argc, (char**)argv, allowed, options, index, 0);
 }
-int getopt_long_only(int argc, char* const* argv, const char* allowed, const struct option* options,
+REPLACES int getopt_long_only(int argc, char* const* argv, const char* allowed, const struct option* options,
                      int* index) {
   return take(argc, (char**)argv, allowed, options, index, 1);
 }

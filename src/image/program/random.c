@@ -2,6 +2,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "image/program/replaces.h"
+
+LINKED_AS(random);
+
 static struct random_data generator;
 static char first_state[128];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -12,7 +16,7 @@ static struct random_data* ready(void) {
   return &generator;
 }
 
-long random(void) {
+static long next(void) {
   int32_t number = 0;
   pthread_mutex_lock(&lock);
   random_r(ready(), &number);
@@ -20,14 +24,14 @@ long random(void) {
   return number;
 }
 
-void srandom(unsigned seed) {
+static void begin(unsigned seed) {
   pthread_mutex_lock(&lock);
   srandom_r(seed, ready());
   pthread_mutex_unlock(&lock);
 }
 
 /* The C library hands out states from one word before the one that it works on. */
-char* initstate(unsigned seed, char* state, size_t size) {
+REPLACES char* initstate(unsigned seed, char* state, size_t size) {
   pthread_mutex_lock(&lock);
   char* const before = (char*)&ready()->state[-1];
   const int failed = initstate_r(seed, state, size, &generator);
@@ -35,7 +39,7 @@ char* initstate(unsigned seed, char* state, size_t size) {
   return failed ? NULL : before;
 }
 
-char* setstate(char* state) {
+REPLACES char* setstate(char* state) {
   pthread_mutex_lock(&lock);
   char* const before = (char*)&ready()->state[-1];
   const int failed = setstate_r(state, &generator);
@@ -43,5 +47,7 @@ char* setstate(char* state) {
   return failed ? NULL : before;
 }
 
-int rand(void) { return (int)random(); }
-void srand(unsigned seed) { srandom(seed); }
+REPLACES long random(void) { return next(); }
+REPLACES void srandom(unsigned seed) { begin(seed); }
+REPLACES int rand(void) { return (int)next(); }
+REPLACES void srand(unsigned seed) { begin(seed); }

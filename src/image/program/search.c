@@ -3,11 +3,15 @@
 #include <search.h>
 #include <stddef.h>
 
+#include "image/program/replaces.h"
+
+LINKED_AS(search);
+
 static struct hsearch_data table;
 
-int hcreate(size_t size) { return hcreate_r(size, &table); }
-void hdestroy(void) { hdestroy_r(&table); }
-ENTRY* hsearch(ENTRY item, ACTION action) {
+REPLACES int hcreate(size_t size) { return hcreate_r(size, &table); }
+REPLACES void hdestroy(void) { hdestroy_r(&table); }
+REPLACES ENTRY* hsearch(ENTRY item, ACTION action) {
   ENTRY* found;
   return hsearch_r(item, action, &found, &table) != 0 ? found : NULL;
 }

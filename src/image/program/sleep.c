@@ -6,16 +6,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "image/program/replaces.h"
 #include "rank/program.h"
 
-int nanosleep(const struct timespec* duration, struct timespec* left) {
+LINKED_AS(sleep);
+
+REPLACES int nanosleep(const struct timespec* duration, struct timespec* left) {
   if (duration->tv_sec >= 0 && duration->tv_nsec >= 0 && duration->tv_nsec < 1000000000 &&
       weft_sleep(duration->tv_sec * 1000000000LL + duration->tv_nsec))
     return 0;
   return (int)syscall(SYS_nanosleep, duration, left);
 }
 
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec* time,
+REPLACES int clock_nanosleep(clockid_t clock, int flags, const struct timespec* time,
                     struct timespec* left) {
   if (flags == 0) return nanosleep(time, left) == 0 ? 0 : errno;
   struct timespec now;
@@ -26,16 +29,16 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec* time,
   return syscall(SYS_clock_nanosleep, clock, flags, time, left) == 0 ? 0 : errno;
 }
 
-unsigned sleep(unsigned seconds) {
+REPLACES unsigned sleep(unsigned seconds) {
   struct timespec duration = {seconds, 0}, left = {0, 0};
   return nanosleep(&duration, &left) == 0 ? 0 : (unsigned)left.tv_sec;
 }
 
-int usleep(useconds_t microseconds) {
+REPLACES int usleep(useconds_t microseconds) {
   const struct timespec duration = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};
   return nanosleep(&duration, NULL);
 }
 
-int sched_yield(void) {
+REPLACES int sched_yield(void) {
   return weft_sleep(0) ? 0 : (int)syscall(SYS_sched_yield);
 }

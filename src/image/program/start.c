@@ -1,19 +1,48 @@
 /* Where a program that weftcc has linked begins. It is a shared object that the kernel can start:
    it names its loader and has an entry point. */
+#define _GNU_SOURCE
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "image/program/own.h"
 #include "image/start.h"
 #include "rank/program.h"
 
-extern int main(int, char**, char**);
+/* Weak: build systems link libraries with the flags of programs, too. A program without one is
+   refused by what the linker adds to executables, or by weftcc. */
+extern int main(int, char**, char**) __attribute__((weak));
 extern int __libc_start_main(int (*)(int, char**, char**), int, char**, void (*)(void),
                              void (*)(void), void (*)(void), void*);
 
-/* As weft::program_description. */
-const struct {
-  unsigned version;
-  int (*main)(int, char**, char**);
-} weft_program = {1, main};
+/* Programs expect these to be theirs, and so do their libraries, which need not name them to the linker:
+   they are linked to each program, whether its own files use them or not. */
+#if defined(__x86_64__)
+#define LINKED_TO_EACH(file) __asm__(".reloc ., R_X86_64_NONE, weft_own_" #file)
+#else
+#define LINKED_TO_EACH(file) __asm__(".reloc ., R_AARCH64_NONE, weft_own_" #file)
+#endif
+LINKED_TO_EACH(calendar);
+LINKED_TO_EACH(children);
+LINKED_TO_EACH(drand48);
+LINKED_TO_EACH(environment);
+LINKED_TO_EACH(exit);
+LINKED_TO_EACH(getopt);
+LINKED_TO_EACH(input);
+LINKED_TO_EACH(random);
+LINKED_TO_EACH(search);
+LINKED_TO_EACH(signals);
+LINKED_TO_EACH(sleep);
+LINKED_TO_EACH(strtok);
+LINKED_TO_EACH(write);
+
+static void begin(char** environment, void* standard_input) {
+  weft_begin_environment(environment);
+  weft_begin_input(standard_input);
+}
+
+const struct weft_program weft_program = {
+    weft_program_version, main, {&environ, begin, getenv, setenv, putenv, unsetenv}};
 
 #if defined(__x86_64__)
 #define LOADER "/lib64/ld-linux-x86-64.so.2"

@@ -1,7 +1,11 @@
 /* strtok() with a place of each rank. */
 #include <string.h>
 
-char* strtok(char* text, const char* separators) {
+#include "image/program/replaces.h"
+
+LINKED_AS(strtok);
+
+REPLACES char* strtok(char* text, const char* separators) {
   static char* place;
   return strtok_r(text, separators, &place);
 }

@@ -7,13 +7,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "image/program/replaces.h"
 #include "rank/program.h"
 
-ssize_t write(int descriptor, const void* octets, size_t size) {
+LINKED_AS(write);
+
+REPLACES ssize_t write(int descriptor, const void* octets, size_t size) {
   return weft_write(descriptor, octets, size);
 }
 
-ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+REPLACES ssize_t writev(int descriptor, const struct iovec* parts, int count) {
   if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO)
     return syscall(SYS_writev, descriptor, parts, count);
   if (count < 0 || count > IOV_MAX) {

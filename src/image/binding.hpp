@@ -1,0 +1,26 @@
+// Which definition a name means in a copy of a program: the one that it means in a process of its own.
+// The loader looks in the host and in the C library first, where the program and its libraries come
+// first otherwise; what it has found otherwise is put right after it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "image/elf_file.hpp"
+
+namespace weft {
+
+// A word of one file that is to hold the address of something in another, or in itself.
+struct binding {
+  std::uint64_t place;  // In the file that refers to it, as an address of that file.
+  std::size_t file;     // Where it is defined, among the files of the program.
+  std::uint64_t value;  // There.
+};
+
+// For each file the words that refer to names which one of the files defines. The program is the last;
+// `order` lists the files as the loader of a process would look at them.
+[[nodiscard]] std::vector<std::vector<binding>> bindings_of(
+    std::span<const elf_file* const> files, std::span<const std::size_t> order);
+
+}  // namespace weft

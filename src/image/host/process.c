@@ -1,0 +1,43 @@
+/* What a process has once and ranks change as if each had its own: made theirs, or told with `check`. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rank/program.h"
+
+#define OF_LIBC(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
+
+int chdir(const char* path) { return weft_change_directory(path, -1); }
+int fchdir(int descriptor) { return weft_change_directory(NULL, descriptor); }
+mode_t umask(mode_t mask) { return (mode_t)weft_change_mask(mask); }
+
+ssize_t read(int descriptor, void* octets, size_t size) { return weft_read(descriptor, octets, size); }
+
+char* setlocale(int category, const char* name) {
+  char* const now = OF_LIBC(setlocale)(category, name);
+  if (name != NULL && now != NULL) {
+    static const char* const names[] = {"LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE",
+                                        "LC_MONETARY", "LC_MESSAGES", "LC_ALL"};
+    const int known = category >= 0 && category < (int)(sizeof names / sizeof *names);
+    weft_shares(known ? names[category] : "a category of the locale", now);
+  }
+  return now;
+}
+
+int sigaction(int number, const struct sigaction* action, struct sigaction* before) {
+  const int failed = OF_LIBC(sigaction)(number, action, before);
+  if (failed == 0 && action != NULL && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
+    weft_handles(number, action->sa_handler);
+  return failed;
+}
+
+__sighandler_t signal(int number, __sighandler_t handler) {
+  const __sighandler_t before = OF_LIBC(signal)(number, handler);
+  if (before != SIG_ERR && handler != SIG_DFL && handler != SIG_IGN)
+    weft_handles(number, handler);
+  return before;
+}

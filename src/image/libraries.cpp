@@ -1,0 +1,149 @@
+#include "image/libraries.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "base/format.hpp"
+
+namespace weft {
+namespace {
+
+// The run-time system is the process's, wherever it lies; its own locks and caches expect that.
+constexpr std::array run_time{
+    "libweft.",     "libstdc++.",   "libgcc_s.", "libatomic.", "libquadmath.",
+    "libasan.",     "libtsan.",     "libubsan.", "libc.",      "libm.",      "libdl.",
+    "libpthread.",  "librt.",       "ld-linux",  "libhwloc.",  "libfmt.",    "libboost_context.",
+    "libfabric.",   "libpmix.",     "libc++.",   "libc++abi.", "libunwind.", "libresolv.",
+    "libutil.",     "libmvec.",     "libgcov",   "libprofiler."};
+// Units and locks of Fortran's, teams and the region under way of OpenMP's belong to one program, of
+// whichever compiler they are.
+constexpr std::array private_run_times{"libgfortran.", "libgomp.",  "libomp.",     "libiomp5.",
+                                       "libflang",     "libFortran", "libifcore",   "libifport",
+                                       "libpgf",       "libnvf",     "libnvomp."};
+// What a system brings that keeps a program's settings, plans or open objects and counts on one
+// program that uses it. Small: a copy costs what it writes.
+constexpr std::array with_state{"libfftw3", "libhdf5", "libnetcdf", "libmetis",   "libscotch",
+                                "libarpack", "libgsl.", "libglpk",  "libsundials", "libsuperlu"};
+// Their data are caches, tables made once, and locks for what many threads do at once.
+constexpr std::array harmless{
+    "libz.",       "libbz2.",    "liblzma.",  "libzstd.",   "liblz4.",   "libsz.",     "libaec.",
+    "libcrypto.",  "libssl.",    "libcurl",   "libxml2.",   "libblas.",  "liblapack",  "libopenblas",
+    "libblis",     "libmkl_",    "libtbb",    "libnuma.",   "libudev.",  "libcap.",    "libsystemd.",
+    "libevent",    "libpciaccess.", "libibverbs.", "librdmacm.", "libnl-", "libucp.", "libuct.", "libucs.", "libucm.",
+    "libpsm",      "libmunge.",  "libtinfo.", "libncurses", "libpng",    "libjpeg.",   "libgmp.",
+    "libmpfr.",    "libcrypt.",  "libnss_",   "libnsl.",    "libelf.",   "libdw.",     "libjemalloc.",
+    "libtcmalloc", "libX11.",    "libxcb",    "libGL",      "libdrm.",   "libcuda.",   "libcudart."};
+
+// What each library has for its own start and end.
+constexpr std::size_t harmless_data_bytes = 64;
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_in(std::string_view name, std::span<const char* const> names) {
+  return std::ranges::any_of(names, [&](const char* s) { return name.starts_with(s); });
+}
+
+// Whether a list of names and directories, separated by commas, means this path.
+bool is_meant(std::string_view list, std::string_view path) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const std::string_view one = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    if (one.ends_with('/') ? path.starts_with(one) : !one.empty() && name_of(path).starts_with(one))
+      return true;
+  }
+  return false;
+}
+
+bool is_of_system(std::string_view path) {
+  for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
+    if (path.starts_with(directory)) return true;
+  return false;
+}
+
+enum class sharing { own, shared, shared_knowingly };
+
+sharing sharing_of(std::string_view path, const library_list_settings& how) {
+  const std::string_view name = name_of(path);
+  if (is_in(name, run_time)) return sharing::shared_knowingly;
+  if (is_meant(how.own, path)) return sharing::own;
+  if (is_meant(how.shared, path))
+    // A directory says nothing of what lies in it.
+    return is_meant(how.shared, name) ? sharing::shared_knowingly : sharing::shared;
+  if (is_in(name, private_run_times) || is_in(name, with_state)) return sharing::own;
+  if (is_in(name, harmless)) return sharing::shared_knowingly;
+  return is_of_system(path) ? sharing::shared : sharing::own;
+}
+
+struct library {
+  std::string path;
+  elf_file file;
+  sharing how;
+  bool needed = false;  // By the program, or by a library that is.
+};
+
+template <class Visit>
+void each_needed(const elf_file& by, std::vector<library>& all, Visit&& visit) {
+  for (const std::uint64_t index : by.needed())
+    for (library& l : all)
+      if (l.file.answers_to(by.string_at(index))) visit(l);
+}
+
+void mark_needed(const elf_file& by, std::vector<library>& all) {
+  each_needed(by, all, [&](library& l) {
+    if (std::exchange(l.needed, true)) return;
+    // What the run-time system uses is not the program's business.
+    if (!is_in(name_of(l.path), run_time)) mark_needed(l.file, all);
+  });
+}
+
+// One that uses a private library would use another copy of it than its rank, were it shared itself.
+void follow_users(std::vector<library>& all) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (library& user : all) {
+      if (user.how == sharing::own || is_in(name_of(user.path), run_time)) continue;
+      each_needed(user.file, all, [&](const library& l) {
+        if (l.how == sharing::own && !is_in(name_of(l.path), private_run_times)) {
+          user.how = sharing::own;
+          changed = true;
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+
+library_choice choose_libraries(const elf_file& program, std::span<const std::string> loaded,
+                                const library_list_settings& how) {
+  std::vector<library> all;
+  for (const std::string& path : loaded)
+    if (path.find('/') != path.npos) all.push_back({path, elf_file(path), sharing_of(path, how)});
+  mark_needed(program, all);
+  follow_users(all);
+  library_choice chosen;
+  for (const library& l : all) {
+    if (!l.needed) continue;  // What was loaded before the program, say.
+    const std::string path = std::filesystem::absolute(l.path).string();
+    if (l.how == sharing::own)
+      chosen.own.push_back(path);
+    else if (const std::size_t bytes = l.file.writable_bytes();
+             l.how == sharing::shared && bytes > harmless_data_bytes)
+      chosen.shared.push_back({path, bytes});
+  }
+  return chosen;
+}
+
+std::string text_of(const library_choice::shared_state& one) {
+  const std::string_view name = name_of(one.path);
+  const std::string_view stem = name.substr(0, name.find(".so"));
+  return formatted("ranks of one process share {}, which has {} octets of variables: if it keeps "
+                   "something for its program, give each rank its own with WEFT_PRIVATE_LIBRARIES={} "
+                   "(weftrun --private-libraries), if not, WEFT_SHARED_LIBRARIES={} ends this line",
+                   one.path, one.writable_bytes, stem, stem);
+}
+
+}  // namespace weft

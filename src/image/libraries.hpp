@@ -1,0 +1,33 @@
+// Which shared libraries of a program each rank has its own copy of, and which of the others hold state
+// that ranks of a process then share.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/library_lists.hpp"
+#include "image/elf_file.hpp"
+
+namespace weft {
+
+struct library_choice {
+  std::vector<std::string> own;  // Absolute paths.
+  struct shared_state {
+    std::string path;
+    std::size_t writable_bytes;
+  };
+  // Shared libraries with writable data of which nobody has said that sharing it does no harm.
+  std::vector<shared_state> shared;
+};
+
+// `loaded` are the paths of what the loader brings for the program. Throws weft::error when one cannot
+// be read.
+[[nodiscard]] library_choice choose_libraries(const elf_file& program,
+                                              std::span<const std::string> loaded,
+                                              const library_list_settings& how);
+
+// One line for a person.
+[[nodiscard]] std::string text_of(const library_choice::shared_state& one);
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+/* Signals reach the process, hence all its ranks: what one rank does with them is told. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "image/program/replaces.h"
+#include "rank/program.h"
+
+LINKED_AS(signals);
+
+/* Workers leave the signals of their process to another thread; this one is for its rank, now. */
+REPLACES int raise(int number) {
+  sigset_t one, before;
+  weft_raises(number);
+  sigemptyset(&one);
+  if (sigaddset(&one, number) != 0) return -1;
+  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  const int failed = (int)syscall(SYS_tgkill, getpid(), gettid(), number);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return failed;
+}
+
+REPLACES int kill(pid_t process, int number) {
+  if (process == getpid() || process == 0) weft_raises(number);
+  return (int)syscall(SYS_kill, process, number);
+}

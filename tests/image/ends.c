@@ -1,0 +1,58 @@
+/* One rank ends in the way that the first word says; when it ends badly, the others wait for ever, else
+   they go on for a while. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void handler(void) { printf("handler of exit\n"); }
+static void quick_handler(void) { printf("handler of quick_exit\n"); }
+
+static volatile sig_atomic_t noted;
+static void note(int number) { noted = number; }
+
+static void end_in(const char* way) {
+  if (strcmp(way, "exit") == 0) exit(7);
+  if (strcmp(way, "_exit") == 0) _exit(7);
+  if (strcmp(way, "_Exit") == 0) _Exit(7);
+  if (strcmp(way, "quick_exit") == 0) quick_exit(7);
+  if (strcmp(way, "_exit-0") == 0) _exit(0);
+  if (strcmp(way, "quick_exit-0") == 0) quick_exit(0);
+  if (strcmp(way, "early") == 0) _exit(0);
+  if (strcmp(way, "raise") == 0) raise(SIGTERM);
+  if (strcmp(way, "handled") == 0) {
+    signal(SIGTERM, note);
+    raise(SIGTERM);
+    _exit(noted == SIGTERM ? 7 : 8);
+  }
+  if (strcmp(way, "kill") == 0) kill(getpid(), SIGTERM);
+  if (strcmp(way, "abort") == 0) abort();
+  if (strcmp(way, "fork") == 0) {
+    const pid_t child = fork();
+    if (child == 0) _exit(5);
+    printf("the child of %d went its way\n", (int)(getpid() == getppid()));
+  }
+}
+
+int main(int argc, char** argv) {
+  int rank, value = 0;
+  const char* const way = argc > 1 ? argv[1] : "";
+  const int ends_well = strstr(way, "-0") != NULL || strcmp(way, "fork") == 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  atexit(handler);
+  at_quick_exit(quick_handler);
+  if (ends_well) MPI_Finalize();
+  if (rank == 1) end_in(way);
+  if (!ends_well && rank != 1) MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (ends_well) {
+    usleep(300000); /* Longer than the other takes to end. */
+    printf("the others went on\n");
+    fflush(stdout);
+    _exit(0);
+  }
+  MPI_Finalize();
+  return 0;
+}
