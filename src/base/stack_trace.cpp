@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -14,15 +13,16 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/format.hpp"
+#include "base/kernel.hpp"
 #include "base/limits.hpp"
 
 // Its headers are enough: the library is loaded when it is needed and there, so that no program
@@ -239,13 +239,12 @@ std::size_t capture_calls_of(int thread, std::span<std::uintptr_t> calls) noexce
   std::size_t count = 0;
   if (syscall(SYS_tgkill, getpid(), thread, stack_signal) == 0) {
     for (int left = 200; left > 0 && question.state.load() != stack_question::answered; --left) {
-      const timespec moment{0, 1'000'000};
-      nanosleep(&moment, nullptr);
+      sleep_in_kernel(std::chrono::milliseconds(1));
     }
     // One that has begun to answer ends soon.
     int expected = stack_question::asked;
     if (!question.state.compare_exchange_strong(expected, stack_question::none)) {
-      while (question.state.load(std::memory_order_acquire) != stack_question::answered) sched_yield();
+      while (question.state.load(std::memory_order_acquire) != stack_question::answered) give_core_up();
       count = std::min(question.count, calls.size());
       std::copy_n(question.calls.begin(), count, calls.begin());
     }

@@ -1,8 +1,8 @@
 #include "comm/spin_lock.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
+
+#include "base/kernel.hpp"
 
 namespace weft::comm {
 namespace {
@@ -23,7 +23,7 @@ thread_local constinit wanted_lock wanted;
 
 void back_off::wait() noexcept {
   if (rounds_ >= spin_rounds_max) {
-    sched_yield();
+    give_core_up();
     return;
   }
   pause_often(1u << rounds_);
@@ -46,7 +46,7 @@ bool try_enter_in_turn(spin_lock& lock) noexcept {
     const std::uint32_t work = lock.work();
     if (std::exchange(wanted.work, work) != work) return false;
   } else if (++wanted.looks > 2 * lock_looks_max) {
-    sched_yield();  // The holder may have no processor.
+    give_core_up();  // The holder may have no processor.
   }
   // The other one is at rest, or had it for long enough; it may still be looking whether anything came.
   for (int attempts = 0; attempts < lock_attempts_max; ++attempts) {

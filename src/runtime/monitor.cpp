@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <ucontext.h>
@@ -20,6 +19,7 @@
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/kernel.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
@@ -87,7 +87,7 @@ void stop_listening(int event, int signal) {
     sigaction(signal, &taken->second.before, nullptr);
     taken_signals.erase(taken);
   }
-  while (handlers_running.load() != 0) sched_yield();
+  while (handlers_running.load() != 0) give_core_up();
 }
 
 }  // namespace

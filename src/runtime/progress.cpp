@@ -1,10 +1,11 @@
 #include "runtime/progress.hpp"
 
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "base/kernel.hpp"
 #include "base/limits.hpp"
 
 namespace weft {
@@ -25,8 +26,7 @@ void progress_worker::run() noexcept {
   long sleep_ns = progress_sleep_ns_min;
   while (!ending_.load(std::memory_order_relaxed)) {
     sleep_ns = pump() > 0 ? progress_sleep_ns_min : std::min(2 * sleep_ns, progress_sleep_ns_max);
-    const timespec moment{0, sleep_ns};
-    nanosleep(&moment, nullptr);
+    sleep_in_kernel(std::chrono::nanoseconds(sleep_ns));
   }
 }
 

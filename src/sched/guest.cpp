@@ -1,11 +1,9 @@
 #include "sched/guest.hpp"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 
+#include "base/kernel.hpp"
 #include "base/pause.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
@@ -20,13 +18,6 @@ constexpr unsigned helm_yields_max = 32;
 constexpr unsigned helm_rest_us_min = 20, helm_rest_us_max = 500;
 constexpr unsigned rests_of_one_length = 8;
 
-// The system calls themselves: those of programs of weftcc let other ranks run.
-void give_core_up() noexcept { ::syscall(SYS_sched_yield); }
-void rest_for(unsigned us) noexcept {
-  const timespec moment{0, static_cast<long>(us) * 1000};
-  ::syscall(SYS_nanosleep, &moment, nullptr);
-}
-
 // Whoever has what this thread waits for may need its core, and may need it for long.
 void rest_from(unsigned round) noexcept {
   if (round < helm_spins_max)
@@ -34,9 +25,10 @@ void rest_from(unsigned round) noexcept {
   else if (round < helm_spins_max + helm_yields_max)
     give_core_up();
   else
-    rest_for(std::min(helm_rest_us_max,
-                      helm_rest_us_min << std::min(
-                          (round - helm_spins_max - helm_yields_max) / rests_of_one_length, 16u)));
+    sleep_in_kernel(std::chrono::microseconds(std::min(
+        helm_rest_us_max, helm_rest_us_min << std::min((round - helm_spins_max - helm_yields_max) /
+                                                           rests_of_one_length,
+                                                       16u))));
 }
 
 }  // namespace

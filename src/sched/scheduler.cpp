@@ -3,10 +3,12 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/kernel.hpp"
 #include "base/stack_trace.hpp"
 #include "base/topology.hpp"
 #include "trace/trace.hpp"
@@ -70,7 +72,7 @@ void scheduler::run() {
   for (std::thread& t : threads_) t.join();
   threads_.clear();
   way_in_->close();
-  while (!way_in_->is_empty()) std::this_thread::yield();  // Their waits end with the job.
+  while (!way_in_->is_empty()) give_core_up();  // Their waits end with the job.
 }
 
 void scheduler::set_wait_watcher(wait_watcher watcher) noexcept {
@@ -110,8 +112,7 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
   attract_attention();
   std::uint64_t deadline = now_ns() + pass_ns_max;
   for (int left = worker_count(); left > 0 && now_ns() < deadline;) {
-    const timespec moment{0, 1'000'000};
-    nanosleep(&moment, nullptr);
+    sleep_in_kernel(std::chrono::milliseconds(1));
     if (std::exchange(left, collect_left_.load(std::memory_order_acquire)) != left)
       deadline = now_ns() + pass_ns_max;
   }

@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <cerrno>
 
 #include "base/assert.hpp"
+#include "base/kernel.hpp"
 
 namespace weft {
 namespace asymmetric {
@@ -114,7 +114,7 @@ void shared_atomics::wake(std::atomic<std::uint32_t>& word) noexcept {
 }
 
 void std_atomics::pause() noexcept {
-  sched_yield();  // The other one is in the middle of something short, or has no core.
+  give_core_up();  // The other one is in the middle of something short, or has no core.
 }
 
 }  // namespace weft
