@@ -65,10 +65,17 @@ def main():
                 if run(program, environment=path) != f"{language}: 1 ranks, sum 0\n":
                     sys.exit(f"{program} alone printed something else")
 
+        def check_library(program):
+            for words in (["-n", "4"], ["-n", "4", "-ppn", "2"], ["-n", "2", "-ppn", "1"]):
+                out = run("mpirun", *words, program, environment=path)
+                if out != "library right\n":
+                    sys.exit(f"mpirun {words} {program} printed {out!r}")
+
         source = shutil.copytree(args.source / "tests/consumer/mpi", temporary / "source")
         run("./configure", cwd=source, environment=path)
         run("make", cwd=source, environment=path)
         check([source / "sum_c", source / "sum_cxx"])
+        check_library(source / "uses_library")
         if fortran:
             check_autoconf(shutil.copytree(args.source / "tests/consumer/autoconf", temporary / "mixed"), path)
         kinds = ["sum_c", "sum_cxx"] + ["sum_fortran"] * fortran
@@ -81,6 +88,8 @@ def main():
                 sys.exit(f"FindMPI by {way} found another MPI: {(build / 'CMakeCache.txt').read_text()}")
             run("cmake", "--build", build, environment=path)
             check([build / kind for kind in kinds])
+            for kind in ("uses_STATIC", "uses_SHARED"):
+                check_library(build / kind)
             alone = run("mpirun", "-n", "2", "-ppn", "1", build / "local_c", environment=path)
             together = subprocess.run(["mpirun", "-n", "2", build / "local_c"], env={**os.environ, **path}, text=True,
                                       capture_output=True)
