@@ -29,6 +29,7 @@ scheduler_options plan_workers(const options& how, const std::vector<hardware_th
   }
   plan.stack_bytes = how.stack_bytes;
   plan.spin_ns = static_cast<std::uint64_t>(how.spin_us) * 1000;
+  plan.is_crowded = all > cores;
   plan.steal = how.steal == "near"     ? steal_mode::near
                : how.steal == "sticky" ? steal_mode::sticky
                                        : steal_mode::random;
@@ -84,6 +85,7 @@ std::string list_of_cores(const topology& machine) {
 struct share {
   std::size_t first = 0;
   std::size_t count = 1;
+  bool is_crowded = false;  // Others have the same core.
 };
 share share_of(int process, bootstrap& between, const std::vector<std::string>& cores) {
   std::size_t index = 0;
@@ -96,7 +98,7 @@ share share_of(int process, bootstrap& between, const std::vector<std::string>& 
     ++sharers;
   }
   const auto all = static_cast<std::size_t>(std::count(mine.begin(), mine.end(), ' '));
-  if (all <= sharers) return {index % std::max<std::size_t>(all, 1), 1};
+  if (all <= sharers) return {index % std::max<std::size_t>(all, 1), 1, all < sharers};
   return {all * index / sharers, all * (index + 1) / sharers - all * index / sharers};
 }
 
@@ -140,6 +142,7 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
   const auto first = machine.threads.begin() + static_cast<std::ptrdiff_t>(mine.first);
   how.workers = all.worker_count = workers_of(process);
   all.workers = plan_workers(how, {first, first + static_cast<std::ptrdiff_t>(mine.count)});
+  all.workers.is_crowded = all.workers.is_crowded || mine.is_crowded;
   return all;
 }
 

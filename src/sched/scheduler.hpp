@@ -21,6 +21,7 @@ struct scheduler_options {
   std::vector<int> nodes;        // The NUMA node of each worker.
   std::size_t stack_bytes = 256 * 1024;
   std::uint64_t spin_ns = 50'000;
+  bool is_crowded = false;  // There are more workers here, with those of other processes, than cores.
   steal_mode steal = steal_mode::random;
   std::optional<std::uint64_t> seed;
 };

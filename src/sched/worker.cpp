@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/kernel.hpp"
 #include "base/pause.hpp"
 #include "base/stack_trace.hpp"
 #include "sched/scheduler.hpp"
@@ -16,6 +17,14 @@
 #include "weft/error.hpp"
 
 namespace weft {
+namespace {
+
+// A worker that gives its core away while it looks may look longer before it sleeps, which would cost
+// it more; but not for as long as the core is given to programs that have nothing to do with it.
+constexpr std::uint64_t crowded_spins = 16;
+
+}  // namespace
+
 thread_local constinit worker* worker::current_worker_ = nullptr;
 thread_local constinit void* worker::identity_ = nullptr;
 thread_local constinit int worker::chunk_depth_ = 0;
@@ -225,10 +234,14 @@ void worker::block(waiter& w) {
       if (ready_head_ != nullptr) break;
     }
     if (helm_ != nullptr) [[unlikely]] helm_->offer();
-    if (++idle_rounds % 16 != 0) continue;
+    // Whoever is to send what this one waits for may need its core; it may be back late.
+    const bool crowded = owner_.options().is_crowded;
+    if (crowded) [[unlikely]] give_core_up();
+    const std::uint32_t rounds_to_look = crowded ? 1 : 16;
+    if (++idle_rounds % rounds_to_look != 0) continue;
     const std::uint64_t now = now_ns();
-    if (idle_rounds == 16) idle_since = now;
-    if (now - idle_since < owner_.options().spin_ns) continue;
+    if (idle_rounds == rounds_to_look) idle_since = now;
+    if (now - idle_since < owner_.options().spin_ns * (crowded ? crowded_spins : 1)) continue;
     park(w);
     idle_rounds = 0;
   }
