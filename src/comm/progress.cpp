@@ -169,9 +169,8 @@ void local_device::lose(peer_state& dead) noexcept {
 // --- Progress ---
 
 bool local_device::has_work() const noexcept {
-  return !moving_.empty() || !backlog_.empty() || !deferred_.empty() || !dying_.empty() ||
-         handed_.has_any() ||
-         shared_.failures.hint() != failures_seen_;
+  return !moving_.empty() || !ended_.empty() || !backlog_.empty() || !deferred_.empty() ||
+         !dying_.empty() || handed_.has_any() || shared_.failures.hint() != failures_seen_;
 }
 
 // What was put off.

@@ -131,7 +131,10 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
                                                                  {"rsh", "rsh -n"},
                                                                  {"transport", "ofi"},
                                                                  {"on-failure", "error"},
-                                                                 {"check", "on"}};
+                                                                 {"check", "on"},
+                                                                 {"private-libraries", "libown"},
+                                                                 {"shared-libraries", "libshared"},
+                                                                 {"progress", "on"}};
   ASSERT_EQ(samples.size(), weft::settings().size()) << "a row has no sample here";
   for (const auto& [name, text] : samples) {
     const setting* const row = find_setting(name);
