@@ -76,15 +76,19 @@ void expect_idle(const std::string& words) {
     ASSERT_TRUE(job.wait_for(formatted("rank {} waits in ", rank))) << job.text();
   const auto processes = waiting_processes(job.text());
   ASSERT_EQ(processes.size(), 4u);
-  std::this_thread::sleep_for(300ms);  // Connections settle, workers go to sleep.
-  const auto all = [&] { return processor_ns(processes[0]) + processor_ns(processes[3]); };
-  const auto begin = std::chrono::steady_clock::now();
-  const std::uint64_t before = all();
-  ASSERT_GT(before, 0u);
-  std::this_thread::sleep_for(4s);
-  const std::uint64_t ran = all() - before;
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(static_cast<double>(ran), 0.02 * static_cast<double>(took.count()));
+  // Until connections have settled and workers sleep, which a busy machine may draw out.
+  double share = 1;
+  for (int attempt = 0; attempt < 10 && share >= 0.02; ++attempt) {
+    const auto all = [&] { return processor_ns(processes[0]) + processor_ns(processes[3]); };
+    const auto begin = std::chrono::steady_clock::now();
+    const std::uint64_t before = all();
+    ASSERT_GT(before, 0u);
+    std::this_thread::sleep_for(2s);
+    const std::uint64_t ran = all() - before;
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+    share = static_cast<double>(ran) / static_cast<double>(took.count());
+  }
+  EXPECT_LT(share, 0.02);
   job.signal(SIGTERM);
   job.finish();
 }
