@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iterator>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -236,18 +237,24 @@ setting names_row(std::string_view name, std::string_view value_name, std::strin
   return row;
 }
 
-// Not of weft::options: it says what a process is made of, before there is a job in it.
+// Not of weft::options: it says what a process is made of, before there is a job in it. Jobs that
+// check their options at the same time write what is there already.
 setting libraries_row(std::string_view name, std::string& list, std::string_view help) {
   setting row = names_row(name, "A,B", nullptr,
                           "beginnings of names of libraries, or directories that end with a slash, separated by "
                           "commas, or none",
                           help);
+  static std::mutex lock;
   row.assign = [&list](options&, std::string_view text) {
     if (!are_names(text)) return false;
+    const std::lock_guard hold(lock);
     list = text == "none" ? "" : text;
     return true;
   };
-  row.text = [&list](const options&) { return list.empty() ? std::string("none") : list; };
+  row.text = [&list](const options&) {
+    const std::lock_guard hold(lock);
+    return list.empty() ? std::string("none") : list;
+  };
   return row;
 }
 
