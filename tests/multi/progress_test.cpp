@@ -17,13 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool has_network() {
-  static const bool has =
-      shell("WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
-          .text.find("without libfabric") == std::string::npos;
-  return has;
-}
-
 class over : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {

@@ -63,6 +63,13 @@ bool empty_directory::still_empty() const {
   return std::filesystem::is_empty(path_);
 }
 
+bool has_network() {
+  static const bool has =
+      shell("WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
+          .text.find("without libfabric") == std::string::npos;
+  return has;
+}
+
 cabled_hosts::cabled_hosts(int count) {
   const std::string name = "weft" + std::to_string(::getpid() % 100000);
   switch_ = name + "s";

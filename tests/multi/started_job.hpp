@@ -21,6 +21,9 @@ class empty_directory {
   std::string path_;
 };
 
+// Whether processes can be joined by libfabric's tcp here: weft may be built without it.
+bool has_network();
+
 // "Hosts" on this machine: network namespaces, each with a cable to a switch, and a way to run
 // things there that --rsh takes. Needs privileges; reachable() says whether it has them.
 class cabled_hosts {

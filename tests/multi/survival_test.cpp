@@ -24,13 +24,6 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-bool has_network() {
-  static const bool has =
-      shell("WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
-          .text.find("without libfabric") == std::string::npos;
-  return has;
-}
-
 class a_death : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   void SetUp() override {
