@@ -10,18 +10,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Words of a process that are late, compared with the passes in which it says the next ones.
+// Words of a process that are late, compared with the passes in which it says the next ones. Workers that
+// outnumber the cores give them away in each pass: where others want them, a pass takes milliseconds.
 sim_options slow_network(std::uint64_t seed) {
   sim_options network;
   network.seed = seed;
-  network.delay_polls_max = 2000;
+  network.delay_polls_max = 600;
   return network;
 }
 
 // Process 1 is quiet before it gets a message and after, and either worker of it may say so.
 TEST(a_deadlock_between_processes, is_found_although_what_workers_say_overtakes_each_other) {
   const int first = tests::number_of_environment("TEST_SEED", 1) * 1000;
-  for (int seed = first; seed < first + (sanitized ? 20 : 100); ++seed) {
+  for (int seed = first; seed < first + (sanitized ? 20 : 60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     options how = job_of(3, 4);
     how.timeout_s = 20;
