@@ -122,8 +122,11 @@ void receive_offered(worker& here, operation& op, const envelope& from, const of
   }
   const std::size_t bytes = std::min<std::size_t>(op.bytes, offered.bytes);
   if (bytes >= shared_copy_bytes_min && here.owner().worker_count() > 1) {
+    // Two for each worker that may come, so that a late one still gets a share; more of them cost more
+    // than they balance.
+    const auto chunks = static_cast<std::size_t>(2 * std::min(here.owner().worker_count(), 8));
     const std::size_t chunk =
-        std::clamp<std::size_t>(bytes / 16 / 4096 * 4096, 16 * 1024, 256 * 1024);
+        std::clamp<std::size_t>(bytes / chunks / 4096 * 4096, 16 * 1024, 256 * 1024);
     const auto count = static_cast<std::int64_t>((bytes + chunk - 1) / chunk);
     auto* c = new shared_copy{
         {&shared_copy::run, nullptr, count, true, true}, bytes, chunk, &op, from, offered};

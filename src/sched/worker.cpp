@@ -589,7 +589,7 @@ void worker::run_claims(loop& l, loop_slot& slot) {
   // long enough to wake him.
   bool one = owner_.any_parked();
   while (const chunk_claim claim =
-             slot.claims.try_claim(claim_size(slot, l.single || std::exchange(one, false)))) {
+             slot.claims.claim_front(claim_size(slot, l.single || std::exchange(one, false)))) {
     {
       const trace_span traced(trace_kind::chunk_own, l.number, claim.first);
       run_chunks(l, claim);
@@ -713,7 +713,7 @@ bool worker::steal_from(worker& victim) {
   loop_slot& slot = victim.slots_[static_cast<std::size_t>(std::countr_zero(open))];
   const std::int64_t remaining = slot.claims.remaining();
   const bool single = slot.single.load(std::memory_order_relaxed);
-  const chunk_claim claim = slot.claims.try_claim(
+  const chunk_claim claim = slot.claims.claim_back(
       single ? 1 : std::max<std::int64_t>(1, remaining / (4 * owner_.worker_count())));
   if (!claim) {
     ++counts_.failed_steals;

@@ -1,10 +1,11 @@
-// Chunks 0..count-1 of one loop after another, taken by an owner and any number of thieves. The
-// slot belongs to the scheduler and outlives every loop, so a thief that comes late touches the
-// slot, never a loop that has ended. docs/protocols/stealing.md has the proof.
+// Chunks 0..count-1 of one loop after another, taken by an owner from the front and by any number of
+// thieves from the back: a loop that is run again over the same data finds most of them where they
+// were, and each side walks through memory in a row. The slot belongs to the scheduler and outlives
+// every loop, so a thief that comes late touches the slot, never a loop that has ended.
+// docs/protocols/stealing.md has the proof.
 //
-//   R1 open:      store remaining_       -- A1 try_claim: fetch_sub remaining_   a claimer sees the
-//   loop R2 finish:    fetch_sub unfinished_  -- A2 finished:  load unfinished_       the owner
-//   sees its results
+//   R1 open:   store remaining_       -- A1 claim:    fetch_sub remaining_  a claimer sees the loop
+//   R2 finish: fetch_sub unfinished_  -- A2 finished: load unfinished_      the owner sees its results
 //
 // A successful claim (the counter was positive) holds the loop open: the owner cannot pass
 // finished() before the claimer called finish(). A failed claim reads nothing but the counter; if
@@ -28,8 +29,9 @@ class claim_slot {
  public:
   // Called by the owner only, when finished(). What claimers read of the loop is written before.
   void open(std::int64_t count) noexcept {
-    count_.set(count);
+    front_ = 0;
     // Relaxed: published by the store below.
+    back_.store(count, std::memory_order_relaxed);
     unfinished_.store(count, std::memory_order_relaxed);
     remaining_.store(count, Atomics::release("R1"));
   }
@@ -40,12 +42,20 @@ class claim_slot {
     return remaining_.load(std::memory_order_relaxed);
   }
 
-  // Called by anyone: up to `want` chunks.
-  [[nodiscard]] chunk_claim try_claim(std::int64_t want) noexcept {
-    const std::int64_t left = remaining_.fetch_sub(want, Atomics::acquire("A1"));
-    if (left <= 0) return {};
-    const std::int64_t first = count_.get() - left;
-    return {first, first + std::min(want, left)};
+  // Called by the owner only: the first up to `want` chunks that nobody has.
+  [[nodiscard]] chunk_claim claim_front(std::int64_t want) noexcept {
+    const std::int64_t got = take(want);
+    front_ += got;
+    return {front_ - got, front_};
+  }
+
+  // Called by anyone: the last up to `want` chunks that nobody has.
+  [[nodiscard]] chunk_claim claim_back(std::int64_t want) noexcept {
+    const std::int64_t got = take(want);
+    if (got == 0) return {};
+    // Relaxed: what was taken holds the loop open, and with it what open() stored here.
+    const std::int64_t behind = back_.fetch_sub(got, std::memory_order_relaxed);
+    return {behind - got, behind};
   }
 
   // Called once for each claim, after its chunks were done; touch nothing of the loop afterwards.
@@ -61,9 +71,16 @@ class claim_slot {
   }
 
  private:
+  // The right to so many chunks, at whichever end; the ends cannot meet, since no more are given.
+  [[nodiscard]] std::int64_t take(std::int64_t want) noexcept {
+    const std::int64_t left = remaining_.fetch_sub(want, Atomics::acquire("A1"));
+    return std::clamp<std::int64_t>(left, 0, want);
+  }
+
   typename Atomics::template atomic<std::int64_t> remaining_{0};
-  typename Atomics::template plain<std::int64_t> count_{};
-  // On a line of its own: claimers hammer remaining_, finishers this one.
+  typename Atomics::template atomic<std::int64_t> back_{0};  // One past the last that no thief has.
+  std::int64_t front_ = 0;  // The owner's note.
+  // On a line of its own: claimers hammer the others, finishers this one.
   alignas(cache_line) typename Atomics::template atomic<std::int64_t> unfinished_{0};
 };
 

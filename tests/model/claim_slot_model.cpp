@@ -24,8 +24,8 @@ model::setup loops(std::vector<std::int64_t> counts, int thieves, std::int64_t w
       std::array<model_atomics::plain<std::int64_t>, 4> result;
     };
     auto shared = std::make_shared<state>();
-    const auto claim_and_run = [=] {
-      const chunk_claim claim = shared->slot.try_claim(want);
+    const auto claim_and_run = [=](auto claim_some) {
+      const chunk_claim claim = (shared->slot.*claim_some)(want);
       if (!claim) return false;
       for (std::int64_t chunk = claim.first; chunk < claim.last; ++chunk)
         shared->result[static_cast<std::size_t>(chunk)].set(100 * shared->loop.get() + chunk);
@@ -38,7 +38,7 @@ model::setup loops(std::vector<std::int64_t> counts, int thieves, std::int64_t w
         const auto loop = static_cast<std::int64_t>(i + 1);
         shared->loop.set(loop);
         shared->slot.open(counts[i]);
-        while (claim_and_run()) {
+        while (claim_and_run(&Slot::claim_front)) {
         }
         model::wait_until([&] { return shared->slot.finished(); });
         for (std::int64_t chunk = 0; chunk < counts[i]; ++chunk) {
@@ -50,9 +50,9 @@ model::setup loops(std::vector<std::int64_t> counts, int thieves, std::int64_t w
     });
     for (int thief = 0; thief < thieves; ++thief)
       scene.threads.push_back([=] {
-        if (shared->slot.remaining() > 0) claim_and_run();
+        if (shared->slot.remaining() > 0) claim_and_run(&Slot::claim_back);
       });
-    scene.check = [=] { return shared->slot.finished() && !shared->slot.try_claim(1); };
+    scene.check = [=] { return shared->slot.finished() && !shared->slot.claim_back(1); };
     return scene;
   };
 }

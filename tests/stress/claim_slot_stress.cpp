@@ -16,8 +16,7 @@ TEST(claim_slot_stress, each_chunk_of_each_loop_runs_once_while_the_loop_is_open
   std::uint64_t loop = 0;                    // Written between loops, read by claimers.
   std::array<std::uint64_t, 64> last_run{};  // By chunk: the loop that ran it last.
   std::atomic<bool> over{false};
-  const auto claim_and_run = [&](std::int64_t want) {
-    const chunk_claim claim = slot.try_claim(want);
+  const auto run_claimed = [&](const chunk_claim& claim) {
     if (!claim) return false;
     for (std::int64_t chunk = claim.first; chunk < claim.last; ++chunk) {
       auto& last = last_run[static_cast<std::size_t>(chunk)];
@@ -33,7 +32,7 @@ TEST(claim_slot_stress, each_chunk_of_each_loop_runs_once_while_the_loop_is_open
       const auto count = static_cast<std::int64_t>(random() % 64 + 1);
       ++loop;
       slot.open(count);
-      while (claim_and_run(1)) {
+      while (run_claimed(slot.claim_front(1))) {
       }
       while (!slot.finished()) std::this_thread::yield();
       for (std::size_t chunk = 0; chunk < static_cast<std::size_t>(count); ++chunk)
@@ -45,7 +44,8 @@ TEST(claim_slot_stress, each_chunk_of_each_loop_runs_once_while_the_loop_is_open
     return [&, number] {
       auto random = run.random(number);
       while (!over)
-        if (slot.remaining() <= 0 || !claim_and_run(static_cast<std::int64_t>(random() % 4 + 1)))
+        if (slot.remaining() <= 0 ||
+            !run_claimed(slot.claim_back(static_cast<std::int64_t>(random() % 4 + 1))))
           std::this_thread::yield();
     };
   };
