@@ -25,7 +25,7 @@ namespace {
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
-  Number value;
+  Number value{};
   const char* const end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   if (failure != std::errc() || stop != end) return std::nullopt;
