@@ -154,9 +154,9 @@ TEST(comm_failure, a_runtime_that_ends_cancels_what_is_under_way) {
 class comm_forged : public testing::Test {
  protected:
   comm_forged() {
+    for (int p = 0; p < 2; ++p) members_.push_back(std::make_unique<tests::member>(job_, p));
     std::vector<std::jthread> starting;
-    for (int p = 0; p < 2; ++p) {
-      members_.push_back(std::make_unique<tests::member>(job_, p));
+    for (int p = 0; p < 2; ++p)
       starting.emplace_back([this, p] {
         cores_[p] = std::make_unique<comm::runtime>(
             *members_[static_cast<std::size_t>(p)], comm::runtime_options{}, [&](int) {
@@ -166,8 +166,6 @@ class comm_forged : public testing::Test {
               return made;
             });
       });
-      if (p == 0) continue;
-    }
     starting.clear();
     handler_ = cores_[0]->register_handler(box_);
     memory_ = comm::registered_memory(device(), std::as_writable_bytes(std::span(words_).first(8)));
