@@ -144,13 +144,13 @@ class graph::state {
   void complete(step& ended, step*& ready) noexcept {
     for (const node each : ended.followers) {
       step& after = nodes_[each];
-      if (after.waits_for.arrive()) after.ready_next = std::exchange(ready, &after);
+      if (after.waits_for.arrive() == 0) after.ready_next = std::exchange(ready, &after);
     }
   }
 
   // From here on the graph may be gone, when this was the last.
   void one_less() noexcept {
-    if (!left_.arrive()) return;
+    if (left_.arrive() != 0) return;
     const completion ended = ended_;
     event happened;
     happened.kind = operation_kind::group;

@@ -4,7 +4,7 @@
 //   R1 publish: store value  -- A1 value: load value       whoever sees the value, or a later one,
 //   R2 add:     add to value -- A1 value: load value       sees what was written before it
 //   R3 arrive:  lower left   -- A2 arrive: lower left      the last sees what all others did,
-//                            -- A3 all_arrived: load left  and so does whoever waits for it
+//                            -- A3 at_most: load left      and so does whoever waits for it
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -40,10 +40,15 @@ class join_count {
  public:
   // Called while nobody arrives or looks.
   void expect(std::uint64_t count) noexcept { left_.store(count, std::memory_order_relaxed); }
-  // Called once by each that is expected. True for the last.
-  bool arrive() noexcept { return left_.fetch_sub(1, Atomics::acq_rel("A2", "R3")) == 1; }
-  // Called by any thread.
-  [[nodiscard]] bool all_arrived() const noexcept { return left_.load(Atomics::acquire("A3")) == 0; }
+  // Called by one that is expected, or before anybody arrives. Relaxed: nothing is seen with it.
+  void expect_another() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
+  // Called once by each that is expected. How many are left: none after the last.
+  std::uint64_t arrive() noexcept { return left_.fetch_sub(1, Atomics::acq_rel("A2", "R3")) - 1; }
+  // Called by any thread: all but so many have arrived.
+  [[nodiscard]] bool at_most(std::uint64_t left) const noexcept {
+    return left_.load(Atomics::acquire("A3")) <= left;
+  }
+  [[nodiscard]] bool all_arrived() const noexcept { return at_most(0); }
   // The number alone.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
 
