@@ -158,7 +158,8 @@ struct shared_redirections {
   int users = 0;
   int tagging = 0;
   std::unique_ptr<redirections> active;
-  // For append_to_line(), which is called by ranks and hence while a line_output lives.
+  // For append_to_line(), which is called by ranks: they start after their job's line_output was made
+  // and end before it does. Hence relaxed.
   std::atomic<redirections*> found{nullptr};
 
   // Under the mutex.
@@ -181,21 +182,21 @@ line_output::line_output(int (*current_rank)() noexcept, line_style style) : sty
   if (all.users++ == 0) all.active = std::make_unique<redirections>(current_rank);
   if (style_ == line_style::tagged) ++all.tagging;
   all.set_tagged();
-  all.found.store(all.active.get(), std::memory_order_release);  // The object is whole.
+  all.found.store(all.active.get(), std::memory_order_relaxed);
 }
 
 line_output::~line_output() {
   shared_redirections& all = shared();
   const std::lock_guard lock(all.mutex);
   if (--all.users == 0) {
-    all.found.store(nullptr, std::memory_order_release);
+    all.found.store(nullptr, std::memory_order_relaxed);
     all.active.reset();
   }
   if (style_ == line_style::tagged && --all.tagging == 0 && all.active != nullptr) all.set_tagged();
 }
 
 bool append_to_line(int descriptor, std::string_view text) {
-  redirections* const all = shared().found.load(std::memory_order_acquire);
+  redirections* const all = shared().found.load(std::memory_order_relaxed);
   if (all == nullptr) return false;
   (descriptor == STDOUT_FILENO ? all->out : all->err).lines().append(text);
   return true;

@@ -2,27 +2,17 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/format.hpp"
-#include "base/kernel.hpp"
 #include "base/limits.hpp"
 
 // Its headers are enough: the library is loaded when it is needed and there, so that no program
@@ -126,132 +116,6 @@ std::size_t capture_calls(std::span<std::uintptr_t> calls) noexcept {
   capture to{calls};
   _Unwind_Backtrace(&keep_call, &to);
   return to.count;
-}
-
-// --- The stack of another thread --------------------------------------------------------------------
-
-namespace {
-
-// A thread that sleeps in a system call, as the kernel shows it.
-struct system_call {
-  long number = -1;  // -1: it runs, or is not to be seen.
-  std::uintptr_t stack = 0;
-  std::uintptr_t after = 0;  // The address behind the instruction.
-};
-
-system_call system_call_of(int thread) noexcept {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  char line[256];
-  const ssize_t size = read(file, line, sizeof line - 1);
-  close(file);
-  if (size <= 0) return {};
-  line[size] = 0;
-  // "230 0x1 0x0 ... STACK AFTER", or "running".
-  long number = -1;
-  unsigned long arguments[6];
-  unsigned long stack = 0;
-  unsigned long after = 0;
-  if (std::sscanf(line, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &number, &arguments[0],
-                  &arguments[1], &arguments[2], &arguments[3], &arguments[4], &arguments[5], &stack,
-                  &after) != 9)
-    return {};
-  return {number, stack, after};
-}
-
-// The one question under way. `state` says whose turn it is to write the rest.
-struct stack_question {
-  enum : int { none, asked, answering, answered };
-  std::atomic<int> state{none};
-  std::array<std::uintptr_t, calls_captured_max> calls{};
-  std::size_t count = 0;
-  std::uintptr_t stood_at = 0;
-  system_call before;
-};
-stack_question question;
-
-_Unwind_Reason_Code keep_interrupted(_Unwind_Context* context, void*) {
-  int before_call = 0;
-  const std::uintptr_t address = _Unwind_GetIPInfo(context, &before_call);
-  if (address == 0 || question.count == question.calls.size()) return _URC_END_OF_STACK;
-  // Above the interrupted place are only the handler and what the kernel puts there.
-  if (question.count == 0 && address != question.stood_at) return _URC_NO_REASON;
-  question.calls[question.count] = before_call != 0 || question.count == 0 ? address : address - 1;
-  ++question.count;
-  return _URC_NO_REASON;
-}
-
-// Sleeps, polls and selects end early when a handler has run. Calling them again with what their
-// registers still hold makes that unseen; a sleep that keeps what remains in its own argument, as
-// sleep() and C++'s do, ends in time, another sleeps anew.
-void continue_system_call(ucontext_t& interrupted) noexcept {
-#if defined(__x86_64__)
-  auto& registers = interrupted.uc_mcontext.gregs;
-  const system_call& was = question.before;
-  if (was.number < 0 || registers[REG_RAX] != -EINTR ||
-      static_cast<std::uintptr_t>(registers[REG_RIP]) != was.after ||
-      static_cast<std::uintptr_t>(registers[REG_RSP]) != was.stack)
-    return;
-  registers[REG_RAX] = was.number;
-  registers[REG_RIP] -= 2;  // The length of `syscall`.
-#else
-  static_cast<void>(interrupted);
-#endif
-}
-
-void on_stack_signal(int, siginfo_t*, void* interrupted) {
-  const int saved = errno;
-  int expected = stack_question::asked;
-  if (question.state.compare_exchange_strong(expected, stack_question::answering)) {
-    auto& at = *static_cast<ucontext_t*>(interrupted);
-    question.count = 0;
-#if defined(__x86_64__)
-    question.stood_at = static_cast<std::uintptr_t>(at.uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-    question.stood_at = at.uc_mcontext.pc;
-#endif
-    _Unwind_Backtrace(&keep_interrupted, nullptr);
-    continue_system_call(at);
-    question.state.store(stack_question::answered, std::memory_order_release);
-  }
-  errno = saved;
-}
-
-}  // namespace
-
-std::size_t capture_calls_of(int thread, std::span<std::uintptr_t> calls) noexcept {
-  if (thread <= 0) return 0;
-  static std::mutex one_at_a_time;
-  const std::lock_guard alone(one_at_a_time);
-  struct sigaction before{};
-  sigaction(stack_signal, nullptr, &before);
-  if ((before.sa_flags & SA_SIGINFO) != 0 ||
-      (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))
-    return 0;
-  struct sigaction action{};
-  action.sa_sigaction = &on_stack_signal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigaction(stack_signal, &action, nullptr);
-  question.before = system_call_of(thread);
-  question.state.store(stack_question::asked, std::memory_order_release);
-  std::size_t count = 0;
-  if (syscall(SYS_tgkill, getpid(), thread, stack_signal) == 0) {
-    for (int left = 200; left > 0 && question.state.load() != stack_question::answered; --left) {
-      sleep_in_kernel(std::chrono::milliseconds(1));
-    }
-    // One that has begun to answer ends soon.
-    int expected = stack_question::asked;
-    if (!question.state.compare_exchange_strong(expected, stack_question::none)) {
-      while (question.state.load(std::memory_order_acquire) != stack_question::answered) give_core_up();
-      count = std::min(question.count, calls.size());
-      std::copy_n(question.calls.begin(), count, calls.begin());
-    }
-  }
-  question.state.store(stack_question::none);
-  sigaction(stack_signal, &before, nullptr);
-  return count;
 }
 
 std::string call_lines(symbol_table& symbols, std::span<const std::uintptr_t> calls,

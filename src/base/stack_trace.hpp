@@ -1,6 +1,5 @@
 // Where a thread or a fiber stands: the addresses of its calls, and their names for people.
 #pragma once
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,14 +14,6 @@ namespace weft {
 // many. Allocates nothing; needs stack_trace_bytes of stack.
 std::size_t capture_calls(std::span<std::uintptr_t> calls) noexcept;
 inline constexpr std::size_t stack_trace_bytes = 8 * 1024;
-
-// The same for another thread of this process, which may compute, or sleep in the kernel: it is
-// interrupted by stack_signal, and goes on as if nothing had been. Called by any other thread; 0 when
-// the thread has ended or does not answer within a moment, or the program itself takes the
-// signal. The thread must not block it, and should have an alternate stack.
-std::size_t capture_calls_of(int thread, std::span<std::uintptr_t> calls) noexcept;
-// Ignored by default, so that one that comes late does nothing.
-inline constexpr int stack_signal = SIGURG;
 
 // Names of addresses in this process: function and line where the program has debug information and
 // libdw can be loaded, function and offset where it has symbols, else file and offset. Called by one

@@ -82,7 +82,7 @@ std::string key_for(weft::bootstrap& job) {
 void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endpoints) {
   process = with.process();
   process_count = with.process_count();
-  failed = std::vector<std::atomic<bool>>(static_cast<std::size_t>(process_count));
+  failed = std::vector<published<bool>>(static_cast<std::size_t>(process_count));
   told = std::vector<std::atomic<bool>>(static_cast<std::size_t>(process_count));
   reasons.resize(static_cast<std::size_t>(process_count));
 
@@ -130,9 +130,9 @@ void runtime::state::mark_failed(int which, std::string_view why) noexcept {
   const auto index = static_cast<std::size_t>(which);
   {
     const std::scoped_lock lock(setting_up);
-    if (failed[index].load(std::memory_order_relaxed)) return;  // Relaxed: the mutex is held.
+    if (failed[index].hint()) return;  // The mutex is held.
     reasons[index] = why;
-    failed[index].store(true, std::memory_order_release);
+    failed[index].publish(true);
   }
   failures.add(1);
 }

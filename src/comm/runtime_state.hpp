@@ -40,7 +40,7 @@ class runtime::state {
   }
 
   [[nodiscard]] bool has_failed(int which) const noexcept {
-    return failed[static_cast<std::size_t>(which)].load(std::memory_order_acquire);
+    return failed[static_cast<std::size_t>(which)].value();
   }
   void mark_failed(int which, std::string_view why) noexcept;
   [[nodiscard]] std::string why_failed(int which) noexcept;
@@ -61,7 +61,8 @@ class runtime::state {
 
   published<std::uint64_t> failures;
   published<std::uint64_t> forgotten;  // Calls of forget_memory().
-  std::vector<std::atomic<bool>> failed, told;
+  std::vector<published<bool>> failed;
+  std::vector<std::atomic<bool>> told;
   std::vector<std::string> reasons;
   std::mutex setting_up;  // Registrations of handlers and engines, and reasons.
 

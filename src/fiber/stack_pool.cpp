@@ -52,7 +52,7 @@ stack_pool::stack_pool(std::size_t stack_bytes)
 stack_pool::~stack_pool() {
   for (const unsigned id : valgrind_ids_) VALGRIND_STACK_DEREGISTER(id);
   for (const block& b : blocks_) {
-    if (b.guarded) guarded_stacks -= b.bytes / pitch_;
+    if (b.guarded) guarded_stacks.fetch_sub(b.bytes / pitch_, std::memory_order_relaxed);
 #if defined(__SANITIZE_ADDRESS__)
     // Red zones of frames that were left stand in the shadow still, and whoever maps this memory
     // next, a debugger's library say, would be blamed for reading it.
@@ -81,8 +81,10 @@ void stack_pool::map_block() {
                 " on this worker: use smaller stacks (WEFT_STACK) or raise the limit on virtual "
                 "memory (ulimit -v)");
   madvise(base, bytes, MADV_NOHUGEPAGE);  // One touched page must not commit 2 MiB.
-  bool guarded = guarded_stacks.fetch_add(count) + count <= guarded_stacks_max();
-  if (!guarded) guarded_stacks -= count;
+  // Relaxed: counts and no more.
+  bool guarded =
+      guarded_stacks.fetch_add(count, std::memory_order_relaxed) + count <= guarded_stacks_max();
+  if (!guarded) guarded_stacks.fetch_sub(count, std::memory_order_relaxed);
   auto* low = static_cast<std::byte*>(base);
   blocks_.push_back({low, bytes, guarded});
   for (std::size_t i = count; i-- > 0;) {

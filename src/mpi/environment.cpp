@@ -46,7 +46,7 @@ void initialize(state& me, int required, int* provided) {
   me.self->name = "MPI_COMM_SELF";
   me.thread_level = required;
   me.initialized = true;
-  me.open = true;
+  me.open.store(true, std::memory_order_relaxed);
   start_together(me);
   if (provided != nullptr) *provided = me.thread_level;
 }
@@ -96,7 +96,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     if (keeps_ledger(me)) compare_types(me);
     me.finalized = true;
-    me.usable = me.open = false;
+    me.close();
   });
 }
 
@@ -111,7 +111,7 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
   const std::string text =
       weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
   if (!called_by_own_thread()) end_foreign_thread(text);
-  me->usable = me->open = false;
+  me->close();
   throw weft::rank_failure(text, status);
 }
 

@@ -225,7 +225,7 @@ cause current_cause() {
   const std::string text = formatted("{}: {} ({})", call, why.text, name_of_class(why.code));
   if (!called_by_own_thread()) end_foreign_thread(text);
   // A program that catches everything must not go on.
-  if (me != nullptr) me->usable = me->open = false;
+  if (me != nullptr) me->close();
   throw rank_failure(text, 1);
 }
 
@@ -242,7 +242,7 @@ communicator_object& concerned(state& me, MPI_Comm where) {
 int end_in_error(MPI_Comm where, const std::string& call) {
   const cause why = current_cause();
   state* const me = find_state();
-  if (me == nullptr || !me->open) end_job(me, why, call);
+  if (me == nullptr || !me->is_open()) end_job(me, why, call);
   communicator_object& c = concerned(*me, why.where != MPI_COMM_NULL ? why.where : where);
   if (c.handler == MPI_ERRORS_RETURN) return why.code;
   if (is_predefined(c.handler)) end_job(me, why, call);

@@ -37,10 +37,16 @@ struct attached_buffer {
 struct state final : detail::face_state {
   explicit state(detail::rank_state& r);
 
+  [[nodiscard]] bool is_open() const noexcept { return open.load(std::memory_order_relaxed); }
+  void close() noexcept {
+    usable = false;
+    open.store(false, std::memory_order_relaxed);
+  }
+
   detail::rank_state& rank;
   // Between MPI_Init and MPI_Finalize, and no fatal error yet. Relaxed: the program orders its
   // threads' calls after MPI_Init and before MPI_Finalize, and an error ends the job some time.
-  std::atomic<bool> open = false;
+  std::atomic<bool> open{false};
   // Open, and nothing is to be done when a call begins or ends: the usual case.
   bool usable = false;
   bool initialized = false;

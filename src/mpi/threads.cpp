@@ -14,13 +14,13 @@ void entrance::enter_unusual() {
     entered_ = here->enter_shared();
     auto* const s =
         static_cast<state*>(static_cast<detail::rank_state*>(here->identity())->face.get());
-    if (s != nullptr && s->open) me_ = s;
+    if (s != nullptr && s->is_open()) me_ = s;
     return;
   }
   const thread_origin& origin = origin_of_this_thread();
   if (origin.identity == nullptr || !origin.way_in->enter()) return;
   auto* const s = static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
-  if (s == nullptr || !s->open || s->thread_level < MPI_THREAD_SERIALIZED) return origin.way_in->leave();
+  if (s == nullptr || !s->is_open() || s->thread_level < MPI_THREAD_SERIALIZED) return origin.way_in->leave();
   guest_.emplace(origin);
   me_ = s;
 }

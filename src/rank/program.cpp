@@ -120,7 +120,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
   run.own = copy.own;
   const registered_run registered(run);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
-  if (run.at_once) any_ended_at_once = true;
+  if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);
   if (status != 0 && world_size() != 1)
     throw rank_failure(formatted("ended with exit status {}, which ends the job", status), status);
   return status;
@@ -176,7 +176,10 @@ detail::program_run* detail::run_of_caller() {
   return found == runs().by_rank.end() ? nullptr : found->second;
 }
 
-bool has_rank_ended_at_once() noexcept { return any_ended_at_once; }
+// Relaxed: called when the ranks have ended.
+bool has_rank_ended_at_once() noexcept {
+  return any_ended_at_once.load(std::memory_order_relaxed);
+}
 
 resolved_options program_options(int& argc, char** argv) {
   resolved_options resolved = resolve_options(argc, argv);

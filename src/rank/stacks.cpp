@@ -10,6 +10,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/stack_trace.hpp"
+#include "runtime/thread_calls.hpp"
 
 namespace weft::detail {
 

@@ -24,6 +24,8 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/stack_trace.hpp"
+#include "runtime/thread_calls.hpp"
+#include "sync/visitors.hpp"
 
 namespace weft {
 namespace {
@@ -32,7 +34,7 @@ namespace {
 // signal, in one word; 0: free.
 std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
 // Handlers that run now: a descriptor is closed only when none could still write to it.
-std::atomic<int> handlers_running{0};
+visitors<> handlers;
 
 // Of the time between two looks, 20 ms when all is well, so much counts against a job that does not end.
 constexpr std::uint64_t look_counted_ns_max = 40'000'000;
@@ -53,22 +55,29 @@ std::map<int, taken_signal> taken_signals;
 
 void on_report_signal(int number) {
   const int saved = errno;
-  ++handlers_running;
+  handlers.enter();
   for (const auto& listener : listeners) {
-    const std::uint64_t word = listener.load();
+    // Relaxed: the word is all, and who takes it away waits for the handlers.
+    const std::uint64_t word = listener.load(std::memory_order_relaxed);
     if (word == 0 || static_cast<int>(word & 0xffffffff) != number) continue;
     const std::uint64_t one = 1;
     static_cast<void>(!write(static_cast<int>(word >> 32) - 1, &one, sizeof one));
   }
-  --handlers_running;
+  handlers.leave();
   errno = saved;
+}
+
+// With the lock held.
+auto find_listener(std::uint64_t word) {
+  return std::ranges::find_if(
+      listeners, [&](const auto& l) { return l.load(std::memory_order_relaxed) == word; });
 }
 
 bool listen(int event, int signal) {
   const std::lock_guard hold(handlers_lock);
-  const auto place = std::ranges::find(listeners, 0u, [](const auto& l) { return l.load(); });
+  const auto place = find_listener(0);
   if (place == listeners.end()) return false;
-  place->store(listener_of(event, signal));
+  place->store(listener_of(event, signal), std::memory_order_relaxed);
   taken_signal& taken = taken_signals[signal];
   if (taken.monitors++ != 0) return true;
   struct sigaction action{};
@@ -80,14 +89,13 @@ bool listen(int event, int signal) {
 
 void stop_listening(int event, int signal) {
   const std::lock_guard hold(handlers_lock);
-  std::ranges::find(listeners, listener_of(event, signal), [](const auto& l) { return l.load(); })
-      ->store(0);
+  find_listener(listener_of(event, signal))->store(0, std::memory_order_relaxed);
   const auto taken = taken_signals.find(signal);
   if (--taken->second.monitors == 0) {
     sigaction(signal, &taken->second.before, nullptr);
     taken_signals.erase(taken);
   }
-  while (handlers_running.load() != 0) give_core_up();
+  while (!handlers.none()) give_core_up();
 }
 
 }  // namespace
@@ -105,7 +113,7 @@ monitor::monitor(scheduler& workers, monitor_options how)
 }
 
 monitor::~monitor() {
-  ending_ = true;
+  ending_.store(true, std::memory_order_relaxed);  // Relaxed: joined below.
   const std::uint64_t one = 1;
   static_cast<void>(!write(event_, &one, sizeof one));
   thread_.join();
@@ -123,11 +131,11 @@ void monitor::watch() {
   std::uint64_t looked_at = start;
   std::uint64_t stopping_ns = 0;
   bool timed_out = false;
-  while (!ending_) {
+  while (!ending_.load(std::memory_order_relaxed)) {
     pollfd wait{event_, POLLIN, 0};
     // Idle, the monitor costs a few wake-ups a second.
     ::poll(&wait, 1, how_.timeout_s > 0 || workers_.stopping() ? 20 : 200);
-    if (ending_) return;
+    if (ending_.load(std::memory_order_relaxed)) return;
     std::uint64_t count = 0;
     if (read(event_, &count, sizeof count) > 0) {
       if (count % one_call != 0 && how_.report) how_.report();

@@ -80,7 +80,7 @@ bool port::poll() noexcept {
              return u.attempt(*worker::current(), u.context);
            }) > 0;
   if (device_.index() == 0) owner_.whole_->attend();
-  if (const int deaths = owner_.deaths_.load(std::memory_order_acquire); deaths != deaths_seen_)
+  if (const int deaths = owner_.deaths_.value(); deaths != deaths_seen_)
     [[unlikely]] {
     // This device may not have delivered yet all that had come from them.
     const int lost = owner_.process_count() - count_living();
@@ -135,7 +135,7 @@ network::network(bootstrap& job, comm::runtime_options how,
     : job_(job) {
   how.on_peer_failure = [this](int process, const char* why) {
     if (on_failure_) on_failure_(process, why);
-    deaths_.fetch_add(1, std::memory_order_release);
+    deaths_.add(1);
     for (int i = 0; workers_ != nullptr && i < workers_->worker_count(); ++i)
       workers_->at(i).notify();
   };

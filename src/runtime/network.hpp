@@ -124,9 +124,9 @@ class network {
     return static_cast<port&>(*here.outside());
   }
 
-  // Relaxed: whoever wants to know which asks a device.
+  // The number alone: whoever wants to know which asks a device.
   [[nodiscard]] bool any_has_died() const noexcept {
-    return deaths_.load(std::memory_order_relaxed) != 0;
+    return deaths_.hint() != 0;
   }
 
   // Called once for each process that dies, by some worker's thread. Set before the workers run.
@@ -148,7 +148,7 @@ class network {
   bootstrap& job_;
   std::function<void(int, const std::string&)> on_failure_;
   std::function<void(int)> visit_;
-  std::atomic<int> deaths_{0};
+  published<int> deaths_;
   std::unique_ptr<comm::runtime> core_;
   std::vector<std::unique_ptr<port>> ports_;
   scheduler* workers_ = nullptr;

@@ -130,7 +130,7 @@ void termination::handle(int from, const comm::event& happened) {
       w.halted = true;
       return judge_ends();
     case message::unwind:
-      may_unwind_.store(true, std::memory_order_release);
+      may_unwind_.publish(true);
       return;
     case message::quiet:
       if (!is_news(w, told, happened.user)) return;
@@ -186,7 +186,7 @@ void termination::judge_failure(const std::string& text, int exit_status) {
 
 void termination::judge_ends() {
   if (!is_judge()) return;
-  if (!may_unwind_.load(std::memory_order_relaxed) && all([](const witness& w) { return w.halted; }))
+  if (!may_unwind_.hint() && all([](const witness& w) { return w.halted; }))
     broadcast(message::unwind);
   // A message that still comes is of a rank that did not wait for it: what it tells may matter. Whoever
   // gets one says so when it is quiet again.
@@ -229,8 +229,7 @@ void termination::described(const std::string& further) {
   const std::lock_guard hold(lock_);
   description_ += further;
   is_described_ = true;
-  has_errands_.store(true, std::memory_order_release);
-  workers_.at(0).notify();
+  give_errand();
 }
 
 void termination::send_description() {
@@ -291,13 +290,18 @@ bool termination::still_quiet() {
   return told_valid_;
 }
 
+// With the lock held.
+void termination::give_errand() noexcept {
+  has_errands_.store(true, std::memory_order_relaxed);
+  workers_.at(0).notify();
+}
+
 void termination::fail(const std::string& text, int exit_status) {
   const std::lock_guard hold(lock_);
   const worker* here = worker::current();
   if (here == nullptr || here->outside() == nullptr) {
     failures_.emplace_back(text, exit_status);
-    has_errands_.store(true, std::memory_order_release);
-    workers_.at(0).notify();
+    give_errand();
     return;
   }
   if (is_judge()) return judge_failure(text, exit_status);
@@ -314,29 +318,27 @@ void termination::fail(const std::string& text, int exit_status) {
 void termination::process_died(int process, const std::string& why) {
   const std::lock_guard hold(lock_);
   if (is_dead(process)) return;
-  dead_[static_cast<std::size_t>(process)].store(true, std::memory_order_release);
-  dead_count_.fetch_add(1, std::memory_order_release);
+  dead_[static_cast<std::size_t>(process)].publish(true);
+  dead_count_.add(1);
   if (released_) return;
   if (actions_.survive_failures) {
     if (is_judge()) log_text(actions_.in_words(process, why));
     // A new judge has heard nothing yet.
     said_ended_ = said_halted_ = false;
     std::fill(halted_workers_.begin(), halted_workers_.end(), false);
-    has_errands_.store(true, std::memory_order_release);
-    workers_.at(0).notify();
+    give_errand();
     return;
   }
   if (!death_.empty()) return;
   death_ = actions_.in_words(process, why);
   death_since_ns_ = now_ns();
-  has_errands_.store(true, std::memory_order_release);
-  workers_.at(0).notify();
+  give_errand();
 }
 
 // The others see the death as well, and end by themselves.
 void termination::end_by_death() {
   if (now_ns() - death_since_ns_ < actions_.patience_ns) {
-    has_errands_.store(true, std::memory_order_release);
+    has_errands_.store(true, std::memory_order_relaxed);
     return;
   }
   if (!std::exchange(judged_, true) && is_judge()) actions_.tell(death_, 1);
@@ -345,7 +347,7 @@ void termination::end_by_death() {
 
 void termination::attend() noexcept {
   const bool stops = workers_.stopping();
-  if (!has_errands_.load(std::memory_order_acquire) && !workers_.fibers_have_ended() && !stops)
+  if (!has_errands_.load(std::memory_order_relaxed) && !workers_.fibers_have_ended() && !stops)
     [[likely]]
     return;
   const std::lock_guard hold(lock_);
@@ -370,7 +372,7 @@ void termination::attend() noexcept {
 }
 
 bool termination::may_unwind(int worker) noexcept {
-  if (may_unwind_.load(std::memory_order_acquire)) return true;
+  if (may_unwind_.value()) return true;
   const std::lock_guard hold(lock_);
   halted_workers_[static_cast<std::size_t>(worker)] = true;
   if (!said_halted_ && std::find(halted_workers_.begin(), halted_workers_.end(), false) ==

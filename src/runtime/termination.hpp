@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/network.hpp"
+#include "sync/published.hpp"
 
 namespace weft {
 
@@ -45,11 +46,9 @@ class termination final : public attendant {
   void described(const std::string& further);
   void process_died(int process, const std::string& why);
   [[nodiscard]] bool is_dead(int process) const noexcept {
-    return dead_[static_cast<std::size_t>(process)].load(std::memory_order_acquire);
+    return dead_[static_cast<std::size_t>(process)].value();
   }
-  [[nodiscard]] bool any_dead() const noexcept {
-    return dead_count_.load(std::memory_order_acquire) != 0;
-  }
+  [[nodiscard]] bool any_dead() const noexcept { return dead_count_.value() != 0; }
 
   void attend() noexcept override;
   bool may_unwind(int worker) noexcept override;
@@ -108,6 +107,7 @@ class termination final : public attendant {
   void judge_confirmations();
   void judge_parts();
   void send_description();
+  void give_errand() noexcept;
   void end_by_death();
   template <class Is>
   [[nodiscard]] bool all(const Is& is) const;
@@ -117,10 +117,12 @@ class termination final : public attendant {
   const actions actions_;
   std::function<void()> ask_further_;
   comm::handler_id handler_;
-  std::vector<std::atomic<bool>> dead_;
-  std::atomic<int> dead_count_{0};
-  std::atomic<bool> may_unwind_{false};
-  std::atomic<bool> has_errands_{false};  // For worker 0.
+  std::vector<published<bool>> dead_;
+  published<int> dead_count_;
+  published<bool> may_unwind_;
+  // For worker 0. Written under the lock, as the errands are, and looked at without: a hint, which
+  // notify() follows.
+  std::atomic<bool> has_errands_{false};
   std::atomic<std::uint64_t> stopping_since_ns_{0};
 
   // Nothing here is on the way of a rank's message: one lock for all of it.

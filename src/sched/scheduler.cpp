@@ -9,7 +9,6 @@
 
 #include "base/clock.hpp"
 #include "base/kernel.hpp"
-#include "base/stack_trace.hpp"
 #include "base/topology.hpp"
 #include "trace/trace.hpp"
 
@@ -51,6 +50,7 @@ scheduler::scheduler(const scheduler_options& options)
     : options_(options),
       parked_(static_cast<std::int64_t>(options.cores.size())),
       collected_(options.cores.size(), 0) {
+  stop_acknowledged_.expect(options.cores.size());
   (void)ns_per_tick();  // Measured before anything is timed with it.
   for (std::size_t i = 0; i < options_.cores.size(); ++i)
     workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i), options_.cores[i]));
@@ -85,19 +85,21 @@ void scheduler::deliver_rest() {
     for (const auto& w : workers_) any |= w->poll();
 }
 
-// Release: whoever sees zero sees everything that the fibers did.
+// Whoever sees that none is left sees everything that the fibers did.
 void scheduler::count_out() noexcept {
-  if (living_.fetch_sub(1, std::memory_order_acq_rel) - 1 <= held_.load(std::memory_order_relaxed))
+  if (living_.arrive() <= held_)
     for (const auto& w : workers_) w->notify();
 }
 
 void scheduler::attract_attention() noexcept {
-  attention_.fetch_add(1, std::memory_order_release);
+  attention_.add(1);
   for (const auto& w : workers_) w->notify();
 }
 
 void scheduler::request_stop() noexcept {
-  if (!stop_.exchange(true, std::memory_order_acq_rel)) attract_attention();
+  if (stop_.hint()) return;  // Of several at the same time each may attract attention.
+  stop_.publish(true);
+  attract_attention();
 }
 
 bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
@@ -107,18 +109,19 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
     const std::lock_guard hold(lock_);
     collect_ = &collect;
     ++collect_round_;
-    collect_left_.store(worker_count(), std::memory_order_relaxed);
+    collect_left_ = worker_count();
   }
   attract_attention();
   std::uint64_t deadline = now_ns() + pass_ns_max;
   for (int left = worker_count(); left > 0 && now_ns() < deadline;) {
     sleep_in_kernel(std::chrono::milliseconds(1));
-    if (std::exchange(left, collect_left_.load(std::memory_order_acquire)) != left)
+    const std::lock_guard hold(lock_);
+    if (std::exchange(left, collect_left_) != left)
       deadline = now_ns() + pass_ns_max;
   }
   const std::lock_guard hold(lock_);
   collect_ = nullptr;
-  return collect_left_.load(std::memory_order_acquire) == 0;
+  return collect_left_ == 0;
 }
 
 bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is_such) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,8 +12,13 @@
 #include <vector>
 
 #include "sched/worker.hpp"
+#include "sync/published.hpp"
 
 namespace weft {
+
+// Asks a worker where it stands (runtime/thread_calls.hpp). Ignored by default, so that one that comes
+// late does nothing.
+inline constexpr int stack_signal = SIGURG;
 
 enum class steal_mode : std::uint8_t { random, near, sticky };
 
@@ -52,7 +58,7 @@ class scheduler {
   // The way of such threads into workers; closed, with nobody inside, when run() returns.
   [[nodiscard]] const std::shared_ptr<gate>& way_in() const noexcept { return way_in_; }
   [[nodiscard]] bool has_ended() const noexcept {
-    return living_.load(std::memory_order_relaxed) == 0;  // Relaxed: somebody is told soon enough.
+    return living_.left() == 0;  // The number alone: somebody is told soon enough.
   }
   // Called before run(). `watcher` is called by each worker whenever one of its fibers begins to
   // wait, on that fiber. Every wait then goes the long way.
@@ -66,12 +72,12 @@ class scheduler {
 
   // Keeps run() from ending although every fiber has, until release(). Called once, before run().
   void hold() noexcept {
-    living_.fetch_add(1, std::memory_order_relaxed);
-    held_.store(1, std::memory_order_relaxed);
+    living_.expect_another();
+    held_ = 1;
   }
   void release() noexcept { count_out(); }
   [[nodiscard]] bool fibers_have_ended() const noexcept {
-    return living_.load(std::memory_order_acquire) <= held_.load(std::memory_order_relaxed);
+    return living_.at_most(held_);
   }
 
   // What the handlers work for; the scheduler only keeps it.
@@ -84,7 +90,7 @@ class scheduler {
   // Called by any thread. Every wait that may be stopped throws job_stopped, once all workers have
   // come to a wait: from then on no worker reads the memory of another's fibers.
   void request_stop() noexcept;
-  [[nodiscard]] bool stopping() const noexcept { return stop_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool stopping() const noexcept { return stop_.value(); }
 
   // Called by any thread: `collect` runs once on every worker, in its next pass, one worker after
   // the other. Returns false when none came to a pass for `pass_ns_max` although some are missing.
@@ -118,22 +124,22 @@ class scheduler {
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
 
-  std::atomic<std::int64_t> living_{0};  // Fibers, and one more while it is held.
-  std::atomic<std::int64_t> held_{0};
+  join_count<> living_;      // Fibers, and one more while it is held.
+  std::uint64_t held_ = 0;  // How many of them are no fibers; constant while workers run.
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   std::atomic<bool> guests_{false};
   const std::shared_ptr<gate> way_in_ = std::make_shared<gate>();
-  // Changes when workers have to look at something rare.
-  alignas(padding_bytes) std::atomic<std::uint64_t> attention_{0};
-  std::atomic<bool> stop_{false};
-  std::atomic<int> stop_acknowledged_{0};
+  // Changes when workers have to look at something rare; who attends to it sees what that is.
+  alignas(padding_bytes) published<std::uint64_t> attention_;
+  published<bool> stop_;
+  join_count<> stop_acknowledged_;  // Lowered by each worker, once.
 
   std::mutex lock_;  // Connecting mailboxes, collecting reports. Never on the data path.
   const std::function<void(worker&)>* collect_ = nullptr;
   std::uint64_t collect_round_ = 0;
   std::vector<std::uint64_t> collected_;
-  std::atomic<int> collect_left_{0};
+  int collect_left_ = 0;
 };
 
 }  // namespace weft

@@ -54,7 +54,7 @@ void worker::spawn(fiber& f) {
   f.newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = &f;
   newest_ = &f;
-  owner_.living_.fetch_add(1, std::memory_order_relaxed);  // Relaxed: a count; joined by threads.
+  owner_.living_.expect_another();
   make_ready(f);
 }
 
@@ -137,8 +137,7 @@ void worker::run() {
   running_ = &root_;
   static constexpr wait_description idle{"idle"};
   waiter end{[](const void* subject) noexcept {
-               return static_cast<const scheduler*>(subject)->living_.load(
-                          std::memory_order_acquire) == 0;
+               return static_cast<const scheduler*>(subject)->living_.all_arrived();
              },
              &owner_, &idle};
   end.may_stop = false;
@@ -297,8 +296,11 @@ void worker::wait_for_the_end() {
 void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {
   struct timer {
     std::atomic<std::int64_t>& count;
-    explicit timer(std::atomic<std::int64_t>& c) : count(c) { ++count; }
-    ~timer() { --count; }
+    // Relaxed: the last worker that parks sees what the others did before they parked.
+    explicit timer(std::atomic<std::int64_t>& c) : count(c) {
+      count.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~timer() { count.fetch_sub(1, std::memory_order_relaxed); }
   } counted(owner_.timers_);
   waiter w{[](const void* subject) noexcept {
              return now_ns() >= *static_cast<const std::uint64_t*>(subject);
@@ -313,8 +315,8 @@ void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& desc
 bool worker::poll() {
   // Relaxed: only the monitor compares it with its last look.
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  // Relaxed: what the change is about is read under the scheduler's lock.
-  if (owner_.attention_.load(std::memory_order_relaxed) != attended_) [[unlikely]] attend();
+  // The value alone: attend() looks again.
+  if (owner_.attention_.hint() != attended_) [[unlikely]] attend();
   bool any = false;
   // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
   std::size_t left = inbound_.size();
@@ -352,7 +354,7 @@ bool worker::look() noexcept {
 
 bool worker::attend() {
   const std::lock_guard hold(owner_.lock_);
-  attended_ = owner_.attention_.load(std::memory_order_relaxed);
+  attended_ = owner_.attention_.value();
   inbound_.clear();
   for (std::size_t i = 0; i < inbound_storage_.size(); ++i)
     if (inbound_storage_[i] != nullptr)
@@ -365,7 +367,7 @@ bool worker::attend() {
   } else if (is_asked) {
     owner_.collected_[here] = owner_.collect_round_;
     (*owner_.collect_)(*this);
-    owner_.collect_left_.fetch_sub(1, std::memory_order_release);
+    --owner_.collect_left_;
   }
   if (!owner_.stopping()) return false;
   if (!stop_acknowledged_) {
@@ -375,12 +377,9 @@ bool worker::attend() {
     }
     stop_acknowledged_ = true;
     short_ways_left_ = 0;
-    if (owner_.stop_acknowledged_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-        owner_.worker_count())
-      owner_.attract_attention();
+    if (owner_.stop_acknowledged_.arrive() == 0) owner_.attract_attention();
   }
-  if (!unwinding_ &&
-      owner_.stop_acknowledged_.load(std::memory_order_acquire) == owner_.worker_count()) {
+  if (!unwinding_ && owner_.stop_acknowledged_.all_arrived()) {
     unwinding_ = true;
     release_waiters();
   }
@@ -409,7 +408,7 @@ bool worker::has_own_work(const waiter& w) noexcept {
 bool worker::has_work(const waiter& w) noexcept {
   if (has_own_work(w)) return true;
   if (outside_ != nullptr && (outside_->busy() || !outside_->arm())) return true;
-  if (owner_.attention_.load(std::memory_order_relaxed) != attended_) return true;
+  if (owner_.attention_.hint() != attended_) return true;
   for (const inbound& from : inbound_)
     if (from.records->front() != 0) return true;
   for (const looked_at& at : looked_at_)
@@ -435,9 +434,10 @@ void worker::park(waiter& w) {
   } const guard{outside_};
   outcome now_is = lie_down(w);
   if (now_is == outcome::awake) return;
+  // Relaxed: the last sees what the others did before they parked.
   if (now_is == outcome::last && !owner_.has_guests() &&
-      owner_.timers_.load(std::memory_order_acquire) == 0 &&
-      owner_.living_.load(std::memory_order_acquire) != 0 && !has_work(w) && !owner_.stopping()) {
+      owner_.timers_.load(std::memory_order_relaxed) == 0 && !owner_.has_ended() && !has_work(w) &&
+      !owner_.stopping()) {
     owner_.parked_.leave(spot_);
     if (outside_ != nullptr) outside_->disarm();
     if (!owner_.quiescent_ || !owner_.quiescent_(*this)) return;

@@ -109,7 +109,7 @@ void segment::grow(std::size_t senders) {
   if (!map(file_, senders)) fail("a segment cannot be mapped");
   if (senders == 1) forget_name();
   // The zeros of a new file are rings without records.
-  front().is_ready.store(1, std::memory_order_release);
+  front().is_ready.publish(1);
 }
 
 segment segment::open(const segment_address& address, std::size_t senders, std::string& why) {

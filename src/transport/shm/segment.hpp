@@ -11,6 +11,7 @@
 #include "base/limits.hpp"
 #include "sync/announcements.hpp"
 #include "sync/parking.hpp"
+#include "sync/published.hpp"
 
 namespace weft {
 
@@ -24,9 +25,9 @@ struct segment_cookie {
 // the owner's to write.
 struct segment_front {
   segment_cookie cookie;
-  std::atomic<std::uint32_t> is_ready;  // The rings may be used: the file has its full size.
-  std::atomic<std::uint32_t> has_left;  // In good order; nobody reads the rings any more.
-  std::atomic<std::uint32_t> opened;    // By so many peers; the last one removes the name.
+  published<std::uint32_t, shared_atomics> is_ready;  // The rings may be used: the file has its full size.
+  published<std::uint32_t, shared_atomics> has_left;  // In good order; nobody reads the rings any more.
+  std::atomic<std::uint32_t> opened;  // By so many peers; the last one removes the name.
   alignas(padding_bytes) parking_spot<shared_atomics> spot;
   announcements<shared_atomics> announced;
 };

@@ -188,7 +188,7 @@ shm_transport::shm_transport(const shm_options& options) : options_(options) {
 }
 
 shm_transport::~shm_transport() {
-  own_.front().has_left.store(1, std::memory_order_release);
+  own_.front().has_left.publish(1);
 }
 
 std::vector<std::byte> shm_transport::address() const {
@@ -307,13 +307,13 @@ status shm_transport::send_first(std::uint32_t peer, const wire_header& header,
                                  wire_parts parts) noexcept {
   if (peers_[peer].state != peer_state::near) return status::failed;
   outgoing& to = outgoing_[peer];
-  if (to.front->is_ready.load(std::memory_order_acquire) == 0) return status::retry;
+  if (to.front->is_ready.value() == 0) return status::retry;
   to.is_open = true;
   return send(peer, header, parts, nullptr);
 }
 
 status shm_transport::no_room(outgoing& to, std::uint32_t peer, std::size_t size) noexcept {
-  if (to.front->has_left.load(std::memory_order_acquire) != 0) {
+  if (to.front->has_left.value() != 0) {
     peers_[peer].state = peer_state::left;
     to.is_open = false;
     return status::failed;
@@ -399,7 +399,7 @@ void shm_transport::look_around() noexcept {
     peer& other = peers_[number];
     if (other.state != peer_state::near || other.process == nullptr || other.process->is_alive())
       continue;
-    if (other.memory.front().has_left.load(std::memory_order_acquire) != 0) {
+    if (other.memory.front().has_left.value() != 0) {
       other.state = peer_state::left;
       outgoing_[number].is_open = false;
     } else {
