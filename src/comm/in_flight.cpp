@@ -27,7 +27,7 @@ void operation_table::give_back(operation* ended) noexcept {
   ended->local = {};
   ended->context = nullptr;
   ended->old = nullptr;
-  ended->moved = ended->arrived = 0;
+  ended->moved = ended->arrived = ended->offset = 0;
   ended->holding = nullptr;
   ended->local_count = ended->remote_count = 0;
   ended->local_part = ended->remote_part = 0;

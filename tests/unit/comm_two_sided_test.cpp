@@ -192,6 +192,26 @@ TEST_P(comm_two_sided, lists_of_buffers_at_both_sides_need_not_agree) {
   }
 }
 
+// Operations use each other's memory again: here a receive that of a get elsewhere in a region.
+TEST_P(comm_two_sided, a_long_message_after_a_get_at_an_offset_is_read_from_its_beginning) {
+  cluster job(2, {}, GetParam());
+  std::string exposed = text_of(5000, 1), part(100, '?');
+  const comm::registered_memory memory(job.device(0), std::as_writable_bytes(std::span(exposed)));
+  comm::counter got_part, received;
+  const status said = job.insist([&] {
+    return post_get(job.device(1), memory.remote(), part, with::offset(1001), with::local(got_part));
+  });
+  ASSERT_TRUE(job.until([&] { return said == status::done || got_part.value() == 1; }));
+  EXPECT_EQ(part, exposed.substr(1001, 100));
+  const std::string text = text_of(200'000, 2);
+  std::string got(text.size(), '?');
+  ASSERT_EQ(post_recv(job.device(1), 0, got, with::local(received)), status::posted);
+  ASSERT_NE(job.insist([&] { return post_send(job.device(0), {1}, text); }), status::failed);
+  ASSERT_TRUE(job.until([&] { return received.value() == 1; }));
+  EXPECT_EQ(received.failures(), 0u);
+  EXPECT_EQ(got, text);
+}
+
 TEST_P(comm_two_sided, an_engine_of_the_process_matches_messages_of_all_its_devices) {
   cluster job(2, {.devices = 3}, GetParam());
   comm::matching_engine here(job[1]), there(job[0]);
