@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "rank/calls.hpp"
 #include "rank/exchange.hpp"
 #include "rank/messages.hpp"
 #include "rank/sites.hpp"

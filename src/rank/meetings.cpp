@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "base/limits.hpp"
-#include "rank/sites.hpp"
+#include "rank/calls.hpp"
 
 namespace weft::detail {
 

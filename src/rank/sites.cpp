@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "rank/calls.hpp"
 #include "rank/distant.hpp"
 #include "rank/meetings.hpp"
 #include "rank/messages.hpp"

@@ -80,10 +80,4 @@ void refuse(worker& here, rank_state& at, unexpected_message* m);
 // Throws weft::error when a process of the communicator is dead.
 void check_sites_alive(const communicator_state& c, const char* call);
 
-// The call in words.
-[[nodiscard]] std::string described(const collective_call& call);
-[[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept;
-void check_same(communicator_state& c, int a, const collective_call& one, int b,
-                const collective_call& two);
-
 }  // namespace weft::detail

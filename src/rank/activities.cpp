@@ -1,0 +1,72 @@
+// What goes on beside a rank's own code: a non-blocking call is the blocking one, on a fiber of its
+// own.
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "rank/collectives.hpp"
+#include "rank/messages.hpp"
+
+namespace weft {
+namespace detail {
+
+request start_activity(const std::shared_ptr<communicator_state>& state,
+                       std::function<void()> body) {
+  rank_state& me = calling_rank("a non-blocking call");
+  me.home->check_stopped();
+  kept_operation* op = take_kept(me);
+  op->what = operation::kind::collective;
+  op->communicator = state;
+  op->active = true;
+  watch_start(*op);
+  op->body = std::move(body);
+  op->runner.identity = &me;
+  op->runner.argument = op;
+  op->runner.body = [](void* argument) {
+    auto& self = *static_cast<kept_operation*>(argument);
+    try {
+      self.body();
+    } catch (const job_stopped&) {
+    } catch (...) {
+      self.failure = std::current_exception();
+    }
+  };
+  // Completed once its fiber is gone: then the operation may be freed.
+  op->runner.reclaimed = [](fiber& ended) {
+    auto& self = *static_cast<kept_operation*>(ended.argument);
+    self.complete = true;
+    if (self.counter != nullptr) ended.home->complete(*self.counter);
+  };
+  me.home->spawn(op->runner);
+  return request(op);
+}
+
+request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
+                         std::function<void()> body) {
+  rank_state& me = calling_rank("a non-blocking collective");
+  me.home->check_stopped();
+  const std::uint64_t ticket = state->at(rank).tickets++;
+  return start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {
+    member& self = c->at(rank);
+    me.home->wait_until([&] { return self.turn == ticket; },
+                        {"non-blocking collective", c->context});
+    self.has_turn = true;
+    // A call that is refused before it begins has had its turn all the same.
+    struct turn_end {
+      member& m;
+      ~turn_end() {
+        if (std::exchange(m.has_turn, false)) ++m.turn;
+      }
+    } const ended{self};
+    run();
+  });
+}
+
+}  // namespace detail
+
+request communicator::start_collective(std::function<void()> body) const {
+  return detail::start_collective(state_, rank_, std::move(body));
+}
+
+}  // namespace weft

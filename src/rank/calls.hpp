@@ -1,0 +1,19 @@
+// The call that a rank makes of a collective, in words, and whether those of two ranks are the
+// same.
+#pragma once
+#include <string>
+
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+[[nodiscard]] std::string described(const collective_call& call);
+[[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept;
+// What is wrong when rank `a` `calls` and rank `b` calls something else.
+[[nodiscard]] std::string mismatch(const communicator_state& c, int a, const collective_call& calls,
+                                   int b, const collective_call& but);
+// Breaks the communicator and throws when they, or the broadcasts before them, differ.
+void check_same(communicator_state& c, int a, const collective_call& one, int b,
+                const collective_call& two);
+
+}  // namespace weft::detail
