@@ -2,10 +2,12 @@
 // itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@
 
 namespace weft::detail {
 
+// What the ranks of one process give to those of another in one collective.
+inline constexpr std::uint64_t brought_bytes_max = std::uint64_t{1} << 39;
 
 // What each rank shows to which, of what it gave. `part(shower, reader)` is it; of a rank of another
 // process it is asked over there.
@@ -129,9 +133,15 @@ class exhibition {
     });
     return lengths;
   }
-  [[nodiscard]] static std::size_t total(const std::vector<std::uint64_t>& lengths) noexcept {
-    std::size_t sum = 0;
-    for (const std::uint64_t length : lengths) sum += length;
+  // The lengths may be what another process says.
+  [[nodiscard]] static std::size_t total(const std::vector<std::uint64_t>& lengths) {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t length : lengths) {
+      if (length > brought_bytes_max - sum) [[unlikely]]
+        throw error("a process gives more than " + std::to_string(brought_bytes_max) +
+                    " octets to another one in a collective, or what it says is wrong");
+      sum += length;
+    }
     return sum;
   }
   [[nodiscard]] static bool lies_in_a_row(octets) noexcept { return true; }
