@@ -89,7 +89,7 @@ void distant_ways::call(void* self, const comm::event& happened) noexcept {
   worker* const current = worker::current();
   if (current == nullptr) return;
   worker& here = *current;
-  network::of(here).count_received();
+  network::of(here).count_received(happened.process);
   if (here.owner().stopping()) [[unlikely]] return;
   (static_cast<distant_ways*>(self)->*Handle)(here, happened);
 }
@@ -162,7 +162,7 @@ bool distant_ways::send_now(rank_state& me, const peer& to, const envelope& from
   worker& here = *me.home;
   port& p = network::of(here);
   const comm::am wanted = message(to, from, eager_, data);
-  p.count_sent();
+  p.count_sent(wanted.to.process);
   if (post_in_wait(
           here, [&] { return comm::post(p.device(), wanted); },
           {"send (no room)", from.context, to.number, from.tag, data.size()}) == status::failed)
@@ -195,7 +195,7 @@ void distant_ways::send_offer(worker& here, const peer& to, const envelope& from
   distant_sends& mine = sends_[static_cast<std::size_t>(here.index())];
   offered.send = mine.add(op, process, std::move(memory), std::move(copy));
   const comm::am wanted = message(to, from, offer_, std::as_bytes(std::span(&offered, 1)));
-  p.count_sent();
+  p.count_sent(process);
   if (post_in_wait(
           here, [&] { return comm::post(p.device(), wanted); },
           {"send", from.context, to.number, from.tag, op.bytes}) == status::failed) {
@@ -211,7 +211,7 @@ void distant_ways::forget(worker& here, const operation& op) noexcept {
 void distant_ways::post_small(worker& here, comm::address to, comm::handler_id handler,
                               std::uint64_t first, std::uint32_t user) noexcept {
   port& p = network::of(here);
-  p.count_sent();
+  p.count_sent(to.process);
   comm::am made;
   made.to = to;
   made.handler = handler;
@@ -385,7 +385,7 @@ void distant_ways::post_to(worker& here, int rank, std::uint32_t context, comm::
                            std::span<const std::byte> data, std::uint64_t word) noexcept {
   const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
   port& p = network::of(here);
-  p.count_sent();
+  p.count_sent(there.process);
   comm::am made;
   made.to = {there.process, there.worker};
   made.handler = handler;
@@ -469,7 +469,7 @@ void distant_ways::say(rank_state& leader, const peer& to, std::uint32_t context
                        std::span<const std::byte> data, const wait_description& what) {
   const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
   port& p = network::of(*leader.home);
-  p.count_sent();
+  p.count_sent(there.process);
   comm::am made;
   made.to = {there.process, there.worker};
   made.handler = said_;
@@ -539,13 +539,16 @@ bool send_distant(rank_state& me, const peer& to, const envelope& from, const se
 
 // --- Death ---------------------------------------------------------------------------------------
 
-void distant_ways::end_operations_with_dead(worker& here) {
-  if (!survives()) return;
+bool distant_ways::end_operations_with_dead(worker& here) {
+  if (!survives()) return false;
+  bool any = false;
   const comm::device& device = network::of(here).device();
   for (int process = 0; process < between_.process_count(); ++process) {
     if (device.is_alive(process)) continue;
-    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process))
+    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process)) {
       fail(here, *op);
+      any = true;
+    }
   }
   for (const auto& r : job_.ranks) {
     if (r->home != &here) continue;
@@ -559,8 +562,10 @@ void distant_ways::end_operations_with_dead(worker& here) {
     for (operation* op : lost) {
       r->lists.withdraw(*op);
       fail(here, *op);
+      any = true;
     }
   }
+  return any;
 }
 
 }  // namespace weft::detail

@@ -94,8 +94,9 @@ class distant_ways {
                 std::uint32_t sequence) noexcept;
   // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
   void wait_for_the_end(worker& here) const;
-  // Operations of this worker's ranks with dead processes end, where the job goes on.
-  void end_operations_with_dead(worker& here);
+  // Operations of this worker's ranks with dead processes end, where the job goes on. Whether there
+  // were any.
+  bool end_operations_with_dead(worker& here);
 
   [[nodiscard]] network& between() const noexcept { return between_; }
 

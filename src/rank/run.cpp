@@ -8,7 +8,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <typeinfo>
 
@@ -177,7 +176,9 @@ void report_state(job& j) {
   });
   const std::lock_guard hold(lock);
   std::string text = "state of the ranks:\n";
-  for (const auto& line : lines | std::views::take(ranks_listed_max) | std::views::values) text += line;
+  std::size_t listed = 0;
+  for (const auto& [rank, line] : lines)
+    if (listed++ < ranks_listed_max) text += line;
   if (lines.size() > ranks_listed_max)
     text += formatted("  and {} ranks more\n", lines.size() - ranks_listed_max);
   if (!all)
@@ -260,7 +261,12 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
       j.workers->request_stop();
   };
   what.describe = [&] { return describe_waits(j); };
-  what.deadlock = [](const std::vector<std::string>& parts) { return deadlock_report(parts); };
+  what.deadlock = [&](const std::vector<std::string>& parts, const std::vector<int>& dead) {
+    std::string text = deadlock_report(parts);
+    for (const int process : dead)
+      text += formatted("\n  {} died with process {}", ranks_of(j, process), process);
+    return text;
+  };
   what.survive_failures = j.how.on_failure == "error";
   // weftrun knows best how a process died, and ends the others itself.
   if (between.job().name() == "local") what.patience_ns = 1'000'000'000;
@@ -391,7 +397,7 @@ class connection {
     ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
     between_->attach(*j.workers, *ending_);
     between_->set_visitor([&j](int worker) {
-      j.ways->end_operations_with_dead(j.workers->at(worker));
+      return j.ways->end_operations_with_dead(j.workers->at(worker));
     });
     failure.set_ending(&*ending_);
     j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };

@@ -73,6 +73,11 @@ class network::descriptor_watch {
 
 // --- Ports ---------------------------------------------------------------------------------------
 
+port::port(network& owner, comm::device& device)
+    : owner_(owner),
+      device_(device),
+      of_process_(static_cast<std::size_t>(owner.process_count())) {}
+
 bool port::poll() noexcept {
   bool any = device_.progress() > 0;
   if (!attempts_.empty()) [[unlikely]]
@@ -80,15 +85,18 @@ bool port::poll() noexcept {
              return u.attempt(*worker::current(), u.context);
            }) > 0;
   if (device_.index() == 0) owner_.whole_->attend();
-  if (const int deaths = owner_.deaths_.value(); deaths != deaths_seen_)
-    [[unlikely]] {
+  const int deaths = owner_.deaths_.value();
+  if (deaths == 0) [[likely]]
+    return any;
+  if (deaths != deaths_seen_.hint()) {
     // This device may not have delivered yet all that had come from them.
     const int lost = owner_.process_count() - count_living();
-    if (lost >= deaths) deaths_seen_ = deaths;
-    if (lost != std::exchange(lost_seen_, lost)) owner_.visit_(device_.index());
+    if (lost != std::exchange(lost_seen_, lost)) (void)owner_.visit_(device_.index());
+    if (lost >= deaths) deaths_seen_.publish(deaths);
     return true;
   }
-  return any;
+  // Its ranks may have begun to wait for the dead since.
+  return any || owner_.visit_(device_.index());
 }
 
 int port::count_living() const noexcept {
@@ -146,6 +154,12 @@ network::network(bootstrap& job, comm::runtime_options how,
 }
 
 network::~network() = default;
+
+bool network::all_have_seen_deaths() const noexcept {
+  const int deaths = deaths_.value();
+  return std::all_of(ports_.begin(), ports_.end(),
+                     [&](const auto& p) { return p->deaths_seen() == deaths; });
+}
 
 void network::attach(scheduler& workers, attendant& whole) {
   workers_ = &workers;

@@ -13,6 +13,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "sched/outside.hpp"
 #include "sched/scheduler.hpp"
+#include "sync/published.hpp"
 #include "weft/comm.hpp"
 
 namespace weft {
@@ -23,21 +24,32 @@ class network;
 // counts.
 class port final : public outside {
  public:
-  port(network& owner, comm::device& device) noexcept : owner_(owner), device_(device) {}
+  port(network& owner, comm::device& device);
 
   [[nodiscard]] comm::device& device() const noexcept { return device_; }
   [[nodiscard]] network& owner() const noexcept { return owner_; }
 
   // The messages of ranks, counted before they are sent and before they are acted upon: what
-  // termination compares. Not those of the core's protocols, nor those of termination itself.
-  void count_sent() noexcept { raise(sent_); }
-  void count_received() noexcept { raise(received_); }
-  [[nodiscard]] std::uint64_t sent() const noexcept {
-    return sent_.load(std::memory_order_relaxed);
+  // termination compares. Not those of the core's protocols, nor those of termination itself. The sum
+  // first: who takes away a process's share meanwhile finds too many, never too few.
+  void count_sent(int process) noexcept {
+    raise(all_.sent);
+    raise(of_process_[static_cast<std::size_t>(process)].sent);
   }
-  [[nodiscard]] std::uint64_t received() const noexcept {
-    return received_.load(std::memory_order_relaxed);
+  void count_received(int process) noexcept {
+    raise(all_.received);
+    raise(of_process_[static_cast<std::size_t>(process)].received);
   }
+  struct traffic {
+    std::atomic<std::uint64_t> sent{0};
+    std::atomic<std::uint64_t> received{0};
+  };
+  [[nodiscard]] const traffic& all() const noexcept { return all_; }
+  [[nodiscard]] const traffic& with(int process) const noexcept {
+    return of_process_[static_cast<std::size_t>(process)];
+  }
+  // Of how many processes this device has delivered all, and this worker ended what waited for them.
+  [[nodiscard]] int deaths_seen() const noexcept { return deaths_seen_.value(); }
   // Operations under way that write into the memory of ranks.
   void begin_writing() noexcept { raise(writing_); }
   void end_writing() noexcept { writing_.store(writing() - 1, std::memory_order_relaxed); }
@@ -80,11 +92,11 @@ class port final : public outside {
   std::vector<unfinished> attempts_;
   bool armed_ = false;
   int retrying_ = 0;
-  int deaths_seen_ = 0;
   int lost_seen_ = 0;
-  alignas(padding_bytes) std::atomic<std::uint64_t> sent_{0};
-  std::atomic<std::uint64_t> received_{0};
+  std::vector<traffic> of_process_;
+  alignas(padding_bytes) traffic all_;
   std::atomic<std::uint64_t> writing_{0};
+  published<int> deaths_seen_{0};
 };
 
 // What else a worker does in a pass, and how long it may sleep: the business of a whole process.
@@ -124,6 +136,9 @@ class network {
     return static_cast<port&>(*here.outside());
   }
 
+  // Every worker has delivered what had come from the processes that are dead, and ended its ranks'
+  // operations with them.
+  [[nodiscard]] bool all_have_seen_deaths() const noexcept;
   // The number alone: whoever wants to know which asks a device.
   [[nodiscard]] bool any_has_died() const noexcept {
     return deaths_.hint() != 0;
@@ -133,8 +148,10 @@ class network {
   void set_failure_handler(std::function<void(int process, const std::string& why)> handler) {
     on_failure_ = std::move(handler);
   }
-  // Called once by each worker after a process has died. Set before the workers run.
-  void set_visitor(std::function<void(int worker)> visit) { visit_ = std::move(visit); }
+  // Called by each worker when a process has died, and from then on in each pass that found nothing:
+  // ends what its ranks wait for in vain. True when there was any: a wait may be over. Set before the
+  // workers run.
+  void set_visitor(std::function<bool(int worker)> visit) { visit_ = std::move(visit); }
   // After the workers have ended, by the thread that ran them, and before they go: what was sent
   // leaves this process, and nobody wakes them any more. May be called again.
   void detach() noexcept;
@@ -147,7 +164,7 @@ class network {
 
   bootstrap& job_;
   std::function<void(int, const std::string&)> on_failure_;
-  std::function<void(int)> visit_;
+  std::function<bool(int)> visit_;
   published<int> deaths_;
   std::unique_ptr<comm::runtime> core_;
   std::vector<std::unique_ptr<port>> ports_;

@@ -18,6 +18,8 @@ constexpr std::uint64_t leave_limit_ns = 1'800'000'000;
 constexpr std::int64_t stopping_sleep_ns = 5'000'000;
 // Texts travel in pieces that every transport takes at once.
 constexpr std::size_t text_piece_bytes = 1024;
+// With more dead, which no piece can list, no deadlock is looked for.
+constexpr std::size_t dead_listed_max = text_piece_bytes / sizeof(std::uint32_t);
 
 constexpr std::uint64_t kind_mask = 0xff;
 
@@ -90,7 +92,25 @@ void termination::broadcast(message what, std::uint64_t first) {
 // To the judge, with counts. Any worker says so, over its own device, and devices overtake each other:
 // the judge must know which was said last, since a process does not repeat itself.
 void termination::state(message what, const counts& now) {
-  send(judge(), what, now.sent, now.received, ++statement_);
+  send(judge(), what, now.sent, now.received, ++statement_, dead_list());
+}
+
+// To the judge, in pieces.
+void termination::send_text(message what, std::uint64_t first, std::string_view text) {
+  do {
+    const std::string_view piece = text.substr(0, text_piece_bytes);
+    text.remove_prefix(piece.size());
+    send(judge(), what, first, 0, text.empty() ? 0 : 1, piece);
+  } while (!text.empty());
+}
+
+// Which processes this one knows to be dead, so that two lists can be compared.
+std::string termination::dead_list() const {
+  std::string list;
+  if (!any_dead()) return list;
+  for (std::uint32_t p = 0; p < dead_.size() && list.size() < text_piece_bytes; ++p)
+    if (is_dead(static_cast<int>(p))) list.append(reinterpret_cast<const char*>(&p), sizeof p);
+  return list;
 }
 
 void termination::on_message(void* self, const comm::event& happened) noexcept {
@@ -110,7 +130,7 @@ void termination::handle(int from, const comm::event& happened) {
   switch (static_cast<message>(happened.tag & kind_mask)) {
     case message::ended:
       w.ended = true;
-      if (!is_news(w, told, happened.user)) return judge_ends();
+      if (!is_news(w, told, text, happened.user)) return judge_ends();
       confirming_ = false;  // That was about other counts.
       judge_ends();
       return judge_quiet();
@@ -118,9 +138,9 @@ void termination::handle(int from, const comm::event& happened) {
       if (!std::exchange(released_, true)) workers_.release();
       return;
     case message::failure:
-      w.part.append(text);
+      w.failure.append(text);
       if (happened.user == 0)
-        judge_failure(std::exchange(w.part, {}), static_cast<int>(happened.head[0]));
+        judge_failure(std::exchange(w.failure, {}), static_cast<int>(happened.head[0]));
       return;
     case message::stop:
       judged_ = true;
@@ -133,17 +153,20 @@ void termination::handle(int from, const comm::event& happened) {
       may_unwind_.publish(true);
       return;
     case message::quiet:
-      if (!is_news(w, told, happened.user)) return;
+      if (!is_news(w, told, text, happened.user)) return;
       w.quiet = true;
       confirming_ = false;
       judge_ends();
       return judge_quiet();
     case message::confirm:
+      if (from != judge()) return;  // It is dead; another one asks.
       round_ = round;
+      description_.reset();
+      is_described_ = false;
       return state(still_quiet() ? message::confirmed : message::denied, count());
     case message::confirmed: {
-      const bool same = w.quiet && w.told == told;
-      if (!is_news(w, told, happened.user)) return;
+      const bool same = w.quiet && w.told == told && w.dead == text;
+      if (!is_news(w, told, text, happened.user)) return;
       w.quiet = true;  // What says so may still be under way.
       if (!same) {
         confirming_ = false;
@@ -154,25 +177,29 @@ void termination::handle(int from, const comm::event& happened) {
       return judge_confirmations();
     }
     case message::denied:
-      if (!is_news(w, told, happened.user)) return;
+      if (!is_news(w, told, text, happened.user)) return;
       w.quiet = false;  // It says so when it is quiet again.
       confirming_ = false;
       return;
     case message::describe:
+      if (round != round_) return;
       description_ = actions_.describe();
       return ask_further_ ? ask_further_() : send_description();
     case message::part:
+      if (!describing_ || round != round_) return;
       w.part.append(text);
       w.part_complete = happened.user == 0;
       return judge_parts();
   }
 }
 
-// Takes the counts, unless something later has been heard of that process. Numbers may wrap.
-bool termination::is_news(witness& w, const counts& told, std::uint32_t statement) noexcept {
+// Takes what is told, unless something later has been heard of that process. Numbers may wrap.
+bool termination::is_news(witness& w, const counts& told, std::string_view dead,
+                          std::uint32_t statement) {
   if (static_cast<std::int32_t>(statement - w.statement) <= 0) return false;
   w.statement = statement;
   w.told = told;
+  w.dead = dead;
   return true;
 }
 
@@ -197,9 +224,10 @@ void termination::judge_ends() {
 
 bool termination::none_under_way() const {
   counts sum;
-  for (const witness& w : witnesses_) {
-    sum.sent += w.told.sent;
-    sum.received += w.told.received;
+  for (std::size_t p = 0; p < witnesses_.size(); ++p) {
+    if (is_dead(static_cast<int>(p))) continue;
+    sum.sent += witnesses_[p].told.sent;
+    sum.received += witnesses_[p].told.received;
   }
   return sum.sent == sum.received;
 }
@@ -207,8 +235,11 @@ bool termination::none_under_way() const {
 // First round: every process was quiet at some time, and no message was under way by these counts.
 // A second look at each, begun after all of that, must find the same: docs/protocols/processes.md.
 void termination::judge_quiet() {
-  if (!is_judge() || judged_ || confirming_ || describing_ || any_dead()) return;
-  if (!all([](const witness& w) { return w.quiet; })) return;
+  if (!is_judge() || judged_ || confirming_ || describing_) return;
+  if (any_dead() && !actions_.survive_failures) return;  // All wait for the end.
+  const std::string dead = dead_list();
+  if (dead.size() >= dead_listed_max * sizeof(std::uint32_t)) return;
+  if (!all([&](const witness& w) { return w.quiet && w.dead == dead; })) return;
   if (all([](const witness& w) { return w.ended; })) return;
   if (!none_under_way()) return;
   for (witness& w : witnesses_) w.confirmed = false;
@@ -227,36 +258,49 @@ void termination::judge_confirmations() {
 
 void termination::described(const std::string& further) {
   const std::lock_guard hold(lock_);
-  description_ += further;
+  if (!description_) return;  // The judge has begun anew.
+  *description_ += further;
   is_described_ = true;
   give_errand();
 }
 
 void termination::send_description() {
-  const std::string text = std::exchange(description_, {});
-  std::string_view left = text;
-  do {
-    const std::string_view piece = left.substr(0, text_piece_bytes);
-    left.remove_prefix(piece.size());
-    send(judge(), message::part, 0, 0, left.empty() ? 0 : 1, piece);
-  } while (!left.empty());
+  if (const std::optional<std::string> text = std::exchange(description_, {}))
+    send_text(message::part, 0, *text);
 }
 
 void termination::judge_parts() {
   if (!describing_ || !all([](const witness& w) { return w.part_complete; })) return;
   describing_ = false;
   std::vector<std::string> parts;
-  for (witness& w : witnesses_) parts.push_back(std::exchange(w.part, {}));
-  judge_failure(actions_.deadlock(parts), 1);
+  std::vector<int> dead;
+  for (std::size_t p = 0; p < witnesses_.size(); ++p)
+    if (is_dead(static_cast<int>(p)))
+      dead.push_back(static_cast<int>(p));
+    else
+      parts.push_back(std::exchange(witnesses_[p].part, {}));
+  judge_failure(actions_.deadlock(parts, dead), 1);
 }
 
 // --- What every process does ---------------------------------------------------------------------
 
 termination::counts termination::count() noexcept {
   counts sum;
+  const auto number = [](const std::atomic<std::uint64_t>& of) {
+    return of.load(std::memory_order_relaxed);  // Of workers that are parked, or have just been.
+  };
   for (const auto& p : between_.ports()) {
-    sum.sent += p->sent();
-    sum.received += p->received();
+    sum.sent += number(p->all().sent);
+    sum.received += number(p->all().received);
+  }
+  if (!any_dead()) [[likely]]
+    return sum;
+  for (int dead = 0; dead < between_.process_count(); ++dead) {
+    if (!is_dead(dead)) continue;
+    for (const auto& p : between_.ports()) {
+      sum.sent -= number(p->with(dead).sent);
+      sum.received -= number(p->with(dead).received);
+    }
   }
   return sum;
 }
@@ -276,6 +320,8 @@ bool termination::quiescent(worker& last) {
   // not been acted upon: whoever counted it has left its spot before.
   const counts now = count();
   if (!workers_.others_are_parked() || is_writing()) return true;
+  // A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
+  if (!between_.all_have_seen_deaths()) return true;
   if (told_valid_ && now == told_) return true;
   told_ = now;
   told_valid_ = true;
@@ -285,8 +331,8 @@ bool termination::quiescent(worker& last) {
 
 // The ranks of a process that was quiet go on only after a message has come, which counts.
 bool termination::still_quiet() {
-  told_valid_ =
-      told_valid_ && count() == told_ && workers_.others_are_parked() && !is_writing();
+  told_valid_ = told_valid_ && count() == told_ && workers_.others_are_parked() && !is_writing() &&
+                between_.all_have_seen_deaths();
   return told_valid_;
 }
 
@@ -306,13 +352,7 @@ void termination::fail(const std::string& text, int exit_status) {
   }
   if (is_judge()) return judge_failure(text, exit_status);
   said_stop_ = true;
-  std::string_view left = text;
-  do {
-    const std::string_view piece = left.substr(0, text_piece_bytes);
-    left.remove_prefix(piece.size());
-    send(judge(), message::failure, static_cast<std::uint64_t>(exit_status), 0,
-         left.empty() ? 0 : 1, piece);
-  } while (!left.empty());
+  send_text(message::failure, static_cast<std::uint64_t>(exit_status), text);
 }
 
 void termination::process_died(int process, const std::string& why) {
@@ -323,8 +363,10 @@ void termination::process_died(int process, const std::string& why) {
   if (released_) return;
   if (actions_.survive_failures) {
     if (is_judge()) log_text(actions_.in_words(process, why));
-    // A new judge has heard nothing yet.
-    said_ended_ = said_halted_ = false;
+    // A new judge has heard nothing yet. What was said counts messages of the dead as well, and who
+    // waited for them may go on.
+    said_ended_ = said_halted_ = told_valid_ = false;
+    confirming_ = describing_ = false;
     std::fill(halted_workers_.begin(), halted_workers_.end(), false);
     give_errand();
     return;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ class termination final : public attendant {
     std::function<void(int exit_status)> stop;
     // What this process adds to a report of a deadlock, and, on the judge, the report made of all.
     std::function<std::string()> describe;
-    std::function<std::string(const std::vector<std::string>& parts)> deadlock;
+    std::function<std::string(const std::vector<std::string>& parts, const std::vector<int>& dead)>
+        deadlock;
     // Whether operations with a dead process fail, instead of all ending.
     bool survive_failures = false;
     // How long a launcher that ends the job itself has for it before this process does.
@@ -56,19 +58,20 @@ class termination final : public attendant {
 
  private:
   enum class message : std::uint64_t {
-    ended,      // to the judge: all ranks of this process have ended; counts
+    ended,      // to the judge: all ranks of this process have ended; counts, the dead
     all_ended,  // from the judge: so have those of all others
     failure,    // to the judge: text, status
     stop,       // from the judge: status
     halted,     // to the judge: nothing of this process reads or writes others' memory any more
     unwind,     // from the judge: all are halted
-    quiet,      // to the judge: all workers are parked; counts
+    quiet,      // to the judge: all workers are parked; counts, the dead
     confirm,    // from the judge: is that so still? round
-    confirmed,  // to the judge: it is; round, counts
-    denied,     // to the judge: it is not; round, counts
+    confirmed,  // to the judge: it is; round, counts, the dead
+    denied,     // to the judge: it is not; round, counts, the dead
     describe,   // from the judge: say what your ranks wait for
-    part,       // to the judge: some of that text; user: whether more follows
+    part,       // to the judge: some of that text; round; user: whether more follows
   };
+  // Of messages to and from processes that live.
   struct counts {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
@@ -81,8 +84,10 @@ class termination final : public attendant {
     bool quiet = false;
     bool confirmed = false;
     counts told;
+    std::string dead;             // As dead_list() of that process.
     std::uint32_t statement = 0;  // The number of the one that told that.
-    std::string part;
+    std::string failure;
+    std::string part;  // Of a description.
     bool part_complete = false;
   };
 
@@ -98,8 +103,10 @@ class termination final : public attendant {
   [[nodiscard]] bool is_writing() noexcept;
   [[nodiscard]] bool still_quiet();
 
-  [[nodiscard]] static bool is_news(witness& w, const counts& told,
-                                    std::uint32_t statement) noexcept;
+  [[nodiscard]] std::string dead_list() const;
+  void send_text(message what, std::uint64_t first, std::string_view text);
+  [[nodiscard]] static bool is_news(witness& w, const counts& told, std::string_view dead,
+                                    std::uint32_t statement);
   void judge_failure(const std::string& text, int exit_status);
   void judge_ends();
   [[nodiscard]] bool none_under_way() const;
@@ -140,8 +147,8 @@ class termination final : public attendant {
   bool said_stop_ = false;
   bool judged_ = false;  // The job has failed or stops.
   bool describing_ = false;
-  std::string description_;
-  bool is_described_ = false;  // Of it, nothing is missing.
+  std::optional<std::string> description_;  // While some of it may be missing, or it was not sent.
+  bool is_described_ = false;               // Of it, nothing is missing.
   bool released_ = false;
   std::uint64_t round_ = 0;
   bool confirming_ = false;

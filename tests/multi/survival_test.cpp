@@ -1,7 +1,10 @@
 // Processes of ranks that die, and hosts that are cut off: what the others are told, and that they
 // end or go on.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <tuple>
 
@@ -11,6 +14,8 @@
 
 namespace weft {
 namespace {
+
+using namespace std::chrono_literals;
 
 std::string this_host() {
   std::string name = shell("uname -n").text;
@@ -39,6 +44,9 @@ class a_death : public ::testing::TestWithParam<std::tuple<const char*, const ch
   }
 };
 
+class a_death_before_a_deadlock : public ::testing::TestWithParam<const char*> {};
+class a_killed_process : public ::testing::TestWithParam<const char*> {};
+
 TEST_P(a_death, ends_operations_with_the_dead_and_nothing_else) {
   for (const int victim : {0, 3, 4}) {
     const outcome got = shell(line("--on-failure error --timeout 60", victim));
@@ -51,6 +59,59 @@ TEST_P(a_death, ends_operations_with_the_dead_and_nothing_else) {
     EXPECT_NE(got.text.find(told), std::string::npos) << got.text;
   }
 }
+
+// A second, as measured on a quiet machine (docs/starting.md). A busy one is given ten times that, and no
+// more is needed to tell it from any limit that ends a job in which a death went unnoticed: this test's
+// own patience and the job's timeout are a minute.
+TEST_P(a_killed_process, is_followed_by_the_others_at_once) {
+  if (const std::string transport = GetParam(); transport != "shm" && !has_network())
+    GTEST_SKIP() << "built without libfabric";
+  started_job job(formatted("env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 "
+                            "./test-survivors 0 traffic",
+                            GetParam()));
+  const std::string who = "rank 3 is of process ";
+  ASSERT_TRUE(job.wait_for("under way") && job.wait_for(who) && job.wait_for("\n")) << job.text();
+  const pid_t victim = std::atoi(job.text().c_str() + job.text().find(who) + who.size());
+  const auto killed = std::chrono::steady_clock::now();
+  ASSERT_EQ(::kill(victim, SIGKILL), 0);
+  EXPECT_EQ(job.finish(), 137) << job.text();
+  const auto took = std::chrono::steady_clock::now() - killed;
+  EXPECT_LT(took, 10s) << job.text();
+  RecordProperty("milliseconds", static_cast<int>(took / 1ms));
+  EXPECT_EQ(count_of(job.text(), "was killed by signal 9 (Killed); the job ends\n"), 1u)
+      << job.text();
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(survival, a_killed_process, ::testing::Values("shm", "ofi:tcp"),
+                         [](const auto& one) { return std::string(one.param).substr(0, 3); });
+
+TEST_P(a_death_before_a_deadlock, does_not_hide_it) {
+  if (const std::string transport = GetParam(); transport != "shm" && !has_network())
+    GTEST_SKIP() << "built without libfabric";
+  for (const int victim : {0, 3, 5}) {
+    const outcome got = shell(formatted(
+        "env WEFT_TRANSPORT={} timeout 100 ./weftrun -n 6 --processes 3 --on-failure error "
+        "--timeout 60 ./test-survivors {} deadlock",
+        GetParam(), victim));
+    EXPECT_EQ(count_of(got.text, "deadlock: every rank waits and no message is under way\n"), 1u)
+        << got.text;
+    const int next = victim / 2 == 2 ? 0 : victim / 2 * 2 + 2;  // The first living rank behind them.
+    EXPECT_NE(got.text.find(formatted("rank {} waits for rank {}", (victim / 2 * 2 + 5) % 6, next)),
+              std::string::npos)
+        << got.text;
+    EXPECT_NE(got.text.find(formatted("ranks {}, {} died with process {}\n", victim / 2 * 2,
+                                      victim / 2 * 2 + 1, victim / 2)),
+              std::string::npos)
+        << got.text;
+    EXPECT_EQ(got.text.find(" went on\n"), std::string::npos) << got.text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(survival, a_death_before_a_deadlock,
+                         ::testing::Values("shm", "ofi:tcp"), [](const auto& one) {
+                           return std::string(one.param).substr(0, 3);
+                         });
 
 TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
   started_job job(line("", 3));

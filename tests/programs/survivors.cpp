@@ -1,7 +1,7 @@
 // Started by weftrun with several processes, one of which dies: `survivors VICTIM MODE`. The process
 // of rank VICTIM kills itself in the middle of what MODE names. The others see errors of everything
 // that concerns its ranks, and only of that, and go on without them. `traffic`: nobody dies, and all
-// exchange messages for ever. `nodes`: who shares one.
+// exchange messages for ever. `nodes`: who shares one. `deadlock`: the living wait for each other.
 #include <signal.h>
 #include <unistd.h>
 
@@ -85,6 +85,9 @@ class cast {
             ? fails([&] { (void)world_.recv<int>(victim_, 7); })
             : fails([&] { world_.ssend(long_message, victim_, 8); });
     if (!failed) fail(world_, "an operation with a dead rank succeeded");
+    // What is posted when the death has been known for long.
+    if (!fails([&] { (void)world_.recv<int>(victim_, 7); }))
+      fail(world_, "a late receive from a dead rank succeeded");
   }
 
   // All are in collectives, small and large, of all kinds.
@@ -104,6 +107,16 @@ class cast {
     }
     if (doomed_) fail(world_, "a collective of the living failed");
     if (!fails([&] { world_.barrier(); })) fail(world_, "a collective without the dead succeeded");
+  }
+
+  // Some of the living have heard of the death when they come to wait for each other, some have not.
+  void deadlock() {
+    if (doomed_) {
+      if (world_.rank() == victim_) die();
+      return (void)world_.recv<int>(world_.rank(), 9);
+    }
+    if (world_.rank() % 2 == 0) (void)fails([&] { (void)world_.recv<int>(victim_, 7); });
+    living_.ssend(1, (living_.rank() + 1) % living_.size());
   }
 
   // The living are as good as before.
@@ -129,15 +142,14 @@ class cast {
 
   void traffic() {
     std::vector<char> in(600'000), out(in.size());
+    std::printf("rank %d is of process %d\n", world_.rank(), static_cast<int>(::getpid()));
     for (int i = 0;; ++i) {
       const int next = (world_.rank() + 1) % world_.size();
       const int before = (world_.rank() + world_.size() - 1) % world_.size();
       world_.sendrecv(out, next, in, before);
       (void)world_.allreduce(i, std::plus<>{});
-      if (i == 20 && world_.rank() == 0) {
-        std::printf("under way\n");
-        std::fflush(stdout);
-      }
+      if (i == 20 && world_.rank() == 0) std::printf("under way\n");
+      if (i == 20) std::fflush(stdout);
     }
   }
 
@@ -169,6 +181,7 @@ int main(int argc, char** argv) {
     if (mode == "messages") all.messages();
     if (mode == "waiting") all.waiting();
     if (mode == "collectives") all.collectives();
+    if (mode == "deadlock") all.deadlock();
     if (mode == "nodes") all.nodes();
     if (mode == "traffic") all.traffic();
     all.go_on();
