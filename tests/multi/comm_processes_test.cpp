@@ -2,31 +2,48 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
+#include "base/format.hpp"
+#include "multi/started_job.hpp"
 #include "unit/shell.hpp"
 
 namespace weft {
 namespace {
 
-TEST(comm_processes, every_primitive_and_object_works_between_processes_over_shared_memory) {
-  for (const char* const count : {"1", "2", "3"}) {
-    const outcome got = shell(std::string("WEFT_TRANSPORT=shm timeout 100 ./weftrun --processes ") +
-                              count + " ./test-comm_exchange");
-    EXPECT_EQ(got.status, 0) << got.text;
-    EXPECT_NE(got.text.find(std::string(count) + " processes over shm: all right"),
-              std::string::npos)
-        << got.text;
+using job = std::tuple<const char*, int>;  // Transport, processes.
+
+class between_processes : public ::testing::TestWithParam<job> {
+ protected:
+  void SetUp() override {
+    if (which() != "shm" && !has_network()) GTEST_SKIP() << "built without libfabric";
   }
+  static std::string which() { return std::get<0>(GetParam()); }
+  static void expect_all_right(const std::string& program) {
+    const int count = std::get<1>(GetParam());
+    const outcome got = shell(formatted("WEFT_TRANSPORT={} timeout 200 ./weftrun --processes {} {}",
+                                        which(), count, program));
+    EXPECT_EQ(got.status, 0) << got.text;
+    const std::string line =
+        formatted("{} processes over {}: all right", count, which().substr(0, 3));
+    EXPECT_NE(got.text.find(line), std::string::npos) << got.text;
+  }
+};
+
+TEST_P(between_processes, every_primitive_works_with_every_object_at_either_side) {
+  expect_all_right("./test-comm_exchange");
+}
+TEST_P(between_processes, lists_packets_matching_devices_and_collectives_work) {
+  expect_all_right("./test-comm_ways");
 }
 
-TEST(comm_processes, every_primitive_and_object_works_between_processes_over_tcp) {
-  const outcome got =
-      shell("WEFT_TRANSPORT=ofi:tcp timeout 100 ./weftrun --processes 2 ./test-comm_exchange");
-  if (got.text.find("without libfabric") != std::string::npos)
-    GTEST_SKIP() << "built without libfabric";
-  EXPECT_EQ(got.status, 0) << got.text;
-  EXPECT_NE(got.text.find("2 processes over ofi: all right"), std::string::npos) << got.text;
-}
+INSTANTIATE_TEST_SUITE_P(comm_processes, between_processes,
+                         ::testing::Values(job{"shm", 1}, job{"shm", 2}, job{"shm", 3},
+                                           job{"shm", 4}, job{"ofi:tcp", 2}, job{"ofi:tcp", 4}),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param)).substr(0, 3) + "_" +
+                                  std::to_string(std::get<1>(one.param));
+                         });
 
 TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
   for (const char* const transport : {"shm", "ofi:tcp"}) {
