@@ -71,7 +71,9 @@ endif()
 # Tests of ranks again, with the ranks shared out to several processes: threads of the test program
 # that a misbehaving network joins, or processes that weftrun starts, each of which runs all tests.
 set(tests_of_ranks message_test request_test layout_test report_test collective_test
-  communicator_test failure_test broken_communicator_test)
+  communicator_test failure_test broken_communicator_test loop_test wait_test traffic_stress)
+# Those whose jobs are programs that weftrun starts.
+set(tests_of_programs jobs_test check_test)
 set(transports shm)
 if(LIBFABRIC_FOUND)
   list(APPEND transports ofi:tcp)
@@ -84,7 +86,7 @@ function(weft_add_test_of_processes test label processes command)
 endfunction()
 foreach(processes IN ITEMS 2 4)
   foreach(name IN LISTS tests_of_ranks)
-    weft_add_test_of_processes(multi.sim${processes}.${name} multi ${processes} ${name})
+    weft_add_test_of_processes(multi.sim${processes}.${name} multi ${processes} ${name} TEST_JOBS=10)
     foreach(seed IN ITEMS 2 3 4 5 6 7 8 9)
       weft_add_test_of_processes(soak.sim${processes}.${name}.${seed} soak ${processes} ${name}
         TEST_SEED=${seed})
@@ -103,6 +105,21 @@ foreach(processes IN ITEMS 2 4)
     endif()
   endforeach()
 endforeach()
+if(TARGET weftrun)
+  foreach(transport IN LISTS transports)
+    string(REPLACE ofi: "" which ${transport})
+    foreach(name IN LISTS tests_of_programs)
+      weft_add_test_of_processes(multi.${which}2.${name} multi 2 ${name} WEFT_TRANSPORT=${transport})
+      set_tests_properties(multi.${which}2.${name} PROPERTIES RESOURCE_LOCK processes)
+    endforeach()
+    foreach(seed IN ITEMS 2 3 4 5)
+      weft_add_test_of_processes(soak.${which}3.traffic_stress.${seed} soak 3
+        "$<TARGET_FILE:weftrun>;--processes;3;$<TARGET_FILE:traffic_stress>"
+        TEST_STARTED=1 WEFT_TRANSPORT=${transport} TEST_SEED=${seed} TEST_JOBS=200)
+      set_tests_properties(soak.${which}3.traffic_stress.${seed} PROPERTIES RESOURCE_LOCK processes)
+    endforeach()
+  endforeach()
+endif()
 
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)

@@ -41,6 +41,12 @@ inline int processes_of(const options& how) {
   return how.ranks >= wanted ? wanted : is_started() ? 1 : how.ranks;
 }
 
+// The workers of each process of such a job.
+inline int workers_of_process(const options& how) {
+  const int processes = processes_of(how);
+  return (how.workers + processes - 1) / processes;
+}
+
 // The part of this process in the job that it was started for.
 inline int run_in_started(int processes, options how,
                           const std::function<void(communicator&)>& body) {

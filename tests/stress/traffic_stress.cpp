@@ -1,5 +1,6 @@
 // Random traffic of all kinds at once, more workers than cores. The seed is printed and is taken
-// from WEFT_SEED when that is set.
+// from WEFT_SEED when that is set. TEST_JOBS says how many jobs instead of for how long; processes that
+// weftrun has started need that, and a common seed, to make the same ones: TEST_SEED.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -22,7 +23,10 @@ using namespace std::chrono_literals;
 std::uint64_t seed_of_this_run() {
   const char* given = std::getenv("WEFT_SEED");
   const std::uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+      given != nullptr ? std::strtoull(given, nullptr, 10)
+      : tests::is_started()
+          ? static_cast<std::uint64_t>(tests::number_of_environment("TEST_SEED", 1))
+          : std::random_device{}();
   std::printf("WEFT_SEED=%llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   return seed;
@@ -221,7 +225,12 @@ template <class Job>
 void repeat_for(std::chrono::milliseconds duration, const Job& job) {
   generator seeds(seed_of_this_run());
   const auto until = std::chrono::steady_clock::now() + duration;
-  while (std::chrono::steady_clock::now() < until && !testing::Test::HasFailure()) {
+  const int jobs = tests::number_of_environment("TEST_JOBS", tests::is_started() ? 10 : 0);
+  int made = 0;
+  const auto goes_on = [&] {
+    return jobs > 0 ? made++ < jobs : std::chrono::steady_clock::now() < until;
+  };
+  while (goes_on() && !testing::Test::HasFailure()) {
     const std::uint64_t seed = seeds();
     SCOPED_TRACE("job of seed " + std::to_string(seed));
     job(seed);
@@ -241,6 +250,7 @@ TEST(random_traffic, of_all_kinds_arrives_on_more_workers_than_cores) {
 }
 
 TEST(random_traffic, of_all_kinds_arrives_in_every_seeded_schedule) {
+  if (tests::is_started()) GTEST_SKIP() << "a schedule is of one process";
   repeat_for(2s, [](std::uint64_t seed) {
     options how = job_of(2 + static_cast<int>(seed % 5), 0);
     how.workers = 0;
@@ -250,6 +260,7 @@ TEST(random_traffic, of_all_kinds_arrives_in_every_seeded_schedule) {
 }
 
 TEST(random_traffic, of_several_jobs_at_once_stays_apart) {
+  if (tests::is_started()) GTEST_SKIP() << "processes make their jobs one after the other";
   repeat_for(2s, [](std::uint64_t seed) {
     std::vector<std::thread> threads;
     for (std::uint64_t t = 0; t < 3; ++t)

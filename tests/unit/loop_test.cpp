@@ -29,15 +29,16 @@ struct kind_of_stealing {
 
 class loops : public testing::TestWithParam<kind_of_stealing> {
  protected:
-  static void on_all(const std::function<void(communicator&)>& body) {
+  static options job() {
     const kind_of_stealing& k = GetParam();
     options how = job_of(k.ranks, k.workers);
     how.steal = k.steal;
     how.chunks = k.chunks;
     how.helpers = k.helpers;
     how.spin_us = 200;
-    run_ranks(how, body);
+    return how;
   }
+  static void on_all(const std::function<void(communicator&)>& body) { run_ranks(job(), body); }
 };
 
 TEST_P(loops, run_each_index_once) {
@@ -190,8 +191,8 @@ TEST_P(loops, as_tasks_take_raw_chunks_an_argument_and_a_new_count) {
 }
 
 TEST_P(loops, of_uneven_work_are_shared_with_ranks_that_wait) {
-  const kind_of_stealing& k = GetParam();
-  if (k.workers + k.helpers < 2) GTEST_SKIP() << "nobody could steal";
+  if (tests::workers_of_process(job()) + GetParam().helpers < 2)
+    GTEST_SKIP() << "nobody could steal";
   on_all([&](communicator& world) {
     // Only rank 0 has work; it goes on until another thread has run a chunk of it.
     if (world.rank() == 0) {
@@ -332,7 +333,8 @@ TEST(helpers, run_no_ranks) {
     const std::lock_guard hold(lock);
     homes.insert(std::this_thread::get_id());
   });
-  EXPECT_EQ(homes.size(), 2u);
+  const int here = tests::is_started() ? 1 : tests::processes_of(how);
+  EXPECT_EQ(homes.size(), static_cast<std::size_t>(here * tests::workers_of_process(how)));
 }
 
 TEST(aligned_range, covers_all_elements_once_with_borders_on_cache_lines) {
