@@ -1,6 +1,6 @@
 // A job of several processes within this one: each is a thread that runs its own part, joined to the
-// others by the sim transport. TEST_PROCESSES says how many, TEST_SEED how the network
-// misbehaves. With TEST_STARTED weftrun has started so many processes of the test program, all
+// others by the sim transport. TEST_PROCESSES says how many, TEST_PER_NODE how many of them are on one
+// node, TEST_SEED how the network misbehaves. With TEST_STARTED weftrun has started so many processes of the test program, all
 // of which run the same tests, and each is a part of every job.
 #pragma once
 #include <fcntl.h>
@@ -133,7 +133,7 @@ inline int run_in_processes(int processes, options how,
   std::vector<std::thread> threads;
   for (int p = 0; p < processes; ++p)
     threads.emplace_back([&, p] {
-      member self(job, p);
+      member self(job, p, number_of_environment("TEST_PER_NODE", 0));
       detail::company others;
       others.job = &self;
       others.make_endpoints = [&](int) {

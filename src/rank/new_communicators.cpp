@@ -2,6 +2,7 @@
 // lists of ranks that only those call on.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -38,6 +39,21 @@ bool workers_in_rank_order(const job& j, const std::vector<int>& ranks) {
 
 }  // namespace
 
+// False when a node's sites do not follow each other.
+bool communicator_state::group_sites_by_node() {
+  std::map<int, int> places;  // Of nodes.
+  for (const site& s : sites) {
+    const auto process = static_cast<std::size_t>(s.process);
+    const int node = of.node_of_process.empty() ? 0 : of.node_of_process[process];
+    node_of_site.push_back(places.emplace(node, static_cast<int>(places.size())).first->second);
+  }
+  if (places.size() == 1) std::iota(node_of_site.begin(), node_of_site.end(), 0);
+  nodes.resize(places.size() == 1 ? sites.size() : places.size());
+  for (std::size_t s = 0; s < sites.size(); ++s)
+    nodes[static_cast<std::size_t>(node_of_site[s])].push_back(static_cast<int>(s));
+  return std::is_sorted(node_of_site.begin(), node_of_site.end());
+}
+
 communicator_state::communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number)
     : of(j),
       listed_in(j.communicators),
@@ -73,7 +89,9 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     auto& fellows = ranks_of[static_cast<std::size_t>(group)];
     fellows.push_back(rank);
   }
-  combines_in_rank_order = sites_in_rank_order && workers_in_rank_order(j, ranks);
+  const bool nodes_in_order = group_sites_by_node();
+  combines_in_rank_order =
+      sites_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);

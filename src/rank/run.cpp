@@ -391,8 +391,6 @@ class connection {
 
   void attach(job& j, failure_note& failure) {
     if (!between_) return;
-    for (int p = 0; p < between_->process_count(); ++p)
-      j.node_of_process.push_back(others_.job->node_of(p));
     j.ways = {new distant_ways(j, *between_), [](distant_ways* w) { delete w; }};
     ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
     between_->attach(*j.workers, *ending_);
@@ -442,6 +440,8 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   j.workers = std::make_unique<scheduler>(places.workers);
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
+  for (int p = 0; places.process_count > 1 && p < places.process_count; ++p)
+    j.node_of_process.push_back(others.job->node_of(p));
   make_ranks(j, places);
   between.attach(j, failure);
   const leaving also_after_an_exception{between, failure};

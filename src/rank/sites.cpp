@@ -1,5 +1,6 @@
 #include "rank/sites.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -118,41 +119,95 @@ class sites_meeting {
   sites_meeting(const sites_meeting&) = delete;
   sites_meeting& operator=(const sites_meeting&) = delete;
 
-  // Dissemination: after round k every site has heard of the 2^k before it.
+  // First the sites of each node, then the heads of the nodes, then those of each node again.
   void meet() {
-    const int sites = static_cast<int>(c_.sites.size());
-    for (int step = 1; step < sites; step *= 2) {
-      say((c_.here + step) % sites, {});
-      (void)hear((c_.here - step + sites) % sites);
-    }
+    if (climb([&](int site) { (void)hear(site); }, {})) meet_heads();
+    descend([&](int site) { (void)hear(site); }, {});
   }
-
-  // Recursive doubling between neighbours, so that blocks of sites are combined in their order, and
-  // by the same calls on both sides. What exceeds a power of two is combined before, and told after.
   void reduce(const reduction& how, std::byte* data) {
-    const int sites = static_cast<int>(c_.sites.size());
-    const int me = c_.here;
-    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(sites)));
-    const int extra = sites - power;
     const octets mine(data, how.bytes());
-    if (me < 2 * extra && me % 2 == 0) {
-      say(me + 1, mine);
-      std::memcpy(data, hear(me + 1), how.bytes());
-      return;
-    }
-    const bool is_paired = me < 2 * extra;
-    if (is_paired) take(how, data, me - 1);
-    const int place = is_paired ? me / 2 : me - extra;
-    for (int mask = 1; mask < power; mask *= 2) {
-      const int other = place ^ mask;
-      const int partner = other < extra ? 2 * other + 1 : other + extra;
-      say(partner, mine);
-      take(how, data, partner);
-    }
-    if (is_paired) say(me - 1, mine);
+    if (climb([&](int site) { take(how, data, site); }, mine)) reduce_over_heads(how, data);
+    descend([&](int site) { std::memcpy(data, hear(site), how.bytes()); }, mine);
   }
 
  private:
+  [[nodiscard]] int node() const noexcept {
+    return c_.node_of_site[static_cast<std::size_t>(c_.here)];
+  }
+  // The sites of this node, and the place of this one among them.
+  [[nodiscard]] const std::vector<int>& mates() const noexcept { return c_.node_at(node()); }
+  [[nodiscard]] int place() const noexcept {
+    return static_cast<int>(std::lower_bound(mates().begin(), mates().end(), c_.here) -
+                            mates().begin());
+  }
+  [[nodiscard]] int mate(int place) const noexcept {
+    return mates()[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] int head(int node) const noexcept { return c_.node_at(node)[0]; }
+
+  // Up a binomial tree, in which every site takes what those behind it have combined: so the order
+  // is kept. True for the head, to which all comes.
+  template <class Take>
+  bool climb(const Take& take_from, octets mine) {
+    const int count = static_cast<int>(mates().size());
+    const int me = place();
+    for (int step = 1; step < count; step *= 2) {
+      if ((me & step) != 0) {
+        say(mate(me - step), mine);
+        return false;
+      }
+      if (me + step < count) take_from(mate(me + step));
+    }
+    return true;
+  }
+  // Down the same tree.
+  template <class Take>
+  void descend(const Take& take_from, octets mine) {
+    const int count = static_cast<int>(mates().size());
+    const int me = place();
+    int step = static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
+    if (me != 0) {
+      step = me & -me;
+      take_from(mate(me - step));
+    }
+    for (step /= 2; step != 0; step /= 2)
+      if (me + step < count) say(mate(me + step), mine);
+  }
+
+  // Dissemination: after round k every node has heard of the 2^k before it.
+  void meet_heads() {
+    const int nodes = static_cast<int>(c_.nodes.size());
+    for (int step = 1; step < nodes; step *= 2) {
+      say(head((node() + step) % nodes), {});
+      (void)hear(head((node() - step + nodes) % nodes));
+    }
+  }
+
+  // Recursive doubling between neighbours, so that blocks of nodes are combined in their order, and
+  // by the same calls on both sides. What exceeds a power of two is combined before, and told after.
+  void reduce_over_heads(const reduction& how, std::byte* data) {
+    const int nodes = static_cast<int>(c_.nodes.size());
+    const int me = node();
+    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(nodes)));
+    const int extra = nodes - power;
+    const octets mine(data, how.bytes());
+    if (me < 2 * extra && me % 2 == 0) {
+      say(head(me + 1), mine);
+      std::memcpy(data, hear(head(me + 1)), how.bytes());
+      return;
+    }
+    const bool is_paired = me < 2 * extra;
+    if (is_paired) take(how, data, head(me - 1));
+    const int place = is_paired ? me / 2 : me - extra;
+    for (int mask = 1; mask < power; mask *= 2) {
+      const int other = place ^ mask;
+      const int partner = head(other < extra ? 2 * other + 1 : other + extra);
+      say(partner, mine);
+      take(how, data, partner);
+    }
+    if (is_paired) say(head(me - 1), mine);
+  }
+
   [[nodiscard]] int process_of(int site) const noexcept {
     return c_.sites[static_cast<std::size_t>(site)].process;
   }
@@ -244,15 +299,75 @@ namespace {
   return tag_of_broadcast | static_cast<int>(number % tag_of_broadcast);
 }
 
-// A binomial tree over the sites, counted from that of the root: site `place` has the children
-// place + 2^k, for all 2^k below its own lowest bit.
+// A binomial tree of `count`, counted from the root: `place` has the children place + 2^k, for all 2^k
+// below its own lowest bit. Who has most to hand on comes first.
+class binomial_tree {
+ public:
+  binomial_tree(int count, int root, int here) noexcept
+      : count_(count), root_(root), place_((here - root + count) % count) {}
+  [[nodiscard]] int parent() const noexcept { return (root_ + (place_ & (place_ - 1))) % count_; }
+  template <class Visit>
+  void each_child(const Visit& visit) const {
+    const int lowest =
+        place_ == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(count_))) : place_ & -place_;
+    for (int step = lowest / 2; step != 0; step /= 2)
+      if (place_ + step < count_) visit((root_ + place_ + step) % count_);
+  }
+
+ private:
+  const int count_;
+  const int root_;
+  const int place_;
+};
+
+// The way of a small broadcast: a tree of the nodes' heads, then one within each node. The root's site
+// is the head of its node.
+class broadcast_tree {
+ public:
+  broadcast_tree(const communicator_state& c, int root_site) noexcept
+      : c_(c),
+        root_site_(root_site),
+        root_node_(node_of(root_site)),
+        mates_(c.node_at(node_of(c.here))),
+        head_(head_of(node_of(c.here))),
+        among_nodes_(static_cast<int>(c.nodes.size()), root_node_, node_of(c.here)),
+        within_(static_cast<int>(mates_.size()), place_of(head_), place_of(c.here)) {}
+
+  [[nodiscard]] int parent() const noexcept {
+    return c_.here == head_ ? head_of(among_nodes_.parent())
+                            : mates_[static_cast<std::size_t>(within_.parent())];
+  }
+  template <class Visit>
+  void each_child(const Visit& visit) const {
+    if (c_.here == head_) among_nodes_.each_child([&](int node) { visit(head_of(node)); });
+    within_.each_child([&](int place) { visit(mates_[static_cast<std::size_t>(place)]); });
+  }
+
+ private:
+  [[nodiscard]] int node_of(int site) const noexcept {
+    return c_.node_of_site[static_cast<std::size_t>(site)];
+  }
+  [[nodiscard]] int head_of(int node) const noexcept {
+    return node == root_node_ ? root_site_ : c_.node_at(node)[0];
+  }
+  [[nodiscard]] int place_of(int mate) const noexcept {
+    return static_cast<int>(std::lower_bound(mates_.begin(), mates_.end(), mate) - mates_.begin());
+  }
+
+  const communicator_state& c_;
+  const int root_site_;
+  const int root_node_;
+  const std::vector<int>& mates_;
+  const int head_;
+  const binomial_tree among_nodes_;
+  const binomial_tree within_;
+};
+
 void send_to_children(communicator_state& c, site_talk& talk, int root_site, std::uint64_t number,
                       octets message) {
-  const int sites = static_cast<int>(c.sites.size());
-  const int place = (c.here - root_site + sites) % sites;
-  const int lowest = place == 0 ? sites : place & -place;
-  for (int step = 1; step < lowest && place + step < sites; step *= 2)
-    talk.send((root_site + place + step) % sites, broadcast_tag(number), message);
+  broadcast_tree(c, root_site).each_child([&](int site) {
+    talk.send(site, broadcast_tag(number), message);
+  });
 }
 
 }  // namespace
@@ -271,10 +386,8 @@ void send_broadcast(communicator_state& c, rank_state& root, const collective_ca
 void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
                        std::uint64_t number, const wait_description& what,
                        std::span<std::byte> data, const std::function<void()>& ask) {
-  const int sites = static_cast<int>(c.sites.size());
   const int root_site = c.site_of(call.root);
-  const int place = (c.here - root_site + sites) % sites;
-  const int parent = (root_site + (place & (place - 1))) % sites;
+  const int parent = broadcast_tree(c, root_site).parent();
   small_message message;
   site_talk talk(c, leader_of(c), what);
   talk.receive(parent, broadcast_tag(number), first_octets(message, data.size()));

@@ -237,6 +237,10 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::size_t ranks_of_group_max = 0;
   std::size_t parts_of_group_max = 0;
   bool sites_in_rank_order = true;
+  // The sites of each node, in their order, which meet before the first of them speaks to other nodes.
+  // Where there is one node only, every site counts as one.
+  std::vector<std::vector<int>> nodes;
+  std::vector<int> node_of_site;
   // A collective has failed: none works any more. `broken` also says that not all ranks will come to
   // the end of the one that they are in. See broken_communicator.cpp.
   std::atomic<bool> failed{false};
@@ -267,11 +271,17 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
       ++s;
     return s;
   }
+  [[nodiscard]] const std::vector<int>& node_at(int node) const noexcept {
+    return nodes[static_cast<std::size_t>(node)];
+  }
   // The place of a rank of this process among those of local().
   [[nodiscard]] std::size_t local_place(int rank) const noexcept {
     return static_cast<std::size_t>(std::lower_bound(local().begin(), local().end(), rank) -
                                     local().begin());
   }
+
+ private:
+  bool group_sites_by_node();
 };
 
 // Communicators that only some ranks of this process have yet: they come one by one, without meeting.

@@ -210,6 +210,14 @@ TEST_F(nodes_of_two, take_shared_memory_within_and_the_network_between) {
   }
 }
 
+// But the one that counts in memory that the processes of one test share.
+TEST_F(nodes_of_two, take_part_in_collectives_of_all_kinds) {
+  const outcome got = shell("env TEST_STARTED=1 TEST_PROCESSES=4 " +
+                            line("./collective_test --gtest_brief=1 --gtest_filter=-*a_barrier*"));
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_EQ(count_of(got.text, "[  PASSED  ]"), 4u) << got.text;
+}
+
 TEST_F(nodes_of_two, go_on_without_a_process_that_dies) {
   for (const char* mode : {"messages", "waiting", "collectives"}) {
     const outcome got = shell(line(formatted("--on-failure error ./test-survivors 5 {}", mode)));
