@@ -323,14 +323,21 @@ def jobs():
     sizes, node = (8, 64, 1024, 8192, 65536, 1 << 20), ("sysv", "posix", "posix,cma")
     rivals = lambda action: [RivalJob("ucx", action, size, tls) for size in sizes for tls in node] + [
         RivalJob("libfabric", action, size, "shm") for size in sizes]
+    # What the MPIs take between two processes: by themselves, and over tcp.
+    mpis = [Job("p2p", peer, only="one_way") for peer in LAUNCHERS]
+    mpis_tcp = [Job("p2p", "openmpi", only="one_way", variant="-tcp", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,tcp"),
+                Job("p2p", "mpich", only="one_way", variant="-tcp", MPIR_CVAR_NOLOCAL=1, UCX_TLS="tcp,self",
+                    FI_PROVIDER="tcp")]
     comm = [Job("limits", "hardware", only="copy/8KiB/one"), CommJob("shm"), Job("comm", ranks=1)] + rivals("comm/am") + [
-        RivalJob("ucx", "comm/rate", 8, tls) for tls in node]
-    comm_tcp = [CommJob("ofi:tcp", only="comm/am")] + [
+        RivalJob("ucx", "comm/rate", 8, tls) for tls in node] + mpis
+    comm_tcp = [CommJob("ofi:tcp", only="comm/" + what)
+                for what in ("am", "rate", "put", "get", "send_recv", "completion")] + [
         RivalJob("libfabric", "comm/am", size, provider)
-        for size in (8, 16384, 65536) for provider in ("net", "tcp;ofi_rxm")]
+        for size in (8, 16384, 65536) for provider in ("net", "tcp;ofi_rxm")] + mpis_tcp
     between = [CommJob("shm", only="comm/am/8B")] + [
         ProcessesJob(program, ranks, only) for ranks in (2, 16)
-        for program, only in (("p2p", "one_way"), ("collectives", "barrier"))]
+        for program, only in (("p2p", "one_way"), ("collectives", "barrier"))] + mpis + [
+        Job("collectives", peer, only="barrier") for peer in LAUNCHERS]
     between += [job for size in ("64KiB", "1MiB")
                 for job in (ProcessesJob("collectives", 2, size), *(Job("collectives", peer, only=size) for peer in LAUNCHERS),
                             ProcessesJob("collectives", 4, size, 4), Job("collectives", "openmpi", 4, only=size))]
