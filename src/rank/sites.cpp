@@ -86,7 +86,7 @@ void end_talks(worker& here, communicator_state& c) {
 site_talk::site_talk(communicator_state& c, rank_state& speaker,
                      const wait_description& what) noexcept
     : c_(c), talk_(speaker, what, lengths::any), leads_(speaker.home == leader_of(c).home) {
-  c_.talks += leads_ ? 1 : 0;
+  if (leads_) ++c_.talks;  // Others do not touch it: it is of the leader's worker.
 }
 
 // A communicator that was cut off has ended what was under way; this has just begun.

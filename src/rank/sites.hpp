@@ -25,7 +25,9 @@ class site_talk {
  public:
   // `speaker`: on whose worker this runs: a leader, or the root of a broadcast.
   site_talk(communicator_state& c, rank_state& speaker, const wait_description& what) noexcept;
-  ~site_talk() { c_.talks -= leads_ ? 1 : 0; }
+  ~site_talk() {
+    if (leads_) --c_.talks;
+  }
   site_talk(const site_talk&) = delete;
   site_talk& operator=(const site_talk&) = delete;
 
