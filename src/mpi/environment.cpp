@@ -91,7 +91,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
   return in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
     delete_attributes(me, MPI_COMM_SELF, *me.self);
     finish_requests(me);
-    tell_taken_messages(me);
+    free_taken_messages(me);
     finish_buffered(me);
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     if (keeps_ledger(me)) compare_types(me);

@@ -16,7 +16,8 @@ struct message_object : object {
 };
 
 struct state;
-// In a checked job, before MPI_Finalize ends: messages that MPI_Mprobe took and nobody received.
-void tell_taken_messages(state& me);
+// Before MPI_Finalize ends: frees messages that MPI_Mprobe took and nobody received; a checked job is
+// told of them. Whoever waits for one's receiver waits on.
+void free_taken_messages(state& me);
 
 }  // namespace weft::mpi

@@ -119,8 +119,7 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
   });
 }
 
-}  // namespace
-
+// In a checked job.
 void tell_taken_messages(state& me) {
   if (me.rank.of->checks == nullptr || me.messages.live() == 0) return;
   const std::size_t count = me.messages.live();
@@ -133,6 +132,16 @@ void tell_taken_messages(state& me) {
                  me.rank.number, count, count == 1 ? "" : "s",
                  me.name_of_source(first->from.context, first->from.source), first->from.tag),
        {}});
+}
+
+}  // namespace
+
+void free_taken_messages(state& me) {
+  tell_taken_messages(me);
+  me.messages.each([&](message_object& m) {
+    free_unexpected(me.rank, m.taken);
+    me.messages.free(m);
+  });
 }
 
 }  // namespace weft::mpi
