@@ -9,6 +9,7 @@
 
 #include "cluster.hpp"
 #include "counted_allocations.hpp"
+#include "provider_leaks.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -377,6 +378,7 @@ TEST(comm_allocation, nor_do_they_over_shared_memory) {
 }
 
 TEST(comm_allocation, nor_do_they_over_tcp) {
+  tests::note_provider("tcp");
   const auto make = [] { return make_ofi_transport(parse_ofi_options("tcp@lo")); };
   try {
     (void)make();
