@@ -10,39 +10,15 @@
 
 #include "cluster.hpp"
 #include "comm/wire.hpp"
+#include "fuzz/octet_source.hpp"
 #include "open_endpoint.hpp"
 
 namespace {
 
 using namespace weft;
 namespace with = comm::with;
+using tests::octet_source;
 using tests::open_endpoint;
-
-// The fuzzer's octets, and zeros behind their end.
-class source {
- public:
-  source(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  [[nodiscard]] bool ended() const { return size_ == 0; }
-  std::uint8_t octet() {
-    if (size_ == 0) return 0;
-    --size_;
-    return *data_++;
-  }
-  // One of what may mean something, something near it, or anything.
-  std::uint64_t word(std::uint64_t meaningful) {
-    const std::uint8_t how = octet();
-    if (how < 128) return meaningful + how % 8 * 8;
-    if (how < 192) return std::uint64_t{octet()};
-    if (how < 224) return ~std::uint64_t{0} - octet();
-    std::uint64_t all = 0;
-    for (int i = 0; i < 8; ++i) all = all << 8 | octet();
-    return all;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-};
 
 // A core of two, its peer played by the fuzzer, with one of each thing that messages may name.
 class victim {
@@ -71,7 +47,7 @@ class victim {
     (void)post_recv(device(), 1, received_, with::local(arrived_));
   }
 
-  void feed(source& from) {
+  void feed(octet_source& from) {
     open_endpoint::message next;
     next.header.kind = from.octet() % 24;
     next.header.flags = from.octet() % 16;
@@ -115,6 +91,6 @@ class victim {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   victim core;
-  for (source from(data, size); !from.ended();) core.feed(from);
+  for (octet_source from(data, size); !from.ended();) core.feed(from);
   return 0;
 }

@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-
-#include "base/format.hpp"
 
 namespace weft {
 namespace {
@@ -38,8 +37,7 @@ bool copy_all(system_copy copy, pid_t pid, std::byte* local, std::uint64_t remot
 
 std::uint64_t process_start(pid_t pid) noexcept {
   std::array<char, 64> path;
-  const auto end = fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/stat", pid);
-  *end.out = '\0';
+  std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
   const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   std::array<char, 1024> text;

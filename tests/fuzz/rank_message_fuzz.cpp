@@ -1,0 +1,265 @@
+// A process of ranks whose only peer sends any messages of ranks and collectives in any order, while its
+// own two ranks receive, probe or take part in a collective: the job ends when the peer does, and
+// nothing is read or written that is not the message's.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "comm/wire.hpp"
+#include "fuzz/octet_source.hpp"
+#include "rank/distant.hpp"
+#include "rank/meetings.hpp"
+#include "rank/start.hpp"
+#include "transport/transport.hpp"
+#include "weft/weft.hpp"
+
+namespace {
+
+using namespace weft;
+using tests::octet_source;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+// What process 1 says of itself is what process 0 does: it has the same settings and devices.
+class mirrored_job final : public bootstrap {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "fuzz"; }
+  [[nodiscard]] int process() const noexcept override { return 0; }
+  [[nodiscard]] int process_count() const noexcept override { return 2; }
+  [[nodiscard]] const std::string& job_id() const noexcept override { return id_; }
+  [[nodiscard]] int node_of(int) const override { return 0; }
+  [[nodiscard]] std::string host_of(int) const override { return "here"; }
+  void put(std::string_view key, std::string_view value) override {
+    values_[std::string(key)] = value;
+  }
+  [[nodiscard]] std::string get(int, std::string_view key) override {
+    return values_[std::string(key)];
+  }
+  void fence() override {}
+  void on_failure(failure_handler) override {}
+  [[noreturn]] void abort(int, const std::string&) override { std::abort(); }
+  void finish() noexcept override {}
+
+ private:
+  const std::string id_ = "fuzz";
+  std::map<std::string, std::string> values_;
+};
+
+constexpr int ranks = 4;  // Two in each process.
+// Those of ranks. What the judge says of the end of the job is believed, and not sent here: a process
+// can end the job in other ways.
+constexpr int handlers = 9;
+
+// One message of the peer per poll, until the input ends, and the peer with it.
+class hostile_endpoint final : public transport {
+ public:
+  explicit hostile_endpoint(octet_source& from) : from_(from) {
+    traits_.name = "fuzz";
+    traits_.message_bytes_max = 8192;
+    traits_.inject_bytes_max = 8192;
+    traits_.can_get = true;
+  }
+  [[nodiscard]] const transport_traits& traits() const noexcept override { return traits_; }
+  [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
+  void connect(std::span<const std::vector<std::byte>>, std::uint32_t) override {}
+  [[nodiscard]] bool reaches(std::uint32_t) const noexcept override { return true; }
+  status send(std::uint32_t, const wire_header& header, wire_parts parts, void*) noexcept override {
+    std::uint64_t sum = header.tag;  // A sanitizer may object to what would leave the process.
+    for (const auto& part : parts)
+      for (const std::byte octet : part) sum += static_cast<std::uint64_t>(octet);
+    sent_ = sum;
+    return ended_ ? status::failed : status::done;
+  }
+  int poll(arrivals& to, int) noexcept override {
+    if (ended_) return 0;
+    if (from_.ended()) {
+      ended_ = true;
+      to.peer_failed(1, "its input has ended");
+      return 1;
+    }
+    wire_header header{};
+    const std::vector<std::byte> payload = make(header);
+    to.delivered(1, header, payload);
+    return 1;
+  }
+  [[nodiscard]] memory_region register_memory(std::span<std::byte>) override { return {}; }
+  void deregister(memory_region&) noexcept override {}
+  status put(std::uint32_t, std::span<const std::byte>, const memory_region*, const remote_key&,
+             std::uint64_t, void*) noexcept override {
+    return status::failed;
+  }
+  status get(std::uint32_t, std::span<std::byte> into, const memory_region*, const remote_key& key,
+             std::uint64_t, void*) noexcept override {
+    std::memset(into.data(), static_cast<int>(key.words[0]), into.size());
+    return status::done;
+  }
+  [[nodiscard]] bool arm() noexcept override { return ended_; }
+  void disarm() noexcept override {}
+  void mark_failed(std::uint32_t, const char*) noexcept override {}
+
+ private:
+  // Contexts: of the world, of its hidden messages, of a communicator that may be made.
+  std::uint32_t context() {
+    constexpr std::array<std::uint32_t, 4> meaningful{0, detail::hidden_context, 1,
+                                                      1 | detail::hidden_context};
+    return field(meaningful[from_.octet() % meaningful.size()]);
+  }
+  std::uint32_t tag() {
+    constexpr std::array<std::uint32_t, 6> meaningful{0, 5, 7, 1, 2, 1u << 30 | 1};
+    return field(meaningful[from_.octet() % meaningful.size()]);
+  }
+  std::uint32_t rank() { return field(from_.octet() % ranks); }
+  // Mostly what means something.
+  std::uint32_t field(std::uint32_t meaningful) {
+    return from_.octet() < 208 ? meaningful : static_cast<std::uint32_t>(from_.word(meaningful));
+  }
+  std::uint64_t two(std::uint32_t high, std::uint32_t low) {
+    return std::uint64_t{high} << 32 | low;
+  }
+
+  std::vector<std::byte> make(wire_header& header) {
+    using kind = comm::message_kind;
+    header.kind = static_cast<std::uint8_t>(from_.octet() < 240 ? kind::am : kind::am_announce);
+    header.handler = static_cast<std::uint16_t>(1 + from_.octet() % handlers);
+    header.user = static_cast<std::uint32_t>(from_.word(0));
+    header.tag = two(context(), tag());
+    header.size = from_.octet() < 128 ? two(rank(), rank()) : from_.word(rank());
+    header.operation = from_.octet() < 128 ? two(rank(), from_.octet() % 4) : from_.word(1);
+    switch (from_.octet() % 4) {
+      case 0:
+        return as_octets(some_offer());
+      case 1:
+        return as_octets(some_call());
+      case 2:
+        return std::vector<std::byte>(from_.octet());
+      default: {
+        std::vector<std::byte> any(from_.word(from_.octet()) % 4096);
+        for (std::byte& octet : any) octet = static_cast<std::byte>(from_.octet());
+        return any;
+      }
+    }
+  }
+  detail::offer_on_wire some_offer() {
+    detail::offer_on_wire made;
+    made.bytes = from_.word(from_.octet());
+    made.send = from_.word(1);
+    made.memory.size = from_.word(made.bytes);
+    made.memory.region = from_.word(0);
+    made.memory.process = static_cast<std::int32_t>(from_.word(1));
+    made.memory.device = static_cast<std::int32_t>(from_.word(0));
+    return made;
+  }
+  detail::call_on_wire some_call() {
+    constexpr std::array<const char*, 6> names{"barrier",    "allreduce", "bcast",
+                                               "allgatherv", "split",     ""};
+    detail::call_on_wire made;
+    std::strcpy(made.name, names[from_.octet() % names.size()]);
+    if (from_.octet() < 32) std::memset(made.name, 'x', sizeof made.name);
+    made.bytes = from_.word(4);
+    made.history = from_.word(0);
+    made.root = static_cast<std::int32_t>(from_.word(2));
+    made.rank = static_cast<std::int32_t>(rank());
+    return made;
+  }
+  template <class T>
+  static std::vector<std::byte> as_octets(const T& value) {
+    const auto all = std::as_bytes(std::span(&value, 1));
+    return {all.begin(), all.end()};
+  }
+
+  octet_source& from_;
+  transport_traits traits_;
+  bool ended_ = false;
+  volatile std::uint64_t sent_ = 0;
+};
+
+// One call that needs the other process; it ends with what the peer sends, or with the peer.
+void call(communicator& world, int which) {
+  switch (which % 12) {
+    case 0:
+      return (void)world.recv<int>(3, 7);
+    case 1:
+      return world.barrier();
+    case 2:
+      return (void)world.allreduce(1, std::plus<>{});
+    case 3:
+      return (void)world.bcast(7, 2);
+    case 4:
+      return (void)world.allgatherv(std::vector<char>(5, 'x'));
+    case 5: {
+      std::vector<long> large(4000, 1);
+      return world.allreduce(large, std::plus<>{});
+    }
+    case 6:
+      return (void)world.split(world.rank() % 2, 0);
+    case 7:
+      return world.ssend(1, 2 + world.rank(), 3);
+    case 8: {
+      message m = world.mprobe(any_source, any_tag);
+      std::vector<char> room(100);
+      return (void)m.recv(room);
+    }
+    case 9: {
+      std::vector<int> in(40'000 * ranks);
+      return (void)world.alltoall(in);
+    }
+    case 10: {
+      std::vector<char> part(world.rank() == 0 ? 300 : 2);
+      return (void)world.gatherv(part, 0);
+    }
+    default: {
+      const communicator again = world.dup();
+      return again.barrier();
+    }
+  }
+}
+
+void take_part(communicator& world, int which) {
+  std::array<std::uint32_t, 24> memory{};
+  const std::span<std::uint32_t> all(memory);
+  try {
+    request any = world.irecv(all.subspan(1, 10), any_source, any_tag);
+    request one = world.irecv(all.subspan(12, 10), 2, 5);
+    call(world, which);
+    any.wait();
+    one.wait();
+  } catch (const error&) {
+  }
+  for (const std::size_t guard : {0u, 11u, 22u, 23u}) require(memory[guard] == 0);
+}
+
+}  // namespace
+
+// A fiber that ends gives its fake stack away while it still stands on it.
+extern "C" const char* __asan_default_options() { return "detect_stack_use_after_return=0"; }
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  octet_source from(data, size);
+  const int which = from.octet();
+  mirrored_job job;
+  options how;
+  how.ranks = ranks;
+  how.workers = 1;
+  how.pin = false;
+  how.on_failure = "error";
+  how.timeout_s = 20;
+  detail::company others;
+  others.job = &job;
+  others.make_endpoints = [&](int) {
+    std::vector<std::unique_ptr<transport>> made;
+    made.push_back(std::make_unique<hostile_endpoint>(from));
+    return made;
+  };
+  const int status = detail::run_job(
+      how, [&](communicator& world) { take_part(world, which); }, others);
+  require(status != 124);  // Its timeout.
+  return 0;
+}
