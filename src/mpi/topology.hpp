@@ -1,8 +1,14 @@
 // Who a rank's neighbours are in a virtual topology.
 #pragma once
+#include <memory>
 #include <vector>
 
+#include "mpi/mpi.h"
+
 namespace weft::mpi {
+
+struct state;
+struct communicator_object;
 
 // One of those that a rank sends to, or receives from, in neighbourhood collectives. `tag` keeps the
 // directions of a Cartesian dimension apart, where both lead to the same rank.
@@ -21,5 +27,12 @@ struct topology {
   bool weighted = false;           // Of a distributed graph.
   std::vector<int> source_weights, destination_weights;
 };
+
+// That of a communicator, which must be of this kind: throws `failure`.
+[[nodiscard]] const topology& checked_topology(state& me, MPI_Comm comm, int kind);
+void check_member(const communicator_object& c, int rank);
+// The members of `parent` in a communicator of their own; MPI_COMM_NULL for the others.
+[[nodiscard]] MPI_Comm add_with_topology(state& me, communicator_object& parent, bool member,
+                                         const char* call, const std::shared_ptr<topology>& made);
 
 }  // namespace weft::mpi
