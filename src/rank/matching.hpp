@@ -2,7 +2,8 @@
 //
 // Both sides hash (context, source, tag) into intrusive lists, so that a match costs the same with
 // one and with thousands of entries. Receives with a wildcard stand in a list of their own; posting
-// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5).
+// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5). As long as no more
+// receives are posted than most ranks have at a time, they stand in a row instead, oldest first.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -62,6 +63,9 @@ struct links {
 };
 
 struct rank_state;
+
+// In the result of a send that was taken back before anything matched it, as the source.
+inline constexpr int withdrawn_source = any_source;
 
 // A send or receive under way. Blocking calls have it on their stack, so it is small.
 struct operation {
@@ -137,10 +141,10 @@ class hashed_lists {
   [[nodiscard]] linked_list<Node, Links>& at(const envelope& e) {
     if (buckets_ == nullptr) [[unlikely]]
       buckets_ = std::make_unique<std::array<linked_list<Node, Links>, bucket_count>>();
-    const std::uint32_t mixed = (e.context * 0x9e3779b1u) ^
-                                (static_cast<std::uint32_t>(e.source) * 0x85ebca6bu) ^
-                                (static_cast<std::uint32_t>(e.tag) * 0xc2b2ae35u);
-    return (*buckets_)[mixed >> 26];
+    // One multiplication; its upper bits depend on all of the envelope.
+    const std::uint64_t words = static_cast<std::uint32_t>(e.source) | std::uint64_t{e.context} << 32;
+    const std::uint64_t mixed = (words ^ std::uint64_t{static_cast<std::uint32_t>(e.tag)} << 20) * 0x9e3779b97f4a7c15u;
+    return (*buckets_)[mixed >> 58];
   }
   template <class Visit>
   void each_list(Visit&& visit) const {
@@ -157,34 +161,27 @@ class match_lists {
  public:
   void post(operation& op) {
     op.number = ++posted_count_;
-    // Most ranks wait for one message at a time: the only receive stands in no list.
-    if (nothing_listed() && only_ == nullptr) [[likely]] {
-      only_ = &op;
-      op.posted_in = &only_;
+    if (nothing_listed() && row_size_ < row_max) [[likely]] {
+      row_[row_size_++] = &op;
+      op.posted_in = &row_;
       return;
     }
-    if (only_ != nullptr) list(*std::exchange(only_, nullptr));
+    while (row_size_ != 0) list(*take_from_row(0));
     list(op);
   }
   void withdraw(operation& op) noexcept {
-    void* const where = std::exchange(op.posted_in, nullptr);
-    if (where == &only_) [[likely]] {
-      only_ = nullptr;
-      return;
+    if (op.posted_in == &row_) {
+      std::size_t at = 0;
+      while (row_[at] != &op) ++at;
+      take_from_row(at);
+    } else {
+      unlist(*static_cast<exact_list*>(op.posted_in), op);
     }
-    auto& list = *static_cast<exact_list*>(where);
-    --listed_;
-    wildcards_ -= &list == &wild_;
-    list.remove(op);
   }
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard, gnu::always_inline]] operation* take_posted(const envelope& message) {
-    if (operation* const op = only_; op != nullptr) [[likely]] {
-      if (!matches(op->match, message)) return nullptr;
-      only_ = nullptr;
-      op->posted_in = nullptr;
-      return op;
-    }
+    for (std::size_t at = 0; at < row_size_; ++at)
+      if (matches(row_[at]->match, message)) return take_from_row(at);
     return nothing_listed() ? nullptr : take_listed(message);
   }
 
@@ -229,7 +226,7 @@ class match_lists {
     };
     all(wild_);
     exact_.each_list(all);
-    if (only_ != nullptr) visit(*only_);
+    for (std::size_t at = 0; at < row_size_; ++at) visit(*row_[at]);
   }
   [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }
 
@@ -246,20 +243,40 @@ class match_lists {
     list.push_back(op);
     op.posted_in = &list;
   }
+  void unlist(exact_list& from, operation& op) noexcept {
+    --listed_;
+    wildcards_ -= &from == &wild_;
+    from.remove(op);
+    op.posted_in = nullptr;
+  }
+  operation* take_from_row(std::size_t at) noexcept {
+    operation* const taken = row_[at];
+    taken->posted_in = nullptr;
+    --row_size_;
+    for (; at < row_size_; ++at) row_[at] = row_[at + 1];
+    return taken;
+  }
   [[nodiscard]] operation* take_listed(const envelope& message) {
-    operation* found = exact_.at(message).front();
+    exact_list& exact = exact_.at(message);
+    operation* found = exact.front();
     while (found != nullptr && !matches(found->match, message)) found = exact_list::after(*found);
     if (wildcards_ != 0) [[unlikely]] {
       operation* wild = wild_.front();
       while (wild != nullptr && !matches(wild->match, message)) wild = exact_list::after(*wild);
-      if (wild != nullptr && (found == nullptr || wild->number < found->number)) found = wild;
+      if (wild != nullptr && (found == nullptr || wild->number < found->number)) {
+        unlist(wild_, *wild);
+        return wild;
+      }
     }
-    if (found != nullptr) withdraw(*found);
+    if (found != nullptr) unlist(exact, *found);
     return found;
   }
 
-  // Either one receive is posted and stands here, or all that are posted stand in lists.
-  operation* only_ = nullptr;
+  // Either up to `row_max` receives are posted and stand in the row, or all that are posted stand in
+  // lists, until none is.
+  static constexpr std::size_t row_max = 4;
+  std::array<operation*, row_max> row_{};
+  std::size_t row_size_ = 0;
   std::size_t listed_ = 0;
   std::size_t wildcards_ = 0;  // Of those listed.
   hashed_lists<operation, &operation::in_list> exact_;

@@ -169,6 +169,37 @@ TEST(cancel, withdraws_a_receive_and_leaves_the_message_to_the_next) {
   }
 }
 
+// Few posted receives and many are kept differently; wildcards stand among them, and one is withdrawn.
+TEST(posted_receives, match_in_the_order_of_their_posting_however_many_there_are) {
+  for (const int count : {2, 3, 4, 5, 6, 9, 70})
+    for (const int withdrawn : {0, 1, count - 1}) {
+      run_ranks(2, 1, [&](communicator& world) {
+        if (world.rank() == 1) {
+          world.barrier();
+          for (int i = 0; i < count - 1; ++i) world.send(i, 0, 7);
+          world.barrier();
+          return;
+        }
+        std::vector<int> values(static_cast<std::size_t>(count), -1);
+        std::vector<request> all;
+        for (int i = 0; i < count; ++i)
+          all.push_back(world.irecv(std::span(&values[static_cast<std::size_t>(i)], 1), i % 3 == 1 ? any_source : 1,
+                                    i % 4 == 2 ? any_tag : 7));
+        all[static_cast<std::size_t>(withdrawn)].cancel();
+        world.barrier();
+        wait_all(all);
+        for (int i = 0, next = 0; i < count; ++i)
+          EXPECT_EQ(values[static_cast<std::size_t>(i)], i == withdrawn ? -1 : next++) << i << " of " << count;
+        int value = 0;  // The lists are as they were.
+        request one = world.irecv(std::span(&value, 1), 0, 8);
+        world.send(9, 0, 8);
+        one.wait();
+        EXPECT_EQ(value, 9);
+        world.barrier();
+      });
+    }
+}
+
 TEST(cancel, does_nothing_to_a_receive_that_has_its_message) {
   run_ranks(1, 1, [](communicator& world) {
     int got = 0;
