@@ -136,7 +136,7 @@ if(WEFT_BUILD_TESTS)
     set(image_programs ${image_programs} ${program} PARENT_SCOPE)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
-  foreach(name IN ITEMS globals.c environment.c objects.cpp lines.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp
+  foreach(name IN ITEMS globals.c environment.c objects.cpp lines.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
       own_environment.c directories.c input.c handlers.c footprint.c)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})

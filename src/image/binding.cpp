@@ -54,6 +54,12 @@ void add_definitions(definitions& to, const elf_file& file, std::size_t index) {
 
 }  // namespace
 
+bool defines_allocator(const elf_file& file) {
+  return std::ranges::any_of(file.symbols(), [&](const ElfW(Sym)& s) {
+    return s.st_shndx != SHN_UNDEF && is_of_allocator(file.string_at(s.st_name));
+  });
+}
+
 std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> files,
                                               std::span<const std::size_t> order) {
   definitions all;
@@ -65,13 +71,13 @@ std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> f
     definitions own;
     if (file.binds_to_itself()) add_definitions(own, file, at);
     const std::span<const ElfW(Sym)> symbols = file.symbols();
-    file.each_reference([&](std::uint64_t place, std::uint32_t symbol, std::int64_t addend) {
-      const std::string_view name = file.string_at(symbols[symbol].st_name);
+    file.each_reference([&](const ElfW(Rela)& r) {
+      const std::string_view name = file.string_at(symbols[elf_file::symbol_of(r)].st_name);
       if (name.empty() || is_common(name)) return;
       auto found = own.find(name);
       if (found == own.end() && (found = all.find(name)) == all.end()) return;
       const definition& meant = found->second;
-      result[at].push_back({place, meant.file, meant.value + static_cast<std::uint64_t>(addend)});
+      result[at].push_back({r.r_offset, meant.file, meant.value + static_cast<std::uint64_t>(r.r_addend)});
     });
   }
   return result;

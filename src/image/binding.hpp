@@ -23,4 +23,7 @@ struct binding {
 [[nodiscard]] std::vector<std::vector<binding>> bindings_of(
     std::span<const elf_file* const> files, std::span<const std::size_t> order);
 
+// Whether it defines malloc() or another name of the allocator, which copies do not use.
+[[nodiscard]] bool defines_allocator(const elf_file& file);
+
 }  // namespace weft

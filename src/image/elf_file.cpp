@@ -20,17 +20,24 @@ namespace {
 #if defined(__x86_64__)
 constexpr int machine = EM_X86_64;
 constexpr std::uint32_t call_relocation = R_X86_64_IRELATIVE;
+constexpr std::uint32_t relative_relocation = R_X86_64_RELATIVE;
 constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
 #elif defined(__aarch64__)
 constexpr int machine = EM_AARCH64;
 constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
+constexpr std::uint32_t relative_relocation = R_AARCH64_RELATIVE;
 constexpr std::array<std::uint32_t, 3> references{R_AARCH64_ABS64, R_AARCH64_GLOB_DAT,
                                                   R_AARCH64_JUMP_SLOT};
 #else
 constexpr int machine = EM_NONE;
 constexpr std::uint32_t call_relocation = 0;
+constexpr std::uint32_t relative_relocation = 0;
 constexpr std::array<std::uint32_t, 0> references{};
 #endif
+
+bool is_in(const ElfW(Phdr)& s, std::uint64_t address) noexcept {
+  return s.p_type == PT_LOAD && address >= s.p_vaddr && address < s.p_vaddr + s.p_filesz;
+}
 
 }  // namespace
 
@@ -92,10 +99,15 @@ std::span<const ElfW(Phdr)> elf_file::segments() const noexcept {
   return {reinterpret_cast<const ElfW(Phdr)*>(base_ + header.e_phoff), header.e_phnum};
 }
 
+const ElfW(Xword) elf_file::own_address = relative_relocation;
+
+bool elf_file::holds(std::uint64_t address) const noexcept {
+  return std::ranges::any_of(segments(), [&](const ElfW(Phdr)& s) { return is_in(s, address); });
+}
+
 std::size_t elf_file::offset_of(std::uint64_t address) const {
   for (const ElfW(Phdr)& s : segments())
-    if (s.p_type == PT_LOAD && address >= s.p_vaddr && address < s.p_vaddr + s.p_filesz)
-      return address - s.p_vaddr + s.p_offset;
+    if (is_in(s, address)) return address - s.p_vaddr + s.p_offset;
   throw error(formatted("{} refers to address {:#x}, which is not in it", path_, address));
 }
 
@@ -139,6 +151,13 @@ std::span<const ElfW(Sym)> elf_file::symbols() const {
   while ((table<std::uint32_t>(chains_at + std::size_t{4} * (last - unhashed), 1)[0] & 1) == 0)
     ++last;
   return table<ElfW(Sym)>(first, last + 1);
+}
+
+std::span<const ElfW(Sym)> elf_file::all_symbols() const {
+  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base_);
+  for (const ElfW(Shdr)& s : table<ElfW(Shdr)>(header.e_shoff, header.e_shnum))
+    if (s.sh_type == SHT_SYMTAB) return table<ElfW(Sym)>(s.sh_offset, s.sh_size / sizeof(ElfW(Sym)));
+  return {};
 }
 
 std::string_view elf_file::soname() const {
@@ -203,18 +222,22 @@ bool elf_file::is_hidden_version(std::size_t symbol) const {
   return at != 0 && (table<std::uint16_t>(offset_of(at) + 2 * symbol, 1)[0] & 0x8000) != 0;
 }
 
-void elf_file::each_reference(
-    const std::function<void(std::uint64_t, std::uint32_t, std::int64_t)>& visit) const {
+void elf_file::each_reference(const std::function<void(const ElfW(Rela)&)>& visit) const {
   for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
     if (value_of(where) == 0) continue;
     for (const ElfW(Rela)& r :
          table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)))) {
       const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info));
-      const auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
-      if (symbol != 0 && std::ranges::find(references, kind) != references.end())
-        visit(r.r_offset, symbol, r.r_addend);
+      if (symbol_of(r) != 0 && std::ranges::find(references, kind) != references.end()) visit(r);
     }
   }
+}
+
+std::size_t elf_file::span_bytes() const noexcept {
+  std::size_t end = 0;
+  for (const ElfW(Phdr)& s : segments())
+    if (s.p_type == PT_LOAD) end = std::max(end, s.p_vaddr + s.p_memsz);
+  return end;
 }
 
 // What the loader writes is of the constant segment, and the table of calls when names are looked up

@@ -38,14 +38,17 @@ class elf_file {
   [[nodiscard]] std::span<const ElfW(Phdr)> segments() const noexcept;
   [[nodiscard]] std::span<const ElfW(Dyn)> dynamic() const noexcept { return dynamic_; }
 
-  // Where the octet with this address in memory lies in the file.
+  // Where the octet with this address in memory lies in the file; throws when it does not.
   [[nodiscard]] std::size_t offset_of(std::uint64_t address) const;
+  [[nodiscard]] bool holds(std::uint64_t address) const noexcept;
   // The value of an entry of the dynamic section, 0 when there is none.
   [[nodiscard]] std::uint64_t value_of(std::int64_t tag) const noexcept;
   // A string of the dynamic string table, and where it lies in the file.
   [[nodiscard]] std::string_view string_at(std::uint64_t index) const;
   [[nodiscard]] std::size_t string_offset(std::uint64_t index) const;
   [[nodiscard]] std::span<const ElfW(Sym)> symbols() const;
+  // Those for debuggers, which programs need not have.
+  [[nodiscard]] std::span<const ElfW(Sym)> all_symbols() const;
 
   [[nodiscard]] std::string_view soname() const;
   [[nodiscard]] std::vector<std::uint64_t> needed() const;  // Indices of strings.
@@ -62,8 +65,16 @@ class elf_file {
   // Whether this symbol is only for files that were linked with an older version of this one.
   [[nodiscard]] bool is_hidden_version(std::size_t symbol) const;
   // Words that are to hold the address of a symbol: where, which, and what is added.
-  void each_reference(const std::function<void(std::uint64_t place, std::uint32_t symbol,
-                                               std::int64_t addend)>& visit) const;
+  void each_reference(const std::function<void(const ElfW(Rela)&)>& visit) const;
+  [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela)& r) noexcept {
+    return static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
+  }
+  // What a relocation says that needs no symbol: the file's own address and the addend; and one that says
+  // nothing.
+  static const ElfW(Xword) own_address;
+  static constexpr ElfW(Xword) no_relocation = 0;
+  // Octets from the file's address in memory to its end there.
+  [[nodiscard]] std::size_t span_bytes() const noexcept;
   // Octets that the program may write and the loader does not: .data and .bss.
   [[nodiscard]] std::size_t writable_bytes() const noexcept;
 

@@ -2,6 +2,9 @@
 // (glibc knows files by device and inode, so each copy needs one of its own), with the calls of
 // constructors taken out; that file is loaded; its pages are replaced by pages of the original file
 // wherever they are equal; and the anonymous file, of which nothing is mapped any more, goes.
+//
+// What the loader has found for the names of the first copy it would find for the others: they are loaded
+// from tables that hold it already.
 #include "image/image.hpp"
 
 #include <dlfcn.h>
@@ -124,12 +127,6 @@ class image_program::source {
 
   // Puts right what the loader has found elsewhere. `bases` are those of all files of the copy.
   void bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases) {
-    const auto found_elsewhere = [&](const binding& b) {
-      return *reinterpret_cast<const std::uintptr_t*>(base + b.place) != bases[b.file] + b.value;
-    };
-    // The loader finds the same for each copy.
-    if (!std::exchange(bindings_compared_, true))
-      std::erase_if(bindings_, [&](const binding& b) { return !found_elsewhere(b); });
     if (bindings_.empty()) return;
     const auto [constant, size] = constant_part();
     if (size != 0 && ::mprotect(at_address(base + constant), size, PROT_READ | PROT_WRITE) != 0)
@@ -140,6 +137,32 @@ class image_program::source {
       fail("cannot protect");
   }
   void set_bindings(std::vector<binding> all) { bindings_ = std::move(all); }
+
+  // Called for the first copy, when its names have been bound: each word that refers to one is left to the
+  // loader as an address of this file, is to be bound when it is of another file of the copy, or is
+  // the same in all copies.
+  void keep_findings(std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
+                     const std::vector<std::unique_ptr<source>>& all) {
+    if (file.has_text_relocations()) return;
+    bindings_.clear();
+    file.each_reference([&](const ElfW(Rela)& r) {
+      if (!file.holds(r.r_offset)) return;
+      const auto value = *reinterpret_cast<const std::uintptr_t*>(base + r.r_offset);
+      ElfW(Rela)& told = edited_at(r);
+      std::size_t at = 0;
+      while (at < all.size() && (value < bases[at] || value - bases[at] >= all[at]->file.span_bytes())) ++at;
+      if (at < all.size() && all[at].get() == this) {
+        told.r_info = elf_file::own_address;
+        told.r_addend = static_cast<ElfW(Sxword)>(value - base);
+        return;
+      }
+      told.r_info = elf_file::no_relocation;
+      if (at < all.size())
+        bindings_.push_back({r.r_offset, at, value - bases[at]});
+      else
+        std::memcpy(edited_ + file.offset_of(r.r_offset), &value, sizeof value);
+    });
+  }
 
   // Maps the original in place of the copy, wherever both are equal.
   void share_pages(std::uintptr_t base) const {
@@ -221,11 +244,27 @@ class image_program::source {
     if (last != nullptr)
       edited_at(*last).p_memsz =
           page_up(last->p_vaddr + last->p_memsz) + page_bytes() - last->p_vaddr;
-    if (whole) return;
+    if (whole) return show_own_variables();
     // The sections are not written.
     auto& header = *reinterpret_cast<ElfW(Ehdr)*>(edited_);
     header.e_shoff = 0;
     header.e_shnum = header.e_shstrndx = 0;
+  }
+
+  // For gdb. It takes a global variable of a library for that of the first file which has a symbol of its
+  // name, as if the linker had copied it there, and looks for names that a file does not define itself in
+  // all files but where a mark says that the frame's own comes first.
+  void show_own_variables() {
+    for (const ElfW(Sym)& s : file.all_symbols())
+      if (ELF64_ST_TYPE(s.st_info) == STT_OBJECT && s.st_shndx != SHN_UNDEF)
+        edited_at(s).st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT);
+    // The loader obeys the mark, too: then all but the allocator's names mean what they are bound to anyhow.
+    if (defines_allocator(file)) return;
+    for (const ElfW(Dyn)& entry : file.dynamic())
+      if (calls_code(entry.d_tag)) {
+        edited_at(entry).d_tag = DT_SYMBOLIC;
+        return;
+      }
   }
 
   // What the loader reads: headers, tables, what is relocated. Code only when it runs meanwhile.
@@ -305,7 +344,6 @@ class image_program::source {
   std::vector<range> written_;
   std::vector<library_name> names_;
   std::vector<binding> bindings_;
-  bool bindings_compared_ = false;  // What the loader finds itself has been left out.
   int copy_ = -1;
 };
 
@@ -420,6 +458,7 @@ image image_program::load() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     source& s = *sources_[i];
     s.bind(bases[i], bases);
+    if (loaded_ == 0) s.keep_findings(bases[i], bases, sources_);
     if (!debugged_) {
       s.share_pages(bases[i]);
       maps[i]->l_name = s.shown_name();

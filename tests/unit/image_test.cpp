@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -467,13 +468,37 @@ TEST(image, gdb_stops_in_each_copy_and_shows_its_functions_and_lines) {
   const outcome ran = shell(
       "timeout -s KILL 100 gdb -q -batch -nx -ex 'set debuginfod enabled off' "
       "-ex 'set breakpoint pending on' -ex 'catch exec' -ex run -ex 'break stop_here' -ex continue "
-      "-ex 'print own_number' -ex bt -ex continue -ex bt -ex 'kill' "
+      "-ex 'print own_number' -ex bt -ex continue -ex up -ex 'print own_number' -ex bt -ex 'kill' "
       "--args image/debugged --weft-ranks 2 --weft-workers 1 --weft-pin=off");
   EXPECT_NE(ran.text.find("$1 = 1000"), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("$2 = 1001"), std::string::npos) << ran.text;
   const std::size_t first = ran.text.find("in main () at ");
   ASSERT_NE(first, std::string::npos) << ran.text;
   EXPECT_NE(ran.text.find("debugged.cpp:10", first), std::string::npos) << ran.text;
   EXPECT_NE(ran.text.find("in main () at ", first + 1), std::string::npos) << ran.text;
+}
+
+TEST(image, gdb_that_comes_later_prints_the_variables_of_each_copy) {
+  WEFT_NEEDS_IMAGES();
+  if (shell("gdb -q -batch -nx -ex 'break main' -ex run --args ./test-job")
+          .text.find("Breakpoint 1, main") == std::string::npos)
+    GTEST_SKIP() << "gdb is not installed or may not trace here";
+  const scratch_directory directory;
+  // Each rank computes on a thread of its own: both stacks are there to be looked at.
+  const outcome ran = shell(
+      "image/attached --weft-ranks 2 --weft-workers 2 --weft-pin=off --weft-timeout 90 > " + (directory / "out") + " & job=$!; "
+      "while [ $(grep -c waiting " + (directory / "out") + ") -lt 2 ] && kill -0 $job; do sleep 0.1; done; "
+      "timeout -s KILL 100 gdb -q -batch -nx -ex 'set debuginfod enabled off' "
+      "-ex 'source " WEFT_SOURCE_DIR "/tools/gdb/weft.py'  "
+      "-ex \"python for t in gdb.selected_inferior().threads(): t.switch(); "
+      "[gdb.execute(c) for f in [gdb.newest_frame()] if f.name() == 'wait_for_debugger' for c in "
+      "('weft print own_number - local', 'weft print own_pair.second + 3')]\" -p $job; "
+      "kill -KILL $job; wait $job 2>/dev/null");
+  EXPECT_EQ(ran.status, 128 + SIGKILL) << ran.text;
+  for (const char* line : {" = 2003", " = 2004"}) EXPECT_NE(ran.text.find(line), std::string::npos) << ran.text;
+  std::size_t same = 0;
+  for (const std::string& line : lines_of(ran.text)) same += line.ends_with(" = 1000");
+  EXPECT_EQ(same, 2u) << ran.text;
 }
 
 TEST(image, the_report_names_functions_and_lines_of_copies) {

@@ -4,11 +4,14 @@
     (gdb) weft ranks        every rank: its worker, what it waits in, for whom
     (gdb) weft rank 3       enter waiting rank 3: bt, up, print show its stack
     (gdb) weft leave        back; done by itself before the program goes on
+    (gdb) weft print X      as print, with the globals of the copy of the program that the frame is in
 
 A rank that waits is a fiber whose registers lie on its own stack. Entering it sets the registers of
 its worker's thread, which needs a living process; a core file only lists the ranks. The program
 needs debug information of weft (-g).
 """
+import re
+
 import gdb
 
 # What the switch of Boost.Context keeps at the pointer to a suspended context, in octets; the stack
@@ -170,10 +173,59 @@ class Leave(gdb.Command):
         leave()
 
 
+class Print(gdb.Command):
+    """Prints an expression with the global variables of the copy that the selected frame is in.
+
+    gdb itself shows those of the first copy: it takes a global variable of a library for one that the
+    linker may have copied to the program. (In a job that gdb has started it shows the right ones.)"""
+
+    def __init__(self):
+        super().__init__("weft print", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        table = gdb.selected_frame().find_sal().symtab
+        if table is None:
+            raise gdb.GdbError("the selected frame has no debug information: compile with -g")
+        self.found = 0
+        # Names, but for members and gdb's own variables.
+        text = re.sub(r"(?<![\w$.])(?<!->)[A-Za-z_]\w*(?:::\w+)*",
+                      lambda name: self.replaced(name[0], table.objfile), argument)
+        gdb.execute("print " + text)
+
+    def replaced(self, name, copy):
+        """A global variable as a reference through its address in the copy; anything else as it is."""
+        try:
+            seen = gdb.lookup_symbol(name)[0]
+        except gdb.error:
+            return name
+        if seen is None or not seen.is_variable or seen.needs_frame:
+            return name
+        own, shift = copy.lookup_static_symbol(name), 0
+        if own is None:
+            own, shift = copy.lookup_global_symbol(name), self.place(copy) - self.place(self.first_of(copy))
+        if own is None or not own.is_variable or own.needs_frame or own.value().address is None:
+            return name
+        address = own.value().address
+        self.found += 1
+        gdb.set_convenience_variable(f"weft_{self.found}", gdb.Value(int(address) + shift).cast(address.type))
+        return f"(*$weft_{self.found})"
+
+    # Functions are where they are: only variables are taken for those of the first copy.
+    @staticmethod
+    def place(objfile):
+        main = objfile.lookup_global_symbol("main")
+        return int(main.value().address) if main is not None else 0
+
+    @staticmethod
+    def first_of(copy):
+        return next(objfile for objfile in gdb.objfiles() if objfile.filename == copy.filename)
+
+
 Weft()
 Ranks()
 Rank()
 Leave()
+Print()
 # The program must go on with its own registers.
 for command in ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance", "jump",
                 "detach", "call"):
