@@ -4,7 +4,8 @@
 //
 // In which order that happens, and how, is the back end:
 //   ready   a rank is sent what it reads once, columns side by side in one message; a task runs when
-//           what it reads is here, those first that need nothing from others
+//           what it reads is here, those first that need nothing from others; receives are posted a
+//           step ahead
 //   steps   a message for each pair of columns; all of a step are waited for, then its tasks run: the
 //           code of Task Bench for MPI
 //   tasks   like ready, with the tasks of a step as a loop whose chunks waiting ranks take
@@ -85,12 +86,15 @@ class part {
 
   void run(long steps, long iterations) {
     ++runs_[steps];
-    row before{};
+    moment at = moment_of(0, steps, iterations);
+    if (posts_ahead()) post_receives(at);
     for (long step = 0; step < steps; ++step) {
-      const row now = graph_.row_of(step, steps);
-      const bool whole = before.end - before.first == graph_.width() && now.end - now.first == graph_.width();
-      const moment at{step, iterations, before, now, plans_[graph_.phase_of(step)], whole};
-      start_messages(at);
+      const moment next = moment_of(step + 1, steps, iterations);
+      send_outputs(at);
+      if (!posts_ahead())
+        post_receives(at);
+      else if (step + 1 < steps)
+        post_receives(next);
       switch (how_.backend) {
         case backend::ready: run_as_ready(at); break;
         case backend::steps: run_after_all(at); break;
@@ -98,7 +102,7 @@ class part {
       }
       bench::peers::wait_all(sends_);
       sends_.clear();
-      before = now;
+      at = next;
     }
   }
 
@@ -156,14 +160,13 @@ class part {
     std::vector<column_plan> columns;
     std::vector<message> departures;
     std::vector<message> arrivals;  // As the columns in that order need them.
-    std::vector<stamp> inbox;       // By arrival.
+    std::vector<stamp> inbox[2];    // By arrival, for steps of even and odd numbers.
   };
   struct moment {
     long step, iterations;
-    const row& before;
-    const row& now;
-    plan& doing;
-    bool whole;  // All columns have tasks, in this step and the one before.
+    row before, now;  // The columns that have tasks in the step before and in this one.
+    plan* doing;
+    bool whole;  // Those are all columns.
   };
   // Written by whoever runs the task.
   struct alignas(64) column_findings {
@@ -188,6 +191,12 @@ class part {
   }
   [[nodiscard]] row own_part(const row& of) const {
     return {std::max(of.first, own_.first), std::min(of.end, own_.end)};
+  }
+  [[nodiscard]] moment moment_of(long step, long steps, long iterations) {
+    const row before = step > 0 ? graph_.row_of(step - 1, steps) : row{};
+    const row now = step < steps ? graph_.row_of(step, steps) : row{};
+    const auto is_whole = [&](const row& r) { return r.end - r.first == graph_.width(); };
+    return {step, iterations, before, now, &plans_[graph_.phase_of(step)], is_whole(before) && is_whole(now)};
   }
   // Whether a message is sent in this step: both sides ask.
   [[nodiscard]] static bool occurs(const moment& at, const message& m) {
@@ -254,7 +263,7 @@ class part {
         }
       here.end_message = all.arrivals.size();
     }
-    all.inbox.resize(slots * stamps_);
+    for (auto& inbox : all.inbox) inbox.resize(slots * stamps_);
     for (const int c : all.order)
       for (const int from : graph_.inputs(phase, c)) {
         input in{from, {}};
@@ -263,7 +272,7 @@ class part {
             in.at[step] = output(step + 1, from).data();
           } else {
             const message& m = *with(all.arrivals, from, c);
-            in.at[step] = all.inbox.data() + (m.slot + static_cast<std::size_t>(from - m.from.first)) * stamps_;
+            in.at[step] = all.inbox[step].data() + (m.slot + static_cast<std::size_t>(from - m.from.first)) * stamps_;
           }
         }
         all.columns[index_of(c)].inputs.push_back(in);
@@ -274,30 +283,40 @@ class part {
   [[nodiscard]] std::size_t length_of(const message& m) const {
     return static_cast<std::size_t>(m.from.end - m.from.first) * stamps_;
   }
-  // Sends first: others wait for them.
-  void start_messages(const moment& at) {
+  void send_outputs(const moment& at) {
     const std::span<const stamp> outputs = outputs_[(at.step - 1) & 1];
-    for (const message& m : at.doing.departures)
+    for (const message& m : at.doing->departures)
       if (occurs(at, m))
         sends_.push_back(p_.isend(outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)), m.peer, m.tag));
-    receives_.resize(at.doing.arrivals.size());
-    for (std::size_t i = 0; i < at.doing.arrivals.size(); ++i) {
-      const message& m = at.doing.arrivals[i];
-      receives_[i] = occurs(at, m) ? p_.irecv(std::span(at.doing.inbox).subspan(m.slot * stamps_, length_of(m)), m.peer, m.tag)
-                                   : bench::peers::nothing();
+  }
+  void post_receives(const moment& at) {
+    const std::span<stamp> inbox = at.doing->inbox[at.step & 1];
+    std::vector<bench::request>& receives = receives_[at.step & 1];
+    receives.resize(at.doing->arrivals.size());
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      const message& m = at.doing->arrivals[i];
+      receives[i] = occurs(at, m) ? p_.irecv(inbox.subspan(m.slot * stamps_, length_of(m)), m.peer, m.tag)
+                                  : bench::peers::nothing();
     }
   }
 
+  // A message then finds its receive, however far its sender is ahead.
+  [[nodiscard]] bool posts_ahead() const {
+    return how_.backend != backend::steps;
+  }
+  [[nodiscard]] std::span<bench::request> receives(const moment& at) {
+    return receives_[at.step & 1];
+  }
   void run_as_ready(const moment& at) {
-    for (const int c : at.doing.order) {
-      const column_plan& here = at.doing.columns[index_of(c)];
+    for (const int c : at.doing->order) {
+      const column_plan& here = at.doing->columns[index_of(c)];
       if (here.first_message != here.end_message)
-        bench::peers::wait_all(std::span(receives_).subspan(here.first_message, here.end_message - here.first_message));
+        bench::peers::wait_all(receives(at).subspan(here.first_message, here.end_message - here.first_message));
       if (at.now.has(c)) run_task(at, c);
     }
   }
   void run_after_all(const moment& at) {
-    bench::peers::wait_all(receives_);
+    bench::peers::wait_all(receives(at));
     const row mine = own_part(at.now);
     for (int c = mine.first; c < mine.end; ++c) run_task(at, c);
   }
@@ -308,7 +327,7 @@ class part {
   }
   // One chunk is a piece of one column's kernel; the first piece also looks at the inputs.
   void run_as_loop(const moment& at) {
-    bench::peers::wait_all(receives_);
+    bench::peers::wait_all(receives(at));
     const row mine = own_part(at.now);
     if (mine.first >= mine.end) return;
     bench::loop(static_cast<std::size_t>(mine.end - mine.first) * static_cast<std::size_t>(pieces_), [&](std::size_t chunk) {
@@ -324,7 +343,7 @@ class part {
   void check(const moment& at, int column) {
     column_findings& found = found_[index_of(column)];
     long looked = 0;
-    for (const input& in : at.doing.columns[index_of(column)].inputs) {
+    for (const input& in : at.doing->columns[index_of(column)].inputs) {
       if (!at.whole && !at.before.has(in.from)) continue;
       const stamp* const is = in.at[at.step & 1];
       const stamp wanted{at.step - 1, in.from};
@@ -361,7 +380,8 @@ class part {
   long pieces_;          // Of a task in a loop.
   std::vector<plan> plans_;
   std::vector<stamp> outputs_[2];  // By parity of the step.
-  std::vector<bench::request> sends_, receives_;
+  std::vector<bench::request> sends_;
+  std::vector<bench::request> receives_[2];  // By parity of the step.
   std::vector<column_findings> found_;
   std::map<long, double> runs_;  // How many runs had so many steps.
 };
