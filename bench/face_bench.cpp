@@ -1,6 +1,7 @@
 // What the face of MPI adds to the messages of weft: the same exchanges through both in one program,
 // turn about, between ranks of one worker and of two. With FACE_ROUNDS=N it does just N exchanges of
-// one kind, FACE_KIND=weft or mpi, for a counter of instructions.
+// one kind, FACE_KIND=weft or mpi and BENCH_ONLY=ping_pong or window64, of ranks of FACE_WORKERS workers, for a
+// counter of instructions.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -104,11 +105,15 @@ void compare(const weft::communicator& world, int workers) {
 
 int main() {
   const long rounds = std::atol(bench::setting("FACE_ROUNDS", "0").c_str());
+  const int counted_workers = std::atoi(bench::setting("FACE_WORKERS", "1").c_str());
+  const bool windows = bench::setting("BENCH_ONLY", "ping_pong") == "window64";
+  const comparison& counted = comparisons[windows ? 1 : 0];
   if (rounds == 0) {
     bench::raise_priority();
     bench::print_header();
   }
   for (const int workers : {1, 2}) {
+    if (rounds != 0 && workers != counted_workers) continue;
     weft::options how;
     how.ranks = 2;
     how.workers = workers;
@@ -117,7 +122,7 @@ int main() {
       if (rounds == 0)
         compare(world, workers);
       else
-        (bench::setting("FACE_KIND", "mpi") == "mpi" ? ping_pong_mpi : ping_pong_weft)(world, rounds);
+        (bench::setting("FACE_KIND", "mpi") == "mpi" ? counted.mpi : counted.weft)(world, rounds);
       MPI_Finalize();
     });
     if (status != 0 || rounds != 0) return status;

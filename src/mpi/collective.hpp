@@ -108,10 +108,33 @@ class part_list {
   [[nodiscard]] detail::parts view() const noexcept;
   [[nodiscard]] detail::segments at(int place) const { return view().at(rows_.first + place); }
   [[nodiscard]] int count() const noexcept { return rows_.count; }
+  // Calls visit(rank, datatype, count) for each part, as long as the program's lists are there: while a
+  // collective is prepared.
+  template <class Visit>
+  void each_named(const Visit& visit) const {
+    for (int i = 0; i < rows_.count; ++i)
+      visit(rows_.first + i, named_.types != nullptr ? committed_datatype(named_.types[i]) : *named_.type,
+            named_.counts != nullptr ? named_.count_at(named_.counts, i) : named_.count);
+  }
 
  private:
+  // How the program has named the parts.
+  struct names {
+    const datatype_object* type = nullptr;  // Of all, or
+    const MPI_Datatype* types = nullptr;    // of each.
+    MPI_Count count = 0;                    // Of all, or
+    const void* counts = nullptr;           // of each.
+    MPI_Count (*count_at)(const void* counts, int i) = nullptr;
+  };
+  template <class Count>
+  static names named_by(const datatype_object* type, const MPI_Datatype* types, const Count* counts) {
+    return {type, types, 0, counts,
+            [](const void* all, int i) { return MPI_Count{static_cast<const Count*>(all)[i]}; }};
+  }
+
   detail::parts rows_;                  // Octets in a row, unless there are layouts.
   std::vector<detail::segments> each_;  // By place; a single one is that of all.
+  names named_;
 };
 
 // What a rank is in a collective with a root.
@@ -138,6 +161,7 @@ part_list part_list::listed(const void* buffer, const Count* counts,
                             int first, int n) {
   part_list p;
   p.rows_ = {first, n};
+  p.named_ = named_by(&type, nullptr, counts);
   check_not_null(counts, "the array of counts");
   check_not_null(displacements, "the array of displacements");
   p.each_.reserve(static_cast<std::size_t>(n));
@@ -157,6 +181,7 @@ part_list part_list::of_types(const void* buffer, const Count* counts,
                               int first, int n) {
   part_list p;
   p.rows_ = {first, n};
+  p.named_ = named_by(nullptr, types, counts);
   check_not_null(counts, "the array of counts");
   check_not_null(displacements, "the array of displacements");
   check_not_null(types, "the array of datatypes");

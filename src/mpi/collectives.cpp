@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mpi/collective.hpp"
+#include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
 
@@ -36,6 +37,7 @@ part_list part_list::alike(const void* buffer, MPI_Count count, const datatype_o
                            int first, int n) {
   part_list p;
   p.rows_ = {first, n};
+  p.named_ = {&type, nullptr, count};
   const std::size_t bytes = static_cast<std::size_t>(count) * type.size;
   if (type.contiguous) {
     p.rows_.base = row_of(buffer, bytes, type);
@@ -50,6 +52,7 @@ part_list part_list::blocks(const void* buffer, MPI_Count count, const datatype_
                             int first, int n) {
   part_list p;
   p.rows_ = {first, n};
+  p.named_ = {&type, nullptr, count};
   const std::size_t bytes = static_cast<std::size_t>(count) * type.size;
   const std::ptrdiff_t stride = count * type.extent;
   if (type.contiguous) {
@@ -135,6 +138,20 @@ void set_equal(exchange_call& x, const communicator_object& c, std::size_t part_
   x.plan.part_bytes = part_bytes;
 }
 
+// In a checked job: as what this rank gives to others and takes of them. In place it gives as it takes;
+// its own part is nobody else's.
+void note(state& me, const communicator_object& c, const exchange_call& x) {
+  if (!keeps_ledger(me)) [[likely]] return;
+  (x.replaces ? x.take : x.give).each_named([&](int taker, const datatype_object& type, MPI_Count count) {
+    if (taker != c.own && (x.plan.only_reader == no_root || x.plan.only_reader == taker))
+      note_given(me, c, taker, type, count);
+  });
+  x.take.each_named([&](int giver, const datatype_object& type, MPI_Count count) {
+    if (giver != c.own && (x.plan.only_shower == no_root || x.plan.only_shower == giver))
+      note_taken(me, c, x.plan.call.name, giver, type, count);
+  });
+}
+
 std::size_t octets_of(MPI_Count count, const datatype_object& type) {
   return static_cast<std::size_t>(count) * type.size;
 }
@@ -210,6 +227,13 @@ struct broadcast_call {
   }
 };
 
+void note_broadcast(state& me, const communicator_object& c, const char* name, int root,
+                    const datatype_object& type, MPI_Count count) {
+  if (c.own != root) return note_taken(me, c, name, root, type, count);
+  for (int r = 0; r < c.peers_count; ++r)
+    if (r != root) note_given(me, c, r, type, count);
+}
+
 broadcast_call prepare_bcast(state& me, const char* name, void* buffer, MPI_Count count,
                              MPI_Datatype datatype, int root, MPI_Comm comm) {
   communicator_object& c = checked_communicator(me, comm);
@@ -223,9 +247,11 @@ broadcast_call prepare_bcast(state& me, const char* name, void* buffer, MPI_Coun
       x.give = part_list::alike(buffer, count, type, c.peers_first, c.peers_count);
     else if (!mine.is_idle)
       x.take = part_list::alike(buffer, count, type, mine.root, 1);
+    note(me, c, x);
     b.between_groups = std::make_shared<const exchange_call>(std::move(x));
     return b;
   }
+  if (keeps_ledger(me)) [[unlikely]] note_broadcast(me, c, name, root, type, count);
   const std::size_t bytes = octets_of(count, type);
   if (type.contiguous) {
     b.row = {row_of(buffer, bytes, type), bytes};
@@ -266,6 +292,7 @@ exchange_call prepare_gather(state& me, const char* name, const void* sendbuf, M
     x.plan.per_reader = false;
     x.plan.only_reader = root;
   }
+  note(me, c, x);
   return x;
 }
 
@@ -292,6 +319,7 @@ exchange_call prepare_gatherv(state& me, const char* name, const void* sendbuf, 
     x.plan.call.root = root;
     x.plan.only_reader = root;
   }
+  note(me, c, x);
   return x;
 }
 
@@ -321,6 +349,7 @@ exchange_call prepare_scatter(state& me, const char* name, const void* sendbuf, 
   }
   set_equal(x, c, bytes, root);
   if (!c.is_inter()) x.plan.only_shower = root;
+  note(me, c, x);
   return x;
 }
 
@@ -348,6 +377,7 @@ exchange_call prepare_scatterv(state& me, const char* name, const void* sendbuf,
     x.plan.call.root = root;
     x.plan.only_shower = root;
   }
+  note(me, c, x);
   return x;
 }
 
@@ -374,6 +404,7 @@ exchange_call prepare_allgather(state& me, const char* name, const void* sendbuf
   }
   set_equal(x, c, octets_of(recvcount, type), no_root);
   x.plan.per_reader = c.is_inter();
+  note(me, c, x);
   return x;
 }
 
@@ -396,6 +427,7 @@ exchange_call prepare_allgatherv(state& me, const char* name, const void* sendbu
                               c.peers_count);
   }
   x.plan.per_reader = c.is_inter();
+  note(me, c, x);
   return x;
 }
 
@@ -415,6 +447,7 @@ exchange_call prepare_alltoall(state& me, const char* name, const void* sendbuf,
                                c.peers_count);
   }
   set_equal(x, c, octets_of(recvcount, type), no_root);
+  note(me, c, x);
   return x;
 }
 
@@ -433,6 +466,7 @@ exchange_call prepare_alltoallv(state& me, const char* name, const void* sendbuf
                                c.peers_first, c.peers_count);
     check_lists_not_aliased(c, sendbuf, sendcounts, recvbuf, recvcounts);
   }
+  note(me, c, x);
   return x;
 }
 
@@ -452,6 +486,7 @@ exchange_call prepare_alltoallw(state& me, const char* name, const void* sendbuf
                                  c.peers_count);
     check_lists_not_aliased(c, sendbuf, sendcounts, recvbuf, recvcounts);
   }
+  note(me, c, x);
   return x;
 }
 

@@ -13,35 +13,29 @@
 namespace weft::mpi {
 namespace {
 
-// Null for one that there is nothing to wait for.
-[[gnu::always_inline]] inline request_object* active_request(MPI_Request handle) {
-  request_object* r = find_object<request_object>(handle);
-  if (r == nullptr) {
-    if (handle == MPI_REQUEST_NULL) return nullptr;
-    r = &checked_request(handle);
-  }
-  return r->active ? r : nullptr;
-}
-
-// Concludes a message with nothing unusual about it whose status nobody wants. False: nothing has been
-// done.
+// Concludes a message with nothing unusual about it. False: nothing has been done.
 [[gnu::always_inline]] inline bool concluded_shortly(state& me, request_object* r,
                                                      MPI_Request& handle, MPI_Status* status) {
-  if (r == nullptr || status != MPI_STATUS_IGNORE || r->details != nullptr ||
-      me.rank.watch != nullptr || is_bad(*r->work)) [[unlikely]]
+  if (r == nullptr || r->details != nullptr || me.rank.watch != nullptr || is_bad(r->own_work))
+      [[unlikely]]
     return false;
+  if (status != MPI_STATUS_IGNORE) tell_status(*r, status);
   handle = MPI_REQUEST_NULL;
   if (!r->shared) me.requests.free(*r);
   return true;
+}
+
+std::span<MPI_Request> checked_list(int count, MPI_Request* handles) {
+  check_count(count);
+  if (count > 0) check_not_null(handles, "array_of_requests");
+  return {handles, static_cast<std::size_t>(count)};
 }
 
 // The active requests of a list; of a short one, as most are, without memory of the heap.
 class request_list {
  public:
   request_list(int count, MPI_Request* handles) : handles_(handles) {
-    check_count(count);
-    if (count > 0) check_not_null(handles, "array_of_requests");
-    count_ = static_cast<std::size_t>(count);
+    count_ = checked_list(count, handles).size();
     if (count_ > few) many_ = std::make_unique<request_object*[]>(count_);
     objects_ = many_ != nullptr ? many_.get() : few_;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -94,8 +88,8 @@ void wait_for_one(state& me, MPI_Request* request, MPI_Status* status) {
   check_not_null(request, "request");
   request_object* const r = active_request(*request);
   if (r == nullptr) return set_empty_status(status);
-  if (!r->complete()) wait_for(me, {&r, 1}, 1, WEFT_WAIT_NAMES("MPI_Wait"));
-  conclude(me, *r, *request, status);
+  if (!r->complete()) wait_for_all(me, {request, 1}, WEFT_WAIT_NAMES("MPI_Wait"));
+  if (!concluded_shortly(me, r, *request, status)) conclude(me, *r, *request, status);
 }
 
 void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
@@ -149,19 +143,23 @@ MPI_Status* status_at(MPI_Status* statuses, std::size_t i) {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 }
 
-void conclude_all(state& me, const request_list& requests, MPI_Status* statuses) {
+void conclude_all(state& me, std::span<MPI_Request> handles, MPI_Status* statuses) {
   conclusion all(me);
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    if (!concluded_shortly(me, requests[i], requests.handle(i), status_at(statuses, i)))
-      all.add(requests[i], requests.handle(i), status_at(statuses, i));
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    request_object* const r = active_request(handles[i]);
+    MPI_Status* const status = status_at(statuses, i);
+    if (!concluded_shortly(me, r, handles[i], status))
+      all.add(r, handles[i], status);
+    else if (status != MPI_STATUS_IGNORE)
+      status->MPI_ERROR = MPI_SUCCESS;
+  }
   all.check();
 }
 
-void wait_for_all(state& me, int count, MPI_Request* handles, MPI_Status* statuses) {
-  const request_list requests(count, handles);
-  if (!requests.all_complete())
-    wait_for(me, requests.all(), requests.size(), WEFT_WAIT_NAMES("MPI_Waitall"));
-  conclude_all(me, requests, statuses);
+void wait_for_all(state& me, int count, MPI_Request* requests, MPI_Status* statuses) {
+  const std::span<MPI_Request> handles = checked_list(count, requests);
+  wait_for_all(me, handles, WEFT_WAIT_NAMES("MPI_Waitall"));
+  conclude_all(me, handles, statuses);
 }
 
 void test_all(state& me, int count, MPI_Request* handles, int* flag, MPI_Status* statuses) {
@@ -172,7 +170,7 @@ void test_all(state& me, int count, MPI_Request* handles, int* flag, MPI_Status*
     requests.look_again();
   }
   *flag = requests.all_complete();
-  if (*flag != 0) conclude_all(me, requests, statuses);
+  if (*flag != 0) conclude_all(me, {handles, requests.size()}, statuses);
 }
 
 // --- Any -----------------------------------------------------------------------------------------
@@ -324,8 +322,17 @@ void look_at_some(state& me, int count, const MPI_Request* handles, int* outcoun
   *outcount = static_cast<int>(found);
 }
 
-// A send cannot be taken back: it completes as if nothing had been said. A receive that nothing has
-// matched is.
+// A send whose data wait for their receiver. Whether it is taken back is known when it completes.
+void cancel_send(state& me, request_object& r) {
+  detail::operation& op = *r.work;
+  if (r.complete()) return;
+  const auto c = detail::find_communicator(me.rank, op.match.context);
+  if (c == nullptr) return;
+  if (const detail::peer& to = c->to(op.peer); to.worker != detail::distant_worker)
+    detail::ask_back(*me.rank.home, to, op);
+}
+
+// What nothing has matched is taken back; else the request completes as if nothing had been said.
 void cancel(state& me, MPI_Request* request) {
   check_not_null(request, "request");
   request_object& r = checked_request(*request);
@@ -336,6 +343,7 @@ void cancel(state& me, MPI_Request* request) {
     const int code = r.details->cancel(r.details->extra_state, r.complete());
     if (code != MPI_SUCCESS) fail(code, "the cancel function of a generalized request failed");
   }
+  if (r.what == request_object::type::send) return cancel_send(me, r);
   if (r.what != request_object::type::receive || r.work->posted_in == nullptr) return;
   me.rank.lists.withdraw(*r.work);
   r.work->complete = true;

@@ -3,11 +3,13 @@
 
 #include <complex>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace weft::mpi {
 
 datatype_object predefined_types[256];
+std::uint8_t predefined_sizes[256];
 
 namespace {
 
@@ -143,6 +145,10 @@ const bool defined = [] {
 
   define_bound(MPI_LB, "MPI_LB").explicit_lower = true;
   define_bound(MPI_UB, "MPI_UB").explicit_upper = true;
+
+  for (std::size_t i = 0; i < std::size(predefined_types); ++i)
+    if (const datatype_object& t = predefined_types[i]; t.contiguous)
+      predefined_sizes[i] = static_cast<std::uint8_t>(t.size);
   return true;
 }();
 

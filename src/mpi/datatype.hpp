@@ -55,6 +55,8 @@ struct datatype_object : object {
 // The predefined ones by the last two digits of their values; filled in when the library is loaded,
 // not written afterwards.
 extern datatype_object predefined_types[256];
+// Of those whose elements have no gaps the size, for calls that need nothing else of them; 0: others.
+extern std::uint8_t predefined_sizes[256];
 
 [[nodiscard]] MPI_Datatype predefined_handle(const datatype_object& type) noexcept;
 // Null when the value is none.

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "mpi/collective.hpp"
+#include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
 
@@ -162,6 +163,13 @@ any_reduce_call make_call(communicator_object& c, const char* name, reduction_ki
   return call;
 }
 
+// In a checked job, and one group.
+void note(state& me, const communicator_object& c, const reduce_call& r, MPI_Datatype datatype) {
+  if (!keeps_ledger(me) || c.is_inter()) [[likely]] return;
+  note_reduced(me, c, r.name, r.root == no_root ? 0 : r.root, checked_datatype(datatype),
+               static_cast<MPI_Count>(r.count));
+}
+
 void check_output(const reduce_call& r, const void* sendbuf, const datatype_object& type) {
   check_buffer(r.out, r.count, type);
   check_not_aliased(sendbuf, r.out, r.count * type.size);
@@ -204,6 +212,7 @@ any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf,
                                    mine.is_root ? recvbuf : nullptr, count, datatype, op);
   call.one.root = root;
   if (mine.is_root) check_output(call.one, sendbuf, type);
+  note(me, c, call.one, datatype);
   return call;
 }
 
@@ -215,6 +224,7 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
       make_call(c, name, reduction_kind::to_all, sendbuf, recvbuf, count, datatype, op);
   check_output(call.one, sendbuf, committed_datatype(datatype));
   if (c.is_inter()) make_between_groups(call, c, true, true, 0, call.one.count);
+  note(me, c, call.one, datatype);
   return call;
 }
 
@@ -225,6 +235,7 @@ any_reduce_call prepare_prefix(state& me, const char* name, reduction_kind what,
   any_reduce_call call = make_call(c, name, what, sendbuf, recvbuf, count, datatype, op);
   if (what == reduction_kind::inclusive_scan || c.own != 0)
     check_output(call.one, sendbuf, committed_datatype(datatype));
+  note(me, c, call.one, datatype);
   return call;
 }
 any_reduce_call prepare_scan(state& me, const char* name, const void* sendbuf, void* recvbuf,
@@ -250,6 +261,7 @@ any_reduce_call prepare_reduce_scatter_block(state& me, const char* name, const 
     make_between_groups(call, c, true, true,
                         call.one.own_count * static_cast<std::size_t>(c.rank()),
                         call.one.own_count);
+  note(me, c, call.one, datatype);
   return call;
 }
 
@@ -273,6 +285,7 @@ any_reduce_call prepare_reduce_scatter(state& me, const char* name, const void* 
     make_between_groups(call, c, true, true, starts[rank], call.one.own_count);
   else
     call.one.starts = std::move(starts);
+  note(me, c, call.one, datatype);
   return call;
 }
 

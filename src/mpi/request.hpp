@@ -51,8 +51,10 @@ struct request_object : object {
   detail::operation* work = &own_work;
   std::unique_ptr<request_details> details;
 
+  // One without details is a message, whose operation is its own.
   [[nodiscard]] bool complete() const noexcept {
-    return (work == nullptr || work->complete) && (details == nullptr || has_sent());
+    if (details == nullptr) [[likely]] return own_work.complete;
+    return (work == nullptr || work->complete) && has_sent();
   }
   [[nodiscard]] bool has_sent() const noexcept {
     return details->sending == nullptr || details->sending->complete;
@@ -77,6 +79,15 @@ struct request_object : object {
 [[nodiscard]] MPI_Request add_persistent(state& me, MPI_Comm comm,
                                          std::function<weft::request()> start);
 [[nodiscard]] request_object& checked_request(MPI_Request request);
+// Null for one that there is nothing to wait for.
+[[nodiscard, gnu::always_inline]] inline request_object* active_request(MPI_Request handle) {
+  request_object* r = find_object<request_object>(handle);
+  if (r == nullptr) {
+    if (handle == MPI_REQUEST_NULL) return nullptr;
+    r = &checked_request(handle);
+  }
+  return r->active ? r : nullptr;
+}
 
 // --- Their end (requests.cpp) ----------------------------------------------------------------------
 struct wait_names {
@@ -91,10 +102,13 @@ struct wait_names {
 // countdown. Null pointers are passed over.
 void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
               const wait_names& call);
+// Returns when all have completed. Each is looked at once before the wait, when it is counted.
+void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call);
 // Of a request that is complete or inactive: its status and its error, which is thrown; the request
 // goes away unless it is persistent.
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status);
-// The status alone, of one that is complete.
+// The status alone, of one that is complete. The first is of any but a generalized one.
+void tell_status(const request_object& r, MPI_Status* status) noexcept;
 void look_at_status(const request_object& r, MPI_Status* status);
 void start(state& me, request_object& r);
 void free_request(state& me, MPI_Request& handle);

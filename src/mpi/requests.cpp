@@ -36,6 +36,15 @@ wait_description describe(const request_object& r, const wait_names& call) {
   return {"a wait for a generalized request"};
 }
 
+bool is_withdrawn_send(const request_object& r) noexcept {
+  return r.what == request_object::type::send && r.work->result.source == withdrawn_source;
+}
+
+void stop_counting(request_object& r) noexcept {
+  if (r.work != nullptr) r.work->counter = nullptr;
+  if (r.details != nullptr && r.details->sending != nullptr) r.details->sending->counter = nullptr;
+}
+
 // While it lives, completions of the requests count here.
 struct counting {
   std::span<request_object* const> requests;
@@ -44,11 +53,20 @@ struct counting {
       if (r != nullptr && !r->complete()) r->open_work().counter = &c;
   }
   ~counting() {
-    for (request_object* r : requests) {
-      if (r == nullptr || r->work == nullptr) continue;
-      r->work->counter = nullptr;
-      if (r->details != nullptr && r->details->sending != nullptr) r->details->sending->counter = nullptr;
-    }
+    for (request_object* r : requests)
+      if (r != nullptr) stop_counting(*r);
+  }
+};
+
+// A wait that is cut short leaves operations behind that count into its frame. Of one that is not, all
+// have counted.
+struct cut_short_guard {
+  std::span<const MPI_Request> handles;
+  bool waits = true;
+  ~cut_short_guard() {
+    if (!waits) return;
+    for (const MPI_Request handle : handles)
+      if (auto* const r = find_object<request_object>(handle); r != nullptr) stop_counting(*r);
   }
 };
 
@@ -92,18 +110,6 @@ void conclude_generalized(request_object& r, MPI_Status* status) {
   if (code != MPI_SUCCESS) throw failure(code, "a function of a generalized request failed", r.where);
 }
 
-// Of one that is no generalized request.
-void tell_status(const request_object& r, MPI_Status* status) noexcept {
-  if (status == MPI_STATUS_IGNORE) return;
-  if (r.from_nobody)
-    set_null_status(status);
-  else if (r.what == request_object::type::receive && !r.cancelled)
-    set_status(status, r.work->result.source - r.peers_first, r.work->result.tag,
-               std::min(r.work->result.bytes, r.work->bytes));
-  else
-    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled);
-}
-
 void tell_left_over(state& me, const request_object& first, std::size_t count) {
   const wait_description what = describe(first, WEFT_WAIT_NAMES("MPI_Finalize"));
   me.rank.of->checks->add(
@@ -119,6 +125,17 @@ void tell_left_over(state& me, const request_object& first, std::size_t count) {
 }
 
 }  // namespace
+
+void tell_status(const request_object& r, MPI_Status* status) noexcept {
+  if (status == MPI_STATUS_IGNORE) return;
+  if (r.from_nobody)
+    set_null_status(status);
+  else if (r.what == request_object::type::receive && !r.cancelled)
+    set_status(status, r.work->result.source - r.peers_first, r.work->result.tag,
+               std::min(r.work->result.bytes, r.work->bytes));
+  else
+    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled || is_withdrawn_send(r));
+}
 
 std::string text_of_truncation(const operation& op, int peers_first) {
   return formatted("a receive of {} octets got a message of {} octets from rank {}, tag {}: receive "
@@ -178,6 +195,32 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
   }
 }
 
+void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call) {
+  const MPI_Request gone = handle_of(me.done);
+  countdown c;
+  cut_short_guard guard{handles};
+  for (bool again = true; again;) {
+    again = false;
+    const request_object* last = nullptr;
+    for (const MPI_Request handle : handles) {
+      if (handle == gone) continue;
+      request_object* const r = active_request(handle);
+      if (r == nullptr || r->complete()) continue;
+      r->open_work().counter = &c;
+      ++c.pending;
+      last = r;
+      // An exchange is counted when one half of it is complete, and may need another wait.
+      again = again || (r->details != nullptr && r->details->exchange);
+    }
+    if (last == nullptr) break;
+    me.rank.home->check_stopped();
+    trace_wait(last->what == request_object::type::send ? trace_kind::wait_send
+                                                         : trace_kind::wait_recv,
+               me.rank, c, describe(*last, call), last->open_work().peer_worker);
+  }
+  guard.waits = false;
+}
+
 namespace {
 
 // One that failed, is persistent, or no message.
@@ -219,6 +262,7 @@ namespace {
   watch_end(*r.work);
   if (r.details != nullptr && r.details->sending != nullptr) watch_end(*r.details->sending);
   if (r.what == request_object::type::receive) note_concluded(me, *r.work);
+  if (is_withdrawn_send(r)) note_withdrawn(me, *r.work);
 }
 
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {

@@ -20,12 +20,12 @@ struct usual_call {
   state* const me = usable_state();
   if (me == nullptr) [[unlikely]] return {};
   communicator_object* const c = find_communicator(*me, comm);
-  const datatype_object& type = predefined_types[value_of(datatype) & 0xff];
-  if (c == nullptr || value_of(datatype) >> 8 != 2 || !type.contiguous || count < 0 || tag < 0 ||
+  const std::size_t element = predefined_sizes[value_of(datatype) & 0xff];
+  if (c == nullptr || value_of(datatype) >> 8 != 2 || element == 0 || count < 0 || tag < 0 ||
       peer < 0 || peer >= c->peers_count || value_of(buffer) < 3) [[unlikely]]
     return {};
   return {me, c,
-          {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * type.size}};
+          {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
 }
 
 // Not null when the message has gone: a short one, to a rank that takes it.

@@ -17,7 +17,7 @@ state::state(detail::rank_state& r) : rank(r) {
 
 void state::cut_short() noexcept { drop_requests(*this); }
 
-std::string state::name_of_source(std::uint32_t context, int source) {
+const communicator_object* state::find_by_context(std::uint32_t context) {
   const communicator_object* found = nullptr;
   const auto look = [&](const communicator_object& c) {
     if (c.shared->context == context) found = &c;
@@ -25,9 +25,19 @@ std::string state::name_of_source(std::uint32_t context, int source) {
   if (world) look(*world);
   if (self) look(*self);
   communicators.each(look);
-  if (found == nullptr) return formatted("rank {} of a communicator that is freed", source);
-  return formatted("rank {} of {}", source - found->peers_first,
-                   found->name.empty() ? "a communicator without a name" : found->name);
+  return found;
+}
+
+std::string state::name_of_communicator(std::uint32_t context) {
+  const communicator_object* const c = find_by_context(context);
+  if (c == nullptr) return "a communicator that is freed";
+  return c->name.empty() ? formatted("a communicator without a name ({})", context) : printable(c->name);
+}
+
+std::string state::name_of_source(std::uint32_t context, int source) {
+  const communicator_object* const c = find_by_context(context);
+  return formatted("rank {} of {}", c == nullptr ? source : source - c->peers_first,
+                   name_of_communicator(context));
 }
 
 state* find_state() {

@@ -84,8 +84,11 @@ struct state final : detail::face_state {
   std::map<std::array<int, 3>, datatype_object*> parametrized;
   handle_numbers fortran_handles;
 
+  [[nodiscard]] const communicator_object* find_by_context(std::uint32_t context);
+
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;
+  [[nodiscard]] std::string name_of_communicator(std::uint32_t context) override;
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
 };
 

@@ -92,12 +92,16 @@ class signature {
 struct received_as {
   std::uint64_t turn;
   signature what;
+  const char* collective = nullptr;  // Null: a message.
 };
 struct stream {
   std::vector<signature> sent;
   std::vector<received_as> received;
   bool told = false;  // Once is enough.
 };
+// Of what is given and taken in collectives.
+constexpr int collective_tag = -2;
+
 // Communicator, the sender's number in it, the receiver's in the world, tag.
 using stream_key = std::tuple<std::uint32_t, int, int, int>;
 
@@ -120,15 +124,19 @@ void settle(state& me, const stream_key& key, stream& s, std::uint64_t turn) {
   std::ranges::sort(s.received, {}, &received_as::turn);
   std::size_t both = 0;
   while (both < s.sent.size() && both < s.received.size() && s.received[both].turn < turn) {
-    const signature &sent = s.sent[both], &received = s.received[both].what;
+    const signature& sent = s.sent[both];
+    const received_as& received = s.received[both];
     ++both;
-    if (sent.fits(received) || std::exchange(s.told, true)) continue;
+    if (sent.fits(received.what) || std::exchange(s.told, true)) continue;
     const auto& [context, source, receiver, tag] = key;
     me.rank.of->checks->add(
         {finding::kind::error,
-         formatted("rank {} received as {} what rank {} of communicator {} sent as {}, tag {}: "
-                   "name the same basic datatypes on both sides",
-                   receiver, received.text(), source, context, sent.text(), tag),
+         formatted("rank {} {} as {} what {} {} as {}, {}: name the same basic datatypes on both sides",
+                   receiver, received.collective == nullptr ? "received" : "took", received.what.text(),
+                   me.name_of_source(context, source),
+                   received.collective == nullptr ? "sent" : "gave", sent.text(),
+                   received.collective == nullptr ? formatted("tag {}", tag)
+                                                  : formatted("in {}", received.collective)),
          {}});
   }
   s.sent.erase(s.sent.begin(), s.sent.begin() + static_cast<std::ptrdiff_t>(both));
@@ -190,6 +198,36 @@ void note_concluded(state& me, const operation& op) {
   if (op.result.source >= 0)  // Not cancelled.
     add_received(me, all, {op.match.context, op.result.source, me.rank.number, op.result.tag},
                  std::move(what));
+}
+
+void note_withdrawn(state& me, const operation& op) {
+  const int receiver = world_number(me.rank, op.match.context, op.peer);
+  const std::lock_guard hold(lock);
+  ledger_of(me).streams[{op.match.context, op.match.source, receiver, op.match.tag}].told = true;
+}
+
+void note_given(state& me, const communicator_object& c, int taker, const datatype_object& type,
+                MPI_Count count) {
+  const peer& to = c.shared->to(taker);
+  if (to.worker == distant_worker) return;
+  add_sent(me, {c.shared->context, c.own, collective_tag}, to.number, signature(&type, count));
+}
+
+void note_taken(state& me, const communicator_object& c, const char* call, int giver,
+                const datatype_object& type, MPI_Count count) {
+  if (c.shared->to(giver).worker == distant_worker) return;
+  signature what(&type, count);
+  const std::lock_guard hold(lock);
+  ledger& all = ledger_of(me);
+  add_received(me, all, {c.shared->context, giver, me.rank.number, collective_tag},
+               {++all.turns, std::move(what), call});
+}
+
+void note_reduced(state& me, const communicator_object& c, const char* call, int leader,
+                  const datatype_object& type, MPI_Count count) {
+  if (c.own != leader) return note_given(me, c, leader, type, count);
+  for (int r = 0; r < c.peers_count; ++r)
+    if (r != leader) note_taken(me, c, call, r, type, count);
 }
 
 void compare_types(state& me) {

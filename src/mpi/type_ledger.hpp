@@ -24,6 +24,18 @@ void note_received(state& me, std::uint64_t turn, std::uint32_t context,
 void note_posted(state& me, const detail::operation& op, const datatype_object* type,
                  MPI_Count count);
 void note_concluded(state& me, const detail::operation& op);
+// A send was taken back: what belongs together after it is not known.
+void note_withdrawn(state& me, const detail::operation& op);
+
+// The parts of a collective between two ranks, each a message in the order in which the ranks call
+// collectives. Ranks of other processes are passed over.
+void note_given(state& me, const communicator_object& c, int taker, const datatype_object& type,
+                MPI_Count count);
+void note_taken(state& me, const communicator_object& c, const char* call, int giver,
+                const datatype_object& type, MPI_Count count);
+// Of a reduction, whose ranks all name the same: compared with what one of them names.
+void note_reduced(state& me, const communicator_object& c, const char* call, int leader,
+                  const datatype_object& type, MPI_Count count);
 
 // Reports what was received otherwise than it was sent. Called by each rank when all have sent and
 // received everything.

@@ -197,6 +197,43 @@ void on_offer(worker& here, record_header header, const std::byte* payload) {
   deliver_offer(here, rank_of(here, header.target), message.from, message.offered);
 }
 
+// True when the offer of `op` was still unmatched: it is gone.
+bool take_offer_out(rank_state& from, const operation* op) {
+  unexpected_message* m = from.lists.oldest();
+  while (m != nullptr && m->offered.sender != op) m = match_lists::after(*m);
+  if (m == nullptr) return false;
+  from.lists.remove(*m);
+  set_congestion(from);
+  free_unexpected(from, m);
+  return true;
+}
+
+void complete_withdrawn(worker& here, operation& op) {
+  op.result.source = withdrawn_source;
+  complete(here, op);
+}
+
+struct withdraw_payload {
+  operation* sender;
+  int worker;
+};
+
+// The question comes after the offer, since mail keeps its order.
+void on_withdraw(worker& here, record_header header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
+  withdraw_payload asked{};
+  std::memcpy(&asked, payload, sizeof asked);
+  if (take_offer_out(rank_of(here, header.target), asked.sender))
+    here.post(asked.worker, mail_withdrawn, 0, std::as_bytes(std::span(&asked.sender, 1)));
+}
+
+void on_withdrawn(worker& here, record_header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]] return;
+  operation* sender = nullptr;
+  std::memcpy(&sender, payload, sizeof sender);
+  complete_withdrawn(here, *sender);
+}
+
 void on_finished(worker& here, record_header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]] return;
   operation* sender = nullptr;
@@ -253,12 +290,26 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
   here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
 }
 
+void ask_back(worker& here, const peer& to, operation& op) {
+  if (to.worker == here.index()) {
+    if (take_offer_out(*to.rank, &op)) complete_withdrawn(here, op);
+    return;
+  }
+  const withdraw_payload asked{&op, here.index()};
+  auto* room = wait_for_room(here, to.worker, sizeof asked,
+                             {"cancel", op.match.context, op.peer, op.match.tag, op.bytes});
+  std::memcpy(static_cast<void*>(room), &asked, sizeof asked);
+  here.send_reserved(to.worker, mail_withdraw, static_cast<std::uint32_t>(to.number));
+}
+
 void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_eager, &on_eager);
   workers.set_handler(mail_offer, &on_offer);
   workers.set_handler(mail_finished, &on_finished);
   workers.set_handler(mail_broken, &on_broken);
   workers.set_handler(mail_question, &on_question);
+  workers.set_handler(mail_withdraw, &on_withdraw);
+  workers.set_handler(mail_withdrawn, &on_withdrawn);
 }
 
 void free_messages_of(rank_state& r) noexcept {

@@ -36,6 +36,9 @@ void send_eager(worker& here, const peer& to, int rank, envelope from, const seg
 // What fits of `data` into the memory of a receive; one side or both have a layout.
 void fill_laid_out(const operation& op, const segments& data);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
+// Asks for an offer back. If nothing has matched it, the operation completes as withdrawn, else as if
+// nothing had been asked. Rank `to` must be of this process.
+void ask_back(worker& here, const peer& to, operation& op);
 
 // --- Other processes (distant.cpp) ---------------------------------------------------------------
 bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,

@@ -37,6 +37,13 @@ bool receives(std::string_view call) {
 }
 bool sends(std::string_view call) { return last_of(call, "send") > last_of(call, "recv"); }
 
+// As the rank's face calls it, and else by its number.
+std::string communicator_name(const rank_state* r, std::uint32_t context) {
+  context &= ~(hidden_context | group_context | neighbor_context);
+  if (r != nullptr && r->face != nullptr) return r->face->name_of_communicator(context);
+  return formatted("communicator {}", context);
+}
+
 const fiber* waiting_fiber(const rank_state& r) noexcept {
   return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
@@ -62,7 +69,7 @@ std::string describe_wait(const fiber& f) {
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
-  return text + formatted(", communicator {}", what.context);
+  return text + ", " + communicator_name(static_cast<const rank_state*>(f.identity), what.context);
 }
 
 void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines) {

@@ -61,7 +61,9 @@ struct face_state {
   virtual void ended() {}  // Called by the rank after its body; may throw, which fails the job.
   // Called by the rank when its body was cut short, after the job has been told to stop.
   virtual void cut_short() noexcept {}
-  // Who sent a message, as the program says it: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
+  // As the program says it: "MPI_COMM_WORLD".
+  [[nodiscard]] virtual std::string name_of_communicator(std::uint32_t context) = 0;
+  // Who sent a message, likewise: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
   [[nodiscard]] virtual std::string name_of_source(std::uint32_t context, int source) = 0;
 };
 
@@ -348,6 +350,8 @@ enum mail_kind : std::uint8_t {
   mail_finished = 3,
   mail_broken = 4,  // A communicator.
   mail_question = 5,  // Of a broadcast.
+  mail_withdraw = 6,   // An offer that its sender wants back,
+  mail_withdrawn = 7,  // and has got back.
 };
 void set_mail_handlers(scheduler& workers);
 [[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {

@@ -209,9 +209,126 @@ TEST(mpi_message, datatypes_that_do_not_match_are_found_by_check) {
     MPI_Finalize();
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "rank 1 received as 8 MPI_FLOAT what rank 0 of communicator 0 sent as 1 "
+  expect_contains(job.text, "rank 1 received as 8 MPI_FLOAT what rank 0 of MPI_COMM_WORLD sent as 1 "
                             "MPI_DOUBLE, tag 2: name the same basic datatypes on both sides");
   EXPECT_EQ(count_of(job.text, "received as"), 1u) << job.text;
+}
+
+TEST(mpi_message, datatypes_that_do_not_match_in_collectives_are_found_by_check) {
+  options how = job_of(3, 1);
+  how.check = true;
+  const failed_job job = run_to_failure(how, [](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    const int rank = world.rank();
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_set_name(copy, "the copy");
+    int in[6] = {}, out[6] = {};
+    float floats[6] = {};
+    const int counts[] = {1, 1, 2}, places[] = {0, 1, 2};
+    MPI_Datatype pair;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    // These match: in place, as parts of others, as octets.
+    MPI_Gather(rank == 0 ? MPI_IN_PLACE : in, 1, MPI_INT, out, 1, MPI_INT, 0, copy);
+    MPI_Gather(floats, 1, MPI_FLOAT, floats + 3, 1, MPI_FLOAT, 0, copy);
+    MPI_Allgatherv(in, counts[rank], MPI_INT, out, counts, places, MPI_INT, copy);
+    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, 1, pair, copy);
+    MPI_Alltoall(in, 1, MPI_INT, out, 4, MPI_BYTE, copy);
+    MPI_Bcast(in, rank == 1 ? 1 : 2, rank == 1 ? pair : MPI_INT, 0, copy);
+    MPI_Reduce(in, out, 2, MPI_INT, MPI_SUM, 2, copy);
+    // These do not.
+    MPI_Request request;
+    MPI_Ibcast(in, 2, rank == 1 ? MPI_FLOAT : MPI_INT, 0, copy, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 2)
+      MPI_Allreduce(MPI_IN_PLACE, floats, 3, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+    else
+      MPI_Allreduce(MPI_IN_PLACE, in, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Type_free(&pair);
+    MPI_Comm_free(&copy);
+    MPI_Finalize();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 1 took as 2 MPI_FLOAT what rank 0 of ");
+  expect_contains(job.text, "gave as 2 MPI_INT, in MPI_Ibcast: name the same basic datatypes on both sides");
+  expect_contains(job.text, "rank 0 took as 3 MPI_INT what rank 2 of MPI_COMM_WORLD gave as 3 MPI_FLOAT, in "
+                            "MPI_Allreduce");
+  EXPECT_EQ(count_of(job.text, " took as "), 2u) << job.text;
+}
+
+TEST(mpi_message, a_send_that_nothing_has_matched_is_taken_back) {
+  for (const int workers : {1, 2})
+    run(job_of(2, workers), [](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      static std::vector<double> data(1 << 16);
+      const int tags[] = {1, 2, 3};
+      MPI_Request requests[3];
+      int flag = -1, value = 7;
+      if (world.rank() == 0) {
+        MPI_Issend(&value, 1, MPI_INT, 1, tags[0], MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 1, tags[1], MPI_COMM_WORLD, &requests[1]);
+        MPI_Ssend_init(&value, 1, MPI_INT, 1, tags[2], MPI_COMM_WORLD, &requests[2]);
+        MPI_Start(&requests[2]);
+        for (MPI_Request& r : requests) {
+          MPI_Status status;
+          MPI_Cancel(&r);
+          MPI_Wait(&r, &status);
+          MPI_Test_cancelled(&status, &flag);
+          EXPECT_TRUE(flag);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Start(&requests[2]);  // Not taken back this time.
+        MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+        MPI_Request_free(&requests[2]);
+      } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (const int tag : {tags[0], tags[1]}) {
+          MPI_Iprobe(0, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+          EXPECT_FALSE(flag);
+        }
+        MPI_Recv(&value, 1, MPI_INT, 0, tags[2], MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Iprobe(0, tags[2], MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        EXPECT_FALSE(flag);
+      }
+      MPI_Finalize();
+    });
+}
+
+TEST(mpi_message, a_send_that_a_receive_has_matched_is_not_taken_back) {
+  for (const int workers : {1, 2})
+    run(job_of(2, workers), [](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      int value = 7 * world.rank(), flag = -1;
+      MPI_Request request;
+      MPI_Status status;
+      if (world.rank() == 0) MPI_Irecv(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (world.rank() == 1) {
+        MPI_Issend(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, &request);
+        MPI_Cancel(&request);
+      }
+      MPI_Wait(&request, &status);
+      MPI_Test_cancelled(&status, &flag);
+      EXPECT_FALSE(flag);
+      EXPECT_EQ(value, 7);
+      MPI_Finalize();
+    });
+}
+
+TEST(mpi_message, a_deadlock_names_communicators_as_the_program_does) {
+  const failed_job job = run_to_failure(job_of(2, 1), [](communicator& world) {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm halo;
+    MPI_Comm_dup(MPI_COMM_WORLD, &halo);
+    MPI_Comm_set_name(halo, "halo");
+    int value = 0;
+    MPI_Recv(&value, 1, MPI_INT, 1 - world.rank(), 3, world.rank() == 0 ? halo : MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 0: in MPI_Recv, source 1, tag 3, 4 octets, halo\n");
+  expect_contains(job.text, "rank 1: in MPI_Recv, source 0, tag 3, 4 octets, MPI_COMM_WORLD\n");
 }
 
 }  // namespace
