@@ -40,7 +40,8 @@ void watch_start(const operation& op) {
 }
 
 void watch_end(const operation& op) noexcept {
-  if (op.owner->watch != nullptr) op.owner->watch->ended(op);
+  // One that had nothing to do was never started, and has no owner.
+  if (op.owner != nullptr && op.owner->watch != nullptr) op.owner->watch->ended(op);
 }
 
 namespace {

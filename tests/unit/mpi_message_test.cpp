@@ -165,6 +165,21 @@ TEST(mpi_message, a_message_taken_by_mprobe_and_not_received_is_found_by_check) 
                         "first: from rank 0 of MPI_COMM_WORLD, tag 6: call MPI_Mrecv");
 }
 
+TEST(mpi_message, requests_that_are_complete_when_they_are_made_pass_the_check) {
+  const std::string text = told_at_the_end([](int rank) {
+    int value = 0;
+    MPI_Request requests[3];
+    MPI_Isend(&rank, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(&value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Send_init(&value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[2]);
+    MPI_Start(&requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    MPI_Recv(&value, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Request_free(&requests[2]);
+  });
+  EXPECT_EQ(count_of(text, "check:"), 1u) << text;  // That locks are not looked for.
+}
+
 TEST(mpi_message, requests_on_overlapping_memory_are_found_by_check) {
   options how = job_of(1, 1);
   how.check = true;
