@@ -44,10 +44,20 @@ class alternate_stack {
   stack_t previous_{};
 };
 
+// A worker that gives its core away while it looks may look longer before it sleeps, which would cost
+// it more; but not for as long as the core is given to programs that have nothing to do with it.
+constexpr std::uint64_t crowded_spins = 16;
+
 }  // namespace
+
+looking looking::with(const scheduler_options& options) noexcept {
+  if (options.is_crowded) return {options.spin_ns * crowded_spins, 1, true};
+  return {options.spin_ns, 16, false};
+}
 
 scheduler::scheduler(const scheduler_options& options)
     : options_(options),
+      looking_(looking::with(options)),
       parked_(static_cast<std::int64_t>(options.cores.size())),
       collected_(options.cores.size(), 0) {
   stop_acknowledged_.expect(options.cores.size());

@@ -32,6 +32,17 @@ struct scheduler_options {
   std::optional<std::uint64_t> seed;
 };
 
+// How a worker that has found nothing goes on looking before it sleeps.
+struct looking {
+  std::uint64_t for_ns;
+  std::uint32_t rounds_per_clock;  // How often it looks at the clock.
+  // Whether it gives its core away after each round: whoever is to send what it waits for may need the
+  // core, and it may be back late.
+  bool gives_core_up;
+
+  [[nodiscard]] static looking with(const scheduler_options& options) noexcept;
+};
+
 class scheduler {
  public:
   using mail_handler = void (*)(worker& here, record_header header, const std::byte* payload);
@@ -117,6 +128,7 @@ class scheduler {
   void count_out() noexcept;
 
   scheduler_options options_;
+  const looking looking_;
   std::array<mail_handler, mail_kinds> handlers_{};
   quiescent_handler quiescent_;
   wait_watcher watcher_ = nullptr;

@@ -1,0 +1,216 @@
+// Loops whose chunks others steal. docs/protocols/stealing.md.
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+#include "trace/trace.hpp"
+
+namespace weft {
+
+void loop::run(std::int64_t first, std::int64_t last) noexcept {
+  // Relaxed: an early end is only a courtesy; `failure` is read after the loop has ended.
+  if (failed.load(std::memory_order_relaxed)) return;
+  try {
+    invoke(body, first, last);
+  } catch (...) {
+    if (!failed.exchange(true, std::memory_order_relaxed)) failure = std::current_exception();
+  }
+}
+
+void worker::run_chunks(loop& l, chunk_claim claim) noexcept {
+  void* const mine = std::exchange(identity_, l.identity);
+  ++chunk_depth_;
+  l.run(claim.first, claim.last);
+  --chunk_depth_;
+  identity_ = mine;
+}
+
+std::int64_t worker::claim_size(const loop_slot& slot, bool single) const noexcept {
+  if (single) return 1;
+  // Guided self-scheduling: a share of what is left, so that late claims are small.
+  return std::max<std::int64_t>(1, slot.claims.remaining() / (2 * owner_.worker_count()));
+}
+
+loop_slot* worker::open_slot(loop& l) {
+  for (std::size_t i = 0; i < open_loops_max; ++i) {
+    loop_slot& slot = slots_[i];
+    if (slot.in_use) continue;
+    slot.in_use = true;
+    slot.current = &l;
+    slot.single.store(l.single, std::memory_order_relaxed);  // Relaxed: only a hint to thieves.
+    slot.claims.open(l.chunk_count);
+    // Relaxed: a hint to thieves; the claim itself orders what they read.
+    open_slots_.store(open_slots_.load(std::memory_order_relaxed) | 1u << i,
+                      std::memory_order_relaxed);
+    return &slot;
+  }
+  return nullptr;
+}
+
+// Claims until nothing is left to claim; thieves may still be at work afterwards.
+void worker::run_claims(loop& l, loop_slot& slot) {
+  // Also when a seeded schedule unwinds from here: nobody may find the loop afterwards.
+  struct hide {
+    std::atomic<std::uint32_t>& open;
+    std::uint32_t bit;
+    ~hide() {
+      // Relaxed: a hint to thieves, and only this worker writes.
+      open.store(open.load(std::memory_order_relaxed) & ~bit, std::memory_order_relaxed);
+    }
+  } const hidden{open_slots_, 1u << (&slot - slots_.data())};
+  const std::uint64_t wake_after = static_cast<std::uint64_t>(10'000 / ns_per_tick());
+  std::uint64_t since = ticks();
+  // While somebody sleeps, the first claim is one chunk: afterwards it is known whether the loop is
+  // long enough to wake him.
+  bool one = owner_.any_parked();
+  while (const chunk_claim claim =
+             slot.claims.claim_front(claim_size(slot, l.single || std::exchange(one, false)))) {
+    {
+      const trace_span traced(trace_kind::chunk_own, l.number, claim.first);
+      run_chunks(l, claim);
+    }
+    slot.claims.finish(claim.last - claim.first);
+    if (seeded_ && chunk_depth_ == 0) [[unlikely]] {
+      perturb_seeded();
+    } else if (owner_.any_parked() && slot.claims.remaining() > 0 &&
+               ticks() - since > wake_after) {
+      // Waking costs a system call: only for a loop that has proved long.
+      owner_.wake_a_thief(index_);
+      since = ticks();
+    }
+  }
+}
+
+void worker::close_slot(loop_slot& slot) noexcept {
+  slot.in_use = false;
+}
+
+void worker::execute(loop& l) {
+  l.identity = identity_;
+  l.number = running().number;
+  // Slots belong to whoever has the helm, which the program's code has not.
+  const bool alone = (owner_.worker_count() == 1 && !seeded_) || helm_ != nullptr;
+  loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
+  if (slot == nullptr) {
+    if (l.chunk_count > 0) run_chunks(l, {0, l.chunk_count});
+  } else {
+    run_claims(l, *slot);
+    if (!slot->claims.finished()) {
+      static constexpr wait_description thieves{"loop (thieves at work)"};
+      waiter w{[](const void* subject) noexcept {
+                 return static_cast<const loop_slot*>(subject)->claims.finished();
+               },
+               slot, &thieves};
+      // Inside a chunk nothing else may run on this stack, or it would be buried.
+      w.may_switch = w.may_steal = chunk_depth_ == 0;
+      w.may_stop = false;
+      block(w);
+    }
+    close_slot(*slot);
+  }
+  if (l.failure != nullptr) std::rethrow_exception(std::move(l.failure));
+}
+
+bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context) {
+  l.identity = identity_;
+  l.number = running().number;
+  loop_slot* slot = open_slot(l);
+  if (slot == nullptr) return false;
+  run_claims(l, *slot);
+  if (slot->claims.finished()) {
+    close_slot(*slot);
+    ended(*this, context);
+  } else {
+    detached_.push_back({static_cast<std::size_t>(slot - slots_.data()), ended, context});
+    ++rare_sources_;
+  }
+  return true;
+}
+
+bool worker::end_detached() {
+  bool any = false;
+  for (std::size_t i = 0; i < detached_.size();) {
+    const detached_loop d = detached_[i];
+    if (!slots_[d.slot].claims.finished()) {
+      ++i;
+      continue;
+    }
+    detached_.erase(detached_.begin() + static_cast<std::ptrdiff_t>(i));
+    --rare_sources_;
+    close_slot(slots_[d.slot]);
+    d.ended(*this, d.context);
+    any = true;
+  }
+  return any;
+}
+
+bool worker::steal(int first) {
+  const int workers = owner_.worker_count();
+  if (seeded_) return steal_from(*this);  // One worker: its waiting fibers are the thieves.
+  if (workers == 1) return false;
+  if (first >= 0 && first != index_ && steal_from(owner_.at(first))) return true;
+  switch (owner_.options().steal) {
+    case steal_mode::sticky:
+      if (sticky_victim_ >= 0 && steal_from(owner_.at(sticky_victim_))) return true;
+      [[fallthrough]];
+    case steal_mode::random: {
+      auto victim = static_cast<int>(
+          std::uint64_t{next_random()} * static_cast<std::uint32_t>(workers - 1) >> 32);
+      if (victim >= index_) ++victim;
+      if (!steal_from(owner_.at(victim))) return false;
+      sticky_victim_ = victim;
+      return true;
+    }
+    case steal_mode::near:
+      // Nearest first; a start that differs by worker keeps thieves apart.
+      for (const bool same_node : {true, false}) {
+        for (int step = 1; step < workers; ++step) {
+          const int victim = (index_ + step) % workers;
+          const auto& nodes = owner_.options().nodes;
+          const bool near = nodes[static_cast<std::size_t>(victim)] ==
+                            nodes[static_cast<std::size_t>(index_)];
+          if (near == same_node && steal_from(owner_.at(victim))) return true;
+        }
+      }
+      return false;
+  }
+  return false;
+}
+
+bool worker::steal_from(worker& victim) {
+  std::uint32_t open = victim.open_slots_.load(std::memory_order_relaxed);  // A hint.
+  if (open == 0) return false;
+  // The innermost loop of the victim comes last; any with chunks left will do.
+  while (victim.slots_[static_cast<std::size_t>(std::countr_zero(open))].claims.remaining() <= 0) {
+    open &= open - 1;
+    if (open == 0) return false;
+  }
+  loop_slot& slot = victim.slots_[static_cast<std::size_t>(std::countr_zero(open))];
+  const std::int64_t remaining = slot.claims.remaining();
+  const bool single = slot.single.load(std::memory_order_relaxed);
+  const chunk_claim claim = slot.claims.claim_back(
+      single ? 1 : std::max<std::int64_t>(1, remaining / (4 * owner_.worker_count())));
+  if (!claim) {
+    ++counts_.failed_steals;
+    return false;
+  }
+  loop& l = *slot.current;
+  {
+    const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
+    run_chunks(l, claim);
+  }
+  const std::int64_t taken = claim.last - claim.first;
+  l.stolen_chunks.fetch_add(taken, std::memory_order_relaxed);  // Relaxed: finish() publishes it.
+  counts_.steals += static_cast<std::uint64_t>(taken);
+  // From here on the owner may end the loop; touch nothing of it. Only the owner worker, which
+  // outlives every loop, is told.
+  if (slot.claims.finish(taken)) victim.notify();
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+// A worker that has found nothing for long sleeps in the kernel until somebody brings work.
+// docs/protocols/parking.md.
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+#include "trace/trace.hpp"
+
+namespace weft {
+
+bool worker::has_own_work(const waiter& w) noexcept {
+  return w.holds(w.subject) || ready_head_ != nullptr || !posted_.empty();
+}
+
+bool worker::has_work(const waiter& w) noexcept {
+  if (has_own_work(w)) return true;
+  if (outside_ != nullptr && (outside_->busy() || !outside_->arm())) return true;
+  if (owner_.attention_.hint() != attended_) return true;
+  for (const inbound& from : inbound_)
+    if (from.records->front() != 0) return true;
+  for (const looked_at& at : looked_at_)
+    if (at.w->holds(at.w->subject)) return true;
+  for (const detached_loop& d : detached_)
+    if (slots_[d.slot].claims.finished()) return true;
+  return false;
+}
+
+parked_count<>::outcome worker::lie_down(const waiter& w) {
+  return owner_.parked_.park(spot_, [&] { return has_work(w); });
+}
+
+void worker::park(waiter& w) {
+  using outcome = parked_count<>::outcome;
+  // Whatever way this ends, the outside need not ring any more.
+  struct awake_again {
+    class outside* of;
+    ~awake_again() {
+      if (of != nullptr) of->disarm();
+    }
+  } const guard{outside_};
+  outcome now_is = lie_down(w);
+  if (now_is == outcome::awake) return;
+  // Relaxed: the last sees what the others did before they parked.
+  if (now_is == outcome::last && !owner_.has_guests() &&
+      owner_.timers_.load(std::memory_order_relaxed) == 0 && !owner_.has_ended() && !has_work(w) &&
+      !owner_.stopping()) {
+    owner_.parked_.leave(spot_);
+    if (outside_ != nullptr) outside_->disarm();
+    if (!owner_.quiescent_ || !owner_.quiescent_(*this)) return;
+    // Other processes may still bring work.
+    if (lie_down(w) == outcome::awake) return;
+  }
+  std::uint64_t deadline = w.deadline_ns;
+  for (const looked_at& at : looked_at_)
+    if (at.w->deadline_ns != 0)
+      deadline = deadline == 0 ? at.w->deadline_ns : std::min(deadline, at.w->deadline_ns);
+  std::int64_t timeout = -1;
+  if (deadline != 0) {
+    const std::uint64_t now = now_ns();
+    timeout = deadline > now ? static_cast<std::int64_t>(deadline - now) : 0;
+  }
+  if (outside_ != nullptr)
+    if (const std::int64_t most = outside_->sleep_ns_max(); most >= 0)
+      timeout = timeout < 0 ? most : std::min(timeout, most);
+  ++counts_.parks;
+  const trace_span traced(trace_kind::park, -1);
+  if (helm_ == nullptr) [[likely]] return sleep(timeout);
+  asleep_for_ = &w;
+  helm_->give();
+  sleep(timeout);
+  helm_->take();
+  asleep_for_ = nullptr;
+}
+
+// Until somebody wakes this worker, something comes from outside, or the time is over.
+void worker::sleep(std::int64_t timeout_ns) {
+  const outside::bell bell = outside_ != nullptr ? outside_->ringing() : outside::bell{};
+  for (;;) {
+    if (bell.word == nullptr ? spot_.sleep(timeout_ns)
+                             : spot_.sleep_beside(*bell.word, bell.value, bell.shared, timeout_ns))
+      return;
+    // Without a bell or a limit: a signal, or the kernel's whim.
+    if (timeout_ns < 0 && bell.word == nullptr) continue;
+    owner_.parked_.leave(spot_);
+    return;
+  }
+}
+
+void worker::notify() noexcept { owner_.parked_.wake_if_parked(spot_); }
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+// What a worker does about rare requests: reports, new mailboxes, and the end of the job.
+// docs/protocols/stopping.md.
+#include <mutex>
+
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+
+namespace weft {
+
+bool worker::attend() {
+  const std::lock_guard hold(owner_.lock_);
+  attended_ = owner_.attention_.value();
+  inbound_.clear();
+  for (std::size_t i = 0; i < inbound_storage_.size(); ++i)
+    if (inbound_storage_[i] != nullptr)
+      inbound_.push_back({inbound_storage_[i].get(), static_cast<int>(i)});
+  const auto here = static_cast<std::size_t>(index_);
+  const bool is_asked =
+      owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;
+  if (is_asked && guest_ != nullptr) {
+    --attended_;  // The worker's own thread knows where its fibers stand.
+  } else if (is_asked) {
+    owner_.collected_[here] = owner_.collect_round_;
+    (*owner_.collect_)(*this);
+    --owner_.collect_left_;
+  }
+  if (!owner_.stopping()) return false;
+  if (!stop_acknowledged_) {
+    if (outside_ != nullptr && !outside_->at_rest()) {
+      --attended_;  // Something still writes into memory of a fiber: look again in the next pass.
+      return true;
+    }
+    stop_acknowledged_ = true;
+    short_ways_left_ = 0;
+    if (owner_.stop_acknowledged_.arrive() == 0) owner_.attract_attention();
+  }
+  if (!unwinding_ && owner_.stop_acknowledged_.all_arrived()) {
+    unwinding_ = true;
+    release_waiters();
+  }
+  return true;
+}
+
+// Every suspended fiber runs again, to unwind or, where its wait may not be stopped, to wait on.
+void worker::release_waiters() noexcept {
+  looked_at_.clear();
+  each_fiber([&](fiber& f) {
+    if (f.waiting_in == nullptr || &f == &running()) return;
+    if (f.told_by != nullptr) {
+      if (f.told_by->waiter != &f) return;  // Ready already.
+      f.told_by->waiter = nullptr;
+    }
+    for (const fiber* ready = ready_head_; ready != nullptr; ready = ready->next)
+      if (ready == &f) return;
+    make_ready(f);
+  });
+}
+
+void worker::stop_and_wait() noexcept {
+  owner_.request_stop();
+  static constexpr wait_description end{"the end of the job"};
+  wait_until([this] { return unwinding_; }, end, false);
+}
+
+void worker::wait_for_the_end() {
+  static constexpr wait_description end{"the end of the job"};
+  wait_until([] { return false; }, end);
+}
+
+}  // namespace weft

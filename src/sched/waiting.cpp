@@ -1,0 +1,224 @@
+// The one wait of the code base, and what a worker does in it: it delivers what has come, runs other
+// fibers, steals, and when nothing is left goes to sleep (parking.cpp).
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/kernel.hpp"
+#include "base/pause.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+#include "trace/trace.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+
+fiber* worker::take_ready() noexcept {
+  fiber* taken = ready_head_;
+  if (taken == nullptr) return nullptr;
+  if (!seeded_) [[likely]] {
+    pop_ready();
+    return taken;
+  }
+  fiber* previous = nullptr;
+  for (auto skip = next_random() % static_cast<std::uint32_t>(ready_count()); skip > 0; --skip) {
+    previous = taken;
+    taken = taken->next;
+  }
+  (previous != nullptr ? previous->next : ready_head_) = taken->next;
+  if (taken == ready_tail_) ready_tail_ = previous;
+  count_ready(-1);
+  return taken;
+}
+
+// Delivers what a peer has sent, up to a limit, or until `w` has what it waits for: looking at the
+// next record then would fetch a line that the peer may be writing, and the waiter's next store
+// would wait for it.
+inline bool worker::drain(const inbound& from, const waiter* w) {
+  ring& r = *from.records;
+  std::uint64_t word = r.front();
+  if (word == 0) return false;
+  for (int left = records_delivered_max; left > 0 && word != 0; --left) {
+    const record_header header = record_header::unpack(word);
+    owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
+    if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
+    if (w != nullptr && w->holds(w->subject)) break;
+    word = r.front();
+  }
+  return true;
+}
+
+// A quick look at the mail of a few peers and at the condition, which is true when it returns true.
+inline bool worker::take_arrival(const waiter& w) {
+  const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
+  for (std::size_t i = 0; i < few; ++i)
+    if (drain(inbound_[i], &w) && w.holds(w.subject)) return true;
+  if (outside_ != nullptr && outside_->glance()) return w.holds(w.subject);
+  return w.told == nullptr && w.holds(w.subject);
+}
+
+void worker::block(waiter& w) {
+  if (guest_ != nullptr) [[unlikely]] return block_guest(w);
+  if (chunk_depth_ != 0 && w.may_switch)
+    throw error(std::string("a chunk of a loop called ") + w.description->call +
+                ", which would wait on the stack of whoever runs the chunk: communicate before or "
+                "after the loop");
+  fiber& self = running();
+  const bool is_root = &self == &root_;
+  if (watched_ && !is_root) [[unlikely]] owner_.watcher_(*this, *w.description);
+  const struct in_wait {
+    fiber& f;
+    // Of the wait in which this fiber stole the chunk that waits for its own loop now.
+    const wait_description* const outer = f.waiting_in;
+    countdown* const outer_told_by = f.told_by;
+    in_wait(fiber& waiting, const waiter& w) : f(waiting) {
+      f.waiting_in = w.description;
+      f.told_by = w.told;
+    }
+    ~in_wait() {
+      f.waiting_in = outer;
+      f.told_by = outer_told_by;
+    }
+  } marked(self, w);
+  std::uint32_t idle_rounds = 0;
+  std::uint64_t idle_since = 0;
+  for (;;) {
+    if (w.holds(w.subject)) return;
+    const bool any = poll();
+    // Right after the poll that began the unwinding: it released the other fibers, not this one, so
+    // this one must not suspend itself again.
+    if (unwinding_ && w.may_stop) [[unlikely]] throw job_stopped{};
+    if (any) {
+      idle_rounds = 0;
+      if (w.holds(w.subject)) return;
+      if (ready_head_ == nullptr) continue;  // Mail that keeps coming must not starve the others.
+    }
+    if (w.may_switch) {
+      if (fiber* next = take_ready(); next != nullptr) {
+        suspend(w, *next);
+        if (is_root && dead_ != nullptr) reclaim();
+        idle_rounds = 0;
+        continue;
+      }
+    }
+    // Having acknowledged the stop, a worker begins nothing that reads the memory of other ranks.
+    if (w.may_steal && !stop_acknowledged_ && steal(w.victim)) {
+      idle_rounds = 0;
+      continue;
+    }
+    // Between two looks at what will most likely come there should be little more than one pause:
+    // that is what an arrival waits for.
+    for (int quick = 0; quick < 8; ++quick) {
+      pause_processor();
+      if (take_arrival(w)) return;
+      if (ready_head_ != nullptr) break;
+    }
+    if (helm_ != nullptr) [[unlikely]] helm_->offer();
+    const looking& how = owner_.looking_;
+    if (how.gives_core_up) [[unlikely]] give_core_up();
+    if (++idle_rounds % how.rounds_per_clock != 0) continue;
+    const std::uint64_t now = now_ns();
+    if (idle_rounds == how.rounds_per_clock) idle_since = now;
+    if (now - idle_since < how.for_ns) continue;
+    park(w);
+    idle_rounds = 0;
+  }
+}
+
+// Somebody makes the fiber ready again: the countdown, or a worker's look at the condition. The
+// root is in no list: it goes on when a fiber ends.
+void worker::suspend(waiter& w, fiber& next) {
+  fiber& self = running();
+  if (!next.flow) prepare(next);
+  if (&self != &root_) {
+    if (w.told != nullptr)
+      w.told->waiter = &self;
+    else
+      looked_at_.push_back({&w, &self});
+  }
+  switch_to(next);
+}
+
+void worker::yield() {
+  if (guest_ != nullptr) [[unlikely]] {
+    poll();
+    if (unwinding_) throw job_stopped{};
+    return guest_->step_aside(0);
+  }
+  poll();
+  if (chunk_depth_ != 0) return;
+  if (unwinding_) [[unlikely]] throw job_stopped{};
+  if (fiber* next = take_ready(); next != nullptr) {
+    static constexpr wait_description yielding{"yield"};
+    if (watched_ && &running() != &root_) [[unlikely]] owner_.watcher_(*this, yielding);
+    if (!next->flow) prepare(*next);
+    make_ready(running());
+    switch_to(*next);
+  }
+}
+
+void worker::perturb_seeded() {
+  if (guest_ == nullptr && next_random() % 2 == 0) yield();
+}
+
+void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {
+  struct timer {
+    std::atomic<std::int64_t>& count;
+    // Relaxed: the last worker that parks sees what the others did before they parked.
+    explicit timer(std::atomic<std::int64_t>& c) : count(c) {
+      count.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~timer() { count.fetch_sub(1, std::memory_order_relaxed); }
+  } counted(owner_.timers_);
+  waiter w{[](const void* subject) noexcept {
+             return now_ns() >= *static_cast<const std::uint64_t*>(subject);
+           },
+           &deadline_ns, &description};
+  w.deadline_ns = deadline_ns;
+  if (!w.holds(w.subject)) block(w);
+}
+
+// --- Progress ------------------------------------------------------------------------------------
+
+bool worker::poll() {
+  // Relaxed: only the monitor compares it with its last look.
+  passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // The value alone: attend() looks again.
+  if (owner_.attention_.hint() != attended_) [[unlikely]] attend();
+  bool any = false;
+  // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
+  std::size_t left = inbound_.size();
+  if (ready_head_ != nullptr) left = std::min(left, rings_polled_max);
+  for (; left > 0; --left) {
+    if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
+    any |= drain(inbound_[next_ring_], nullptr);
+  }
+  if (!looked_at_.empty()) any |= look();
+  if (rare_sources_ != 0) [[unlikely]] any |= poll_rare();
+  return any;
+}
+
+bool worker::poll_rare() {
+  bool any = outside_ != nullptr && outside_->poll();
+  if (!posted_.empty()) any |= flush_posted();
+  if (!detached_.empty()) any |= end_detached();
+  return any;
+}
+
+bool worker::look() noexcept {
+  bool any = false;
+  for (std::size_t left = std::min(looked_at_.size(), looks_max); left > 0; --left) {
+    if (++next_look_ >= looked_at_.size()) next_look_ = 0;
+    const looked_at at = looked_at_[next_look_];
+    if (!at.w->holds(at.w->subject)) continue;
+    looked_at_[next_look_] = looked_at_.back();
+    looked_at_.pop_back();
+    make_ready(*at.f);
+    any = true;
+    if (looked_at_.empty()) break;
+  }
+  return any;
+}
+
+}  // namespace weft
