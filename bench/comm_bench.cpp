@@ -270,9 +270,8 @@ void completion_kind(pair& p, const std::string& name, Object& object, Wait&& wa
 
 void between_processes(comm::runtime& core) {
   pair p(core);
-  for (const std::size_t size :
-       {8, 64, 128, 256, 512, 1 << 10, 2 << 10, 3 << 10, 4 << 10, 6 << 10, 8 << 10, 16 << 10,
-        64 << 10, 256 << 10, 1 << 20})
+  for (const std::size_t size : {8, 64, 128, 256, 512, 1 << 10, 2 << 10, 3 << 10, 4 << 10, 6 << 10,
+                                 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20})
     latency(p, size);
   for (const std::size_t size : {8, 1 << 10, 8 << 10}) rate(p, size);
   for (const std::size_t size : {8, 8 << 10, 64 << 10, 1 << 20}) put_rate(p, size);

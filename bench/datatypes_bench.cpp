@@ -54,8 +54,10 @@ shape part_of(std::vector<particle>& all) {
 }
 shape block_of(doubles& grid, const block_index& first, const block_index& count) {
   const int sizes[] = {stored, stored, stored};
-  const int counts[] = {static_cast<int>(count[0]), static_cast<int>(count[1]), static_cast<int>(count[2])};
-  const int starts[] = {static_cast<int>(first[0]), static_cast<int>(first[1]), static_cast<int>(first[2])};
+  const int counts[] = {static_cast<int>(count[0]), static_cast<int>(count[1]),
+                        static_cast<int>(count[2])};
+  const int starts[] = {static_cast<int>(first[0]), static_cast<int>(first[1]),
+                        static_cast<int>(first[2])};
   MPI_Datatype type;
   MPI_Type_create_subarray(3, sizes, counts, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
   return {grid.data(), committed(type)};
@@ -118,10 +120,11 @@ void one_way(bench::peers& p, const std::string& name, const Send& send_it, cons
 
 // `pack(octets)` and `unpack(octets)` are the program's own loops.
 template <class Element, class Pack, class Unpack>
-void one_way_both(bench::peers& p, const std::string& name, const shape& where, std::size_t elements,
-                  const Pack& pack, const Unpack& unpack) {
+void one_way_both(bench::peers& p, const std::string& name, const shape& where,
+                  std::size_t elements, const Pack& pack, const Unpack& unpack) {
   const int other = 1 - p.rank();
-  one_way(p, name, [&] { send(p, where, other); }, [&] { recv(p, where, other); });
+  one_way(
+      p, name, [&] { send(p, where, other); }, [&] { recv(p, where, other); });
   std::vector<Element> out(elements), in(elements);
   one_way(
       p, name + "/packed",
@@ -165,7 +168,8 @@ void members_of_structures(bench::peers& p) {
         for (std::size_t i = 0; i < particles; ++i) out[i] = {all[i].position, all[i].kind};
       },
       [&](const std::vector<part>& in) {
-        for (std::size_t i = 0; i < particles; ++i) all[i].position = in[i].position, all[i].kind = in[i].kind;
+        for (std::size_t i = 0; i < particles; ++i)
+          all[i].position = in[i].position, all[i].kind = in[i].kind;
       });
 }
 
@@ -184,7 +188,8 @@ void copy_face(const face& f, doubles& grid, doubles& line, bool out) {
   for (std::size_t x = f.first[0]; x < f.first[0] + f.count[0]; ++x)
     for (std::size_t y = f.first[1]; y < f.first[1] + f.count[1]; ++y) {
       double* const row = grid.data() + (x * stored + y) * stored + f.first[2];
-      for (std::size_t z = 0; z < f.count[2]; ++z, ++next) (out ? line[next] : row[z]) = out ? row[z] : line[next];
+      for (std::size_t z = 0; z < f.count[2]; ++z, ++next)
+        (out ? line[next] : row[z]) = out ? row[z] : line[next];
     }
 }
 
@@ -193,8 +198,8 @@ void faces_of_a_block(bench::peers& p) {
   for (std::size_t d = 0; d < 3; ++d) {
     const face f(d, false, false);
     one_way_both<double>(
-        p, std::string("face_") + "xyz"[d] + "/32KiB", block_of(grid, f.first, f.count), edge * edge,
-        [&](doubles& out) { copy_face(f, grid, out, true); },
+        p, std::string("face_") + "xyz"[d] + "/32KiB", block_of(grid, f.first, f.count),
+        edge * edge, [&](doubles& out) { copy_face(f, grid, out, true); },
         [&](doubles& in) { copy_face(f, grid, in, false); });
   }
 }
@@ -229,7 +234,8 @@ void halo(bench::peers& p) {
         requests[i] = p.irecv(std::span(in[i]), other, static_cast<int>(i));
       for (std::size_t i = 0; i < directions; ++i) {
         copy_face(inside[i], grid, out[i], true);
-        requests[directions + i] = p.isend(std::span<const double>(out[i]), other, static_cast<int>(i));
+        requests[directions + i] =
+            p.isend(std::span<const double>(out[i]), other, static_cast<int>(i));
       }
       p.wait_all(requests);
       for (std::size_t i = 0; i < directions; ++i) copy_face(outside[i], grid, in[i], false);

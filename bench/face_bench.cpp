@@ -40,8 +40,9 @@ void windows_weft(const weft::communicator& world, long rounds) {
   for (long i = 0; i < rounds; ++i) {
     for (int w = 0; w < window; ++w) {
       double& value = values[static_cast<std::size_t>(w)];
-      requests[static_cast<std::size_t>(w)] =
-          world.rank() == 0 ? world.isend(std::span(&value, 1), 1, 7) : world.irecv(std::span(&value, 1), 0, 7);
+      requests[static_cast<std::size_t>(w)] = world.rank() == 0
+                                                  ? world.isend(std::span(&value, 1), 1, 7)
+                                                  : world.irecv(std::span(&value, 1), 0, 7);
     }
     weft::wait_all(requests);
     if (world.rank() == 0)

@@ -70,7 +70,9 @@ double find_metg(bench::peers& p, metg::part& part, const metg::settings& how, d
 std::string variant_of(metg::backend backend) {
   const auto usual = bench::over_weft ? metg::backend::ready : metg::backend::steps;
   if (backend == usual) return "";
-  return backend == metg::backend::tasks ? "-tasks" : backend == metg::backend::ready ? "-ready" : "-steps";
+  return backend == metg::backend::tasks   ? "-tasks"
+         : backend == metg::backend::ready ? "-ready"
+                                           : "-steps";
 }
 
 // What is asked for: the METG, efficiencies, or the efficiency with tasks of one length.
@@ -80,11 +82,12 @@ struct question {
   bool curve;
 };
 
-void measure_pattern(bench::peers& p, metg::part& part, const metg::settings& how, const question& asked) {
+void measure_pattern(bench::peers& p, metg::part& part, const metg::settings& how,
+                     const question& asked) {
   const std::string width = how.width % p.size() == 0 ? std::to_string(how.width / p.size()) + "c"
-                                                       : std::to_string(how.width) + "w";
-  const std::string suffix = how.pattern + "/" + width +
-                             (how.kernel == "compute" ? "" : "/" + how.kernel);
+                                                      : std::to_string(how.width) + "w";
+  const std::string suffix =
+      how.pattern + "/" + width + (how.kernel == "compute" ? "" : "/" + how.kernel);
   if (!bench::wanted("metg/" + suffix)) return;
   const auto setup = bench::setup_of(p, variant_of(how.backend));
   const auto row = [&](const std::string& name, const char* unit,
@@ -131,7 +134,8 @@ bool all_looked(bench::peers& p, metg::part& part, const metg::settings& how) {
   const metg::findings found = part.take_findings();
   const double due = p.sum(found.due), inputs = p.sum(found.inputs), wrong = p.sum(found.wrong);
   if (inputs == due && wrong == (how.spoil ? due : 0)) return true;
-  if (!found.first_wrong.empty()) std::fprintf(stderr, "metg: rank %d: %s\n", p.rank(), found.first_wrong.c_str());
+  if (!found.first_wrong.empty())
+    std::fprintf(stderr, "metg: rank %d: %s\n", p.rank(), found.first_wrong.c_str());
   if (p.rank() == 0)
     std::fprintf(stderr, "metg: %s: of %g inputs %g were looked at and %g found wrong, not %g\n",
                  how.pattern.c_str(), due, inputs, wrong, how.spoil ? due : 0.0);
@@ -147,7 +151,8 @@ class option_reader {
       if (words_[i].rfind("--" + name + "=", 0) == 0) return words_[i].substr(name.size() + 3);
     }
     std::string variable = "METG_" + name;
-    for (char& c : variable) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (char& c : variable)
+      c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return bench::setting(variable.c_str(), otherwise);
   }
   [[nodiscard]] long number(const std::string& name, const char* otherwise, long least) const {
@@ -174,20 +179,22 @@ int main(int argc, char** argv) {
   const option_reader option(argc, argv);
   std::string all;
   for (const std::string& pattern : metg::patterns()) all += pattern + ",";
-  const metg::settings how{.pattern = "",
-                           .kernel = option("kernel", "compute"),
-                           .backend = metg::backend::ready,
-                           .width = static_cast<int>(option.number("width", "0", 0)),
-                           .radix = static_cast<int>(option.number("radix", "5", 1)),
-                           .imbalance = std::atof(option("imbalance", "1").c_str()),
-                           .bytes = static_cast<std::size_t>(option.number("bytes", "16", 16)),
-                           .steps = option.number("steps", "0", 0),
-                           .scratch = static_cast<std::size_t>(option.number("scratch", "1048576", 0)),
-                           .spoil = option.number("spoil", "0", 0) != 0};
+  const metg::settings how{
+      .pattern = "",
+      .kernel = option("kernel", "compute"),
+      .backend = metg::backend::ready,
+      .width = static_cast<int>(option.number("width", "0", 0)),
+      .radix = static_cast<int>(option.number("radix", "5", 1)),
+      .imbalance = std::atof(option("imbalance", "1").c_str()),
+      .bytes = static_cast<std::size_t>(option.number("bytes", "16", 16)),
+      .steps = option.number("steps", "0", 0),
+      .scratch = static_cast<std::size_t>(option.number("scratch", "1048576", 0)),
+      .spoil = option.number("spoil", "0", 0) != 0};
   const auto columns = static_cast<int>(option.number("columns", "1", 1));
   const auto patterns = words_of(option("pattern", all.c_str()));
   const auto backends = words_of(option("backend", bench::over_weft ? "ready,tasks" : "steps"));
-  const question asked{option.number("iterations", "0", 0), option("task-us", "0"), option.number("curve", "0", 0) != 0};
+  const question asked{option.number("iterations", "0", 0), option("task-us", "0"),
+                       option.number("curve", "0", 0) != 0};
   int failed = 0;  // Only rank 0 says so, and writes here.
   const int status = bench::run(argc, argv, [&](bench::peers& p) {
     for (const std::string& pattern : patterns)

@@ -102,7 +102,8 @@ class stencil {
           [](std::size_t first, std::size_t last, void* of) {
             auto& s = *static_cast<stencil*>(of);
             const auto border = [&](std::size_t chunk) {
-              return weft_aligned_border(s.temp_.data(), sizeof(double), s.temp_.size(), chunk, chunks);
+              return weft_aligned_border(s.temp_.data(), sizeof(double), s.temp_.size(), chunk,
+                                         chunks);
             };
             s.work(s.step_, border(first), border(last));
           },

@@ -22,5 +22,6 @@ int main() {
   while (post_am(device, {next}, handler, greeting, with::tag(42)) == weft::status::retry)
     device.progress();
   while (box.from < 0) device.progress();
-  std::printf("process %d of %d: a message from %d\n", core.process(), core.process_count(), box.from);
+  std::printf("process %d of %d: a message from %d\n", core.process(), core.process_count(),
+              box.from);
 }

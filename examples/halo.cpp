@@ -20,9 +20,10 @@ int main(int argc, char** argv) {
 
     for (int step = 0; step < 100; ++step) {
       std::array<double, 1> from_left{}, from_right{};
-      std::array<weft::request, 4> moves{
-          world.irecv(from_left, left, 0), world.irecv(from_right, right, 1),
-          world.isend(std::span(now).last(1), right, 0), world.isend(std::span(now).first(1), left, 1)};
+      std::array<weft::request, 4> moves{world.irecv(from_left, left, 0),
+                                         world.irecv(from_right, right, 1),
+                                         world.isend(std::span(now).last(1), right, 0),
+                                         world.isend(std::span(now).first(1), left, 1)};
       for (std::size_t i = 1; i + 1 < cells; ++i) next[i] = flow(now[i - 1], now[i], now[i + 1]);
       weft::wait_all(moves);
       next[0] = flow(from_left[0], now[0], now[1]);

@@ -28,9 +28,9 @@ int main(int argc, char** argv) {
       moves.push_back(world.irecv(weft::indexed(transposed, by_columns), static_cast<int>(other)));
     }
     for (std::size_t other = 0; other < ranks; ++other)
-      moves.push_back(world.isend(
-          weft::sub_array(mine, {rows, columns}, {0, other * rows}, {rows, rows}),
-          static_cast<int>(other)));
+      moves.push_back(
+          world.isend(weft::sub_array(mine, {rows, columns}, {0, other * rows}, {rows, rows}),
+                      static_cast<int>(other)));
     weft::wait_all(moves);
 
     bool all = true;

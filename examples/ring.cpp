@@ -8,7 +8,8 @@ int main(int argc, char** argv) {
     const int previous = (world.rank() + world.size() - 1) % world.size();
     if (world.rank() == 0) {
       world.send(0, next);
-      std::printf("%d rank(s): the token came back with %d\n", world.size(), world.recv<int>(previous));
+      std::printf("%d rank(s): the token came back with %d\n", world.size(),
+                  world.recv<int>(previous));
     } else {
       world.send(world.recv<int>(previous) + world.rank(), next);
     }

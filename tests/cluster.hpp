@@ -213,8 +213,7 @@ inline std::string text_of(std::size_t size, int seed = 0) {
 // Networks that differ in what they can and how they misbehave.
 inline std::vector<sim_options> networks() {
   return {
-      sim_options{.seed = 1},
-      sim_options{.seed = 2, .queue_capacity = 1},
+      sim_options{.seed = 1}, sim_options{.seed = 2, .queue_capacity = 1},
       sim_options{.seed = 3, .queue_capacity = 3, .refusals_percent = 30},
       sim_options{.seed = 4, .can_get = false},
       sim_options{.seed = 5, .can_put = false, .can_get = false},

@@ -53,12 +53,24 @@ WEFT_REPLACED void* operator new[](std::size_t size, std::align_val_t alignment,
                                    const std::nothrow_t&) noexcept {
   return weft::tests::counted_allocation(size, alignment);
 }
-WEFT_REPLACED void operator delete(void* freed) noexcept { std::free(freed); }
-WEFT_REPLACED void operator delete[](void* freed) noexcept { std::free(freed); }
-WEFT_REPLACED void operator delete(void* freed, std::size_t) noexcept { std::free(freed); }
-WEFT_REPLACED void operator delete[](void* freed, std::size_t) noexcept { std::free(freed); }
-WEFT_REPLACED void operator delete(void* freed, std::align_val_t) noexcept { std::free(freed); }
-WEFT_REPLACED void operator delete[](void* freed, std::align_val_t) noexcept { std::free(freed); }
+WEFT_REPLACED void operator delete(void* freed) noexcept {
+  std::free(freed);
+}
+WEFT_REPLACED void operator delete[](void* freed) noexcept {
+  std::free(freed);
+}
+WEFT_REPLACED void operator delete(void* freed, std::size_t) noexcept {
+  std::free(freed);
+}
+WEFT_REPLACED void operator delete[](void* freed, std::size_t) noexcept {
+  std::free(freed);
+}
+WEFT_REPLACED void operator delete(void* freed, std::align_val_t) noexcept {
+  std::free(freed);
+}
+WEFT_REPLACED void operator delete[](void* freed, std::align_val_t) noexcept {
+  std::free(freed);
+}
 WEFT_REPLACED void operator delete(void* freed, std::size_t, std::align_val_t) noexcept {
   std::free(freed);
 }

@@ -30,7 +30,9 @@ inline int number_of_environment(const char* name, int otherwise) {
   return text != nullptr && *text != '\0' ? std::atoi(text) : otherwise;
 }
 
-inline bool is_started() { return number_of_environment("TEST_STARTED", 0) != 0; }
+inline bool is_started() {
+  return number_of_environment("TEST_STARTED", 0) != 0;
+}
 
 // A schedule is of one process by its nature; a job has no more processes than ranks. Of those that
 // have been started, all or none take part.
@@ -115,8 +117,8 @@ inline shared_job& new_job(int processes) {
 inline sim_options misbehaving_network() {
   sim_options network;
   static std::atomic<std::uint64_t> runs{0};
-  network.seed = static_cast<std::uint64_t>(number_of_environment("TEST_SEED", 1)) * 1000 +
-                 runs.fetch_add(1);
+  network.seed =
+      static_cast<std::uint64_t>(number_of_environment("TEST_SEED", 1)) * 1000 + runs.fetch_add(1);
   network.refusals_percent = 5;
   return network;
 }

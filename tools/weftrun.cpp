@@ -135,9 +135,10 @@ void preload_check_library() {
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   const auto library = (self.parent_path() / WEFT_CHECK_LIBRARY).lexically_normal();
   if (!std::filesystem::exists(library, failed))
-    throw weft::error(weft::formatted("--check needs {}, which is not there; install weft again, or "
-                                      "leave --check out",
-                                      library.string()));
+    throw weft::error(
+        weft::formatted("--check needs {}, which is not there; install weft again, or "
+                        "leave --check out",
+                        library.string()));
   const char* const before = std::getenv("LD_PRELOAD");
   const std::string all = library.string() + (before == nullptr ? "" : std::string(":") + before);
   ::setenv("LD_PRELOAD", all.c_str(), 1);
@@ -166,8 +167,7 @@ void put_into_environment(const std::vector<std::string>& assignments) {
 
 // As weft::run() would choose.
 int ranks_by_default(const weft::options& how) {
-  return how.workers != 0 ? how.workers
-                          : static_cast<int>(weft::machine_topology().threads.size());
+  return how.workers != 0 ? how.workers : static_cast<int>(weft::machine_topology().threads.size());
 }
 
 // Pipes that are made later must not get the numbers of the standard descriptors.

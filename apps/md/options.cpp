@@ -84,11 +84,12 @@ constexpr double atom_bytes_min = 1000;
 
 // The kernel would grant the memory and end the process when it is touched.
 void check_memory(std::uint64_t atoms) {
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (static_cast<double>(atoms) * atom_bytes_min <= memory) return;
   const auto atoms_max = static_cast<std::uint64_t>(memory / atom_bytes_min);
-  throw weft::error("--size asks for " + std::to_string(atoms) + " atoms: this machine's memory of " +
+  throw weft::error("--size asks for " + std::to_string(atoms) +
+                    " atoms: this machine's memory of " +
                     std::to_string(static_cast<std::uint64_t>(memory / (1 << 30))) +
                     " GiB holds at most " + std::to_string(atoms_max) + ", --size " +
                     std::to_string(static_cast<int>(std::cbrt(atoms_max / 4))));

@@ -25,7 +25,8 @@ class scanner {
   scanner(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
 
   [[noreturn]] void fail(const std::string& what) const {
-    refuse(what + "; restore the file (apt install --reinstall lammps-data) or name another with "
+    refuse(what +
+           "; restore the file (apt install --reinstall lammps-data) or name another with "
            "--potential FILE");
   }
   // For what is no fault of the file: `what` names the remedy too.
@@ -159,7 +160,8 @@ eam_potential read_setfl(scanner in, const std::string& element) {
     names += (e ? ", " : "") + name;
     if (name == element) wanted = e;
   }
-  if (wanted == elements) in.refuse("the file describes " + names + " but not " + element +
+  if (wanted == elements)
+    in.refuse("the file describes " + names + " but not " + element +
               "; name one that it describes with --element NAME, or another file with --potential "
               "FILE");
   const std::size_t density_points = in.count("the number of F values", 5, table_points_max);

@@ -71,7 +71,8 @@ class graph {
     if (!grows_) return {0, width_};
     if (!shrinks_) return {0, step < 31 ? std::min(width_, 1 << step) : width_};
     const auto first = static_cast<int>(std::max(0L, step + width_ - steps));
-    return {first, first + static_cast<int>(std::min({static_cast<long>(width_), step + 1, steps - step}))};
+    return {first, first + static_cast<int>(
+                               std::min({static_cast<long>(width_), step + 1, steps - step}))};
   }
   [[nodiscard]] long tasks(long steps) const noexcept {
     long all = 0;

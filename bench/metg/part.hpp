@@ -96,9 +96,15 @@ class part {
       else if (step + 1 < steps)
         post_receives(next);
       switch (how_.backend) {
-        case backend::ready: run_as_ready(at); break;
-        case backend::steps: run_after_all(at); break;
-        case backend::tasks: run_as_loop(at); break;
+        case backend::ready:
+          run_as_ready(at);
+          break;
+        case backend::steps:
+          run_after_all(at);
+          break;
+        case backend::tasks:
+          run_as_loop(at);
+          break;
       }
       bench::peers::wait_all(sends_);
       sends_.clear();
@@ -121,7 +127,8 @@ class part {
   // Collective, the same on all ranks: how many iterations a task of so many microseconds has.
   long iterations_for(double task_us) {
     constexpr long steps = 64, iterations = 64;
-    const double ns = perfect(steps, iterations) * p_.workers() / static_cast<double>(tasks(steps) * iterations);
+    const double ns =
+        perfect(steps, iterations) * p_.workers() / static_cast<double>(tasks(steps) * iterations);
     return std::max(1L, static_cast<long>(p_.bcast(task_us * 1e3 / ns, 0)));
   }
 
@@ -151,7 +158,8 @@ class part {
     const stamp* at[2];  // Where it is in steps of even and odd numbers.
   };
   struct column_plan {
-    std::size_t first_message = 0, end_message = 0;  // Arrivals that no column before it has waited for.
+    std::size_t first_message = 0,
+                end_message = 0;  // Arrivals that no column before it has waited for.
     std::vector<input> inputs;
   };
   // What a rank does in a phase, worked out once.
@@ -196,7 +204,12 @@ class part {
     const row before = step > 0 ? graph_.row_of(step - 1, steps) : row{};
     const row now = step < steps ? graph_.row_of(step, steps) : row{};
     const auto is_whole = [&](const row& r) { return r.end - r.first == graph_.width(); };
-    return {step, iterations, before, now, &plans_[graph_.phase_of(step)], is_whole(before) && is_whole(now)};
+    return {step,
+            iterations,
+            before,
+            now,
+            &plans_[graph_.phase_of(step)],
+            is_whole(before) && is_whole(now)};
   }
   // Whether a message is sent in this step: both sides ask.
   [[nodiscard]] static bool occurs(const moment& at, const message& m) {
@@ -207,7 +220,8 @@ class part {
   [[nodiscard]] double inputs_of(long steps) const {
     double all = 0;
     for (long step = 1; step < steps; ++step) {
-      const row before = graph_.row_of(step - 1, steps), mine = own_part(graph_.row_of(step, steps));
+      const row before = graph_.row_of(step - 1, steps),
+                mine = own_part(graph_.row_of(step, steps));
       for (int c = mine.first; c < mine.end; ++c)
         for (const int from : graph_.inputs(graph_.phase_of(step), c)) all += before.has(from);
     }
@@ -218,7 +232,8 @@ class part {
   }
 
   // What a rank is sent by another.
-  [[nodiscard]] std::vector<message> messages_of(std::size_t phase, int sender, int reader, int peer) const {
+  [[nodiscard]] std::vector<message> messages_of(std::size_t phase, int sender, int reader,
+                                                 int peer) const {
     std::vector<message> all;
     for (int from = first_of(sender); from < first_of(sender + 1); ++from)
       for (const int to : graph_.readers(phase, from)) {
@@ -246,18 +261,21 @@ class part {
     for (int rank = 0; rank < p_.size(); ++rank) {
       if (rank == p_.rank()) continue;
       std::ranges::copy(messages_of(phase, rank, p_.rank(), rank), std::back_inserter(coming));
-      std::ranges::copy(messages_of(phase, p_.rank(), rank, rank), std::back_inserter(all.departures));
+      std::ranges::copy(messages_of(phase, p_.rank(), rank, rank),
+                        std::back_inserter(all.departures));
     }
     std::size_t slots = 0;
     const auto with = [](std::vector<message>& among, int from, int to) {
-      return std::ranges::find_if(among, [=](const message& m) { return m.from.has(from) && m.to.has(to); });
+      return std::ranges::find_if(
+          among, [=](const message& m) { return m.from.has(from) && m.to.has(to); });
     };
     for (const int c : all.order) {
       column_plan& here = all.columns[index_of(c)];
       here.first_message = all.arrivals.size();
       for (const int from : graph_.inputs(phase, c))
         if (const auto m = with(coming, from, c); m != coming.end()) {
-          m->slot = std::exchange(slots, slots + static_cast<std::size_t>(m->from.end - m->from.first));
+          m->slot =
+              std::exchange(slots, slots + static_cast<std::size_t>(m->from.end - m->from.first));
           all.arrivals.push_back(*m);
           coming.erase(m);
         }
@@ -272,7 +290,8 @@ class part {
             in.at[step] = output(step + 1, from).data();
           } else {
             const message& m = *with(all.arrivals, from, c);
-            in.at[step] = all.inbox[step].data() + (m.slot + static_cast<std::size_t>(from - m.from.first)) * stamps_;
+            in.at[step] = all.inbox[step].data() +
+                          (m.slot + static_cast<std::size_t>(from - m.from.first)) * stamps_;
           }
         }
         all.columns[index_of(c)].inputs.push_back(in);
@@ -287,7 +306,8 @@ class part {
     const std::span<const stamp> outputs = outputs_[(at.step - 1) & 1];
     for (const message& m : at.doing->departures)
       if (occurs(at, m))
-        sends_.push_back(p_.isend(outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)), m.peer, m.tag));
+        sends_.push_back(p_.isend(outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)),
+                                  m.peer, m.tag));
   }
   void post_receives(const moment& at) {
     const std::span<stamp> inbox = at.doing->inbox[at.step & 1];
@@ -295,15 +315,14 @@ class part {
     receives.resize(at.doing->arrivals.size());
     for (std::size_t i = 0; i < receives.size(); ++i) {
       const message& m = at.doing->arrivals[i];
-      receives[i] = occurs(at, m) ? p_.irecv(inbox.subspan(m.slot * stamps_, length_of(m)), m.peer, m.tag)
-                                  : bench::peers::nothing();
+      receives[i] = occurs(at, m)
+                        ? p_.irecv(inbox.subspan(m.slot * stamps_, length_of(m)), m.peer, m.tag)
+                        : bench::peers::nothing();
     }
   }
 
   // A message then finds its receive, however far its sender is ahead.
-  [[nodiscard]] bool posts_ahead() const {
-    return how_.backend != backend::steps;
-  }
+  [[nodiscard]] bool posts_ahead() const { return how_.backend != backend::steps; }
   [[nodiscard]] std::span<bench::request> receives(const moment& at) {
     return receives_[at.step & 1];
   }
@@ -311,7 +330,8 @@ class part {
     for (const int c : at.doing->order) {
       const column_plan& here = at.doing->columns[index_of(c)];
       if (here.first_message != here.end_message)
-        bench::peers::wait_all(receives(at).subspan(here.first_message, here.end_message - here.first_message));
+        bench::peers::wait_all(
+            receives(at).subspan(here.first_message, here.end_message - here.first_message));
       if (at.now.has(c)) run_task(at, c);
     }
   }
@@ -330,13 +350,14 @@ class part {
     bench::peers::wait_all(receives(at));
     const row mine = own_part(at.now);
     if (mine.first >= mine.end) return;
-    bench::loop(static_cast<std::size_t>(mine.end - mine.first) * static_cast<std::size_t>(pieces_), [&](std::size_t chunk) {
-      const int c = mine.first + static_cast<int>(static_cast<long>(chunk) / pieces_);
-      const long piece = static_cast<long>(chunk) % pieces_;
-      if (piece == 0) check(at, c);
-      const long all = kernel_.iterations_of(at.step, c, at.iterations);
-      kernel_.run(index_of(c), all * piece / pieces_, all * (piece + 1) / pieces_);
-    });
+    bench::loop(static_cast<std::size_t>(mine.end - mine.first) * static_cast<std::size_t>(pieces_),
+                [&](std::size_t chunk) {
+                  const int c = mine.first + static_cast<int>(static_cast<long>(chunk) / pieces_);
+                  const long piece = static_cast<long>(chunk) % pieces_;
+                  if (piece == 0) check(at, c);
+                  const long all = kernel_.iterations_of(at.step, c, at.iterations);
+                  kernel_.run(index_of(c), all * piece / pieces_, all * (piece + 1) / pieces_);
+                });
     for (int c = mine.first; c < mine.end; ++c) finish(at.step, c);
   }
 
@@ -360,7 +381,8 @@ class part {
                                      const stamp& wanted) {
     if (found.wrong++ != 0) return;
     char text[160];
-    std::snprintf(text, sizeof text, "task (%ld, %d) read the output of (%ld, %ld) for that of (%ld, %ld)", step,
+    std::snprintf(text, sizeof text,
+                  "task (%ld, %d) read the output of (%ld, %ld) for that of (%ld, %ld)", step,
                   column, long{is.step}, long{is.column}, long{wanted.step}, long{wanted.column});
     found.first_wrong = text;
   }

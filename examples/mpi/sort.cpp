@@ -22,7 +22,9 @@ struct record {
   std::int32_t owner;  // Who made it, and as which.
   std::int32_t number;
   friend bool operator<(const record& a, const record& b) {
-    return a.key != b.key ? a.key < b.key : a.owner != b.owner ? a.owner < b.owner : a.number < b.number;
+    return a.key != b.key       ? a.key < b.key
+           : a.owner != b.owner ? a.owner < b.owner
+                                : a.number < b.number;
   }
 };
 
@@ -78,17 +80,20 @@ std::vector<record> splitters() {
   MPI_Allgather(mine.data(), size, record_type, all.data(), size, record_type, MPI_COMM_WORLD);
   std::sort(all.begin(), all.end());
   std::vector<record> chosen;
-  for (int i = 1; i < size; ++i) chosen.push_back(all[static_cast<std::size_t>(i * size + size / 2)]);
+  for (int i = 1; i < size; ++i)
+    chosen.push_back(all[static_cast<std::size_t>(i * size + size / 2)]);
   return chosen;
 }
 
 void exchange(const std::vector<record>& borders) {
-  std::vector<int> out(static_cast<std::size_t>(size)), in(out.size()), from(out.size()), to(out.size());
+  std::vector<int> out(static_cast<std::size_t>(size)), in(out.size()), from(out.size()),
+      to(out.size());
   std::size_t begin = 0;
   for (std::size_t r = 0; r < out.size(); ++r) {
     const std::size_t end =
         r < borders.size()
-            ? static_cast<std::size_t>(std::lower_bound(records.begin(), records.end(), borders[r]) - records.begin())
+            ? static_cast<std::size_t>(
+                  std::lower_bound(records.begin(), records.end(), borders[r]) - records.begin())
             : records.size();
     from[r] = static_cast<int>(begin);
     out[r] = static_cast<int>(end - begin);
@@ -97,25 +102,29 @@ void exchange(const std::vector<record>& borders) {
   MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, MPI_COMM_WORLD);
   std::exclusive_scan(in.begin(), in.end(), to.begin(), 0);
   std::vector<record> received(static_cast<std::size_t>(to.back() + in.back()));
-  MPI_Alltoallv(records.data(), out.data(), from.data(), record_type, received.data(), in.data(), to.data(), record_type,
-                MPI_COMM_WORLD);
+  MPI_Alltoallv(records.data(), out.data(), from.data(), record_type, received.data(), in.data(),
+                to.data(), record_type, MPI_COMM_WORLD);
   records.swap(received);
 }
 
 // Whether no record of this rank is less than one of the ranks before.
 bool is_in_order() {
   record last = records.empty() ? record{-1, -1, -1} : records.back(), before{-1, -1, -1};
-  const int next = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, previous = rank > 0 ? rank - 1 : MPI_PROC_NULL;
-  MPI_Sendrecv(&last, 1, record_type, next, 0, &before, 1, record_type, previous, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return std::is_sorted(records.begin(), records.end()) && (records.empty() || !(records.front() < before));
+  const int next = rank + 1 < size ? rank + 1 : MPI_PROC_NULL,
+            previous = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+  MPI_Sendrecv(&last, 1, record_type, next, 0, &before, 1, record_type, previous, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  return std::is_sorted(records.begin(), records.end()) &&
+         (records.empty() || !(records.front() < before));
 }
 
 void tell(long count) {
   long total = 0, least = 0, most = 0, here = static_cast<long>(records.size());
   int good = is_in_order(), all_good = 0;
   std::uint64_t sum = 0, all = 0;  // Does not depend on the order: nothing lost, nothing twice.
-  for (const record& r : records) sum += (static_cast<std::uint64_t>(r.owner) << 32 | static_cast<std::uint32_t>(r.number)) *
-                                         static_cast<std::uint64_t>(r.key * (1 << 24) + 1);
+  for (const record& r : records)
+    sum += (static_cast<std::uint64_t>(r.owner) << 32 | static_cast<std::uint32_t>(r.number)) *
+           static_cast<std::uint64_t>(r.key * (1 << 24) + 1);
   MPI_Reduce(&here, &total, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   MPI_Reduce(&here, &least, 1, MPI_LONG, MPI_MIN, 0, MPI_COMM_WORLD);
   MPI_Reduce(&here, &most, 1, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
@@ -126,13 +135,14 @@ void tell(long count) {
   MPI_Gather(&middle, 1, MPI_DOUBLE, middles.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   if (rank != 0) return;
   char line[200];
-  std::snprintf(line, sizeof line, "%ld of %ld records, %s order, sum %016llx\n", total, count * size,
-                all_good ? "in" : "NOT in", static_cast<unsigned long long>(all));
+  std::snprintf(line, sizeof line, "%ld of %ld records, %s order, sum %016llx\n", total,
+                count * size, all_good ? "in" : "NOT in", static_cast<unsigned long long>(all));
   report += line;
   std::snprintf(line, sizeof line, "a rank has %ld to %ld\n", least, most);
   report += line;
   for (int r = 0; r < size; ++r) {
-    std::snprintf(line, sizeof line, "rank %d: middle %.6f\n", r, middles[static_cast<std::size_t>(r)]);
+    std::snprintf(line, sizeof line, "rank %d: middle %.6f\n", r,
+                  middles[static_cast<std::size_t>(r)]);
     report += line;
   }
   std::fputs(report.c_str(), stdout);

@@ -385,9 +385,8 @@ class communicator {
   }
   template <lasting_range In, lasting_writable_range Out, class Op>
   [[nodiscard]] request iscan(In&& in, Out&& out, Op op) const {
-    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
-      self.scan(from, to, op);
-    });
+    return start_collective(
+        [self = *this, from = std::span(in), to = std::span(out), op] { self.scan(from, to, op); });
   }
   template <lasting_range In, lasting_writable_range Out, class Op>
   [[nodiscard]] request iexscan(In&& in, Out&& out, Op op) const {
@@ -407,7 +406,8 @@ class communicator {
       self.gather_bytes(from, to, root);
     });
   }
-  [[nodiscard]] request iallgather(lasting_range auto&& in, lasting_writable_range auto&& out) const {
+  [[nodiscard]] request iallgather(lasting_range auto&& in,
+                                   lasting_writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
       self.gather_bytes(from, to, detail::no_root);
     });
@@ -428,8 +428,8 @@ class communicator {
   // With lengths of each rank's own: `out`, and the vector of lengths where one is given, are assigned
   // by the end of the request and must live until then. `counts` is copied.
   template <lasting_range In>
-  [[nodiscard]] request igatherv(In&& in, std::vector<std::ranges::range_value_t<In>>& out, int root,
-                                 std::vector<std::size_t>* counts = nullptr) const {
+  [[nodiscard]] request igatherv(In&& in, std::vector<std::ranges::range_value_t<In>>& out,
+                                 int root, std::vector<std::size_t>* counts = nullptr) const {
     return start_collective([self = *this, from = std::span(in), to = &out, root, counts] {
       *to = self.gatherv(from, root, counts);
     });
@@ -456,10 +456,9 @@ class communicator {
                                    std::vector<std::ranges::range_value_t<In>>& out,
                                    std::vector<std::size_t>* arrived = nullptr) const {
     using T = std::ranges::range_value_t<In>;
-    return start_collective(
-        [self = *this, from = bytes_of(in), lengths = std::move(counts), to = &out, arrived] {
-          *to = self.transposed<T>(from, lengths, arrived);
-        });
+    return start_collective([self = *this, from = bytes_of(in), lengths = std::move(counts),
+                             to = &out,
+                             arrived] { *to = self.transposed<T>(from, lengths, arrived); });
   }
 
   // --- New communicators: collective over this one -----------------------------------------------

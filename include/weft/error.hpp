@@ -13,8 +13,7 @@ struct error : std::runtime_error {
 // with 1.
 class rank_failure : public error {
  public:
-  rank_failure(const std::string& text, int exit_status)
-      : error(text), exit_status_(exit_status) {}
+  rank_failure(const std::string& text, int exit_status) : error(text), exit_status_(exit_status) {}
   [[nodiscard]] int exit_status() const noexcept { return exit_status_; }
 
  private:

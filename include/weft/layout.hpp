@@ -94,7 +94,8 @@ class basic_layout {
   // A writable layout can be sent like any other.
   template <class Other>
   requires(std::is_const_v<Octet> && !std::is_const_v<Other>)
-  basic_layout(const basic_layout<Other>& other) noexcept : segments_(other.where()) {}
+      basic_layout(const basic_layout<Other>& other)
+  noexcept : segments_(other.where()) {}
   [[nodiscard]] std::size_t size_bytes() const noexcept { return segments_.size(); }
   [[nodiscard]] const detail::segments& where() const noexcept { return segments_; }
 
@@ -106,27 +107,29 @@ using const_layout = basic_layout<const std::byte>;
 
 template <class L>
 concept any_layout = std::same_as<std::remove_cvref_t<L>, layout> ||
-                     std::same_as<std::remove_cvref_t<L>, const_layout>;
+    std::same_as<std::remove_cvref_t<L>, const_layout>;
 template <class L>
 concept writable_layout = std::same_as<std::remove_cvref_t<L>, layout>;
 
 [[nodiscard]] inline const detail::segments& bytes_of(const any_layout auto& l) noexcept {
   return l.where();
 }
-[[nodiscard]] inline const detail::segments& writable_bytes_of(const writable_layout auto& l) noexcept {
+[[nodiscard]] inline const detail::segments& writable_bytes_of(
+    const writable_layout auto& l) noexcept {
   return l.where();
 }
 
 namespace detail {
 
 template <class T>
-using layout_of = std::conditional_t<std::is_const_v<std::remove_reference_t<T>>, const_layout, layout>;
+using layout_of =
+    std::conditional_t<std::is_const_v<std::remove_reference_t<T>>, const_layout, layout>;
 template <class R>
 using layout_of_range = layout_of<std::ranges::range_reference_t<R>>;
 
-[[nodiscard]] segments strided_segments(const void* base, std::size_t size, std::size_t element_bytes,
-                                        std::size_t first, std::size_t block, std::size_t stride,
-                                        std::size_t count);
+[[nodiscard]] segments strided_segments(const void* base, std::size_t size,
+                                        std::size_t element_bytes, std::size_t first,
+                                        std::size_t block, std::size_t stride, std::size_t count);
 [[nodiscard]] segments sub_array_segments(const void* base, std::size_t size,
                                           std::size_t element_bytes,
                                           std::span<const std::size_t> shape,
@@ -156,9 +159,9 @@ struct block_of {
   std::size_t count = 1;
 };
 template <lasting_range R, class Blocks>
-requires(std::ranges::input_range<Blocks> &&
-         std::convertible_to<std::ranges::range_reference_t<Blocks>, block_of>)
-[[nodiscard]] auto indexed(R&& range, const Blocks& blocks) {
+requires(std::ranges::input_range<Blocks>&&
+             std::convertible_to<std::ranges::range_reference_t<Blocks>, block_of>)
+    [[nodiscard]] auto indexed(R&& range, const Blocks& blocks) {
   constexpr std::size_t bytes = sizeof(std::ranges::range_value_t<R>);
   const std::size_t size = std::ranges::size(range);
   std::vector<detail::block_run> runs;
@@ -177,18 +180,18 @@ template <lasting_range R>
 // Of an array of `shape` whose last index runs fastest, `count` elements from `first` on in each
 // dimension.
 template <std::size_t D, lasting_range R>
-requires(D <= 4) [[nodiscard]] auto sub_array(R&& range, const std::size_t (&shape)[D],
-                                              const std::size_t (&first)[D],
-                                              const std::size_t (&count)[D]) {
-  return detail::layout_of_range<R>(detail::sub_array_segments(
-      std::ranges::data(range), std::ranges::size(range), sizeof(std::ranges::range_value_t<R>), shape,
-      first, count));
+requires(D <= 4)
+    [[nodiscard]] auto sub_array(R&& range, const std::size_t (&shape)[D],
+                                 const std::size_t (&first)[D], const std::size_t (&count)[D]) {
+  return detail::layout_of_range<R>(
+      detail::sub_array_segments(std::ranges::data(range), std::ranges::size(range),
+                                 sizeof(std::ranges::range_value_t<R>), shape, first, count));
 }
 
 // The named members of every element, element by element.
 template <lasting_range R, class... Members>
 requires(sizeof...(Members) > 0 && ((element<Members> || element_range<Members>)&&...))
-[[nodiscard]] auto members(R&& range, Members std::ranges::range_value_t<R>::*... named) {
+    [[nodiscard]] auto members(R&& range, Members std::ranges::range_value_t<R>::*... named) {
   using T = std::ranges::range_value_t<R>;
   using layout_type = detail::layout_of_range<R>;
   if (std::ranges::size(range) == 0) return layout_type();

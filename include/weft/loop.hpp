@@ -91,7 +91,7 @@ void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options 
 
 // body(i, j) over a box; chunks are runs of the last index in row-major order.
 template <class Body>
-  requires std::is_invocable_v<Body&, std::size_t, std::size_t>
+requires std::is_invocable_v<Body&, std::size_t, std::size_t>
 void parallel_for(std::array<std::size_t, 2> extent, Body&& body, loop_options how = {}) {
   parallel_for(
       0, extent[0] * extent[1],
@@ -108,7 +108,7 @@ void parallel_for(std::array<std::size_t, 2> extent, Body&& body, loop_options h
 
 // body(i, j, k) over a box.
 template <class Body>
-  requires std::is_invocable_v<Body&, std::size_t, std::size_t, std::size_t>
+requires std::is_invocable_v<Body&, std::size_t, std::size_t, std::size_t>
 void parallel_for(std::array<std::size_t, 3> extent, Body&& body, loop_options how = {}) {
   parallel_for(
       {extent[0] * extent[1], extent[2]},
@@ -150,8 +150,7 @@ class loop_task {
   template <class Argument>
   void execute(Argument& argument) {
     detail::run_chunks(
-        chunks_,
-        [&](std::size_t first, std::size_t last) { body_(first, last, argument); }, how_);
+        chunks_, [&](std::size_t first, std::size_t last) { body_(first, last, argument); }, how_);
   }
   // The number of chunks may change between executions.
   void set_chunks(std::size_t chunks) noexcept { chunks_ = chunks; }

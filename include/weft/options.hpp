@@ -38,7 +38,7 @@ struct options {
   std::string hosts = {};           // a,b,c: where weftrun starts processes; empty: here.
   std::string rsh = "ssh";          // How weftrun reaches another host.
   std::string transport = "auto";   // What carries messages: auto, shm, ofi:tcp, mpi:mpich, ...
-  bool progress = false;  // A further thread moves messages on while ranks compute.
+  bool progress = false;            // A further thread moves messages on while ranks compute.
   std::string on_failure = "stop";  // When a process dies: stop the job, or report an error.
 };
 

@@ -19,8 +19,7 @@ std::string printable(std::string_view text) {
     else
       result += c;
   }
-  if (text.size() > printable_octets_max)
-    result += formatted("... ({} octets)", text.size());
+  if (text.size() > printable_octets_max) result += formatted("... ({} octets)", text.size());
   return result;
 }
 

@@ -18,7 +18,8 @@ struct padded_allocator {
   padded_allocator(const padded_allocator<U>&) noexcept {}
 
   [[nodiscard]] T* allocate(std::size_t count) {
-    const std::size_t bytes = (count * sizeof(T) + padding_bytes - 1) / padding_bytes * padding_bytes;
+    const std::size_t bytes =
+        (count * sizeof(T) + padding_bytes - 1) / padding_bytes * padding_bytes;
     return static_cast<T*>(::operator new(bytes, alignment));
   }
   void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory, alignment); }

@@ -36,13 +36,14 @@ class order_reader {
     std::error_code unknown;
     const auto status = std::filesystem::status(path_, unknown);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-      throw error(formatted("map {}: not a regular file; give block, cyclic or a file in "
-                            "MPICH_RANK_ORDER format",
-                            path_));
+      throw error(
+          formatted("map {}: not a regular file; give block, cyclic or a file in "
+                    "MPICH_RANK_ORDER format",
+                    path_));
     if (const auto size = std::filesystem::file_size(path_, unknown);
         !unknown && size > map_file_bytes_max)
-      throw error(formatted("map {}: {} octets; a map has at most {}", path_, size,
-                            map_file_bytes_max));
+      throw error(
+          formatted("map {}: {} octets; a map has at most {}", path_, size, map_file_bytes_max));
     std::ifstream file(path_);
     if (!file)
       throw error(formatted("map {}: {}; give block, cyclic or a file in MPICH_RANK_ORDER format",

@@ -21,8 +21,6 @@ namespace weft {
 
 namespace {
 
-
-
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};
@@ -240,10 +238,11 @@ setting names_row(std::string_view name, std::string_view value_name, std::strin
 // Not of weft::options: it says what a process is made of, before there is a job in it. Jobs that
 // check their options at the same time write what is there already.
 setting libraries_row(std::string_view name, std::string& list, std::string_view help) {
-  setting row = names_row(name, "A,B", nullptr,
-                          "beginnings of names of libraries, or directories that end with a slash, separated by "
-                          "commas, or none",
-                          help);
+  setting row = names_row(
+      name, "A,B", nullptr,
+      "beginnings of names of libraries, or directories that end with a slash, separated by "
+      "commas, or none",
+      help);
   static std::mutex lock;
   row.assign = [&list](options&, std::string_view text) {
     if (!are_names(text)) return false;
@@ -260,19 +259,18 @@ setting libraries_row(std::string_view name, std::string& list, std::string_view
 
 // A kind of transport, and after a colon which one of that kind, where there are several.
 setting transport_row() {
-  setting row =
-      text_row("transport", "NAME", &options::transport,
-               "auto, shm, ofi, ofi:PROVIDER, ofi:PROVIDER@INTERFACE, mpi, mpi:mpich "
-               "or mpi:openmpi",
-               "what carries messages between processes; auto: shm on one host, ofi "
-               "between hosts");
+  setting row = text_row("transport", "NAME", &options::transport,
+                         "auto, shm, ofi, ofi:PROVIDER, ofi:PROVIDER@INTERFACE, mpi, mpi:mpich "
+                         "or mpi:openmpi",
+                         "what carries messages between processes; auto: shm on one host, ofi "
+                         "between hosts");
   row.assign = [assign = row.assign](options& values, std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view kind = text.substr(0, colon);
     const bool has_which = colon != std::string_view::npos;
     if (has_which && colon + 1 == text.size()) return false;
-    const bool known = kind == "ofi" || kind == "mpi" ||
-                       (!has_which && (kind == "auto" || kind == "shm"));
+    const bool known =
+        kind == "ofi" || kind == "mpi" || (!has_which && (kind == "auto" || kind == "shm"));
     return known && assign(values, text);
   };
   return row;
@@ -323,8 +321,9 @@ std::vector<setting> make_settings() {
   rows.push_back(
       file_row("trace", &options::trace_file, "write a timeline to open in ui.perfetto.dev"));
   rows.push_back(switch_row("stats", &options::stats, "print statistics per rank at the end"));
-  rows.push_back(switch_row("check", &options::check,
-                            "look for locks held across a wait and for other misuse, and say where"));
+  rows.push_back(
+      switch_row("check", &options::check,
+                 "look for locks held across a wait and for other misuse, and say where"));
   rows.push_back(size_row("eager-max", &options::eager_max_bytes, 0, eager_bytes_max,
                           "longest message that is sent without waiting for its receiver"));
   rows.push_back(choice_row("steal", &options::steal, {"random", "near", "sticky"},
@@ -343,9 +342,10 @@ std::vector<setting> make_settings() {
                            "microseconds"));
   rows.push_back(
       switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
-  rows.push_back(libraries_row("private-libraries", library_lists().own,
-                               "shared libraries of which each rank gets its own copy, with what they "
-                               "remember"));
+  rows.push_back(
+      libraries_row("private-libraries", library_lists().own,
+                    "shared libraries of which each rank gets its own copy, with what they "
+                    "remember"));
   rows.push_back(libraries_row("shared-libraries", library_lists().shared,
                                "shared libraries that ranks of one process have in common"));
   rows.push_back(count_row("processes", &options::processes, 1, processes_max,
@@ -436,7 +436,8 @@ const setting* find_setting(std::string_view name) {
 void assign_setting(options& values, const setting& row, std::string_view origin,
                     std::string_view text) {
   if (!row.assign(values, text))
-    throw error(formatted("{}: '{}' is not allowed; give {}", origin, printable(text), row.allowed));
+    throw error(
+        formatted("{}: '{}' is not allowed; give {}", origin, printable(text), row.allowed));
 }
 
 std::string suggestion_for(std::string_view name) {

@@ -61,8 +61,8 @@ bool is_runtime_function(std::string_view name) {
   for (const std::string_view part :
        {"weft::worker::", "weft::scheduler::", "weft::context::", "weft::communicator::",
         "weft::request::", "weft::detail::", "weft::run(", "weft::wait_", "weft::sleep_for(",
-        "weft::yield(", "weft::call_watched", "weft_call_watched", "weft::capture_calls", "make_fcontext",
-        "jump_fcontext", "ontop_fcontext"})
+        "weft::yield(", "weft::call_watched", "weft_call_watched", "weft::capture_calls",
+        "make_fcontext", "jump_fcontext", "ontop_fcontext"})
     if (const std::size_t at = name.substr(0, name.find('(', 12)).find(part);
         at == 0 || (at != name.npos && name[at - 1] == ' '))
       return true;
@@ -80,12 +80,12 @@ std::string shown(const std::string& file) {
 
 // libdw, loaded at the first report and kept.
 struct debug_library {
-#define WEFT_LIBDW_FUNCTIONS(f)                                                                 \
-  f(dwfl_begin) f(dwfl_end) f(dwfl_linux_proc_report) f(dwfl_report_end) f(dwfl_addrmodule)     \
-  f(dwfl_module_addrdie) f(dwfl_module_addrinfo) f(dwfl_module_getsrc) f(dwfl_lineinfo)         \
-  f(dwfl_linux_proc_find_elf) f(dwarf_getscopes) f(dwarf_getscopes_die) f(dwarf_tag)            \
-  f(dwarf_diename) f(dwarf_attr_integrate) f(dwarf_formstring) f(dwarf_attr) f(dwarf_formudata) \
-  f(dwarf_getsrcfiles) f(dwarf_filesrc)
+#define WEFT_LIBDW_FUNCTIONS(f)                                                              \
+  f(dwfl_begin) f(dwfl_end) f(dwfl_linux_proc_report) f(dwfl_report_end) f(dwfl_addrmodule)  \
+      f(dwfl_module_addrdie) f(dwfl_module_addrinfo) f(dwfl_module_getsrc) f(dwfl_lineinfo)  \
+          f(dwfl_linux_proc_find_elf) f(dwarf_getscopes) f(dwarf_getscopes_die) f(dwarf_tag) \
+              f(dwarf_diename) f(dwarf_attr_integrate) f(dwarf_formstring) f(dwarf_attr)     \
+                  f(dwarf_formudata) f(dwarf_getsrcfiles) f(dwarf_filesrc)
 #define WEFT_DECLARE(name) decltype(&::name) name = nullptr;
   WEFT_LIBDW_FUNCTIONS(WEFT_DECLARE)
 #undef WEFT_DECLARE
@@ -95,8 +95,8 @@ struct debug_library {
     void* const library = dlopen("libdw.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) return;
     complete = true;
-#define WEFT_LOAD(name)                                               \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));     \
+#define WEFT_LOAD(name)                                           \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #name)); \
   complete = complete && name != nullptr;
     WEFT_LIBDW_FUNCTIONS(WEFT_LOAD)
 #undef WEFT_LOAD
@@ -126,10 +126,12 @@ std::string call_lines(symbol_table& symbols, std::span<const std::uintptr_t> ca
     for (const std::string& name : symbols.calls_at(call))
       if (shown++ < calls_shown_max) text += formatted("{}{}\n", indent, name);
   if (shown == 0)
-    text += formatted("{}a function without a name here: compile with -g "
-                      "-fno-optimize-sibling-calls\n",
-                      indent);
-  if (shown > calls_shown_max) text += formatted("{}and {} calls more\n", indent, shown - calls_shown_max);
+    text += formatted(
+        "{}a function without a name here: compile with -g "
+        "-fno-optimize-sibling-calls\n",
+        indent);
+  if (shown > calls_shown_max)
+    text += formatted("{}and {} calls more\n", indent, shown - calls_shown_max);
   return text;
 }
 
@@ -141,12 +143,11 @@ struct symbol_table::contents {
   contents() {
     if (!libdw().complete) return;
     // Debug information is looked for in the program's files only: libdw would ask servers too.
-    static const Dwfl_Callbacks callbacks{libdw().dwfl_linux_proc_find_elf,
-                                          [](Dwfl_Module*, void**, const char*, Dwarf_Addr,
-                                             const char*, const char*, GElf_Word, char**) {
-                                            return -1;
-                                          },
-                                          nullptr, nullptr};
+    static const Dwfl_Callbacks callbacks{
+        libdw().dwfl_linux_proc_find_elf,
+        [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
+           char**) { return -1; },
+        nullptr, nullptr};
     files = libdw().dwfl_begin(&callbacks);
     if (files == nullptr) return;
     if (libdw().dwfl_linux_proc_report(files, getpid()) == 0)
@@ -173,7 +174,9 @@ struct symbol_table::contents {
                                  : libdw().dwarf_formstring(&attribute);
     return text != nullptr ? text : "?";
   }
-  std::string name_of(Dwarf_Die* die) const { return text_of(die, DW_AT_name); }
+  std::string name_of(Dwarf_Die* die) const {
+    return text_of(die, DW_AT_name);
+  }
   // With what it lies in; "?" for a function of C.
   std::string full_name_of(Dwarf_Die* die) const {
     return demangled(text_of(die, DW_AT_linkage_name));
@@ -250,8 +253,7 @@ struct symbol_table::contents {
     Dl_info found{};
     if (dladdr(reinterpret_cast<const void*>(address), &found) == 0) return calls;
     if (found.dli_sname != nullptr)
-      return named(found.dli_sname,
-                   address - reinterpret_cast<std::uintptr_t>(found.dli_saddr));
+      return named(found.dli_sname, address - reinterpret_cast<std::uintptr_t>(found.dli_saddr));
     if (found.dli_fname != nullptr)
       calls.push_back(formatted("{}+{:#x}", shown(found.dli_fname),
                                 address - reinterpret_cast<std::uintptr_t>(found.dli_fbase)));

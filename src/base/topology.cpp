@@ -94,7 +94,8 @@ const topology& machine_topology() {
 std::vector<int> topology::numa_nodes() const {
   std::vector<int> nodes;
   for (const hardware_thread& thread : threads)
-    if (std::ranges::find(nodes, thread.numa_node) == nodes.end()) nodes.push_back(thread.numa_node);
+    if (std::ranges::find(nodes, thread.numa_node) == nodes.end())
+      nodes.push_back(thread.numa_node);
   return nodes;
 }
 

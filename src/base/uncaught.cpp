@@ -55,7 +55,8 @@ void look(const exception_watch& watch, const _Unwind_Exception& e) noexcept {
   void* base = const_cast<void*>(object);
   const bool standard = typeid(std::exception).__do_catch(type, &base, 1);
   try {
-    watch.seen(watch.argument, standard ? static_cast<const std::exception*>(base) : nullptr, *type);
+    watch.seen(watch.argument, standard ? static_cast<const std::exception*>(base) : nullptr,
+               *type);
   } catch (...) {  // No memory for the text: who catches the exception tells it.
   }
 }
@@ -145,7 +146,9 @@ void call_watched(const exception_watch& watch) {
 
 #else
 
-void call_watched(const exception_watch& watch) { watch.call(watch.argument); }
+void call_watched(const exception_watch& watch) {
+  watch.call(watch.argument);
+}
 
 #endif
 

@@ -259,7 +259,7 @@ class local_device final : public device {
   std::size_t deferred_count_ = 0;
   std::uint64_t pass_ = 0;
   std::uint64_t failures_seen_ = 0;
-  std::vector<std::uint32_t> dying_;      // Peers whose transport has told their end.
+  std::vector<std::uint32_t> dying_;     // Peers whose transport has told their end.
   std::vector<std::atomic<bool>> lost_;  // By process.
   std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;

@@ -86,7 +86,7 @@ class graph::state {
     std::function<void()> called;
     std::vector<node> followers;
     std::uint32_t predecessors = 0;
-    join_count<> waits_for;  // For its predecessors.
+    join_count<> waits_for;          // For its predecessors.
     step* ready_next = nullptr;      // Of the thread that found it ready.
     std_atomics::plain<step*> next;  // While it waits in refused_.
   };

@@ -80,8 +80,7 @@ template <class Operation>
   status said = status::failed;
   if constexpr (std::is_same_v<Operation, am> || std::is_same_v<Operation, send>) {
     constexpr bool is_send = std::is_same_v<Operation, comm::send>;
-    const std::size_t most =
-        is_send ? eager_send_bytes_max(wanted.to) : eager_bytes_max(wanted.to);
+    const std::size_t most = is_send ? eager_send_bytes_max(wanted.to) : eager_bytes_max(wanted.to);
     if (wait_for_it && in_handler() && wanted.data.size() > most) return said;
   } else {
     if (wait_for_it && in_handler()) return said;

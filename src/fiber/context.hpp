@@ -94,7 +94,8 @@ class context {
     entered(boost::context::detail::jump_fcontext(to.suspended_, &through));
   }
   // Runs on the stack that was switched to; returns the context it belongs to.
-  [[gnu::always_inline]] static context& entered(boost::context::detail::transfer_t arrived) noexcept {
+  [[gnu::always_inline]] static context& entered(
+      boost::context::detail::transfer_t arrived) noexcept {
     const passage through = *static_cast<const passage*>(arrived.data);
     through.from->suspended_ = arrived.fctx;
 #if defined(__SANITIZE_ADDRESS__)

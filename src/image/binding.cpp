@@ -16,9 +16,9 @@ using definitions = std::unordered_map<std::string_view, definition>;
 
 // All copies use one allocator, that of the process (shared_symbols.list).
 bool is_of_allocator(std::string_view name) {
-  constexpr std::array words{"malloc", "calloc", "realloc", "reallocarray", "free", "memalign",
-                             "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
-                             "malloc_usable_size"};
+  constexpr std::array words{"malloc", "calloc",   "realloc",           "reallocarray",
+                             "free",   "memalign", "aligned_alloc",     "posix_memalign",
+                             "valloc", "pvalloc",  "malloc_usable_size"};
   return std::ranges::find(words, name) != words.end() || name.starts_with("_Znwm") ||
          name.starts_with("_Znam") || name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv");
 }
@@ -32,7 +32,8 @@ bool is_of_standard_library(std::string_view name) {
   if (name.starts_with('N')) name.remove_prefix(1);
   if (name.starts_with('K')) name.remove_prefix(1);
   // "St" is std, as are the abbreviations of its strings and streams.
-  constexpr std::array parts{"St", "Sa", "Ss", "Sb", "Si", "So", "Sd", "9__gnu_cxx", "10__cxxabiv1"};
+  constexpr std::array parts{"St", "Sa", "Ss",         "Sb",          "Si",
+                             "So", "Sd", "9__gnu_cxx", "10__cxxabiv1"};
   return std::ranges::any_of(parts, [&](const char* part) { return name.starts_with(part); });
 }
 
@@ -55,7 +56,7 @@ void add_definitions(definitions& to, const elf_file& file, std::size_t index) {
 }  // namespace
 
 bool defines_allocator(const elf_file& file) {
-  return std::ranges::any_of(file.symbols(), [&](const ElfW(Sym)& s) {
+  return std::ranges::any_of(file.symbols(), [&](const ElfW(Sym) & s) {
     return s.st_shndx != SHN_UNDEF && is_of_allocator(file.string_at(s.st_name));
   });
 }
@@ -71,13 +72,14 @@ std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> f
     definitions own;
     if (file.binds_to_itself()) add_definitions(own, file, at);
     const std::span<const ElfW(Sym)> symbols = file.symbols();
-    file.each_reference([&](const ElfW(Rela)& r) {
+    file.each_reference([&](const ElfW(Rela) & r) {
       const std::string_view name = file.string_at(symbols[elf_file::symbol_of(r)].st_name);
       if (name.empty() || is_common(name)) return;
       auto found = own.find(name);
       if (found == own.end() && (found = all.find(name)) == all.end()) return;
       const definition& meant = found->second;
-      result[at].push_back({r.r_offset, meant.file, meant.value + static_cast<std::uint64_t>(r.r_addend)});
+      result[at].push_back(
+          {r.r_offset, meant.file, meant.value + static_cast<std::uint64_t>(r.r_addend)});
     });
   }
   return result;

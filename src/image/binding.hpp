@@ -20,8 +20,8 @@ struct binding {
 
 // For each file the words that refer to names which one of the files defines. The program is the last;
 // `order` lists the files as the loader of a process would look at them.
-[[nodiscard]] std::vector<std::vector<binding>> bindings_of(
-    std::span<const elf_file* const> files, std::span<const std::size_t> order);
+[[nodiscard]] std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> files,
+                                                            std::span<const std::size_t> order);
 
 // Whether it defines malloc() or another name of the allocator, which copies do not use.
 [[nodiscard]] bool defines_allocator(const elf_file& file);

@@ -21,7 +21,8 @@ namespace {
 constexpr int machine = EM_X86_64;
 constexpr std::uint32_t call_relocation = R_X86_64_IRELATIVE;
 constexpr std::uint32_t relative_relocation = R_X86_64_RELATIVE;
-constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
+constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT,
+                                                  R_X86_64_JUMP_SLOT};
 #elif defined(__aarch64__)
 constexpr int machine = EM_AARCH64;
 constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
@@ -35,7 +36,7 @@ constexpr std::uint32_t relative_relocation = 0;
 constexpr std::array<std::uint32_t, 0> references{};
 #endif
 
-bool is_in(const ElfW(Phdr)& s, std::uint64_t address) noexcept {
+bool is_in(const ElfW(Phdr) & s, std::uint64_t address) noexcept {
   return s.p_type == PT_LOAD && address >= s.p_vaddr && address < s.p_vaddr + s.p_filesz;
 }
 
@@ -43,15 +44,15 @@ bool is_in(const ElfW(Phdr)& s, std::uint64_t address) noexcept {
 
 elf_file::elf_file(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat file{};
+  struct stat file {};
   if (descriptor_ < 0 || ::fstat(descriptor_, &file) != 0) {
     const int reason = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
     throw error(formatted("cannot read {}: {}", path_, std::strerror(reason)));
   }
   size_ = static_cast<std::size_t>(file.st_size);
-  void* const mapped = ::mmap(nullptr, std::max<std::size_t>(size_, 1), PROT_READ, MAP_PRIVATE,
-                              descriptor_, 0);
+  void* const mapped =
+      ::mmap(nullptr, std::max<std::size_t>(size_, 1), PROT_READ, MAP_PRIVATE, descriptor_, 0);
   base_ = static_cast<const std::byte*>(mapped);
   const auto refuse = [&](const char* why) {
     if (mapped != MAP_FAILED) ::munmap(mapped, std::max<std::size_t>(size_, 1));
@@ -66,7 +67,7 @@ elf_file::elf_file(std::string path) : path_(std::move(path)) {
     refuse("cannot be loaded many times: it is not position-independent, or of another machine");
   if (header.e_phoff > size_ || header.e_phnum > (size_ - header.e_phoff) / sizeof(ElfW(Phdr)))
     refuse("is cut off");
-  for (const ElfW(Phdr)& s : segments()) {
+  for (const ElfW(Phdr) & s : segments()) {
     if (s.p_type != PT_DYNAMIC) continue;
     if (s.p_offset > size_ || s.p_filesz > size_ - s.p_offset) refuse("is cut off");
     dynamic_ = table<ElfW(Dyn)>(s.p_offset, s.p_filesz / sizeof(ElfW(Dyn)));
@@ -102,17 +103,17 @@ std::span<const ElfW(Phdr)> elf_file::segments() const noexcept {
 const ElfW(Xword) elf_file::own_address = relative_relocation;
 
 bool elf_file::holds(std::uint64_t address) const noexcept {
-  return std::ranges::any_of(segments(), [&](const ElfW(Phdr)& s) { return is_in(s, address); });
+  return std::ranges::any_of(segments(), [&](const ElfW(Phdr) & s) { return is_in(s, address); });
 }
 
 std::size_t elf_file::offset_of(std::uint64_t address) const {
-  for (const ElfW(Phdr)& s : segments())
+  for (const ElfW(Phdr) & s : segments())
     if (is_in(s, address)) return address - s.p_vaddr + s.p_offset;
   throw error(formatted("{} refers to address {:#x}, which is not in it", path_, address));
 }
 
 std::uint64_t elf_file::value_of(std::int64_t tag) const noexcept {
-  for (const ElfW(Dyn)& entry : dynamic_)
+  for (const ElfW(Dyn) & entry : dynamic_)
     if (entry.d_tag == tag) return entry.d_un.d_val;
   return 0;
 }
@@ -124,8 +125,7 @@ std::size_t elf_file::string_offset(std::uint64_t index) const {
 std::string_view elf_file::string_at(std::uint64_t index) const {
   const auto rest = octets().subspan(std::min(string_offset(index), size_));
   const auto end = std::ranges::find(rest, std::byte{0});
-  return {reinterpret_cast<const char*>(rest.data()),
-          static_cast<std::size_t>(end - rest.begin())};
+  return {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())};
 }
 
 // Their number is not written down; the string table follows them in every linker's output, but
@@ -155,8 +155,9 @@ std::span<const ElfW(Sym)> elf_file::symbols() const {
 
 std::span<const ElfW(Sym)> elf_file::all_symbols() const {
   const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base_);
-  for (const ElfW(Shdr)& s : table<ElfW(Shdr)>(header.e_shoff, header.e_shnum))
-    if (s.sh_type == SHT_SYMTAB) return table<ElfW(Sym)>(s.sh_offset, s.sh_size / sizeof(ElfW(Sym)));
+  for (const ElfW(Shdr) & s : table<ElfW(Shdr)>(header.e_shoff, header.e_shnum))
+    if (s.sh_type == SHT_SYMTAB)
+      return table<ElfW(Sym)>(s.sh_offset, s.sh_size / sizeof(ElfW(Sym)));
   return {};
 }
 
@@ -173,7 +174,7 @@ bool elf_file::answers_to(std::string_view name) const {
 
 std::vector<std::uint64_t> elf_file::needed() const {
   std::vector<std::uint64_t> indices;
-  for (const ElfW(Dyn)& entry : dynamic_) {
+  for (const ElfW(Dyn) & entry : dynamic_) {
     if (entry.d_tag == DT_NULL) break;
     if (entry.d_tag == DT_NEEDED) indices.push_back(entry.d_un.d_val);
   }
@@ -187,7 +188,7 @@ elf_calls elf_file::calls() const noexcept {
 
 std::size_t elf_file::static_tls_bytes() const noexcept {
   if ((value_of(DT_FLAGS) & DF_STATIC_TLS) == 0) return 0;
-  for (const ElfW(Phdr)& s : segments())
+  for (const ElfW(Phdr) & s : segments())
     if (s.p_type == PT_TLS) return s.p_memsz + s.p_align;
   return 0;
 }
@@ -195,12 +196,13 @@ std::size_t elf_file::static_tls_bytes() const noexcept {
 bool elf_file::runs_while_loaded() const {
   const auto any_call = [&](std::int64_t where, std::int64_t size) {
     if (value_of(where) == 0) return false;
-    const auto all = table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)));
-    return std::ranges::any_of(all, [](const ElfW(Rela)& r) {
+    const auto all =
+        table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)));
+    return std::ranges::any_of(all, [](const ElfW(Rela) & r) {
       return static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)) == call_relocation;
     });
   };
-  const auto chosen_by_call = [](const ElfW(Sym)& s) {
+  const auto chosen_by_call = [](const ElfW(Sym) & s) {
     return ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC && s.st_shndx != SHN_UNDEF;
   };
   return any_call(DT_RELA, DT_RELASZ) || any_call(DT_JMPREL, DT_PLTRELSZ) ||
@@ -209,12 +211,12 @@ bool elf_file::runs_while_loaded() const {
 
 bool elf_file::has_text_relocations() const noexcept {
   return (value_of(DT_FLAGS) & DF_TEXTREL) != 0 ||
-         std::ranges::any_of(dynamic_, [](const ElfW(Dyn)& e) { return e.d_tag == DT_TEXTREL; });
+         std::ranges::any_of(dynamic_, [](const ElfW(Dyn) & e) { return e.d_tag == DT_TEXTREL; });
 }
 
 bool elf_file::binds_to_itself() const noexcept {
   return (value_of(DT_FLAGS) & DF_SYMBOLIC) != 0 ||
-         std::ranges::any_of(dynamic_, [](const ElfW(Dyn)& e) { return e.d_tag == DT_SYMBOLIC; });
+         std::ranges::any_of(dynamic_, [](const ElfW(Dyn) & e) { return e.d_tag == DT_SYMBOLIC; });
 }
 
 bool elf_file::is_hidden_version(std::size_t symbol) const {
@@ -222,10 +224,10 @@ bool elf_file::is_hidden_version(std::size_t symbol) const {
   return at != 0 && (table<std::uint16_t>(offset_of(at) + 2 * symbol, 1)[0] & 0x8000) != 0;
 }
 
-void elf_file::each_reference(const std::function<void(const ElfW(Rela)&)>& visit) const {
+void elf_file::each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const {
   for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
     if (value_of(where) == 0) continue;
-    for (const ElfW(Rela)& r :
+    for (const ElfW(Rela) & r :
          table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)))) {
       const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info));
       if (symbol_of(r) != 0 && std::ranges::find(references, kind) != references.end()) visit(r);
@@ -235,7 +237,7 @@ void elf_file::each_reference(const std::function<void(const ElfW(Rela)&)>& visi
 
 std::size_t elf_file::span_bytes() const noexcept {
   std::size_t end = 0;
-  for (const ElfW(Phdr)& s : segments())
+  for (const ElfW(Phdr) & s : segments())
     if (s.p_type == PT_LOAD) end = std::max(end, s.p_vaddr + s.p_memsz);
   return end;
 }
@@ -244,12 +246,14 @@ std::size_t elf_file::span_bytes() const noexcept {
 // late.
 std::size_t elf_file::writable_bytes() const noexcept {
   std::size_t writable = 0, constant = 0;
-  for (const ElfW(Phdr)& s : segments()) {
+  for (const ElfW(Phdr) & s : segments()) {
     if (s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0) writable += s.p_memsz;
     if (s.p_type == PT_GNU_RELRO) constant += s.p_memsz;
   }
-  const std::size_t calls = value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela)) * sizeof(void*) + 3 * sizeof(void*);
-  const bool calls_are_constant = (value_of(DT_FLAGS_1) & DF_1_NOW) != 0 || (value_of(DT_FLAGS) & DF_BIND_NOW) != 0;
+  const std::size_t calls =
+      value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela)) * sizeof(void*) + 3 * sizeof(void*);
+  const bool calls_are_constant =
+      (value_of(DT_FLAGS_1) & DF_1_NOW) != 0 || (value_of(DT_FLAGS) & DF_BIND_NOW) != 0;
   const std::size_t rest = writable - std::min(writable, constant);
   return rest - std::min(rest, calls_are_constant ? 0 : calls);
 }

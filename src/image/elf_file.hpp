@@ -65,8 +65,8 @@ class elf_file {
   // Whether this symbol is only for files that were linked with an older version of this one.
   [[nodiscard]] bool is_hidden_version(std::size_t symbol) const;
   // Words that are to hold the address of a symbol: where, which, and what is added.
-  void each_reference(const std::function<void(const ElfW(Rela)&)>& visit) const;
-  [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela)& r) noexcept {
+  void each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const;
+  [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela) & r) noexcept {
     return static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
   }
   // What a relocation says that needs no symbol: the file's own address and the addend; and one that says

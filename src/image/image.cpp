@@ -35,8 +35,12 @@ std::size_t page_bytes() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return size;
 }
-std::size_t page_down(std::size_t at) { return at & ~(page_bytes() - 1); }
-std::size_t page_up(std::size_t at) { return page_down(at + page_bytes() - 1); }
+std::size_t page_down(std::size_t at) {
+  return at & ~(page_bytes() - 1);
+}
+std::size_t page_up(std::size_t at) {
+  return page_down(at + page_bytes() - 1);
+}
 
 // Tags that the loader would act on, as one that it does not know.
 constexpr std::int64_t ignored_tag = 0x6000beef;
@@ -59,7 +63,9 @@ long limit_of_mappings() {
   return limit;
 }
 
-std::byte* at_address(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+std::byte* at_address(std::uintptr_t address) {
+  return reinterpret_cast<std::byte*>(address);
+}
 
 // Replaces `size` octets of memory at once, so that no other thread sees anything between.
 bool move_over(std::byte* from, std::byte* to, std::size_t size) {
@@ -82,8 +88,8 @@ class image_program::source {
 
   // Called once, when it is known which libraries have copies.
   void prepare(const std::vector<std::unique_ptr<source>>& all, bool whole) {
-    void* const mapped = ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE,
-                                file.descriptor(), 0);
+    void* const mapped =
+        ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor(), 0);
     if (mapped == MAP_FAILED) throw error(formatted("cannot map {}", file.path()));
     edited_ = static_cast<std::byte*>(mapped);
     edit(whole);
@@ -145,12 +151,14 @@ class image_program::source {
                      const std::vector<std::unique_ptr<source>>& all) {
     if (file.has_text_relocations()) return;
     bindings_.clear();
-    file.each_reference([&](const ElfW(Rela)& r) {
+    file.each_reference([&](const ElfW(Rela) & r) {
       if (!file.holds(r.r_offset)) return;
       const auto value = *reinterpret_cast<const std::uintptr_t*>(base + r.r_offset);
       ElfW(Rela)& told = edited_at(r);
       std::size_t at = 0;
-      while (at < all.size() && (value < bases[at] || value - bases[at] >= all[at]->file.span_bytes())) ++at;
+      while (at < all.size() &&
+             (value < bases[at] || value - bases[at] >= all[at]->file.span_bytes()))
+        ++at;
       if (at < all.size() && all[at].get() == this) {
         told.r_info = elf_file::own_address;
         told.r_addend = static_cast<ElfW(Sxword)>(value - base);
@@ -166,7 +174,7 @@ class image_program::source {
 
   // Maps the original in place of the copy, wherever both are equal.
   void share_pages(std::uintptr_t base) const {
-    for (const ElfW(Phdr)& s : file.segments()) {
+    for (const ElfW(Phdr) & s : file.segments()) {
       if (s.p_type != PT_LOAD || s.p_filesz == 0) continue;
       const std::size_t first = page_down(s.p_vaddr);
       const std::size_t size = page_up(s.p_vaddr + s.p_filesz) - first;
@@ -204,8 +212,8 @@ class image_program::source {
   [[nodiscard]] std::size_t size() const noexcept { return file.octets().size(); }
   template <class T>
   T& edited_at(const T& original) {
-    return *reinterpret_cast<T*>(edited_ + (reinterpret_cast<const std::byte*>(&original) -
-                                            file.octets().data()));
+    return *reinterpret_cast<T*>(
+        edited_ + (reinterpret_cast<const std::byte*>(&original) - file.octets().data()));
   }
   [[noreturn]] void fail(const char* what) const {
     const int reason = errno;
@@ -216,30 +224,31 @@ class image_program::source {
   // Build systems that take flags from the wrappers link an executable, which differs in a mark, and in
   // that its code knows where its thread-locals are.
   void take_for_library() {
-    for (const ElfW(Dyn)& entry : file.dynamic())
+    for (const ElfW(Dyn) & entry : file.dynamic())
       if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0) {
-        for (const ElfW(Phdr)& s : file.segments())
+        for (const ElfW(Phdr) & s : file.segments())
           if (s.p_type == PT_TLS)
-            throw error(formatted("{} has thread-local variables and was linked as an executable, of which "
-                                  "a process holds one copy: link it with weftcc (mpicc), or start it "
-                                  "with --ranks-per-process 1",
-                                  file.path()));
+            throw error(
+                formatted("{} has thread-local variables and was linked as an executable, of which "
+                          "a process holds one copy: link it with weftcc (mpicc), or start it "
+                          "with --ranks-per-process 1",
+                          file.path()));
         edited_at(entry).d_un.d_val &= ~static_cast<ElfW(Xword)>(DF_1_PIE);
       }
   }
 
   void edit(bool whole) {
-    for (const ElfW(Dyn)& entry : file.dynamic())
+    for (const ElfW(Dyn) & entry : file.dynamic())
       if (calls_code(entry.d_tag)) edited_at(entry).d_tag = ignored_tag;
     take_for_library();
     // Symbols that shall exist once in the process are to exist once in each copy.
-    for (const ElfW(Sym)& s : file.symbols())
+    for (const ElfW(Sym) & s : file.symbols())
       if (ELF64_ST_BIND(s.st_info) == STB_GNU_UNIQUE)
         edited_at(s).st_info = ELF64_ST_INFO(STB_GLOBAL, ELF64_ST_TYPE(s.st_info));
     // A page that belongs to no file ends each copy: tools that read the list of mappings would
     // take two copies side by side for one.
     const ElfW(Phdr)* last = nullptr;
-    for (const ElfW(Phdr)& s : file.segments())
+    for (const ElfW(Phdr) & s : file.segments())
       if (s.p_type == PT_LOAD) last = &s;
     if (last != nullptr)
       edited_at(*last).p_memsz =
@@ -255,12 +264,12 @@ class image_program::source {
   // name, as if the linker had copied it there, and looks for names that a file does not define itself in
   // all files but where a mark says that the frame's own comes first.
   void show_own_variables() {
-    for (const ElfW(Sym)& s : file.all_symbols())
+    for (const ElfW(Sym) & s : file.all_symbols())
       if (ELF64_ST_TYPE(s.st_info) == STT_OBJECT && s.st_shndx != SHN_UNDEF)
         edited_at(s).st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT);
     // The loader obeys the mark, too: then all but the allocator's names mean what they are bound to anyhow.
     if (defines_allocator(file)) return;
-    for (const ElfW(Dyn)& entry : file.dynamic())
+    for (const ElfW(Dyn) & entry : file.dynamic())
       if (calls_code(entry.d_tag)) {
         edited_at(entry).d_tag = DT_SYMBOLIC;
         return;
@@ -273,9 +282,9 @@ class image_program::source {
       written_ = {{0, size()}};
       return;
     }
-    constexpr std::int64_t tables[] = {DT_SYMTAB, DT_STRTAB, DT_GNU_HASH, DT_HASH, DT_RELA,
-                                       DT_JMPREL, DT_VERSYM, DT_VERNEED, DT_VERDEF};
-    for (const ElfW(Phdr)& s : file.segments()) {
+    constexpr std::int64_t tables[] = {DT_SYMTAB, DT_STRTAB, DT_GNU_HASH, DT_HASH,  DT_RELA,
+                                       DT_JMPREL, DT_VERSYM, DT_VERNEED,  DT_VERDEF};
+    for (const ElfW(Phdr) & s : file.segments()) {
       if (s.p_type != PT_LOAD || s.p_filesz == 0) continue;
       const bool read = s.p_offset == 0 || (s.p_flags & PF_W) != 0 ||
                         std::ranges::any_of(tables, [&](std::int64_t tag) {
@@ -305,15 +314,16 @@ class image_program::source {
   [[nodiscard]] std::size_t string_checked(std::uint64_t index) const {
     const std::size_t offset = file.string_offset(index);
     if (file.octets()[offset - 1] != std::byte{0})
-      throw error(formatted("{} names its library {} in a way that no rank can have its own: link "
-                            "the library statically, or run with --ranks-per-process 1",
-                            file.path(), file.string_at(index)));
+      throw error(
+          formatted("{} names its library {} in a way that no rank can have its own: link "
+                    "the library statically, or run with --ranks-per-process 1",
+                    file.path(), file.string_at(index)));
     return offset;
   }
 
   // Whole pages that only the loader writes: first address and size.
   [[nodiscard]] std::pair<std::size_t, std::size_t> constant_part() const {
-    for (const ElfW(Phdr)& s : file.segments())
+    for (const ElfW(Phdr) & s : file.segments())
       if (s.p_type == PT_GNU_RELRO) {
         const std::size_t first = page_down(s.p_vaddr);
         return {first, page_down(s.p_vaddr + s.p_memsz) - first};
@@ -324,8 +334,8 @@ class image_program::source {
   void share_writable(std::uintptr_t base, std::size_t first, std::size_t size,
                       off_t offset) const {
     std::byte* const target = at_address(base + first);
-    void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-                                file.descriptor(), offset);
+    void* const mapped =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor(), offset);
     if (mapped == MAP_FAILED) fail("cannot map the data of");
     auto* const fresh = static_cast<std::byte*>(mapped);
     for (std::size_t at = 0; at < size; at += page_bytes())
@@ -353,7 +363,8 @@ image_program::image_program(const std::string& path, const std::vector<std::str
     : debugged_(is_debugged()) {
   std::vector<std::unique_ptr<source>> unordered;
   unordered.push_back(std::make_unique<source>(path));
-  for (const std::string& library : libraries) unordered.push_back(std::make_unique<source>(library));
+  for (const std::string& library : libraries)
+    unordered.push_back(std::make_unique<source>(library));
   // Each after those that it needs; what has been moved is null.
   const std::function<void(std::size_t)> place = [&](std::size_t at) {
     std::unique_ptr<source> one = std::move(unordered[at]);
@@ -394,8 +405,8 @@ void image_program::bind_names() {
 }
 
 std::string image_program::failure_text(std::string_view reason) const {
-  const std::string what = formatted("cannot load copy {} of {}", loaded_ + 1,
-                                     sources_.back()->file.path());
+  const std::string what =
+      formatted("cannot load copy {} of {}", loaded_ + 1, sources_.back()->file.path());
   if (reason.find("static TLS") != reason.npos) {
     std::size_t each = 0;
     for (const std::unique_ptr<source>& s : sources_) each += s->file.static_tls_bytes();
@@ -433,8 +444,8 @@ image image_program::load() {
   const std::lock_guard hold(lock_);
   open_copies();
   const std::string directory = formatted("/proc/{}/fd/", getpid());
-  void* const handle =
-      ::dlopen((directory + std::to_string(sources_.back()->copy())).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const handle = ::dlopen((directory + std::to_string(sources_.back()->copy())).c_str(),
+                                RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const reason = ::dlerror();
     close_copies();
@@ -472,11 +483,12 @@ image image_program::load() {
     for (const std::unique_ptr<source>& s : sources_) s->leave_copy_open();
   }
   ++loaded_;
-  const auto* const description =
-      static_cast<const weft_program*>(::dlsym(handle, "weft_program"));
+  const auto* const description = static_cast<const weft_program*>(::dlsym(handle, "weft_program"));
   if (description == nullptr || description->version != weft_program_version)
-    throw error(formatted("{} was not built by weftcc, weftcxx or weftfc of this version of weft: "
-                          "build it again", sources_.back()->file.path()));
+    throw error(
+        formatted("{} was not built by weftcc, weftcxx or weftfc of this version of weft: "
+                  "build it again",
+                  sources_.back()->file.path()));
   loaded.main_ = description->main;
   loaded.own_ = &description->own;
   return loaded;
@@ -487,7 +499,8 @@ image image_program::load() {
 void image::construct(int argc, char** argv, char** environment) {
   using initializer = void (*)(int, char**, char**);
   for (const part& p : parts_) {
-    if (p.calls.first_init != 0) reinterpret_cast<initializer>(p.base + p.calls.first_init)(argc, argv, environment);
+    if (p.calls.first_init != 0)
+      reinterpret_cast<initializer>(p.base + p.calls.first_init)(argc, argv, environment);
     const auto* const all = reinterpret_cast<const initializer*>(p.base + p.calls.init_array);
     for (std::size_t i = 0; i < p.calls.init_count; ++i) all[i](argc, argv, environment);
   }

@@ -12,34 +12,39 @@ namespace {
 
 // The run-time system is the process's, wherever it lies; its own locks and caches expect that.
 constexpr std::array run_time{
-    "libweft.",     "libstdc++.",   "libgcc_s.", "libatomic.", "libquadmath.",
-    "libasan.",     "libtsan.",     "libubsan.", "libc.",      "libm.",      "libdl.",
-    "libpthread.",  "librt.",       "ld-linux",  "libhwloc.",  "libfmt.",    "libboost_context.",
-    "libfabric.",   "libpmix.",     "libc++.",   "libc++abi.", "libunwind.", "libresolv.",
-    "libutil.",     "libmvec.",     "libgcov",   "libprofiler."};
+    "libweft.",   "libstdc++.",        "libgcc_s.",  "libatomic.", "libquadmath.",
+    "libasan.",   "libtsan.",          "libubsan.",  "libc.",      "libm.",
+    "libdl.",     "libpthread.",       "librt.",     "ld-linux",   "libhwloc.",
+    "libfmt.",    "libboost_context.", "libfabric.", "libpmix.",   "libc++.",
+    "libc++abi.", "libunwind.",        "libresolv.", "libutil.",   "libmvec.",
+    "libgcov",    "libprofiler."};
 // Units and locks of Fortran's, teams and the region under way of OpenMP's belong to one program, of
 // whichever compiler they are.
-constexpr std::array private_run_times{"libgfortran.", "libgomp.",  "libomp.",     "libiomp5.",
-                                       "libflang",     "libFortran", "libifcore",   "libifport",
+constexpr std::array private_run_times{"libgfortran.", "libgomp.",   "libomp.",   "libiomp5.",
+                                       "libflang",     "libFortran", "libifcore", "libifport",
                                        "libpgf",       "libnvf",     "libnvomp."};
 // What a system brings that keeps a program's settings, plans or open objects and counts on one
 // program that uses it. Small: a copy costs what it writes.
-constexpr std::array with_state{"libfftw3", "libhdf5", "libnetcdf", "libmetis",   "libscotch",
-                                "libarpack", "libgsl.", "libglpk",  "libsundials", "libsuperlu"};
+constexpr std::array with_state{"libfftw3",  "libhdf5", "libnetcdf", "libmetis",    "libscotch",
+                                "libarpack", "libgsl.", "libglpk",   "libsundials", "libsuperlu"};
 // Their data are caches, tables made once, and locks for what many threads do at once.
 constexpr std::array harmless{
-    "libz.",       "libbz2.",    "liblzma.",  "libzstd.",   "liblz4.",   "libsz.",     "libaec.",
-    "libcrypto.",  "libssl.",    "libcurl",   "libxml2.",   "libblas.",  "liblapack",  "libopenblas",
-    "libblis",     "libmkl_",    "libtbb",    "libnuma.",   "libudev.",  "libcap.",    "libsystemd.",
-    "libevent",    "libpciaccess.", "libibverbs.", "librdmacm.", "libnl-", "libucp.", "libuct.", "libucs.", "libucm.",
-    "libpsm",      "libmunge.",  "libtinfo.", "libncurses", "libpng",    "libjpeg.",   "libgmp.",
-    "libmpfr.",    "libcrypt.",  "libnss_",   "libnsl.",    "libelf.",   "libdw.",     "libjemalloc.",
-    "libtcmalloc", "libX11.",    "libxcb",    "libGL",      "libdrm.",   "libcuda.",   "libcudart."};
+    "libz.",      "libbz2.",      "liblzma.",    "libzstd.",   "liblz4.",       "libsz.",
+    "libaec.",    "libcrypto.",   "libssl.",     "libcurl",    "libxml2.",      "libblas.",
+    "liblapack",  "libopenblas",  "libblis",     "libmkl_",    "libtbb",        "libnuma.",
+    "libudev.",   "libcap.",      "libsystemd.", "libevent",   "libpciaccess.", "libibverbs.",
+    "librdmacm.", "libnl-",       "libucp.",     "libuct.",    "libucs.",       "libucm.",
+    "libpsm",     "libmunge.",    "libtinfo.",   "libncurses", "libpng",        "libjpeg.",
+    "libgmp.",    "libmpfr.",     "libcrypt.",   "libnss_",    "libnsl.",       "libelf.",
+    "libdw.",     "libjemalloc.", "libtcmalloc", "libX11.",    "libxcb",        "libGL",
+    "libdrm.",    "libcuda.",     "libcudart."};
 
 // What each library has for its own start and end.
 constexpr std::size_t harmless_data_bytes = 64;
 
-std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view name_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 bool is_in(std::string_view name, std::span<const char* const> names) {
   return std::ranges::any_of(names, [&](const char* s) { return name.starts_with(s); });
@@ -140,10 +145,11 @@ library_choice choose_libraries(const elf_file& program, std::span<const std::st
 std::string text_of(const library_choice::shared_state& one) {
   const std::string_view name = name_of(one.path);
   const std::string_view stem = name.substr(0, name.find(".so"));
-  return formatted("ranks of one process share {}, which has {} octets of variables: if it keeps "
-                   "something for its program, give each rank its own with WEFT_PRIVATE_LIBRARIES={} "
-                   "(weftrun --private-libraries), if not, WEFT_SHARED_LIBRARIES={} ends this line",
-                   one.path, one.writable_bytes, stem, stem);
+  return formatted(
+      "ranks of one process share {}, which has {} octets of variables: if it keeps "
+      "something for its program, give each rank its own with WEFT_PRIVATE_LIBRARIES={} "
+      "(weftrun --private-libraries), if not, WEFT_SHARED_LIBRARIES={} ends this line",
+      one.path, one.writable_bytes, stem, stem);
 }
 
 }  // namespace weft

@@ -64,8 +64,8 @@ void make_room_for_static_tls(host_request& request, const elf_file& program, in
   const char* const before = std::getenv("GLIBC_TUNABLES");
   const std::size_t all = each * static_cast<std::size_t>(ranks) + static_tls_spare_bytes;
   replace_variable(request, "GLIBC_TUNABLES",
-                   formatted("{}{}glibc.rtld.optional_static_tls={}", before != nullptr ? before : "",
-                             before != nullptr ? ":" : "", all));
+                   formatted("{}{}glibc.rtld.optional_static_tls={}",
+                             before != nullptr ? before : "", before != nullptr ? ":" : "", all));
 }
 
 // Ranks that this process holds at most; 0: known only when the processes have met.
@@ -87,9 +87,11 @@ void become_host(int argc, char** argv) {
   const elf_file program(request.program);
   library_choice libraries = choose_libraries(program, loaded_libraries(), library_lists());
   if (how.check)
-    for (const library_choice::shared_state& one : libraries.shared) log_line("check: {}", text_of(one));
+    for (const library_choice::shared_state& one : libraries.shared)
+      log_line("check: {}", text_of(one));
   request.libraries = std::move(libraries.own);
-  const int ranks_at_most = ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
+  const int ranks_at_most =
+      ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
   make_room_for_static_tls(request, program, ranks_at_most);
   // The copies are found by their numbers.
   const char* const before = std::getenv("LD_LIBRARY_PATH");
@@ -99,8 +101,9 @@ void become_host(int argc, char** argv) {
   ::setenv(host_variable, request.text().c_str(), 1);
   const std::string host = host_path();
   ::execv(host.c_str(), argv);
-  throw error(formatted("cannot run {}: {}; it belongs beside libweft, where `make install` puts it",
-                        host, std::strerror(errno)));
+  throw error(
+      formatted("cannot run {}: {}; it belongs beside libweft, where `make install` puts it", host,
+                std::strerror(errno)));
 }
 
 }  // namespace

@@ -6,9 +6,10 @@ namespace {
 
 int refuse(const char* call, const char* chapter) {
   return weft::mpi::in_call_at_any_time(call, [&](weft::mpi::state&) {
-    weft::mpi::fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                    "{} are not part of weft yet: do without them, or run the program with another MPI",
-                    chapter);
+    weft::mpi::fail(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "{} are not part of weft yet: do without them, or run the program with another MPI",
+        chapter);
   });
 }
 
@@ -17,7 +18,9 @@ int refuse(const char* call, const char* chapter) {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define WEFT_MPI_REFUSE(chapter, name, parameters) \
-  WEFT_MPI_FUNCTION(int, name, parameters) { return refuse(#name, chapter); }
+  WEFT_MPI_FUNCTION(int, name, parameters) {       \
+    return refuse(#name, chapter);                 \
+  }
 
 #define WEFT_MPI_REFUSE_WINDOW(name, parameters) \
   WEFT_MPI_REFUSE("windows (one-sided communication)", name, parameters)

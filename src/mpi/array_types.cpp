@@ -13,7 +13,9 @@ namespace {
 using detail::segments;
 using counts = std::span<const MPI_Count>;
 
-std::size_t unsigned_of(MPI_Count n) { return static_cast<std::size_t>(n); }
+std::size_t unsigned_of(MPI_Count n) {
+  return static_cast<std::size_t>(n);
+}
 
 void check_order(int order) {
   if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)
@@ -28,7 +30,9 @@ std::vector<std::size_t> by_speed(std::size_t dimensions, int order) {
   return all;
 }
 
-const void* displaced(std::ptrdiff_t by) { return reinterpret_cast<const void*>(by); }
+const void* displaced(std::ptrdiff_t by) {
+  return reinterpret_cast<const void*>(by);
+}
 
 // `where` and what follows from it, within an array of `elements` elements of `old`.
 void fill_in(datatype_object& made, const datatype_object& old, segments where,
@@ -48,8 +52,8 @@ void check_part(std::size_t dimension, MPI_Count size, MPI_Count part, MPI_Count
          dimension, size, part, start);
 }
 
-void subarray(state& me, counts sizes, counts parts, counts starts, int order,
-              MPI_Datatype oldtype, bool large, MPI_Datatype* newtype) {
+void subarray(state& me, counts sizes, counts parts, counts starts, int order, MPI_Datatype oldtype,
+              bool large, MPI_Datatype* newtype) {
   check_not_null(newtype, "newtype");
   check_order(order);
   datatype_object& old = checked_datatype(oldtype);
@@ -91,16 +95,20 @@ MPI_Count block_of(std::size_t dimension, const distribution& how) {
         fail(MPI_ERR_ARG, "dimension {} is not shared out, but has {} processes: give it 1",
              dimension, how.processes);
       return how.size;
-    case MPI_DISTRIBUTE_CYCLIC: return by_default ? 1 : how.argument;
+    case MPI_DISTRIBUTE_CYCLIC:
+      return by_default ? 1 : how.argument;
     case MPI_DISTRIBUTE_BLOCK:
       if (by_default) return (how.size + how.processes - 1) / how.processes;
       if (how.argument * how.processes < how.size)
-        fail(MPI_ERR_ARG, "dimension {}: {} processes with {} elements each do not hold {} elements",
-             dimension, how.processes, how.argument, how.size);
+        fail(MPI_ERR_ARG,
+             "dimension {}: {} processes with {} elements each do not hold {} elements", dimension,
+             how.processes, how.argument, how.size);
       return how.argument;
     default:
-      fail(MPI_ERR_ARG, "dimension {}: distribution {} is none of MPI_DISTRIBUTE_BLOCK, "
-           "MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE", dimension, how.kind);
+      fail(MPI_ERR_ARG,
+           "dimension {}: distribution {} is none of MPI_DISTRIBUTE_BLOCK, "
+           "MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE",
+           dimension, how.kind);
   }
 }
 
@@ -113,7 +121,9 @@ segments share_of(const segments& element, const distribution& how, MPI_Count bl
   const MPI_Count round = how.processes * block;
   const MPI_Count whole = (how.size - first) / round;
   const MPI_Count rest = std::min(block, (how.size - first) % round);
-  const auto at = [&](MPI_Count index) { return displaced(static_cast<std::ptrdiff_t>(index) * stride); };
+  const auto at = [&](MPI_Count index) {
+    return displaced(static_cast<std::ptrdiff_t>(index) * stride);
+  };
   const auto round_stride = static_cast<std::ptrdiff_t>(round) * stride;
   const segments blocks = element.placed(at(first), {unsigned_of(block), stride})
                               .placed(nullptr, {unsigned_of(whole), round_stride});
@@ -135,7 +145,8 @@ void check_place(int size, int rank, std::span<const distribution> dimensions) {
     processes *= d.processes;
   }
   if (size < 1 || processes != size)
-    fail(MPI_ERR_ARG, "{} processes in the grid of array_of_psizes, but size is {}", processes, size);
+    fail(MPI_ERR_ARG, "{} processes in the grid of array_of_psizes, but size is {}", processes,
+         size);
   if (rank < 0 || rank >= size)
     fail(MPI_ERR_ARG, "rank {} of an array on {} processes", rank, size);
 }
@@ -177,8 +188,7 @@ template <class Number>
 void subarray(state& me, int ndims, const Number* sizes, const Number* parts, const Number* starts,
               int order, MPI_Datatype oldtype, bool large, MPI_Datatype* newtype) {
   check_dimensions(ndims);
-  subarray(me, widened(ndims, sizes, "array_of_sizes"),
-           widened(ndims, parts, "array_of_subsizes"),
+  subarray(me, widened(ndims, sizes, "array_of_sizes"), widened(ndims, parts, "array_of_subsizes"),
            widened(ndims, starts, "array_of_starts"), order, oldtype, large, newtype);
 }
 
@@ -206,19 +216,25 @@ WEFT_MPI_FUNCTION(int, MPI_Type_create_subarray,
                   (int ndims, const int* array_of_sizes, const int* array_of_subsizes,
                    const int* array_of_starts, int order, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_subarray", MPI_COMM_SELF, [&](state& me) {
-    subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, false,
-             newtype);
-  }, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_subarray", MPI_COMM_SELF,
+      [&](state& me) {
+        subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype,
+                 false, newtype);
+      },
+      ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_subarray_c,
                   (int ndims, const MPI_Count* array_of_sizes, const MPI_Count* array_of_subsizes,
                    const MPI_Count* array_of_starts, int order, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_subarray_c", MPI_COMM_SELF, [&](state& me) {
-    subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, true,
-             newtype);
-  }, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_subarray_c", MPI_COMM_SELF,
+      [&](state& me) {
+        subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype,
+                 true, newtype);
+      },
+      ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_darray,
@@ -226,20 +242,26 @@ WEFT_MPI_FUNCTION(int, MPI_Type_create_darray,
                    const int* array_of_distribs, const int* array_of_dargs,
                    const int* array_of_psizes, int order, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_darray", MPI_COMM_SELF, [&](state& me) {
-    distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
-                array_of_psizes, order, oldtype, false, newtype);
-  }, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
-  oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_darray", MPI_COMM_SELF,
+      [&](state& me) {
+        distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
+                    array_of_psizes, order, oldtype, false, newtype);
+      },
+      size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
+      oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_darray_c,
                   (int size, int rank, int ndims, const MPI_Count* array_of_gsizes,
                    const int* array_of_distribs, const int* array_of_dargs,
                    const int* array_of_psizes, int order, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_darray_c", MPI_COMM_SELF, [&](state& me) {
-    distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
-                array_of_psizes, order, oldtype, true, newtype);
-  }, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
-  oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_darray_c", MPI_COMM_SELF,
+      [&](state& me) {
+        distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
+                    array_of_psizes, order, oldtype, true, newtype);
+      },
+      size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
+      oldtype, newtype);
 }

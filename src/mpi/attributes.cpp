@@ -123,19 +123,32 @@ void copy_all(state& me, Handle from, const attribute_list& source, attribute_li
 int* find_predefined_value(state& me, int key) {
   attributes_state& a = me.attributes;
   switch (key) {
-    case MPI_TAG_UB: a.tag_ub = std::numeric_limits<int>::max(); return &a.tag_ub;
-    case MPI_IO: a.io = MPI_ANY_SOURCE; return &a.io;
-    case MPI_HOST: a.host = MPI_PROC_NULL; return &a.host;
+    case MPI_TAG_UB:
+      a.tag_ub = std::numeric_limits<int>::max();
+      return &a.tag_ub;
+    case MPI_IO:
+      a.io = MPI_ANY_SOURCE;
+      return &a.io;
+    case MPI_HOST:
+      a.host = MPI_PROC_NULL;
+      return &a.host;
     case MPI_WTIME_IS_GLOBAL:
       // Ranks of one node read the same clock.
       a.wtime_is_global = std::ranges::all_of(me.rank.of->node_of_process, [&](int node) {
         return node == me.rank.of->node_of_process.front();
       });
       return &a.wtime_is_global;
-    case MPI_LASTUSEDCODE: a.last_used_code = last_used_code(me); return &a.last_used_code;
-    case MPI_UNIVERSE_SIZE: a.universe_size = me.world->ranks.size(); return &a.universe_size;
-    case MPI_APPNUM: a.appnum = 0; return &a.appnum;
-    default: return nullptr;
+    case MPI_LASTUSEDCODE:
+      a.last_used_code = last_used_code(me);
+      return &a.last_used_code;
+    case MPI_UNIVERSE_SIZE:
+      a.universe_size = me.world->ranks.size();
+      return &a.universe_size;
+    case MPI_APPNUM:
+      a.appnum = 0;
+      return &a.appnum;
+    default:
+      return nullptr;
   }
 }
 
@@ -214,7 +227,7 @@ using namespace weft::mpi;
 // --- Of communicators ----------------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_create_keyval,
-                  (MPI_Comm_copy_attr_function* comm_copy_attr_fn,
+                  (MPI_Comm_copy_attr_function * comm_copy_attr_fn,
                    MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval,
                    void* extra_state)) {
   return in_call("MPI_Comm_create_keyval", MPI_COMM_SELF, [&](state& me) {
@@ -228,28 +241,30 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_free_keyval, (int* comm_keyval)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_set_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val)) {
-  return in_call("MPI_Comm_set_attr", comm,
-                 [&](state& me) { set_comm_attribute(me, comm, comm_keyval, attribute_val); },
-                 comm, comm_keyval, static_cast<const void*>(attribute_val));
+  return in_call(
+      "MPI_Comm_set_attr", comm,
+      [&](state& me) { set_comm_attribute(me, comm, comm_keyval, attribute_val); }, comm,
+      comm_keyval, static_cast<const void*>(attribute_val));
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_attr,
                   (MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag)) {
-  return in_call("MPI_Comm_get_attr", comm,
-                 [&](state& me) { get_comm_attribute(me, comm, comm_keyval, attribute_val, flag); },
-                 comm, comm_keyval);
+  return in_call(
+      "MPI_Comm_get_attr", comm,
+      [&](state& me) { get_comm_attribute(me, comm, comm_keyval, attribute_val, flag); }, comm,
+      comm_keyval);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_delete_attr, (MPI_Comm comm, int comm_keyval)) {
-  return in_call("MPI_Comm_delete_attr", comm,
-                 [&](state& me) { delete_comm_attribute(me, comm, comm_keyval); }, comm,
-                 comm_keyval);
+  return in_call(
+      "MPI_Comm_delete_attr", comm,
+      [&](state& me) { delete_comm_attribute(me, comm, comm_keyval); }, comm, comm_keyval);
 }
 
 // --- Their names before MPI 2 ----------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Keyval_create,
-                  (MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval,
+                  (MPI_Copy_function * copy_fn, MPI_Delete_function* delete_fn, int* keyval,
                    void* extra_state)) {
   return in_call("MPI_Keyval_create", MPI_COMM_SELF, [&](state& me) {
     create_comm_keyval(me, copy_fn, delete_fn, keyval, extra_state);
@@ -262,26 +277,27 @@ WEFT_MPI_FUNCTION(int, MPI_Keyval_free, (int* keyval)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Attr_put, (MPI_Comm comm, int keyval, void* attribute_val)) {
-  return in_call("MPI_Attr_put", comm,
-                 [&](state& me) { set_comm_attribute(me, comm, keyval, attribute_val); }, comm,
-                 keyval, static_cast<const void*>(attribute_val));
+  return in_call(
+      "MPI_Attr_put", comm, [&](state& me) { set_comm_attribute(me, comm, keyval, attribute_val); },
+      comm, keyval, static_cast<const void*>(attribute_val));
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Attr_get, (MPI_Comm comm, int keyval, void* attribute_val, int* flag)) {
-  return in_call("MPI_Attr_get", comm,
-                 [&](state& me) { get_comm_attribute(me, comm, keyval, attribute_val, flag); },
-                 comm, keyval);
+  return in_call(
+      "MPI_Attr_get", comm,
+      [&](state& me) { get_comm_attribute(me, comm, keyval, attribute_val, flag); }, comm, keyval);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Attr_delete, (MPI_Comm comm, int keyval)) {
-  return in_call("MPI_Attr_delete", comm,
-                 [&](state& me) { delete_comm_attribute(me, comm, keyval); }, comm, keyval);
+  return in_call(
+      "MPI_Attr_delete", comm, [&](state& me) { delete_comm_attribute(me, comm, keyval); }, comm,
+      keyval);
 }
 
 // --- Of datatypes ----------------------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_keyval,
-                  (MPI_Type_copy_attr_function* type_copy_attr_fn,
+                  (MPI_Type_copy_attr_function * type_copy_attr_fn,
                    MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval,
                    void* extra_state)) {
   return in_call("MPI_Type_create_keyval", MPI_COMM_SELF, [&](state& me) {
@@ -302,36 +318,45 @@ WEFT_MPI_FUNCTION(int, MPI_Type_free_keyval, (int* type_keyval)) {
 
 WEFT_MPI_FUNCTION(int, MPI_Type_set_attr,
                   (MPI_Datatype datatype, int type_keyval, void* attribute_val)) {
-  return in_call("MPI_Type_set_attr", MPI_COMM_SELF, [&](state& me) {
-    (void)checked_datatype(datatype);
-    (void)checked_keyval(me, type_keyval, keyval::kind::datatype);
-    set_value(me, me.attributes.of_datatypes[datatype], type_keyval, attribute_val, datatype);
-  }, datatype, type_keyval);
+  return in_call(
+      "MPI_Type_set_attr", MPI_COMM_SELF,
+      [&](state& me) {
+        (void)checked_datatype(datatype);
+        (void)checked_keyval(me, type_keyval, keyval::kind::datatype);
+        set_value(me, me.attributes.of_datatypes[datatype], type_keyval, attribute_val, datatype);
+      },
+      datatype, type_keyval);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_get_attr,
                   (MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag)) {
-  return in_call("MPI_Type_get_attr", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(attribute_val, "attribute_val");
-    check_not_null(flag, "flag");
-    (void)checked_datatype(datatype);
-    (void)checked_keyval(me, type_keyval, keyval::kind::datatype);
-    *flag = 0;
-    const auto list = me.attributes.of_datatypes.find(datatype);
-    if (list == me.attributes.of_datatypes.end()) return;
-    const auto at = find_value(list->second, type_keyval);
-    if (at == list->second.end()) return;
-    *flag = 1;
-    *static_cast<void**>(attribute_val) = at->second;
-  }, datatype, type_keyval);
+  return in_call(
+      "MPI_Type_get_attr", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(attribute_val, "attribute_val");
+        check_not_null(flag, "flag");
+        (void)checked_datatype(datatype);
+        (void)checked_keyval(me, type_keyval, keyval::kind::datatype);
+        *flag = 0;
+        const auto list = me.attributes.of_datatypes.find(datatype);
+        if (list == me.attributes.of_datatypes.end()) return;
+        const auto at = find_value(list->second, type_keyval);
+        if (at == list->second.end()) return;
+        *flag = 1;
+        *static_cast<void**>(attribute_val) = at->second;
+      },
+      datatype, type_keyval);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_delete_attr, (MPI_Datatype datatype, int type_keyval)) {
-  return in_call("MPI_Type_delete_attr", MPI_COMM_SELF, [&](state& me) {
-    (void)checked_datatype(datatype);
-    (void)checked_keyval(me, type_keyval, keyval::kind::datatype);
-    const auto list = me.attributes.of_datatypes.find(datatype);
-    if (list != me.attributes.of_datatypes.end())
-      delete_value(me, list->second, type_keyval, datatype);
-  }, datatype, type_keyval);
+  return in_call(
+      "MPI_Type_delete_attr", MPI_COMM_SELF,
+      [&](state& me) {
+        (void)checked_datatype(datatype);
+        (void)checked_keyval(me, type_keyval, keyval::kind::datatype);
+        const auto list = me.attributes.of_datatypes.find(datatype);
+        if (list != me.attributes.of_datatypes.end())
+          delete_value(me, list->second, type_keyval, datatype);
+      },
+      datatype, type_keyval);
 }

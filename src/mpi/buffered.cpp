@@ -44,8 +44,10 @@ void send(state& me, const peer& there, int to, const envelope& from, const Data
   const MPI_Count used = waiting_bytes(me, buffer);
   const MPI_Count wanted = static_cast<MPI_Count>(data.size()) + MPI_BSEND_OVERHEAD;
   if (buffer.address != MPI_BUFFER_AUTOMATIC && wanted > buffer.size - used)
-    fail(MPI_ERR_BUFFER, "{} octets with MPI_BSEND_OVERHEAD, and {} of {} attached are in use: call "
-         "MPI_Buffer_attach with more", wanted, used, buffer.size);
+    fail(MPI_ERR_BUFFER,
+         "{} octets with MPI_BSEND_OVERHEAD, and {} of {} attached are in use: call "
+         "MPI_Buffer_attach with more",
+         wanted, used, buffer.size);
   kept_operation* const op = take_kept(r);
   op->detached = true;
   op->copy = std::make_unique<std::byte[]>(data.size());
@@ -69,8 +71,7 @@ void flush(state& me, const attached_buffer& buffer, const char* call, std::uint
 }
 
 void attach(attached_buffer& buffer, void* address, MPI_Count size) {
-  if (buffer.is_attached())
-    fail(MPI_ERR_BUFFER, "a buffer is attached already: detach it first");
+  if (buffer.is_attached()) fail(MPI_ERR_BUFFER, "a buffer is attached already: detach it first");
   if (size < 0) fail(MPI_ERR_ARG, "a buffer of {} octets", size);
   buffer = {address, size};
 }
@@ -114,10 +115,11 @@ const attached_buffer& own_buffer(state& me, MPI_Comm comm) {
 // A request that is complete when flush() would return.
 MPI_Request start_flush(state& me, const attached_buffer& buffer, const communicator_object& c,
                         MPI_Comm comm, const char* call) {
-  return add_request(me, comm, start_activity(c.ranks.shared_state(),
-                                              [&me, &buffer, call, last = me.buffered_sends] {
-                                                flush(me, buffer, call, last);
-                                              }));
+  return add_request(
+      me, comm,
+      start_activity(c.ranks.shared_state(), [&me, &buffer, call, last = me.buffered_sends] {
+        flush(me, buffer, call, last);
+      }));
 }
 
 }  // namespace
@@ -146,29 +148,38 @@ void finish_buffered(state& me) {
 
 using namespace weft::mpi;
 
-#define BUFFER_OF_ALL(suffix, Size)                                                                    \
-  WEFT_MPI_FUNCTION(int, MPI_Buffer_attach##suffix, (void* buffer, Size size)) {                       \
-    return in_call("MPI_Buffer_attach" #suffix, MPI_COMM_SELF,                                         \
-                   [&](state& me) { attach(me.buffer, buffer, size); }, buffer, size);                 \
-  }                                                                                                    \
-  WEFT_MPI_FUNCTION(int, MPI_Buffer_detach##suffix, (void* buffer_addr, Size* size)) {                 \
-    return in_call("MPI_Buffer_detach" #suffix, MPI_COMM_SELF, [&](state& me) {                        \
-      detach(me, me.buffer, buffer_addr, size, "MPI_Buffer_detach (buffered sends)");                  \
-    }, buffer_addr, size);                                                                             \
+#define BUFFER_OF_ALL(suffix, Size)                                                       \
+  WEFT_MPI_FUNCTION(int, MPI_Buffer_attach##suffix, (void* buffer, Size size)) {          \
+    return in_call(                                                                       \
+        "MPI_Buffer_attach" #suffix, MPI_COMM_SELF,                                       \
+        [&](state& me) { attach(me.buffer, buffer, size); }, buffer, size);               \
+  }                                                                                       \
+  WEFT_MPI_FUNCTION(int, MPI_Buffer_detach##suffix, (void* buffer_addr, Size* size)) {    \
+    return in_call(                                                                       \
+        "MPI_Buffer_detach" #suffix, MPI_COMM_SELF,                                       \
+        [&](state& me) {                                                                  \
+          detach(me, me.buffer, buffer_addr, size, "MPI_Buffer_detach (buffered sends)"); \
+        },                                                                                \
+        buffer_addr, size);                                                               \
   }
 BUFFER_OF_ALL(, int)
 BUFFER_OF_ALL(_c, MPI_Count)
 
-#define BUFFER_OF_COMMUNICATOR(suffix, Size)                                                           \
-  WEFT_MPI_FUNCTION(int, MPI_Comm_attach_buffer##suffix, (MPI_Comm comm, void* buffer, Size size)) {   \
-    return in_call("MPI_Comm_attach_buffer" #suffix, comm,                                             \
-                   [&](state& me) { attach_own(me, comm, buffer, size); }, comm, buffer, size);        \
-  }                                                                                                    \
-  WEFT_MPI_FUNCTION(int, MPI_Comm_detach_buffer##suffix,                                               \
-                    (MPI_Comm comm, void* buffer_addr, Size* size)) {                                  \
-    return in_call("MPI_Comm_detach_buffer" #suffix, comm, [&](state& me) {                            \
-      detach_own(me, comm, buffer_addr, size, "MPI_Comm_detach_buffer (buffered sends)");              \
-    }, comm, buffer_addr, size);                                                                       \
+#define BUFFER_OF_COMMUNICATOR(suffix, Size)                                                  \
+  WEFT_MPI_FUNCTION(int, MPI_Comm_attach_buffer##suffix,                                      \
+                    (MPI_Comm comm, void* buffer, Size size)) {                               \
+    return in_call(                                                                           \
+        "MPI_Comm_attach_buffer" #suffix, comm,                                               \
+        [&](state& me) { attach_own(me, comm, buffer, size); }, comm, buffer, size);          \
+  }                                                                                           \
+  WEFT_MPI_FUNCTION(int, MPI_Comm_detach_buffer##suffix,                                      \
+                    (MPI_Comm comm, void* buffer_addr, Size* size)) {                         \
+    return in_call(                                                                           \
+        "MPI_Comm_detach_buffer" #suffix, comm,                                               \
+        [&](state& me) {                                                                      \
+          detach_own(me, comm, buffer_addr, size, "MPI_Comm_detach_buffer (buffered sends)"); \
+        },                                                                                    \
+        comm, buffer_addr, size);                                                             \
   }
 BUFFER_OF_COMMUNICATOR(, int)
 BUFFER_OF_COMMUNICATOR(_c, MPI_Count)
@@ -177,21 +188,30 @@ WEFT_MPI_FUNCTION(int, MPI_Buffer_flush, (void)) {
   return in_call("MPI_Buffer_flush", MPI_COMM_SELF,
                  [](state& me) { flush(me, me.buffer, "MPI_Buffer_flush", me.buffered_sends); });
 }
-WEFT_MPI_FUNCTION(int, MPI_Buffer_iflush, (MPI_Request* request)) {
-  return in_call("MPI_Buffer_iflush", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(request, "request");
-    *request = start_flush(me, me.buffer, *me.self, MPI_COMM_SELF, "MPI_Buffer_iflush");
-  }, request);
+WEFT_MPI_FUNCTION(int, MPI_Buffer_iflush, (MPI_Request * request)) {
+  return in_call(
+      "MPI_Buffer_iflush", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(request, "request");
+        *request = start_flush(me, me.buffer, *me.self, MPI_COMM_SELF, "MPI_Buffer_iflush");
+      },
+      request);
 }
 WEFT_MPI_FUNCTION(int, MPI_Comm_flush_buffer, (MPI_Comm comm)) {
-  return in_call("MPI_Comm_flush_buffer", comm, [&](state& me) {
-    flush(me, own_buffer(me, comm), "MPI_Comm_flush_buffer", me.buffered_sends);
-  }, comm);
+  return in_call(
+      "MPI_Comm_flush_buffer", comm,
+      [&](state& me) {
+        flush(me, own_buffer(me, comm), "MPI_Comm_flush_buffer", me.buffered_sends);
+      },
+      comm);
 }
 WEFT_MPI_FUNCTION(int, MPI_Comm_iflush_buffer, (MPI_Comm comm, MPI_Request* request)) {
-  return in_call("MPI_Comm_iflush_buffer", comm, [&](state& me) {
-    check_not_null(request, "request");
-    const communicator_object& c = checked_communicator(me, comm);
-    *request = start_flush(me, own_buffer(me, comm), c, comm, "MPI_Comm_iflush_buffer");
-  }, comm, request);
+  return in_call(
+      "MPI_Comm_iflush_buffer", comm,
+      [&](state& me) {
+        check_not_null(request, "request");
+        const communicator_object& c = checked_communicator(me, comm);
+        *request = start_flush(me, own_buffer(me, comm), c, comm, "MPI_Comm_iflush_buffer");
+      },
+      comm, request);
 }

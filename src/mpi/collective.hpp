@@ -20,19 +20,23 @@ template <class Prepare, class... Arguments>
 [[gnu::always_inline]] inline int run_collective(const char* name, MPI_Comm comm,
                                                  const Prepare& prepare,
                                                  const Arguments&... arguments) {
-  return in_call(name, comm, [&](state& me) { prepare(me)(); }, arguments...);
+  return in_call(
+      name, comm, [&](state& me) { prepare(me)(); }, arguments...);
 }
 
 template <class Prepare, class... Arguments>
 int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, const Prepare& prepare,
                      const Arguments&... arguments) {
-  return in_call(name, comm, [&](state& me) {
-    check_not_null(request, "request");
-    auto work = prepare(me);
-    const communicator_object& c = checked_communicator(me, comm);
-    *request = add_request(
-        me, comm, detail::start_collective(c.ranks.shared_state(), c.own, std::move(work)));
-  }, arguments...);
+  return in_call(
+      name, comm,
+      [&](state& me) {
+        check_not_null(request, "request");
+        auto work = prepare(me);
+        const communicator_object& c = checked_communicator(me, comm);
+        *request = add_request(
+            me, comm, detail::start_collective(c.ranks.shared_state(), c.own, std::move(work)));
+      },
+      arguments...);
 }
 
 // Ranks may start their persistent collectives in any order: each is the only one of a communicator of
@@ -41,16 +45,19 @@ template <class Prepare, class... Arguments>
 int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request* request,
                     const Prepare& prepare, const Arguments&... arguments) {
   const MPI_Comm given = comm;
-  return in_call(name, given, [&](state& me) {
-    check_not_null(request, "request");
-    check_hints(me, info);
-    (void)prepare(me);  // Checks the arguments before there is anything new.
-    const auto own = with_own_context(checked_communicator(me, given), name);
-    comm = handle_of(*own);
-    *request = add_persistent(me, given, [own, work = std::function<void()>(prepare(me))] {
-      return detail::start_collective(own->ranks.shared_state(), own->own, work);
-    });
-  }, arguments...);
+  return in_call(
+      name, given,
+      [&](state& me) {
+        check_not_null(request, "request");
+        check_hints(me, info);
+        (void)prepare(me);  // Checks the arguments before there is anything new.
+        const auto own = with_own_context(checked_communicator(me, given), name);
+        comm = handle_of(*own);
+        *request = add_persistent(me, given, [own, work = std::function<void()>(prepare(me))] {
+          return detail::start_collective(own->ranks.shared_state(), own->own, work);
+        });
+      },
+      arguments...);
 }
 
 // WEFT_MPI_COLLECTIVE(Bcast, Ibcast, prepare_bcast, BCAST, buffer, count, datatype, root, comm), where
@@ -58,29 +65,29 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
 // go by the same name.
 #define WEFT_MPI_COLLECTIVE(Name, IName, prepare, PARAMETERS, ...)                        \
   WEFT_MPI_COLLECTIVE_SIZED(Name, IName, , prepare, (PARAMETERS(int, int)),               \
-                            (PARAMETERS(int, int), MPI_Request* request),                 \
-                            (PARAMETERS(int, int), MPI_Info info, MPI_Request* request),  \
+                            (PARAMETERS(int, int), MPI_Request * request),                \
+                            (PARAMETERS(int, int), MPI_Info info, MPI_Request * request), \
                             __VA_ARGS__)                                                  \
-  WEFT_MPI_COLLECTIVE_SIZED(Name, IName, _c, prepare, (PARAMETERS(MPI_Count, MPI_Aint)),  \
-                            (PARAMETERS(MPI_Count, MPI_Aint), MPI_Request* request),      \
-                            (PARAMETERS(MPI_Count, MPI_Aint), MPI_Info info,              \
-                             MPI_Request* request),                                       \
-                            __VA_ARGS__)
-#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, prepare, blocking, started, persistent, ...) \
-  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                            \
-    return run_collective(                                                                          \
-        "MPI_" #Name #suffix, comm,                                                                 \
-        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);            \
-  }                                                                                                 \
-  WEFT_MPI_FUNCTION(int, MPI_##IName##suffix, started) {                                            \
-    return start_collective(                                                                        \
-        "MPI_" #IName #suffix, comm, request,                                                       \
-        [&](state& me) { return prepare(me, "MPI_" #IName, __VA_ARGS__); }, __VA_ARGS__);           \
-  }                                                                                                 \
-  WEFT_MPI_FUNCTION(int, MPI_##Name##_init##suffix, persistent) {                                   \
-    return make_persistent(                                                                         \
-        "MPI_" #Name "_init" #suffix, comm, info, request,                                          \
-        [&](state& me) { return prepare(me, "MPI_" #Name "_init", __VA_ARGS__); }, __VA_ARGS__);    \
+  WEFT_MPI_COLLECTIVE_SIZED(                                                              \
+      Name, IName, _c, prepare, (PARAMETERS(MPI_Count, MPI_Aint)),                        \
+      (PARAMETERS(MPI_Count, MPI_Aint), MPI_Request * request),                           \
+      (PARAMETERS(MPI_Count, MPI_Aint), MPI_Info info, MPI_Request * request), __VA_ARGS__)
+#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, prepare, blocking, started, persistent,   \
+                                  ...)                                                           \
+  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                         \
+    return run_collective(                                                                       \
+        "MPI_" #Name #suffix, comm,                                                              \
+        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);         \
+  }                                                                                              \
+  WEFT_MPI_FUNCTION(int, MPI_##IName##suffix, started) {                                         \
+    return start_collective(                                                                     \
+        "MPI_" #IName #suffix, comm, request,                                                    \
+        [&](state& me) { return prepare(me, "MPI_" #IName, __VA_ARGS__); }, __VA_ARGS__);        \
+  }                                                                                              \
+  WEFT_MPI_FUNCTION(int, MPI_##Name##_init##suffix, persistent) {                                \
+    return make_persistent(                                                                      \
+        "MPI_" #Name "_init" #suffix, comm, info, request,                                       \
+        [&](state& me) { return prepare(me, "MPI_" #Name "_init", __VA_ARGS__); }, __VA_ARGS__); \
   }
 
 // --- Data ----------------------------------------------------------------------------------------
@@ -90,15 +97,16 @@ class part_list {
  public:
   part_list() = default;  // Nothing.
   // The same for each of `n` ranks from `first` on.
-  static part_list alike(const void* buffer, MPI_Count count, const datatype_object& type, int first,
-                         int n);
+  static part_list alike(const void* buffer, MPI_Count count, const datatype_object& type,
+                         int first, int n);
   // Blocks of `count` elements, one after the other.
   static part_list blocks(const void* buffer, MPI_Count count, const datatype_object& type,
                           int first, int n);
   // Of each rank's own count, at displacements in units of the extent.
   template <class Count, class Displacement>
-  static part_list listed(const void* buffer, const Count* counts, const Displacement* displacements,
-                          const datatype_object& type, int first, int n);
+  static part_list listed(const void* buffer, const Count* counts,
+                          const Displacement* displacements, const datatype_object& type, int first,
+                          int n);
   // And of each rank's own datatype, at displacements in octets.
   template <class Count, class Displacement>
   static part_list of_types(const void* buffer, const Count* counts,
@@ -113,7 +121,8 @@ class part_list {
   template <class Visit>
   void each_named(const Visit& visit) const {
     for (int i = 0; i < rows_.count; ++i)
-      visit(rows_.first + i, named_.types != nullptr ? committed_datatype(named_.types[i]) : *named_.type,
+      visit(rows_.first + i,
+            named_.types != nullptr ? committed_datatype(named_.types[i]) : *named_.type,
             named_.counts != nullptr ? named_.count_at(named_.counts, i) : named_.count);
   }
 
@@ -127,7 +136,8 @@ class part_list {
     MPI_Count (*count_at)(const void* counts, int i) = nullptr;
   };
   template <class Count>
-  static names named_by(const datatype_object* type, const MPI_Datatype* types, const Count* counts) {
+  static names named_by(const datatype_object* type, const MPI_Datatype* types,
+                        const Count* counts) {
     return {type, types, 0, counts,
             [](const void* all, int i) { return MPI_Count{static_cast<const Count*>(all)[i]}; }};
   }
@@ -152,7 +162,8 @@ struct part_of_root {
 [[noreturn, gnu::cold]] void fail_alias();
 // That what is sent is not what is received into; buffers of nothing may be.
 inline void check_not_aliased(const void* sent, const void* received, std::size_t bytes) {
-  if (sent == received && bytes != 0 && sent != nullptr) [[unlikely]] fail_alias();
+  if (sent == received && bytes != 0 && sent != nullptr) [[unlikely]]
+    fail_alias();
 }
 
 template <class Count, class Displacement>
@@ -168,8 +179,9 @@ part_list part_list::listed(const void* buffer, const Count* counts,
   for (int i = 0; i < n; ++i) {
     check_count(counts[i]);
     const auto* const at = static_cast<const std::byte*>(buffer);
-    p.each_.push_back(counts[i] == 0 ? detail::segments()
-                                     : layout_of(at + displacements[i] * type.extent, counts[i], type));
+    p.each_.push_back(counts[i] == 0
+                          ? detail::segments()
+                          : layout_of(at + displacements[i] * type.extent, counts[i], type));
     if (counts[i] != 0 && type.contiguous && value_of(buffer) < 3) fail_buffer(buffer, type);
   }
   return p;

@@ -27,7 +27,8 @@ namespace {
 
 // Octets in a row that begin at `buffer`.
 std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type) {
-  if (value_of(buffer) < 3 && bytes != 0) [[unlikely]] fail_buffer(buffer, type);
+  if (value_of(buffer) < 3 && bytes != 0) [[unlikely]]
+    fail_buffer(buffer, type);
   return static_cast<std::byte*>(const_cast<void*>(buffer));  // Of a send it is only read.
 }
 
@@ -141,11 +142,13 @@ void set_equal(exchange_call& x, const communicator_object& c, std::size_t part_
 // In a checked job: as what this rank gives to others and takes of them. In place it gives as it takes;
 // its own part is nobody else's.
 void note(state& me, const communicator_object& c, const exchange_call& x) {
-  if (!keeps_ledger(me)) [[likely]] return;
-  (x.replaces ? x.take : x.give).each_named([&](int taker, const datatype_object& type, MPI_Count count) {
-    if (taker != c.own && (x.plan.only_reader == no_root || x.plan.only_reader == taker))
-      note_given(me, c, taker, type, count);
-  });
+  if (!keeps_ledger(me)) [[likely]]
+    return;
+  (x.replaces ? x.take : x.give)
+      .each_named([&](int taker, const datatype_object& type, MPI_Count count) {
+        if (taker != c.own && (x.plan.only_reader == no_root || x.plan.only_reader == taker))
+          note_given(me, c, taker, type, count);
+      });
   x.take.each_named([&](int giver, const datatype_object& type, MPI_Count count) {
     if (giver != c.own && (x.plan.only_shower == no_root || x.plan.only_shower == giver))
       note_taken(me, c, x.plan.call.name, giver, type, count);
@@ -162,7 +165,8 @@ void check_own_not_aliased(const communicator_object& c, const void* listed, con
                            const Displacement* displs, const datatype_object& type,
                            const void* other, MPI_Count other_count) {
   if (c.is_inter() || counts[c.own] == 0 || other_count == 0) return;
-  check_not_aliased(static_cast<const std::byte*>(listed) + displs[c.own] * type.extent, other, type.size);
+  check_not_aliased(static_cast<const std::byte*>(listed) + displs[c.own] * type.extent, other,
+                    type.size);
 }
 
 template <class Count>
@@ -171,9 +175,11 @@ bool are_all_zero(const Count* counts, int n) {
 }
 // Of two lists.
 template <class Count>
-void check_lists_not_aliased(const communicator_object& c, const void* sent, const Count* sendcounts,
-                             const void* received, const Count* recvcounts) {
-  if (sent != received || c.is_inter()) [[likely]] return;
+void check_lists_not_aliased(const communicator_object& c, const void* sent,
+                             const Count* sendcounts, const void* received,
+                             const Count* recvcounts) {
+  if (sent != received || c.is_inter()) [[likely]]
+    return;
   const bool nothing =
       are_all_zero(sendcounts, c.peers_count) || are_all_zero(recvcounts, c.peers_count);
   check_not_aliased(sent, received, nothing ? 0 : 1);
@@ -193,9 +199,9 @@ part_of_root part_in(const communicator_object& c, int root) {
 }
 
 bool is_in_place(const communicator_object& c, const void* buffer) {
-  if (buffer != MPI_IN_PLACE) [[likely]] return false;
-  if (c.is_inter())
-    fail(MPI_ERR_BUFFER, "MPI_IN_PLACE has no meaning between two groups");
+  if (buffer != MPI_IN_PLACE) [[likely]]
+    return false;
+  if (c.is_inter()) fail(MPI_ERR_BUFFER, "MPI_IN_PLACE has no meaning between two groups");
   return true;
 }
 
@@ -251,7 +257,8 @@ broadcast_call prepare_bcast(state& me, const char* name, void* buffer, MPI_Coun
     b.between_groups = std::make_shared<const exchange_call>(std::move(x));
     return b;
   }
-  if (keeps_ledger(me)) [[unlikely]] note_broadcast(me, c, name, root, type, count);
+  if (keeps_ledger(me)) [[unlikely]]
+    note_broadcast(me, c, name, root, type, count);
   const std::size_t bytes = octets_of(count, type);
   if (type.contiguous) {
     b.row = {row_of(buffer, bytes, type), bytes};
@@ -312,7 +319,8 @@ exchange_call prepare_gatherv(state& me, const char* name, const void* sendbuf, 
   if (c.is_inter() ? !mine.is_root && !mine.is_idle : !x.plan.leaves_own) {
     check_count(sendcount);
     if (mine.is_root)
-      check_own_not_aliased(c, recvbuf, recvcounts, displs, checked_datatype(recvtype), sendbuf, sendcount);
+      check_own_not_aliased(c, recvbuf, recvcounts, displs, checked_datatype(recvtype), sendbuf,
+                            sendcount);
     x.give = part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), mine.root, 1);
   }
   if (!c.is_inter()) {
@@ -370,7 +378,8 @@ exchange_call prepare_scatterv(state& me, const char* name, const void* sendbuf,
   if (takes) {
     check_count(recvcount);
     if (mine.is_root)
-      check_own_not_aliased(c, sendbuf, sendcounts, displs, checked_datatype(sendtype), recvbuf, recvcount);
+      check_own_not_aliased(c, sendbuf, sendcounts, displs, checked_datatype(sendtype), recvbuf,
+                            recvcount);
     x.take = part_list::alike(recvbuf, recvcount, committed_datatype(recvtype), mine.root, 1);
   }
   if (!c.is_inter()) {
@@ -478,12 +487,12 @@ exchange_call prepare_alltoallw(state& me, const char* name, const void* sendbuf
                                 const MPI_Datatype* recvtypes, MPI_Comm comm) {
   communicator_object& c = checked_communicator(me, comm);
   exchange_call x = make_call(c, name);
-  x.take = part_list::of_types(recvbuf, recvcounts, rdispls, recvtypes, c.peers_first,
-                               c.peers_count);
+  x.take =
+      part_list::of_types(recvbuf, recvcounts, rdispls, recvtypes, c.peers_first, c.peers_count);
   x.replaces = is_in_place(c, sendbuf);
   if (!x.replaces) {
-    x.give = part_list::of_types(sendbuf, sendcounts, sdispls, sendtypes, c.peers_first,
-                                 c.peers_count);
+    x.give =
+        part_list::of_types(sendbuf, sendcounts, sdispls, sendtypes, c.peers_first, c.peers_count);
     check_lists_not_aliased(c, sendbuf, sendcounts, recvbuf, recvcounts);
   }
   note(me, c, x);
@@ -504,52 +513,52 @@ WEFT_MPI_COLLECTIVE_SIZED(Barrier, Ibarrier, , prepare_barrier, (MPI_Comm comm),
   void *buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Bcast, Ibcast, prepare_bcast, BCAST, buffer, count, datatype, root, comm)
 
-#define GATHER(Count, Displacement)                                                  \
-  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf,        \
-      Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm
+#define GATHER(Count, Displacement)                                                            \
+  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf, Count recvcount, \
+      MPI_Datatype recvtype, int root, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Gather, Igather, prepare_gather, GATHER, sendbuf, sendcount, sendtype, recvbuf,
                     recvcount, recvtype, root, comm)
 WEFT_MPI_COLLECTIVE(Scatter, Iscatter, prepare_scatter, GATHER, sendbuf, sendcount, sendtype,
                     recvbuf, recvcount, recvtype, root, comm)
 
-#define GATHERV(Count, Displacement)                                                       \
-  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf,              \
+#define GATHERV(Count, Displacement)                                                          \
+  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf,                 \
       const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, int root, \
       MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Gatherv, Igatherv, prepare_gatherv, GATHERV, sendbuf, sendcount, sendtype,
                     recvbuf, recvcounts, displs, recvtype, root, comm)
 
-#define SCATTERV(Count, Displacement)                                                     \
-  const void *sendbuf, const Count sendcounts[], const Displacement displs[],             \
+#define SCATTERV(Count, Displacement)                                                         \
+  const void *sendbuf, const Count sendcounts[], const Displacement displs[],                 \
       MPI_Datatype sendtype, void *recvbuf, Count recvcount, MPI_Datatype recvtype, int root, \
       MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Scatterv, Iscatterv, prepare_scatterv, SCATTERV, sendbuf, sendcounts, displs,
                     sendtype, recvbuf, recvcount, recvtype, root, comm)
 
-#define ALLGATHER(Count, Displacement)                                               \
-  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf,        \
-      Count recvcount, MPI_Datatype recvtype, MPI_Comm comm
+#define ALLGATHER(Count, Displacement)                                                         \
+  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf, Count recvcount, \
+      MPI_Datatype recvtype, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Allgather, Iallgather, prepare_allgather, ALLGATHER, sendbuf, sendcount,
                     sendtype, recvbuf, recvcount, recvtype, comm)
 WEFT_MPI_COLLECTIVE(Alltoall, Ialltoall, prepare_alltoall, ALLGATHER, sendbuf, sendcount, sendtype,
                     recvbuf, recvcount, recvtype, comm)
 
-#define ALLGATHERV(Count, Displacement)                                              \
-  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf,        \
+#define ALLGATHERV(Count, Displacement)                                       \
+  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf, \
       const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Allgatherv, Iallgatherv, prepare_allgatherv, ALLGATHERV, sendbuf, sendcount,
                     sendtype, recvbuf, recvcounts, displs, recvtype, comm)
 
-#define ALLTOALLV(Count, Displacement)                                                 \
-  const void *sendbuf, const Count sendcounts[], const Displacement sdispls[],         \
-      MPI_Datatype sendtype, void *recvbuf, const Count recvcounts[],                  \
+#define ALLTOALLV(Count, Displacement)                                         \
+  const void *sendbuf, const Count sendcounts[], const Displacement sdispls[], \
+      MPI_Datatype sendtype, void *recvbuf, const Count recvcounts[],          \
       const Displacement rdispls[], MPI_Datatype recvtype, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Alltoallv, Ialltoallv, prepare_alltoallv, ALLTOALLV, sendbuf, sendcounts,
                     sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
 
-#define ALLTOALLW(Count, Displacement)                                                 \
-  const void *sendbuf, const Count sendcounts[], const Displacement sdispls[],         \
-      const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[],         \
+#define ALLTOALLW(Count, Displacement)                                         \
+  const void *sendbuf, const Count sendcounts[], const Displacement sdispls[], \
+      const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[], \
       const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Alltoallw, Ialltoallw, prepare_alltoallw, ALLTOALLW, sendbuf, sendcounts,
                     sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm)

@@ -63,8 +63,7 @@ communicator_object& add_copy(state& me, weft::communicator made,
 
 void end_communicator(state& me, MPI_Comm& comm) {
   communicator_object& c = checked_communicator(me, comm);
-  if (is_predefined(comm))
-    fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
+  if (is_predefined(comm)) fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
   delete_attributes(me, comm, c);
   me.own_buffers.erase(c.shared->context);
   set_error_handler(me, c, MPI_ERRORS_ARE_FATAL);
@@ -77,8 +76,7 @@ void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, 
   check_not_null(newcomm, "newcomm");
   communicator_object& parent = checked_communicator(me, comm);
   *newcomm = MPI_COMM_NULL;
-  communicator_object& made =
-      add_copy(me, *split(*parent.shared, parent.own, 0, 0, call), parent);
+  communicator_object& made = add_copy(me, *split(*parent.shared, parent.own, 0, 0, call), parent);
   made.hints = std::move(hints);
   MPI_Comm handle = handle_of(made);
   try {
@@ -90,7 +88,9 @@ void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, 
   *newcomm = handle;
 }
 
-void give(state&, MPI_Comm handle, MPI_Comm* to) { *to = handle; }
+void give(state&, MPI_Comm handle, MPI_Comm* to) {
+  *to = handle;
+}
 void give(state& me, MPI_Comm handle, MPI_Fint* to) {
   *to = is_predefined(handle) ? static_cast<MPI_Fint>(value_of(handle))
                               : me.fortran_handles.number_of(value_of(handle));
@@ -114,7 +114,8 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
   model->hints = std::move(hints);
   set_error_handler(me, *model, parent.handler);
   copy_attributes(me, comm, parent, *model);
-  *request = add_request(me, comm,
+  *request = add_request(
+      me, comm,
       start_collective(parent.ranks.shared_state(), parent.own, [&me, model, newcomm, call] {
         communicator_object& made =
             add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
@@ -180,155 +181,204 @@ int compare(const communicator_object& a, const communicator_object& b) {
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_rank, (MPI_Comm comm, int* rank)) {
-  return in_call("MPI_Comm_rank", comm, [&](state& me) {
-    check_not_null(rank, "rank");
-    *rank = checked_communicator(me, comm).rank();
-  }, comm);
+  return in_call(
+      "MPI_Comm_rank", comm,
+      [&](state& me) {
+        check_not_null(rank, "rank");
+        *rank = checked_communicator(me, comm).rank();
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_size, (MPI_Comm comm, int* size)) {
-  return in_call("MPI_Comm_size", comm, [&](state& me) {
-    check_not_null(size, "size");
-    *size = checked_communicator(me, comm).locals_count();
-  }, comm);
+  return in_call(
+      "MPI_Comm_size", comm,
+      [&](state& me) {
+        check_not_null(size, "size");
+        *size = checked_communicator(me, comm).locals_count();
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* result)) {
-  return in_call("MPI_Comm_compare", comm1, [&](state& me) {
-    check_not_null(result, "result");
-    *result = compare(checked_communicator(me, comm1), checked_communicator(me, comm2));
-  }, comm1, comm2);
+  return in_call(
+      "MPI_Comm_compare", comm1,
+      [&](state& me) {
+        check_not_null(result, "result");
+        *result = compare(checked_communicator(me, comm1), checked_communicator(me, comm2));
+      },
+      comm1, comm2);
 }
 
 // --- New ones --------------------------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_dup", comm,
-                 [&](state& me) { duplicate(me, comm, {}, newcomm, "MPI_Comm_dup"); }, comm);
+  return in_call(
+      "MPI_Comm_dup", comm, [&](state& me) { duplicate(me, comm, {}, newcomm, "MPI_Comm_dup"); },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_dup_with_info", comm, [&](state& me) {
-    duplicate(me, comm, checked_hints(me, info), newcomm, "MPI_Comm_dup_with_info");
-  }, comm, info);
+  return in_call(
+      "MPI_Comm_dup_with_info", comm,
+      [&](state& me) {
+        duplicate(me, comm, checked_hints(me, info), newcomm, "MPI_Comm_dup_with_info");
+      },
+      comm, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request)) {
-  return in_call("MPI_Comm_idup", comm, [&](state& me) {
-    start_duplicate(me, comm, {}, newcomm, request, "MPI_Comm_idup");
-  }, comm);
+  return in_call(
+      "MPI_Comm_idup", comm,
+      [&](state& me) { start_duplicate(me, comm, {}, newcomm, request, "MPI_Comm_idup"); }, comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_idup_with_info,
                   (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request)) {
-  return in_call("MPI_Comm_idup_with_info", comm, [&](state& me) {
-    start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup_with_info");
-  }, comm, info);
+  return in_call(
+      "MPI_Comm_idup_with_info", comm,
+      [&](state& me) {
+        start_duplicate(me, comm, checked_hints(me, info), newcomm, request,
+                        "MPI_Comm_idup_with_info");
+      },
+      comm, info);
 }
 
 // Fortran's, which cannot be C's between two conversions: the handle comes after the return.
 extern "C" int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm,
                                  MPI_Request* request) {
-  return in_call("MPI_Comm_idup", comm, [&](state& me) {
-    start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup");
-  }, comm, info);
+  return in_call(
+      "MPI_Comm_idup", comm,
+      [&](state& me) {
+        start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup");
+      },
+      comm, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_split", comm, [&](state& me) {
-    check_not_null(newcomm, "newcomm");
-    *newcomm =
-        split_by_color(me, checked_communicator(me, comm), color, key, "MPI_Comm_split");
-  }, comm, color, key);
+  return in_call(
+      "MPI_Comm_split", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        *newcomm = split_by_color(me, checked_communicator(me, comm), color, key, "MPI_Comm_split");
+      },
+      comm, color, key);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_create", comm, [&](state& me) {
-    check_not_null(newcomm, "newcomm");
-    *newcomm = create_from_group(me, checked_communicator(me, comm), group, "MPI_Comm_create");
-  }, comm, group);
+  return in_call(
+      "MPI_Comm_create", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        *newcomm = create_from_group(me, checked_communicator(me, comm), group, "MPI_Comm_create");
+      },
+      comm, group);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_create_group,
                   (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_create_group", comm, [&](state& me) {
-    check_not_null(newcomm, "newcomm");
-    communicator_object& c = checked_intracommunicator(me, comm);
-    check_tag(tag);
-    const std::vector<int> places =
-        places_in(local_ranks(c), checked_group(me, group).ranks);
-    if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) != places.end())
-      fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
-    *newcomm = MPI_COMM_NULL;
-    if (std::find(places.begin(), places.end(), c.rank()) == places.end()) return;
-    *newcomm = add_communicator(
-        me, create_group(*c.shared, c.own, places, tag, "MPI_Comm_create_group"), c);
-  }, comm, group, tag);
+  return in_call(
+      "MPI_Comm_create_group", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        communicator_object& c = checked_intracommunicator(me, comm);
+        check_tag(tag);
+        const std::vector<int> places = places_in(local_ranks(c), checked_group(me, group).ranks);
+        if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) !=
+            places.end())
+          fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
+        *newcomm = MPI_COMM_NULL;
+        if (std::find(places.begin(), places.end(), c.rank()) == places.end()) return;
+        *newcomm = add_communicator(
+            me, create_group(*c.shared, c.own, places, tag, "MPI_Comm_create_group"), c);
+      },
+      comm, group, tag);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm* comm)) {
-  return in_call("MPI_Comm_free", comm == nullptr ? MPI_COMM_SELF : *comm, [&](state& me) {
-    check_not_null(comm, "comm");
-    end_communicator(me, *comm);
-  }, comm == nullptr ? MPI_COMM_NULL : *comm);
+WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm * comm)) {
+  return in_call(
+      "MPI_Comm_free", comm == nullptr ? MPI_COMM_SELF : *comm,
+      [&](state& me) {
+        check_not_null(comm, "comm");
+        end_communicator(me, *comm);
+      },
+      comm == nullptr ? MPI_COMM_NULL : *comm);
 }
 
 // No job is started by another.
-WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm* parent)) {
-  return in_call("MPI_Comm_get_parent", MPI_COMM_SELF, [&](state&) {
-    check_not_null(parent, "parent");
-    *parent = MPI_COMM_NULL;
-  }, parent);
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm * parent)) {
+  return in_call(
+      "MPI_Comm_get_parent", MPI_COMM_SELF,
+      [&](state&) {
+        check_not_null(parent, "parent");
+        *parent = MPI_COMM_NULL;
+      },
+      parent);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm* comm)) {
-  return in_call("MPI_Comm_disconnect", comm == nullptr ? MPI_COMM_SELF : *comm, [&](state& me) {
-    check_not_null(comm, "comm");
-    // What is under way is complete when all have come.
-    communicator_object& c = checked_communicator(me, *comm);
-    if (!is_predefined(*comm)) weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
-    end_communicator(me, *comm);
-  }, comm == nullptr ? MPI_COMM_NULL : *comm);
+WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm * comm)) {
+  return in_call(
+      "MPI_Comm_disconnect", comm == nullptr ? MPI_COMM_SELF : *comm,
+      [&](state& me) {
+        check_not_null(comm, "comm");
+        // What is under way is complete when all have come.
+        communicator_object& c = checked_communicator(me, *comm);
+        if (!is_predefined(*comm)) weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
+        end_communicator(me, *comm);
+      },
+      comm == nullptr ? MPI_COMM_NULL : *comm);
 }
 
 // --- Names and hints -------------------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_set_name, (MPI_Comm comm, const char* comm_name)) {
-  return in_call("MPI_Comm_set_name", comm, [&](state& me) {
-    check_not_null(comm_name, "comm_name");
-    checked_communicator(me, comm).name =
-        std::string(comm_name).substr(0, MPI_MAX_OBJECT_NAME - 1);
-  }, comm, comm_name);
+  return in_call(
+      "MPI_Comm_set_name", comm,
+      [&](state& me) {
+        check_not_null(comm_name, "comm_name");
+        checked_communicator(me, comm).name =
+            std::string(comm_name).substr(0, MPI_MAX_OBJECT_NAME - 1);
+      },
+      comm, comm_name);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen)) {
-  return in_call("MPI_Comm_get_name", comm, [&](state& me) {
-    check_not_null(comm_name, "comm_name");
-    check_not_null(resultlen, "resultlen");
-    // MPI_COMM_NULL has a name, too.
-    const std::string name =
-        comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : checked_communicator(me, comm).name;
-    std::memcpy(comm_name, name.c_str(), name.size() + 1);
-    *resultlen = static_cast<int>(name.size());
-  }, comm);
+  return in_call(
+      "MPI_Comm_get_name", comm,
+      [&](state& me) {
+        check_not_null(comm_name, "comm_name");
+        check_not_null(resultlen, "resultlen");
+        // MPI_COMM_NULL has a name, too.
+        const std::string name =
+            comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : checked_communicator(me, comm).name;
+        std::memcpy(comm_name, name.c_str(), name.size() + 1);
+        *resultlen = static_cast<int>(name.size());
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_set_info, (MPI_Comm comm, MPI_Info info)) {
-  return in_call("MPI_Comm_set_info", comm, [&](state& me) {
-    communicator_object& c = checked_communicator(me, comm);
-    info_object all;
-    all.entries = c.hints;
-    for (const auto& [key, value] : checked_hints(me, info)) all.set(key, value);
-    c.hints = std::move(all.entries);
-  }, comm, info);
+  return in_call(
+      "MPI_Comm_set_info", comm,
+      [&](state& me) {
+        communicator_object& c = checked_communicator(me, comm);
+        info_object all;
+        all.entries = c.hints;
+        for (const auto& [key, value] : checked_hints(me, info)) all.set(key, value);
+        c.hints = std::move(all.entries);
+      },
+      comm, info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_info, (MPI_Comm comm, MPI_Info* info_used)) {
-  return in_call("MPI_Comm_get_info", comm, [&](state& me) {
-    check_not_null(info_used, "info_used");
-    const communicator_object& c = checked_communicator(me, comm);
-    info_object& made = me.infos.make();
-    made.entries = c.hints;
-    *info_used = handle_of(made);
-  }, comm);
+  return in_call(
+      "MPI_Comm_get_info", comm,
+      [&](state& me) {
+        check_not_null(info_used, "info_used");
+        const communicator_object& c = checked_communicator(me, comm);
+        info_object& made = me.infos.make();
+        made.entries = c.hints;
+        *info_used = handle_of(made);
+      },
+      comm);
 }

@@ -80,7 +80,9 @@ class request_list {
 };
 
 // What waits do until their requests are complete, tests do once: other ranks of the worker run.
-void let_others_run(state& me) { me.rank.home->yield(); }
+void let_others_run(state& me) {
+  me.rank.home->yield();
+}
 
 // --- One -----------------------------------------------------------------------------------------
 
@@ -129,7 +131,8 @@ class conclusion {
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
   }
   void check() const {
-    if (failed_) [[unlikely]] throw failure(MPI_ERR_IN_STATUS, first_, where_);
+    if (failed_) [[unlikely]]
+      throw failure(MPI_ERR_IN_STATUS, first_, where_);
   }
 
  private:
@@ -189,8 +192,7 @@ void conclude_any(state& me, const request_list& requests, int* index, MPI_Statu
 void wait_for_any(state& me, int count, MPI_Request* handles, int* index, MPI_Status* status) {
   check_not_null(index, "index");
   const request_list requests(count, handles);
-  if (!requests.any_complete())
-    wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitany"));
+  if (!requests.any_complete()) wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitany"));
   conclude_any(me, requests, index, status);
 }
 
@@ -233,8 +235,7 @@ void wait_for_some(state& me, int count, MPI_Request* handles, int* outcount, in
                    MPI_Status* statuses) {
   check_not_null(outcount, "outcount");
   const request_list requests(count, handles);
-  if (!requests.any_complete())
-    wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitsome"));
+  if (!requests.any_complete()) wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitsome"));
   conclude_some(me, requests, outcount, indices, statuses);
 }
 
@@ -355,125 +356,164 @@ void cancel(state& me, MPI_Request* request) {
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Wait, (MPI_Request* request, MPI_Status* status)) {
-  return in_call("MPI_Wait", MPI_COMM_SELF,
-                 [&](state& me) { wait_for_one(me, request, status); }, request, status);
+WEFT_MPI_FUNCTION(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
+  return in_call(
+      "MPI_Wait", MPI_COMM_SELF, [&](state& me) { wait_for_one(me, request, status); }, request,
+      status);
 }
-WEFT_MPI_FUNCTION(int, MPI_Test, (MPI_Request* request, int* flag, MPI_Status* status)) {
-  return in_call("MPI_Test", MPI_COMM_SELF,
-                 [&](state& me) { test_one(me, request, flag, status); }, request, flag, status);
+WEFT_MPI_FUNCTION(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
+  return in_call(
+      "MPI_Test", MPI_COMM_SELF, [&](state& me) { test_one(me, request, flag, status); }, request,
+      flag, status);
 }
-WEFT_MPI_FUNCTION(int, MPI_Waitall, (int count, MPI_Request* array_of_requests,
-                                     MPI_Status* array_of_statuses)) {
-  return in_call("MPI_Waitall", MPI_COMM_SELF, [&](state& me) {
-    wait_for_all(me, count, array_of_requests, array_of_statuses);
-  }, count, array_of_requests, array_of_statuses);
+WEFT_MPI_FUNCTION(int, MPI_Waitall,
+                  (int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses)) {
+  return in_call(
+      "MPI_Waitall", MPI_COMM_SELF,
+      [&](state& me) { wait_for_all(me, count, array_of_requests, array_of_statuses); }, count,
+      array_of_requests, array_of_statuses);
 }
-WEFT_MPI_FUNCTION(int, MPI_Testall, (int count, MPI_Request* array_of_requests, int* flag,
-                                     MPI_Status* array_of_statuses)) {
-  return in_call("MPI_Testall", MPI_COMM_SELF, [&](state& me) {
-    test_all(me, count, array_of_requests, flag, array_of_statuses);
-  }, count, array_of_requests, flag, array_of_statuses);
+WEFT_MPI_FUNCTION(int, MPI_Testall,
+                  (int count, MPI_Request* array_of_requests, int* flag,
+                   MPI_Status* array_of_statuses)) {
+  return in_call(
+      "MPI_Testall", MPI_COMM_SELF,
+      [&](state& me) { test_all(me, count, array_of_requests, flag, array_of_statuses); }, count,
+      array_of_requests, flag, array_of_statuses);
 }
-WEFT_MPI_FUNCTION(int, MPI_Waitany, (int count, MPI_Request* array_of_requests, int* index,
-                                     MPI_Status* status)) {
-  return in_call("MPI_Waitany", MPI_COMM_SELF, [&](state& me) {
-    wait_for_any(me, count, array_of_requests, index, status);
-  }, count, array_of_requests, index, status);
+WEFT_MPI_FUNCTION(int, MPI_Waitany,
+                  (int count, MPI_Request* array_of_requests, int* index, MPI_Status* status)) {
+  return in_call(
+      "MPI_Waitany", MPI_COMM_SELF,
+      [&](state& me) { wait_for_any(me, count, array_of_requests, index, status); }, count,
+      array_of_requests, index, status);
 }
-WEFT_MPI_FUNCTION(int, MPI_Testany, (int count, MPI_Request* array_of_requests, int* index,
-                                     int* flag, MPI_Status* status)) {
-  return in_call("MPI_Testany", MPI_COMM_SELF, [&](state& me) {
-    test_any(me, count, array_of_requests, index, flag, status);
-  }, count, array_of_requests, index, flag, status);
+WEFT_MPI_FUNCTION(int, MPI_Testany,
+                  (int count, MPI_Request* array_of_requests, int* index, int* flag,
+                   MPI_Status* status)) {
+  return in_call(
+      "MPI_Testany", MPI_COMM_SELF,
+      [&](state& me) { test_any(me, count, array_of_requests, index, flag, status); }, count,
+      array_of_requests, index, flag, status);
 }
-WEFT_MPI_FUNCTION(int, MPI_Waitsome, (int incount, MPI_Request* array_of_requests, int* outcount,
-                                      int* array_of_indices, MPI_Status* array_of_statuses)) {
-  return in_call("MPI_Waitsome", MPI_COMM_SELF, [&](state& me) {
-    wait_for_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  }, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+WEFT_MPI_FUNCTION(int, MPI_Waitsome,
+                  (int incount, MPI_Request* array_of_requests, int* outcount,
+                   int* array_of_indices, MPI_Status* array_of_statuses)) {
+  return in_call(
+      "MPI_Waitsome", MPI_COMM_SELF,
+      [&](state& me) {
+        wait_for_some(me, incount, array_of_requests, outcount, array_of_indices,
+                      array_of_statuses);
+      },
+      incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
-WEFT_MPI_FUNCTION(int, MPI_Testsome, (int incount, MPI_Request* array_of_requests, int* outcount,
-                                      int* array_of_indices, MPI_Status* array_of_statuses)) {
-  return in_call("MPI_Testsome", MPI_COMM_SELF, [&](state& me) {
-    test_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  }, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+WEFT_MPI_FUNCTION(int, MPI_Testsome,
+                  (int incount, MPI_Request* array_of_requests, int* outcount,
+                   int* array_of_indices, MPI_Status* array_of_statuses)) {
+  return in_call(
+      "MPI_Testsome", MPI_COMM_SELF,
+      [&](state& me) {
+        test_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+      },
+      incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Request_get_status,
                   (MPI_Request request, int* flag, MPI_Status* status)) {
-  return in_call("MPI_Request_get_status", MPI_COMM_SELF,
-                 [&](state& me) { get_status(me, request, flag, status); }, request, flag, status);
+  return in_call(
+      "MPI_Request_get_status", MPI_COMM_SELF,
+      [&](state& me) { get_status(me, request, flag, status); }, request, flag, status);
 }
 WEFT_MPI_FUNCTION(int, MPI_Request_get_status_all,
                   (int count, const MPI_Request* array_of_requests, int* flag,
                    MPI_Status* array_of_statuses)) {
-  return in_call("MPI_Request_get_status_all", MPI_COMM_SELF, [&](state& me) {
-    look_at_all(me, count, array_of_requests, flag, array_of_statuses);
-  }, count, array_of_requests, flag, array_of_statuses);
+  return in_call(
+      "MPI_Request_get_status_all", MPI_COMM_SELF,
+      [&](state& me) { look_at_all(me, count, array_of_requests, flag, array_of_statuses); }, count,
+      array_of_requests, flag, array_of_statuses);
 }
 WEFT_MPI_FUNCTION(int, MPI_Request_get_status_any,
                   (int count, const MPI_Request* array_of_requests, int* index, int* flag,
                    MPI_Status* status)) {
-  return in_call("MPI_Request_get_status_any", MPI_COMM_SELF, [&](state& me) {
-    look_at_any(me, count, array_of_requests, index, flag, status);
-  }, count, array_of_requests, index, flag, status);
+  return in_call(
+      "MPI_Request_get_status_any", MPI_COMM_SELF,
+      [&](state& me) { look_at_any(me, count, array_of_requests, index, flag, status); }, count,
+      array_of_requests, index, flag, status);
 }
 WEFT_MPI_FUNCTION(int, MPI_Request_get_status_some,
                   (int incount, const MPI_Request* array_of_requests, int* outcount,
                    int* array_of_indices, MPI_Status* array_of_statuses)) {
-  return in_call("MPI_Request_get_status_some", MPI_COMM_SELF, [&](state& me) {
-    look_at_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  }, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return in_call(
+      "MPI_Request_get_status_some", MPI_COMM_SELF,
+      [&](state& me) {
+        look_at_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+      },
+      incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
-WEFT_MPI_FUNCTION(int, MPI_Request_free, (MPI_Request* request)) {
-  return in_call("MPI_Request_free", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(request, "request");
-    free_request(me, *request);
-  }, request);
+WEFT_MPI_FUNCTION(int, MPI_Request_free, (MPI_Request * request)) {
+  return in_call(
+      "MPI_Request_free", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(request, "request");
+        free_request(me, *request);
+      },
+      request);
 }
-WEFT_MPI_FUNCTION(int, MPI_Cancel, (MPI_Request* request)) {
-  return in_call("MPI_Cancel", MPI_COMM_SELF, [&](state& me) { cancel(me, request); }, request);
+WEFT_MPI_FUNCTION(int, MPI_Cancel, (MPI_Request * request)) {
+  return in_call(
+      "MPI_Cancel", MPI_COMM_SELF, [&](state& me) { cancel(me, request); }, request);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Start, (MPI_Request* request)) {
-  return in_call("MPI_Start", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(request, "request");
-    start(me, checked_request(*request));
-  }, request);
+WEFT_MPI_FUNCTION(int, MPI_Start, (MPI_Request * request)) {
+  return in_call(
+      "MPI_Start", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(request, "request");
+        start(me, checked_request(*request));
+      },
+      request);
 }
 WEFT_MPI_FUNCTION(int, MPI_Startall, (int count, MPI_Request* array_of_requests)) {
-  return in_call("MPI_Startall", MPI_COMM_SELF, [&](state& me) {
-    check_count(count);
-    if (count > 0) check_not_null(array_of_requests, "array_of_requests");
-    for (int i = 0; i < count; ++i) start(me, checked_request(array_of_requests[i]));
-  }, count, array_of_requests);
+  return in_call(
+      "MPI_Startall", MPI_COMM_SELF,
+      [&](state& me) {
+        check_count(count);
+        if (count > 0) check_not_null(array_of_requests, "array_of_requests");
+        for (int i = 0; i < count; ++i) start(me, checked_request(array_of_requests[i]));
+      },
+      count, array_of_requests);
 }
 
 // --- Generalized ---------------------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Grequest_start,
-                  (MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                  (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function* free_fn,
                    MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
                    MPI_Request* request)) {
-  return in_call("MPI_Grequest_start", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(request, "request");
-    request_object& r = me.requests.make();
-    r.what = request_object::type::generalized;
-    r.details = std::make_unique<request_details>();
-    r.details->query = query_fn;
-    r.details->free = free_fn;
-    r.details->cancel = cancel_fn;
-    r.details->extra_state = extra_state;
-    *request = handle_of(r);
-  }, query_fn, free_fn, cancel_fn, extra_state, request);
+  return in_call(
+      "MPI_Grequest_start", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(request, "request");
+        request_object& r = me.requests.make();
+        r.what = request_object::type::generalized;
+        r.details = std::make_unique<request_details>();
+        r.details->query = query_fn;
+        r.details->free = free_fn;
+        r.details->cancel = cancel_fn;
+        r.details->extra_state = extra_state;
+        *request = handle_of(r);
+      },
+      query_fn, free_fn, cancel_fn, extra_state, request);
 }
 WEFT_MPI_FUNCTION(int, MPI_Grequest_complete, (MPI_Request request)) {
-  return in_call("MPI_Grequest_complete", MPI_COMM_SELF, [&](state& me) {
-    request_object& r = checked_request(request);
-    if (r.what != request_object::type::generalized)
-      fail(MPI_ERR_REQUEST, "the request is no generalized one");
-    r.work->complete = true;
-    if (r.work->counter != nullptr) me.rank.home->complete(*r.work->counter);
-  }, request);
+  return in_call(
+      "MPI_Grequest_complete", MPI_COMM_SELF,
+      [&](state& me) {
+        request_object& r = checked_request(request);
+        if (r.what != request_object::type::generalized)
+          fail(MPI_ERR_REQUEST, "the request is no generalized one");
+        r.work->complete = true;
+        if (r.work->counter != nullptr) me.rank.home->complete(*r.work->counter);
+      },
+      request);
 }

@@ -10,9 +10,12 @@ namespace weft::mpi {
 namespace {
 
 void check_length(MPI_Count length) {
-  if (length < 0) [[unlikely]] fail(MPI_ERR_ARG, "block length {} is negative", length);
+  if (length < 0) [[unlikely]]
+    fail(MPI_ERR_ARG, "block length {} is negative", length);
 }
-std::size_t unsigned_of(MPI_Count count) { return static_cast<std::size_t>(count); }
+std::size_t unsigned_of(MPI_Count count) {
+  return static_cast<std::size_t>(count);
+}
 
 void contiguous(state& me, MPI_Count count, MPI_Datatype oldtype, bool large,
                 MPI_Datatype* newtype) {
@@ -60,8 +63,8 @@ std::vector<placement> blocks(const datatype_object& old, std::span<const MPI_Co
   for (std::size_t i = 0; i < displacements.size(); ++i) {
     const MPI_Count length = lengths.size() == 1 ? lengths[0] : lengths[i];
     check_length(length);
-    parts.push_back(in_a_row(old, unsigned_of(length),
-                             static_cast<std::ptrdiff_t>(displacements[i]) * unit));
+    parts.push_back(
+        in_a_row(old, unsigned_of(length), static_cast<std::ptrdiff_t>(displacements[i]) * unit));
   }
   return parts;
 }
@@ -104,8 +107,8 @@ void indexed_block(state& me, int combiner, MPI_Count count, MPI_Count length,
                    MPI_Datatype* newtype) {
   check_count(count);
   check_length(length);
-  indexed(me, combiner, {&length, 1}, true,
-          widened(count, displacements, "array_of_displacements"), oldtype, large, newtype);
+  indexed(me, combiner, {&length, 1}, true, widened(count, displacements, "array_of_displacements"),
+          oldtype, large, newtype);
 }
 
 template <class Length, class Displacement>
@@ -156,182 +159,241 @@ datatype_object& own_datatype(MPI_Datatype* type, const char* what) {
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_contiguous", MPI_COMM_SELF, [&](state& me) {
-    contiguous(me, count, oldtype, false, newtype);
-  }, count, oldtype, newtype);
+WEFT_MPI_FUNCTION(int, MPI_Type_contiguous,
+                  (int count, MPI_Datatype oldtype, MPI_Datatype* newtype)) {
+  return in_call(
+      "MPI_Type_contiguous", MPI_COMM_SELF,
+      [&](state& me) { contiguous(me, count, oldtype, false, newtype); }, count, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_contiguous_c,
                   (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_contiguous_c", MPI_COMM_SELF, [&](state& me) {
-    contiguous(me, count, oldtype, true, newtype);
-  }, count, oldtype, newtype);
+  return in_call(
+      "MPI_Type_contiguous_c", MPI_COMM_SELF,
+      [&](state& me) { contiguous(me, count, oldtype, true, newtype); }, count, oldtype, newtype);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Type_vector, (int count, int blocklength, int stride,
-                                         MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_vector", MPI_COMM_SELF, [&](state& me) {
-    vector_of_elements(me, count, blocklength, stride, oldtype, false, newtype);
-  }, count, blocklength, stride, oldtype, newtype);
+WEFT_MPI_FUNCTION(int, MPI_Type_vector,
+                  (int count, int blocklength, int stride, MPI_Datatype oldtype,
+                   MPI_Datatype* newtype)) {
+  return in_call(
+      "MPI_Type_vector", MPI_COMM_SELF,
+      [&](state& me) {
+        vector_of_elements(me, count, blocklength, stride, oldtype, false, newtype);
+      },
+      count, blocklength, stride, oldtype, newtype);
 }
-WEFT_MPI_FUNCTION(int, MPI_Type_vector_c, (MPI_Count count, MPI_Count blocklength, MPI_Count stride,
-                                           MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_vector_c", MPI_COMM_SELF, [&](state& me) {
-    vector_of_elements(me, count, blocklength, stride, oldtype, true, newtype);
-  }, count, blocklength, stride, oldtype, newtype);
+WEFT_MPI_FUNCTION(int, MPI_Type_vector_c,
+                  (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
+                   MPI_Datatype* newtype)) {
+  return in_call(
+      "MPI_Type_vector_c", MPI_COMM_SELF,
+      [&](state& me) {
+        vector_of_elements(me, count, blocklength, stride, oldtype, true, newtype);
+      },
+      count, blocklength, stride, oldtype, newtype);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hvector, (int count, int blocklength, MPI_Aint stride,
-                                                 MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_hvector", MPI_COMM_SELF, [&](state& me) {
-    vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype, false, newtype);
-  }, count, blocklength, stride, oldtype, newtype);
+WEFT_MPI_FUNCTION(int, MPI_Type_create_hvector,
+                  (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                   MPI_Datatype* newtype)) {
+  return in_call(
+      "MPI_Type_create_hvector", MPI_COMM_SELF,
+      [&](state& me) {
+        vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype, false,
+               newtype);
+      },
+      count, blocklength, stride, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_hvector_c,
                   (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_hvector_c", MPI_COMM_SELF, [&](state& me) {
-    vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype, true, newtype);
-  }, count, blocklength, stride, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_hvector_c", MPI_COMM_SELF,
+      [&](state& me) {
+        vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype, true,
+               newtype);
+      },
+      count, blocklength, stride, oldtype, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_indexed,
                   (int count, const int* array_of_blocklengths, const int* array_of_displacements,
                    MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_indexed", MPI_COMM_SELF, [&](state& me) {
-    indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements,
-                 oldtype, false, newtype);
-  }, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_indexed", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements,
+                     oldtype, false, newtype);
+      },
+      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_indexed_c,
                   (MPI_Count count, const MPI_Count* array_of_blocklengths,
                    const MPI_Count* array_of_displacements, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_indexed_c", MPI_COMM_SELF, [&](state& me) {
-    indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements,
-                 oldtype, true, newtype);
-  }, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_indexed_c", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements,
+                     oldtype, true, newtype);
+      },
+      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed,
                   (int count, const int* array_of_blocklengths,
                    const MPI_Aint* array_of_displacements, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_hindexed", MPI_COMM_SELF, [&](state& me) {
-    indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths, array_of_displacements,
-                 oldtype, false, newtype);
-  }, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_hindexed", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths,
+                     array_of_displacements, oldtype, false, newtype);
+      },
+      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed_c,
                   (MPI_Count count, const MPI_Count* array_of_blocklengths,
                    const MPI_Count* array_of_displacements, MPI_Datatype oldtype,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_hindexed_c", MPI_COMM_SELF, [&](state& me) {
-    indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths, array_of_displacements,
-                 oldtype, true, newtype);
-  }, count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_hindexed_c", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths,
+                     array_of_displacements, oldtype, true, newtype);
+      },
+      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_indexed_block,
                   (int count, int blocklength, const int* array_of_displacements,
                    MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_indexed_block", MPI_COMM_SELF, [&](state& me) {
-    indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements,
-                  oldtype, false, newtype);
-  }, count, blocklength, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_indexed_block", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements,
+                      oldtype, false, newtype);
+      },
+      count, blocklength, array_of_displacements, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_indexed_block_c,
                   (MPI_Count count, MPI_Count blocklength, const MPI_Count* array_of_displacements,
                    MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_indexed_block_c", MPI_COMM_SELF, [&](state& me) {
-    indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements,
-                  oldtype, true, newtype);
-  }, count, blocklength, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_indexed_block_c", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements,
+                      oldtype, true, newtype);
+      },
+      count, blocklength, array_of_displacements, oldtype, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed_block,
                   (int count, int blocklength, const MPI_Aint* array_of_displacements,
                    MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_hindexed_block", MPI_COMM_SELF, [&](state& me) {
-    indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements,
-                  oldtype, false, newtype);
-  }, count, blocklength, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_hindexed_block", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements,
+                      oldtype, false, newtype);
+      },
+      count, blocklength, array_of_displacements, oldtype, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed_block_c,
                   (MPI_Count count, MPI_Count blocklength, const MPI_Count* array_of_displacements,
                    MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_hindexed_block_c", MPI_COMM_SELF, [&](state& me) {
-    indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements,
-                  oldtype, true, newtype);
-  }, count, blocklength, array_of_displacements, oldtype, newtype);
+  return in_call(
+      "MPI_Type_create_hindexed_block_c", MPI_COMM_SELF,
+      [&](state& me) {
+        indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements,
+                      oldtype, true, newtype);
+      },
+      count, blocklength, array_of_displacements, oldtype, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_struct,
                   (int count, const int* array_of_blocklengths,
                    const MPI_Aint* array_of_displacements, const MPI_Datatype* array_of_types,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_struct", MPI_COMM_SELF, [&](state& me) {
-    structure(me, count, array_of_blocklengths, array_of_displacements, array_of_types, false,
-              newtype);
-  }, count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
+  return in_call(
+      "MPI_Type_create_struct", MPI_COMM_SELF,
+      [&](state& me) {
+        structure(me, count, array_of_blocklengths, array_of_displacements, array_of_types, false,
+                  newtype);
+      },
+      count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_struct_c,
                   (MPI_Count count, const MPI_Count* array_of_blocklengths,
                    const MPI_Count* array_of_displacements, const MPI_Datatype* array_of_types,
                    MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_struct_c", MPI_COMM_SELF, [&](state& me) {
-    structure(me, count, array_of_blocklengths, array_of_displacements, array_of_types, true,
-              newtype);
-  }, count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
+  return in_call(
+      "MPI_Type_create_struct_c", MPI_COMM_SELF,
+      [&](state& me) {
+        structure(me, count, array_of_blocklengths, array_of_displacements, array_of_types, true,
+                  newtype);
+      },
+      count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_create_resized,
                   (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_resized", MPI_COMM_SELF, [&](state& me) {
-    resized(me, oldtype, lb, extent, false, newtype);
-  }, oldtype, lb, extent, newtype);
+  return in_call(
+      "MPI_Type_create_resized", MPI_COMM_SELF,
+      [&](state& me) { resized(me, oldtype, lb, extent, false, newtype); }, oldtype, lb, extent,
+      newtype);
 }
 WEFT_MPI_FUNCTION(int, MPI_Type_create_resized_c,
                   (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_create_resized_c", MPI_COMM_SELF, [&](state& me) {
-    resized(me, oldtype, lb, extent, true, newtype);
-  }, oldtype, lb, extent, newtype);
+  return in_call(
+      "MPI_Type_create_resized_c", MPI_COMM_SELF,
+      [&](state& me) { resized(me, oldtype, lb, extent, true, newtype); }, oldtype, lb, extent,
+      newtype);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call("MPI_Type_dup", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newtype, "newtype");
-    datatype_object& old = checked_datatype(oldtype);
-    datatype_object& made = make_likeness(me, old);
-    made.committed = old.committed;
-    made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
-    *newtype = MPI_DATATYPE_NULL;
-    try {
-      copy_attributes(me, oldtype, handle_of(made));
-    } catch (...) {
-      delete_attributes(me, handle_of(made));
-      release(me, made);
-      throw;
-    }
-    *newtype = handle_of(made);
-  }, oldtype, newtype);
+  return in_call(
+      "MPI_Type_dup", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newtype, "newtype");
+        datatype_object& old = checked_datatype(oldtype);
+        datatype_object& made = make_likeness(me, old);
+        made.committed = old.committed;
+        made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
+        *newtype = MPI_DATATYPE_NULL;
+        try {
+          copy_attributes(me, oldtype, handle_of(made));
+        } catch (...) {
+          delete_attributes(me, handle_of(made));
+          release(me, made);
+          throw;
+        }
+        *newtype = handle_of(made);
+      },
+      oldtype, newtype);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Type_commit, (MPI_Datatype* datatype)) {
-  return in_call("MPI_Type_commit", MPI_COMM_SELF, [&](state&) {
-    check_not_null(datatype, "datatype");
-    datatype_object& t = checked_datatype(*datatype);
-    if (t.made != nullptr) t.committed = true;
-  }, datatype);
+WEFT_MPI_FUNCTION(int, MPI_Type_commit, (MPI_Datatype * datatype)) {
+  return in_call(
+      "MPI_Type_commit", MPI_COMM_SELF,
+      [&](state&) {
+        check_not_null(datatype, "datatype");
+        datatype_object& t = checked_datatype(*datatype);
+        if (t.made != nullptr) t.committed = true;
+      },
+      datatype);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Type_free, (MPI_Datatype* datatype)) {
-  return in_call("MPI_Type_free", MPI_COMM_SELF, [&](state& me) {
-    datatype_object& t = own_datatype(datatype, "freed");
-    if (t.basic != nullptr)
-      fail(MPI_ERR_TYPE, "{} lasts as long as the library, and cannot be freed", t.name);
-    delete_attributes(me, *datatype);
-    *datatype = MPI_DATATYPE_NULL;
-    release(me, t);
-  }, datatype);
+WEFT_MPI_FUNCTION(int, MPI_Type_free, (MPI_Datatype * datatype)) {
+  return in_call(
+      "MPI_Type_free", MPI_COMM_SELF,
+      [&](state& me) {
+        datatype_object& t = own_datatype(datatype, "freed");
+        if (t.basic != nullptr)
+          fail(MPI_ERR_TYPE, "{} lasts as long as the library, and cannot be freed", t.name);
+        delete_attributes(me, *datatype);
+        *datatype = MPI_DATATYPE_NULL;
+        release(me, t);
+      },
+      datatype);
 }

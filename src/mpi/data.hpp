@@ -18,7 +18,8 @@ template <class Use>
   if (type.contiguous) [[likely]] {
     const std::size_t size = elements * type.size;
     // MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC.
-    if (value_of(buffer) < 3 && size != 0) [[unlikely]] fail_buffer(buffer, type);
+    if (value_of(buffer) < 3 && size != 0) [[unlikely]]
+      fail_buffer(buffer, type);
     return use(detail::octets(static_cast<const std::byte*>(buffer), size));
   }
   const detail::segments where = type.where.placed(buffer, {elements, type.extent});

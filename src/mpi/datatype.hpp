@@ -46,7 +46,7 @@ struct datatype_object : object {
   std::size_t basic_size = 0;
 
   std::shared_ptr<const construction> made;  // Null: predefined.
-  int holders = 1;                           // The program's handle, and datatypes made of this one.
+  int holders = 1;  // The program's handle, and datatypes made of this one.
   std::string name;
   const datatype_object* basic = nullptr;  // Of a parametrized one: the predefined one that it is.
   int basic_class = 0;  // Of a predefined one, what MPI_Type_match_size looks for.

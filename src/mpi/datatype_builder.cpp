@@ -65,16 +65,17 @@ void describe_bounds(datatype_object& made, std::span<const placement> parts,
     one.add(p.displacement + p.type->lower, p.displacement + p.type->lower + p.type->extent);
     one.repeat_each({p.count, p.stride});
     const bool has_data = p.type->size != 0;
-    if (made.explicit_lower ? p.type->explicit_lower : has_data) for_lower.add(one.lower(), one.upper());
-    if (made.explicit_upper ? p.type->explicit_upper : has_data) for_upper.add(one.lower(), one.upper());
+    if (made.explicit_lower ? p.type->explicit_lower : has_data)
+      for_lower.add(one.lower(), one.upper());
+    if (made.explicit_upper ? p.type->explicit_upper : has_data)
+      for_upper.add(one.lower(), one.upper());
   }
   for_lower.repeat_each(copies);
   for_upper.repeat_each(copies);
   made.lower = for_lower.lower();
   made.extent = for_upper.upper() - made.lower;
   const auto unit = static_cast<std::ptrdiff_t>(made.alignment);
-  if (!made.explicit_upper && made.extent % unit != 0)
-    made.extent += unit - made.extent % unit;
+  if (!made.explicit_upper && made.extent % unit != 0) made.extent += unit - made.extent % unit;
 }
 
 }  // namespace
@@ -107,11 +108,12 @@ void describe(datatype_object& made, std::span<const placement> parts, repeat co
     made.alignment = std::max(made.alignment, p.type->alignment);
     if (p.type->size == 0) continue;
     basic_count += p.count * p.type->basic_count;
-    mixed = mixed || p.type->basic_size == 0 || (basic_size != 0 && basic_size != p.type->basic_size);
+    mixed =
+        mixed || p.type->basic_size == 0 || (basic_size != 0 && basic_size != p.type->basic_size);
     basic_size = p.type->basic_size;
     // A displacement is an address relative to whatever address a message will have.
-    const segments part = p.type->where.placed(
-        reinterpret_cast<const void*>(p.displacement), {p.count, p.stride});
+    const segments part =
+        p.type->where.placed(reinterpret_cast<const void*>(p.displacement), {p.count, p.stride});
     if (parts.size() == 1)
       where = part;
     else

@@ -23,8 +23,7 @@ struct placement {
 
 // What the placements make up in their order; all of them again `copies.count` times. Bounds and
 // layout are filled in, the rest is the caller's.
-void describe(datatype_object& made, std::span<const placement> parts,
-              detail::repeat copies = {});
+void describe(datatype_object& made, std::span<const placement> parts, detail::repeat copies = {});
 // Sets what follows from the layout: size, true bounds, whether elements lie in a row.
 void conclude_layout(datatype_object& made, detail::segments where);
 void set_bounds(datatype_object& made, std::ptrdiff_t lower, std::ptrdiff_t extent);

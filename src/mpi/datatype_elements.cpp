@@ -9,7 +9,8 @@ namespace {
 // The value and the index of a predefined pair.
 std::array<part, 2> parts_of_pair(const datatype_object& pair) {
   const datatype_object& index = *find_predefined(MPI_INT);
-  for (const MPI_Datatype value : {MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_INT, MPI_SHORT, MPI_LONG_DOUBLE})
+  for (const MPI_Datatype value :
+       {MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_INT, MPI_SHORT, MPI_LONG_DOUBLE})
     if (find_predefined(value)->size == pair.size - index.size)
       return {part{find_predefined(value), 1}, part{&index, 1}};
   return {part{&index, 1}, part{&index, 1}};
@@ -30,9 +31,8 @@ std::vector<part> parts_of(const datatype_object& type) {
   }
   std::vector<part> parts;
   for (std::size_t i = 0; i < made.types.size(); ++i)
-    parts.push_back({made.types[i], made.large
-                                        ? static_cast<std::uint64_t>(made.counts[1 + i])
-                                        : static_cast<std::uint64_t>(made.integers[1 + i])});
+    parts.push_back({made.types[i], made.large ? static_cast<std::uint64_t>(made.counts[1 + i])
+                                               : static_cast<std::uint64_t>(made.integers[1 + i])});
   return parts;
 }
 

@@ -65,8 +65,8 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
       given *= dims[d];
   }
   if (nnodes % given != 0 || (open == 0 && given != nnodes))
-    fail(MPI_ERR_DIMS, "{} ranks cannot be shared out to the dimensions given, which hold {}", nnodes,
-         given);
+    fail(MPI_ERR_DIMS, "{} ranks cannot be shared out to the dimensions given, which hold {}",
+         nnodes, given);
   if (open == 0) return;
   // The first factor ascends, so that the last one can only get smaller.
   const int rest = static_cast<int>(nnodes / given);
@@ -101,6 +101,7 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Dims_create, (int nnodes, int ndims, int dims[])) {
-  return in_call("MPI_Dims_create", MPI_COMM_SELF,
-                 [&](state&) { choose_dims(nnodes, ndims, dims); }, nnodes, ndims);
+  return in_call(
+      "MPI_Dims_create", MPI_COMM_SELF, [&](state&) { choose_dims(nnodes, ndims, dims); }, nnodes,
+      ndims);
 }

@@ -12,7 +12,9 @@ using namespace detail;
 
 namespace {
 
-bool are_weights(const int* weights) { return weights != MPI_UNWEIGHTED; }
+bool are_weights(const int* weights) {
+  return weights != MPI_UNWEIGHTED;
+}
 
 void check_nodes(const communicator_object& c, const std::vector<int>& ranks, const char* what) {
   for (const int r : ranks)
@@ -110,51 +112,63 @@ WEFT_MPI_FUNCTION(int, MPI_Dist_graph_create_adjacent,
                   (MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
                    int outdegree, const int destinations[], const int destweights[], MPI_Info info,
                    int reorder, MPI_Comm* comm_dist_graph)) {
-  return in_call("MPI_Dist_graph_create_adjacent", comm_old, [&](state& me) {
-    check_not_null(comm_dist_graph, "comm_dist_graph");
-    *comm_dist_graph = MPI_COMM_NULL;
-    check_hints(me, info);
-    *comm_dist_graph = create_adjacent(me, comm_old, indegree, sources, sourceweights, outdegree,
-                                       destinations, destweights);
-  }, comm_old, indegree, static_cast<const void*>(sources), outdegree,
-     static_cast<const void*>(destinations), info, reorder);
+  return in_call(
+      "MPI_Dist_graph_create_adjacent", comm_old,
+      [&](state& me) {
+        check_not_null(comm_dist_graph, "comm_dist_graph");
+        *comm_dist_graph = MPI_COMM_NULL;
+        check_hints(me, info);
+        *comm_dist_graph = create_adjacent(me, comm_old, indegree, sources, sourceweights,
+                                           outdegree, destinations, destweights);
+      },
+      comm_old, indegree, static_cast<const void*>(sources), outdegree,
+      static_cast<const void*>(destinations), info, reorder);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Dist_graph_create,
                   (MPI_Comm comm_old, int n, const int sources[], const int degrees[],
                    const int destinations[], const int weights[], MPI_Info info, int reorder,
                    MPI_Comm* comm_dist_graph)) {
-  return in_call("MPI_Dist_graph_create", comm_old, [&](state& me) {
-    check_not_null(comm_dist_graph, "comm_dist_graph");
-    *comm_dist_graph = MPI_COMM_NULL;
-    check_hints(me, info);
-    *comm_dist_graph =
-        create_distributed(me, comm_old, n, sources, degrees, destinations, weights);
-  }, comm_old, n, static_cast<const void*>(sources), static_cast<const void*>(degrees), info,
-     reorder);
+  return in_call(
+      "MPI_Dist_graph_create", comm_old,
+      [&](state& me) {
+        check_not_null(comm_dist_graph, "comm_dist_graph");
+        *comm_dist_graph = MPI_COMM_NULL;
+        check_hints(me, info);
+        *comm_dist_graph =
+            create_distributed(me, comm_old, n, sources, degrees, destinations, weights);
+      },
+      comm_old, n, static_cast<const void*>(sources), static_cast<const void*>(degrees), info,
+      reorder);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Dist_graph_neighbors_count,
                   (MPI_Comm comm, int* indegree, int* outdegree, int* weighted)) {
-  return in_call("MPI_Dist_graph_neighbors_count", comm, [&](state& me) {
-    check_not_null(indegree, "indegree");
-    check_not_null(outdegree, "outdegree");
-    check_not_null(weighted, "weighted");
-    const topology& t = checked_topology(me, comm, MPI_DIST_GRAPH);
-    *indegree = static_cast<int>(t.sources.size());
-    *outdegree = static_cast<int>(t.destinations.size());
-    *weighted = t.weighted;
-  }, comm);
+  return in_call(
+      "MPI_Dist_graph_neighbors_count", comm,
+      [&](state& me) {
+        check_not_null(indegree, "indegree");
+        check_not_null(outdegree, "outdegree");
+        check_not_null(weighted, "weighted");
+        const topology& t = checked_topology(me, comm, MPI_DIST_GRAPH);
+        *indegree = static_cast<int>(t.sources.size());
+        *outdegree = static_cast<int>(t.destinations.size());
+        *weighted = t.weighted;
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Dist_graph_neighbors,
                   (MPI_Comm comm, int maxindegree, int sources[], int sourceweights[],
                    int maxoutdegree, int destinations[], int destweights[])) {
-  return in_call("MPI_Dist_graph_neighbors", comm, [&](state& me) {
-    const topology& t = checked_topology(me, comm, MPI_DIST_GRAPH);
-    tell_neighbors(t.sources, t.source_weights, t.weighted, maxindegree, sources, sourceweights,
-                   "sources");
-    tell_neighbors(t.destinations, t.destination_weights, t.weighted, maxoutdegree, destinations,
-                   destweights, "destinations");
-  }, comm, maxindegree, maxoutdegree);
+  return in_call(
+      "MPI_Dist_graph_neighbors", comm,
+      [&](state& me) {
+        const topology& t = checked_topology(me, comm, MPI_DIST_GRAPH);
+        tell_neighbors(t.sources, t.source_weights, t.weighted, maxindegree, sources, sourceweights,
+                       "sources");
+        tell_neighbors(t.destinations, t.destination_weights, t.weighted, maxoutdegree,
+                       destinations, destweights, "destinations");
+      },
+      comm, maxindegree, maxoutdegree);
 }

@@ -31,14 +31,17 @@ void start_together(state& me) {
 void check_thread_level(int required) {
   if (required != MPI_THREAD_SINGLE && required != MPI_THREAD_FUNNELED &&
       required != MPI_THREAD_SERIALIZED && required != MPI_THREAD_MULTIPLE)
-    fail(MPI_ERR_ARG, "required is {}, which is none of MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, "
-         "MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE", required);
+    fail(MPI_ERR_ARG,
+         "required is {}, which is none of MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, "
+         "MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE",
+         required);
 }
 
 void initialize(state& me, int required, int* provided) {
   if (me.initialized)
     fail(MPI_ERR_OTHER, "MPI {}: call it once",
-         me.finalized ? "has been finalised and cannot be initialised again" : "is initialised already");
+         me.finalized ? "has been finalised and cannot be initialised again"
+                      : "is initialised already");
   const communicator all(me.rank.of->world, me.rank.number);
   me.world.emplace(all);
   me.world->name = "MPI_COMM_WORLD";
@@ -64,7 +67,8 @@ void copy_text(const std::string& text, std::size_t room, char* to, int* length)
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Init, (int*, char***)) {
-  return in_call_at_any_time("MPI_Init", [](state& me) { initialize(me, MPI_THREAD_SINGLE, nullptr); });
+  return in_call_at_any_time("MPI_Init",
+                             [](state& me) { initialize(me, MPI_THREAD_SINGLE, nullptr); });
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Init_thread, (int*, char***, int required, int* provided)) {
@@ -129,8 +133,12 @@ WEFT_MPI_FUNCTION(int, MPI_Is_thread_main, (int* flag)) {
   });
 }
 
-WEFT_MPI_FUNCTION(double, MPI_Wtime, (void)) { return static_cast<double>(weft::now_ns()) * 1e-9; }
-WEFT_MPI_FUNCTION(double, MPI_Wtick, (void)) { return 1e-9; }
+WEFT_MPI_FUNCTION(double, MPI_Wtime, (void)) {
+  return static_cast<double>(weft::now_ns()) * 1e-9;
+}
+WEFT_MPI_FUNCTION(double, MPI_Wtick, (void)) {
+  return 1e-9;
+}
 
 WEFT_MPI_FUNCTION(int, MPI_Get_processor_name, (char* name, int* resultlen)) {
   return in_call("MPI_Get_processor_name", MPI_COMM_SELF, [&](state&) {
@@ -159,4 +167,6 @@ WEFT_MPI_FUNCTION(int, MPI_Get_library_version, (char* version, int* resultlen))
   return MPI_SUCCESS;
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int, ...)) { return MPI_SUCCESS; }
+WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int, ...)) {
+  return MPI_SUCCESS;
+}

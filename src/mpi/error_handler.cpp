@@ -83,14 +83,16 @@ void set_error_handler(state& me, communicator_object& c, MPI_Errhandler handler
   c.handler = handler;
 }
 
-int last_used_code(state& me) { return me.codes.last_used; }
+int last_used_code(state& me) {
+  return me.codes.last_used;
+}
 
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_create_errhandler,
-                  (MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler)) {
+                  (MPI_Comm_errhandler_function * comm_errhandler_fn, MPI_Errhandler* errhandler)) {
   return in_call("MPI_Comm_create_errhandler", MPI_COMM_SELF, [&](state& me) {
     check_not_null(errhandler, "errhandler");
     check_not_null(reinterpret_cast<const void*>(comm_errhandler_fn), "comm_errhandler_fn");
@@ -101,47 +103,59 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_create_errhandler,
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler)) {
-  return in_call("MPI_Comm_set_errhandler", comm, [&](state& me) {
-    communicator_object& c = checked_communicator(me, comm);
-    check_handler(errhandler);
-    set_error_handler(me, c, errhandler);
-  }, comm, errhandler);
+  return in_call(
+      "MPI_Comm_set_errhandler", comm,
+      [&](state& me) {
+        communicator_object& c = checked_communicator(me, comm);
+        check_handler(errhandler);
+        set_error_handler(me, c, errhandler);
+      },
+      comm, errhandler);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler* errhandler)) {
-  return in_call("MPI_Comm_get_errhandler", comm, [&](state& me) {
-    check_not_null(errhandler, "errhandler");
-    const communicator_object& c = checked_communicator(me, comm);
-    hold(c.handler);  // The program frees what it gets.
-    *errhandler = c.handler;
-  }, comm);
+  return in_call(
+      "MPI_Comm_get_errhandler", comm,
+      [&](state& me) {
+        check_not_null(errhandler, "errhandler");
+        const communicator_object& c = checked_communicator(me, comm);
+        hold(c.handler);  // The program frees what it gets.
+        *errhandler = c.handler;
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_call_errhandler, (MPI_Comm comm, int errorcode)) {
-  return in_call("MPI_Comm_call_errhandler", comm, [&](state& me) {
-    communicator_object& c = checked_communicator(me, comm);
-    if (c.handler == MPI_ERRORS_RETURN) return;
-    if (is_predefined(c.handler))
-      throw failure(errorcode, "the program says: " + text_of_code(&me, errorcode));
-    (void)call_error_handler(me, c, errorcode);
-  }, comm, errorcode);
+  return in_call(
+      "MPI_Comm_call_errhandler", comm,
+      [&](state& me) {
+        communicator_object& c = checked_communicator(me, comm);
+        if (c.handler == MPI_ERRORS_RETURN) return;
+        if (is_predefined(c.handler))
+          throw failure(errorcode, "the program says: " + text_of_code(&me, errorcode));
+        (void)call_error_handler(me, c, errorcode);
+      },
+      comm, errorcode);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler* errhandler)) {
-  return in_call("MPI_Errhandler_free", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(errhandler, "errhandler");
-    check_handler(*errhandler);
-    release(me, *errhandler);
-    *errhandler = MPI_ERRHANDLER_NULL;
-  }, errhandler == nullptr ? MPI_ERRHANDLER_NULL : *errhandler);
+WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
+  return in_call(
+      "MPI_Errhandler_free", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(errhandler, "errhandler");
+        check_handler(*errhandler);
+        release(me, *errhandler);
+        *errhandler = MPI_ERRHANDLER_NULL;
+      },
+      errhandler == nullptr ? MPI_ERRHANDLER_NULL : *errhandler);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Error_class, (int errorcode, int* errorclass)) {
   return in_any_call("MPI_Error_class", [&](state* me) {
     check_not_null(errorclass, "errorclass");
     (void)text_of_code(me, errorcode);  // That there is such a code.
-    *errorclass = errorcode <= MPI_ERR_ABI ? errorcode
-                                           : me->codes.by_number.at(errorcode).error_class;
+    *errorclass =
+        errorcode <= MPI_ERR_ABI ? errorcode : me->codes.by_number.at(errorcode).error_class;
   });
 }
 
@@ -164,44 +178,56 @@ WEFT_MPI_FUNCTION(int, MPI_Add_error_class, (int* errorclass)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Add_error_code, (int errorclass, int* errorcode)) {
-  return in_call_at_any_time("MPI_Add_error_code", [&](state& me) {
-    check_not_null(errorcode, "errorcode");
-    if (!is_class(me, errorclass)) fail(MPI_ERR_ARG, "{} is no error class", errorclass);
-    *errorcode = ++me.codes.last_used;
-    me.codes.by_number[*errorcode] = {errorclass, ""};
-  }, errorclass);
+  return in_call_at_any_time(
+      "MPI_Add_error_code",
+      [&](state& me) {
+        check_not_null(errorcode, "errorcode");
+        if (!is_class(me, errorclass)) fail(MPI_ERR_ARG, "{} is no error class", errorclass);
+        *errorcode = ++me.codes.last_used;
+        me.codes.by_number[*errorcode] = {errorclass, ""};
+      },
+      errorclass);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Add_error_string, (int errorcode, const char* string)) {
-  return in_call_at_any_time("MPI_Add_error_string", [&](state& me) {
-    check_not_null(string, "string");
-    if (std::strlen(string) >= MPI_MAX_ERROR_STRING)
-      fail(MPI_ERR_ARG, "the string has {} characters: at most {} fit", std::strlen(string),
-           MPI_MAX_ERROR_STRING - 1);
-    added(me, errorcode, false).text = string;
-  }, errorcode, string);
+  return in_call_at_any_time(
+      "MPI_Add_error_string",
+      [&](state& me) {
+        check_not_null(string, "string");
+        if (std::strlen(string) >= MPI_MAX_ERROR_STRING)
+          fail(MPI_ERR_ARG, "the string has {} characters: at most {} fit", std::strlen(string),
+               MPI_MAX_ERROR_STRING - 1);
+        added(me, errorcode, false).text = string;
+      },
+      errorcode, string);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Remove_error_class, (int errorclass)) {
-  return in_call_at_any_time("MPI_Remove_error_class", [&](state& me) {
-    (void)added(me, errorclass, true);
-    for (const auto& [number, code] : me.codes.by_number)
-      if (number != errorclass && code.error_class == errorclass)
-        fail(MPI_ERR_OTHER, "class {} still has code {}: remove it first", errorclass, number);
-    me.codes.by_number.erase(errorclass);
-  }, errorclass);
+  return in_call_at_any_time(
+      "MPI_Remove_error_class",
+      [&](state& me) {
+        (void)added(me, errorclass, true);
+        for (const auto& [number, code] : me.codes.by_number)
+          if (number != errorclass && code.error_class == errorclass)
+            fail(MPI_ERR_OTHER, "class {} still has code {}: remove it first", errorclass, number);
+        me.codes.by_number.erase(errorclass);
+      },
+      errorclass);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Remove_error_code, (int errorcode)) {
-  return in_call_at_any_time("MPI_Remove_error_code", [&](state& me) {
-    if (added(me, errorcode, false).error_class == errorcode)
-      fail(MPI_ERR_ARG, "{} is a class: remove it with MPI_Remove_error_class", errorcode);
-    me.codes.by_number.erase(errorcode);
-  }, errorcode);
+  return in_call_at_any_time(
+      "MPI_Remove_error_code",
+      [&](state& me) {
+        if (added(me, errorcode, false).error_class == errorcode)
+          fail(MPI_ERR_ARG, "{} is a class: remove it with MPI_Remove_error_class", errorcode);
+        me.codes.by_number.erase(errorcode);
+      },
+      errorcode);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Remove_error_string, (int errorcode)) {
-  return in_call_at_any_time("MPI_Remove_error_string", [&](state& me) {
-    added(me, errorcode, false).text.clear();
-  }, errorcode);
+  return in_call_at_any_time(
+      "MPI_Remove_error_string", [&](state& me) { added(me, errorcode, false).text.clear(); },
+      errorcode);
 }

@@ -114,16 +114,26 @@ void fail_null(const char* what) {
 
 std::string text_of(int value) {
   switch (value) {
-    case MPI_ANY_SOURCE: return "-1";  // Or another argument that is -1.
-    case MPI_ANY_TAG: return "MPI_ANY_TAG";
-    case MPI_PROC_NULL: return "MPI_PROC_NULL";
-    case MPI_ROOT: return "MPI_ROOT";
-    case MPI_UNDEFINED: return "MPI_UNDEFINED";
-    default: return std::to_string(value);
+    case MPI_ANY_SOURCE:
+      return "-1";  // Or another argument that is -1.
+    case MPI_ANY_TAG:
+      return "MPI_ANY_TAG";
+    case MPI_PROC_NULL:
+      return "MPI_PROC_NULL";
+    case MPI_ROOT:
+      return "MPI_ROOT";
+    case MPI_UNDEFINED:
+      return "MPI_UNDEFINED";
+    default:
+      return std::to_string(value);
   }
 }
-std::string text_of(long value) { return std::to_string(value); }
-std::string text_of(double value) { return formatted("{}", value); }
+std::string text_of(long value) {
+  return std::to_string(value);
+}
+std::string text_of(double value) {
+  return formatted("{}", value);
+}
 std::string text_of(const char* text) {
   return text == nullptr ? "NULL" : '"' + printable(text) + '"';
 }
@@ -157,9 +167,9 @@ std::string text_of(MPI_Op op) {
   };
 #define ROW(op) \
   { op, #op }
-  static const row rows[] = {ROW(MPI_OP_NULL), ROW(MPI_SUM),    ROW(MPI_MIN),     ROW(MPI_MAX),
-                             ROW(MPI_PROD),    ROW(MPI_BAND),   ROW(MPI_BOR),     ROW(MPI_BXOR),
-                             ROW(MPI_LAND),    ROW(MPI_LOR),    ROW(MPI_LXOR),    ROW(MPI_MINLOC),
+  static const row rows[] = {ROW(MPI_OP_NULL), ROW(MPI_SUM),     ROW(MPI_MIN),  ROW(MPI_MAX),
+                             ROW(MPI_PROD),    ROW(MPI_BAND),    ROW(MPI_BOR),  ROW(MPI_BXOR),
+                             ROW(MPI_LAND),    ROW(MPI_LOR),     ROW(MPI_LXOR), ROW(MPI_MINLOC),
                              ROW(MPI_MAXLOC),  ROW(MPI_REPLACE), ROW(MPI_NO_OP)};
 #undef ROW
   for (const row& r : rows)

@@ -74,7 +74,8 @@ template <class... Arguments>
 // What is wrong that callers of many kinds have in common.
 [[gnu::cold, noreturn]] void fail_null(const char* what);
 inline void check_not_null(const void* address, const char* what) {
-  if (address == nullptr) [[unlikely]] fail_null(what);
+  if (address == nullptr) [[unlikely]]
+    fail_null(what);
 }
 
 }  // namespace weft::mpi

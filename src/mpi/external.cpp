@@ -39,7 +39,8 @@ representation representation_of(const datatype_object& basic) {
 
 // Long doubles are those of IEEE with 128 bits there.
 bool is_long_double(const datatype_object& basic) {
-  return is_any_of(basic, {MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
+  return is_any_of(basic,
+                   {MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
 }
 __extension__ typedef __float128 quad;
 
@@ -130,9 +131,10 @@ template <class Position>
 std::byte* next_part(const void* buffer, MPI_Count size, Position* position, std::size_t bytes) {
   check_not_null(position, "position");
   if (*position < 0 || static_cast<MPI_Count>(bytes) > size - *position)
-    fail(MPI_ERR_TRUNCATE, "{} octets from position {} on do not fit into the {} octets of the buffer: "
-         "MPI_Pack_external_size says how many are needed", bytes,
-         static_cast<MPI_Count>(*position), size);
+    fail(MPI_ERR_TRUNCATE,
+         "{} octets from position {} on do not fit into the {} octets of the buffer: "
+         "MPI_Pack_external_size says how many are needed",
+         bytes, static_cast<MPI_Count>(*position), size);
   auto* const at = static_cast<std::byte*>(const_cast<void*>(buffer)) + *position;
   *position += static_cast<Position>(bytes);
   return at;
@@ -183,34 +185,36 @@ void tell_size(const char* name, MPI_Count count, MPI_Datatype datatype, Size* s
 
 using namespace weft::mpi;
 
-#define PACK(name, number, size)                                                                 \
-  WEFT_MPI_FUNCTION(int, name, (const char* datarep, const void* inbuf, number incount,          \
-                                MPI_Datatype datatype, void* outbuf, size outsize,               \
-                                size* position)) {                                               \
-    return in_call(#name, MPI_COMM_SELF, [&](state&) {                                           \
-      pack(datarep, inbuf, incount, datatype, outbuf, outsize, position);                        \
-    }, datarep, inbuf, incount, datatype, outbuf, outsize, position);                            \
+#define PACK(name, number, size)                                                             \
+  WEFT_MPI_FUNCTION(int, name,                                                               \
+                    (const char* datarep, const void* inbuf, number incount,                 \
+                     MPI_Datatype datatype, void* outbuf, size outsize, size* position)) {   \
+    return in_call(                                                                          \
+        #name, MPI_COMM_SELF,                                                                \
+        [&](state&) { pack(datarep, inbuf, incount, datatype, outbuf, outsize, position); }, \
+        datarep, inbuf, incount, datatype, outbuf, outsize, position);                       \
   }
 PACK(MPI_Pack_external, int, MPI_Aint)
 PACK(MPI_Pack_external_c, MPI_Count, MPI_Count)
 
-#define UNPACK(name, number, size)                                                               \
-  WEFT_MPI_FUNCTION(int, name, (const char* datarep, const void* inbuf, size insize,             \
-                                size* position, void* outbuf, number outcount,                   \
-                                MPI_Datatype datatype)) {                                        \
-    return in_call(#name, MPI_COMM_SELF, [&](state&) {                                           \
-      unpack(datarep, inbuf, insize, position, outbuf, outcount, datatype);                      \
-    }, datarep, inbuf, insize, position, outbuf, outcount, datatype);                            \
+#define UNPACK(name, number, size)                                                             \
+  WEFT_MPI_FUNCTION(int, name,                                                                 \
+                    (const char* datarep, const void* inbuf, size insize, size* position,      \
+                     void* outbuf, number outcount, MPI_Datatype datatype)) {                  \
+    return in_call(                                                                            \
+        #name, MPI_COMM_SELF,                                                                  \
+        [&](state&) { unpack(datarep, inbuf, insize, position, outbuf, outcount, datatype); }, \
+        datarep, inbuf, insize, position, outbuf, outcount, datatype);                         \
   }
 UNPACK(MPI_Unpack_external, int, MPI_Aint)
 UNPACK(MPI_Unpack_external_c, MPI_Count, MPI_Count)
 
 #define PACK_SIZE(name, number, size)                                                            \
-  WEFT_MPI_FUNCTION(int, name, (const char* datarep, number incount, MPI_Datatype datatype,      \
-                                size* bytes)) {                                                  \
-    return in_call(#name, MPI_COMM_SELF, [&](state&) {                                           \
-      tell_size(datarep, incount, datatype, bytes);                                              \
-    }, datarep, incount, datatype, bytes);                                                       \
+  WEFT_MPI_FUNCTION(int, name,                                                                   \
+                    (const char* datarep, number incount, MPI_Datatype datatype, size* bytes)) { \
+    return in_call(                                                                              \
+        #name, MPI_COMM_SELF, [&](state&) { tell_size(datarep, incount, datatype, bytes); },     \
+        datarep, incount, datatype, bytes);                                                      \
   }
 PACK_SIZE(MPI_Pack_external_size, int, MPI_Aint)
 PACK_SIZE(MPI_Pack_external_size_c, MPI_Count, MPI_Count)

@@ -59,63 +59,84 @@ using namespace weft::mpi;
 WEFT_MPI_FUNCTION(int, MPI_Graph_create,
                   (MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder,
                    MPI_Comm* comm_graph)) {
-  return in_call("MPI_Graph_create", comm_old, [&](state& me) {
-    check_not_null(comm_graph, "comm_graph");
-    *comm_graph = MPI_COMM_NULL;
-    *comm_graph = create_graph(me, comm_old, nnodes, index, edges);
-  }, comm_old, nnodes, static_cast<const void*>(index), static_cast<const void*>(edges), reorder);
+  return in_call(
+      "MPI_Graph_create", comm_old,
+      [&](state& me) {
+        check_not_null(comm_graph, "comm_graph");
+        *comm_graph = MPI_COMM_NULL;
+        *comm_graph = create_graph(me, comm_old, nnodes, index, edges);
+      },
+      comm_old, nnodes, static_cast<const void*>(index), static_cast<const void*>(edges), reorder);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Graphdims_get, (MPI_Comm comm, int* nnodes, int* nedges)) {
-  return in_call("MPI_Graphdims_get", comm, [&](state& me) {
-    check_not_null(nnodes, "nnodes");
-    check_not_null(nedges, "nedges");
-    const topology& t = checked_topology(me, comm, MPI_GRAPH);
-    *nnodes = static_cast<int>(t.index.size());
-    *nedges = static_cast<int>(t.edges.size());
-  }, comm);
+  return in_call(
+      "MPI_Graphdims_get", comm,
+      [&](state& me) {
+        check_not_null(nnodes, "nnodes");
+        check_not_null(nedges, "nedges");
+        const topology& t = checked_topology(me, comm, MPI_GRAPH);
+        *nnodes = static_cast<int>(t.index.size());
+        *nedges = static_cast<int>(t.edges.size());
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Graph_get,
                   (MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[])) {
-  return in_call("MPI_Graph_get", comm, [&](state& me) {
-    const topology& t = checked_topology(me, comm, MPI_GRAPH);
-    const auto nodes = std::min<std::size_t>(t.index.size(), static_cast<std::size_t>(std::max(maxindex, 0)));
-    const auto count = std::min<std::size_t>(t.edges.size(), static_cast<std::size_t>(std::max(maxedges, 0)));
-    if (nodes != 0) check_not_null(index, "index");
-    if (count != 0) check_not_null(edges, "edges");
-    std::copy_n(t.index.begin(), nodes, index);
-    std::copy_n(t.edges.begin(), count, edges);
-  }, comm, maxindex, maxedges);
+  return in_call(
+      "MPI_Graph_get", comm,
+      [&](state& me) {
+        const topology& t = checked_topology(me, comm, MPI_GRAPH);
+        const auto nodes =
+            std::min<std::size_t>(t.index.size(), static_cast<std::size_t>(std::max(maxindex, 0)));
+        const auto count =
+            std::min<std::size_t>(t.edges.size(), static_cast<std::size_t>(std::max(maxedges, 0)));
+        if (nodes != 0) check_not_null(index, "index");
+        if (count != 0) check_not_null(edges, "edges");
+        std::copy_n(t.index.begin(), nodes, index);
+        std::copy_n(t.edges.begin(), count, edges);
+      },
+      comm, maxindex, maxedges);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Graph_neighbors_count, (MPI_Comm comm, int rank, int* nneighbors)) {
-  return in_call("MPI_Graph_neighbors_count", comm, [&](state& me) {
-    check_not_null(nneighbors, "nneighbors");
-    const topology& t = checked_topology(me, comm, MPI_GRAPH);
-    check_member(checked_communicator(me, comm), rank);
-    *nneighbors = static_cast<int>(neighbors_in_graph(t, rank).size());
-  }, comm, rank);
+  return in_call(
+      "MPI_Graph_neighbors_count", comm,
+      [&](state& me) {
+        check_not_null(nneighbors, "nneighbors");
+        const topology& t = checked_topology(me, comm, MPI_GRAPH);
+        check_member(checked_communicator(me, comm), rank);
+        *nneighbors = static_cast<int>(neighbors_in_graph(t, rank).size());
+      },
+      comm, rank);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Graph_neighbors,
                   (MPI_Comm comm, int rank, int maxneighbors, int neighbors[])) {
-  return in_call("MPI_Graph_neighbors", comm, [&](state& me) {
-    const topology& t = checked_topology(me, comm, MPI_GRAPH);
-    check_member(checked_communicator(me, comm), rank);
-    const std::vector<int> all = neighbors_in_graph(t, rank);
-    const auto count = std::min<std::size_t>(all.size(), static_cast<std::size_t>(std::max(maxneighbors, 0)));
-    if (count != 0) check_not_null(neighbors, "neighbors");
-    std::copy_n(all.begin(), count, neighbors);
-  }, comm, rank, maxneighbors);
+  return in_call(
+      "MPI_Graph_neighbors", comm,
+      [&](state& me) {
+        const topology& t = checked_topology(me, comm, MPI_GRAPH);
+        check_member(checked_communicator(me, comm), rank);
+        const std::vector<int> all = neighbors_in_graph(t, rank);
+        const auto count =
+            std::min<std::size_t>(all.size(), static_cast<std::size_t>(std::max(maxneighbors, 0)));
+        if (count != 0) check_not_null(neighbors, "neighbors");
+        std::copy_n(all.begin(), count, neighbors);
+      },
+      comm, rank, maxneighbors);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Graph_map,
                   (MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank)) {
-  return in_call("MPI_Graph_map", comm, [&](state& me) {
-    check_not_null(newrank, "newrank");
-    const communicator_object& c = checked_intracommunicator(me, comm);
-    (void)checked_graph(c, nnodes, index, edges);
-    *newrank = c.own < nnodes ? c.own : static_cast<int>(MPI_UNDEFINED);
-  }, comm, nnodes);
+  return in_call(
+      "MPI_Graph_map", comm,
+      [&](state& me) {
+        check_not_null(newrank, "newrank");
+        const communicator_object& c = checked_intracommunicator(me, comm);
+        (void)checked_graph(c, nnodes, index, edges);
+        *newrank = c.own < nnodes ? c.own : static_cast<int>(MPI_UNDEFINED);
+      },
+      comm, nnodes);
 }

@@ -130,94 +130,119 @@ using namespace weft::mpi;
 WEFT_MPI_FUNCTION(int, MPI_Cart_create,
                   (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
                    MPI_Comm* comm_cart)) {
-  return in_call("MPI_Cart_create", comm_old, [&](state& me) {
-    check_not_null(comm_cart, "comm_cart");
-    *comm_cart = MPI_COMM_NULL;
-    *comm_cart = create_grid(me, comm_old, ndims, dims, periods);
-  }, comm_old, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods), reorder);
+  return in_call(
+      "MPI_Cart_create", comm_old,
+      [&](state& me) {
+        check_not_null(comm_cart, "comm_cart");
+        *comm_cart = MPI_COMM_NULL;
+        *comm_cart = create_grid(me, comm_old, ndims, dims, periods);
+      },
+      comm_old, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods), reorder);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cartdim_get, (MPI_Comm comm, int* ndims)) {
-  return in_call("MPI_Cartdim_get", comm, [&](state& me) {
-    check_not_null(ndims, "ndims");
-    *ndims = static_cast<int>(checked_topology(me, comm, MPI_CART).dims.size());
-  }, comm);
+  return in_call(
+      "MPI_Cartdim_get", comm,
+      [&](state& me) {
+        check_not_null(ndims, "ndims");
+        *ndims = static_cast<int>(checked_topology(me, comm, MPI_CART).dims.size());
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cart_get,
                   (MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[])) {
-  return in_call("MPI_Cart_get", comm, [&](state& me) {
-    const topology& t = checked_topology(me, comm, MPI_CART);
-    const std::vector<int> at = coordinates_of(t, checked_communicator(me, comm).own);
-    const auto count = std::min<std::size_t>(t.dims.size(), static_cast<std::size_t>(std::max(maxdims, 0)));
-    if (count != 0) {
-      check_not_null(dims, "dims");
-      check_not_null(periods, "periods");
-      check_not_null(coords, "coords");
-    }
-    for (std::size_t d = 0; d < count; ++d) {
-      dims[d] = t.dims[d];
-      periods[d] = t.periods[d] != 0;
-      coords[d] = at[d];
-    }
-  }, comm, maxdims);
+  return in_call(
+      "MPI_Cart_get", comm,
+      [&](state& me) {
+        const topology& t = checked_topology(me, comm, MPI_CART);
+        const std::vector<int> at = coordinates_of(t, checked_communicator(me, comm).own);
+        const auto count =
+            std::min<std::size_t>(t.dims.size(), static_cast<std::size_t>(std::max(maxdims, 0)));
+        if (count != 0) {
+          check_not_null(dims, "dims");
+          check_not_null(periods, "periods");
+          check_not_null(coords, "coords");
+        }
+        for (std::size_t d = 0; d < count; ++d) {
+          dims[d] = t.dims[d];
+          periods[d] = t.periods[d] != 0;
+          coords[d] = at[d];
+        }
+      },
+      comm, maxdims);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cart_rank, (MPI_Comm comm, const int coords[], int* rank)) {
-  return in_call("MPI_Cart_rank", comm, [&](state& me) {
-    check_not_null(rank, "rank");
-    const topology& t = checked_topology(me, comm, MPI_CART);
-    if (!t.dims.empty()) check_not_null(coords, "coords");
-    for (std::size_t d = 0; d < t.dims.size(); ++d)
-      if (t.periods[d] == 0 && (coords[d] < 0 || coords[d] >= t.dims[d]))
-        fail(MPI_ERR_ARG, "coords[{}] is {}: the dimension is not periodic and has 0 to {}", d,
-             coords[d], t.dims[d] - 1);
-    *rank = rank_at(t, {coords, coords + t.dims.size()});
-  }, comm);
+  return in_call(
+      "MPI_Cart_rank", comm,
+      [&](state& me) {
+        check_not_null(rank, "rank");
+        const topology& t = checked_topology(me, comm, MPI_CART);
+        if (!t.dims.empty()) check_not_null(coords, "coords");
+        for (std::size_t d = 0; d < t.dims.size(); ++d)
+          if (t.periods[d] == 0 && (coords[d] < 0 || coords[d] >= t.dims[d]))
+            fail(MPI_ERR_ARG, "coords[{}] is {}: the dimension is not periodic and has 0 to {}", d,
+                 coords[d], t.dims[d] - 1);
+        *rank = rank_at(t, {coords, coords + t.dims.size()});
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[])) {
-  return in_call("MPI_Cart_coords", comm, [&](state& me) {
-    const topology& t = checked_topology(me, comm, MPI_CART);
-    check_member(checked_communicator(me, comm), rank);
-    const std::vector<int> at = coordinates_of(t, rank);
-    if (static_cast<std::size_t>(std::max(maxdims, 0)) < at.size())
-      fail(MPI_ERR_ARG, "maxdims is {}: the grid has {} dimensions", maxdims, at.size());
-    if (!at.empty()) check_not_null(coords, "coords");
-    std::copy(at.begin(), at.end(), coords);
-  }, comm, rank, maxdims);
+  return in_call(
+      "MPI_Cart_coords", comm,
+      [&](state& me) {
+        const topology& t = checked_topology(me, comm, MPI_CART);
+        check_member(checked_communicator(me, comm), rank);
+        const std::vector<int> at = coordinates_of(t, rank);
+        if (static_cast<std::size_t>(std::max(maxdims, 0)) < at.size())
+          fail(MPI_ERR_ARG, "maxdims is {}: the grid has {} dimensions", maxdims, at.size());
+        if (!at.empty()) check_not_null(coords, "coords");
+        std::copy(at.begin(), at.end(), coords);
+      },
+      comm, rank, maxdims);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cart_shift,
                   (MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest)) {
-  return in_call("MPI_Cart_shift", comm, [&](state& me) {
-    check_not_null(rank_source, "rank_source");
-    check_not_null(rank_dest, "rank_dest");
-    const topology& t = checked_topology(me, comm, MPI_CART);
-    if (direction < 0 || static_cast<std::size_t>(direction) >= t.dims.size())
-      fail(MPI_ERR_DIMS, "direction {}: the grid has dimensions 0 to {}", direction,
-           static_cast<int>(t.dims.size()) - 1);
-    const int own = checked_communicator(me, comm).own;
-    *rank_source = rank_beside(t, own, direction, -static_cast<long>(disp));
-    *rank_dest = rank_beside(t, own, direction, disp);
-  }, comm, direction, disp);
+  return in_call(
+      "MPI_Cart_shift", comm,
+      [&](state& me) {
+        check_not_null(rank_source, "rank_source");
+        check_not_null(rank_dest, "rank_dest");
+        const topology& t = checked_topology(me, comm, MPI_CART);
+        if (direction < 0 || static_cast<std::size_t>(direction) >= t.dims.size())
+          fail(MPI_ERR_DIMS, "direction {}: the grid has dimensions 0 to {}", direction,
+               static_cast<int>(t.dims.size()) - 1);
+        const int own = checked_communicator(me, comm).own;
+        *rank_source = rank_beside(t, own, direction, -static_cast<long>(disp));
+        *rank_dest = rank_beside(t, own, direction, disp);
+      },
+      comm, direction, disp);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)) {
-  return in_call("MPI_Cart_sub", comm, [&](state& me) {
-    check_not_null(newcomm, "newcomm");
-    *newcomm = MPI_COMM_NULL;
-    *newcomm = create_sub_grid(me, comm, remain_dims);
-  }, comm);
+  return in_call(
+      "MPI_Cart_sub", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        *newcomm = MPI_COMM_NULL;
+        *newcomm = create_sub_grid(me, comm, remain_dims);
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Cart_map,
                   (MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank)) {
-  return in_call("MPI_Cart_map", comm, [&](state& me) {
-    check_not_null(newrank, "newrank");
-    const communicator_object& c = checked_intracommunicator(me, comm);
-    const std::vector<int> sizes = checked_dims(ndims, dims);
-    check_grid(c, sizes);
-    *newrank = c.own < size_of(sizes) ? c.own : static_cast<int>(MPI_UNDEFINED);
-  }, comm, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods));
+  return in_call(
+      "MPI_Cart_map", comm,
+      [&](state& me) {
+        check_not_null(newrank, "newrank");
+        const communicator_object& c = checked_intracommunicator(me, comm);
+        const std::vector<int> sizes = checked_dims(ndims, dims);
+        check_grid(c, sizes);
+        *newrank = c.own < size_of(sizes) ? c.own : static_cast<int>(MPI_UNDEFINED);
+      },
+      comm, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods));
 }

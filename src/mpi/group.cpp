@@ -78,7 +78,8 @@ std::vector<int> in_ranges(const group_object& g, int n, int ranges[][3]) {
            size - 1);
     for (int r = first; stride > 0 ? r <= last : r >= last; r += stride) {
       if (r < 0 || r >= size)
-        fail(MPI_ERR_RANK, "range {} comes to rank {}: the group has ranks 0 to {}", i, r, size - 1);
+        fail(MPI_ERR_RANK, "range {} comes to rank {}: the group has ranks 0 to {}", i, r,
+             size - 1);
       named.push_back(r);
     }
   }
@@ -123,139 +124,177 @@ std::vector<int> places_in(const std::vector<int>& list, const std::vector<int>&
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Group_size, (MPI_Group group, int* size)) {
-  return in_call("MPI_Group_size", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(size, "size");
-    *size = static_cast<int>(checked_group(me, group).ranks.size());
-  }, group);
+  return in_call(
+      "MPI_Group_size", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(size, "size");
+        *size = static_cast<int>(checked_group(me, group).ranks.size());
+      },
+      group);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_rank, (MPI_Group group, int* rank)) {
-  return in_call("MPI_Group_rank", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(rank, "rank");
-    const std::vector<int>& ranks = checked_group(me, group).ranks;
-    const auto at = std::find(ranks.begin(), ranks.end(), me.rank.number);
-    *rank = at == ranks.end() ? static_cast<int>(MPI_UNDEFINED)
-                              : static_cast<int>(at - ranks.begin());
-  }, group);
+  return in_call(
+      "MPI_Group_rank", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(rank, "rank");
+        const std::vector<int>& ranks = checked_group(me, group).ranks;
+        const auto at = std::find(ranks.begin(), ranks.end(), me.rank.number);
+        *rank = at == ranks.end() ? static_cast<int>(MPI_UNDEFINED)
+                                  : static_cast<int>(at - ranks.begin());
+      },
+      group);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_translate_ranks,
                   (MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])) {
-  return in_call("MPI_Group_translate_ranks", MPI_COMM_SELF, [&](state& me) {
-    const group_object& from = checked_group(me, group1);
-    const group_object& to = checked_group(me, group2);
-    if (n < 0) fail(MPI_ERR_ARG, "n is {}: it is the number of ranks", n);
-    if (n == 0) return;
-    check_not_null(ranks1, "ranks1");
-    check_not_null(ranks2, "ranks2");
-    const auto places = place_of_each(to.ranks);
-    for (int i = 0; i < n; ++i) {
-      const int r = ranks1[i];
-      if (r == MPI_PROC_NULL) {
-        ranks2[i] = MPI_PROC_NULL;
-        continue;
-      }
-      if (r < 0 || static_cast<std::size_t>(r) >= from.ranks.size())
-        fail(MPI_ERR_RANK, "ranks1[{}] is {}: the group has ranks 0 to {}", i, r,
-             static_cast<int>(from.ranks.size()) - 1);
-      const auto at = places.find(from.ranks[static_cast<std::size_t>(r)]);
-      ranks2[i] = at == places.end() ? static_cast<int>(MPI_UNDEFINED) : at->second;
-    }
-  }, group1, n, static_cast<const void*>(ranks1), group2, static_cast<const void*>(ranks2));
+  return in_call(
+      "MPI_Group_translate_ranks", MPI_COMM_SELF,
+      [&](state& me) {
+        const group_object& from = checked_group(me, group1);
+        const group_object& to = checked_group(me, group2);
+        if (n < 0) fail(MPI_ERR_ARG, "n is {}: it is the number of ranks", n);
+        if (n == 0) return;
+        check_not_null(ranks1, "ranks1");
+        check_not_null(ranks2, "ranks2");
+        const auto places = place_of_each(to.ranks);
+        for (int i = 0; i < n; ++i) {
+          const int r = ranks1[i];
+          if (r == MPI_PROC_NULL) {
+            ranks2[i] = MPI_PROC_NULL;
+            continue;
+          }
+          if (r < 0 || static_cast<std::size_t>(r) >= from.ranks.size())
+            fail(MPI_ERR_RANK, "ranks1[{}] is {}: the group has ranks 0 to {}", i, r,
+                 static_cast<int>(from.ranks.size()) - 1);
+          const auto at = places.find(from.ranks[static_cast<std::size_t>(r)]);
+          ranks2[i] = at == places.end() ? static_cast<int>(MPI_UNDEFINED) : at->second;
+        }
+      },
+      group1, n, static_cast<const void*>(ranks1), group2, static_cast<const void*>(ranks2));
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_compare, (MPI_Group group1, MPI_Group group2, int* result)) {
-  return in_call("MPI_Group_compare", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(result, "result");
-    std::vector<int> one = checked_group(me, group1).ranks;
-    std::vector<int> two = checked_group(me, group2).ranks;
-    if (one == two) {
-      *result = MPI_IDENT;
-      return;
-    }
-    std::sort(one.begin(), one.end());
-    std::sort(two.begin(), two.end());
-    *result = one == two ? MPI_SIMILAR : MPI_UNEQUAL;
-  }, group1, group2);
+  return in_call(
+      "MPI_Group_compare", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(result, "result");
+        std::vector<int> one = checked_group(me, group1).ranks;
+        std::vector<int> two = checked_group(me, group2).ranks;
+        if (one == two) {
+          *result = MPI_IDENT;
+          return;
+        }
+        std::sort(one.begin(), one.end());
+        std::sort(two.begin(), two.end());
+        *result = one == two ? MPI_SIMILAR : MPI_UNEQUAL;
+      },
+      group1, group2);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_group, (MPI_Comm comm, MPI_Group* group)) {
-  return in_call("MPI_Comm_group", comm, [&](state& me) {
-    check_not_null(group, "group");
-    *group = make_group(me, local_ranks(checked_communicator(me, comm)));
-  }, comm);
+  return in_call(
+      "MPI_Comm_group", comm,
+      [&](state& me) {
+        check_not_null(group, "group");
+        *group = make_group(me, local_ranks(checked_communicator(me, comm)));
+      },
+      comm);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Group_union,
-                  (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup)) {
-  return in_call("MPI_Group_union", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    std::vector<int> all = checked_group(me, group1).ranks;
-    const std::vector<int> more = chosen(checked_group(me, group2).ranks, all, false);
-    all.insert(all.end(), more.begin(), more.end());
-    *newgroup = make_group(me, std::move(all));
-  }, group1, group2);
+WEFT_MPI_FUNCTION(int, MPI_Group_union, (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup)) {
+  return in_call(
+      "MPI_Group_union", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        std::vector<int> all = checked_group(me, group1).ranks;
+        const std::vector<int> more = chosen(checked_group(me, group2).ranks, all, false);
+        all.insert(all.end(), more.begin(), more.end());
+        *newgroup = make_group(me, std::move(all));
+      },
+      group1, group2);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_intersection,
                   (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup)) {
-  return in_call("MPI_Group_intersection", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    *newgroup = make_group(
-        me, chosen(checked_group(me, group1).ranks, checked_group(me, group2).ranks, true));
-  }, group1, group2);
+  return in_call(
+      "MPI_Group_intersection", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        *newgroup = make_group(
+            me, chosen(checked_group(me, group1).ranks, checked_group(me, group2).ranks, true));
+      },
+      group1, group2);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_difference,
                   (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup)) {
-  return in_call("MPI_Group_difference", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    *newgroup = make_group(
-        me, chosen(checked_group(me, group1).ranks, checked_group(me, group2).ranks, false));
-  }, group1, group2);
+  return in_call(
+      "MPI_Group_difference", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        *newgroup = make_group(
+            me, chosen(checked_group(me, group1).ranks, checked_group(me, group2).ranks, false));
+      },
+      group1, group2);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_incl,
                   (MPI_Group group, int n, const int ranks[], MPI_Group* newgroup)) {
-  return in_call("MPI_Group_incl", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    const group_object& g = checked_group(me, group);
-    *newgroup = make_group(me, members(g, listed(g, n, ranks)));
-  }, group, n, static_cast<const void*>(ranks));
+  return in_call(
+      "MPI_Group_incl", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        const group_object& g = checked_group(me, group);
+        *newgroup = make_group(me, members(g, listed(g, n, ranks)));
+      },
+      group, n, static_cast<const void*>(ranks));
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_excl,
                   (MPI_Group group, int n, const int ranks[], MPI_Group* newgroup)) {
-  return in_call("MPI_Group_excl", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    const group_object& g = checked_group(me, group);
-    *newgroup = make_group(me, members_but(g, listed(g, n, ranks)));
-  }, group, n, static_cast<const void*>(ranks));
+  return in_call(
+      "MPI_Group_excl", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        const group_object& g = checked_group(me, group);
+        *newgroup = make_group(me, members_but(g, listed(g, n, ranks)));
+      },
+      group, n, static_cast<const void*>(ranks));
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_range_incl,
                   (MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup)) {
-  return in_call("MPI_Group_range_incl", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    const group_object& g = checked_group(me, group);
-    *newgroup = make_group(me, members(g, in_ranges(g, n, ranges)));
-  }, group, n, static_cast<const void*>(ranges));
+  return in_call(
+      "MPI_Group_range_incl", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        const group_object& g = checked_group(me, group);
+        *newgroup = make_group(me, members(g, in_ranges(g, n, ranges)));
+      },
+      group, n, static_cast<const void*>(ranges));
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Group_range_excl,
                   (MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup)) {
-  return in_call("MPI_Group_range_excl", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(newgroup, "newgroup");
-    const group_object& g = checked_group(me, group);
-    *newgroup = make_group(me, members_but(g, in_ranges(g, n, ranges)));
-  }, group, n, static_cast<const void*>(ranges));
+  return in_call(
+      "MPI_Group_range_excl", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(newgroup, "newgroup");
+        const group_object& g = checked_group(me, group);
+        *newgroup = make_group(me, members_but(g, in_ranges(g, n, ranges)));
+      },
+      group, n, static_cast<const void*>(ranges));
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Group_free, (MPI_Group* group)) {
-  return in_call("MPI_Group_free", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(group, "group");
-    group_object& g = checked_group(me, *group);
-    if (&g != &me.empty_group) me.groups.free(g);
-    *group = MPI_GROUP_NULL;
-  }, group == nullptr ? MPI_GROUP_NULL : *group);
+WEFT_MPI_FUNCTION(int, MPI_Group_free, (MPI_Group * group)) {
+  return in_call(
+      "MPI_Group_free", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(group, "group");
+        group_object& g = checked_group(me, *group);
+        if (&g != &me.empty_group) me.groups.free(g);
+        *group = MPI_GROUP_NULL;
+      },
+      group == nullptr ? MPI_GROUP_NULL : *group);
 }

@@ -23,6 +23,7 @@ struct group_object : object {
 [[nodiscard]] std::vector<int> local_ranks(const communicator_object& c);
 [[nodiscard]] std::vector<int> remote_ranks(const communicator_object& c);
 // The place of each of `ranks` in the list, or MPI_UNDEFINED.
-[[nodiscard]] std::vector<int> places_in(const std::vector<int>& list, const std::vector<int>& ranks);
+[[nodiscard]] std::vector<int> places_in(const std::vector<int>& list,
+                                         const std::vector<int>& ranks);
 
 }  // namespace weft::mpi

@@ -67,10 +67,12 @@ class pool {
 
   template <class... Arguments>
   [[nodiscard]] T& make(Arguments&&... arguments) {
-    if (first_free_ == nullptr) [[unlikely]] add_slab();
+    if (first_free_ == nullptr) [[unlikely]]
+      add_slab();
     slot* const s = first_free_;
     slot* const next = s->next_free;
-    T* const made = std::construct_at(reinterpret_cast<T*>(s), std::forward<Arguments>(arguments)...);
+    T* const made =
+        std::construct_at(reinterpret_cast<T*>(s), std::forward<Arguments>(arguments)...);
     made->kind = T::own_kind;
     first_free_ = next;
     if (next == nullptr) last_free_ = nullptr;

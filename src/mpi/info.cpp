@@ -93,7 +93,7 @@ info_entries checked_hints(state& me, MPI_Info info) {
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Info_create, (MPI_Info* info)) {
+WEFT_MPI_FUNCTION(int, MPI_Info_create, (MPI_Info * info)) {
   return in_call_at_any_time("MPI_Info_create", [&](state& me) {
     check_not_null(info, "info");
     *info = handle_of(me.infos.make());
@@ -110,108 +110,135 @@ WEFT_MPI_FUNCTION(int, MPI_Info_create_env, (int, char*[], MPI_Info* info)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_dup, (MPI_Info info, MPI_Info* newinfo)) {
-  return in_call_at_any_time("MPI_Info_dup", [&](state& me) {
-    check_not_null(newinfo, "newinfo");
-    const info_object& source = checked_info(me, info);
-    info_object& made = me.infos.make();
-    made.entries = source.entries;
-    *newinfo = handle_of(made);
-  }, info);
+  return in_call_at_any_time(
+      "MPI_Info_dup",
+      [&](state& me) {
+        check_not_null(newinfo, "newinfo");
+        const info_object& source = checked_info(me, info);
+        info_object& made = me.infos.make();
+        made.entries = source.entries;
+        *newinfo = handle_of(made);
+      },
+      info);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Info_free, (MPI_Info* info)) {
-  return in_call_at_any_time("MPI_Info_free", [&](state& me) {
-    check_not_null(info, "info");
-    me.infos.free(changeable(me, *info));
-    *info = MPI_INFO_NULL;
-  }, info == nullptr ? MPI_INFO_NULL : *info);
+WEFT_MPI_FUNCTION(int, MPI_Info_free, (MPI_Info * info)) {
+  return in_call_at_any_time(
+      "MPI_Info_free",
+      [&](state& me) {
+        check_not_null(info, "info");
+        me.infos.free(changeable(me, *info));
+        *info = MPI_INFO_NULL;
+      },
+      info == nullptr ? MPI_INFO_NULL : *info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_set, (MPI_Info info, const char* key, const char* value)) {
-  return in_call_at_any_time("MPI_Info_set", [&](state& me) {
-    info_object& i = changeable(me, info);
-    const std::string name = checked_key(key);
-    check_not_null(value, "value");
-    const std::size_t size = std::strlen(value);
-    if (size >= MPI_MAX_INFO_VAL)
-      fail(MPI_ERR_INFO_VALUE, "the value has {} characters: at most {} fit", size,
-           MPI_MAX_INFO_VAL - 1);
-    i.set(name, value);
-  }, info, key, value);
+  return in_call_at_any_time(
+      "MPI_Info_set",
+      [&](state& me) {
+        info_object& i = changeable(me, info);
+        const std::string name = checked_key(key);
+        check_not_null(value, "value");
+        const std::size_t size = std::strlen(value);
+        if (size >= MPI_MAX_INFO_VAL)
+          fail(MPI_ERR_INFO_VALUE, "the value has {} characters: at most {} fit", size,
+               MPI_MAX_INFO_VAL - 1);
+        i.set(name, value);
+      },
+      info, key, value);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_delete, (MPI_Info info, const char* key)) {
-  return in_call_at_any_time("MPI_Info_delete", [&](state& me) {
-    info_object& i = changeable(me, info);
-    const std::string name = checked_key(key);
-    const auto at = std::find_if(i.entries.begin(), i.entries.end(),
-                                 [&](const auto& e) { return e.first == name; });
-    if (at == i.entries.end()) fail(MPI_ERR_INFO_NOKEY, "the info has no key {}", name);
-    i.entries.erase(at);
-  }, info, key);
+  return in_call_at_any_time(
+      "MPI_Info_delete",
+      [&](state& me) {
+        info_object& i = changeable(me, info);
+        const std::string name = checked_key(key);
+        const auto at = std::find_if(i.entries.begin(), i.entries.end(),
+                                     [&](const auto& e) { return e.first == name; });
+        if (at == i.entries.end()) fail(MPI_ERR_INFO_NOKEY, "the info has no key {}", name);
+        i.entries.erase(at);
+      },
+      info, key);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get,
                   (MPI_Info info, const char* key, int valuelen, char* value, int* flag)) {
-  return in_call_at_any_time("MPI_Info_get", [&](state& me) {
-    check_not_null(flag, "flag");
-    if (valuelen < 0) fail(MPI_ERR_ARG, "valuelen is {}: it is 0 or more", valuelen);
-    const std::string* const found = checked_info(me, info).find(checked_key(key));
-    *flag = found != nullptr;
-    if (found == nullptr) return;
-    check_not_null(value, "value");
-    // `valuelen` leaves out the zero at the end.
-    const std::size_t size = std::min(found->size(), static_cast<std::size_t>(valuelen));
-    std::memcpy(value, found->data(), size);
-    value[size] = '\0';
-  }, info, key, valuelen);
+  return in_call_at_any_time(
+      "MPI_Info_get",
+      [&](state& me) {
+        check_not_null(flag, "flag");
+        if (valuelen < 0) fail(MPI_ERR_ARG, "valuelen is {}: it is 0 or more", valuelen);
+        const std::string* const found = checked_info(me, info).find(checked_key(key));
+        *flag = found != nullptr;
+        if (found == nullptr) return;
+        check_not_null(value, "value");
+        // `valuelen` leaves out the zero at the end.
+        const std::size_t size = std::min(found->size(), static_cast<std::size_t>(valuelen));
+        std::memcpy(value, found->data(), size);
+        value[size] = '\0';
+      },
+      info, key, valuelen);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_valuelen,
                   (MPI_Info info, const char* key, int* valuelen, int* flag)) {
-  return in_call_at_any_time("MPI_Info_get_valuelen", [&](state& me) {
-    check_not_null(flag, "flag");
-    const std::string* const found = checked_info(me, info).find(checked_key(key));
-    *flag = found != nullptr;
-    if (found == nullptr) return;
-    check_not_null(valuelen, "valuelen");
-    *valuelen = static_cast<int>(found->size());
-  }, info, key);
+  return in_call_at_any_time(
+      "MPI_Info_get_valuelen",
+      [&](state& me) {
+        check_not_null(flag, "flag");
+        const std::string* const found = checked_info(me, info).find(checked_key(key));
+        *flag = found != nullptr;
+        if (found == nullptr) return;
+        check_not_null(valuelen, "valuelen");
+        *valuelen = static_cast<int>(found->size());
+      },
+      info, key);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_string,
                   (MPI_Info info, const char* key, int* buflen, char* value, int* flag)) {
-  return in_call_at_any_time("MPI_Info_get_string", [&](state& me) {
-    check_not_null(buflen, "buflen");
-    check_not_null(flag, "flag");
-    if (*buflen < 0) fail(MPI_ERR_ARG, "*buflen is {}: it is 0 or more", *buflen);
-    const std::string* const found = checked_info(me, info).find(checked_key(key));
-    *flag = found != nullptr;
-    if (found == nullptr) return;
-    // `*buflen` counts the zero at the end; it becomes what the whole value needs.
-    if (*buflen > 0) {
-      check_not_null(value, "value");
-      const std::size_t size = std::min(found->size(), static_cast<std::size_t>(*buflen) - 1);
-      std::memcpy(value, found->data(), size);
-      value[size] = '\0';
-    }
-    *buflen = static_cast<int>(found->size()) + 1;
-  }, info, key);
+  return in_call_at_any_time(
+      "MPI_Info_get_string",
+      [&](state& me) {
+        check_not_null(buflen, "buflen");
+        check_not_null(flag, "flag");
+        if (*buflen < 0) fail(MPI_ERR_ARG, "*buflen is {}: it is 0 or more", *buflen);
+        const std::string* const found = checked_info(me, info).find(checked_key(key));
+        *flag = found != nullptr;
+        if (found == nullptr) return;
+        // `*buflen` counts the zero at the end; it becomes what the whole value needs.
+        if (*buflen > 0) {
+          check_not_null(value, "value");
+          const std::size_t size = std::min(found->size(), static_cast<std::size_t>(*buflen) - 1);
+          std::memcpy(value, found->data(), size);
+          value[size] = '\0';
+        }
+        *buflen = static_cast<int>(found->size()) + 1;
+      },
+      info, key);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_nkeys, (MPI_Info info, int* nkeys)) {
-  return in_call_at_any_time("MPI_Info_get_nkeys", [&](state& me) {
-    check_not_null(nkeys, "nkeys");
-    *nkeys = static_cast<int>(checked_info(me, info).entries.size());
-  }, info);
+  return in_call_at_any_time(
+      "MPI_Info_get_nkeys",
+      [&](state& me) {
+        check_not_null(nkeys, "nkeys");
+        *nkeys = static_cast<int>(checked_info(me, info).entries.size());
+      },
+      info);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Info_get_nthkey, (MPI_Info info, int n, char* key)) {
-  return in_call_at_any_time("MPI_Info_get_nthkey", [&](state& me) {
-    check_not_null(key, "key");
-    const info_object& i = checked_info(me, info);
-    if (n < 0 || static_cast<std::size_t>(n) >= i.entries.size())
-      fail(MPI_ERR_ARG, "n is {}: the info has {} keys, from 0 on", n, i.entries.size());
-    std::strcpy(key, i.entries[static_cast<std::size_t>(n)].first.c_str());
-  }, info, n);
+  return in_call_at_any_time(
+      "MPI_Info_get_nthkey",
+      [&](state& me) {
+        check_not_null(key, "key");
+        const info_object& i = checked_info(me, info);
+        if (n < 0 || static_cast<std::size_t>(n) >= i.entries.size())
+          fail(MPI_ERR_ARG, "n is {}: the info has {} keys, from 0 on", n, i.entries.size());
+        std::strcpy(key, i.entries[static_cast<std::size_t>(n)].first.c_str());
+      },
+      info, n);
 }

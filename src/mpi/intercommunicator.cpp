@@ -102,8 +102,8 @@ MPI_Comm create(state& me, const creation& how) {
   std::vector<int> all = first ? mine : remote;
   const std::vector<int>& rest = first ? remote : mine;
   all.insert(all.end(), rest.begin(), rest.end());
-  communicator_object& c = me.communicators.make(
-      join(*me.rank.of, me.rank, all, notes[first ? 0 : 1].context));
+  communicator_object& c =
+      me.communicators.make(join(*me.rank.of, me.rank, all, notes[first ? 0 : 1].context));
   c.locals_first = first ? 0 : notes[1].size;
   c.peers_first = first ? notes[0].size : 0;
   c.peers_count = notes[1].size;
@@ -124,42 +124,58 @@ communicator_object& checked_intercommunicator(state& me, MPI_Comm comm) {
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_test_inter, (MPI_Comm comm, int* flag)) {
-  return in_call("MPI_Comm_test_inter", comm, [&](state& me) {
-    check_not_null(flag, "flag");
-    *flag = checked_communicator(me, comm).is_inter();
-  }, comm);
+  return in_call(
+      "MPI_Comm_test_inter", comm,
+      [&](state& me) {
+        check_not_null(flag, "flag");
+        *flag = checked_communicator(me, comm).is_inter();
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_remote_size, (MPI_Comm comm, int* size)) {
-  return in_call("MPI_Comm_remote_size", comm, [&](state& me) {
-    check_not_null(size, "size");
-    *size = checked_intercommunicator(me, comm).peers_count;
-  }, comm);
+  return in_call(
+      "MPI_Comm_remote_size", comm,
+      [&](state& me) {
+        check_not_null(size, "size");
+        *size = checked_intercommunicator(me, comm).peers_count;
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_remote_group, (MPI_Comm comm, MPI_Group* group)) {
-  return in_call("MPI_Comm_remote_group", comm, [&](state& me) {
-    check_not_null(group, "group");
-    *group = make_group(me, remote_ranks(checked_intercommunicator(me, comm)));
-  }, comm);
+  return in_call(
+      "MPI_Comm_remote_group", comm,
+      [&](state& me) {
+        check_not_null(group, "group");
+        *group = make_group(me, remote_ranks(checked_intercommunicator(me, comm)));
+      },
+      comm);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Intercomm_create,
                   (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
                    int tag, MPI_Comm* newintercomm)) {
-  return in_call("MPI_Intercomm_create", local_comm, [&](state& me) {
-    check_not_null(newintercomm, "newintercomm");
-    *newintercomm = create(me, {local_comm, local_leader, peer_comm, remote_leader, tag});
-  }, local_comm, local_leader, peer_comm, remote_leader, tag);
+  return in_call(
+      "MPI_Intercomm_create", local_comm,
+      [&](state& me) {
+        check_not_null(newintercomm, "newintercomm");
+        *newintercomm = create(me, {local_comm, local_leader, peer_comm, remote_leader, tag});
+      },
+      local_comm, local_leader, peer_comm, remote_leader, tag);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Intercomm_merge,
                   (MPI_Comm intercomm, int high, MPI_Comm* newintracomm)) {
-  return in_call("MPI_Intercomm_merge", intercomm, [&](state& me) {
-    check_not_null(newintracomm, "newintracomm");
-    communicator_object& c = checked_intercommunicator(me, intercomm);
-    // Where both groups say the same, the order is that of the ranks below.
-    *newintracomm = add_communicator(
-        me, weft::detail::split(*c.shared, c.own, 0, high != 0 ? 1 : 0, "MPI_Intercomm_merge"), c);
-  }, intercomm, high);
+  return in_call(
+      "MPI_Intercomm_merge", intercomm,
+      [&](state& me) {
+        check_not_null(newintracomm, "newintracomm");
+        communicator_object& c = checked_intercommunicator(me, intercomm);
+        // Where both groups say the same, the order is that of the ranks below.
+        *newintracomm = add_communicator(
+            me, weft::detail::split(*c.shared, c.own, 0, high != 0 ? 1 : 0, "MPI_Intercomm_merge"),
+            c);
+      },
+      intercomm, high);
 }

@@ -49,8 +49,12 @@ neighbor_call make_call(state& me, MPI_Comm comm, const char* name) {
          text_of(comm));
   return {c.shared, c.own, name, c.topology};
 }
-int sources_of(const neighbor_call& n) { return static_cast<int>(n.of->sources.size()); }
-int destinations_of(const neighbor_call& n) { return static_cast<int>(n.of->destinations.size()); }
+int sources_of(const neighbor_call& n) {
+  return static_cast<int>(n.of->sources.size());
+}
+int destinations_of(const neighbor_call& n) {
+  return static_cast<int>(n.of->destinations.size());
+}
 
 void check_data(const void* sendbuf, MPI_Count count) {
   if (sendbuf == MPI_IN_PLACE)
@@ -64,7 +68,8 @@ neighbor_call prepare_allgather(state& me, const char* name, const void* sendbuf
   neighbor_call n = make_call(me, comm, name);
   check_data(sendbuf, sendcount);
   check_count(recvcount);
-  n.give = part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
+  n.give =
+      part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
   n.take = part_list::blocks(recvbuf, recvcount, committed_datatype(recvtype), 0, sources_of(n));
   return n;
 }
@@ -75,7 +80,8 @@ neighbor_call prepare_allgatherv(state& me, const char* name, const void* sendbu
                                  const Displacement* displs, MPI_Datatype recvtype, MPI_Comm comm) {
   neighbor_call n = make_call(me, comm, name);
   check_data(sendbuf, sendcount);
-  n.give = part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
+  n.give =
+      part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
   n.take = part_list::listed(recvbuf, recvcounts, displs, committed_datatype(recvtype), 0,
                              sources_of(n));
   return n;
@@ -125,9 +131,9 @@ neighbor_call prepare_alltoallw(state& me, const char* name, const void* sendbuf
 
 using namespace weft::mpi;
 
-#define ALLGATHER(Count, Displacement)                                        \
-  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf, \
-      Count recvcount, MPI_Datatype recvtype, MPI_Comm comm
+#define ALLGATHER(Count, Displacement)                                                         \
+  const void *sendbuf, Count sendcount, MPI_Datatype sendtype, void *recvbuf, Count recvcount, \
+      MPI_Datatype recvtype, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, prepare_allgather, ALLGATHER, sendbuf,
                     sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
 WEFT_MPI_COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, prepare_alltoall, ALLGATHER, sendbuf,
@@ -139,16 +145,16 @@ WEFT_MPI_COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, prepare_alltoall, ALL
 WEFT_MPI_COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, prepare_allgatherv, ALLGATHERV,
                     sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm)
 
-#define ALLTOALLV(Count, Displacement)                                           \
-  const void *sendbuf, const Count sendcounts[], const Displacement sdispls[],   \
-      MPI_Datatype sendtype, void *recvbuf, const Count recvcounts[],            \
+#define ALLTOALLV(Count, Displacement)                                         \
+  const void *sendbuf, const Count sendcounts[], const Displacement sdispls[], \
+      MPI_Datatype sendtype, void *recvbuf, const Count recvcounts[],          \
       const Displacement rdispls[], MPI_Datatype recvtype, MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, prepare_alltoallv, ALLTOALLV, sendbuf,
                     sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
 
-#define ALLTOALLW(Count, Displacement)                                           \
-  const void *sendbuf, const Count sendcounts[], const MPI_Aint sdispls[],       \
-      const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[],   \
+#define ALLTOALLW(Count, Displacement)                                         \
+  const void *sendbuf, const Count sendcounts[], const MPI_Aint sdispls[],     \
+      const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[], \
       const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, prepare_alltoallw, ALLTOALLW, sendbuf,
                     sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm)

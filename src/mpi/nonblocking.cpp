@@ -4,8 +4,8 @@
 
 #include "mpi/profiling.hpp"
 #include "mpi/short_way.hpp"
-#include "mpi/type_ledger.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
 
@@ -38,25 +38,28 @@ void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype dataty
                 int tag, MPI_Comm comm, MPI_Request* request) {
   check_not_null(request, "request");
   const route to = send_route(me, count, datatype, dest, tag, comm);
-  if (keeps_ledger(me) && !to.to_nobody()) [[unlikely]] note_sent(me, to, to.type, count);
+  if (keeps_ledger(me) && !to.to_nobody()) [[unlikely]]
+    note_sent(me, to, to.type, count);
   if (to.to_nobody()) {
     *request = handle_of(me.done);
   } else if constexpr (Mode == send_mode::buffered) {
     send_buffered(me, to, buf, count);
     *request = handle_of(me.done);
   } else {
-    with_data(buf, count, *to.type, [&](const auto& data) {
-      start_send_of(me, to, data, Mode, comm, request);
-    });
+    with_data(buf, count, *to.type,
+              [&](const auto& data) { start_send_of(me, to, data, Mode, comm, request); });
   }
 }
 
 [[gnu::noinline]] int start_send_in_call(const void* buf, MPI_Count count, MPI_Datatype datatype,
                                          int dest, int tag, MPI_Comm comm, MPI_Request* request,
                                          const char* call) {
-  return in_call(call, comm, [&](state& me) {
-    start_send<send_mode::standard>(me, buf, count, datatype, dest, tag, comm, request);
-  }, buf, count, datatype, dest, tag, comm, request);
+  return in_call(
+      call, comm,
+      [&](state& me) {
+        start_send<send_mode::standard>(me, buf, count, datatype, dest, tag, comm, request);
+      },
+      buf, count, datatype, dest, tag, comm, request);
 }
 
 void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
@@ -68,11 +71,13 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
     return;
   }
   with_data(buf, count, *from.type, [&](const auto& into) {
-    request_object& made = make_request(me, from.comm->peers_first, comm, request_object::type::receive);
+    request_object& made =
+        make_request(me, from.comm->peers_first, comm, request_object::type::receive);
     *request = handle_of(made);
     describe_receive(me, from, kept_by(made, into), made.own_work);
     watch(me, made.own_work);
-    if (keeps_ledger(me)) [[unlikely]] note_posted(me, made.own_work, from.type, count);
+    if (keeps_ledger(me)) [[unlikely]]
+      note_posted(me, made.own_work, from.type, count);
     begin_receive(me, made.own_work);
   });
 }
@@ -82,12 +87,14 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
                                                  int source, int tag, MPI_Comm comm,
                                                  MPI_Request* request) {
   const usual_call call = as_usual(buf, count, datatype, source, tag, comm);
-  if (call.me == nullptr || request == nullptr) [[unlikely]] return false;
+  if (call.me == nullptr || request == nullptr) [[unlikely]]
+    return false;
   state& me = *call.me;
   request_object& made =
       make_request(me, call.comm->peers_first, comm, request_object::type::receive);
   *request = handle_of(made);
-  describe_receive(me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data, made.own_work);
+  describe_receive(me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data,
+                   made.own_work);
   begin_receive(me, made.own_work);
   return true;
 }
@@ -95,9 +102,10 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
 [[gnu::noinline]] int start_receive_in_call(void* buf, MPI_Count count, MPI_Datatype datatype,
                                             int source, int tag, MPI_Comm comm,
                                             MPI_Request* request, const char* call) {
-  return in_call(call, comm, [&](state& me) {
-    start_receive(me, buf, count, datatype, source, tag, comm, request);
-  }, buf, count, datatype, source, tag, comm, request);
+  return in_call(
+      call, comm,
+      [&](state& me) { start_receive(me, buf, count, datatype, source, tag, comm, request); }, buf,
+      count, datatype, source, tag, comm, request);
 }
 
 // The receive is posted before the send goes: it may be what this rank's own send is for.
@@ -115,20 +123,25 @@ void start_exchange(state& me, const route& from, void* buf, MPI_Count count, MP
   with_data(buf, count, *from.type, [&](const auto& into) {
     describe_receive(me, from, kept_by(made, into), made.own_work);
     watch(me, made.own_work);
-    if (keeps_ledger(me)) [[unlikely]] note_posted(me, made.own_work, from.type, count);
+    if (keeps_ledger(me)) [[unlikely]]
+      note_posted(me, made.own_work, from.type, count);
     begin_receive(me, made.own_work);
   });
   start_send_part(made);
 }
 
-octets kept_to_send(request_object&, octets data) { return data; }
+octets kept_to_send(request_object&, octets data) {
+  return data;
+}
 const segments& kept_to_send(request_object& r, const segments& data) {
   return r.details->sent_layout = data;
 }
 
 template <class Data>
-void start_sending(state& me, const route& to, MPI_Count count, const Data& data, request_object& r) {
-  if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, count);
+void start_sending(state& me, const route& to, MPI_Count count, const Data& data,
+                   request_object& r) {
+  if (keeps_ledger(me)) [[unlikely]]
+    note_sent(me, to, to.type, count);
   const peer& there = to.comm->shared->to(to.peer);
   const envelope from = to.of_send();
   if (send_now(me.rank, there, to.peer, from, data, send_mode::standard)) return;
@@ -140,8 +153,9 @@ void start_sending(state& me, const route& to, MPI_Count count, const Data& data
 }
 
 void start_exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                    int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+                    int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                    MPI_Request* request) {
   check_not_null(request, "request");
   const route to = send_route(me, sendcount, sendtype, dest, sendtag, comm);
   const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
@@ -181,9 +195,8 @@ request_object& make_persistent(state& me, const route& r, const void* buf, MPI_
   d.persistent = true;
   if (r.to_nobody()) return made;
   d.group = r.comm->ranks.shared_state();
-  with_data(buf, count, *r.type, [&](const auto& data) {
-    set_memory(made.own_work, kept_by(made, data));
-  });
+  with_data(buf, count, *r.type,
+            [&](const auto& data) { set_memory(made.own_work, kept_by(made, data)); });
   return made;
 }
 
@@ -205,8 +218,7 @@ void make_persistent_receive(state& me, void* buf, MPI_Count count, MPI_Datatype
                              int source, int tag, MPI_Comm comm, MPI_Request* request) {
   check_not_null(request, "request");
   const route from = receive_route(me, count, datatype, source, tag, comm);
-  request_object& made =
-      make_persistent(me, from, buf, count, comm, request_object::type::receive);
+  request_object& made = make_persistent(me, from, buf, count, comm, request_object::type::receive);
   made.own_work.match = from.of_receive();
   made.own_work.owner = &me.rank;
   if (from.peer >= 0) made.own_work.peer_worker = from.comm->shared->to(from.peer).worker;
@@ -219,23 +231,28 @@ void make_persistent_receive(state& me, void* buf, MPI_Count count, MPI_Datatype
 using namespace weft::mpi;
 using weft::detail::send_mode;
 
-#define SEND(name, count_type, function, mode)                                                  \
-  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
-                                int dest, int tag, MPI_Comm comm, MPI_Request* request)) {      \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      function<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, request);            \
-    }, buf, count, datatype, dest, tag, comm, request);                                         \
+#define SEND(name, count_type, function, mode)                                                    \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
+                     MPI_Comm comm, MPI_Request* request)) {                                      \
+    return in_call(                                                                               \
+        #name, comm,                                                                              \
+        [&](state& me) {                                                                          \
+          function<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, request);          \
+        },                                                                                        \
+        buf, count, datatype, dest, tag, comm, request);                                          \
   }
 // A short message has gone when its call returns: all such requests are one.
-#define SHORT_SEND(name, count_type)                                                            \
-  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
-                                int dest, int tag, MPI_Comm comm, MPI_Request* request)) {      \
-    if (request != nullptr) [[likely]]                                                          \
-      if (state* const me = sent_short(buf, count, datatype, dest, tag, comm); me != nullptr) { \
-        *request = handle_of(me->done);                                                         \
-        return MPI_SUCCESS;                                                                     \
-      }                                                                                         \
-    return start_send_in_call(buf, count, datatype, dest, tag, comm, request, #name);           \
+#define SHORT_SEND(name, count_type)                                                              \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
+                     MPI_Comm comm, MPI_Request* request)) {                                      \
+    if (request != nullptr) [[likely]]                                                            \
+      if (state* const me = sent_short(buf, count, datatype, dest, tag, comm); me != nullptr) {   \
+        *request = handle_of(me->done);                                                           \
+        return MPI_SUCCESS;                                                                       \
+      }                                                                                           \
+    return start_send_in_call(buf, count, datatype, dest, tag, comm, request, #name);             \
   }
 SHORT_SEND(MPI_Isend, int)
 SHORT_SEND(MPI_Isend_c, MPI_Count)
@@ -254,36 +271,41 @@ SEND(MPI_Ssend_init_c, MPI_Count, make_persistent_send, synchronous)
 SEND(MPI_Bsend_init, int, make_persistent_send, buffered)
 SEND(MPI_Bsend_init_c, MPI_Count, make_persistent_send, buffered)
 
-#define RECEIVE(name, count_type, function)                                                     \
-  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
-                                int tag, MPI_Comm comm, MPI_Request* request)) {                \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      function(me, buf, count, datatype, source, tag, comm, request);                           \
-    }, buf, count, datatype, source, tag, comm, request);                                       \
+#define RECEIVE(name, count_type, function)                                                      \
+  WEFT_MPI_FUNCTION(int, name,                                                                   \
+                    (void* buf, count_type count, MPI_Datatype datatype, int source, int tag,    \
+                     MPI_Comm comm, MPI_Request* request)) {                                     \
+    return in_call(                                                                              \
+        #name, comm,                                                                             \
+        [&](state& me) { function(me, buf, count, datatype, source, tag, comm, request); }, buf, \
+        count, datatype, source, tag, comm, request);                                            \
   }
-#define SHORT_RECEIVE(name, count_type)                                                         \
-  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
-                                int tag, MPI_Comm comm, MPI_Request* request)) {                \
-    if (started_short(buf, count, datatype, source, tag, comm, request)) [[likely]]             \
-      return MPI_SUCCESS;                                                                       \
-    return start_receive_in_call(buf, count, datatype, source, tag, comm, request, #name);      \
+#define SHORT_RECEIVE(name, count_type)                                                       \
+  WEFT_MPI_FUNCTION(int, name,                                                                \
+                    (void* buf, count_type count, MPI_Datatype datatype, int source, int tag, \
+                     MPI_Comm comm, MPI_Request* request)) {                                  \
+    if (started_short(buf, count, datatype, source, tag, comm, request)) [[likely]]           \
+      return MPI_SUCCESS;                                                                     \
+    return start_receive_in_call(buf, count, datatype, source, tag, comm, request, #name);    \
   }
 SHORT_RECEIVE(MPI_Irecv, int)
 SHORT_RECEIVE(MPI_Irecv_c, MPI_Count)
 RECEIVE(MPI_Recv_init, int, make_persistent_receive)
 RECEIVE(MPI_Recv_init_c, MPI_Count, make_persistent_receive)
 
-#define ISENDRECV(name, count_type)                                                             \
-  WEFT_MPI_FUNCTION(int, name,                                                                  \
-                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype,          \
-                     int dest, int sendtag, void* recvbuf, count_type recvcount,                \
-                     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,             \
-                     MPI_Request* request)) {                                                   \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      start_exchange(me, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,       \
-                     recvtype, source, recvtag, comm, request);                                 \
-    }, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,       \
-    recvtag, comm, request);                                                                    \
+#define ISENDRECV(name, count_type)                                                              \
+  WEFT_MPI_FUNCTION(int, name,                                                                   \
+                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype, int dest, \
+                     int sendtag, void* recvbuf, count_type recvcount, MPI_Datatype recvtype,    \
+                     int source, int recvtag, MPI_Comm comm, MPI_Request* request)) {            \
+    return in_call(                                                                              \
+        #name, comm,                                                                             \
+        [&](state& me) {                                                                         \
+          start_exchange(me, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,    \
+                         recvtype, source, recvtag, comm, request);                              \
+        },                                                                                       \
+        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,       \
+        recvtag, comm, request);                                                                 \
   }
 ISENDRECV(MPI_Isendrecv, int)
 ISENDRECV(MPI_Isendrecv_c, MPI_Count)
@@ -292,9 +314,13 @@ ISENDRECV(MPI_Isendrecv_c, MPI_Count)
   WEFT_MPI_FUNCTION(int, name,                                                                  \
                     (void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, \
                      int source, int recvtag, MPI_Comm comm, MPI_Request* request)) {           \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      start_replacing(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, request); \
-    }, buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                    \
+    return in_call(                                                                             \
+        #name, comm,                                                                            \
+        [&](state& me) {                                                                        \
+          start_replacing(me, buf, count, datatype, dest, sendtag, source, recvtag, comm,       \
+                          request);                                                             \
+        },                                                                                      \
+        buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                   \
   }
 ISENDRECV_REPLACE(MPI_Isendrecv_replace, int)
 ISENDRECV_REPLACE(MPI_Isendrecv_replace_c, MPI_Count)

@@ -38,8 +38,7 @@ void call_function(const reducer& r, const void* in, void* inout, std::size_t co
     return;
   }
   while (count != 0) {
-    auto length = static_cast<int>(
-        std::min<std::size_t>(count, std::numeric_limits<int>::max()));
+    auto length = static_cast<int>(std::min<std::size_t>(count, std::numeric_limits<int>::max()));
     const auto done = static_cast<std::size_t>(length);
     r.function(from, to, &length, &type);
     count -= done;
@@ -178,46 +177,55 @@ void reduce_local(const void* in, void* inout, MPI_Count count, MPI_Datatype dat
 
 }  // namespace
 
-WEFT_MPI_FUNCTION(int, MPI_Op_create, (MPI_User_function* user_fn, int commute, MPI_Op* op)) {
+WEFT_MPI_FUNCTION(int, MPI_Op_create, (MPI_User_function * user_fn, int commute, MPI_Op* op)) {
   return create_operation("MPI_Op_create", user_fn, &operation_object::function, commute, op);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Op_create_c, (MPI_User_function_c* user_fn, int commute, MPI_Op* op)) {
+WEFT_MPI_FUNCTION(int, MPI_Op_create_c, (MPI_User_function_c * user_fn, int commute, MPI_Op* op)) {
   return create_operation("MPI_Op_create_c", user_fn, &operation_object::large_function, commute,
                           op);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Op_free, (MPI_Op* op)) {
-  return in_call("MPI_Op_free", MPI_COMM_SELF, [&](state& me) {
-    check_not_null(op, "op");
-    if (is_predefined_operation(*op))
-      fail(MPI_ERR_OP, "{} is a predefined operation, which cannot be freed", text_of(*op));
-    me.operations.free(checked_operation(*op));
-    *op = MPI_OP_NULL;
-  }, op == nullptr ? MPI_OP_NULL : *op);
+WEFT_MPI_FUNCTION(int, MPI_Op_free, (MPI_Op * op)) {
+  return in_call(
+      "MPI_Op_free", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(op, "op");
+        if (is_predefined_operation(*op))
+          fail(MPI_ERR_OP, "{} is a predefined operation, which cannot be freed", text_of(*op));
+        me.operations.free(checked_operation(*op));
+        *op = MPI_OP_NULL;
+      },
+      op == nullptr ? MPI_OP_NULL : *op);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Op_commutative, (MPI_Op op, int* commute)) {
-  return in_call("MPI_Op_commutative", MPI_COMM_SELF, [&](state&) {
-    check_not_null(commute, "commute");
-    if (is_predefined_operation(op))
-      *commute = op != MPI_REPLACE && op != MPI_NO_OP;
-    else
-      *commute = checked_operation(op).commutative;
-  }, op);
+  return in_call(
+      "MPI_Op_commutative", MPI_COMM_SELF,
+      [&](state&) {
+        check_not_null(commute, "commute");
+        if (is_predefined_operation(op))
+          *commute = op != MPI_REPLACE && op != MPI_NO_OP;
+        else
+          *commute = checked_operation(op).commutative;
+      },
+      op);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Reduce_local,
-                  (const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op)) {
-  return in_call("MPI_Reduce_local", MPI_COMM_SELF, [&](state&) {
-    reduce_local(inbuf, inoutbuf, count, datatype, op);
-  }, inbuf, static_cast<const void*>(inoutbuf), count, datatype, op);
+                  (const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype,
+                   MPI_Op op)) {
+  return in_call(
+      "MPI_Reduce_local", MPI_COMM_SELF,
+      [&](state&) { reduce_local(inbuf, inoutbuf, count, datatype, op); }, inbuf,
+      static_cast<const void*>(inoutbuf), count, datatype, op);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Reduce_local_c,
                   (const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
                    MPI_Op op)) {
-  return in_call("MPI_Reduce_local_c", MPI_COMM_SELF, [&](state&) {
-    reduce_local(inbuf, inoutbuf, count, datatype, op);
-  }, inbuf, static_cast<const void*>(inoutbuf), static_cast<long>(count), datatype, op);
+  return in_call(
+      "MPI_Reduce_local_c", MPI_COMM_SELF,
+      [&](state&) { reduce_local(inbuf, inoutbuf, count, datatype, op); }, inbuf,
+      static_cast<const void*>(inoutbuf), static_cast<long>(count), datatype, op);
 }

@@ -20,8 +20,7 @@ struct operation_object : object {
   bool commutative = false;
 };
 
-using combine_function = void (*)(const void* op, void* left, const void* right,
-                                  std::size_t count);
+using combine_function = void (*)(const void* op, void* left, const void* right, std::size_t count);
 
 // Of elements that lie with gaps: copies of the same shape are combined.
 struct gapped_shape {

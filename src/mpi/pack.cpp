@@ -14,10 +14,13 @@ template <class Position>
 octets next_part(const void* buffer, MPI_Count size, Position* position, std::size_t bytes) {
   check_not_null(position, "position");
   if (size < 0 || *position < 0 || *position > size)
-    fail(MPI_ERR_ARG, "position {} in a buffer of {} octets", static_cast<MPI_Count>(*position), size);
+    fail(MPI_ERR_ARG, "position {} in a buffer of {} octets", static_cast<MPI_Count>(*position),
+         size);
   if (static_cast<MPI_Count>(bytes) > size - *position)
-    fail(MPI_ERR_TRUNCATE, "{} octets from position {} on do not fit into the {} octets of the buffer: "
-         "MPI_Pack_size says how many are needed", bytes, static_cast<MPI_Count>(*position), size);
+    fail(MPI_ERR_TRUNCATE,
+         "{} octets from position {} on do not fit into the {} octets of the buffer: "
+         "MPI_Pack_size says how many are needed",
+         bytes, static_cast<MPI_Count>(*position), size);
   const octets part(static_cast<const std::byte*>(buffer) + *position, bytes);
   *position = static_cast<Position>(*position + static_cast<Position>(bytes));
   return part;
@@ -28,9 +31,15 @@ std::size_t bytes_of(const datatype_object& type, MPI_Count count) {
 }
 
 // Of the two directions that one takes.
-void copy(const segments& to, const segments& from) { copy_octets(to, from, 0, to.size()); }
-segments as_segments(octets data) { return segments(data); }
-const segments& as_segments(const segments& data) { return data; }
+void copy(const segments& to, const segments& from) {
+  copy_octets(to, from, 0, to.size());
+}
+segments as_segments(octets data) {
+  return segments(data);
+}
+const segments& as_segments(const segments& data) {
+  return data;
+}
 
 template <class Position>
 void pack(const void* in, MPI_Count count, MPI_Datatype datatype, void* out, MPI_Count size,
@@ -65,35 +74,46 @@ void tell_size(MPI_Count count, MPI_Datatype datatype, Size* size) {
 
 using namespace weft::mpi;
 
-#define PACK(name, number)                                                                       \
-  WEFT_MPI_FUNCTION(int, name, (const void* inbuf, number incount, MPI_Datatype datatype,        \
-                                void* outbuf, number outsize, number* position, MPI_Comm comm)) { \
-    return in_call(#name, comm, [&](state& me) {                                                 \
-      (void)checked_communicator(me, comm);                                                      \
-      pack(inbuf, incount, datatype, outbuf, outsize, position);                                 \
-    }, inbuf, incount, datatype, outbuf, outsize, position, comm);                               \
+#define PACK(name, number)                                                                   \
+  WEFT_MPI_FUNCTION(int, name,                                                               \
+                    (const void* inbuf, number incount, MPI_Datatype datatype, void* outbuf, \
+                     number outsize, number* position, MPI_Comm comm)) {                     \
+    return in_call(                                                                          \
+        #name, comm,                                                                         \
+        [&](state& me) {                                                                     \
+          (void)checked_communicator(me, comm);                                              \
+          pack(inbuf, incount, datatype, outbuf, outsize, position);                         \
+        },                                                                                   \
+        inbuf, incount, datatype, outbuf, outsize, position, comm);                          \
   }
 PACK(MPI_Pack, int)
 PACK(MPI_Pack_c, MPI_Count)
 
-#define UNPACK(name, number)                                                                     \
-  WEFT_MPI_FUNCTION(int, name, (const void* inbuf, number insize, number* position, void* outbuf, \
-                                number outcount, MPI_Datatype datatype, MPI_Comm comm)) {        \
-    return in_call(#name, comm, [&](state& me) {                                                 \
-      (void)checked_communicator(me, comm);                                                      \
-      unpack(inbuf, insize, position, outbuf, outcount, datatype);                               \
-    }, inbuf, insize, position, outbuf, outcount, datatype, comm);                               \
+#define UNPACK(name, number)                                                           \
+  WEFT_MPI_FUNCTION(int, name,                                                         \
+                    (const void* inbuf, number insize, number* position, void* outbuf, \
+                     number outcount, MPI_Datatype datatype, MPI_Comm comm)) {         \
+    return in_call(                                                                    \
+        #name, comm,                                                                   \
+        [&](state& me) {                                                               \
+          (void)checked_communicator(me, comm);                                        \
+          unpack(inbuf, insize, position, outbuf, outcount, datatype);                 \
+        },                                                                             \
+        inbuf, insize, position, outbuf, outcount, datatype, comm);                    \
   }
 UNPACK(MPI_Unpack, int)
 UNPACK(MPI_Unpack_c, MPI_Count)
 
-#define PACK_SIZE(name, number)                                                                  \
-  WEFT_MPI_FUNCTION(int, name, (number incount, MPI_Datatype datatype, MPI_Comm comm,            \
-                                number* size)) {                                                 \
-    return in_call(#name, comm, [&](state& me) {                                                 \
-      (void)checked_communicator(me, comm);                                                      \
-      tell_size(incount, datatype, size);                                                        \
-    }, incount, datatype, comm, size);                                                           \
+#define PACK_SIZE(name, number)                                                              \
+  WEFT_MPI_FUNCTION(int, name,                                                               \
+                    (number incount, MPI_Datatype datatype, MPI_Comm comm, number * size)) { \
+    return in_call(                                                                          \
+        #name, comm,                                                                         \
+        [&](state& me) {                                                                     \
+          (void)checked_communicator(me, comm);                                              \
+          tell_size(incount, datatype, size);                                                \
+        },                                                                                   \
+        incount, datatype, comm, size);                                                      \
   }
 PACK_SIZE(MPI_Pack_size, int)
 PACK_SIZE(MPI_Pack_size_c, MPI_Count)

@@ -4,8 +4,8 @@
 
 #include "mpi/profiling.hpp"
 #include "mpi/short_way.hpp"
-#include "mpi/type_ledger.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
 
@@ -13,7 +13,9 @@ using namespace detail;
 
 void fail_buffer(const void* buffer, const datatype_object& type) {
   fail(MPI_ERR_BUFFER, "the buffer is {}, which {} cannot be read from or written to",
-       buffer == nullptr ? "NULL" : buffer == MPI_IN_PLACE ? "MPI_IN_PLACE" : "MPI_BUFFER_AUTOMATIC",
+       buffer == nullptr        ? "NULL"
+       : buffer == MPI_IN_PLACE ? "MPI_IN_PLACE"
+                                : "MPI_BUFFER_AUTOMATIC",
        printable(type.name));
 }
 
@@ -47,7 +49,8 @@ template <send_mode Mode>
                                         const char* call) {
   const route to = send_route(me, count, datatype, dest, tag, comm);
   if (to.to_nobody()) return;
-  if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, count);
+  if (keeps_ledger(me)) [[unlikely]]
+    note_sent(me, to, to.type, count);
   if constexpr (Mode == send_mode::buffered)
     send_buffered(me, to, buf, count);
   else
@@ -59,29 +62,34 @@ template <send_mode Mode>
                                            MPI_Comm comm, MPI_Status* status, const char* call) {
   const route from = receive_route(me, count, datatype, source, tag, comm);
   if (from.to_nobody()) return set_null_status(status);
-  receive_with(me, from, buf, count, status, [] {}, call);
+  receive_with(
+      me, from, buf, count, status, [] {}, call);
 }
 
 // The long ways, with all that may be wrong.
 [[gnu::noinline]] int send_in_call(const void* buf, MPI_Count count, MPI_Datatype datatype,
                                    int dest, int tag, MPI_Comm comm, const char* call) {
-  return in_call(call, comm, [&](state& me) {
-    send<send_mode::standard>(me, buf, count, datatype, dest, tag, comm, call);
-  }, buf, count, datatype, dest, tag, comm);
+  return in_call(
+      call, comm,
+      [&](state& me) {
+        send<send_mode::standard>(me, buf, count, datatype, dest, tag, comm, call);
+      },
+      buf, count, datatype, dest, tag, comm);
 }
-[[gnu::noinline]] int receive_in_call(void* buf, MPI_Count count, MPI_Datatype datatype,
-                                      int source, int tag, MPI_Comm comm, MPI_Status* status,
+[[gnu::noinline]] int receive_in_call(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+                                      int tag, MPI_Comm comm, MPI_Status* status,
                                       const char* call) {
-  return in_call(call, comm, [&](state& me) {
-    receive(me, buf, count, datatype, source, tag, comm, status, call);
-  }, buf, count, datatype, source, tag, comm, status);
+  return in_call(
+      call, comm,
+      [&](state& me) { receive(me, buf, count, datatype, source, tag, comm, status, call); }, buf,
+      count, datatype, source, tag, comm, status);
 }
-[[gnu::noinline, gnu::cold]] int fail_in_call(blocking_receive& arrival, void* buf,
-                                              MPI_Count count, MPI_Datatype datatype, int source,
-                                              int tag, MPI_Comm comm, MPI_Status* status,
-                                              const char* call) {
-  return in_call(call, comm, [&](state&) { arrival.finish(call, status); }, buf, count, datatype,
-                 source, tag, comm, status);
+[[gnu::noinline, gnu::cold]] int fail_in_call(blocking_receive& arrival, void* buf, MPI_Count count,
+                                              MPI_Datatype datatype, int source, int tag,
+                                              MPI_Comm comm, MPI_Status* status, const char* call) {
+  return in_call(
+      call, comm, [&](state&) { arrival.finish(call, status); }, buf, count, datatype, source, tag,
+      comm, status);
 }
 
 // Both halves; a half with MPI_PROC_NULL does nothing.
@@ -100,13 +108,17 @@ void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
               int recvtag, MPI_Comm comm, MPI_Status* status) {
   const route to = send_route(me, sendcount, sendtype, dest, sendtag, comm);
   const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
-  send_and_receive(me, from, recvbuf, recvcount, status, [&] {
-    if (to.to_nobody()) return;
-    if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, sendcount);
-    with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
-      send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
-    });
-  }, "MPI_Sendrecv (recv)");
+  send_and_receive(
+      me, from, recvbuf, recvcount, status,
+      [&] {
+        if (to.to_nobody()) return;
+        if (keeps_ledger(me)) [[unlikely]]
+          note_sent(me, to, to.type, sendcount);
+        with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
+          send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
+        });
+      },
+      "MPI_Sendrecv (recv)");
 }
 
 // What is sent is copied before what comes may overwrite it.
@@ -122,11 +134,15 @@ void replace(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int d
       copy_out(copy.get(), data);
       sent = {copy.get(), data.size()};
     });
-  send_and_receive(me, from, buf, count, status, [&] {
-    if (to.to_nobody()) return;
-    if (keeps_ledger(me)) [[unlikely]] note_sent(me, to, to.type, count);
-    send_data(me, to, sent, send_mode::standard, "MPI_Sendrecv_replace (send)");
-  }, "MPI_Sendrecv_replace (recv)");
+  send_and_receive(
+      me, from, buf, count, status,
+      [&] {
+        if (to.to_nobody()) return;
+        if (keeps_ledger(me)) [[unlikely]]
+          note_sent(me, to, to.type, count);
+        send_data(me, to, sent, send_mode::standard, "MPI_Sendrecv_replace (send)");
+      },
+      "MPI_Sendrecv_replace (recv)");
 }
 
 }  // namespace
@@ -136,20 +152,25 @@ using namespace weft::mpi;
 using weft::detail::send_mode;
 
 // Each exists for int and for MPI_Count.
-#define SEND(name, count_type, mode)                                                            \
-  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
-                                int dest, int tag, MPI_Comm comm)) {                            \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      send<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, #name);                  \
-    }, buf, count, datatype, dest, tag, comm);                                                  \
+#define SEND(name, count_type, mode)                                                              \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
+                     MPI_Comm comm)) {                                                            \
+    return in_call(                                                                               \
+        #name, comm,                                                                              \
+        [&](state& me) {                                                                          \
+          send<send_mode::mode>(me, buf, count, datatype, dest, tag, comm, #name);                \
+        },                                                                                        \
+        buf, count, datatype, dest, tag, comm);                                                   \
   }
 // Those that may go the short way.
-#define SHORT_SEND(name, count_type)                                                            \
-  WEFT_MPI_FUNCTION(int, name, (const void* buf, count_type count, MPI_Datatype datatype,       \
-                                int dest, int tag, MPI_Comm comm)) {                            \
-    if (sent_short(buf, count, datatype, dest, tag, comm) != nullptr) [[likely]]                \
-      return MPI_SUCCESS;                                                                       \
-    return send_in_call(buf, count, datatype, dest, tag, comm, #name);                          \
+#define SHORT_SEND(name, count_type)                                                              \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
+                     MPI_Comm comm)) {                                                            \
+    if (sent_short(buf, count, datatype, dest, tag, comm) != nullptr) [[likely]]                  \
+      return MPI_SUCCESS;                                                                         \
+    return send_in_call(buf, count, datatype, dest, tag, comm, #name);                            \
   }
 SHORT_SEND(MPI_Send, int)
 SHORT_SEND(MPI_Send_c, MPI_Count)
@@ -160,42 +181,49 @@ SEND(MPI_Ssend_c, MPI_Count, synchronous)
 SEND(MPI_Bsend, int, buffered)
 SEND(MPI_Bsend_c, MPI_Count, buffered)
 
-#define RECEIVE(name, count_type)                                                               \
-  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int source, \
-                                int tag, MPI_Comm comm, MPI_Status* status)) {                  \
-    int code = MPI_SUCCESS;                                                                     \
-    const auto fail = [&](blocking_receive& arrival) {                                          \
-      return fail_in_call(arrival, buf, count, datatype, source, tag, comm, status, #name);     \
-    };                                                                                          \
-    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code))    \
-      [[likely]] return code;                                                                   \
-    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);             \
+#define RECEIVE(name, count_type)                                                             \
+  WEFT_MPI_FUNCTION(int, name,                                                                \
+                    (void* buf, count_type count, MPI_Datatype datatype, int source, int tag, \
+                     MPI_Comm comm, MPI_Status* status)) {                                    \
+    int code = MPI_SUCCESS;                                                                   \
+    const auto fail = [&](blocking_receive& arrival) {                                        \
+      return fail_in_call(arrival, buf, count, datatype, source, tag, comm, status, #name);   \
+    };                                                                                        \
+    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code))  \
+        [[likely]]                                                                            \
+      return code;                                                                            \
+    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);           \
   }
 RECEIVE(MPI_Recv, int)
 RECEIVE(MPI_Recv_c, MPI_Count)
 
-#define SENDRECV(name, count_type)                                                              \
-  WEFT_MPI_FUNCTION(int, name,                                                                  \
-                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype,          \
-                     int dest, int sendtag, void* recvbuf, count_type recvcount,                \
-                     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,             \
-                     MPI_Status* status)) {                                                     \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      exchange(me, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,   \
-               source, recvtag, comm, status);                                                  \
-    }, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,       \
-    recvtag, comm, status);                                                                     \
+#define SENDRECV(name, count_type)                                                                \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype, int dest,  \
+                     int sendtag, void* recvbuf, count_type recvcount, MPI_Datatype recvtype,     \
+                     int source, int recvtag, MPI_Comm comm, MPI_Status* status)) {               \
+    return in_call(                                                                               \
+        #name, comm,                                                                              \
+        [&](state& me) {                                                                          \
+          exchange(me, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, \
+                   source, recvtag, comm, status);                                                \
+        },                                                                                        \
+        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,        \
+        recvtag, comm, status);                                                                   \
   }
 SENDRECV(MPI_Sendrecv, int)
 SENDRECV(MPI_Sendrecv_c, MPI_Count)
 
 #define SENDRECV_REPLACE(name, count_type)                                                      \
-  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype, int dest,   \
-                                int sendtag, int source, int recvtag, MPI_Comm comm,            \
-                                MPI_Status* status)) {                                          \
-    return in_call(#name, comm, [&](state& me) {                                                \
-      replace(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);          \
-    }, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);                     \
+  WEFT_MPI_FUNCTION(int, name,                                                                  \
+                    (void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, \
+                     int source, int recvtag, MPI_Comm comm, MPI_Status* status)) {             \
+    return in_call(                                                                             \
+        #name, comm,                                                                            \
+        [&](state& me) {                                                                        \
+          replace(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);      \
+        },                                                                                      \
+        buf, count, datatype, dest, sendtag, source, recvtag, comm, status);                    \
   }
 SENDRECV_REPLACE(MPI_Sendrecv_replace, int)
 SENDRECV_REPLACE(MPI_Sendrecv_replace_c, MPI_Count)

@@ -267,6 +267,8 @@ void define_pair(MPI_Datatype type) {
 
 }  // namespace
 
-combine_function find_combine(MPI_Op op, MPI_Datatype type) { return place(op, type); }
+combine_function find_combine(MPI_Op op, MPI_Datatype type) {
+  return place(op, type);
+}
 
 }  // namespace weft::mpi

@@ -127,10 +127,11 @@ void tell_taken_messages(state& me) {
   me.messages.each([&](const message_object& m) { first = first == nullptr ? m.taken : first; });
   me.rank.of->checks->add(
       {finding::kind::warning,
-       formatted("rank {} called MPI_Finalize with {} message{} that MPI_Mprobe took and nobody received; the "
-                 "first: from {}, tag {}: call MPI_Mrecv",
-                 me.rank.number, count, count == 1 ? "" : "s",
-                 me.name_of_source(first->from.context, first->from.source), first->from.tag),
+       formatted(
+           "rank {} called MPI_Finalize with {} message{} that MPI_Mprobe took and nobody received; the "
+           "first: from {}, tag {}: call MPI_Mrecv",
+           me.rank.number, count, count == 1 ? "" : "s",
+           me.name_of_source(first->from.context, first->from.source), first->from.tag),
        {}});
 }
 
@@ -149,65 +150,80 @@ void free_taken_messages(state& me) {
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status)) {
-  return in_call("MPI_Probe", comm, [&](state& me) {
-    const route from = source_route(me, source, tag, comm);
-    if (from.to_nobody()) return set_null_status(status);
-    tell_status(*wait_for_message(me, from, "MPI_Probe"), from.comm->peers_first, status);
-  }, source, tag, comm, status);
+  return in_call(
+      "MPI_Probe", comm,
+      [&](state& me) {
+        const route from = source_route(me, source, tag, comm);
+        if (from.to_nobody()) return set_null_status(status);
+        tell_status(*wait_for_message(me, from, "MPI_Probe"), from.comm->peers_first, status);
+      },
+      source, tag, comm, status);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Iprobe, (int source, int tag, MPI_Comm comm, int* flag,
-                                    MPI_Status* status)) {
-  return in_call("MPI_Iprobe", comm, [&](state& me) {
-    check_not_null(flag, "flag");
-    const route from = source_route(me, source, tag, comm);
-    *flag = 1;
-    if (from.to_nobody()) return set_null_status(status);
-    if (const auto* const m = look_for_message(me, from); m != nullptr)
-      tell_status(*m, from.comm->peers_first, status);
-    else
-      *flag = 0;
-  }, source, tag, comm, flag, status);
+WEFT_MPI_FUNCTION(int, MPI_Iprobe,
+                  (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status)) {
+  return in_call(
+      "MPI_Iprobe", comm,
+      [&](state& me) {
+        check_not_null(flag, "flag");
+        const route from = source_route(me, source, tag, comm);
+        *flag = 1;
+        if (from.to_nobody()) return set_null_status(status);
+        if (const auto* const m = look_for_message(me, from); m != nullptr)
+          tell_status(*m, from.comm->peers_first, status);
+        else
+          *flag = 0;
+      },
+      source, tag, comm, flag, status);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message,
-                                    MPI_Status* status)) {
-  return in_call("MPI_Mprobe", comm, [&](state& me) {
-    check_not_null(message, "message");
-    const route from = source_route(me, source, tag, comm);
-    *message = MPI_MESSAGE_NO_PROC;
-    if (from.to_nobody()) return set_null_status(status);
-    auto* const m = wait_for_message(me, from, "MPI_Mprobe");
-    tell_status(*m, from.comm->peers_first, status);
-    *message = take(me, from, comm, *m);
-  }, source, tag, comm, message, status);
+WEFT_MPI_FUNCTION(int, MPI_Mprobe,
+                  (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status)) {
+  return in_call(
+      "MPI_Mprobe", comm,
+      [&](state& me) {
+        check_not_null(message, "message");
+        const route from = source_route(me, source, tag, comm);
+        *message = MPI_MESSAGE_NO_PROC;
+        if (from.to_nobody()) return set_null_status(status);
+        auto* const m = wait_for_message(me, from, "MPI_Mprobe");
+        tell_status(*m, from.comm->peers_first, status);
+        *message = take(me, from, comm, *m);
+      },
+      source, tag, comm, message, status);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Improbe, (int source, int tag, MPI_Comm comm, int* flag,
-                                     MPI_Message* message, MPI_Status* status)) {
-  return in_call("MPI_Improbe", comm, [&](state& me) {
-    check_not_null(flag, "flag");
-    check_not_null(message, "message");
-    const route from = source_route(me, source, tag, comm);
-    *flag = 1;
-    *message = MPI_MESSAGE_NO_PROC;
-    if (from.to_nobody()) return set_null_status(status);
-    if (auto* const m = look_for_message(me, from); m != nullptr) {
-      tell_status(*m, from.comm->peers_first, status);
-      *message = take(me, from, comm, *m);
-    } else {
-      *flag = 0;
-      *message = MPI_MESSAGE_NULL;
-    }
-  }, source, tag, comm, flag, message, status);
+WEFT_MPI_FUNCTION(int, MPI_Improbe,
+                  (int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                   MPI_Status* status)) {
+  return in_call(
+      "MPI_Improbe", comm,
+      [&](state& me) {
+        check_not_null(flag, "flag");
+        check_not_null(message, "message");
+        const route from = source_route(me, source, tag, comm);
+        *flag = 1;
+        *message = MPI_MESSAGE_NO_PROC;
+        if (from.to_nobody()) return set_null_status(status);
+        if (auto* const m = look_for_message(me, from); m != nullptr) {
+          tell_status(*m, from.comm->peers_first, status);
+          *message = take(me, from, comm, *m);
+        } else {
+          *flag = 0;
+          *message = MPI_MESSAGE_NULL;
+        }
+      },
+      source, tag, comm, flag, message, status);
 }
 
 #define RECEIVE_TAKEN(name, count_type, function, result_type)                                 \
-  WEFT_MPI_FUNCTION(int, name, (void* buf, count_type count, MPI_Datatype datatype,            \
-                                MPI_Message* message, result_type* result)) {                  \
-    return in_call(#name, MPI_COMM_SELF, [&](state& me) {                                      \
-      function(me, buf, count, datatype, message, result);                                     \
-    }, buf, count, datatype, message, result);                                                 \
+  WEFT_MPI_FUNCTION(int, name,                                                                 \
+                    (void* buf, count_type count, MPI_Datatype datatype, MPI_Message* message, \
+                     result_type* result)) {                                                   \
+    return in_call(                                                                            \
+        #name, MPI_COMM_SELF,                                                                  \
+        [&](state& me) { function(me, buf, count, datatype, message, result); }, buf, count,   \
+        datatype, message, result);                                                            \
   }
 RECEIVE_TAKEN(MPI_Mrecv, int, receive_taken, MPI_Status)
 RECEIVE_TAKEN(MPI_Mrecv_c, MPI_Count, receive_taken, MPI_Status)

@@ -5,6 +5,6 @@
 #pragma once
 #include "mpi/mpi.h"
 
-#define WEFT_MPI_FUNCTION(result, name, parameters)                            \
+#define WEFT_MPI_FUNCTION(result, name, parameters)                          \
   extern "C" __attribute__((weak, alias("P" #name))) decltype(P##name) name; \
   extern "C" result P##name parameters

@@ -23,8 +23,9 @@ struct reduce_call {
   std::size_t count = 0;  // Elements that a rank gives.
   const void* in = nullptr;
   void* out = nullptr;
-  std::vector<std::size_t> starts{};  // Of a scattered one with counts: where each rank's part begins.
-  std::size_t own_count = 0;          // Of a scattered one: elements of this rank's part.
+  std::vector<std::size_t>
+      starts{};               // Of a scattered one with counts: where each rank's part begins.
+  std::size_t own_count = 0;  // Of a scattered one: elements of this rank's part.
 
   void operator()() const {
     if (how.shape == nullptr) [[likely]]
@@ -37,7 +38,9 @@ struct reduce_call {
   void run(const void* from, void* to) const {
     switch (what) {
       case reduction_kind::to_root:
-      case reduction_kind::to_all: reduce(*c, rank, from, to, how.of(count), root, name); return;
+      case reduction_kind::to_all:
+        reduce(*c, rank, from, to, how.of(count), root, name);
+        return;
       case reduction_kind::inclusive_scan:
       case reduction_kind::exclusive_scan:
         scan(*c, rank, from, to, how.of(count), what == reduction_kind::inclusive_scan, name);
@@ -80,9 +83,9 @@ struct reduce_between_groups {
   int rank;
   const char* name;
   reducer how;
-  std::size_t count;  // Elements that a rank gives.
-  const void* in;     // Null: this rank gives nothing.
-  void* out;          // Null: it gets nothing.
+  std::size_t count;               // Elements that a rank gives.
+  const void* in;                  // Null: this rank gives nothing.
+  void* out;                       // Null: it gets nothing.
   int givers_first, givers_count;  // Where among all ranks those are of whom it takes.
   int takers_first, takers_count;
   std::size_t part_first, part_count;  // Which elements it gets.
@@ -96,8 +99,8 @@ struct reduce_between_groups {
       how.shape->copy_in(copy.data(), room, in, count);
       from = copy.data();
     }
-    std::vector<std::byte> taken(
-        out != nullptr ? room * static_cast<std::size_t>(givers_count) : 0);
+    std::vector<std::byte> taken(out != nullptr ? room * static_cast<std::size_t>(givers_count)
+                                                : 0);
     parts give, take;
     if (in != nullptr) {
       give.first = takers_first;
@@ -165,7 +168,8 @@ any_reduce_call make_call(communicator_object& c, const char* name, reduction_ki
 
 // In a checked job, and one group.
 void note(state& me, const communicator_object& c, const reduce_call& r, MPI_Datatype datatype) {
-  if (!keeps_ledger(me) || c.is_inter()) [[likely]] return;
+  if (!keeps_ledger(me) || c.is_inter()) [[likely]]
+    return;
   note_reduced(me, c, r.name, r.root == no_root ? 0 : r.root, checked_datatype(datatype),
                static_cast<MPI_Count>(r.count));
 }
@@ -179,13 +183,13 @@ void make_between_groups(any_reduce_call& call, const communicator_object& c, bo
                          std::size_t part_first, std::size_t part_count) {
   const reduce_call& r = call.one;
   static const std::byte nothing{};
-  call.two = std::make_shared<const reduce_between_groups>(reduce_between_groups{
-      c.shared, c.own, r.name, r.how, r.count,
-      !gives            ? nullptr
-      : r.in != nullptr ? r.in
-                        : &nothing,
-      gets ? r.out : nullptr, c.peers_first, c.peers_count, c.peers_first, c.peers_count, part_first,
-      part_count});
+  call.two = std::make_shared<const reduce_between_groups>(
+      reduce_between_groups{c.shared, c.own, r.name, r.how, r.count,
+                            !gives            ? nullptr
+                            : r.in != nullptr ? r.in
+                                              : &nothing,
+                            gets ? r.out : nullptr, c.peers_first, c.peers_count, c.peers_first,
+                            c.peers_count, part_first, part_count});
 }
 
 any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf, void* recvbuf,
@@ -197,8 +201,9 @@ any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf,
   if (sendbuf == MPI_IN_PLACE && !mine.is_root)
     fail(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE at rank {}, which is not the root", c.rank());
   if (c.is_inter()) {
-    any_reduce_call call = make_call(c, name, reduction_kind::to_root, mine.is_root ? recvbuf : sendbuf,
-                                     recvbuf, mine.is_idle ? 0 : count, datatype, op);
+    any_reduce_call call =
+        make_call(c, name, reduction_kind::to_root, mine.is_root ? recvbuf : sendbuf, recvbuf,
+                  mine.is_idle ? 0 : count, datatype, op);
     make_between_groups(call, c, !mine.is_root && !mine.is_idle, mine.is_root, 0, call.one.count);
     auto two = *call.two;
     if (!mine.is_root && !mine.is_idle) {
@@ -276,9 +281,8 @@ any_reduce_call prepare_reduce_scatter(state& me, const char* name, const void* 
     check_count(recvcounts[r]);
     starts.push_back(starts.back() + static_cast<std::size_t>(recvcounts[r]));
   }
-  any_reduce_call call =
-      make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf,
-                static_cast<MPI_Count>(starts.back()), datatype, op);
+  any_reduce_call call = make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf,
+                                   static_cast<MPI_Count>(starts.back()), datatype, op);
   const auto rank = static_cast<std::size_t>(c.rank());
   call.one.own_count = starts[rank + 1] - starts[rank];
   if (c.is_inter())
@@ -294,7 +298,7 @@ any_reduce_call prepare_reduce_scatter(state& me, const char* name, const void* 
 
 using namespace weft::mpi;
 
-#define REDUCE(Count, Displacement)                                                  \
+#define REDUCE(Count, Displacement)                                                            \
   const void *sendbuf, void *recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, int root, \
       MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Reduce, Ireduce, prepare_reduce, REDUCE, sendbuf, recvbuf, count, datatype, op,
@@ -309,13 +313,14 @@ WEFT_MPI_COLLECTIVE(Scan, Iscan, prepare_scan, ALLREDUCE, sendbuf, recvbuf, coun
 WEFT_MPI_COLLECTIVE(Exscan, Iexscan, prepare_exscan, ALLREDUCE, sendbuf, recvbuf, count, datatype,
                     op, comm)
 
-#define REDUCE_SCATTER_BLOCK(Count, Displacement) \
-  const void *sendbuf, void *recvbuf, Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm
+#define REDUCE_SCATTER_BLOCK(Count, Displacement)                                        \
+  const void *sendbuf, void *recvbuf, Count recvcount, MPI_Datatype datatype, MPI_Op op, \
+      MPI_Comm comm
 WEFT_MPI_COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, prepare_reduce_scatter_block,
                     REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm)
 
-#define REDUCE_SCATTER(Count, Displacement)                                               \
+#define REDUCE_SCATTER(Count, Displacement)                                                       \
   const void *sendbuf, void *recvbuf, const Count recvcounts[], MPI_Datatype datatype, MPI_Op op, \
       MPI_Comm comm
-WEFT_MPI_COLLECTIVE(Reduce_scatter, Ireduce_scatter, prepare_reduce_scatter, REDUCE_SCATTER, sendbuf,
-                    recvbuf, recvcounts, datatype, op, comm)
+WEFT_MPI_COLLECTIVE(Reduce_scatter, Ireduce_scatter, prepare_reduce_scatter, REDUCE_SCATTER,
+                    sendbuf, recvbuf, recvcounts, datatype, op, comm)

@@ -3,25 +3,30 @@
 #include "mpi/profiling.hpp"
 
 #define WEFT_MPI_OLD_NAME(name, parameters, now) \
-  WEFT_MPI_FUNCTION(int, name, parameters) { return P##now; }
+  WEFT_MPI_FUNCTION(int, name, parameters) {     \
+    return P##now;                               \
+  }
 
 WEFT_MPI_OLD_NAME(MPI_Address, (const void* location, MPI_Aint* address),
                   MPI_Get_address(location, address))
-WEFT_MPI_OLD_NAME(MPI_Type_hvector, (int count, int blocklength, MPI_Aint stride,
-                                     MPI_Datatype oldtype, MPI_Datatype* newtype),
+WEFT_MPI_OLD_NAME(MPI_Type_hvector,
+                  (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                   MPI_Datatype* newtype),
                   MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype))
-WEFT_MPI_OLD_NAME(MPI_Type_hindexed, (int count, const int* array_of_blocklengths,
-                                      const MPI_Aint* array_of_displacements, MPI_Datatype oldtype,
-                                      MPI_Datatype* newtype),
+WEFT_MPI_OLD_NAME(MPI_Type_hindexed,
+                  (int count, const int* array_of_blocklengths,
+                   const MPI_Aint* array_of_displacements, MPI_Datatype oldtype,
+                   MPI_Datatype* newtype),
                   MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements,
                                            oldtype, newtype))
-WEFT_MPI_OLD_NAME(MPI_Type_struct, (int count, const int* array_of_blocklengths,
-                                    const MPI_Aint* array_of_displacements,
-                                    const MPI_Datatype* array_of_types, MPI_Datatype* newtype),
+WEFT_MPI_OLD_NAME(MPI_Type_struct,
+                  (int count, const int* array_of_blocklengths,
+                   const MPI_Aint* array_of_displacements, const MPI_Datatype* array_of_types,
+                   MPI_Datatype* newtype),
                   MPI_Type_create_struct(count, array_of_blocklengths, array_of_displacements,
                                          array_of_types, newtype))
 WEFT_MPI_OLD_NAME(MPI_Errhandler_create,
-                  (MPI_Handler_function* handler_fn, MPI_Errhandler* errhandler),
+                  (MPI_Handler_function * handler_fn, MPI_Errhandler* errhandler),
                   MPI_Comm_create_errhandler(handler_fn, errhandler))
 WEFT_MPI_OLD_NAME(MPI_Errhandler_set, (MPI_Comm comm, MPI_Errhandler errhandler),
                   MPI_Comm_set_errhandler(comm, errhandler))

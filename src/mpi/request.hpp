@@ -41,11 +41,11 @@ struct request_object : object {
   enum class type : std::uint8_t { send, receive, collective, generalized };
 
   type what = type::send;
-  bool active = true;      // Started, and not yet waited for.
+  bool active = true;  // Started, and not yet waited for.
   bool cancelled = false;
-  bool shared = false;     // One of state's own, which stand for many that are complete.
-  bool from_nobody = false;  // Of MPI_PROC_NULL.
-  int peers_first = 0;     // Of the communicator: from a sender's number there to its rank.
+  bool shared = false;             // One of state's own, which stand for many that are complete.
+  bool from_nobody = false;        // Of MPI_PROC_NULL.
+  int peers_first = 0;             // Of the communicator: from a sender's number there to its rank.
   MPI_Comm where = MPI_COMM_NULL;  // Whose error handler is concerned.
   detail::operation own_work;      // Of a message.
   detail::operation* work = &own_work;
@@ -53,7 +53,8 @@ struct request_object : object {
 
   // One without details is a message, whose operation is its own.
   [[nodiscard]] bool complete() const noexcept {
-    if (details == nullptr) [[likely]] return own_work.complete;
+    if (details == nullptr) [[likely]]
+      return own_work.complete;
     return (work == nullptr || work->complete) && has_sent();
   }
   [[nodiscard]] bool has_sent() const noexcept {
@@ -95,8 +96,10 @@ struct wait_names {
   const char* receive;
   const char* send;
 };
-#define WEFT_WAIT_NAMES(call) \
-  ::weft::mpi::wait_names { call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)" }
+#define WEFT_WAIT_NAMES(call)                                      \
+  ::weft::mpi::wait_names {                                        \
+    call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)" \
+  }
 
 // Returns when `count` of those that are not complete have completed, or all; they are counted on one
 // countdown. Null pointers are passed over.

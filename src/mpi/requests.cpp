@@ -31,7 +31,8 @@ wait_description describe(const request_object& r, const wait_names& call) {
       return {call.receive, op.match.context, op.match.source, op.match.tag, op.bytes};
     case request_object::type::send:
       return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
-    case request_object::type::generalized: break;
+    case request_object::type::generalized:
+      break;
   }
   return {"a wait for a generalized request"};
 }
@@ -77,8 +78,8 @@ void release_object(state& me, request_object& r) {
 [[gnu::cold]] failure failure_of_message(const request_object& r, const operation& op) {
   if (op.failed)
     return {MPI_ERR_PROC_ABORTED,
-            formatted("a message of {} octets, tag {}: the process of its partner is dead", op.bytes,
-                      op.match.tag),
+            formatted("a message of {} octets, tag {}: the process of its partner is dead",
+                      op.bytes, op.match.tag),
             r.where};
   return {MPI_ERR_TRUNCATE, text_of_truncation(op, r.peers_first), r.where};
 }
@@ -107,7 +108,8 @@ void conclude_generalized(request_object& r, MPI_Status* status) {
   }
   if (d.free != nullptr)
     if (const int freed = d.free(d.extra_state); code == MPI_SUCCESS) code = freed;
-  if (code != MPI_SUCCESS) throw failure(code, "a function of a generalized request failed", r.where);
+  if (code != MPI_SUCCESS)
+    throw failure(code, "a function of a generalized request failed", r.where);
 }
 
 void tell_left_over(state& me, const request_object& first, std::size_t count) {
@@ -119,7 +121,7 @@ void tell_left_over(state& me, const request_object& first, std::size_t count) {
                  me.rank.number, count, count == 1 ? "" : "s",
                  first.what == request_object::type::send      ? "a send"
                  : first.what == request_object::type::receive ? "a receive"
-                                                                : "a collective",
+                                                               : "a collective",
                  what.peer, what.tag, what.bytes, first.complete() ? "complete" : "not complete"),
        {}});
 }
@@ -138,9 +140,10 @@ void tell_status(const request_object& r, MPI_Status* status) noexcept {
 }
 
 std::string text_of_truncation(const operation& op, int peers_first) {
-  return formatted("a receive of {} octets got a message of {} octets from rank {}, tag {}: receive "
-                   "it with room for all, or call MPI_Probe first",
-                   op.bytes, op.result.bytes, op.result.source - peers_first, op.result.tag);
+  return formatted(
+      "a receive of {} octets got a message of {} octets from rank {}, tag {}: receive "
+      "it with room for all, or call MPI_Probe first",
+      op.bytes, op.result.bytes, op.result.source - peers_first, op.result.tag);
 }
 
 MPI_Request add_request(state& me, MPI_Comm comm, weft::request started) {
@@ -166,7 +169,8 @@ MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request
 }
 
 request_object& checked_request(MPI_Request request) {
-  if (auto* const r = find_object<request_object>(request); r != nullptr) [[likely]] return *r;
+  if (auto* const r = find_object<request_object>(request); r != nullptr) [[likely]]
+    return *r;
   if (request == MPI_REQUEST_NULL) fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
   fail(MPI_ERR_REQUEST, "{} is no request, or is complete and was freed", text_of(request));
 }
@@ -189,9 +193,9 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
     countdown c;
     c.pending = static_cast<std::uint32_t>(open - may_stay_open);
     const counting guard(pending, c);
-    trace_wait(last->what == request_object::type::send ? trace_kind::wait_send
-                                                         : trace_kind::wait_recv,
-               me.rank, c, describe(*last, call), last->open_work().peer_worker);
+    trace_wait(
+        last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,
+        me.rank, c, describe(*last, call), last->open_work().peer_worker);
   }
 }
 
@@ -214,9 +218,9 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
     }
     if (last == nullptr) break;
     me.rank.home->check_stopped();
-    trace_wait(last->what == request_object::type::send ? trace_kind::wait_send
-                                                         : trace_kind::wait_recv,
-               me.rank, c, describe(*last, call), last->open_work().peer_worker);
+    trace_wait(
+        last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,
+        me.rank, c, describe(*last, call), last->open_work().peer_worker);
   }
   guard.waits = false;
 }
@@ -287,8 +291,10 @@ void look_at_status(const request_object& r, MPI_Status* status) {
 }
 
 void start(state& me, request_object& r) {
-  if (!r.persistent()) fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
-  if (r.active) fail(MPI_ERR_REQUEST, "the request is active: wait for it before it is started again");
+  if (!r.persistent())
+    fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
+  if (r.active)
+    fail(MPI_ERR_REQUEST, "the request is active: wait for it before it is started again");
   me.rank.home->perturb();
   me.rank.home->check_stopped();
   request_details& d = *r.details;
@@ -308,12 +314,14 @@ void start(state& me, request_object& r) {
   if (r.from_nobody) return;
   watch(me, op);
   if (r.what == request_object::type::receive) {
-    if (keeps_ledger(me)) [[unlikely]] note_posted(me, op, nullptr, 0);
+    if (keeps_ledger(me)) [[unlikely]]
+      note_posted(me, op, nullptr, 0);
     start_receive(me.rank, op);
     return;
   }
   const peer& to = d.group->to(op.peer);
-  if (keeps_ledger(me)) [[unlikely]] note_sent(me, op.match, to.number);
+  if (keeps_ledger(me)) [[unlikely]]
+    note_sent(me, op.match, to.number);
   if (d.buffered) {
     send_buffered(me, to, op.peer, op.match, op.layout, {op.data, op.bytes});
     op.complete = true;
@@ -359,7 +367,8 @@ void finish_requests(state& me) {
     if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
-  for (request_object* r : withdrawn) r->work->complete = true;  // An exchange may still have to send.
+  for (request_object* r : withdrawn)
+    r->work->complete = true;  // An exchange may still have to send.
   wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));
   drop_requests(me);
 }

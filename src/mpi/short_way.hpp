@@ -18,14 +18,15 @@ struct usual_call {
                                                   MPI_Datatype datatype, int peer, int tag,
                                                   MPI_Comm comm) {
   state* const me = usable_state();
-  if (me == nullptr) [[unlikely]] return {};
+  if (me == nullptr) [[unlikely]]
+    return {};
   communicator_object* const c = find_communicator(*me, comm);
   const std::size_t element = predefined_sizes[value_of(datatype) & 0xff];
   if (c == nullptr || value_of(datatype) >> 8 != 2 || element == 0 || count < 0 || tag < 0 ||
       peer < 0 || peer >= c->peers_count || value_of(buffer) < 3) [[unlikely]]
     return {};
-  return {me, c,
-          {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
+  return {
+      me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
 }
 
 // Not null when the message has gone: a short one, to a rank that takes it.
@@ -33,7 +34,8 @@ struct usual_call {
                                                 MPI_Datatype datatype, int dest, int tag,
                                                 MPI_Comm comm) {
   const usual_call call = as_usual(buffer, count, datatype, dest, tag, comm);
-  if (call.me == nullptr) [[unlikely]] return nullptr;
+  if (call.me == nullptr) [[unlikely]]
+    return nullptr;
   detail::rank_state& r = call.me->rank;
   detail::communicator_state& shared = *call.comm->shared;
   const int to = call.comm->peer(dest);

@@ -17,21 +17,29 @@ namespace {
 using namespace detail;
 
 // The parts of a machine, each in one of those before.
-enum part_of_machine : std::size_t { machine, package, numa_node, core, hardware_thread_part, part_count };
+enum part_of_machine : std::size_t {
+  machine,
+  package,
+  numa_node,
+  core,
+  hardware_thread_part,
+  part_count
+};
 using places = std::array<int, part_count>;
 
 constexpr int unknown = -1;
 
 constexpr std::pair<std::string_view, part_of_machine> names_of_parts[] = {
-    {"mpi_shared_memory", machine}, {"Machine", machine}, {"Package", package}, {"Socket", package},
-    {"NUMANode", numa_node},        {"Core", core},       {"PU", hardware_thread_part}};
+    {"mpi_shared_memory", machine}, {"Machine", machine},
+    {"Package", package},           {"Socket", package},
+    {"NUMANode", numa_node},        {"Core", core},
+    {"PU", hardware_thread_part}};
 
 // Numbers of the parts that this rank is in: equal ones are the same part, on whichever machine.
 places places_of(const rank_state& r) {
   const job& j = *r.of;
-  const int node = j.node_of_process.empty()
-                       ? 0
-                       : j.node_of_process[static_cast<std::size_t>(j.process)];
+  const int node =
+      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(j.process)];
   places here;
   here.fill(unknown);
   here[machine] = node;
@@ -83,11 +91,18 @@ int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
   const int* const divided = part_that_divides(c, here, split_type != MPI_UNDEFINED);
   const int* part = nullptr;
   switch (split_type) {
-    case MPI_COMM_TYPE_SHARED: part = &here[machine]; break;
-    case MPI_COMM_TYPE_HW_UNGUIDED: part = divided; break;
+    case MPI_COMM_TYPE_SHARED:
+      part = &here[machine];
+      break;
+    case MPI_COMM_TYPE_HW_UNGUIDED:
+      part = divided;
+      break;
     case MPI_COMM_TYPE_HW_GUIDED:
-    case MPI_COMM_TYPE_RESOURCE_GUIDED: part = part_by_name(me, info, here); break;
-    default: break;
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+      part = part_by_name(me, info, here);
+      break;
+    default:
+      break;
   }
   return part == nullptr ? static_cast<int>(MPI_UNDEFINED) : *part;
 }
@@ -106,12 +121,15 @@ using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_split_type,
                   (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm)) {
-  return in_call("MPI_Comm_split_type", comm, [&](state& me) {
-    check_not_null(newcomm, "newcomm");
-    communicator_object& c = checked_intracommunicator(me, comm);
-    check_hints(me, info);
-    check_split_type(split_type);
-    const int color = color_of(me, c, split_type, info);
-    *newcomm = split_by_color(me, c, color, key, "MPI_Comm_split_type");
-  }, comm, split_type, key, info);
+  return in_call(
+      "MPI_Comm_split_type", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        communicator_object& c = checked_intracommunicator(me, comm);
+        check_hints(me, info);
+        check_split_type(split_type);
+        const int color = color_of(me, c, split_type, info);
+        *newcomm = split_by_color(me, c, color, key, "MPI_Comm_split_type");
+      },
+      comm, split_type, key, info);
 }

@@ -15,7 +15,9 @@ state::state(detail::rank_state& r) : rank(r) {
   received_from_nobody.from_nobody = true;
 }
 
-void state::cut_short() noexcept { drop_requests(*this); }
+void state::cut_short() noexcept {
+  drop_requests(*this);
+}
 
 const communicator_object* state::find_by_context(std::uint32_t context) {
   const communicator_object* found = nullptr;
@@ -31,7 +33,8 @@ const communicator_object* state::find_by_context(std::uint32_t context) {
 std::string state::name_of_communicator(std::uint32_t context) {
   const communicator_object* const c = find_by_context(context);
   if (c == nullptr) return "a communicator that is freed";
-  return c->name.empty() ? formatted("a communicator without a name ({})", context) : printable(c->name);
+  return c->name.empty() ? formatted("a communicator without a name ({})", context)
+                         : printable(c->name);
 }
 
 std::string state::name_of_source(std::uint32_t context, int source) {
@@ -56,11 +59,14 @@ state* find_state() {
 state& calling_at_any_time(const char* call) {
   const thread_origin& origin = origin_of_this_thread();
   if (worker::current() == nullptr && origin.identity != nullptr)
-    fail(MPI_ERR_OTHER, "a thread that rank {} has made called: ask for MPI_THREAD_MULTIPLE in "
-         "MPI_Init_thread", origin.number);
+    fail(MPI_ERR_OTHER,
+         "a thread that rank {} has made called: ask for MPI_THREAD_MULTIPLE in "
+         "MPI_Init_thread",
+         origin.number);
   if (state* const me = find_state(); me != nullptr) return *me;
   if (worker::current() == nullptr)
-    fail(MPI_ERR_OTHER, "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
+    fail(MPI_ERR_OTHER,
+         "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
          "(mpicc, mpicxx, mpifort)");
   detail::throw_not_a_rank(call);
 }
@@ -76,8 +82,10 @@ void refuse_call(const char* call) {
 
 void state::ended() {
   if (initialized && !finalized)
-    throw rank_failure("the program ended after MPI_Init without MPI_Finalize: call it in every rank "
-                       "before the end, or MPI_Abort", 1);
+    throw rank_failure(
+        "the program ended after MPI_Init without MPI_Finalize: call it in every rank "
+        "before the end, or MPI_Abort",
+        1);
 }
 
 void fail_communicator(MPI_Comm comm) {
@@ -95,7 +103,9 @@ void fail_tag(int tag) {
   fail(MPI_ERR_TAG, "tag {}: tags are 0 to 2147483647, and MPI_ANY_TAG for receives", tag);
 }
 
-void fail_count(long count) { fail(MPI_ERR_COUNT, "count {} is negative", count); }
+void fail_count(long count) {
+  fail(MPI_ERR_COUNT, "count {} is negative", count);
+}
 
 void fail_datatype(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) fail(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL");

@@ -13,12 +13,12 @@
 #include "mpi/datatype.hpp"
 #include "mpi/error_handler.hpp"
 #include "mpi/errors.hpp"
-#include "mpi/group.hpp"
 #include "mpi/fortran/handle_numbers.hpp"
+#include "mpi/group.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/info.hpp"
-#include "mpi/operation.hpp"
 #include "mpi/message.hpp"
+#include "mpi/operation.hpp"
 #include "mpi/request.hpp"
 #include "rank/state.hpp"
 #include "sched/guest.hpp"
@@ -113,16 +113,19 @@ struct state final : detail::face_state {
 class entrance {
  public:
   [[gnu::always_inline]] entrance() : me_(usable_state()) {
-    if (me_ == nullptr) [[unlikely]] enter_unusual();
+    if (me_ == nullptr) [[unlikely]]
+      enter_unusual();
   }
   [[gnu::always_inline]] ~entrance() {
-    if (entered_) [[unlikely]] leave();
+    if (entered_) [[unlikely]]
+      leave();
   }
   entrance(const entrance&) = delete;
   entrance& operator=(const entrance&) = delete;
   // The rank's; throws when MPI is not initialised, finalised, or the caller is no rank.
   [[nodiscard, gnu::always_inline]] state& checked(const char* call) const {
-    if (me_ == nullptr) [[unlikely]] refuse_call(call);
+    if (me_ == nullptr) [[unlikely]]
+      refuse_call(call);
     return *me_;
   }
   // The same for calls that are allowed before MPI_Init and after MPI_Finalize.
@@ -181,27 +184,32 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
 // One for each kind of argument: they throw `failure` with its error class.
 [[noreturn, gnu::cold]] void fail_communicator(MPI_Comm comm);
 [[nodiscard]] inline communicator_object* find_communicator(state& me, MPI_Comm comm) {
-  if (comm == MPI_COMM_WORLD) [[likely]] return &*me.world;
+  if (comm == MPI_COMM_WORLD) [[likely]]
+    return &*me.world;
   if (comm == MPI_COMM_SELF) return &*me.self;
   return find_object<communicator_object>(comm);
 }
 [[nodiscard]] inline communicator_object& checked_communicator(state& me, MPI_Comm comm) {
-  if (auto* const c = find_communicator(me, comm); c != nullptr) [[likely]] return *c;
+  if (auto* const c = find_communicator(me, comm); c != nullptr) [[likely]]
+    return *c;
   fail_communicator(comm);
 }
 
 [[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);
 // A rank that a message may go to or come from; not MPI_PROC_NULL, which callers treat before.
 inline void check_peer(const communicator_object& c, int rank, const char* what) {
-  if (rank < 0 || rank >= c.peers_count) [[unlikely]] fail_peer(c, rank, what);
+  if (rank < 0 || rank >= c.peers_count) [[unlikely]]
+    fail_peer(c, rank, what);
 }
 [[noreturn, gnu::cold]] void fail_tag(int tag);
 inline void check_tag(int tag) {
-  if (tag < 0) [[unlikely]] fail_tag(tag);
+  if (tag < 0) [[unlikely]]
+    fail_tag(tag);
 }
 [[noreturn, gnu::cold]] void fail_count(long count);
 inline void check_count(MPI_Count count) {
-  if (count < 0) [[unlikely]] fail_count(count);
+  if (count < 0) [[unlikely]]
+    fail_count(count);
 }
 
 [[noreturn, gnu::cold]] void fail_datatype(MPI_Datatype type);
@@ -209,7 +217,8 @@ inline void check_count(MPI_Count count) {
 [[nodiscard]] inline datatype_object& checked_datatype(MPI_Datatype type) {
   if (is_predefined(type)) [[likely]] {
     datatype_object* const predefined = find_predefined(type);
-    if (predefined != nullptr) [[likely]] return *predefined;
+    if (predefined != nullptr) [[likely]]
+      return *predefined;
   } else if (auto* const made = find_object<datatype_object>(type); made != nullptr) {
     return *made;
   }
@@ -219,7 +228,8 @@ inline void check_count(MPI_Count count) {
 // One that data are sent or received as.
 [[nodiscard]] inline datatype_object& committed_datatype(MPI_Datatype type) {
   datatype_object& t = checked_datatype(type);
-  if (!t.committed) [[unlikely]] fail_uncommitted(type);
+  if (!t.committed) [[unlikely]]
+    fail_uncommitted(type);
   return t;
 }
 

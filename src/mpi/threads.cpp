@@ -19,13 +19,17 @@ void entrance::enter_unusual() {
   }
   const thread_origin& origin = origin_of_this_thread();
   if (origin.identity == nullptr || !origin.way_in->enter()) return;
-  auto* const s = static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
-  if (s == nullptr || !s->is_open() || s->thread_level < MPI_THREAD_SERIALIZED) return origin.way_in->leave();
+  auto* const s =
+      static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
+  if (s == nullptr || !s->is_open() || s->thread_level < MPI_THREAD_SERIALIZED)
+    return origin.way_in->leave();
   guest_.emplace(origin);
   me_ = s;
 }
 
-void entrance::leave() noexcept { worker::current()->leave_shared(); }
+void entrance::leave() noexcept {
+  worker::current()->leave_shared();
+}
 
 bool called_by_own_thread() noexcept {
   const worker* const here = worker::current();
@@ -44,7 +48,8 @@ void end_foreign_thread(const std::string& why) {
     j.workers->request_stop();
     origin.way_in->leave();
   }
-  pthread_exit(nullptr);  // Unwinds: whoever joins the thread goes on, and finds the job at its end.
+  pthread_exit(
+      nullptr);  // Unwinds: whoever joins the thread goes on, and finds the job at its end.
 }
 
 void pass_on_stop() {

@@ -11,7 +11,8 @@ using weft::mpi::state;
 // As often as MPI_T_init_thread has been called without MPI_T_finalize.
 int unless_started(int error) {
   const state* const me = weft::mpi::find_state();
-  return me == nullptr || me->tools_started == 0 ? static_cast<int>(MPI_T_ERR_NOT_INITIALIZED) : error;
+  return me == nullptr || me->tools_started == 0 ? static_cast<int>(MPI_T_ERR_NOT_INITIALIZED)
+                                                 : error;
 }
 
 int none(int* number) {
@@ -37,15 +38,29 @@ WEFT_MPI_FUNCTION(int, MPI_T_finalize, ()) {
   return error;
 }
 
-WEFT_MPI_FUNCTION(int, MPI_T_cvar_get_num, (int* num_cvar)) { return none(num_cvar); }
-WEFT_MPI_FUNCTION(int, MPI_T_pvar_get_num, (int* num_pvar)) { return none(num_pvar); }
-WEFT_MPI_FUNCTION(int, MPI_T_category_get_num, (int* num_cat)) { return none(num_cat); }
-WEFT_MPI_FUNCTION(int, MPI_T_category_changed, (int* update_number)) { return none(update_number); }
-WEFT_MPI_FUNCTION(int, MPI_T_event_get_num, (int* num_events)) { return none(num_events); }
-WEFT_MPI_FUNCTION(int, MPI_T_source_get_num, (int* num_sources)) { return none(num_sources); }
+WEFT_MPI_FUNCTION(int, MPI_T_cvar_get_num, (int* num_cvar)) {
+  return none(num_cvar);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_get_num, (int* num_pvar)) {
+  return none(num_pvar);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_category_get_num, (int* num_cat)) {
+  return none(num_cat);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_category_changed, (int* update_number)) {
+  return none(update_number);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_event_get_num, (int* num_events)) {
+  return none(num_events);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_source_get_num, (int* num_sources)) {
+  return none(num_sources);
+}
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define WEFT_MPI_NO_SUCH(error, name, parameters) \
-  WEFT_MPI_FUNCTION(int, name, parameters) { return unless_started(error); }
+  WEFT_MPI_FUNCTION(int, name, parameters) {      \
+    return unless_started(error);                 \
+  }
 WEFT_MPI_TOOLS(WEFT_MPI_NO_SUCH)

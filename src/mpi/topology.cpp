@@ -37,9 +37,12 @@ void check_member(const communicator_object& c, int rank) {
 using namespace weft::mpi;
 
 WEFT_MPI_FUNCTION(int, MPI_Topo_test, (MPI_Comm comm, int* status)) {
-  return in_call("MPI_Topo_test", comm, [&](state& me) {
-    check_not_null(status, "status");
-    const communicator_object& c = checked_communicator(me, comm);
-    *status = c.topology == nullptr ? static_cast<int>(MPI_UNDEFINED) : c.topology->kind;
-  }, comm);
+  return in_call(
+      "MPI_Topo_test", comm,
+      [&](state& me) {
+        check_not_null(status, "status");
+        const communicator_object& c = checked_communicator(me, comm);
+        *status = c.topology == nullptr ? static_cast<int>(MPI_UNDEFINED) : c.topology->kind;
+      },
+      comm);
 }

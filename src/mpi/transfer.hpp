@@ -55,14 +55,14 @@ inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
     tag = any_tag;
   else
     check_tag(tag);
-  if (source == MPI_PROC_NULL) [[unlikely]] return {&c, nullptr, proc_null, tag};
+  if (source == MPI_PROC_NULL) [[unlikely]]
+    return {&c, nullptr, proc_null, tag};
   if (source == MPI_ANY_SOURCE) return {&c, nullptr, any_source, tag};
   check_peer(c, source, "from");
   return {&c, nullptr, c.peer(source), tag};
 }
-[[gnu::always_inline]] inline route receive_route(state& me, MPI_Count count,
-                                                  MPI_Datatype datatype, int source, int tag,
-                                                  MPI_Comm comm) {
+[[gnu::always_inline]] inline route receive_route(state& me, MPI_Count count, MPI_Datatype datatype,
+                                                  int source, int tag, MPI_Comm comm) {
   route from = source_route(me, source, tag, comm);
   check_count(count);
   if (from.to_nobody()) [[unlikely]]
@@ -87,7 +87,8 @@ template <class Data>
   r.home->check_stopped();
   const peer& there = to.comm->shared->to(to.peer);
   const envelope from = to.of_send();
-  if (send_now(r, there, to.peer, from, data, mode)) [[likely]] return;
+  if (send_now(r, there, to.peer, from, data, mode)) [[likely]]
+    return;
   operation op;
   set_memory(op, data);
   describe_send(op, r, from, to.peer, there.worker);
@@ -96,7 +97,8 @@ template <class Data>
   send_offer(*r.home, there, from, op);
   trace_wait(trace_kind::wait_send, r, taken, {call, from.context, to.peer, to.tag, data.size()},
              there.worker);
-  if (is_bad(op)) [[unlikely]] fail_message(op, to.comm->peers_first);
+  if (is_bad(op)) [[unlikely]]
+    fail_message(op, to.comm->peers_first);
 }
 
 template <class Room>
@@ -169,11 +171,14 @@ inline request_object& make_request(state& me, int peers_first, MPI_Comm comm,
 
 // In a checked job, before the operation of a request can be matched: does its memory overlap others'?
 inline void watch(const state& me, const detail::operation& op) {
-  if (me.rank.watch != nullptr) [[unlikely]] detail::watch_start(op);
+  if (me.rank.watch != nullptr) [[unlikely]]
+    detail::watch_start(op);
 }
 
 // What the operation of a request refers to: a layout must outlive the call.
-inline detail::octets kept_by(request_object&, detail::octets data) { return data; }
+inline detail::octets kept_by(request_object&, detail::octets data) {
+  return data;
+}
 inline const detail::segments& kept_by(request_object& r, const detail::segments& data) {
   return r.needed_details().layout = data;
 }

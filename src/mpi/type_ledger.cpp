@@ -117,7 +117,9 @@ std::map<const job*, ledger>& ledgers() {
   static std::map<const job*, ledger> all;
   return all;
 }
-ledger& ledger_of(state& me) { return ledgers()[me.rank.of]; }
+ledger& ledger_of(state& me) {
+  return ledgers()[me.rank.of];
+}
 
 // Compares what was received before `turn` with what was sent, and forgets both.
 void settle(state& me, const stream_key& key, stream& s, std::uint64_t turn) {
@@ -131,12 +133,13 @@ void settle(state& me, const stream_key& key, stream& s, std::uint64_t turn) {
     const auto& [context, source, receiver, tag] = key;
     me.rank.of->checks->add(
         {finding::kind::error,
-         formatted("rank {} {} as {} what {} {} as {}, {}: name the same basic datatypes on both sides",
-                   receiver, received.collective == nullptr ? "received" : "took", received.what.text(),
-                   me.name_of_source(context, source),
-                   received.collective == nullptr ? "sent" : "gave", sent.text(),
-                   received.collective == nullptr ? formatted("tag {}", tag)
-                                                  : formatted("in {}", received.collective)),
+         formatted(
+             "rank {} {} as {} what {} {} as {}, {}: name the same basic datatypes on both sides",
+             receiver, received.collective == nullptr ? "received" : "took", received.what.text(),
+             me.name_of_source(context, source), received.collective == nullptr ? "sent" : "gave",
+             sent.text(),
+             received.collective == nullptr ? formatted("tag {}", tag)
+                                            : formatted("in {}", received.collective)),
          {}});
   }
   s.sent.erase(s.sent.begin(), s.sent.begin() + static_cast<std::ptrdiff_t>(both));
@@ -166,7 +169,9 @@ void add_received(state& me, ledger& all, const stream_key& key, received_as wha
 void note_sent(state& me, const route& to, const datatype_object* type, MPI_Count count) {
   add_sent(me, to.of_send(), to.comm->shared->to(to.peer).number, signature(type, count));
 }
-void note_sent(state& me, const envelope& from, int receiver) { add_sent(me, from, receiver, {}); }
+void note_sent(state& me, const envelope& from, int receiver) {
+  add_sent(me, from, receiver, {});
+}
 
 std::uint64_t take_turn(state& me) {
   const std::lock_guard hold(lock);

@@ -107,7 +107,8 @@ void take_early_news(communicator_state& c) {
   if (const auto known = listed.broken.find({c.context, leader}); known != listed.broken.end()) {
     c.failure = known->second;
     // Relaxed: nobody else has it yet.
-    for (auto* flag : {&c.failed, &c.broken, &c.cut_off}) flag->store(true, std::memory_order_relaxed);
+    for (auto* flag : {&c.failed, &c.broken, &c.cut_off})
+      flag->store(true, std::memory_order_relaxed);
   }
   std::erase_if(listed.questions, [&](const communicator_list::early_question& q) {
     if (q.context != c.context || q.rank < 0 || q.rank >= c.size()) return false;
@@ -120,7 +121,8 @@ void take_early_news(communicator_state& c) {
 
 bool is_of_broken(rank_state& to, const envelope& from) {
   communicator_list& listed = *to.of->communicators;
-  if (!listed.any_broken.load(std::memory_order_relaxed)) [[likely]] return false;
+  if (!listed.any_broken.load(std::memory_order_relaxed)) [[likely]]
+    return false;
   const std::lock_guard hold(listed.lock);
   return listed.broken.contains({from.context & ~hidden_context, to.number});
 }

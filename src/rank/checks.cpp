@@ -100,8 +100,9 @@ job_checks::job_checks() : locks_(find_lock_watch()) {
   if (locks_ != nullptr)
     locks_->begin(&running_fiber);
   else
-    log_line("check: mutexes held across a wait are not looked for: start the program with "
-             "weftrun --check");
+    log_line(
+        "check: mutexes held across a wait are not looked for: start the program with "
+        "weftrun --check");
 }
 
 void job_checks::add(finding what) {
@@ -131,9 +132,10 @@ void job_checks::look_at_locks(worker& here, const char* call) {
         const auto& r = *static_cast<const rank_state*>(seen.here->identity());
         seen.self->add(
             {finding::kind::warning,
-             formatted("rank {} waits in {} while it holds the {} at {}, taken in {{}}: give it back "
-                       "before the wait; a rank of worker {} that wants it would block them all",
-                       r.number, seen.call, held.kind, held.address, seen.here->index()),
+             formatted(
+                 "rank {} waits in {} while it holds the {} at {}, taken in {{}}: give it back "
+                 "before the wait; a rank of worker {} that wants it would block them all",
+                 r.number, seen.call, held.kind, held.address, seen.here->index()),
              {call_list(held.calls, held.calls + held.call_count)}});
       },
       &v);
@@ -175,11 +177,12 @@ void request_watch::started(job_checks& to, const operation& op) {
       const bool both_read =
           op.what == operation::kind::send && other.op->what == operation::kind::send;
       if (both_read || !has_memory(*other.op) || !overlap(op, *other.op)) continue;
-      to.add({finding::kind::error,
-              formatted("rank {} starts {} in {{}}, whose memory overlaps that of {}, which is still "
-                        "active, started in {{}}: wait for that one first, or use other memory",
-                        op.owner->number, described(op), described(*other.op)),
-              {mine.calls, other.calls}});
+      to.add(
+          {finding::kind::error,
+           formatted("rank {} starts {} in {{}}, whose memory overlaps that of {}, which is still "
+                     "active, started in {{}}: wait for that one first, or use other memory",
+                     op.owner->number, described(op), described(*other.op)),
+           {mine.calls, other.calls}});
       break;
     }
   }
@@ -211,8 +214,8 @@ std::string described(const unexpected_message& m, const rank_state& r) {
   if (r.face != nullptr)
     return formatted("{} octets from {}, tag {}", bytes,
                      r.face->name_of_source(m.from.context, m.from.source), m.from.tag);
-  return formatted("{} octets from rank {}, tag {}, communicator {}", bytes, m.from.source, m.from.tag,
-                   m.from.context);
+  return formatted("{} octets from rank {}, tag {}, communicator {}", bytes, m.from.source,
+                   m.from.tag, m.from.context);
 }
 
 }  // namespace
@@ -231,11 +234,12 @@ void look_at_unreceived(job_checks& to, job& j) {
     for (const unexpected_message* m = r->lists.oldest(); m != nullptr; m = match_lists::after(*m))
       ++count;
     if (count == 0) continue;
-    to.add({finding::kind::warning,
-            formatted("rank {} ended without receiving {} message{}; the first: {}: receive what is "
-                      "sent, or do not send it",
-                      r->number, count, count == 1 ? "" : "s", described(*r->lists.oldest(), *r)),
-            {}});
+    to.add(
+        {finding::kind::warning,
+         formatted("rank {} ended without receiving {} message{}; the first: {}: receive what is "
+                   "sent, or do not send it",
+                   r->number, count, count == 1 ? "" : "s", described(*r->lists.oldest(), *r)),
+         {}});
   }
 }
 

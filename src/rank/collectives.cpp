@@ -141,9 +141,10 @@ void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::
   give.bytes = block;
   parts take = give;
   take.base = out.data();
-  exchange(c, rank_,
-           {.call = {"alltoall", no_root, true, in.size()}, .per_reader = true, .part_bytes = block},
-           give, take);
+  exchange(
+      c, rank_,
+      {.call = {"alltoall", no_root, true, in.size()}, .per_reader = true, .part_bytes = block},
+      give, take);
 }
 
 std::vector<std::byte> communicator::gatherv_bytes(std::span<const std::byte> in, int root,

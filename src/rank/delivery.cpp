@@ -183,7 +183,8 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
 namespace {
 
 void on_eager(worker& here, record_header header, const std::byte* payload) {
-  if (here.owner().stopping()) [[unlikely]] return;
+  if (here.owner().stopping()) [[unlikely]]
+    return;
   envelope from;
   std::memcpy(&from, payload, sizeof from);
   deliver(here, rank_of(here, header.target), from,
@@ -191,7 +192,8 @@ void on_eager(worker& here, record_header header, const std::byte* payload) {
 }
 
 void on_offer(worker& here, record_header header, const std::byte* payload) {
-  if (here.owner().stopping()) [[unlikely]] return;
+  if (here.owner().stopping()) [[unlikely]]
+    return;
   offer_payload message;
   std::memcpy(&message, payload, sizeof message);
   deliver_offer(here, rank_of(here, header.target), message.from, message.offered);
@@ -220,7 +222,8 @@ struct withdraw_payload {
 
 // The question comes after the offer, since mail keeps its order.
 void on_withdraw(worker& here, record_header header, const std::byte* payload) {
-  if (here.owner().stopping()) [[unlikely]] return;
+  if (here.owner().stopping()) [[unlikely]]
+    return;
   withdraw_payload asked{};
   std::memcpy(&asked, payload, sizeof asked);
   if (take_offer_out(rank_of(here, header.target), asked.sender))
@@ -228,14 +231,16 @@ void on_withdraw(worker& here, record_header header, const std::byte* payload) {
 }
 
 void on_withdrawn(worker& here, record_header, const std::byte* payload) {
-  if (here.owner().stopping()) [[unlikely]] return;
+  if (here.owner().stopping()) [[unlikely]]
+    return;
   operation* sender = nullptr;
   std::memcpy(&sender, payload, sizeof sender);
   complete_withdrawn(here, *sender);
 }
 
 void on_finished(worker& here, record_header, const std::byte* payload) {
-  if (here.owner().stopping()) [[unlikely]] return;
+  if (here.owner().stopping()) [[unlikely]]
+    return;
   operation* sender = nullptr;
   std::memcpy(&sender, payload, sizeof sender);
   complete(here, *sender);

@@ -90,7 +90,8 @@ void distant_ways::call(void* self, const comm::event& happened) noexcept {
   if (current == nullptr) return;
   worker& here = *current;
   network::of(here).count_received(happened.process);
-  if (here.owner().stopping()) [[unlikely]] return;
+  if (here.owner().stopping()) [[unlikely]]
+    return;
   (static_cast<distant_ways*>(self)->*Handle)(here, happened);
 }
 
@@ -103,8 +104,7 @@ distant_ways::distant_ways(job& j, network& between)
       told_congested_(j.places.size()) {
   eager_bytes_max_ = j.how.eager_max_bytes * distant_eager_factor;
   for (int p = 0; p < between.process_count(); ++p)
-    eager_bytes_max_ =
-        std::min(eager_bytes_max_, between.core().device(0).eager_bytes_max(p));
+    eager_bytes_max_ = std::min(eager_bytes_max_, between.core().device(0).eager_bytes_max(p));
   comm::runtime& core = between.core();
   // The same order in all processes: so their names are the same.
   const auto handler = [&](comm::completion::function called) {
@@ -134,7 +134,9 @@ comm::am distant_ways::message(const peer& to, const envelope& from, comm::handl
   return made;
 }
 
-bool distant_ways::survives() const noexcept { return job_.how.on_failure == "error"; }
+bool distant_ways::survives() const noexcept {
+  return job_.how.on_failure == "error";
+}
 
 void distant_ways::wait_for_the_end(worker& here) const {
   if (survives()) return;
@@ -163,9 +165,9 @@ bool distant_ways::send_now(rank_state& me, const peer& to, const envelope& from
   port& p = network::of(here);
   const comm::am wanted = message(to, from, eager_, data);
   p.count_sent(wanted.to.process);
-  if (post_in_wait(
-          here, [&] { return comm::post(p.device(), wanted); },
-          {"send (no room)", from.context, to.number, from.tag, data.size()}) == status::failed)
+  if (post_in_wait(here, [&] { return comm::post(p.device(), wanted); },
+                   {"send (no room)", from.context, to.number, from.tag, data.size()}) ==
+      status::failed)
     throw_dead(me, to);
   return true;
 }
@@ -188,7 +190,8 @@ void distant_ways::send_offer(worker& here, const peer& to, const envelope& from
   }
   comm::registered_memory memory;
   if (op.bytes != 0)
-    memory = comm::registered_memory(p.device(), {copy != nullptr ? copy.get() : op.data, op.bytes});
+    memory =
+        comm::registered_memory(p.device(), {copy != nullptr ? copy.get() : op.data, op.bytes});
   offer_on_wire offered;
   offered.bytes = op.bytes;
   offered.memory = memory.remote();
@@ -196,9 +199,8 @@ void distant_ways::send_offer(worker& here, const peer& to, const envelope& from
   offered.send = mine.add(op, process, std::move(memory), std::move(copy));
   const comm::am wanted = message(to, from, offer_, std::as_bytes(std::span(&offered, 1)));
   p.count_sent(process);
-  if (post_in_wait(
-          here, [&] { return comm::post(p.device(), wanted); },
-          {"send", from.context, to.number, from.tag, op.bytes}) == status::failed) {
+  if (post_in_wait(here, [&] { return comm::post(p.device(), wanted); },
+                   {"send", from.context, to.number, from.tag, op.bytes}) == status::failed) {
     (void)mine.take(offered.send, process);
     throw_dead(*op.owner, to);
   }
@@ -233,7 +235,8 @@ rank_state* distant_ways::addressee(worker& here, const comm::event& happened) n
 
 void distant_ways::on_eager(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  if (to == nullptr) [[unlikely]] return;
+  if (to == nullptr) [[unlikely]]
+    return;
   deliver(here, *to, envelope_of(happened), octets(happened.data, happened.size));
   if (to->congested.load(std::memory_order_relaxed)) [[unlikely]]
     tell_congested(*to, happened);
@@ -241,7 +244,8 @@ void distant_ways::on_eager(worker& here, const comm::event& happened) {
 
 void distant_ways::on_offer(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  if (to == nullptr || happened.size != sizeof(offer_on_wire)) [[unlikely]] return;
+  if (to == nullptr || happened.size != sizeof(offer_on_wire)) [[unlikely]]
+    return;
   auto offered = std::make_unique<distant_offer>();
   offered->ways = this;
   offered->from = {happened.process, happened.device};
@@ -256,7 +260,8 @@ void distant_ways::on_offer(worker& here, const comm::event& happened) {
 void distant_ways::on_finished(worker& here, const comm::event& happened) {
   operation* const op =
       sends_[static_cast<std::size_t>(here.index())].take(happened.head[0], happened.process);
-  if (op == nullptr) [[unlikely]] return;
+  if (op == nullptr) [[unlikely]]
+    return;
   if (happened.user != 0) fail(*op);
   complete(here, *op);
 }
@@ -341,8 +346,7 @@ void distant_ways::end_read(worker& here, const reading& r, bool failed) {
 // The sender has died, which ends the job and the rank, or it has left the send by an exception.
 bool distant_ways::try_fail(worker& here, void* record) {
   auto* const r = static_cast<failed_read*>(record);
-  const bool ends =
-      here.owner().stopping() || !network::of(here).device().is_alive(r->process);
+  const bool ends = here.owner().stopping() || !network::of(here).device().is_alive(r->process);
   if (!ends && now_ns() < r->until_ns) return false;
   if (!ends) fail(here, *r->op);
   delete r;
@@ -406,7 +410,8 @@ void distant_ways::tell_broken(worker& here, const communicator_state& c) noexce
 
 void distant_ways::on_broken(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  if (to == nullptr) [[unlikely]] return;
+  if (to == nullptr) [[unlikely]]
+    return;
   on_sites_broken(here, *to, low_of(happened.tag),
                   {reinterpret_cast<const char*>(happened.data), happened.size});
 }
@@ -430,7 +435,8 @@ void distant_ways::ask(worker& here, const communicator_state& c, int rank,
 void distant_ways::on_question(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
   question_on_wire question;
-  if (to == nullptr || happened.size != sizeof question) [[unlikely]] return;
+  if (to == nullptr || happened.size != sizeof question) [[unlikely]]
+    return;
   std::memcpy(&question, happened.data, sizeof question);
   question.asked.name[sizeof question.asked.name - 1] = '\0';
   const std::uint32_t context = low_of(happened.tag);
@@ -484,10 +490,12 @@ void distant_ways::say(rank_state& leader, const peer& to, std::uint32_t context
 
 void distant_ways::on_said(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  if (to == nullptr || happened.size > small_bytes_max) [[unlikely]] return;
+  if (to == nullptr || happened.size > small_bytes_max) [[unlikely]]
+    return;
   site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find_or_make(
       meeting_name(low_of(happened.tag), to->number), here.index(), *job_.communicators);
-  if (met == nullptr) [[unlikely]] return;
+  if (met == nullptr) [[unlikely]]
+    return;
   const std::uint32_t sequence = low_of(happened.head[1]);
   said_in_meeting& said = met->of(happened.process).said[sequence % 2];
   said.digest = two(high_of(happened.head[1]), happened.user);
@@ -508,8 +516,8 @@ void distant_ways::on_call_asked(worker& here, const comm::event& happened) {
       job_.places[asker].process != happened.process) [[unlikely]]
     return;
   const std::uint32_t context = low_of(happened.tag), sequence = low_of(happened.head[1]);
-  const site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find(
-      meeting_name(context, to->number));
+  const site_meetings* const met =
+      meetings_[static_cast<std::size_t>(here.index())].find(meeting_name(context, to->number));
   call_on_wire call;
   if (met != nullptr)
     if (const auto& mine = met->mine[sequence % 2]; mine.sequence == sequence)
@@ -520,7 +528,8 @@ void distant_ways::on_call_asked(worker& here, const comm::event& happened) {
 
 void distant_ways::on_call_told(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  if (to == nullptr || happened.size != sizeof(call_on_wire)) [[unlikely]] return;
+  if (to == nullptr || happened.size != sizeof(call_on_wire)) [[unlikely]]
+    return;
   site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find(
       meeting_name(low_of(happened.tag), to->number));
   if (met == nullptr) return;
@@ -555,8 +564,7 @@ bool distant_ways::end_operations_with_dead(worker& here) {
     std::vector<operation*> lost;
     r->lists.each_posted([&](operation& op) {
       const int source = world_number(*r, op.match.context & ~hidden_context, op.match.source);
-      if (source >= 0 &&
-          !device.is_alive(job_.places[static_cast<std::size_t>(source)].process))
+      if (source >= 0 && !device.is_alive(job_.places[static_cast<std::size_t>(source)].process))
         lost.push_back(&op);
     });
     for (operation* op : lost) {

@@ -145,9 +145,9 @@ class distant_ways {
   comm::handler_id said_;
   comm::handler_id call_asked_;
   comm::handler_id call_told_;
-  std::vector<distant_sends> sends_;                       // By worker.
-  std::vector<meeting_table> meetings_;                    // By worker.
-  std::unique_ptr<std::atomic<bool>[]> congested_;         // By rank, of other processes.
+  std::vector<distant_sends> sends_;                        // By worker.
+  std::vector<meeting_table> meetings_;                     // By worker.
+  std::unique_ptr<std::atomic<bool>[]> congested_;          // By rank, of other processes.
   std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.
 };
 

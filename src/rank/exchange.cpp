@@ -20,10 +20,9 @@ namespace {
 
 [[noreturn, gnu::cold]] void wrong_length(const exchange_plan& plan, int giver, std::size_t gives,
                                           int taker, std::size_t takes) {
-  throw size_mismatch(std::string(plan.call.name) + ": rank " + std::to_string(giver) +
-                      " gives " + std::to_string(gives) + " octets to rank " +
-                      std::to_string(taker) + ", which takes " + std::to_string(takes) +
-                      ": both must say the same number");
+  throw size_mismatch(std::string(plan.call.name) + ": rank " + std::to_string(giver) + " gives " +
+                      std::to_string(gives) + " octets to rank " + std::to_string(taker) +
+                      ", which takes " + std::to_string(takes) + ": both must say the same number");
 }
 
 // Small parts of one size for all ranks, which share memory.
@@ -64,7 +63,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
                      .per_reader = plan.per_reader,
                      .known = plan.known,
                      .part_bytes = plan.part_bytes};
-  const shown mine{give.base, nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
+  const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
                    give.stride, &take};
   show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {
     // Starting with oneself, so that not all read from one rank at a time.
@@ -85,7 +84,8 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       if (data.size() != room.size()) [[unlikely]]
         wrong_length(plan, from, data.size(), rank, room.size());
       // What came from another process may have been put there.
-      const bool is_there = take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);
+      const bool is_there =
+          take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);
       if (room.size() != 0 && !is_there) copy_octets(room, data, 0, room.size());
     }
   });

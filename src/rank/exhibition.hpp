@@ -27,7 +27,7 @@ struct exhibit {
   Part part;
   int only_shower = no_root;  // No_root: all show.
   int only_reader = no_root;
-  bool per_reader = false;    // Otherwise all see the same.
+  bool per_reader = false;  // Otherwise all see the same.
   sizes known = sizes::of_all;
   std::size_t part_bytes = 0;  // When known.
 };
@@ -66,7 +66,8 @@ class exhibition {
       lengths_in[s].assign(entries(c_.sites[s], c_.sites[here()]), what_.part_bytes);
       if (what_.known == sizes::of_all) continue;
       if (!lengths_in[s].empty())
-        talk.receive(static_cast<int>(s), tag_of_lengths, std::as_writable_bytes(std::span(lengths_in[s])));
+        talk.receive(static_cast<int>(s), tag_of_lengths,
+                     std::as_writable_bytes(std::span(lengths_in[s])));
       if (!lengths_out[s].empty())
         talk.send(static_cast<int>(s), tag_of_lengths, std::as_bytes(std::span(lengths_out[s])));
     }
@@ -85,9 +86,9 @@ class exhibition {
         talk.receive(static_cast<int>(from), tag_of_parts, {c_.staged.buffers[from].get(), bytes});
       }
       if (const std::size_t bytes = total(lengths_out[to]); bytes != 0)
-        talk.send(static_cast<int>(to), tag_of_parts,
-                  in_a_row(c_.sites[to], lengths_out[to].size(), bytes,
-                           c_.staged.buffers[sites + to]));
+        talk.send(
+            static_cast<int>(to), tag_of_parts,
+            in_a_row(c_.sites[to], lengths_out[to].size(), bytes, c_.staged.buffers[sites + to]));
     }
     talk.wait();
     if (go_alone()) return;
@@ -154,14 +155,17 @@ class exhibition {
   }
   // Where a part belongs: in a row at whoever reads it, or at one of those here who read the same.
   [[nodiscard]] std::byte* landing(int shower, int reader) const noexcept {
-    if (!what_.per_reader) reader = what_.only_reader != no_root ? what_.only_reader : c_.local()[0];
+    if (!what_.per_reader)
+      reader = what_.only_reader != no_root ? what_.only_reader : c_.local()[0];
     const parts* const takes = c_.at(reader).takes;
     if (takes == nullptr || !takes->has(shower) || takes->bytes != what_.part_bytes) return nullptr;
     return const_cast<std::byte*>(takes->row(shower));
   }
   void receive_each(site_talk& talk, std::size_t from) {
     std::size_t staged = 0;
-    const auto visit_all = [&](const auto& visit) { each_part(c_.sites[from], c_.sites[here()], visit); };
+    const auto visit_all = [&](const auto& visit) {
+      each_part(c_.sites[from], c_.sites[here()], visit);
+    };
     visit_all([&](int shower, int reader, std::size_t) {
       if (landing(shower, reader) == nullptr) staged += what_.part_bytes;
     });

@@ -18,7 +18,6 @@ namespace weft::detail {
 // Up to this many workers, each reads all dropboxes itself.
 inline constexpr std::size_t tree_width = 8;
 
-
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
 class in_turn {
  public:
@@ -47,7 +46,8 @@ class in_turn {
     member_.call = call;
     member_.call.history = member_.history;
     member_.acting = member_.turn;
-    if (member_.asked.turn == member_.turn) [[unlikely]] answer_early_question();
+    if (member_.asked.turn == member_.turn) [[unlikely]]
+      answer_early_question();
     ++me_.counts.collectives;
     trace_begin(trace_kind::wait_collective, me_.number);
   }
@@ -96,7 +96,8 @@ class in_turn {
   // Called after the last meeting, before which failures were noted: `own` is that of this rank.
   void end_of_moving(const std::exception_ptr& own) {
     // Relaxed: noted before a meeting of all of this process.
-    if (!c_.failed.load(std::memory_order_relaxed)) [[likely]] return;
+    if (!c_.failed.load(std::memory_order_relaxed)) [[likely]]
+      return;
     // Other sites have not noticed.
     if (c_.spans_processes() && rank_ == c_.local()[0]) break_communicator(*me_.home, c_, {});
     if (own != nullptr) std::rethrow_exception(own);
@@ -153,19 +154,22 @@ class in_turn {
     member_.arrived = true;
     if (++g.arrived < g.members.size()) {
       // Relaxed: the mail, which wakes those that wait, may have come already.
-      if (c_.broken.load(std::memory_order_relaxed)) [[unlikely]] throw_failed(c_);
+      if (c_.broken.load(std::memory_order_relaxed)) [[unlikely]]
+        throw_failed(c_);
       arrival mine;
       g.waiting.push_back(&mine);
       me_.home->wait(mine.all, description());
       me_.home->check_stopped();
-      if (!mine.met) [[unlikely]] throw_failed(c_);
+      if (!mine.met) [[unlikely]]
+        throw_failed(c_);
       return;
     }
     try {
       speak_for(g);
     } catch (const job_stopped&) {
       throw;
-    } catch (...) {  // A mismatch, which has broken the communicator, or the user's operation threw.
+    } catch (
+        ...) {  // A mismatch, which has broken the communicator, or the user's operation threw.
       break_communicator(*me_.home, c_, failed_here());
       throw;
     }
@@ -254,16 +258,15 @@ class in_turn {
     for (worker_group& other : c_.groups) {
       if (&other == &g) continue;
       const std::byte* const theirs = await(other.own, g.sequence).data;
-      const std::size_t readers =
-          plan.per_reader ? c_.members.size() - other.members.size() : 0;
+      const std::size_t readers = plan.per_reader ? c_.members.size() - other.members.size() : 0;
       for (const int reader : g.members) {
         // How many of the readers of `other` come before this one.
         const std::size_t place =
             plan.per_reader
                 ? static_cast<std::size_t>(reader) -
-                      static_cast<std::size_t>(std::lower_bound(other.members.begin(),
-                                                                other.members.end(), reader) -
-                                               other.members.begin())
+                      static_cast<std::size_t>(
+                          std::lower_bound(other.members.begin(), other.members.end(), reader) -
+                          other.members.begin())
                 : 0;
         for (std::size_t i = 0; i < other.members.size(); ++i)
           take(reader, other.members[i],
@@ -304,10 +307,10 @@ class in_turn {
   }
   const contribution& await(const dropbox<contribution>& box, std::uint64_t sequence) {
     const auto& broken = c_.broken;  // Relaxed: it says only that nobody will publish.
-    here().wait_until(
-        [&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); },
-        description());
-    if (!box.holds(sequence)) [[unlikely]] throw_failed(c_);
+    here().wait_until([&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); },
+                      description());
+    if (!box.holds(sequence)) [[unlikely]]
+      throw_failed(c_);
     const contribution& theirs = box.content(sequence);
     check_same(c_, theirs.rank, theirs.call, rank_, member_.call);
     return theirs;

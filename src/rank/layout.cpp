@@ -18,7 +18,9 @@ void join(block_run& r) noexcept {
   }
 }
 
-bool is_one_block(const block_run& r) noexcept { return r.inner.count == 1 && r.middle.count == 1; }
+bool is_one_block(const block_run& r) noexcept {
+  return r.inner.count == 1 && r.middle.count == 1;
+}
 
 // Spreads repetitions of a run over its free dimensions; false when it has none.
 bool repeat_run(block_run& r, const repeat& all) noexcept {
@@ -135,8 +137,8 @@ segments sub_array_segments(const void* base, std::size_t size, std::size_t elem
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (first[d] > shape[d] || count[d] > shape[d] - first[d])
       throw error("sub_array with " + std::to_string(count[d]) + " elements from element " +
-                  std::to_string(first[d]) + " of dimension " + std::to_string(d) +
-                  ": it has " + std::to_string(shape[d]));
+                  std::to_string(first[d]) + " of dimension " + std::to_string(d) + ": it has " +
+                  std::to_string(shape[d]));
   // From the last dimension, whose elements lie in a row, to the first.
   repeat dimensions[4];
   std::size_t offset = 0;

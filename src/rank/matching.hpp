@@ -79,7 +79,7 @@ struct operation {
   send_mode mode = send_mode::standard;
   std::int32_t peer = any_source;  // The other side's rank in the communicator.
   std::byte* data = nullptr;
-  std::size_t bytes = 0;  // Of a receive: the room.
+  std::size_t bytes = 0;             // Of a receive: the room.
   const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
   rank_state* owner = nullptr;
   countdown* counter = nullptr;
@@ -97,7 +97,7 @@ struct kept_operation : operation {
   bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
   std::shared_ptr<communicator_state> communicator;
   std::unique_ptr<std::byte[]> copy;
-  segments shape;             // What `layout` points to.
+  segments shape;  // What `layout` points to.
   fiber runner;
   std::function<void()> body;
   std::exception_ptr failure;
@@ -142,8 +142,10 @@ class hashed_lists {
     if (buckets_ == nullptr) [[unlikely]]
       buckets_ = std::make_unique<std::array<linked_list<Node, Links>, bucket_count>>();
     // One multiplication; its upper bits depend on all of the envelope.
-    const std::uint64_t words = static_cast<std::uint32_t>(e.source) | std::uint64_t{e.context} << 32;
-    const std::uint64_t mixed = (words ^ std::uint64_t{static_cast<std::uint32_t>(e.tag)} << 20) * 0x9e3779b97f4a7c15u;
+    const std::uint64_t words = static_cast<std::uint32_t>(e.source) | std::uint64_t{e.context}
+                                                                           << 32;
+    const std::uint64_t mixed =
+        (words ^ std::uint64_t{static_cast<std::uint32_t>(e.tag)} << 20) * 0x9e3779b97f4a7c15u;
     return (*buckets_)[mixed >> 58];
   }
   template <class Visit>

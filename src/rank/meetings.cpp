@@ -45,14 +45,15 @@ std::uint64_t site_meetings::digest_of(const collective_call& call) noexcept {
       name_digest_ = (name_digest_ ^ static_cast<unsigned char>(call.name[i])) * odd;
   }
   std::uint64_t digest = name_digest_;
-  for (const std::uint64_t part : {static_cast<std::uint64_t>(call.root),
-                                   call.same_size ? call.bytes : 0, call.history})
+  for (const std::uint64_t part :
+       {static_cast<std::uint64_t>(call.root), call.same_size ? call.bytes : 0, call.history})
     digest = ((digest ^ digest >> 32) ^ part) * odd;
   return digest ^ digest >> 32;
 }
 
 site_meetings* meeting_table::find(std::uint64_t name) noexcept {
-  if (last_ != nullptr && last_name_ == name) [[likely]] return last_;
+  if (last_ != nullptr && last_name_ == name) [[likely]]
+    return last_;
   const auto at = by_name_.find(name);
   if (at == by_name_.end()) return nullptr;
   last_name_ = name;
@@ -61,7 +62,8 @@ site_meetings* meeting_table::find(std::uint64_t name) noexcept {
 
 site_meetings* meeting_table::find_or_make(std::uint64_t name, int worker,
                                            communicator_list& listed) {
-  if (site_meetings* const found = find(name); found != nullptr) [[likely]] return found;
+  if (site_meetings* const found = find(name); found != nullptr) [[likely]]
+    return found;
   if (unknown_ >= early_questions_max) return nullptr;
   forget_ended(worker, listed);
   ++unknown_;

@@ -71,7 +71,9 @@ inline void check_source(communicator_state& c, int from, int tag, const char* c
     wrong_tag(tag, call);
 }
 // Of a send that went well the result is empty.
-inline bool is_bad(const operation& op) noexcept { return op.result.bytes > op.bytes; }
+inline bool is_bad(const operation& op) noexcept {
+  return op.result.bytes > op.bytes;
+}
 inline void check_result(const operation& op) {
   if (is_bad(op)) [[unlikely]]
     throw_bad_result(op);
@@ -87,7 +89,9 @@ inline void check_result(const operation& op) {
 }
 
 // Into as many octets in a row.
-inline void copy_out(std::byte* to, octets data) { copy_short(to, data.data(), data.size()); }
+inline void copy_out(std::byte* to, octets data) {
+  copy_short(to, data.data(), data.size());
+}
 inline void copy_out(std::byte* to, const segments& data) {
   copy_octets(segments({to, data.size()}), data, 0, data.size());
 }
@@ -99,7 +103,9 @@ inline void copy_out(std::byte* to, const segments& data) {
   else
     copy_short(op.data, data.data(), std::min(op.bytes, data.size()));
 }
-inline void fill(const operation& op, const segments& data) { fill_laid_out(op, data); }
+inline void fill(const operation& op, const segments& data) {
+  fill_laid_out(op, data);
+}
 
 [[gnu::always_inline]] inline void complete(worker& here, operation& op) noexcept {
   op.complete = true;
@@ -111,7 +117,8 @@ inline void fill(const operation& op, const segments& data) { fill_laid_out(op, 
   if (op.counter != nullptr) here.complete(*op.counter);
 }
 
-[[gnu::always_inline]] inline void complete_receive(worker& here, operation& op, const envelope& from, std::size_t bytes) {
+[[gnu::always_inline]] inline void complete_receive(worker& here, operation& op,
+                                                    const envelope& from, std::size_t bytes) {
   op.result = {from.source, from.tag, bytes};
   rank_counts& counts = op.owner->counts;
   ++counts.received;
@@ -146,8 +153,8 @@ inline bool goes_eager(const rank_state& me, const peer& to, const segments& dat
   constexpr std::size_t lines_saved = 4;
   const std::size_t usual = me.of->how.eager_max_bytes;
   if (data.size() <= usual) return goes_eager(me, to, data.size(), mode);
-  return data.size() <= std::min(lines_saved * usual, eager_bytes_max) && to.worker != me.home->index() &&
-         has_short_blocks(data) && goes_eager(me, to, 0, mode);
+  return data.size() <= std::min(lines_saved * usual, eager_bytes_max) &&
+         to.worker != me.home->index() && has_short_blocks(data) && goes_eager(me, to, 0, mode);
 }
 
 inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexcept {
@@ -190,9 +197,10 @@ template <class Data>
 
 [[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {
   if (unexpected_message* m = me.lists.find(op.match); m != nullptr) [[unlikely]] {
-    if (me.of->how.schedule && op.match.source == any_source) m = me.home->pick(m, [&](auto* at) {
-        return match_lists::find_next(op.match, match_lists::after(*at));
-      }, [](const auto& a, const auto& b) { return a.from.source == b.from.source; });
+    if (me.of->how.schedule && op.match.source == any_source)
+      m = me.home->pick(
+          m, [&](auto* at) { return match_lists::find_next(op.match, match_lists::after(*at)); },
+          [](const auto& a, const auto& b) { return a.from.source == b.from.source; });
     me.lists.remove(*m);
     set_congestion(me);
     receive_unexpected(*me.home, op, m);
@@ -204,7 +212,8 @@ template <class Data>
 
 inline operation* take_operation(rank_state& me) {
   operation* op = me.spare;
-  if (op == nullptr) [[unlikely]] return new_operation(me);
+  if (op == nullptr) [[unlikely]]
+    return new_operation(me);
   me.spare = op->in_list.next;
   op->in_list.next = nullptr;
   return op;
@@ -232,8 +241,8 @@ struct posted_guard {
 };
 
 // Inlined into the call that waits: see worker::wait().
-[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
-                int victim = -1) {
+[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c,
+                                              const wait_description& what, int victim = -1) {
   if (c.pending == 0) return;
   struct slice {
     trace_kind kind;

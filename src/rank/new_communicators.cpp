@@ -90,8 +90,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     fellows.push_back(rank);
   }
   const bool nodes_in_order = group_sites_by_node();
-  combines_in_rank_order =
-      sites_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
+  combines_in_rank_order = sites_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
@@ -227,9 +226,8 @@ std::optional<communicator> split(communicator_state& c, int rank, int color, in
       std::memcpy(&wishes[r], all.part(static_cast<int>(r)).data(), sizeof(wish));
     turn.lead([&] {
       places = make_groups(c, wishes, [&](std::uint32_t count) {
-        return c.spans_processes()
-                   ? agree_on_contexts(c, m.call, rank, turn.description(), count)
-                   : c.of.take_contexts(count);
+        return c.spans_processes() ? agree_on_contexts(c, m.call, rank, turn.description(), count)
+                                   : c.of.take_contexts(count);
       });
     });
   }
@@ -242,16 +240,16 @@ std::optional<communicator> split(communicator_state& c, int rank, int color, in
 }
 
 communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::uint32_t context) {
-  const auto rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
+  const auto rank =
+      static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
   const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
     return j.places[static_cast<std::size_t>(r)].rank != nullptr;
   });
-  if (here == 1)
-    return communicator(std::make_shared<communicator_state>(j, ranks, context), rank);
+  if (here == 1) return communicator(std::make_shared<communicator_state>(j, ranks, context), rank);
   const std::lock_guard hold(j.coming.lock);
   auto [at, first] = j.coming.by_context.try_emplace(context);
-  if (first) at->second = {std::make_shared<communicator_state>(j, ranks, context),
-                           static_cast<int>(here)};
+  if (first)
+    at->second = {std::make_shared<communicator_state>(j, ranks, context), static_cast<int>(here)};
   communicator mine(at->second.state, rank);
   if (--at->second.left == 0) j.coming.by_context.erase(at);
   return mine;
@@ -296,7 +294,8 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
     if (told.size != mine.size || told.members != mine.members)
       throw error(std::string(name) + " on communicator " + std::to_string(c.context) + ": rank " +
                   std::to_string(first) + " calls with another group than rank " +
-                  std::to_string(rank) + ": all members must name the same ranks in the same order");
+                  std::to_string(rank) +
+                  ": all members must name the same ranks in the same order");
     mine.context = told.context;
   }
   return join(c.of, me, numbers, mine.context);
@@ -315,10 +314,8 @@ communicator communicator::dup() const {
 communicator communicator::split_node() const {
   const job& j = state_->of;
   const int process = j.process;
-  return *split(j.node_of_process.empty()
-                    ? 0
-                    : j.node_of_process[static_cast<std::size_t>(process)],
-                0);
+  return *split(
+      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(process)], 0);
 }
 
 std::optional<communicator> communicator::create(std::span<const int> ranks) const {
@@ -337,8 +334,8 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
 communicator communicator::self() const {
   rank_state& me = *state_->at(rank_).rank;
   if (me.self == nullptr)
-    me.self = std::make_shared<communicator_state>(
-        state_->of, std::vector{me.number}, state_->of.take_contexts(1));
+    me.self = std::make_shared<communicator_state>(state_->of, std::vector{me.number},
+                                                   state_->of.take_contexts(1));
   return communicator(me.self, 0);
 }
 

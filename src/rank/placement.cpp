@@ -58,8 +58,8 @@ placement place_in_one_process(options& how) {
 // What all processes must agree on, in words that show a difference.
 std::string settings_in_common(const options& how) {
   std::string text;
-  for (const char* name : {"ranks", "ranks-per-process", "workers", "map", "eager-max", "on-failure",
-                           "transport"})
+  for (const char* name :
+       {"ranks", "ranks-per-process", "workers", "map", "eager-max", "on-failure", "transport"})
     text += formatted("{} {}, ", name, find_setting(name)->text(how));
   text.resize(text.size() - 2);
   return text;
@@ -69,9 +69,10 @@ void check_agreement(const std::vector<std::string>& settings, int process) {
   for (std::size_t p = 1; p < settings.size(); ++p) {
     if (settings[p] == settings[0]) continue;
     if (process != 0) throw error("");
-    throw error(formatted("the processes of the job disagree: process 0 has {}; process {} has {}; "
-                          "give all the same settings",
-                          settings[0], p, settings[p]));
+    throw error(
+        formatted("the processes of the job disagree: process 0 has {}; process {} has {}; "
+                  "give all the same settings",
+                  settings[0], p, settings[p]));
   }
 }
 
@@ -92,7 +93,8 @@ share share_of(int process, bootstrap& between, const std::vector<std::string>& 
   std::size_t sharers = 0;
   const auto& mine = cores[static_cast<std::size_t>(process)];
   for (int p = 0; p < between.process_count(); ++p) {
-    if (between.node_of(p) != between.node_of(process) || cores[static_cast<std::size_t>(p)] != mine)
+    if (between.node_of(p) != between.node_of(process) ||
+        cores[static_cast<std::size_t>(p)] != mine)
       continue;
     index += p < process;
     ++sharers;

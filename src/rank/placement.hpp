@@ -12,8 +12,8 @@ namespace weft::detail {
 struct placement {
   int process = 0;
   int process_count = 1;
-  int worker_count = 1;        // Of this process, that have ranks.
-  scheduler_options workers;   // Of this process.
+  int worker_count = 1;       // Of this process, that have ranks.
+  scheduler_options workers;  // Of this process.
   struct home {
     int process;
     int worker;  // Of that process.

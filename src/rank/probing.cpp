@@ -98,16 +98,14 @@ message_status message::receive(std::span<std::byte> into) {
   return receive_taken(*state_, status_, taken_, into);
 }
 message_status message::receive(const segments& into) {
-  return into.contiguous() ? receive(into.flat())
-                           : receive_taken(*state_, status_, taken_, into);
+  return into.contiguous() ? receive(into.flat()) : receive_taken(*state_, status_, taken_, into);
 }
 
 message::~message() {
   if (taken_ == nullptr) return;
   rank_state& me = *state_->at(self_).rank;
   if (me.watch != nullptr) look_at_dropped(*me.of->checks, me, *taken_);
-  if (taken_->offered && !me.home->owner().stopping())
-    finish_offer(*me.home, taken_->offered);
+  if (taken_->offered && !me.home->owner().stopping()) finish_offer(*me.home, taken_->offered);
   free_unexpected(me, taken_);
 }
 

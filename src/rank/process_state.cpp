@@ -47,9 +47,11 @@ bool are_same(const struct stat& a, const struct stat& b) {
 
 // Whether this directory, seen from where the calling rank believes to be, is the one of all.
 bool is_working_directory(const char* path, int descriptor, bool has_gone) {
-  struct stat wanted{}, now{};
-  const int failed = path != nullptr ? ::fstatat(has_gone ? AT_FDCWD : directory.first, path, &wanted, 0)
-                                     : ::fstat(descriptor, &wanted);
+  struct stat wanted {
+  }, now{};
+  const int failed = path != nullptr
+                         ? ::fstatat(has_gone ? AT_FDCWD : directory.first, path, &wanted, 0)
+                         : ::fstat(descriptor, &wanted);
   return failed == 0 && ::stat(".", &now) == 0 && are_same(wanted, now);
 }
 
@@ -57,7 +59,8 @@ bool is_working_directory(const char* path, int descriptor, bool has_gone) {
 int change_directory_of_all(const char* path, int descriptor, int rank) {
   const std::lock_guard hold(shared_lock);
   if (directory.first < 0)
-    directory.first = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+    directory.first =
+        static_cast<int>(::syscall(SYS_openat, AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
   const bool has_gone = directory.gone.contains(rank);
   if (is_working_directory(path, descriptor, has_gone)) {
     directory.gone.insert(rank);
@@ -68,11 +71,13 @@ int change_directory_of_all(const char* path, int descriptor, int rank) {
     if (failed == 0) directory.gone = {rank};
     return failed;
   }
-  struct stat there{};
-  if (path != nullptr && ::fstatat(has_gone ? AT_FDCWD : directory.first, path, &there, 0) != 0) return -1;
-  log_line("rank {} may not change to directory {}: rank {} has changed to another one, which ranks of a process "
-           "share; with --ranks-per-process 1 each has its own",
-           rank, path != nullptr ? path : "(by descriptor)", *directory.gone.begin());
+  struct stat there {};
+  if (path != nullptr && ::fstatat(has_gone ? AT_FDCWD : directory.first, path, &there, 0) != 0)
+    return -1;
+  log_line(
+      "rank {} may not change to directory {}: rank {} has changed to another one, which ranks of a process "
+      "share; with --ranks-per-process 1 each has its own",
+      rank, path != nullptr ? path : "(by descriptor)", *directory.gone.begin());
   errno = EPERM;
   return -1;
 }
@@ -90,12 +95,14 @@ void note_shared(const std::string& what, const std::string& value, bool once_on
   if (me == nullptr || me->of->checks == nullptr || !has_copy()) return;
   const std::lock_guard hold(shared_lock);
   const auto [at, is_first] = shared_values.try_emplace(what, shared_value{value, me->number});
-  if (is_first || at->second.rank == me->number || (!once_only && at->second.value == value)) return;
+  if (is_first || at->second.rank == me->number || (!once_only && at->second.value == value))
+    return;
   me->of->checks->add(
       {finding::kind::warning,
-       formatted("rank {} sets {} to {}, rank {} to {}: ranks of a process share it, and the last one "
-                 "counts; with --ranks-per-process 1 each has its own",
-                 me->number, what, value, at->second.rank, at->second.value),
+       formatted(
+           "rank {} sets {} to {}, rank {} to {}: ranks of a process share it, and the last one "
+           "counts; with --ranks-per-process 1 each has its own",
+           me->number, what, value, at->second.rank, at->second.value),
        {}});
 }
 
@@ -108,7 +115,9 @@ std::string name_of_function(const void* address) {
 
 }  // namespace
 
-bool is_forked_child() noexcept { return getpid() != own_process; }
+bool is_forked_child() noexcept {
+  return getpid() != own_process;
+}
 
 }  // namespace weft::detail
 
@@ -125,12 +134,15 @@ unsigned weft_change_mask(unsigned mask) {
   return static_cast<unsigned>(::syscall(SYS_umask, mask));
 }
 
-void weft_shares(const char* what, const char* value) { weft::detail::note_shared(what, value, false); }
+void weft_shares(const char* what, const char* value) {
+  weft::detail::note_shared(what, value, false);
+}
 
 void weft_handles(int number, void (*handler)(int)) {
   using namespace weft::detail;
-  if (const rank_state* const me = state_of_caller(); me == nullptr || me->of->checks == nullptr) return;
-  note_shared(weft::formatted("the handler of SIG{}", sigabbrev_np(number)), name_of_function(reinterpret_cast<const void*>(handler)),
-              true);
+  if (const rank_state* const me = state_of_caller(); me == nullptr || me->of->checks == nullptr)
+    return;
+  note_shared(weft::formatted("the handler of SIG{}", sigabbrev_np(number)),
+              name_of_function(reinterpret_cast<const void*>(handler)), true);
 }
 }

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -159,10 +159,23 @@ void leave_program(int status, bool at_once) {
 // By default and without a line of fault_reports.
 bool ends_process(int number) {
   switch (number) {
-    case SIGHUP: case SIGINT: case SIGQUIT: case SIGKILL: case SIGUSR1: case SIGUSR2: case SIGPIPE:
-    case SIGALRM: case SIGTERM: case SIGVTALRM: case SIGPROF: case SIGIO: case SIGXCPU: case SIGXFSZ:
+    case SIGHUP:
+    case SIGINT:
+    case SIGQUIT:
+    case SIGKILL:
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGPIPE:
+    case SIGALRM:
+    case SIGTERM:
+    case SIGVTALRM:
+    case SIGPROF:
+    case SIGIO:
+    case SIGXCPU:
+    case SIGXFSZ:
       return true;
-    default: return number >= SIGRTMIN && number <= SIGRTMAX;
+    default:
+      return number >= SIGRTMIN && number <= SIGRTMAX;
   }
 }
 
@@ -226,16 +239,21 @@ const struct weft_own_state* weft_own(void) {
   return run == nullptr ? nullptr : run->own;
 }
 
-void weft_exit(int status) { weft::leave_program(status, false); }
-void weft_exit_at_once(int status) { weft::leave_program(status, true); }
+void weft_exit(int status) {
+  weft::leave_program(status, false);
+}
+void weft_exit_at_once(int status) {
+  weft::leave_program(status, true);
+}
 
 void weft_raises(int number) {
-  struct sigaction now{};
-  if (weft::detail::state_of_caller() == nullptr || weft::detail::is_forked_child() || weft::world_size() == 1 ||
-      !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+  struct sigaction now {};
+  if (weft::detail::state_of_caller() == nullptr || weft::detail::is_forked_child() ||
+      weft::world_size() == 1 || !weft::ends_process(number) ||
+      sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
     return;
-  weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job", weft::this_rank(),
-                 sigabbrev_np(number), sigdescr_np(number));
+  weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job",
+                 weft::this_rank(), sigabbrev_np(number), sigdescr_np(number));
 }
 
 long weft_read(int descriptor, void* octets, unsigned long size) {

@@ -12,7 +12,7 @@ struct program_copy {
   int (*main)(int argc, char** argv, char** environment) = nullptr;
   // Constructors of its globals.
   std::function<void(int argc, char** argv, char** environment)> construct = {};
-  std::function<void()> destroy = {};  // atexit() handlers and destructors.
+  std::function<void()> destroy = {};   // atexit() handlers and destructors.
   const weft_own_state* own = nullptr;  // Null where the program is the process's only one.
 };
 

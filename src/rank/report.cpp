@@ -15,7 +15,9 @@
 namespace weft::detail {
 namespace {
 
-std::string rank_name(int rank) { return rank == any_source ? "any" : std::to_string(rank); }
+std::string rank_name(int rank) {
+  return rank == any_source ? "any" : std::to_string(rank);
+}
 
 // The rank whose message or receive a rank waits for; none when any of several could help.
 std::vector<int> awaited(const rank_state& r, const wait_description& what) {
@@ -35,7 +37,9 @@ std::size_t last_of(std::string_view call, std::string_view word) {
 bool receives(std::string_view call) {
   return std::max(last_of(call, "recv"), last_of(call, "probe")) > last_of(call, "send");
 }
-bool sends(std::string_view call) { return last_of(call, "send") > last_of(call, "recv"); }
+bool sends(std::string_view call) {
+  return last_of(call, "send") > last_of(call, "recv");
+}
 
 // As the rank's face calls it, and else by its number.
 std::string communicator_name(const rank_state* r, std::uint32_t context) {
@@ -59,7 +63,8 @@ std::string describe_wait(const fiber& f) {
   if (f.waiting_in == nullptr) return "running or ready";
   const wait_description& what = *f.waiting_in;
   std::string text = formatted("in {}", what.call);
-  const bool message = what.subject == nullptr && (what.peer >= any_source && what.tag >= any_tag) &&
+  const bool message = what.subject == nullptr &&
+                       (what.peer >= any_source && what.tag >= any_tag) &&
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
   if (message) {
     text += formatted(", {} {}, tag {}, {} octets", sends(what.call) ? "to rank" : "source",
@@ -94,8 +99,8 @@ std::string describe_waits(job& j) {
   for (const auto& r : j.ranks) {
     const fiber* f = waiting_fiber(*r);
     if (f == nullptr && !r->ended) continue;
-    const auto* c = r->ended ? nullptr
-                             : static_cast<const communicator_state*>(f->waiting_in->subject);
+    const auto* c =
+        r->ended ? nullptr : static_cast<const communicator_state*>(f->waiting_in->subject);
     text += formatted("W {} {:d} {} {}", r->number, r->ended, c != nullptr ? c->context : 0,
                       c != nullptr ? c->peers[0].number : -1);
     append(r->ended || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));

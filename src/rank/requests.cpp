@@ -51,9 +51,9 @@ struct wait_names {
   const char* receive;
   const char* send;
 };
-wait_description describe(const operation& op, const wait_names& call = {
-                                                   "wait (collective)", "wait (irecv)",
-                                                   "wait (isend)"}) {
+wait_description describe(const operation& op,
+                          const wait_names& call = {"wait (collective)", "wait (irecv)",
+                                                    "wait (isend)"}) {
   if (op.what == operation::kind::collective) {
     communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
     return {call.collective, c->context, -1, -1, 0, c};
@@ -95,10 +95,9 @@ void start_persistent(rank_state& me, kept_operation& op) {
     start_receive(me, op);
   } else {
     const peer& to = op.communicator->to(op.peer);
-    const bool gone =
-        op.layout != nullptr
-            ? send_now(me, to, op.peer, op.match, *op.layout, op.mode)
-            : send_now(me, to, op.peer, op.match, octets(op.data, op.bytes), op.mode);
+    const bool gone = op.layout != nullptr
+                          ? send_now(me, to, op.peer, op.match, *op.layout, op.mode)
+                          : send_now(me, to, op.peer, op.match, octets(op.data, op.bytes), op.mode);
     if (gone)
       op.complete = true;
     else
@@ -153,7 +152,9 @@ struct counting {
 
 using namespace detail;
 
-bool request::active() const noexcept { return operation_ != nullptr && operation_->active; }
+bool request::active() const noexcept {
+  return operation_ != nullptr && operation_->active;
+}
 
 void request::release() noexcept {
   operation& op = *operation_;
@@ -199,9 +200,9 @@ message_status request::wait() {
       operation* op;
       ~uncount() { op->counter = nullptr; }
     } const guard{operation_};
-    trace_wait(operation_->what == operation::kind::recv ? trace_kind::wait_recv
-                                                         : trace_kind::wait_send,
-               me, c, describe(*operation_), operation_->peer_worker);
+    trace_wait(
+        operation_->what == operation::kind::recv ? trace_kind::wait_recv : trace_kind::wait_send,
+        me, c, describe(*operation_), operation_->peer_worker);
   }
   return conclude(operation_);
 }
@@ -220,7 +221,8 @@ bool request::test(message_status* status) {
 void request::start() {
   kept_operation* op = as_kept(operation_);
   if (op == nullptr || !op->persistent)
-    throw error("start() of a request that is not persistent: make it by send_init() or recv_init()");
+    throw error(
+        "start() of a request that is not persistent: make it by send_init() or recv_init()");
   if (op->active) throw error("start() of a request that is active: wait() for it first");
   start_persistent(calling_rank("start"), *op);
 }

@@ -82,7 +82,8 @@ std::string text_of_failure(int rank, const std::exception* e) {
   std::string text = e->what();
   text.erase(text.find_last_not_of('\n') + 1);
   // Further lines stand below the first, so that all are read as one report.
-  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3) text.insert(at + 1, "  ");
+  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3)
+    text.insert(at + 1, "  ");
   return text.starts_with(who + ":") ? text : who + ": " + text;
 }
 
@@ -132,21 +133,20 @@ void run_rank(void* argument) {
 }
 
 void print_statistics(job& j, double seconds) {
-  std::string text = "rank  worker       sent     octets   received     octets unexpected"
-                     " collectives     chunks     stolen\n";
+  std::string text =
+      "rank  worker       sent     octets   received     octets unexpected"
+      " collectives     chunks     stolen\n";
   char line[160];
   for (const auto& r : j.ranks) {
     const rank_counts& c = r->counts;
-    std::snprintf(line, sizeof line,
-                  "%4d  %6d %10llu %10llu %10llu %10llu %10llu %11llu %10llu %10llu\n", r->number,
-                  r->home->index(), static_cast<unsigned long long>(c.sent),
-                  static_cast<unsigned long long>(c.sent_bytes),
-                  static_cast<unsigned long long>(c.received),
-                  static_cast<unsigned long long>(c.received_bytes),
-                  static_cast<unsigned long long>(c.unexpected),
-                  static_cast<unsigned long long>(c.collectives),
-                  static_cast<unsigned long long>(c.chunks),
-                  static_cast<unsigned long long>(c.chunks_stolen));
+    std::snprintf(
+        line, sizeof line, "%4d  %6d %10llu %10llu %10llu %10llu %10llu %11llu %10llu %10llu\n",
+        r->number, r->home->index(), static_cast<unsigned long long>(c.sent),
+        static_cast<unsigned long long>(c.sent_bytes), static_cast<unsigned long long>(c.received),
+        static_cast<unsigned long long>(c.received_bytes),
+        static_cast<unsigned long long>(c.unexpected),
+        static_cast<unsigned long long>(c.collectives), static_cast<unsigned long long>(c.chunks),
+        static_cast<unsigned long long>(c.chunks_stolen));
     text += line;
   }
   text += "worker   switches      parks stolen chunks  failed steals\n";
@@ -184,7 +184,8 @@ void report_state(job& j) {
   if (!all)
     for (int i = 0; i < j.workers->worker_count(); ++i)
       if (!heard[static_cast<std::size_t>(i)]) {
-        text += formatted("worker {}: computing in rank {}\n", i, j.workers->at(i).running_number());
+        text +=
+            formatted("worker {}: computing in rank {}\n", i, j.workers->at(i).running_number());
         stacks.add_computing(j.workers->at(i));
       }
   text += text_of(stacks.places());
@@ -377,8 +378,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
 // What connects this process with the others of its job, while it lives.
 class connection {
  public:
-  connection(const company& others, const placement& places, const options& how)
-      : others_(others) {
+  connection(const company& others, const placement& places, const options& how) : others_(others) {
     if (places.process_count == 1) return;
     comm::runtime_options core;
     core.devices = places.worker_count;
@@ -394,9 +394,8 @@ class connection {
     j.ways = {new distant_ways(j, *between_), [](distant_ways* w) { delete w; }};
     ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
     between_->attach(*j.workers, *ending_);
-    between_->set_visitor([&j](int worker) {
-      return j.ways->end_operations_with_dead(j.workers->at(worker));
-    });
+    between_->set_visitor(
+        [&j](int worker) { return j.ways->end_operations_with_dead(j.workers->at(worker)); });
     failure.set_ending(&*ending_);
     j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
     if (others_.connected) others_.connected(&*between_);
@@ -430,8 +429,9 @@ struct leaving {
 
 int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
   if (worker::current() != nullptr)
-    throw error("weft::run() was called by a rank, whose worker it would block: use split() for a "
-                "part of the ranks, or a thread of your own");
+    throw error(
+        "weft::run() was called by a rank, whose worker it would block: use split() for a "
+        "part of the ranks, or a thread of your own");
   failure_note failure;
   const placement places = place_ranks(how, others.job, others.run);
   connection between(others, places, how);
@@ -482,8 +482,7 @@ void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_
     throw error("a loop was started outside of a rank: start it in the body that weft::run() runs");
   auto& me = *static_cast<rank_state*>(here->identity());
   const chunk_mode mode = how.mode == chunk_mode::automatic ? me.of->chunks : how.mode;
-  loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single,
-         how.stealable};
+  loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};
   // Counted by the owner alone; a loop inside a stolen chunk is not the owner's to count.
   rank_counts* counts = here->in_chunk() ? nullptr : &me.counts;
   here->execute(l);
@@ -526,16 +525,16 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
   const std::unique_ptr<bootstrap> job = make_bootstrap();
   if (job->process_count() == 1) {
     if (how.processes > 1)
-      throw error(formatted("a job of {} processes is started by a launcher: weftrun --processes {}",
-                            how.processes, how.processes));
+      throw error(
+          formatted("a job of {} processes is started by a launcher: weftrun --processes {}",
+                    how.processes, how.processes));
     if (!how.hosts.empty() && job->name() == "single")
       throw error(formatted("a job on the hosts {} is started by a launcher: weftrun --hosts {}",
                             how.hosts, how.hosts));
     return detail::run_job(how, body, {});
   }
   failure_relay failures;
-  job->on_failure(
-      [&](int process, const std::string& why) { failures.tell(process, why); });
+  job->on_failure([&](int process, const std::string& why) { failures.tell(process, why); });
   detail::company others;
   others.job = job.get();
   others.run = "weft.rank.";

@@ -120,7 +120,8 @@ void copy_from_place_to_place(const segments& to, const segments& from, std::siz
     const std::size_t octets = std::min({target.left(), source.left(), left});
     const std::size_t count =
         std::min({target.pieces(octets), source.pieces(octets), left / octets});
-    copy_pieces(target.at(), target.stride(octets), source.at(), source.stride(octets), octets, count);
+    copy_pieces(target.at(), target.stride(octets), source.at(), source.stride(octets), octets,
+                count);
     left -= count * octets;
     target.skip(count, octets);
     source.skip(count, octets);
@@ -130,11 +131,13 @@ void copy_from_place_to_place(const segments& to, const segments& from, std::siz
 // One side of a copy along a repeated list: where block `index` of the list is, pass after pass.
 class along_passes {
  public:
-  along_passes(const segments& s, const segments& list) noexcept : in_a_row_(s.contiguous()), of_(s), list_(list) {}
+  along_passes(const segments& s, const segments& list) noexcept
+      : in_a_row_(s.contiguous()), of_(s), list_(list) {}
   [[nodiscard]] std::byte* at(std::size_t pass, std::size_t index) const noexcept {
     const auto passed = static_cast<std::uintptr_t>(pass) * static_cast<std::uintptr_t>(stride());
     if (in_a_row_) return of_.flat().data() + passed + list_.runs()[index].before;
-    return reinterpret_cast<std::byte*>(of_.base() + passed + static_cast<std::uintptr_t>(of_.runs()[index].offset));
+    return reinterpret_cast<std::byte*>(of_.base() + passed +
+                                        static_cast<std::uintptr_t>(of_.runs()[index].offset));
   }
   [[nodiscard]] std::ptrdiff_t stride() const noexcept {
     return in_a_row_ ? static_cast<std::ptrdiff_t>(list_.period()) : of_.all().stride;
@@ -147,7 +150,8 @@ class along_passes {
 };
 
 bool is_list_of_blocks(const segments& s) noexcept {
-  return s.all().count > 1 && s.runs().size() > 1 && std::ranges::all_of(s.runs(), [](const block_run& r) {
+  return s.all().count > 1 && s.runs().size() > 1 &&
+         std::ranges::all_of(s.runs(), [](const block_run& r) {
            return r.inner.count == 1 && r.middle.count == 1;
          });
 }
@@ -160,7 +164,8 @@ const segments* common_list(const segments& to, const segments& from) noexcept {
   const segments& list = to.contiguous() ? from : to;
   if (!is_list_of_blocks(list)) return nullptr;
   const segments& other = to.contiguous() ? to : from;
-  return other.contiguous() || (is_list_of_blocks(other) && same_blocks(list, other)) ? &list : nullptr;
+  return other.contiguous() || (is_list_of_blocks(other) && same_blocks(list, other)) ? &list
+                                                                                      : nullptr;
 }
 
 }  // namespace
@@ -174,7 +179,8 @@ void copy_octets(const segments& to, const segments& from, std::size_t begin, st
   const along_passes target(to, *list), source(from, *list);
   const std::size_t first = (begin + list->period() - 1) / list->period();
   const std::size_t last = end / list->period();
-  const std::ptrdiff_t stride = std::max({std::abs(target.stride()), std::abs(source.stride()), std::ptrdiff_t{1}});
+  const std::ptrdiff_t stride =
+      std::max({std::abs(target.stride()), std::abs(source.stride()), std::ptrdiff_t{1}});
   const auto together = static_cast<std::size_t>(cached_bytes / stride);
   if (together < 2 || last < first + 2) return copy_from_place_to_place(to, from, begin, end);
   copy_from_place_to_place(to, from, begin, first * list->period());

@@ -105,7 +105,9 @@ operation* make_operation(rank_state& me, octets data) {
   set_memory(*op, data);
   return op;
 }
-void keep_memory(kept_operation& op, octets data) { set_memory(op, data); }
+void keep_memory(kept_operation& op, octets data) {
+  set_memory(op, data);
+}
 void keep_memory(kept_operation& op, const segments& data) {
   op.shape = data;
   set_memory(op, op.shape);
@@ -131,7 +133,8 @@ template <class Data>
   operation* op = make_operation(me, data);
   describe_send(*op, me, from, to, there.worker);
   op->active = true;
-  if (op->kept) [[unlikely]] watch_start(*op);
+  if (op->kept) [[unlikely]]
+    watch_start(*op);
   send_offer(*me.home, there, from, *op);
   return request(op);
 }
@@ -149,7 +152,8 @@ template <class Room>
   op->owner = &me;
   op->active = true;
   if (from >= 0) op->peer_worker = c.to(from).worker;
-  if (op->kept) [[unlikely]] watch_start(*op);
+  if (op->kept) [[unlikely]]
+    watch_start(*op);
   start_receive(me, *op);
   return request(op);
 }

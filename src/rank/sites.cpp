@@ -31,22 +31,23 @@ struct small_message {
 
 // The other side of it is told that it failed.
 void refuse(worker& here, rank_state& at, unexpected_message* m) {
-  if (m->offered.distant != nullptr) m->offered.distant->ways->finish(here, m->offered.distant, true);
+  if (m->offered.distant != nullptr)
+    m->offered.distant->ways->finish(here, m->offered.distant, true);
   m->offered.distant = nullptr;
   free_unexpected(at, m);
 }
 
 void check_sites_alive(const communicator_state& c, const char* call) {
   const network& between = c.of.ways->between();
-  if (!between.any_has_died()) [[likely]] return;
+  if (!between.any_has_died()) [[likely]]
+    return;
   const comm::device& device = network::of(*worker::current()).device();
   for (const site& s : c.sites)
     if (!device.is_alive(s.process)) [[unlikely]] {
       c.of.ways->wait_for_the_end(*worker::current());
       throw error(std::string(call) + " on communicator " + std::to_string(c.context) +
                   ": process " + std::to_string(s.process) + " on host " +
-                  between.job().host_of(s.process) +
-                  ", which holds some of its ranks, is dead");
+                  between.job().host_of(s.process) + ", which holds some of its ranks, is dead");
     }
 }
 
@@ -92,7 +93,8 @@ site_talk::site_talk(communicator_state& c, rank_state& speaker,
 // A communicator that was cut off has ended what was under way; this has just begun.
 void site_talk::begin_wait() {
   // Relaxed: the mail, which ends it otherwise, comes to this worker later.
-  if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]] end_talks(*talk_.speaker().home, c_);
+  if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]]
+    end_talks(*talk_.speaker().home, c_);
 }
 
 // --- Meetings ------------------------------------------------------------------------------------
@@ -215,8 +217,7 @@ class sites_meeting {
     return c_.sites[static_cast<std::size_t>(site)].members[0];
   }
   [[nodiscard]] bool is_dead(int process) const noexcept {
-    return ways_.between().any_has_died() &&
-           !network::of(*leader_.home).device().is_alive(process);
+    return ways_.between().any_has_died() && !network::of(*leader_.home).device().is_alive(process);
   }
 
   void say(int site, octets data) {
@@ -227,7 +228,8 @@ class sites_meeting {
     const int process = process_of(site);
     said_in_meeting& theirs = all_.of(process).said[sequence_ % 2];
     wait_for([&] { return theirs.sequence == sequence_; }, process);
-    if (theirs.digest != digest_) [[unlikely]] find_difference(site);
+    if (theirs.digest != digest_) [[unlikely]]
+      find_difference(site);
     return theirs.data;
   }
   // Until the other side has answered. Throws when it will not.
@@ -241,7 +243,8 @@ class sites_meeting {
                  c_.cut_off.load(std::memory_order_relaxed) || is_dead(process);
         },
         what_);
-    if (came()) [[likely]] return;
+    if (came()) [[likely]]
+      return;
     leader_.home->check_stopped();
     if (is_dead(process)) check_sites_alive(c_, call_.name);
     throw_failed(c_);
@@ -308,8 +311,8 @@ class binomial_tree {
   [[nodiscard]] int parent() const noexcept { return (root_ + (place_ & (place_ - 1))) % count_; }
   template <class Visit>
   void each_child(const Visit& visit) const {
-    const int lowest =
-        place_ == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(count_))) : place_ & -place_;
+    const int lowest = place_ == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(count_)))
+                                   : place_ & -place_;
     for (int step = lowest / 2; step != 0; step /= 2)
       if (place_ + step < count_) visit((root_ + place_ + step) % count_);
   }

@@ -35,7 +35,9 @@ class site_talk {
   void send(int site, int tag, std::span<const std::byte> data);
   void receive(int site, int tag, std::span<std::byte> into);
   // Until all that was begun is complete.
-  void wait() { wait([]() noexcept {}); }
+  void wait() {
+    wait([]() noexcept {});
+  }
   // The same; `look` is called now and then.
   template <class Look>
   void wait(const Look& look) {
@@ -69,8 +71,8 @@ void send_broadcast(communicator_state& c, rank_state& root, const collective_ca
                     std::uint64_t number, std::span<const std::byte> data);
 // `ask` is called now and then while it waits.
 void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
-                       std::uint64_t number, const wait_description& what, std::span<std::byte> data,
-                       const std::function<void()>& ask);
+                       std::uint64_t number, const wait_description& what,
+                       std::span<std::byte> data, const std::function<void()>& ask);
 
 // Called on any worker of a broken communicator: where its leader is at home, what this site waits
 // for from others ends, and what they offered is refused.

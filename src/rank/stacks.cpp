@@ -20,7 +20,8 @@ void waiting_stacks::add(job& j, worker& here) {
     if (r->home != &here || r->ended || r->main.waiting_in == nullptr) continue;
     const std::size_t count = here.calls_of(r->main, calls);
     const std::lock_guard hold(lock_);
-    stacks_.push_back({r->number, r->main.waiting_in->call,
+    stacks_.push_back({r->number,
+                       r->main.waiting_in->call,
                        {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
   }
 }
@@ -32,7 +33,8 @@ void waiting_stacks::add_computing(const worker& other) {
   const std::size_t count = capture_calls_of(other.thread(), calls);
   if (count == 0 || other.running_number() != rank) return;
   const std::lock_guard hold(lock_);
-  stacks_.push_back({rank, "", {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
+  stacks_.push_back(
+      {rank, "", {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
 }
 
 std::string ranges_of(std::span<const int> ranks) {
@@ -52,7 +54,8 @@ std::string ranges_of(std::span<const int> ranks) {
 
 std::vector<standing_ranks> waiting_stacks::places() const {
   symbol_table symbols;
-  using place = std::pair<std::string_view, std::vector<std::uintptr_t>>;  // Wait, calls with names.
+  using place =
+      std::pair<std::string_view, std::vector<std::uintptr_t>>;  // Wait, calls with names.
   std::map<place, std::vector<int>> ranks_at;
   for (const stack& s : stacks_) {
     place at{s.call, {}};

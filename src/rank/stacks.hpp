@@ -14,8 +14,8 @@ namespace weft::detail {
 
 // Ranks that stand at the same place.
 struct standing_ranks {
-  std::string call;   // That they wait in; empty: they compute.
-  std::string calls;  // Lines, each of which ends with a newline.
+  std::string call;        // That they wait in; empty: they compute.
+  std::string calls;       // Lines, each of which ends with a newline.
   std::vector<int> ranks;  // In rising order.
 };
 

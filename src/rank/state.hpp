@@ -77,9 +77,9 @@ struct rank_state {
   rank_counts counts;
   fiber main;
   std::shared_ptr<communicator_state> self;
-  std::unique_ptr<face_state> face;  // Null until the rank first calls one.
+  std::unique_ptr<face_state> face;                      // Null until the rank first calls one.
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
-  operation* spare = nullptr;  // Operations to use again, linked by in_list.next.
+  operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
   operation* spare_kept = nullptr;               // Likewise, kept_operations.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
   std::shared_ptr<request_watch> watch;          // Null unless the job is checked.
@@ -115,10 +115,10 @@ struct alignas(padding_bytes) member {
   int group = -1;
   const void* in = nullptr;
   void* out = nullptr;
-  const void* more = nullptr;  // What else a collective shows the others.
+  const void* more = nullptr;    // What else a collective shows the others.
   const parts* takes = nullptr;  // Where what it gets belongs, when others may put it there.
   std::size_t bytes = 0;
-  std::ptrdiff_t stride = 0;   // From part to part of those that it shows, in exchange().
+  std::ptrdiff_t stride = 0;  // From part to part of those that it shows, in exchange().
   collective_call call;
   bool arrived = false;
   bool moving = false;        // Past the first meeting of a collective.
@@ -126,7 +126,7 @@ struct alignas(padding_bytes) member {
   std::uint64_t tickets = 0;  // Collectives called.
   std::uint64_t turn = 0;     // Collectives ended: those of one rank take turns.
   std::uint64_t broadcasts = 0;
-  std::uint64_t history = 0;   // Of collective_call.
+  std::uint64_t history = 0;                        // Of collective_call.
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
 };
@@ -195,7 +195,7 @@ struct staging {
   std::byte* partial = nullptr;
   std::byte* arriving = nullptr;
   std::byte* result = nullptr;
-  std::uint32_t context = 0;              // Agreed upon for new communicators.
+  std::uint32_t context = 0;  // Agreed upon for new communicators.
 };
 
 // The communicators of a job by their context, for reports: no two that hold the same rank have the
@@ -232,8 +232,8 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::vector<member> members;
   std::vector<worker_group> groups;
   std::vector<int> workers;  // Of the groups, apart from what they write.
-  std::vector<site> sites;  // In the order of their first ranks.
-  int here = -1;            // This process among them.
+  std::vector<site> sites;   // In the order of their first ranks.
+  int here = -1;             // This process among them.
   // Of the groups the largest, and the most that one gives where each of its ranks has a part for each
   // rank of the others.
   std::size_t ranks_of_group_max = 0;
@@ -248,7 +248,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
   std::atomic<bool> cut_off{false};  // Nothing is said to other sites any more.
-  int talks = 0;  // Of the leader with other sites, under way. Of its worker.
+  int talks = 0;                     // Of the leader with other sites, under way. Of its worker.
   std::string failure;  // The first; written under the lock of the list before `failed`.
   // Whether small reductions combine the ranks in their order, in all processes.
   bool combines_in_rank_order = true;
@@ -304,7 +304,7 @@ struct job {
   std::vector<rank_place> places;      // Of all ranks.
   int process = 0;
   std::vector<int> node_of_process;  // Processes of one node share memory.
-  rank_state distant;  // Stands for all ranks of other processes.
+  rank_state distant;                // Stands for all ranks of other processes.
   std::unique_ptr<distant_ways, void (*)(distant_ways*)> ways{nullptr, nullptr};  // To them.
   std::atomic<std::uint32_t> contexts_taken{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
@@ -348,8 +348,8 @@ enum mail_kind : std::uint8_t {
   mail_eager = 1,
   mail_offer = 2,
   mail_finished = 3,
-  mail_broken = 4,  // A communicator.
-  mail_question = 5,  // Of a broadcast.
+  mail_broken = 4,     // A communicator.
+  mail_question = 5,   // Of a broadcast.
   mail_withdraw = 6,   // An offer that its sender wants back,
   mail_withdrawn = 7,  // and has got back.
 };

@@ -57,7 +57,8 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
   static const auto next = weft::next_definition<weft::create_function>("pthread_create");
   weft::thread_origin origin = weft::origin_of_new_thread();
   if (origin.identity == nullptr) return next(thread, attributes, body, argument);
-  auto start = std::make_unique<weft::thread_start>(weft::thread_start{body, argument, std::move(origin)});
+  auto start =
+      std::make_unique<weft::thread_start>(weft::thread_start{body, argument, std::move(origin)});
   const int result = next(thread, attributes, &weft::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;

@@ -48,7 +48,7 @@ constexpr std::uint64_t listener_of(int event, int signal) noexcept {
 // For each signal, how many monitors take it and what the program did with it before the first.
 struct taken_signal {
   int monitors = 0;
-  struct sigaction before{};
+  struct sigaction before {};
 };
 std::mutex handlers_lock;
 std::map<int, taken_signal> taken_signals;
@@ -80,7 +80,7 @@ bool listen(int event, int signal) {
   place->store(listener_of(event, signal), std::memory_order_relaxed);
   taken_signal& taken = taken_signals[signal];
   if (taken.monitors++ != 0) return true;
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = &on_report_signal;
   action.sa_flags = SA_RESTART;
   sigaction(signal, &action, &taken.before);
@@ -174,8 +174,10 @@ void monitor::warn_of_busy(const worker& w) {
   const int ready = w.ready_count();
   const std::string others = ready == 0   ? "a message for another rank of that worker waited"
                              : ready == 1 ? "another rank of that worker was ready to run"
-                                          : formatted("{} other ranks of that worker were ready to "
-                                                      "run", ready);
+                                          : formatted(
+                                                "{} other ranks of that worker were ready to "
+                                                "run",
+                                                ready);
   std::string text = formatted(
       "rank {} has kept worker {} busy for {} s while {}: wait with weft::sleep_for(), call "
       "weft::yield() in a loop that waits for memory to change or computes for long, or give each "
@@ -221,7 +223,8 @@ const std::byte* stack_pointer_of(const void* context) noexcept {
   return reinterpret_cast<const std::byte*>(
       static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
 #elif defined(__aarch64__)
-  return reinterpret_cast<const std::byte*>(static_cast<const ucontext_t*>(context)->uc_mcontext.sp);
+  return reinterpret_cast<const std::byte*>(
+      static_cast<const ucontext_t*>(context)->uc_mcontext.sp);
 #else
   static_cast<void>(context);
   return nullptr;
@@ -232,13 +235,13 @@ const std::byte* stack_pointer_of(const void* context) noexcept {
 // between its end and the stack.
 bool is_overflow(const worker& here, const void* address, const void* context) noexcept {
   if (here.stacks().in_guard_page(address)) return true;
-  if (here.has_guest()) return false;  // Whose stack is another's.
+  if (here.has_guest()) return false;         // Whose stack is another's.
   constexpr std::ptrdiff_t call_bytes = 256;  // A call writes below the stack pointer.
   const std::byte* const bottom = here.running().stack.data();
   const std::byte* const pointer = stack_pointer_of(context);
   const auto* const at = static_cast<const std::byte*>(address);
-  return bottom != nullptr && pointer != nullptr && pointer < bottom && at >= pointer - call_bytes &&
-         at < bottom;
+  return bottom != nullptr && pointer != nullptr && pointer < bottom &&
+         at >= pointer - call_bytes && at < bottom;
 }
 
 void on_fault(int number, siginfo_t* details, void* context) {
@@ -257,8 +260,7 @@ void on_fault(int number, siginfo_t* details, void* context) {
       length = std::snprintf(line, sizeof line, "weft: rank %d on worker %d: %s at address %p\n",
                              rank, here->index(), sigdescr_np(number), details->si_addr);
   }
-  if (length > 0)
-    static_cast<void>(write_directly(2, {line, static_cast<std::size_t>(length)}));
+  if (length > 0) static_cast<void>(write_directly(2, {line, static_cast<std::size_t>(length)}));
   signal(number, SIG_DFL);
   raise(number);
 }
@@ -271,7 +273,7 @@ namespace {
 // are loaded: they print addresses and end the process with status 1, where a rank is to be named.
 void forget_handlers_of_providers() noexcept {
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
-    struct sigaction now{};
+    struct sigaction now {};
     sigaction(fault, nullptr, &now);
     Dl_info owner{};
     if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN ||
@@ -293,7 +295,7 @@ fault_reports::fault_reports() {
   for (std::size_t i = 0; i < fault_signals.size(); ++i) {
     sigaction(fault_signals[i], nullptr, &faults_before[i]);
     if (faults_before[i].sa_handler != SIG_DFL) continue;
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_sigaction = &on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(fault_signals[i], &action, nullptr);

@@ -17,9 +17,9 @@ struct monitor_options {
   double busy_warning_s = 0;  // 0: none.
   // Whether a record that came for a worker is for a rank that it does not run now.
   std::function<bool(worker&, record_header)> is_for_other;
-  std::function<void()> report;    // On the signal; runs on the monitor's thread.
+  std::function<void()> report;  // On the signal; runs on the monitor's thread.
   std::function<void()> timed_out;
-  std::function<void()> called;  // After call(); runs on the monitor's thread.
+  std::function<void()> called;      // After call(); runs on the monitor's thread.
   std::function<int()> exit_status;  // Of the failure that a job which does not end has told.
 };
 

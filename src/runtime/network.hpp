@@ -140,9 +140,7 @@ class network {
   // operations with them.
   [[nodiscard]] bool all_have_seen_deaths() const noexcept;
   // The number alone: whoever wants to know which asks a device.
-  [[nodiscard]] bool any_has_died() const noexcept {
-    return deaths_.hint() != 0;
-  }
+  [[nodiscard]] bool any_has_died() const noexcept { return deaths_.hint() != 0; }
 
   // Called once for each process that dies, by some worker's thread. Set before the workers run.
   void set_failure_handler(std::function<void(int process, const std::string& why)> handler) {

@@ -390,7 +390,7 @@ void termination::end_by_death() {
 void termination::attend() noexcept {
   const bool stops = workers_.stopping();
   if (!has_errands_.load(std::memory_order_relaxed) && !workers_.fibers_have_ended() && !stops)
-    [[likely]]
+      [[likely]]
     return;
   const std::lock_guard hold(lock_);
   has_errands_.store(false, std::memory_order_relaxed);
@@ -417,8 +417,8 @@ bool termination::may_unwind(int worker) noexcept {
   if (may_unwind_.value()) return true;
   const std::lock_guard hold(lock_);
   halted_workers_[static_cast<std::size_t>(worker)] = true;
-  if (!said_halted_ && std::find(halted_workers_.begin(), halted_workers_.end(), false) ==
-                           halted_workers_.end()) {
+  if (!said_halted_ &&
+      std::find(halted_workers_.begin(), halted_workers_.end(), false) == halted_workers_.end()) {
     said_halted_ = true;
     send(judge(), message::halted);
   }
@@ -428,7 +428,8 @@ bool termination::may_unwind(int worker) noexcept {
 }
 
 std::int64_t termination::sleep_ns_max() const noexcept {
-  return workers_.stopping() || has_errands_.load(std::memory_order_relaxed) ? stopping_sleep_ns : -1;
+  return workers_.stopping() || has_errands_.load(std::memory_order_relaxed) ? stopping_sleep_ns
+                                                                             : -1;
 }
 
 }  // namespace weft

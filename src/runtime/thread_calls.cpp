@@ -113,12 +113,12 @@ std::size_t capture_calls_of(int thread, std::span<std::uintptr_t> calls) noexce
   if (thread <= 0) return 0;
   static std::mutex one_at_a_time;
   const std::lock_guard alone(one_at_a_time);
-  struct sigaction before{};
+  struct sigaction before {};
   sigaction(stack_signal, nullptr, &before);
   if ((before.sa_flags & SA_SIGINFO) != 0 ||
       (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))
     return 0;
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = &on_stack_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigaction(stack_signal, &action, nullptr);

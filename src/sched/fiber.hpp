@@ -13,9 +13,9 @@ class worker;
 
 // Says to a person what a fiber waits for. Lives on the waiting fiber's stack; read by its worker.
 struct wait_description {
-  const char* call = "";       // "recv", "barrier", ...
-  std::uint32_t context = 0;   // The communicator's context id.
-  int peer = -1;               // Rank in the communicator, any_source, or -1.
+  const char* call = "";      // "recv", "barrier", ...
+  std::uint32_t context = 0;  // The communicator's context id.
+  int peer = -1;              // Rank in the communicator, any_source, or -1.
   int tag = -1;
   std::size_t bytes = 0;
   const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
@@ -28,7 +28,8 @@ struct fiber {
   void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
   int number = -1;           // What a timeline calls it: the rank; -1: not shown.
   void (*body)(void*) = nullptr;
-  void (*reclaimed)(fiber&) = nullptr;  // Called on its worker when the fiber has ended; may free it.
+  void (*reclaimed)(fiber&) =
+      nullptr;  // Called on its worker when the fiber has ended; may free it.
   void* argument = nullptr;
   std::optional<context> flow;  // Empty until the first run.
   std::span<std::byte> stack;

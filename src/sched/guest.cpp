@@ -25,19 +25,23 @@ void rest_from(unsigned round) noexcept {
   else if (round < helm_spins_max + helm_yields_max)
     give_core_up();
   else
-    sleep_in_kernel(std::chrono::microseconds(std::min(
-        helm_rest_us_max, helm_rest_us_min << std::min((round - helm_spins_max - helm_yields_max) /
-                                                           rests_of_one_length,
-                                                       16u))));
+    sleep_in_kernel(std::chrono::microseconds(
+        std::min(helm_rest_us_max,
+                 helm_rest_us_min << std::min(
+                     (round - helm_spins_max - helm_yields_max) / rests_of_one_length, 16u))));
 }
 
 }  // namespace
 
 constexpr unsigned courtesy_rounds_max = helm_spins_max + 4;
 
-void helm::take() noexcept { who_.take_after_others(this_thread(), rest_from, courtesy_rounds_max); }
+void helm::take() noexcept {
+  who_.take_after_others(this_thread(), rest_from, courtesy_rounds_max);
+}
 
-void helm::offer() noexcept { who_.offer(this_thread(), rest_from, courtesy_rounds_max); }
+void helm::offer() noexcept {
+  who_.offer(this_thread(), rest_from, courtesy_rounds_max);
+}
 
 guest::guest(const thread_origin& from) : from_(from), of_(*from.home) {
   of_.helm_->take();

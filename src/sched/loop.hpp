@@ -14,10 +14,10 @@ struct loop {
   void (*invoke)(void* body, std::int64_t first, std::int64_t last);
   void* body;
   std::int64_t chunk_count;
-  bool single;     // One chunk a claim, instead of guided self-scheduling.
+  bool single;  // One chunk a claim, instead of guided self-scheduling.
   bool stealable;
   void* identity = nullptr;  // The owner's; what a chunk sees as its rank, whoever runs it.
-  int number = -1;  // Likewise, for the timeline.
+  int number = -1;           // Likewise, for the timeline.
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};  // Written by the one that set `failed`.
   std::atomic<std::int64_t> stolen_chunks{0};
@@ -27,9 +27,9 @@ struct loop {
 
 struct alignas(padding_bytes) loop_slot {
   claim_slot<> claims;
-  loop* current = nullptr;  // Read only after a successful claim.
+  loop* current = nullptr;          // Read only after a successful claim.
   std::atomic<bool> single{false};  // A hint before the claim: how much to take.
-  bool in_use = false;      // The owner's note.
+  bool in_use = false;              // The owner's note.
 };
 
 }  // namespace weft

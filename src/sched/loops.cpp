@@ -77,8 +77,7 @@ void worker::run_claims(loop& l, loop_slot& slot) {
     slot.claims.finish(claim.last - claim.first);
     if (seeded_ && chunk_depth_ == 0) [[unlikely]] {
       perturb_seeded();
-    } else if (owner_.any_parked() && slot.claims.remaining() > 0 &&
-               ticks() - since > wake_after) {
+    } else if (owner_.any_parked() && slot.claims.remaining() > 0 && ticks() - since > wake_after) {
       // Waking costs a system call: only for a loop that has proved long.
       owner_.wake_a_thief(index_);
       since = ticks();
@@ -172,8 +171,8 @@ bool worker::steal(int first) {
         for (int step = 1; step < workers; ++step) {
           const int victim = (index_ + step) % workers;
           const auto& nodes = owner_.options().nodes;
-          const bool near = nodes[static_cast<std::size_t>(victim)] ==
-                            nodes[static_cast<std::size_t>(index_)];
+          const bool near =
+              nodes[static_cast<std::size_t>(victim)] == nodes[static_cast<std::size_t>(index_)];
           if (near == same_node && steal_from(owner_.at(victim))) return true;
         }
       }

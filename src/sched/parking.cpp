@@ -65,7 +65,8 @@ void worker::park(waiter& w) {
       timeout = timeout < 0 ? most : std::min(timeout, most);
   ++counts_.parks;
   const trace_span traced(trace_kind::park, -1);
-  if (helm_ == nullptr) [[likely]] return sleep(timeout);
+  if (helm_ == nullptr) [[likely]]
+    return sleep(timeout);
   asleep_for_ = &w;
   helm_->give();
   sleep(timeout);
@@ -87,6 +88,8 @@ void worker::sleep(std::int64_t timeout_ns) {
   }
 }
 
-void worker::notify() noexcept { owner_.parked_.wake_if_parked(spot_); }
+void worker::notify() noexcept {
+  owner_.parked_.wake_if_parked(spot_);
+}
 
 }  // namespace weft

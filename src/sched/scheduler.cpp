@@ -126,8 +126,7 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
   for (int left = worker_count(); left > 0 && now_ns() < deadline;) {
     sleep_in_kernel(std::chrono::milliseconds(1));
     const std::lock_guard hold(lock_);
-    if (std::exchange(left, collect_left_) != left)
-      deadline = now_ns() + pass_ns_max;
+    if (std::exchange(left, collect_left_) != left) deadline = now_ns() + pass_ns_max;
   }
   const std::lock_guard hold(lock_);
   collect_ = nullptr;

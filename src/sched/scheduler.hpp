@@ -23,11 +23,12 @@ inline constexpr int stack_signal = SIGURG;
 enum class steal_mode : std::uint8_t { random, near, sticky };
 
 struct scheduler_options {
-  std::vector<int> cores;        // One worker for each; the core to pin to, or -1.
-  std::vector<int> nodes;        // The NUMA node of each worker.
+  std::vector<int> cores;  // One worker for each; the core to pin to, or -1.
+  std::vector<int> nodes;  // The NUMA node of each worker.
   std::size_t stack_bytes = 256 * 1024;
   std::uint64_t spin_ns = 50'000;
-  bool is_crowded = false;  // There are more workers here, with those of other processes, than cores.
+  bool is_crowded =
+      false;  // There are more workers here, with those of other processes, than cores.
   steal_mode steal = steal_mode::random;
   std::optional<std::uint64_t> seed;
 };
@@ -54,7 +55,9 @@ class scheduler {
   scheduler& operator=(const scheduler&) = delete;
 
   [[nodiscard]] int worker_count() const noexcept { return static_cast<int>(workers_.size()); }
-  [[nodiscard]] worker& at(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] worker& at(int index) noexcept {
+    return *workers_[static_cast<std::size_t>(index)];
+  }
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
 
   // Called before run(). Handlers run on the receiving worker, inside its waits; they do not wait.
@@ -87,9 +90,7 @@ class scheduler {
     held_ = 1;
   }
   void release() noexcept { count_out(); }
-  [[nodiscard]] bool fibers_have_ended() const noexcept {
-    return living_.at_most(held_);
-  }
+  [[nodiscard]] bool fibers_have_ended() const noexcept { return living_.at_most(held_); }
 
   // What the handlers work for; the scheduler only keeps it.
   void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
@@ -136,7 +137,7 @@ class scheduler {
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
 
-  join_count<> living_;      // Fibers, and one more while it is held.
+  join_count<> living_;     // Fibers, and one more while it is held.
   std::uint64_t held_ = 0;  // How many of them are no fibers; constant while workers run.
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};

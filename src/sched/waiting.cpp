@@ -59,14 +59,16 @@ inline bool worker::take_arrival(const waiter& w) {
 }
 
 void worker::block(waiter& w) {
-  if (guest_ != nullptr) [[unlikely]] return block_guest(w);
+  if (guest_ != nullptr) [[unlikely]]
+    return block_guest(w);
   if (chunk_depth_ != 0 && w.may_switch)
     throw error(std::string("a chunk of a loop called ") + w.description->call +
                 ", which would wait on the stack of whoever runs the chunk: communicate before or "
                 "after the loop");
   fiber& self = running();
   const bool is_root = &self == &root_;
-  if (watched_ && !is_root) [[unlikely]] owner_.watcher_(*this, *w.description);
+  if (watched_ && !is_root) [[unlikely]]
+    owner_.watcher_(*this, *w.description);
   const struct in_wait {
     fiber& f;
     // Of the wait in which this fiber stole the chunk that waits for its own loop now.
@@ -88,7 +90,8 @@ void worker::block(waiter& w) {
     const bool any = poll();
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
-    if (unwinding_ && w.may_stop) [[unlikely]] throw job_stopped{};
+    if (unwinding_ && w.may_stop) [[unlikely]]
+      throw job_stopped{};
     if (any) {
       idle_rounds = 0;
       if (w.holds(w.subject)) return;
@@ -114,9 +117,11 @@ void worker::block(waiter& w) {
       if (take_arrival(w)) return;
       if (ready_head_ != nullptr) break;
     }
-    if (helm_ != nullptr) [[unlikely]] helm_->offer();
+    if (helm_ != nullptr) [[unlikely]]
+      helm_->offer();
     const looking& how = owner_.looking_;
-    if (how.gives_core_up) [[unlikely]] give_core_up();
+    if (how.gives_core_up) [[unlikely]]
+      give_core_up();
     if (++idle_rounds % how.rounds_per_clock != 0) continue;
     const std::uint64_t now = now_ns();
     if (idle_rounds == how.rounds_per_clock) idle_since = now;
@@ -148,10 +153,12 @@ void worker::yield() {
   }
   poll();
   if (chunk_depth_ != 0) return;
-  if (unwinding_) [[unlikely]] throw job_stopped{};
+  if (unwinding_) [[unlikely]]
+    throw job_stopped{};
   if (fiber* next = take_ready(); next != nullptr) {
     static constexpr wait_description yielding{"yield"};
-    if (watched_ && &running() != &root_) [[unlikely]] owner_.watcher_(*this, yielding);
+    if (watched_ && &running() != &root_) [[unlikely]]
+      owner_.watcher_(*this, yielding);
     if (!next->flow) prepare(*next);
     make_ready(running());
     switch_to(*next);
@@ -185,7 +192,8 @@ bool worker::poll() {
   // Relaxed: only the monitor compares it with its last look.
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // The value alone: attend() looks again.
-  if (owner_.attention_.hint() != attended_) [[unlikely]] attend();
+  if (owner_.attention_.hint() != attended_) [[unlikely]]
+    attend();
   bool any = false;
   // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
   std::size_t left = inbound_.size();
@@ -195,7 +203,8 @@ bool worker::poll() {
     any |= drain(inbound_[next_ring_], nullptr);
   }
   if (!looked_at_.empty()) any |= look();
-  if (rare_sources_ != 0) [[unlikely]] any |= poll_rare();
+  if (rare_sources_ != 0) [[unlikely]]
+    any |= poll_rare();
   return any;
 }
 

@@ -22,7 +22,8 @@ worker::worker(scheduler& owner, int index, int core)
       stacks_(owner.options().stack_bytes),
       outbound_(owner.options().cores.size(), nullptr),
       random_((static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
-               static_cast<std::uint32_t>(index) * 40503u) | 1u),
+               static_cast<std::uint32_t>(index) * 40503u) |
+              1u),
       inbound_storage_(owner.options().cores.size()) {
   root_.home = this;
 }
@@ -81,7 +82,8 @@ void worker::finish(fiber& self) noexcept {
   running_ = &root_;
   running_number_.store(-1, std::memory_order_relaxed);
   identity_ = nullptr;
-  if (tracing()) [[unlikely]] trace_switch(self, root_);
+  if (tracing()) [[unlikely]]
+    trace_switch(self, root_);
   context::leave_to(*self.flow, *root_.flow);
 }
 

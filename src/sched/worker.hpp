@@ -67,7 +67,8 @@ class worker {
         c.waiter = &self;
         switch_to(next);
         self.waiting_in = nullptr;
-        if (c.pending == 0) [[likely]] return;
+        if (c.pending == 0) [[likely]]
+          return;
       }
     }
     wait_in_loop(c, description, victim);
@@ -77,8 +78,8 @@ class worker {
     // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
     // begins when the job ends must see that.
     short_ways_left_ = seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0
-                       : inbound_.empty() && outside_ == nullptr ? 64
-                                                                 : 4;
+                       : inbound_.empty() && outside_ == nullptr                      ? 64
+                                                                                      : 4;
     waiter w{&countdown_done, &c, &description, &c};
     w.victim = victim;
     block(w);
@@ -99,14 +100,16 @@ class worker {
   // once all workers have acknowledged the stop, so no rank goes further than here after its worker
   // has; and it waits for the others, which may be reading what it would free.
   void check_stopped() {
-    if (stop_acknowledged_) [[unlikely]] wait_for_the_end();
+    if (stop_acknowledged_) [[unlikely]]
+      wait_for_the_end();
   }
   // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
   // For destructors: throws nothing.
   void stop_and_wait() noexcept;
   // In a seeded schedule: another fiber may run here.
   void perturb() {
-    if (seeded_) [[unlikely]] perturb_seeded();
+    if (seeded_) [[unlikely]]
+      perturb_seeded();
   }
 
   // In a seeded schedule: one of `first`, next(first), ... that no earlier one is `same` as.
@@ -124,7 +127,8 @@ class worker {
   // Counts down; the last count makes the waiting fiber ready.
   void complete(countdown& c) noexcept {
     // A wait for any of several ends with the first; the others find nothing pending.
-    if (c.pending != 0 && --c.pending == 0 && c.waiter != nullptr) make_ready(*std::exchange(c.waiter, nullptr));
+    if (c.pending != 0 && --c.pending == 0 && c.waiter != nullptr)
+      make_ready(*std::exchange(c.waiter, nullptr));
   }
   void make_ready(fiber& f) noexcept {
     f.next = nullptr;
@@ -141,7 +145,8 @@ class worker {
   // Room for a record to `to`; nothing when the ring is full. Then send_reserved().
   [[nodiscard]] ring::word* try_reserve(int to, std::size_t size) {
     ring* r = outbound_[static_cast<std::size_t>(to)];
-    if (r == nullptr) [[unlikely]] r = connect(to);
+    if (r == nullptr) [[unlikely]]
+      r = connect(to);
     return r->try_reserve(size);
   }
   void send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept;
@@ -194,7 +199,9 @@ class worker {
   // no room left on its stack. Returns how many.
   std::size_t calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept;
   // Called by any thread: the kernel's number of the worker's thread; 0 before it runs and after.
-  [[nodiscard]] int thread() const noexcept { return thread_number_.load(std::memory_order_relaxed); }
+  [[nodiscard]] int thread() const noexcept {
+    return thread_number_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
   // Calls `visit(fiber)` for each living fiber of this worker, oldest first.
   template <class Visit>
@@ -253,7 +260,8 @@ class worker {
     running_number_.store(next.number, std::memory_order_relaxed);
     identity_ = next.identity;
     ++counts_.switches;
-    if (tracing()) [[unlikely]] trace_switch(self, next);
+    if (tracing()) [[unlikely]]
+      trace_switch(self, next);
     context::switch_to(*self.flow, *next.flow, thread_);
   }
   // Only when something is ready.

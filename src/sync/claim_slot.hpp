@@ -79,7 +79,7 @@ class claim_slot {
 
   typename Atomics::template atomic<std::int64_t> remaining_{0};
   typename Atomics::template atomic<std::int64_t> back_{0};  // One past the last that no thief has.
-  std::int64_t front_ = 0;  // The owner's note.
+  std::int64_t front_ = 0;                                   // The owner's note.
   // On a line of its own: claimers hammer the others, finishers this one.
   alignas(cache_line) typename Atomics::template atomic<std::int64_t> unfinished_{0};
 };

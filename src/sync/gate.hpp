@@ -24,7 +24,9 @@ class basic_gate {
     return (word_.load(std::memory_order_relaxed) & closed) != 0;
   }
   // After close(). Those who find it closed may show for a moment, and touch nothing.
-  [[nodiscard]] bool is_empty() const noexcept { return word_.load(Atomics::acquire("A1")) == closed; }
+  [[nodiscard]] bool is_empty() const noexcept {
+    return word_.load(Atomics::acquire("A1")) == closed;
+  }
 
  private:
   static constexpr std::uint32_t closed = 1, one = 2;

@@ -50,7 +50,9 @@ class join_count {
   }
   [[nodiscard]] bool all_arrived() const noexcept { return at_most(0); }
   // The number alone.
-  [[nodiscard]] std::uint64_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t left() const noexcept {
+    return left_.load(std::memory_order_relaxed);
+  }
 
  private:
   typename Atomics::template atomic<std::uint64_t> left_{0};

@@ -194,8 +194,8 @@ class record_consumer {
   [[nodiscard, gnu::no_sanitize_thread]] std::uint64_t glimpse() const noexcept {
     const std::size_t head = __atomic_load_n(&head_private_, __ATOMIC_RELAXED);
     // Acquire: the second look at the position comes after it.
-    const std::uint64_t header = __atomic_load_n(
-        reinterpret_cast<const std::uint64_t*>(&word_at(head)), __ATOMIC_ACQUIRE);
+    const std::uint64_t header =
+        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&word_at(head)), __ATOMIC_ACQUIRE);
     return __atomic_load_n(&head_private_, __ATOMIC_RELAXED) == head ? header : 0;
   }
 

@@ -144,7 +144,8 @@ class json_writer {
     first_ = written <= static_cast<off_t>(end.size());
     if (first_)
       write(R"({"displayTimeUnit":"ns","traceEvents":[)");
-    else if (std::fseek(file, static_cast<long>(written) - static_cast<long>(end.size()), SEEK_SET) != 0)
+    else if (std::fseek(file, static_cast<long>(written) - static_cast<long>(end.size()),
+                        SEEK_SET) != 0)
       log_line("cannot add to the trace: {}", std::strerror(errno));
   }
 
@@ -195,7 +196,8 @@ class json_writer {
   // Of the clock that all processes of a host share.
   double time_us(std::uint64_t ticks) const {
     return (static_cast<double>(start_ns_) +
-            static_cast<double>(ticks - start_ticks_) * ns_per_tick_) / 1000;
+            static_cast<double>(ticks - start_ticks_) * ns_per_tick_) /
+           1000;
   }
 
   void object(const std::string& fields) {

@@ -239,7 +239,9 @@ void take_part(communicator& world, int which) {
 }  // namespace
 
 // A fiber that ends gives its fake stack away while it still stands on it.
-extern "C" const char* __asan_default_options() { return "detect_stack_use_after_return=0"; }
+extern "C" const char* __asan_default_options() {
+  return "detect_stack_use_after_return=0";
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   octet_source from(data, size);

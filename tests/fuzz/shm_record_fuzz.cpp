@@ -55,8 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // there that is right in all that the input does not change.
   while (size >= 4) {
     const std::size_t length = std::min<std::size_t>(data[1], size - 4);
-    const auto here = static_cast<std::size_t>(
-        reinterpret_cast<const std::byte*>(inbox.next()) - octets);
+    const auto here =
+        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(inbox.next()) - octets);
     const std::size_t at = (here + std::size_t{data[0]} % 8 * 32) % ring_bytes;
     if ((data[0] & 0x80) != 0) {
       const std::uint64_t good = weft::record_header::pack(

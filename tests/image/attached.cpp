@@ -18,4 +18,6 @@ static volatile bool go_on = false;
   while (!go_on) asm volatile("" : : "r"(own_number), "r"(&own_pair), "r"(local));
 }
 
-int main() { wait_for_debugger(weft::this_rank()); }
+int main() {
+  wait_for_debugger(weft::this_rank());
+}

@@ -3,7 +3,9 @@
 
 int own_number;
 
-[[gnu::noinline]] void stop_here() { asm volatile(""); }
+[[gnu::noinline]] void stop_here() {
+  asm volatile("");
+}
 
 int main(int, char**) {
   own_number = 1000 + weft::this_rank();

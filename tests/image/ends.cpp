@@ -11,9 +11,7 @@
 namespace {
 
 struct told {
-  ~told() {
-    std::printf("destroyed in rank %d\n", weft::this_rank());
-  }
+  ~told() { std::printf("destroyed in rank %d\n", weft::this_rank()); }
 } global;
 
 [[gnu::noinline]] int deeper(int level) {

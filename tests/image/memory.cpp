@@ -20,8 +20,8 @@ int main() {
       if (word == "Rss:") all >> resident;
       if (word == "Pss:") all >> proportional;
     }
-    std::printf("ranks %d resident_kib %ld proportional_kib %ld filler %d\n", world.size(), resident,
-                proportional, filler[world.rank()]);
+    std::printf("ranks %d resident_kib %ld proportional_kib %ld filler %d\n", world.size(),
+                resident, proportional, filler[world.rank()]);
   }
   world.barrier();
 }

@@ -7,4 +7,6 @@
   asm volatile("");  // No tail call: the function is to be on the stack.
 }
 
-int main() { wait_for_nobody(); }
+int main() {
+  wait_for_nobody();
+}

@@ -148,14 +148,12 @@ model::setup rivals(std::uint64_t count) {
 }
 
 const std::vector<model::setup> dropboxes{
-    meetings(2, 5),
-    meetings(3, 3),
-    climbs({0, 0}, 4),
+    meetings(2, 5),       meetings(3, 3), climbs({0, 0}, 4),
     climbs({0, 0, 1}, 3),  // A chain: the root sees the last one only through the other.
     climbs({0, 0, 0}, 3),
 };
-const std::vector<model::setup> slots{broadcasts(2, 5, true), broadcasts(2, 5, false), broadcasts(3, 4, true),
-                                      broadcasts(3, 4, false), rivals(2)};
+const std::vector<model::setup> slots{broadcasts(2, 5, true), broadcasts(2, 5, false),
+                                      broadcasts(3, 4, true), broadcasts(3, 4, false), rivals(2)};
 
 TEST(dropbox_model, every_schedule_gives_each_party_the_values_of_its_meeting) {
   const std::string failures = model::failures(dropboxes, 2);
@@ -168,8 +166,9 @@ TEST(dropbox_model, every_schedule_gives_each_party_the_value_of_its_broadcast) 
 }
 
 TEST(dropbox_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels({meetings(2, 5), climbs({0, 0, 1}, 3), broadcasts(2, 5, false)}, 2),
-            std::vector<std::string>{});
+  EXPECT_EQ(
+      model::unneeded_labels({meetings(2, 5), climbs({0, 0, 1}, 3), broadcasts(2, 5, false)}, 2),
+      std::vector<std::string>{});
 }
 
 TEST(dropbox_model, one_slot_would_not_do) {

@@ -61,8 +61,8 @@ model::setup count_of(Add add, Value value) {
   };
 }
 using number = published<std::uint64_t, model_atomics>;
-const model::setup add = count_of<number>([](number& n) { n.add(1); },
-                                          [](const number& n) { return n.value(); });
+const model::setup add =
+    count_of<number>([](number& n) { n.add(1); }, [](const number& n) { return n.value(); });
 
 scenario arrive() {
   struct state {

@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 class over : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (GetParam() != std::string("shm") && !has_network()) GTEST_SKIP() << "built without libfabric";
+    if (GetParam() != std::string("shm") && !has_network())
+      GTEST_SKIP() << "built without libfabric";
   }
 };
 
@@ -28,10 +29,10 @@ class over : public ::testing::TestWithParam<const char*> {
 
 TEST_P(over, long_messages_arrive_while_their_sender_computes_with_a_progress_worker) {
   const empty_directory directory;
-  const outcome got = shell(formatted(
-      "timeout 100 ./weftrun --transport {} --progress -n 2 --processes 2 --timeout 90 "
-      "./test-overlap {}/arrived",
-      GetParam(), directory.path()));
+  const outcome got = shell(
+      formatted("timeout 100 ./weftrun --transport {} --progress -n 2 --processes 2 --timeout 90 "
+                "./test-overlap {}/arrived",
+                GetParam(), directory.path()));
   EXPECT_EQ(got.status, 0) << got.text;
   EXPECT_EQ(got.text, "arrived meanwhile\n");
 }

@@ -65,7 +65,8 @@ bool empty_directory::still_empty() const {
 
 bool has_network() {
   static const bool has =
-      shell("WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
+      shell(
+          "WEFT_TRANSPORT=ofi:tcp timeout 60 ./weftrun -n 2 --processes 2 ./test-survivors 0 none")
           .text.find("without libfabric") == std::string::npos;
   return has;
 }
@@ -73,9 +74,10 @@ bool has_network() {
 cabled_hosts::cabled_hosts(int count) {
   const std::string name = "weft" + std::to_string(::getpid() % 100000);
   switch_ = name + "s";
-  std::string line = formatted("ip netns add {0} && ip -n {0} link add name hub type bridge && "
-                               "ip -n {0} link set hub up",
-                               switch_);
+  std::string line = formatted(
+      "ip netns add {0} && ip -n {0} link add name hub type bridge && "
+      "ip -n {0} link set hub up",
+      switch_);
   for (int i = 0; i < count; ++i) {
     const std::string one = name + static_cast<char>('a' + i);
     names_.push_back(one);

@@ -152,9 +152,12 @@ TEST(starting, every_numa_node_has_a_process_on_its_cores) {
   const outcome cpus = shell("nproc");
   if (std::stoi(cpus.text) < 2) GTEST_SKIP() << "one core cannot be shared out";
   // hwloc takes the first two cores for two nodes.
-  EXPECT_EQ(shell("HWLOC_SYNTHETIC='numa:2 core:1 pu:1' HWLOC_THISSYSTEM=1 taskset -c 0,1 ./weftrun "
-                  "--processes numa sh -c 'echo $WEFT_PROCESSES $(taskset -cp $$ | grep -o [^:]*$)' | sort").text,
-            "2 0\n2 1\n");
+  EXPECT_EQ(
+      shell(
+          "HWLOC_SYNTHETIC='numa:2 core:1 pu:1' HWLOC_THISSYSTEM=1 taskset -c 0,1 ./weftrun "
+          "--processes numa sh -c 'echo $WEFT_PROCESSES $(taskset -cp $$ | grep -o [^:]*$)' | sort")
+          .text,
+      "2 0\n2 1\n");
 }
 
 TEST(starting, input_goes_to_process_0) {

@@ -66,9 +66,10 @@ TEST_P(a_death, ends_operations_with_the_dead_and_nothing_else) {
 TEST_P(a_killed_process, is_followed_by_the_others_at_once) {
   if (const std::string transport = GetParam(); transport != "shm" && !has_network())
     GTEST_SKIP() << "built without libfabric";
-  started_job job(formatted("env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 "
-                            "./test-survivors 0 traffic",
-                            GetParam()));
+  started_job job(
+      formatted("env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 "
+                "./test-survivors 0 traffic",
+                GetParam()));
   const std::string who = "rank 3 is of process ";
   ASSERT_TRUE(job.wait_for("under way") && job.wait_for(who) && job.wait_for("\n")) << job.text();
   const pid_t victim = std::atoi(job.text().c_str() + job.text().find(who) + who.size());
@@ -96,7 +97,8 @@ TEST_P(a_death_before_a_deadlock, does_not_hide_it) {
         GetParam(), victim));
     EXPECT_EQ(count_of(got.text, "deadlock: every rank waits and no message is under way\n"), 1u)
         << got.text;
-    const int next = victim / 2 == 2 ? 0 : victim / 2 * 2 + 2;  // The first living rank behind them.
+    const int next =
+        victim / 2 == 2 ? 0 : victim / 2 * 2 + 2;  // The first living rank behind them.
     EXPECT_NE(got.text.find(formatted("rank {} waits for rank {}", (victim / 2 * 2 + 5) % 6, next)),
               std::string::npos)
         << got.text;
@@ -108,10 +110,8 @@ TEST_P(a_death_before_a_deadlock, does_not_hide_it) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(survival, a_death_before_a_deadlock,
-                         ::testing::Values("shm", "ofi:tcp"), [](const auto& one) {
-                           return std::string(one.param).substr(0, 3);
-                         });
+INSTANTIATE_TEST_SUITE_P(survival, a_death_before_a_deadlock, ::testing::Values("shm", "ofi:tcp"),
+                         [](const auto& one) { return std::string(one.param).substr(0, 3); });
 
 TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
   // The other processes end with ranks under way. AddressSanitizer would look for leaks even so, and
@@ -126,7 +126,8 @@ TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
 
 INSTANTIATE_TEST_SUITE_P(survival, a_death,
                          ::testing::Combine(::testing::Values("shm", "ofi:tcp"),
-                                            ::testing::Values("messages", "waiting", "collectives")),
+                                            ::testing::Values("messages", "waiting",
+                                                              "collectives")),
                          [](const auto& one) {
                            return std::string(std::get<0>(one.param)).substr(0, 3) + "_" +
                                   std::get<1>(one.param);
@@ -155,11 +156,12 @@ TEST_P(a_host, of_several_takes_part_in_everything) {
 }
 
 TEST_P(a_host, has_its_ranks_together_in_split_node) {
-  const outcome got = shell(line(formatted("-n {0} --processes {0} ./test-survivors 0 nodes",
-                                           2 * GetParam())));
+  const outcome got =
+      shell(line(formatted("-n {0} --processes {0} ./test-survivors 0 nodes", 2 * GetParam())));
   EXPECT_EQ(got.status, 0) << got.text;
   for (int rank = 0; rank < 2 * GetParam(); ++rank)
-    EXPECT_EQ(count_of(got.text, formatted("rank {} is one of 2 from {}\n", rank, rank / 2 * 2)), 1u)
+    EXPECT_EQ(count_of(got.text, formatted("rank {} is one of 2 from {}\n", rank, rank / 2 * 2)),
+              1u)
         << got.text;
 }
 
@@ -186,16 +188,18 @@ class nodes_of_two : public ::testing::Test {
       GTEST_SKIP() << "namespaces cannot be made here";
     if (!has_network()) GTEST_SKIP() << "built without libfabric";
     const std::string file = directory_.path() + "/enter";
-    ASSERT_EQ(shell(formatted("printf '#!/bin/sh\\nshift\\nexec unshare -pf --mount-proc \"$@\"\\n' > "
-                              "{0}; chmod +x {0}",
-                              file))
-                  .status,
-              0);
+    ASSERT_EQ(
+        shell(formatted("printf '#!/bin/sh\\nshift\\nexec unshare -pf --mount-proc \"$@\"\\n' > "
+                        "{0}; chmod +x {0}",
+                        file))
+            .status,
+        0);
   }
   std::string line(const std::string& words) const {
-    return formatted("timeout 100 ./weftrun --rsh {}/enter --hosts left,right -n 8 --processes 4 "
-                     "--timeout 90 {}",
-                     directory_.path(), words);
+    return formatted(
+        "timeout 100 ./weftrun --rsh {}/enter --hosts left,right -n 8 --processes 4 "
+        "--timeout 90 {}",
+        directory_.path(), words);
   }
 
  private:
@@ -206,7 +210,8 @@ TEST_F(nodes_of_two, take_shared_memory_within_and_the_network_between) {
   const outcome got = shell(line("./test-survivors 0 nodes"));
   EXPECT_EQ(got.status, 0) << got.text;
   for (int rank = 0; rank < 8; ++rank) {
-    EXPECT_EQ(count_of(got.text, formatted("rank {} is one of 4 from {}\n", rank, rank / 4 * 4)), 1u)
+    EXPECT_EQ(count_of(got.text, formatted("rank {} is one of 4 from {}\n", rank, rank / 4 * 4)),
+              1u)
         << got.text;
     EXPECT_EQ(count_of(got.text, formatted("rank {} went on\n", rank)), 1u) << got.text;
   }
@@ -228,9 +233,8 @@ TEST_F(nodes_of_two, go_on_without_a_process_that_dies) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(survival, a_host, ::testing::Values(2, 3), [](const auto& one) {
-  return "of_" + std::to_string(one.param);
-});
+INSTANTIATE_TEST_SUITE_P(survival, a_host, ::testing::Values(2, 3),
+                         [](const auto& one) { return "of_" + std::to_string(one.param); });
 
 }  // namespace
 }  // namespace weft

@@ -19,7 +19,9 @@ using weft::communicator;
   // Until the other has begun to receive, which its worker does later.
   world.ssend(1, other, 1);
 }
-void answer_other(communicator& world) { (void)world.recv<int>(1 - world.rank(), 1); }
+void answer_other(communicator& world) {
+  (void)world.recv<int>(1 - world.rank(), 1);
+}
 
 template <class Lock, class Unlock>
 void hold_while_waiting(communicator& world, const Lock& lock, const Unlock& unlock) {
@@ -34,7 +36,9 @@ std::recursive_mutex recursive;
 pthread_mutex_t posix = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
 
-[[gnu::noinline]] void lock_plain() { plain.lock(); }
+[[gnu::noinline]] void lock_plain() {
+  plain.lock();
+}
 
 void hold_mutex(communicator& world) {
   hold_while_waiting(world, &lock_plain, [] { plain.unlock(); });
@@ -50,15 +54,16 @@ void hold_recursive(communicator& world) {
       [] { recursive.unlock(); });
 }
 void hold_posix(communicator& world) {
-  hold_while_waiting(world, [] { pthread_mutex_trylock(&posix); },
-                     [] { pthread_mutex_unlock(&posix); });
+  hold_while_waiting(
+      world, [] { pthread_mutex_trylock(&posix); }, [] { pthread_mutex_unlock(&posix); });
 }
 void hold_shared(communicator& world) {
-  hold_while_waiting(world, [] { pthread_rwlock_rdlock(&shared); },
-                     [] { pthread_rwlock_unlock(&shared); });
+  hold_while_waiting(
+      world, [] { pthread_rwlock_rdlock(&shared); }, [] { pthread_rwlock_unlock(&shared); });
 }
 void hold_stream(communicator& world) {
-  hold_while_waiting(world, [] { flockfile(stdout); }, [] { funlockfile(stdout); });
+  hold_while_waiting(
+      world, [] { flockfile(stdout); }, [] { funlockfile(stdout); });
 }
 void hold_initialiser(communicator& world) {
   if (world.rank() == 1) return answer_other(world);
@@ -147,14 +152,20 @@ void wait_in_chunk(communicator& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)(communicator&)> bodies{
-      {"mutex", hold_mutex},           {"recursive", hold_recursive},
-      {"posix", hold_posix},           {"shared", hold_shared},
-      {"stream", hold_stream},         {"initialiser", hold_initialiser},
-      {"yield", hold_while_yielding},  {"clean", clean},
-      {"overlapping", overlapping},    {"interleaved", interleaved},
-      {"left-request", left_request},  {"left-messages", left_messages},
-      {"dropped-message", dropped_message}, {"chunk", wait_in_chunk}};
+  const std::map<std::string, void (*)(communicator&)> bodies{{"mutex", hold_mutex},
+                                                              {"recursive", hold_recursive},
+                                                              {"posix", hold_posix},
+                                                              {"shared", hold_shared},
+                                                              {"stream", hold_stream},
+                                                              {"initialiser", hold_initialiser},
+                                                              {"yield", hold_while_yielding},
+                                                              {"clean", clean},
+                                                              {"overlapping", overlapping},
+                                                              {"interleaved", interleaved},
+                                                              {"left-request", left_request},
+                                                              {"left-messages", left_messages},
+                                                              {"dropped-message", dropped_message},
+                                                              {"chunk", wait_in_chunk}};
   const auto body = bodies.find(argc > 1 ? argv[1] : "");
   if (body == bodies.end()) return 64;
   return weft::run(argc, argv, body->second);

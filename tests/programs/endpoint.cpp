@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/format.hpp"
 #include "../provider_leaks.hpp"
+#include "base/format.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/transport.hpp"

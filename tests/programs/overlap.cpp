@@ -16,7 +16,9 @@ using std::chrono::steady_clock;
 
 constexpr int messages = 3;
 
-bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+bool is_there(const std::string& file) {
+  return ::access(file.c_str(), F_OK) == 0;
+}
 
 // As a computation does: without a call of weft. The limit ends it when nothing moves.
 bool compute_until(const std::string& file) {

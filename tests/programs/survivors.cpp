@@ -31,7 +31,9 @@ unsigned this_process() {
   return token;
 }
 
-void die() { ::kill(::getpid(), SIGKILL); }
+void die() {
+  ::kill(::getpid(), SIGKILL);
+}
 
 // Whether the call ends with a weft::error.
 bool fails(const std::function<void()>& call) {
@@ -80,10 +82,9 @@ class cast {
       die();
     }
     std::vector<char> long_message(400'000);
-    const bool failed =
-        world_.rank() % 2 == 0
-            ? fails([&] { (void)world_.recv<int>(victim_, 7); })
-            : fails([&] { world_.ssend(long_message, victim_, 8); });
+    const bool failed = world_.rank() % 2 == 0
+                            ? fails([&] { (void)world_.recv<int>(victim_, 7); })
+                            : fails([&] { world_.ssend(long_message, victim_, 8); });
     if (!failed) fail(world_, "an operation with a dead rank succeeded");
     // What is posted when the death has been known for long.
     if (!fails([&] { (void)world_.recv<int>(victim_, 7); }))

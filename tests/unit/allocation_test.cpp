@@ -93,12 +93,16 @@ std::size_t octets_of_a_column(int workers, int rows, const Exchange& exchange) 
 
 TEST(memory, is_not_taken_for_blocking_messages_of_a_derived_datatype) {
   for (const int rows : {16, 16384})
-    EXPECT_EQ(octets_of_a_column(1, rows, [](auto& from, auto& into, MPI_Datatype column, int rank) {
-                // The receive is there first: the other rank runs when this one waits.
-                if (rank == 1) MPI_Send(from.data(), 1, column, 0, 3, MPI_COMM_WORLD);
-                MPI_Recv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                if (rank == 0) MPI_Send(from.data(), 1, column, 1, 3, MPI_COMM_WORLD);
-              }),
+    EXPECT_EQ(octets_of_a_column(1, rows,
+                                 [](auto& from, auto& into, MPI_Datatype column, int rank) {
+                                   // The receive is there first: the other rank runs when this one waits.
+                                   if (rank == 1)
+                                     MPI_Send(from.data(), 1, column, 0, 3, MPI_COMM_WORLD);
+                                   MPI_Recv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD,
+                                            MPI_STATUS_IGNORE);
+                                   if (rank == 0)
+                                     MPI_Send(from.data(), 1, column, 1, 3, MPI_COMM_WORLD);
+                                 }),
               0u)
         << rows;
 }
@@ -108,13 +112,15 @@ TEST(memory, to_pack_a_derived_datatype_is_never_taken) {
   constexpr std::size_t of_a_request = 1024;
   for (const int workers : {1, 2})
     for (const int rows : {16, 16384})
-      EXPECT_LE(octets_of_a_column(workers, rows, [](auto& from, auto& into, MPI_Datatype column, int rank) {
-                  MPI_Request requests[2];
-                  MPI_Irecv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, &requests[0]);
-                  MPI_Barrier(MPI_COMM_WORLD);
-                  MPI_Isend(from.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, &requests[1]);
-                  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-                }),
+      EXPECT_LE(octets_of_a_column(
+                    workers, rows,
+                    [](auto& from, auto& into, MPI_Datatype column, int rank) {
+                      MPI_Request requests[2];
+                      MPI_Irecv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, &requests[0]);
+                      MPI_Barrier(MPI_COMM_WORLD);
+                      MPI_Isend(from.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD, &requests[1]);
+                      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+                    }),
                 of_a_request)
           << workers << " workers, " << rows << " rows of 8 octets";
 }

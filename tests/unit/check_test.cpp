@@ -28,7 +28,9 @@ outcome checked(const std::string& mistake, int workers = 1) {
   return shell(under_weftrun(workers) + "--check ./test-check " + mistake);
 }
 
-std::size_t count_of_findings(const outcome& o) { return count_of(o.text, "weft: check: "); }
+std::size_t count_of_findings(const outcome& o) {
+  return count_of(o.text, "weft: check: ");
+}
 
 bool has_debug_library() {
   void* const library = dlopen("libdw.so.1", RTLD_LAZY);
@@ -79,8 +81,9 @@ TEST(a_checked_job, without_mistakes_prints_nothing) {
 TEST(a_checked_job, that_weftrun_did_not_start_says_that_locks_are_not_looked_for) {
   const outcome o = shell("WEFT_CHECK=1 ./test-check mutex --weft-ranks 2 --weft-pin=off");
   EXPECT_EQ(o.status, 0);
-  EXPECT_EQ(o.text, "weft: check: mutexes held across a wait are not looked for: start the program "
-                    "with weftrun --check\n");
+  EXPECT_EQ(o.text,
+            "weft: check: mutexes held across a wait are not looked for: start the program "
+            "with weftrun --check\n");
 }
 
 // What follows needs no preloaded library.
@@ -88,8 +91,9 @@ outcome checked_by_word(const std::string& mistake, int workers) {
   const std::string by_itself = "timeout -s KILL 100 ./test-check " + mistake +
                                 " --weft-ranks 2 --weft-pin=off --weft-timeout 60 --weft-workers " +
                                 std::to_string(workers);
-  outcome o = shell((processes > 1 ? under_weftrun(workers) + "./test-check " + mistake : by_itself) +
-                    " --weft-check");
+  outcome o =
+      shell((processes > 1 ? under_weftrun(workers) + "./test-check " + mistake : by_itself) +
+            " --weft-check");
   const std::string not_preloaded =
       "weft: check: mutexes held across a wait are not looked for: start the program with weftrun "
       "--check\n";
@@ -103,8 +107,9 @@ TEST(receives_into_overlapping_memory, are_an_error) {
     const outcome o = checked_by_word("overlapping", workers);
     expect_contains(o.text,
                     "check: error: rank 0 starts a receive of 240 octets from rank 1, tag 5 in ");
-    expect_contains(o.text, ", whose memory overlaps that of a receive of 240 octets from rank 1, "
-                            "tag 4, which is still active, started in ");
+    expect_contains(o.text,
+                    ", whose memory overlaps that of a receive of 240 octets from rank 1, "
+                    "tag 4, which is still active, started in ");
     expect_contains(o.text, "wait for that one first, or use other memory\n");
     EXPECT_EQ(count_of_findings(o), 2u) << o.text;
   }
@@ -112,17 +117,19 @@ TEST(receives_into_overlapping_memory, are_an_error) {
 
 TEST(a_request_left_over, is_an_error) {
   const outcome o = checked_by_word("left-request", 1);
-  expect_contains(o.text, "check: error: rank 0 ended, but a receive of 4 octets from rank 1, tag 8, "
-                          "started in ");
+  expect_contains(o.text,
+                  "check: error: rank 0 ended, but a receive of 4 octets from rank 1, tag 8, "
+                  "started in ");
   expect_contains(o.text, "check: the job ran to its end, but with the errors above");
 }
 
 TEST(messages_left_over, are_reported_and_change_no_status) {
   for (const int workers : {1, 2}) {
     const outcome o = checked_by_word("left-messages", workers);
-    EXPECT_EQ(o.text, "weft: check: rank 1 ended without receiving 3 messages; the first: 4 octets "
-                      "from rank 0, tag 9, communicator 0: receive what is sent, or do not send "
-                      "it\n");
+    EXPECT_EQ(o.text,
+              "weft: check: rank 1 ended without receiving 3 messages; the first: 4 octets "
+              "from rank 0, tag 9, communicator 0: receive what is sent, or do not send "
+              "it\n");
   }
 }
 

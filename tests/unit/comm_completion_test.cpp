@@ -343,11 +343,15 @@ void expect_no_allocations(cluster& job) {
     };
     counted([&] { return post_am(job.device(0), {1}, to_function, data, with::local(ended)); });
     counted([&] { return post_am(job.device(0), {1}, to_queue, data, with::local(ended)); });
-    counted([&] { return post_put(job.device(0), memory.remote(), data, with::notify(to_function),
-                     with::local(ended)); });
+    counted([&] {
+      return post_put(job.device(0), memory.remote(), data, with::notify(to_function),
+                      with::local(ended));
+    });
     counted([&] { return post_get(job.device(0), memory.remote(), data, with::local(ended)); });
     counted([&] { return post_fetch_add(job.device(0), memory.remote(), 1, with::local(ended)); });
-    counted([&] { return post_recv(job.device(1), 0, std::span(there).first(size), with::local(ended)); });
+    counted([&] {
+      return post_recv(job.device(1), 0, std::span(there).first(size), with::local(ended));
+    });
     counted([&] { return post_send(job.device(0), {1}, data, with::local(ended)); });
     for (long i = 0; i < 10'000'000 && ended.value() != posted; ++i) {
       job.progress();

@@ -46,12 +46,14 @@ TEST_P(a_pumped_device, keeps_what_comes_in_order_for_the_next_progress) {
   for (int i = 0; i < count; ++i) {
     const std::string text = tests::text_of(static_cast<std::size_t>(i * 37 % 5000), i);
     for (;;) {
-      const status said = post_am(all.device(0), {1}, handler, text,
-                                  with::tag(static_cast<std::uint64_t>(i)));
+      const status said =
+          post_am(all.device(0), {1}, handler, text, with::tag(static_cast<std::uint64_t>(i)));
       if (said != status::retry) break;
       all.device(0).progress();
-      if (i <= count / 2) all.device(1).pump();  // What comes later meets what waits.
-      else all.device(1).progress();
+      if (i <= count / 2)
+        all.device(1).pump();  // What comes later meets what waits.
+      else
+        all.device(1).progress();
     }
     if (i == count / 2) {
       ASSERT_TRUE(pump_until([&] { return all.device(1).statistics().received == count / 2 + 1; }));

@@ -199,7 +199,8 @@ TEST_P(comm_two_sided, a_long_message_after_a_get_at_an_offset_is_read_from_its_
   const comm::registered_memory memory(job.device(0), std::as_writable_bytes(std::span(exposed)));
   comm::counter got_part, received;
   const status said = job.insist([&] {
-    return post_get(job.device(1), memory.remote(), part, with::offset(1001), with::local(got_part));
+    return post_get(job.device(1), memory.remote(), part, with::offset(1001),
+                    with::local(got_part));
   });
   ASSERT_TRUE(job.until([&] { return said == status::done || got_part.value() == 1; }));
   EXPECT_EQ(part, exposed.substr(1001, 100));

@@ -476,8 +476,7 @@ TEST(a_deadlock, of_started_sends_names_their_receivers_in_the_communicator) {
                  [](communicator& world) {
                    const communicator reversed = *world.split(0, -world.rank());
                    const std::array<int, 1> value{};
-                   std::array<request, 1> sending{
-                       reversed.issend(value, 1 - reversed.rank(), 4)};
+                   std::array<request, 1> sending{reversed.issend(value, 1 - reversed.rank(), 4)};
                    if (world.rank() == 0)
                      sending[0].wait();
                    else
@@ -607,7 +606,8 @@ TEST(a_rank_that_computes_for_ever, cannot_keep_a_timeout_from_ending_the_proces
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   options how = job_of(2, 2);
   how.timeout_s = 0.2;
-  EXPECT_EXIT(run(alone(how), [](communicator&) { compute_for_ever(); }), testing::ExitedWithCode(124),
+  EXPECT_EXIT(run(alone(how), [](communicator&) { compute_for_ever(); }),
+              testing::ExitedWithCode(124),
               "worker 1: computing in rank 1(.|\n)*after its timeout of 0.2 s(.|\n)*computes "
               "without calling weft");
 }
@@ -721,14 +721,14 @@ TEST(the_report_signal, of_each_job_in_a_process_reaches_that_job) {
 }
 
 TEST(the_report_signal, is_the_programs_again_after_the_last_job) {
-  struct sigaction mine{};
+  struct sigaction mine {};
   mine.sa_handler = SIG_IGN;
-  struct sigaction before{};
+  struct sigaction before {};
   sigaction(SIGUSR2, &mine, &before);
   options how = job_of(1, 1);
   how.report_signal = "USR2";
   run_ranks(how, [](communicator&) {});
-  struct sigaction after{};
+  struct sigaction after {};
   sigaction(SIGUSR2, &before, &after);
   EXPECT_EQ(after.sa_handler, SIG_IGN);
 }
@@ -776,7 +776,8 @@ TEST(a_stack_overflow, by_a_frame_that_steps_over_the_guard_page_is_named_too) {
                     if (world.rank() == 1) touch_far_below();
                     world.barrier();
                   }),
-              testing::KilledBySignal(SIGSEGV), "weft: rank 1 overflowed its stack of .* weftrun --stack");
+              testing::KilledBySignal(SIGSEGV),
+              "weft: rank 1 overflowed its stack of .* weftrun --stack");
 }
 #endif
 

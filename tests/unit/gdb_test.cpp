@@ -12,7 +12,8 @@ namespace {
 std::string at_deadlock(const std::string& commands) {
   const outcome result = shell(
       "timeout -s KILL 100 gdb -q -batch -nx -ex 'set debuginfod enabled off' "
-      "-ex 'source " WEFT_SOURCE_DIR "/tools/gdb/weft.py' "
+      "-ex 'source " WEFT_SOURCE_DIR
+      "/tools/gdb/weft.py' "
       "-ex 'break weft::detail::deadlock_report' -ex run " +
       commands + " --args ./test-job deadlock --weft-ranks 4 --weft-workers 2 --weft-pin=off");
   return result.text;
@@ -22,8 +23,10 @@ bool gdb_works() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return false;
 #else
-  return shell("gdb -q -batch -nx -ex 'python print(6 * 7)' -ex 'break main' -ex run "
-               "--args ./test-job").text.find("Breakpoint 1, main") != std::string::npos;
+  return shell(
+             "gdb -q -batch -nx -ex 'python print(6 * 7)' -ex 'break main' -ex run "
+             "--args ./test-job")
+             .text.find("Breakpoint 1, main") != std::string::npos;
 #endif
 }
 
@@ -42,8 +45,8 @@ TEST(gdb, lists_the_ranks_and_what_they_wait_in) {
 TEST(gdb, enters_each_rank_and_the_program_goes_on_afterwards) {
   if (!gdb_works()) GTEST_SKIP() << "gdb is not installed or may not trace here";
   for (int rank = 0; rank < 4; ++rank) {
-    const std::string text = at_deadlock("-ex 'weft rank " + std::to_string(rank) +
-                                         "' -ex 'bt' -ex continue");
+    const std::string text =
+        at_deadlock("-ex 'weft rank " + std::to_string(rank) + "' -ex 'bt' -ex continue");
     expect_in(text, "(anonymous namespace)::deadlock (world=");
     expect_in(text, "weft: deadlock: every rank waits");
     expect_in(text, "exited with code 01]");

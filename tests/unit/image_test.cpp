@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#define WEFT_NEEDS_IMAGES()                                                                     \
-  if (!fs::exists(WEFT_PROGRAM_DIR "/weftcc"))                                                  \
+#define WEFT_NEEDS_IMAGES()                    \
+  if (!fs::exists(WEFT_PROGRAM_DIR "/weftcc")) \
   GTEST_SKIP() << "built with a sanitizer, which takes each copy of a program for a different one"
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -116,7 +116,9 @@ TEST(image, a_status_of_one_rank_is_that_of_the_job_and_is_told_in_one_line) {
     const outcome ran = run_image("-n 3 --workers 2", std::string("ends ") + way);
     EXPECT_EQ(ran.status, status) << ran.text;
     EXPECT_EQ(count_of(ran.text, "weft: rank 1: ended with exit status " + std::to_string(status) +
-                                     ", which ends the job"), 1) << ran.text;
+                                     ", which ends the job"),
+              1)
+        << ran.text;
     EXPECT_EQ(count_of(ran.text, "handler 1 in rank 1"), 1) << ran.text;
   }
 }
@@ -142,7 +144,8 @@ TEST(image, exit_in_a_handler_of_atexit_goes_on_with_the_other_handlers) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = run_image("-n 2 --workers 1", "ends exit-in-handler");
   EXPECT_EQ(ran.status, 5) << ran.text;
-  EXPECT_GE(count_of(ran.text, "handler 1 in rank 0") + count_of(ran.text, "handler 1 in rank 1"), 1)
+  EXPECT_GE(count_of(ran.text, "handler 1 in rank 0") + count_of(ran.text, "handler 1 in rank 1"),
+            1)
       << ran.text;
 }
 
@@ -186,11 +189,16 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
   constexpr const char* aborted = "weft: rank 1 called abort()";
   constexpr const char* signalled = "weft: rank 1 sent its process the signal SIGTERM (Terminated)";
   std::vector<end_case> cases{
-      {"ends", "exit", 7, with_7},          {"ends", "throw", 1, "weft: rank 1: the reason"},
-      {"ends", "abort", 134, aborted},      {"ends_c", "exit", 7, with_7},
-      {"ends_c", "_exit", 7, with_7},       {"ends_c", "_Exit", 7, with_7},
-      {"ends_c", "quick_exit", 7, with_7},  {"ends_c", "abort", 134, aborted},
-      {"ends_c", "raise", 143, signalled},  {"ends_c", "kill", 143, signalled},
+      {"ends", "exit", 7, with_7},
+      {"ends", "throw", 1, "weft: rank 1: the reason"},
+      {"ends", "abort", 134, aborted},
+      {"ends_c", "exit", 7, with_7},
+      {"ends_c", "_exit", 7, with_7},
+      {"ends_c", "_Exit", 7, with_7},
+      {"ends_c", "quick_exit", 7, with_7},
+      {"ends_c", "abort", 134, aborted},
+      {"ends_c", "raise", 143, signalled},
+      {"ends_c", "kill", 143, signalled},
       {"ends_c", "handled", 7, with_7},
       // Status 0 is no success of a program that uses MPI.
       {"ends_c", "early", 1, "weft: rank 1: the program ended after MPI_Init without MPI_Finalize"},
@@ -205,9 +213,11 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
              {"ends_fortran", "failure", 2, "weft: rank 1: ended with exit status 2"}})
       cases.push_back(one);
   for (const end_case& one : cases) {
-    const outcome ran = run_image(std::string("-n 4 ") + GetParam(), std::string(one.program) + " " + one.way);
+    const outcome ran =
+        run_image(std::string("-n 4 ") + GetParam(), std::string(one.program) + " " + one.way);
     EXPECT_EQ(ran.status, one.status) << one.program << ' ' << one.way << '\n' << ran.text;
-    EXPECT_NE(ran.text.find(one.line), std::string::npos) << one.program << ' ' << one.way << '\n' << ran.text;
+    EXPECT_NE(ran.text.find(one.line), std::string::npos) << one.program << ' ' << one.way << '\n'
+                                                          << ran.text;
   }
 }
 
@@ -219,7 +229,8 @@ TEST_P(ends, at_once_with_status_0_in_one_rank_the_others_go_on) {
     EXPECT_EQ(ran.status, 0) << way << ran.text;
     EXPECT_EQ(count_of(ran.text, "the others went on"), 3) << way << ran.text;
     EXPECT_EQ(count_of(ran.text, "handler of exit"), 0) << way << ran.text;
-    EXPECT_EQ(count_of(ran.text, "handler of quick_exit"), way[0] == 'q' ? 1 : 0) << way << ran.text;
+    EXPECT_EQ(count_of(ran.text, "handler of quick_exit"), way[0] == 'q' ? 1 : 0)
+        << way << ran.text;
   }
 }
 
@@ -263,16 +274,20 @@ TEST(image, ranks_may_go_to_one_directory_and_are_refused_different_ones) {
   for (int rank = 0; rank < 4; ++rank) {
     const std::string r = std::to_string(rank);
     EXPECT_EQ(count_of(refused.text, "rank " + r + " refused 1"), 1) << refused.text;
-    EXPECT_NE(refused.text.find("weft: rank " + r + " may not change to directory rank" + r + ": rank 0 has changed to "
-                                "another one"), std::string::npos) << refused.text;
+    EXPECT_NE(refused.text.find("weft: rank " + r + " may not change to directory rank" + r +
+                                ": rank 0 has changed to "
+                                "another one"),
+              std::string::npos)
+        << refused.text;
   }
 }
 
 TEST(image, standard_input_belongs_to_the_first_rank) {
   WEFT_NEEDS_IMAGES();
   for (const char* how : {"--workers 2", "--processes 2"}) {
-    const outcome ran = shell(std::string("printf '42\\na line\\n' | timeout -s KILL 60 ./weftrun --timeout 30 -n 4 ") +
-                              how + " image/input");
+    const outcome ran = shell(
+        std::string("printf '42\\na line\\n' | timeout -s KILL 60 ./weftrun --timeout 30 -n 4 ") +
+        how + " image/input");
     EXPECT_EQ(ran.status, 0) << how << '\n' << ran.text;
     EXPECT_EQ(count_of(ran.text, "right"), 4) << how << '\n' << ran.text;
   }
@@ -282,13 +297,20 @@ TEST(image, with_check_ranks_that_set_handlers_languages_or_masks_of_the_process
   WEFT_NEEDS_IMAGES();
   const outcome ran = run_image("-n 3 --workers 1 --check", "handlers");
   EXPECT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(count_of(ran.text, "weft: check: rank 1 sets the handler of SIGTERM to a function of its own, rank 0 to "
-                               "a function of its own: ranks of a process share it, and the last one counts; "
-                               "with --ranks-per-process 1 each has its own"), 1) << ran.text;
-  EXPECT_NE(ran.text.find("rank 1 sets LC_NUMERIC to C.UTF-8, rank 0 to C: "), std::string::npos) << ran.text;
+  EXPECT_EQ(
+      count_of(
+          ran.text,
+          "weft: check: rank 1 sets the handler of SIGTERM to a function of its own, rank 0 to "
+          "a function of its own: ranks of a process share it, and the last one counts; "
+          "with --ranks-per-process 1 each has its own"),
+      1)
+      << ran.text;
+  EXPECT_NE(ran.text.find("rank 1 sets LC_NUMERIC to C.UTF-8, rank 0 to C: "), std::string::npos)
+      << ran.text;
   EXPECT_EQ(ran.text.find("SIGINT"), std::string::npos) << ran.text;
   EXPECT_EQ(ran.text.find("LC_CTYPE"), std::string::npos) << ran.text;
-  EXPECT_NE(ran.text.find("rank 1 sets the file mask to 077, rank 0 to 027: "), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("rank 1 sets the file mask to 077, rank 0 to 027: "), std::string::npos)
+      << ran.text;
   EXPECT_EQ(run_image("-n 3 --workers 1", "handlers").text, "");
 }
 
@@ -305,25 +327,31 @@ TEST(image, a_library_that_knows_nothing_of_weft_shares_the_state_of_its_program
 TEST(image, the_settings_say_which_libraries_are_shared) {
   WEFT_NEEDS_IMAGES();
   const std::string directory = WEFT_PROGRAM_DIR "/image/system/";
-  const outcome shared = run_image("-n 4 --workers 1 --shared-libraries " + directory, "with_numbers -a -b 7");
-  EXPECT_NE(shared.text.find("wrong: getopt()'s index in the library"), std::string::npos) << shared.text;
+  const outcome shared =
+      run_image("-n 4 --workers 1 --shared-libraries " + directory, "with_numbers -a -b 7");
+  EXPECT_NE(shared.text.find("wrong: getopt()'s index in the library"), std::string::npos)
+      << shared.text;
   const outcome own = run_image("-n 4 --workers 1 --shared-libraries " + directory +
-                                    " --private-libraries libother,libnumbers", "with_numbers -a -b 7");
+                                    " --private-libraries libother,libnumbers",
+                                "with_numbers -a -b 7");
   EXPECT_EQ(count_of(own.text, "right"), 4) << own.text;
 }
 
 TEST(wrapper, names_shared_libraries_that_hold_state) {
   WEFT_NEEDS_IMAGES();
   const scratch_directory directory;
-  std::ofstream(directory / "state.c") << "static int values[100]; int value(int i) { return values[i]++; }\n";
+  std::ofstream(directory / "state.c")
+      << "static int values[100]; int value(int i) { return values[i]++; }\n";
   std::ofstream(directory / "none.c") << "int none(int i) { return i; }\n";
   std::ofstream(directory / "main.c") << "int value(int); int none(int);\n"
                                          "int main(void) { return value(none(1)); }\n";
   const std::string start = "cc=$PWD/weftcc; cd " + directory.path() + "; ";
-  const outcome made = shell(start + "gcc -shared -fPIC state.c -o libstate.so; gcc -shared -fPIC none.c -o libnone.so");
+  const outcome made = shell(
+      start + "gcc -shared -fPIC state.c -o libstate.so; gcc -shared -fPIC none.c -o libnone.so");
   ASSERT_EQ(made.status, 0) << made.text;
   const auto link = [&](const std::string& environment) {
-    return shell(start + environment + " $cc main.c -L. -lstate -lnone -Wl,-rpath," + directory.path() + " -o main");
+    return shell(start + environment + " $cc main.c -L. -lstate -lnone -Wl,-rpath," +
+                 directory.path() + " -o main");
   };
   // The program's own: nothing to be said.
   EXPECT_EQ(link("").text, "");
@@ -332,7 +360,9 @@ TEST(wrapper, names_shared_libraries_that_hold_state) {
   const outcome told = link(of_system);
   EXPECT_EQ(told.status, 0) << told.text;
   EXPECT_EQ(lines_of(told.text).size(), 1u) << told.text;
-  EXPECT_NE(told.text.find("ranks of one process share " + (directory / "libstate.so")), std::string::npos) << told.text;
+  EXPECT_NE(told.text.find("ranks of one process share " + (directory / "libstate.so")),
+            std::string::npos)
+      << told.text;
   EXPECT_NE(told.text.find("WEFT_PRIVATE_LIBRARIES=libstate "), std::string::npos) << told.text;
   EXPECT_EQ(link(of_system + ",libstate").text, "");
   EXPECT_EQ(link(of_system + " WEFT_PRIVATE_LIBRARIES=libstate").text, "");
@@ -344,8 +374,9 @@ TEST(image, a_shared_library_that_uses_a_private_one_is_private_too) {
   const scratch_directory directory;
   std::ofstream(directory / "low.c") << "static int calls; int low(void) { return ++calls; }\n";
   std::ofstream(directory / "high.c") << "int low(void); int high(void) { return low(); }\n";
-  std::ofstream(directory / "main.c") << "int low(void); int high(void);\n"
-                                         "int main(void) { return low() == 1 && high() == 2 && low() == 3 ? 0 : 1; }\n";
+  std::ofstream(directory / "main.c")
+      << "int low(void); int high(void);\n"
+         "int main(void) { return low() == 1 && high() == 2 && low() == 3 ? 0 : 1; }\n";
   const outcome ran = shell(
       "cc=$PWD/weftcc; run=$PWD/weftrun; cd " + directory.path() +
       "; gcc -shared -fPIC low.c -o liblow.so && gcc -shared -fPIC high.c -L. -llow -Wl,-rpath,$PWD -o libhigh.so && "
@@ -431,12 +462,15 @@ TEST(image, a_further_rank_of_an_mpi_program_costs_little_memory) {
     long kib;
   };
   // What the files of a copy write, and 128.
-  for (const auto& [program, kib] : {limit{"footprint", 16 + 128}, limit{"footprint_library", 32 + 128},
-                                     limit{"footprint_fortran", 64 + 128}}) {
+  for (const auto& [program, kib] :
+       {limit{"footprint", 16 + 128}, limit{"footprint_library", 32 + 128},
+        limit{"footprint_fortran", 64 + 128}}) {
     if (!fs::exists(WEFT_PROGRAM_DIR "/image/" + std::string(program))) continue;
     long few = 0, many = 0;
-    std::sscanf(run_image("-n 2 --workers 2", program).text.c_str(), "ranks 2 proportional_kib %ld", &few);
-    std::sscanf(run_image("-n 66 --workers 2", program).text.c_str(), "ranks 66 proportional_kib %ld", &many);
+    std::sscanf(run_image("-n 2 --workers 2", program).text.c_str(), "ranks 2 proportional_kib %ld",
+                &few);
+    std::sscanf(run_image("-n 66 --workers 2", program).text.c_str(),
+                "ranks 66 proportional_kib %ld", &many);
     ASSERT_GT(few, 0) << program;
     EXPECT_LE((many - few) / 64, kib) << program << ' ' << few << ' ' << many;
     EXPECT_GT(many, few) << program;
@@ -486,16 +520,22 @@ TEST(image, gdb_that_comes_later_prints_the_variables_of_each_copy) {
   const scratch_directory directory;
   // Each rank computes on a thread of its own: both stacks are there to be looked at.
   const outcome ran = shell(
-      "image/attached --weft-ranks 2 --weft-workers 2 --weft-pin=off --weft-timeout 90 > " + (directory / "out") + " & job=$!; "
-      "while [ $(grep -c waiting " + (directory / "out") + ") -lt 2 ] && kill -0 $job; do sleep 0.1; done; "
+      "image/attached --weft-ranks 2 --weft-workers 2 --weft-pin=off --weft-timeout 90 > " +
+      (directory / "out") +
+      " & job=$!; "
+      "while [ $(grep -c waiting " +
+      (directory / "out") +
+      ") -lt 2 ] && kill -0 $job; do sleep 0.1; done; "
       "timeout -s KILL 100 gdb -q -batch -nx -ex 'set debuginfod enabled off' "
-      "-ex 'source " WEFT_SOURCE_DIR "/tools/gdb/weft.py'  "
+      "-ex 'source " WEFT_SOURCE_DIR
+      "/tools/gdb/weft.py'  "
       "-ex \"python for t in gdb.selected_inferior().threads(): t.switch(); "
       "[gdb.execute(c) for f in [gdb.newest_frame()] if f.name() == 'wait_for_debugger' for c in "
       "('weft print own_number - local', 'weft print own_pair.second + 3')]\" -p $job; "
       "kill -KILL $job; wait $job 2>/dev/null");
   EXPECT_EQ(ran.status, 128 + SIGKILL) << ran.text;
-  for (const char* line : {" = 2003", " = 2004"}) EXPECT_NE(ran.text.find(line), std::string::npos) << ran.text;
+  for (const char* line : {" = 2003", " = 2004"})
+    EXPECT_NE(ran.text.find(line), std::string::npos) << ran.text;
   std::size_t same = 0;
   for (const std::string& line : lines_of(ran.text)) same += line.ends_with(" = 1000");
   EXPECT_EQ(same, 2u) << ran.text;
@@ -511,7 +551,8 @@ TEST(image, a_program_linked_statically_is_refused_with_the_reason) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = shell("./weftcc -static x.c -o x");
   EXPECT_EQ(ran.status, 2);
-  EXPECT_NE(ran.text.find("weftcc: -static: each rank loads a copy"), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("weftcc: -static: each rank loads a copy"), std::string::npos)
+      << ran.text;
 }
 
 TEST(weftrun, says_that_a_program_was_not_built_with_weft) {
@@ -519,8 +560,11 @@ TEST(weftrun, says_that_a_program_was_not_built_with_weft) {
   const std::string program = directory / "plain";
   fs::copy("/bin/echo", program);
   const outcome ran = shell("./weftrun -n 2 " + program + " done");
-  EXPECT_EQ(count_of(ran.text, "weftrun: " + program + " was not built with weft and knows nothing "
-                     "of ranks: build it with weftcc, weftcxx or weftfc"), 1) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "weftrun: " + program +
+                                   " was not built with weft and knows nothing "
+                                   "of ranks: build it with weftcc, weftcxx or weftfc"),
+            1)
+      << ran.text;
   EXPECT_EQ(count_of(ran.text, "done"), 1) << ran.text;
   EXPECT_EQ(shell("./weftrun -n 2 echo done").text, "done\n");
 }
@@ -542,8 +586,9 @@ TEST(wrapper, compiles_links_and_preprocesses_as_a_compiler_does) {
   std::ofstream(directory / "one.c") << "int two(void);\nint main(void) { return two() - 2; }\n";
   std::ofstream(directory / "two.c") << "#include <math.h>\nint two(void) { return VALUE; }\n";
   const std::string cd = "cc=$PWD/weftcc; run=$PWD/weftrun; cd " + directory.path() + " && ";
-  const outcome parts = shell(cd + "$cc -DVALUE=2 -c one.c two.c && ar rcs libtwo.a two.o && "
-                                   "$cc one.o -L. -ltwo -lm -o program && $run -n 3 ./program");
+  const outcome parts = shell(cd +
+                              "$cc -DVALUE=2 -c one.c two.c && ar rcs libtwo.a two.o && "
+                              "$cc one.o -L. -ltwo -lm -o program && $run -n 3 ./program");
   EXPECT_EQ(parts.status, 0) << parts.text;
   EXPECT_EQ(shell(cd + "$cc '-DVALUE=1 + 1' one.c two.c && ./a.out").status, 0);
   EXPECT_EQ(shell(cd + "$cc -E -DVALUE=77 two.c | grep -c 'return 77'").text, "1\n");
@@ -557,14 +602,17 @@ TEST(wrapper, compiles_links_and_preprocesses_as_a_compiler_does) {
 
 TEST(wrapper, works_with_clang) {
   WEFT_NEEDS_IMAGES();
-  if (shell("clang --version && clang++ --version").status != 0) GTEST_SKIP() << "clang is not installed";
+  if (shell("clang --version && clang++ --version").status != 0)
+    GTEST_SKIP() << "clang is not installed";
   const scratch_directory directory;
   const std::string sources = WEFT_SOURCE_DIR "/tests/image/";
   const auto make = [&](const std::string& words) {
-    return shell("WEFT_CC=clang WEFT_CXX=clang++ ./" + words + " -O1 -o " + (directory / "program"));
+    return shell("WEFT_CC=clang WEFT_CXX=clang++ ./" + words + " -O1 -o " +
+                 (directory / "program"));
   };
   const auto started = [&](const std::string& words) {
-    return shell("timeout -s KILL 60 ./weftrun --timeout 50 -n 8 --workers 2 " + (directory / "program") + words);
+    return shell("timeout -s KILL 60 ./weftrun --timeout 50 -n 8 --workers 2 " +
+                 (directory / "program") + words);
   };
   const outcome c = make("weftcc -std=gnu11 " + sources + "globals.c");
   ASSERT_EQ(c.status, 0) << c.text;
@@ -573,7 +621,10 @@ TEST(wrapper, works_with_clang) {
   ASSERT_EQ(make("weftcc " + sources + "own_environment.c").status, 0);
   const outcome own = started("");
   EXPECT_EQ(count_of(own.text, "right"), 8) << own.text;
-  ASSERT_EQ(make("weftcc " + sources + "with_numbers.c image/system/libnumbers.so.1 -Wl,-rpath,$PWD/image/system").status, 0);
+  ASSERT_EQ(make("weftcc " + sources +
+                 "with_numbers.c image/system/libnumbers.so.1 -Wl,-rpath,$PWD/image/system")
+                .status,
+            0);
   const outcome library = started(" -a -b 7");
   EXPECT_EQ(count_of(library.text, "right"), 8) << library.text;
   // What clang of Debian takes for its library is GCC's, as for g++.
@@ -587,11 +638,12 @@ TEST(wrapper, works_with_clang) {
 TEST(wrapper, a_program_may_define_what_weft_would_put_in_place_of_the_c_librarys) {
   WEFT_NEEDS_IMAGES();
   const scratch_directory directory;
-  std::ofstream(directory / "own.c") << "#include <stdlib.h>\n"
-                                        "long random(void) { return 4; }\n"
-                                        "int getopt(int c, char* const* v, const char* s) { (void)c; (void)v; (void)s; return 5; }\n"
-                                        "int getopt(int, char* const*, const char*);\n"
-                                        "int main(void) { srand(1); return random() == 4 && rand() != 4 && getopt(0, 0, \"\") == 5 ? 0 : 1; }\n";
+  std::ofstream(directory / "own.c")
+      << "#include <stdlib.h>\n"
+         "long random(void) { return 4; }\n"
+         "int getopt(int c, char* const* v, const char* s) { (void)c; (void)v; (void)s; return 5; }\n"
+         "int getopt(int, char* const*, const char*);\n"
+         "int main(void) { srand(1); return random() == 4 && rand() != 4 && getopt(0, 0, \"\") == 5 ? 0 : 1; }\n";
   const outcome ran = shell("./weftcc " + (directory / "own.c") + " -o " + (directory / "own") +
                             " && timeout -s KILL 60 ./weftrun -n 3 " + (directory / "own"));
   EXPECT_EQ(ran.status, 0) << ran.text;

@@ -59,8 +59,7 @@ TEST(a_layout, of_a_column_takes_one_element_of_each_row) {
 
 TEST(a_layout, of_blocks_keeps_the_order_of_the_list) {
   const std::vector<int> v = counting_from(0, 10);
-  EXPECT_EQ(values_of<int>(indexed(v, {{7, 2}, {0, 1}, {3, 3}})),
-            (std::vector{7, 8, 0, 3, 4, 5}));
+  EXPECT_EQ(values_of<int>(indexed(v, {{7, 2}, {0, 1}, {3, 3}})), (std::vector{7, 8, 0, 3, 4, 5}));
   const std::vector<block_of> none;
   EXPECT_EQ(indexed(v, none).size_bytes(), 0u);
 }
@@ -122,14 +121,19 @@ TEST(a_layout, beyond_its_range_is_refused_with_both_numbers) {
                   "3 blocks of 1 at stride 5 from element 1: the range has 10 elements");
   expect_contains(error_of([&] { (void)strided(v, {.block = 3, .stride = 2, .count = 2}); }),
                   "must not overlap");
-  expect_contains(
-      error_of([&] { (void)strided(v, {.stride = ~std::size_t{0} / 2, .count = 3}); }),
-      "the range has 10 elements");
-  expect_contains(error_of([&] { (void)indexed(v, {{0, 2}, {9, 2}}); }),
+  expect_contains(error_of([&] { (void)strided(v, {.stride = ~std::size_t{0} / 2, .count = 3}); }),
+                  "the range has 10 elements");
+  expect_contains(error_of([&] {
+                    (void)indexed(v, {{0, 2}, {9, 2}});
+                  }),
                   "a block of 2 elements from element 9: the range has 10 elements");
-  expect_contains(error_of([&] { (void)sub_array(v, {3, 4}, {0, 0}, {1, 1}); }),
+  expect_contains(error_of([&] {
+                    (void)sub_array(v, {3, 4}, {0, 0}, {1, 1});
+                  }),
                   "larger than its range of 10");
-  expect_contains(error_of([&] { (void)sub_array(v, {2, 5}, {0, 3}, {2, 3}); }),
+  expect_contains(error_of([&] {
+                    (void)sub_array(v, {2, 5}, {0, 3}, {2, 3});
+                  }),
                   "3 elements from element 3 of dimension 1: it has 5");
   EXPECT_NO_THROW((void)strided(v, {.first = 9, .stride = 100, .count = 1}));
 }
@@ -140,7 +144,9 @@ const_layout random_layout(std::mt19937& random, std::vector<int>& v) {
   const auto below = [&](std::size_t n) { return random() % n; };
   switch (below(5)) {
     case 4: {  // A list that is repeated, most often the same as the other side's.
-      const auto octets = [](std::size_t ints) { return static_cast<std::ptrdiff_t>(ints * sizeof(int)); };
+      const auto octets = [](std::size_t ints) {
+        return static_cast<std::ptrdiff_t>(ints * sizeof(int));
+      };
       const std::size_t second = 1 + (below(8) == 0);
       return const_layout(detail::segments(
           v.data(), {2 + below(17), octets(8 + below(5))},
@@ -183,8 +189,8 @@ TEST(a_copy_between_layouts, moves_each_octet_from_its_place_to_its_place) {
       at = end;
     }
     const std::vector<std::byte> got = octets_of(target.where());
-    ASSERT_TRUE(std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(size),
-                           wanted.begin()))
+    ASSERT_TRUE(
+        std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(size), wanted.begin()))
         << "round " << round;
     // Nothing beside the layout was written: it may be written to -1, and then nothing is left.
     const std::vector<int> nothing(256, -1);
@@ -324,7 +330,8 @@ TEST_P(laid_out_messages, of_members_and_of_several_ranges_arrive) {
         all[i] = {1.0 * static_cast<double>(i), 2, 3, static_cast<int>(i), "cu"};
       request sending;
       if (world.rank() == 0)
-        sending = world.isend(gathered(time, members(all, &particle::x, &particle::id), forces), to);
+        sending =
+            world.isend(gathered(time, members(all, &particle::x, &particle::id), forces), to);
       if (world.rank() == to) {
         double got_time = 0;
         std::vector<particle> got(count, particle{-1, -1, -1, -1, "no"});
@@ -333,7 +340,8 @@ TEST_P(laid_out_messages, of_members_and_of_several_ranges_arrive) {
         EXPECT_EQ(got_time, 1.5);
         EXPECT_EQ(got_forces, std::vector<double>(count / 2, 0.25));
         for (std::size_t i = 0; i < count; ++i)
-          ASSERT_EQ(got[i], (particle{1.0 * static_cast<double>(i), -1, -1, static_cast<int>(i), "no"}));
+          ASSERT_EQ(got[i],
+                    (particle{1.0 * static_cast<double>(i), -1, -1, static_cast<int>(i), "no"}));
       }
       sending.wait();
     }
@@ -347,14 +355,14 @@ TEST_P(laid_out_messages, that_are_too_long_throw_with_both_sizes_and_write_noth
       const std::vector<int> out(2 * rows, 1);
       std::vector<int> in(2 * rows, -1);
       request sending;
-      if (world.rank() == 0)
-        sending = world.isend(strided(out, {.stride = 2, .count = rows}), to);
+      if (world.rank() == 0) sending = world.isend(strided(out, {.stride = 2, .count = rows}), to);
       if (world.rank() == to) {
-        const std::string text = error_of(
-            [&] { world.recv(strided(in, {.stride = 2, .count = rows / 2}), 0); });
+        const std::string text =
+            error_of([&] { world.recv(strided(in, {.stride = 2, .count = rows / 2}), 0); });
         expect_contains(text, "a receive of " + std::to_string(rows / 2 * sizeof(int)) + " octets");
         expect_contains(text, "a message of " + std::to_string(rows * sizeof(int)) + " octets");
-        for (std::size_t i = 0; i < 2 * rows; ++i) ASSERT_EQ(in[i], i < rows && i % 2 == 0 ? 1 : -1);
+        for (std::size_t i = 0; i < 2 * rows; ++i)
+          ASSERT_EQ(in[i], i < rows && i % 2 == 0 ? 1 : -1);
       }
       sending.wait();
     }

@@ -43,7 +43,8 @@ TEST(metg_graph, dom_reads_left_and_its_row_grows_and_then_shrinks) {
   EXPECT_EQ(inputs_of("dom", 4, 3, 1), (table{{0}, {0, 1}, {1, 2}, {2, 3}}));
   const graph g("dom", 4, 3);
   std::vector<std::pair<int, int>> rows;
-  for (long step = 0; step < 9; ++step) rows.emplace_back(g.row_of(step, 9).first, g.row_of(step, 9).end);
+  for (long step = 0; step < 9; ++step)
+    rows.emplace_back(g.row_of(step, 9).first, g.row_of(step, 9).end);
   EXPECT_EQ(rows, (std::vector<std::pair<int, int>>{
                       {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 4}, {0, 4}, {1, 4}, {2, 4}, {3, 4}}));
   EXPECT_EQ(g.tasks(9), 24);
@@ -86,7 +87,8 @@ TEST(metg_graph, random_nearest_reads_itself_and_some_of_nearest_which_change) {
   const graph g("random_nearest", width, radix);
   long chosen = 0, possible = 0, changed = 0;
   for (int c = 0; c < width; ++c) {
-    const columns from = g.inputs(g.phase_of(1), c), near = inputs_of("nearest", width, radix, 1, c);
+    const columns from = g.inputs(g.phase_of(1), c),
+                  near = inputs_of("nearest", width, radix, 1, c);
     EXPECT_TRUE(std::ranges::includes(near, from));
     EXPECT_TRUE(std::ranges::binary_search(from, c));
     chosen += std::ssize(from) - 1;

@@ -80,10 +80,14 @@ class type_maker {
 
   made_type basic() {
     switch (number(0, 3)) {
-      case 0: return {MPI_CHAR, one(1, "char")};
-      case 1: return {MPI_SHORT, one(2, "short")};
-      case 2: return {MPI_INT, one(4, "int")};
-      default: return {MPI_DOUBLE, one(8, "double")};
+      case 0:
+        return {MPI_CHAR, one(1, "char")};
+      case 1:
+        return {MPI_SHORT, one(2, "short")};
+      case 2:
+        return {MPI_INT, one(4, "int")};
+      default:
+        return {MPI_DOUBLE, one(8, "double")};
     }
   }
 
@@ -91,13 +95,20 @@ class type_maker {
     if (depth == 0) return basic();
     made_type old = any(depth - 1);
     switch (number(0, 6)) {
-      case 0: return contiguous(old);
-      case 1: return vector(old);
-      case 2: return indexed(old);
-      case 3: return structure(old, any(number(0, depth - 1)));
-      case 4: return resized(old);
-      case 5: return subarray(old);
-      default: return hindexed(old);
+      case 0:
+        return contiguous(old);
+      case 1:
+        return vector(old);
+      case 2:
+        return indexed(old);
+      case 3:
+        return structure(old, any(number(0, depth - 1)));
+      case 4:
+        return resized(old);
+      case 5:
+        return subarray(old);
+      default:
+        return hindexed(old);
     }
   }
 
@@ -121,7 +132,8 @@ class type_maker {
     MPI_Type_contiguous(count, old.handle, &made.handle);
     std::vector<copy_of> copies;
     append(copies, old.model, count, 0);
-    made.model = combined(copies, "contiguous " + std::to_string(count) + " of (" + old.model.text + ")");
+    made.model =
+        combined(copies, "contiguous " + std::to_string(count) + " of (" + old.model.text + ")");
     return made;
   }
   made_type vector(const made_type& old) {
@@ -135,8 +147,8 @@ class type_maker {
       MPI_Type_vector(count, length, stride, old.handle, &made.handle);
     std::vector<copy_of> copies;
     for (int i = 0; i < count; ++i) append(copies, old.model, length, i * octets);
-    made.model = combined(copies, (in_octets ? "hvector " : "vector ") + std::to_string(count) + ' ' +
-                                      std::to_string(length) + ' ' + std::to_string(stride) +
+    made.model = combined(copies, (in_octets ? "hvector " : "vector ") + std::to_string(count) +
+                                      ' ' + std::to_string(length) + ' ' + std::to_string(stride) +
                                       " of (" + old.model.text + ")");
     return made;
   }
@@ -188,7 +200,8 @@ class type_maker {
     }
     made_type made;
     MPI_Type_create_struct(count, lengths.data(), at.data(), types.data(), &made.handle);
-    made.model = combined(copies, text + " of (" + first.model.text + ") and (" + second.model.text + ")");
+    made.model =
+        combined(copies, text + " of (" + first.model.text + ") and (" + second.model.text + ")");
     return made;
   }
   made_type resized(const made_type& old) {
@@ -218,7 +231,9 @@ class type_maker {
     // Every index of the part, the fastest dimension fastest.
     std::vector<copy_of> copies;
     std::vector<int> index(static_cast<std::size_t>(dimensions), 0);
-    const auto at = [&](int d) { return static_cast<std::size_t>(order == MPI_ORDER_C ? dimensions - 1 - d : d); };
+    const auto at = [&](int d) {
+      return static_cast<std::size_t>(order == MPI_ORDER_C ? dimensions - 1 - d : d);
+    };
     for (;;) {
       std::ptrdiff_t offset = 0, stride = old.model.extent();
       for (int d = 0; d < dimensions; ++d) {
@@ -423,8 +438,9 @@ TEST(mpi_datatype, a_freed_or_uncommitted_datatype_is_refused) {
       MPI_Send(values, 1, copy, 0, 0, MPI_COMM_WORLD);
     });
     EXPECT_EQ(job.status, 1);
-    expect_contains(job.text, freed ? "is no datatype, or has been freed (MPI_ERR_TYPE)"
-                                    : "is not committed: call MPI_Type_commit first (MPI_ERR_TYPE)");
+    expect_contains(job.text, freed
+                                  ? "is no datatype, or has been freed (MPI_ERR_TYPE)"
+                                  : "is not committed: call MPI_Type_commit first (MPI_ERR_TYPE)");
   }
 }
 

@@ -33,7 +33,8 @@ TEST(mpi_message, truncation_names_both_sizes) {
       }
     });
     EXPECT_EQ(job.status, 1);
-    expect_contains(job.text, "a receive of 8 octets got a message of 12 octets from rank 0, tag 5");
+    expect_contains(job.text,
+                    "a receive of 8 octets got a message of 12 octets from rank 0, tag 5");
     expect_contains(job.text, "(MPI_ERR_TRUNCATE)");
   }
 }
@@ -126,8 +127,9 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
     MPI_Finalize();
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "rank 1 called MPI_Finalize with 1 request neither waited for nor freed; "
-                            "the first: a receive, peer 0, tag 9, 4 octets, not complete");
+  expect_contains(job.text,
+                  "rank 1 called MPI_Finalize with 1 request neither waited for nor freed; "
+                  "the first: a receive, peer 0, tag 9, 4 octets, not complete");
 }
 
 // What a job of two ranks under check says at its end; rank 0 sends, rank 1 does not receive.
@@ -151,8 +153,10 @@ TEST(mpi_message, a_message_left_over_at_finalize_is_found_by_check) {
     if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 6, copy);
     if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
   });
-  expect_contains(text, "rank 1 ended without receiving 2 messages; the first: 4 octets from rank 0 of the copy, "
-                        "tag 6: receive what is sent, or do not send it");
+  expect_contains(
+      text,
+      "rank 1 ended without receiving 2 messages; the first: 4 octets from rank 0 of the copy, "
+      "tag 6: receive what is sent, or do not send it");
 }
 
 TEST(mpi_message, a_message_taken_by_mprobe_and_not_received_is_found_by_check) {
@@ -161,8 +165,10 @@ TEST(mpi_message, a_message_taken_by_mprobe_and_not_received_is_found_by_check) 
     if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
     if (rank == 1) MPI_Mprobe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
   });
-  expect_contains(text, "rank 1 called MPI_Finalize with 1 message that MPI_Mprobe took and nobody received; the "
-                        "first: from rank 0 of MPI_COMM_WORLD, tag 6: call MPI_Mrecv");
+  expect_contains(
+      text,
+      "rank 1 called MPI_Finalize with 1 message that MPI_Mprobe took and nobody received; the "
+      "first: from rank 0 of MPI_COMM_WORLD, tag 6: call MPI_Mrecv");
 }
 
 TEST(mpi_message, requests_that_are_complete_when_they_are_made_pass_the_check) {
@@ -224,8 +230,9 @@ TEST(mpi_message, datatypes_that_do_not_match_are_found_by_check) {
     MPI_Finalize();
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "rank 1 received as 8 MPI_FLOAT what rank 0 of MPI_COMM_WORLD sent as 1 "
-                            "MPI_DOUBLE, tag 2: name the same basic datatypes on both sides");
+  expect_contains(job.text,
+                  "rank 1 received as 8 MPI_FLOAT what rank 0 of MPI_COMM_WORLD sent as 1 "
+                  "MPI_DOUBLE, tag 2: name the same basic datatypes on both sides");
   EXPECT_EQ(count_of(job.text, "received as"), 1u) << job.text;
 }
 
@@ -266,9 +273,11 @@ TEST(mpi_message, datatypes_that_do_not_match_in_collectives_are_found_by_check)
   });
   EXPECT_EQ(job.status, 1);
   expect_contains(job.text, "rank 1 took as 2 MPI_FLOAT what rank 0 of ");
-  expect_contains(job.text, "gave as 2 MPI_INT, in MPI_Ibcast: name the same basic datatypes on both sides");
-  expect_contains(job.text, "rank 0 took as 3 MPI_INT what rank 2 of MPI_COMM_WORLD gave as 3 MPI_FLOAT, in "
-                            "MPI_Allreduce");
+  expect_contains(job.text,
+                  "gave as 2 MPI_INT, in MPI_Ibcast: name the same basic datatypes on both sides");
+  expect_contains(job.text,
+                  "rank 0 took as 3 MPI_INT what rank 2 of MPI_COMM_WORLD gave as 3 MPI_FLOAT, in "
+                  "MPI_Allreduce");
   EXPECT_EQ(count_of(job.text, " took as "), 2u) << job.text;
 }
 
@@ -282,7 +291,8 @@ TEST(mpi_message, a_send_that_nothing_has_matched_is_taken_back) {
       int flag = -1, value = 7;
       if (world.rank() == 0) {
         MPI_Issend(&value, 1, MPI_INT, 1, tags[0], MPI_COMM_WORLD, &requests[0]);
-        MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 1, tags[1], MPI_COMM_WORLD, &requests[1]);
+        MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 1, tags[1],
+                  MPI_COMM_WORLD, &requests[1]);
         MPI_Ssend_init(&value, 1, MPI_INT, 1, tags[2], MPI_COMM_WORLD, &requests[2]);
         MPI_Start(&requests[2]);
         for (MPI_Request& r : requests) {
@@ -338,7 +348,8 @@ TEST(mpi_message, a_deadlock_names_communicators_as_the_program_does) {
     MPI_Comm_dup(MPI_COMM_WORLD, &halo);
     MPI_Comm_set_name(halo, "halo");
     int value = 0;
-    MPI_Recv(&value, 1, MPI_INT, 1 - world.rank(), 3, world.rank() == 0 ? halo : MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&value, 1, MPI_INT, 1 - world.rank(), 3, world.rank() == 0 ? halo : MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
     MPI_Finalize();
   });
   EXPECT_EQ(job.status, 1);

@@ -112,8 +112,9 @@ TEST(mpi_threads, a_call_by_a_thread_without_permission_is_refused) {
     MPI_Finalize();
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "a thread that rank 0 has made called: ask for MPI_THREAD_MULTIPLE in "
-                            "MPI_Init_thread");
+  expect_contains(job.text,
+                  "a thread that rank 0 has made called: ask for MPI_THREAD_MULTIPLE in "
+                  "MPI_Init_thread");
 }
 
 TEST(mpi_threads, an_error_in_a_thread_ends_the_job) {
@@ -127,7 +128,8 @@ TEST(mpi_threads, an_error_in_a_thread_ends_the_job) {
     MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "rank 0: MPI_Send(NULL, 1, MPI_INT, 1, 0, MPI_COMM_WORLD): the buffer is NULL");
+  expect_contains(job.text,
+                  "rank 0: MPI_Send(NULL, 1, MPI_INT, 1, 0, MPI_COMM_WORLD): the buffer is NULL");
 }
 
 }  // namespace

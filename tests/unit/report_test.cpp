@@ -18,7 +18,8 @@
 namespace weft {
 namespace {
 
-TEST(a_deadlock_report, names_the_cycle_of_a_communicator_of_some_ranks_by_their_numbers_in_the_job) {
+TEST(a_deadlock_report,
+     names_the_cycle_of_a_communicator_of_some_ranks_by_their_numbers_in_the_job) {
   const failed_job job = run_to_failure(job_of(4, 2), [](communicator& world) {
     const communicator half = *world.split(world.rank() % 2);
     static_cast<void>(half.recv<int>(1 - half.rank(), 3));
@@ -50,8 +51,8 @@ constexpr int deep_line = __LINE__ + 2;
   asm volatile("");
 }
 // Without the directory: a cache of compilations may have another.
-const std::string deep_place = "tests/unit/report_test.cpp:" + std::to_string(deep_line) +
-                               "\nweft:     outer_step at ";
+const std::string deep_place =
+    "tests/unit/report_test.cpp:" + std::to_string(deep_line) + "\nweft:     outer_step at ";
 
 bool has_debug_library() {
   void* const library = dlopen("libdw.so.1", RTLD_LAZY);
@@ -65,7 +66,8 @@ TEST(a_deadlock_report, says_where_in_the_program_the_ranks_wait) {
     const failed_job job =
         run_to_failure(job_of(3, workers), [](communicator& world) { outer_step(world); });
     EXPECT_EQ(job.status, 1);
-    expect_contains(job.text, "weft:   ranks 0-2 called recv from\nweft:     receive_deep_inside at ");
+    expect_contains(job.text,
+                    "weft:   ranks 0-2 called recv from\nweft:     receive_deep_inside at ");
     expect_contains(job.text, deep_place);
     EXPECT_EQ(count_of(job.text, "src/sched"), 0u) << job.text;
   }
@@ -186,8 +188,8 @@ TEST(a_rank_that_keeps_its_worker, is_named_with_the_place_where_it_stands) {
       expect_contains(text, "rank 0 has kept worker 0 busy for 0.2 s while ");
       expect_contains(text, by_message ? "a message for another rank of that worker waited"
                                        : "another rank of that worker was ready to run");
-      expect_contains(text, body == &compute_until_told ? "compute_until_told at "
-                                                        : "sleep_until_told at ");
+      expect_contains(
+          text, body == &compute_until_told ? "compute_until_told at " : "sleep_until_told at ");
     }
   }
 }

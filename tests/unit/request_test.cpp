@@ -183,13 +183,14 @@ TEST(posted_receives, match_in_the_order_of_their_posting_however_many_there_are
         std::vector<int> values(static_cast<std::size_t>(count), -1);
         std::vector<request> all;
         for (int i = 0; i < count; ++i)
-          all.push_back(world.irecv(std::span(&values[static_cast<std::size_t>(i)], 1), i % 3 == 1 ? any_source : 1,
-                                    i % 4 == 2 ? any_tag : 7));
+          all.push_back(world.irecv(std::span(&values[static_cast<std::size_t>(i)], 1),
+                                    i % 3 == 1 ? any_source : 1, i % 4 == 2 ? any_tag : 7));
         all[static_cast<std::size_t>(withdrawn)].cancel();
         world.barrier();
         wait_all(all);
         for (int i = 0, next = 0; i < count; ++i)
-          EXPECT_EQ(values[static_cast<std::size_t>(i)], i == withdrawn ? -1 : next++) << i << " of " << count;
+          EXPECT_EQ(values[static_cast<std::size_t>(i)], i == withdrawn ? -1 : next++)
+              << i << " of " << count;
         int value = 0;  // The lists are as they were.
         request one = world.irecv(std::span(&value, 1), 0, 8);
         world.send(9, 0, 8);

@@ -242,7 +242,8 @@ TEST(trace, a_thread_that_outlives_a_trace_takes_part_in_the_next) {
 TEST(trace, processes_of_a_host_write_one_file_on_one_clock) {
   const std::string path =
       ::testing::TempDir() + "weft_traces_" + std::to_string(::getpid()) + ".json";
-  std::ofstream(path) << "of an earlier job, and longer than what comes: " << std::string(4096, 'x');
+  std::ofstream(path) << "of an earlier job, and longer than what comes: "
+                      << std::string(4096, 'x');
   for (int process = 0; process < 3; ++process) {
     start_trace(path, 1, {process, 3, process == 0});
     trace_thread(0);

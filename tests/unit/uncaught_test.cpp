@@ -31,8 +31,9 @@ std::vector<std::string> watched(void (*body)(log&)) {
                   },
                   &all,
                   [](void* argument, const std::exception* e, const std::type_info& type) {
-                    static_cast<log*>(argument)->lines.push_back(
-                        e != nullptr ? e->what() : type == typeid(int) ? "an int" : "unknown");
+                    static_cast<log*>(argument)->lines.push_back(e != nullptr          ? e->what()
+                                                                 : type == typeid(int) ? "an int"
+                                                                                       : "unknown");
                   }});
     all.lines.push_back("returned");
   } catch (...) {

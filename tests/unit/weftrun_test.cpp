@@ -268,7 +268,8 @@ TEST(job_shape, numbers_that_are_left_out_follow_from_the_others) {
 TEST(job_shape, every_numa_node_has_a_process) {
   options how;
   how.processes = process_per_numa_node;
-  const std::vector<host_cores> hosts{{.threads = 8, .numa_nodes = 3}, {.threads = 2, .numa_nodes = 1}};
+  const std::vector<host_cores> hosts{{.threads = 8, .numa_nodes = 3},
+                                      {.threads = 2, .numa_nodes = 1}};
   EXPECT_EQ(shape_of(how, hosts).host_of_process, (numbers{0, 0, 0, 1}));
   EXPECT_EQ(shape_of(how, hosts).ranks, 10);
   how.ranks = 3;

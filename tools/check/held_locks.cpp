@@ -101,18 +101,18 @@ extern "C" {
 const weft::lock_watch weft_lock_watch{&begin, &each_held};
 
 // Takes a lock; 0 says that it was taken, and so does EOWNERDEAD (130) of a robust mutex.
-#define WEFT_TAKES(name, kind, parameters, arguments, lock)         \
-  [[gnu::visibility("default")]] int name parameters noexcept {     \
-    static constinit std::atomic<int(*) parameters> known{nullptr}; \
-    const int result = next(known, #name) arguments;           \
+#define WEFT_TAKES(name, kind, parameters, arguments, lock)                     \
+  [[gnu::visibility("default")]] int name parameters noexcept {                 \
+    static constinit std::atomic<int(*) parameters> known{nullptr};             \
+    const int result = next(known, #name) arguments;                            \
     if (result == 0 || result == 130) note_taken(lock, kind, caller_of_this()); \
-    return result;                                                  \
+    return result;                                                              \
   }
 #define WEFT_GIVES_BACK(name, parameters, arguments, lock)          \
   [[gnu::visibility("default")]] int name parameters noexcept {     \
     static constinit std::atomic<int(*) parameters> known{nullptr}; \
     note_given_back(lock);                                          \
-    return next(known, #name) arguments;                       \
+    return next(known, #name) arguments;                            \
   }
 
 WEFT_TAKES(pthread_mutex_lock, "mutex", (pthread_mutex_t * m), (m), m)
@@ -138,8 +138,7 @@ WEFT_TAKES(pthread_rwlock_timedwrlock, "lock", (pthread_rwlock_t * m, const time
            (m, until), m)
 WEFT_GIVES_BACK(pthread_rwlock_unlock, (pthread_rwlock_t * m), (m), m)
 
-WEFT_TAKES(pthread_spin_lock, "spin lock", (pthread_spinlock_t * m), (m),
-           const_cast<const int*>(m))
+WEFT_TAKES(pthread_spin_lock, "spin lock", (pthread_spinlock_t * m), (m), const_cast<const int*>(m))
 WEFT_TAKES(pthread_spin_trylock, "spin lock", (pthread_spinlock_t * m), (m),
            const_cast<const int*>(m))
 WEFT_GIVES_BACK(pthread_spin_unlock, (pthread_spinlock_t * m), (m), const_cast<const int*>(m))

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "base/topology.hpp"
 #include "base/settings.hpp"
+#include "base/topology.hpp"
 #include "image/image.hpp"
 #include "image/libraries.hpp"
 #include "rank/program.hpp"
@@ -52,11 +52,11 @@ int run(int argc, char** argv) {
   weft::image_program program(request.program, request.libraries);
   return weft::run_program(how, argc, argv, [&](int) {
     auto copy = std::make_shared<weft::image>(program.load());
-    return weft::program_copy{
-        copy->main(), [copy](int count, char** words, char** environment) {
-          copy->construct(count, words, environment);
-        },
-        [copy] { copy->destroy(); }, &copy->own()};
+    return weft::program_copy{copy->main(),
+                              [copy](int count, char** words, char** environment) {
+                                copy->construct(count, words, environment);
+                              },
+                              [copy] { copy->destroy(); }, &copy->own()};
   });
 }
 
@@ -66,7 +66,8 @@ int tell_of_shared_state(std::span<char* const> words) {
   char* no_words[] = {words[0], nullptr};
   (void)weft::resolve_options(none, no_words);
   const std::vector<std::string> libraries(words.begin() + 1, words.end());
-  for (const auto& one : weft::choose_libraries(weft::elf_file(words[0]), libraries, weft::library_lists()).shared)
+  for (const auto& one :
+       weft::choose_libraries(weft::elf_file(words[0]), libraries, weft::library_lists()).shared)
     weft::log_text(weft::text_of(one));
   return 0;
 }

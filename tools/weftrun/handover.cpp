@@ -75,9 +75,8 @@ std::optional<handover> hand_over(const options& how, const std::vector<std::str
     cpus = std::max(cpus, number_in(variable, "NCPUS"));
   }
   if (nodes < 2) return std::nullopt;
-  const job_shape shape =
-      shape_of(how, std::vector<host_cores>(static_cast<std::size_t>(nodes),
-                                            {.threads = std::max(1, cpus)}));
+  const job_shape shape = shape_of(how, std::vector<host_cores>(static_cast<std::size_t>(nodes),
+                                                                {.threads = std::max(1, cpus)}));
   const int per_node = (shape.processes() + nodes - 1) / nodes;
   result.assignments = {"WEFT_RANKS", formatted("{}", shape.ranks), "WEFT_PROCESSES",
                         formatted("{}", shape.processes())};

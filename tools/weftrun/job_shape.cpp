@@ -24,8 +24,9 @@ std::vector<int> hosts_of_numa_nodes(const std::vector<host_cores>& hosts) {
   std::vector<int> host_of_process;
   for (std::size_t host = 0; host < hosts.size(); ++host) {
     if (hosts[host].numa_nodes == 0)
-      throw error("--processes numa: how many NUMA nodes the hosts of a batch job have is not known "
-                  "before it starts; give their number, --processes N");
+      throw error(
+          "--processes numa: how many NUMA nodes the hosts of a batch job have is not known "
+          "before it starts; give their number, --processes N");
     host_of_process.insert(host_of_process.end(), static_cast<std::size_t>(hosts[host].numa_nodes),
                            static_cast<int>(host));
   }

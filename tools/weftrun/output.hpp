@@ -56,9 +56,9 @@ class output_forwarder {
   line_sink sink_;
   event_loop loop_;
   std::map<int, std::unique_ptr<source>> sources_;
-  std::vector<char> read_;                  // Between a source and the sink.
+  std::vector<char> read_;            // Between a source and the sink.
   std::atomic<bool> closed_[3] = {};  // By stream: nobody reads it.
-  std::function<void()> finished_;          // None until finish().
+  std::function<void()> finished_;    // None until finish().
   std::thread thread_;
 };
 

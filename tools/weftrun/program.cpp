@@ -59,15 +59,19 @@ std::string not_built_with_weft(const std::vector<std::string>& command) {
   if (octets.empty() || knows_weft(octets)) return "";
   for (const char* const mpi : {"libmpi.so", "libmpich.so", "libmpi_"})
     if (octets.find(mpi) != octets.npos)
-      throw error(formatted("{} is linked with another MPI ({}...), which would take each process "
-                            "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
-                            "start it with that MPI's mpirun", command.front(), mpi));
+      throw error(
+          formatted("{} is linked with another MPI ({}...), which would take each process "
+                    "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
+                    "start it with that MPI's mpirun",
+                    command.front(), mpi));
   // A tool, say a debugger, with the program as its word; or started for its own sake.
   if (command.front().find('/') == std::string::npos) return "";
   for (std::size_t i = 1; i < command.size(); ++i)
     if (knows_weft(octets_of_program(command[i]))) return "";
-  return formatted("{} was not built with weft and knows nothing of ranks: build it with weftcc, "
-                   "weftcxx or weftfc", command.front());
+  return formatted(
+      "{} was not built with weft and knows nothing of ranks: build it with weftcc, "
+      "weftcxx or weftfc",
+      command.front());
 }
 
 int status_of_failed_start(int reason) {

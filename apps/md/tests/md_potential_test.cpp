@@ -159,7 +159,8 @@ TEST(md_potential, refuses_impossible_headers) {
   EXPECT_TRUE(complaint_about(with(small_setfl, "6 0.5", "4 0.5")).starts_with(":5:1: the number"));
   EXPECT_TRUE(
       complaint_about(with(small_setfl, "6 0.5", "1e12 0.5")).starts_with(":5:1: the number"));
-  EXPECT_NE(complaint_about(small_setfl, ".eam.alloy", "Au").find("describes Cu but not Au; name one that it describes with --element"),
+  EXPECT_NE(complaint_about(small_setfl, ".eam.alloy", "Au")
+                .find("describes Cu but not Au; name one that it describes with --element"),
             std::string::npos);
 }
 

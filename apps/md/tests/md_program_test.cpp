@@ -245,7 +245,8 @@ std::vector<double> thermo_of(const std::string& output) {
 TEST(md_program, moves_atoms_likewise_in_several_processes) {
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
-  if (!std::filesystem::exists(WEFT_PROGRAM_DIR "/weftrun")) GTEST_SKIP() << "built without weftrun";
+  if (!std::filesystem::exists(WEFT_PROGRAM_DIR "/weftrun"))
+    GTEST_SKIP() << "built without weftrun";
   const std::string words = "--size 6 --steps 100 --thermo 20 --voids 2/3";
   const auto [status, output] = run_program(words + " --weft-ranks 4");
   ASSERT_EQ(status, 0) << output;
@@ -254,7 +255,8 @@ TEST(md_program, moves_atoms_likewise_in_several_processes) {
   for (const int processes : {2, 4}) {
     const auto [ended, text] =
         run_program(words, std::string("timeout 100 " WEFT_PROGRAM_DIR "/weftrun -n 4 --workers 1 "
-                                       "--processes ") + std::to_string(processes));
+                                       "--processes ") +
+                               std::to_string(processes));
     EXPECT_EQ(ended, 0) << text;
     EXPECT_NE(text.find("on 1 worker in each of " + std::to_string(processes) + " processes"),
               std::string::npos)

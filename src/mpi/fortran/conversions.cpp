@@ -11,14 +11,16 @@ namespace {
 template <class Handle>
 Handle from_fortran(MPI_Fint number) {
   const auto at = static_cast<unsigned>(number);
-  if (at < weft::mpi::handle_numbers::predefined_end) return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(at));
+  if (at < weft::mpi::handle_numbers::predefined_end)
+    return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(at));
   const weft::mpi::state* const me = weft::mpi::find_state();
   return me == nullptr ? Handle{} : reinterpret_cast<Handle>(me->fortran_handles.handle_of(number));
 }
 
 template <class Handle>
 MPI_Fint to_fortran(Handle handle) {
-  if (const std::uintptr_t value = weft::mpi::value_of(handle); value < weft::mpi::handle_numbers::predefined_end)
+  if (const std::uintptr_t value = weft::mpi::value_of(handle);
+      value < weft::mpi::handle_numbers::predefined_end)
     return static_cast<MPI_Fint>(value);
   weft::mpi::state* const me = weft::mpi::find_state();
   return me == nullptr ? 0 : me->fortran_handles.number_of(weft::mpi::value_of(handle));
@@ -26,14 +28,18 @@ MPI_Fint to_fortran(Handle handle) {
 
 }  // namespace
 
-#define WEFT_MPI_CONVERSIONS(name, handle)                                                            \
-  WEFT_MPI_FUNCTION(MPI_Fint, MPI_##name##_c2f, (handle of_c)) { return to_fortran(of_c); }           \
-  WEFT_MPI_FUNCTION(handle, MPI_##name##_f2c, (MPI_Fint of_fortran)) {                                \
-    return from_fortran<handle>(of_fortran);                                                          \
-  }                                                                                                   \
-  WEFT_MPI_FUNCTION(int, MPI_##name##_toint, (handle of_c)) { return to_fortran(of_c); }              \
-  WEFT_MPI_FUNCTION(handle, MPI_##name##_fromint, (int number)) {                                     \
-    return from_fortran<handle>(number);                                                              \
+#define WEFT_MPI_CONVERSIONS(name, handle)                             \
+  WEFT_MPI_FUNCTION(MPI_Fint, MPI_##name##_c2f, (handle of_c)) {       \
+    return to_fortran(of_c);                                           \
+  }                                                                    \
+  WEFT_MPI_FUNCTION(handle, MPI_##name##_f2c, (MPI_Fint of_fortran)) { \
+    return from_fortran<handle>(of_fortran);                           \
+  }                                                                    \
+  WEFT_MPI_FUNCTION(int, MPI_##name##_toint, (handle of_c)) {          \
+    return to_fortran(of_c);                                           \
+  }                                                                    \
+  WEFT_MPI_FUNCTION(handle, MPI_##name##_fromint, (int number)) {      \
+    return from_fortran<handle>(number);                               \
   }
 
 WEFT_MPI_CONVERSIONS(Comm, MPI_Comm)

@@ -24,7 +24,8 @@ class handle_numbers {
   }
   // Of an integer that no handle has had: one that is no object either, so it is refused as in C.
   [[nodiscard]] std::uintptr_t handle_of(int number) const noexcept {
-    if (number >= 0 && number < static_cast<int>(predefined_end)) return static_cast<std::uintptr_t>(number);
+    if (number >= 0 && number < static_cast<int>(predefined_end))
+      return static_cast<std::uintptr_t>(number);
     const auto index = static_cast<std::size_t>(number) - predefined_end;
     return number > 0 && index < handles_.size() ? handles_[index] : 0;
   }

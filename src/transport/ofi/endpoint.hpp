@@ -77,8 +77,8 @@ class ofi_transport final : public transport {
     std::uint32_t sent = 0;      // Messages, modulo 2^32.
     std::uint32_t received = 0;  // Likewise.
     bool is_known = false;       // Something was sent to or came from it: it is watched.
-    bool has_failed = false;  // Nothing more goes there.
-    bool is_told = false;     // Nothing more comes from there.
+    bool has_failed = false;     // Nothing more goes there.
+    bool is_told = false;        // Nothing more comes from there.
     bool has_left = false;
     // Since the watch last looked:
     bool was_heard = false;
@@ -86,7 +86,7 @@ class ofi_transport final : public transport {
     bool was_refused = false;   // The provider took nothing.
     std::uint8_t refusals = 0;  // So many looks in a row.
     std::uint8_t silent_looks = 0;
-    file_descriptor probe;      // A connection attempt, to see whether somebody listens.
+    file_descriptor probe;  // A connection attempt, to see whether somebody listens.
   };
 
   struct failure {

@@ -19,14 +19,17 @@ namespace weft {
 const fabric_library& libfabric() {
   static const fabric_library loaded = [] {
     constexpr const char* name = "libfabric.so.1";
-    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // Never closed: threads may be in it.
+    void* const handle =
+        dlopen(name, RTLD_NOW | RTLD_LOCAL);  // Never closed: threads may be in it.
     if (handle == nullptr)
-      throw error(formatted("the network needs {}, which cannot be loaded ({}): install libfabric "
-                            "(Debian: libfabric1), or choose another transport",
-                            name, dlerror()));
+      throw error(
+          formatted("the network needs {}, which cannot be loaded ({}): install libfabric "
+                    "(Debian: libfabric1), or choose another transport",
+                    name, dlerror()));
     fabric_library all{};
     const auto find = [&](auto& function, const char* symbol) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
       if (function == nullptr) throw error(formatted("{} has no function {}", name, symbol));
     };
     find(all.getinfo, "fi_getinfo");
@@ -154,7 +157,8 @@ std::vector<candidate> candidates(std::vector<fabric_info>& found) {
 void check_fabric(long result, const char* what, const fi_info* info) {
   if (result >= 0) return;
   throw error(formatted("libfabric's {} failed{}{}: {}", what, info ? " for provider " : "",
-                        info ? provider_name(*info) : "", libfabric().strerror(static_cast<int>(-result))));
+                        info ? provider_name(*info) : "",
+                        libfabric().strerror(static_cast<int>(-result))));
 }
 
 std::string_view provider_name(const fi_info& info) {

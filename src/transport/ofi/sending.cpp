@@ -75,7 +75,8 @@ status ofi_transport::sent(std::uint32_t peer, long result) noexcept {
     (void)fi_cq_read(queue_.get(), nullptr, 0);
     return status::retry;
   }
-  fail(peer, formatted("libfabric cannot send to it: {}", libfabric().strerror(static_cast<int>(-result))));
+  fail(peer, formatted("libfabric cannot send to it: {}",
+                       libfabric().strerror(static_cast<int>(-result))));
   return status::failed;
 }
 

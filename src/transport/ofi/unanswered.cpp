@@ -31,8 +31,8 @@ bool is_unanswered(int socket) noexcept {
   tcp_info known = {};
   socklen_t size = sizeof known;
   if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &known, &size) != 0) return false;
-  const int limit = known.tcpi_state == TCP_SYN_SENT ? ofi_connects_unanswered_max
-                                                     : ofi_repeats_unanswered_max;
+  const int limit =
+      known.tcpi_state == TCP_SYN_SENT ? ofi_connects_unanswered_max : ofi_repeats_unanswered_max;
   return known.tcpi_retransmits >= limit;
 }
 

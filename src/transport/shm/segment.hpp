@@ -25,8 +25,10 @@ struct segment_cookie {
 // the owner's to write.
 struct segment_front {
   segment_cookie cookie;
-  published<std::uint32_t, shared_atomics> is_ready;  // The rings may be used: the file has its full size.
-  published<std::uint32_t, shared_atomics> has_left;  // In good order; nobody reads the rings any more.
+  published<std::uint32_t, shared_atomics>
+      is_ready;  // The rings may be used: the file has its full size.
+  published<std::uint32_t, shared_atomics>
+      has_left;                       // In good order; nobody reads the rings any more.
   std::atomic<std::uint32_t> opened;  // By so many peers; the last one removes the name.
   alignas(padding_bytes) parking_spot<shared_atomics> spot;
   announcements<shared_atomics> announced;

@@ -155,13 +155,14 @@ class alignas(padding_bytes) shm_transport final : public transport {
   std::size_t slot_ = 0;  // Of this endpoint.
 
   padded_vector<outgoing> outgoing_;  // By peer.
-  std::vector<peer> peers_;         // By peer.
+  std::vector<peer> peers_;           // By peer.
   std::vector<std::uint32_t> room_refused_;
 
-  padded_vector<incoming> incoming_;            // By slot.
-  padded_vector<std::size_t> watched_;          // Slots.
-  padded_vector<const shm_inbox::word*> next_;  // Where the next message of each of these will show.
-  std::size_t first_ = 0;                     // Where the next poll begins.
+  padded_vector<incoming> incoming_;    // By slot.
+  padded_vector<std::size_t> watched_;  // Slots.
+  padded_vector<const shm_inbox::word*>
+      next_;               // Where the next message of each of these will show.
+  std::size_t first_ = 0;  // Where the next poll begins.
   int polls_to_look_ = polls_per_look;
   std::uint64_t next_look_ns_ = 0;
 

@@ -34,7 +34,9 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double mine = weft::parallel_reduce(
       0, x.size(), 0.0,
-      [](weft::range_1d part) { return std::accumulate(x.begin() + (long)part.begin, x.begin() + (long)part.end, 0.0); },
+      [](weft::range_1d part) {
+        return std::accumulate(x.begin() + (long)part.begin, x.begin() + (long)part.end, 0.0);
+      },
       std::plus<>{});
   double all = 0;
   MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
