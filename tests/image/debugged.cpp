@@ -9,6 +9,6 @@ int own_number;
 
 int main(int, char**) {
   own_number = 1000 + weft::this_rank();
-  stop_here();
+  stop_here();  // image_test.cpp knows the line.
   asm volatile("");
 }

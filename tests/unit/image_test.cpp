@@ -508,7 +508,7 @@ TEST(image, gdb_stops_in_each_copy_and_shows_its_functions_and_lines) {
   EXPECT_NE(ran.text.find("$2 = 1001"), std::string::npos) << ran.text;
   const std::size_t first = ran.text.find("in main () at ");
   ASSERT_NE(first, std::string::npos) << ran.text;
-  EXPECT_NE(ran.text.find("debugged.cpp:10", first), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("debugged.cpp:12", first), std::string::npos) << ran.text;
   EXPECT_NE(ran.text.find("in main () at ", first + 1), std::string::npos) << ran.text;
 }
 
