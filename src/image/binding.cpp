@@ -55,9 +55,11 @@ void add_definitions(definitions& to, const elf_file& file, std::size_t index) {
 
 }  // namespace
 
-bool defines_allocator(const elf_file& file) {
+bool has_names_left_to_loader(const elf_file& file) {
   return std::ranges::any_of(file.symbols(), [&](const ElfW(Sym) & s) {
-    return s.st_shndx != SHN_UNDEF && is_of_allocator(file.string_at(s.st_name));
+    if (s.st_shndx == SHN_UNDEF) return false;
+    const int type = ELF64_ST_TYPE(s.st_info);
+    return type == STT_TLS || type == STT_GNU_IFUNC || is_of_allocator(file.string_at(s.st_name));
   });
 }
 

@@ -23,7 +23,8 @@ struct binding {
 [[nodiscard]] std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> files,
                                                             std::span<const std::size_t> order);
 
-// Whether it defines malloc() or another name of the allocator, which copies do not use.
-[[nodiscard]] bool defines_allocator(const elf_file& file);
+// Whether it defines names that bindings_of() leaves to the loader: the allocator's, which copies do not
+// use, thread-local variables, and functions that are chosen when they are bound.
+[[nodiscard]] bool has_names_left_to_loader(const elf_file& file);
 
 }  // namespace weft

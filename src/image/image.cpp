@@ -155,9 +155,10 @@ class image_program::source {
       if (!file.holds(r.r_offset)) return;
       const auto value = *reinterpret_cast<const std::uintptr_t*>(base + r.r_offset);
       ElfW(Rela)& told = edited_at(r);
+      // The end of a file belongs to it, and so do the marks behind it: a blank page follows each copy.
       std::size_t at = 0;
       while (at < all.size() &&
-             (value < bases[at] || value - bases[at] >= all[at]->file.span_bytes()))
+             (value < bases[at] || value - bases[at] > page_up(all[at]->file.span_bytes())))
         ++at;
       if (at < all.size() && all[at].get() == this) {
         told.r_info = elf_file::own_address;
@@ -267,8 +268,8 @@ class image_program::source {
     for (const ElfW(Sym) & s : file.all_symbols())
       if (ELF64_ST_TYPE(s.st_info) == STT_OBJECT && s.st_shndx != SHN_UNDEF)
         edited_at(s).st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT);
-    // The loader obeys the mark, too: then all but the allocator's names mean what they are bound to anyhow.
-    if (defines_allocator(file)) return;
+    // The loader obeys the mark, too: then most names mean what they are bound to anyhow.
+    if (has_names_left_to_loader(file)) return;
     for (const ElfW(Dyn) & entry : file.dynamic())
       if (calls_code(entry.d_tag)) {
         edited_at(entry).d_tag = DT_SYMBOLIC;

@@ -9,6 +9,7 @@
 #include "mpi/state.hpp"
 #include "mpi/status.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -329,8 +330,10 @@ void cancel_send(state& me, request_object& r) {
   if (r.complete()) return;
   const auto c = detail::find_communicator(me.rank, op.match.context);
   if (c == nullptr) return;
-  if (const detail::peer& to = c->to(op.peer); to.worker != detail::distant_worker)
-    detail::ask_back(*me.rank.home, to, op);
+  const detail::peer& to = c->to(op.peer);
+  if (to.worker == detail::distant_worker) return;
+  if (keeps_ledger(me)) note_asked_back(me, op, to.number);
+  detail::ask_back(*me.rank.home, to, op);
 }
 
 // What nothing has matched is taken back; else the request completes as if nothing had been said.

@@ -140,7 +140,7 @@ void tell_taken_messages(state& me) {
 void free_taken_messages(state& me) {
   tell_taken_messages(me);
   me.messages.each([&](message_object& m) {
-    free_unexpected(me.rank, m.taken);
+    drop_unexpected(me.rank, m.taken);
     me.messages.free(m);
   });
 }

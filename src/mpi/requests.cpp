@@ -266,7 +266,6 @@ namespace {
   watch_end(*r.work);
   if (r.details != nullptr && r.details->sending != nullptr) watch_end(*r.details->sending);
   if (r.what == request_object::type::receive) note_concluded(me, *r.work);
-  if (is_withdrawn_send(r)) note_withdrawn(me, *r.work);
 }
 
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {

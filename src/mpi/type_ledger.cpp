@@ -157,10 +157,11 @@ void add_received(state& me, ledger& all, const stream_key& key, received_as wha
   stream& s = all.streams[key];
   s.received.push_back(std::move(what));
   if (s.received.size() % received_max != 0) return;
-  // A receive that was posted earlier may still take an earlier message.
+  // A receive that was posted earlier may still take an earlier message; what collectives give, none.
   std::uint64_t first_open = all.turns + 1;
-  for (const auto& [op, as] : all.posted)
-    if (op->owner == &me.rank) first_open = std::min(first_open, as.turn);
+  if (std::get<3>(key) != collective_tag)
+    for (const auto& [op, as] : all.posted)
+      if (op->owner == &me.rank) first_open = std::min(first_open, as.turn);
   settle(me, key, s, first_open);
 }
 
@@ -205,8 +206,7 @@ void note_concluded(state& me, const operation& op) {
                  std::move(what));
 }
 
-void note_withdrawn(state& me, const operation& op) {
-  const int receiver = world_number(me.rank, op.match.context, op.peer);
+void note_asked_back(state& me, const operation& op, int receiver) {
   const std::lock_guard hold(lock);
   ledger_of(me).streams[{op.match.context, op.match.source, receiver, op.match.tag}].told = true;
 }

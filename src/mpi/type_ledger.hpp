@@ -25,7 +25,7 @@ void note_posted(state& me, const detail::operation& op, const datatype_object* 
                  MPI_Count count);
 void note_concluded(state& me, const detail::operation& op);
 // A send was taken back: what belongs together after it is not known.
-void note_withdrawn(state& me, const detail::operation& op);
+void note_asked_back(state& me, const detail::operation& op, int receiver);
 
 // The parts of a collective between two ranks, each a message in the order in which the ranks call
 // collectives. Ranks of other processes are passed over.

@@ -60,6 +60,11 @@ void free_unexpected(rank_state& at, unexpected_message* m) noexcept {
   }
 }
 
+void drop_unexpected(rank_state& at, unexpected_message* m) noexcept {
+  delete m->offered.distant;
+  free_unexpected(at, m);
+}
+
 void set_congestion(rank_state& r) noexcept {
   const bool too_many = r.lists.waiting_bytes() > unexpected_bytes_max;
   // Relaxed: senders take it as advice.
@@ -332,8 +337,7 @@ void free_messages_of(rank_state& r) noexcept {
   }
   while (unexpected_message* m = r.lists.oldest()) {
     r.lists.remove(*m);
-    delete m->offered.distant;
-    free_unexpected(r, m);
+    drop_unexpected(r, m);
   }
   while (unexpected_message* m = r.spare_messages) {
     r.spare_messages = m->in_order.next;

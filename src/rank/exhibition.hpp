@@ -72,6 +72,13 @@ class exhibition {
         talk.send(static_cast<int>(s), tag_of_lengths, std::as_bytes(std::span(lengths_out[s])));
     }
     talk.wait();
+    std::vector<std::size_t> bytes_in(sites);
+    if (!go_alone()) {
+      // Before anything is under way: what another process says may be refused.
+      for (std::size_t s = 0; s < sites; ++s)
+        if (bytes_in[s] = s == here() ? 0 : total(lengths_in[s]); bytes_in[s] != 0)
+          c_.staged.buffers[s] = std::make_unique_for_overwrite<std::byte[]>(bytes_in[s]);
+    }
     // Starting with the next site, so that not all send to one at a time.
     for (std::size_t step = 1; step < sites; ++step) {
       const std::size_t from = (here() + sites - step) % sites;
@@ -81,10 +88,9 @@ class exhibition {
         send_each(talk, to);
         continue;
       }
-      if (const std::size_t bytes = total(lengths_in[from]); bytes != 0) {
-        c_.staged.buffers[from] = std::make_unique_for_overwrite<std::byte[]>(bytes);
-        talk.receive(static_cast<int>(from), tag_of_parts, {c_.staged.buffers[from].get(), bytes});
-      }
+      if (bytes_in[from] != 0)
+        talk.receive(static_cast<int>(from), tag_of_parts,
+                     {c_.staged.buffers[from].get(), bytes_in[from]});
       if (const std::size_t bytes = total(lengths_out[to]); bytes != 0)
         talk.send(
             static_cast<int>(to), tag_of_parts,

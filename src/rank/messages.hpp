@@ -23,6 +23,8 @@ using octets = std::span<const std::byte>;
 // --- Delivery (delivery.cpp) ---------------------------------------------------------------------
 void set_congestion(rank_state& r) noexcept;
 void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
+// The same of one whose data another process offered, if so: it is not asked for them.
+void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // Puts a copy of a message among the unexpected ones.
 void keep(worker& here, rank_state& to, const envelope& from, octets data);
 void keep(worker& here, rank_state& to, const envelope& from, const segments& data);

@@ -392,6 +392,7 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
   const int root_site = c.site_of(call.root);
   const int parent = broadcast_tree(c, root_site).parent();
   small_message message;
+  message.call = {};  // The other process may send less.
   site_talk talk(c, leader_of(c), what);
   talk.receive(parent, broadcast_tag(number), first_octets(message, data.size()));
   talk.wait([&] { ask(); });

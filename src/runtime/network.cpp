@@ -99,6 +99,11 @@ bool port::poll() noexcept {
   return any || owner_.visit_(device_.index());
 }
 
+// A death that a glance has met is acted upon before the worker sleeps.
+bool port::busy() const noexcept {
+  return retrying_ != 0 || !attempts_.empty() || owner_.deaths_.hint() != deaths_seen_.hint();
+}
+
 int port::count_living() const noexcept {
   int count = 0;
   for (int p = 0; p < owner_.process_count(); ++p) count += device_.is_alive(p) ? 1 : 0;

@@ -67,7 +67,7 @@ class port final : public outside {
 
   bool poll() noexcept override;
   bool glance() noexcept override { return device_.progress() > 0; }
-  [[nodiscard]] bool busy() const noexcept override { return retrying_ != 0 || !attempts_.empty(); }
+  [[nodiscard]] bool busy() const noexcept override;
   [[nodiscard]] bool at_rest() const noexcept override;
   [[nodiscard]] bool arm() noexcept override;
   void disarm() noexcept override;

@@ -144,7 +144,8 @@ void termination::handle(int from, const comm::event& happened) {
       return;
     case message::stop:
       judged_ = true;
-      actions_.stop(static_cast<int>(happened.head[0]));
+      stop_status_ = static_cast<int>(happened.head[0]);
+      actions_.stop(stop_status_);
       return judge_ends();
     case message::halted:
       w.halted = true;
@@ -159,7 +160,9 @@ void termination::handle(int from, const comm::event& happened) {
       judge_ends();
       return judge_quiet();
     case message::confirm:
-      if (from != judge()) return;  // It is dead; another one asks.
+      // It is dead, and another one asks; or the question has been overtaken by the next.
+      if (from != judge() || (from == asked_by_ && round < round_)) return;
+      asked_by_ = from;
       round_ = round;
       description_.reset();
       is_described_ = false;
@@ -208,6 +211,7 @@ bool termination::is_news(witness& w, const counts& told, std::string_view dead,
 void termination::judge_failure(const std::string& text, int exit_status) {
   if (std::exchange(judged_, true)) return;
   if (!text.empty()) actions_.tell(text, exit_status);
+  stop_status_ = exit_status;
   broadcast(message::stop, static_cast<std::uint64_t>(exit_status));
 }
 
@@ -289,18 +293,18 @@ termination::counts termination::count() noexcept {
   const auto number = [](const std::atomic<std::uint64_t>& of) {
     return of.load(std::memory_order_relaxed);  // Of workers that are parked, or have just been.
   };
+  // The shares of the dead before the sums: port counts a message in the sum first.
+  if (any_dead()) [[unlikely]]
+    for (int dead = 0; dead < between_.process_count(); ++dead) {
+      if (!is_dead(dead)) continue;
+      for (const auto& p : between_.ports()) {
+        sum.sent -= number(p->with(dead).sent);
+        sum.received -= number(p->with(dead).received);
+      }
+    }
   for (const auto& p : between_.ports()) {
     sum.sent += number(p->all().sent);
     sum.received += number(p->all().received);
-  }
-  if (!any_dead()) [[likely]]
-    return sum;
-  for (int dead = 0; dead < between_.process_count(); ++dead) {
-    if (!is_dead(dead)) continue;
-    for (const auto& p : between_.ports()) {
-      sum.sent -= number(p->with(dead).sent);
-      sum.received -= number(p->with(dead).received);
-    }
   }
   return sum;
 }
@@ -352,6 +356,7 @@ void termination::fail(const std::string& text, int exit_status) {
   }
   if (is_judge()) return judge_failure(text, exit_status);
   said_stop_ = true;
+  told_failure_.emplace(text, exit_status);
   send_text(message::failure, static_cast<std::uint64_t>(exit_status), text);
 }
 
@@ -367,6 +372,8 @@ void termination::process_died(int process, const std::string& why) {
     // waited for them may go on.
     said_ended_ = said_halted_ = told_valid_ = false;
     confirming_ = describing_ = false;
+    if (!judged_ && told_failure_) failures_.push_back(*told_failure_);
+    stops_again_ = judged_;  // The judge may have died before all were told.
     std::fill(halted_workers_.begin(), halted_workers_.end(), false);
     give_errand();
     return;
@@ -398,10 +405,17 @@ void termination::attend() noexcept {
   if (std::exchange(is_described_, false)) send_description();
   if (!death_.empty() && !stops) end_by_death();
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
-  if (!said_ended_ && workers_.fibers_have_ended()) {
-    said_ended_ = true;
-    state(message::ended, count());
-    judge_ends();
+  if (std::exchange(stops_again_, false) && is_judge())
+    broadcast(message::stop, static_cast<std::uint64_t>(stop_status_));
+  if (workers_.fibers_have_ended()) {
+    // Again when a message has come since, for which nobody waited: the judge compares the counts.
+    const counts now = count();
+    if (!said_ended_ || now != ended_with_) {
+      said_ended_ = true;
+      ended_with_ = now;
+      state(message::ended, now);
+      judge_ends();
+    }
   }
   if (!stops || released_) return;
   std::uint64_t since = stopping_since_ns_.load(std::memory_order_relaxed);

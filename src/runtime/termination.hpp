@@ -136,21 +136,26 @@ class termination final : public attendant {
   std::recursive_mutex lock_;
   std::vector<witness> witnesses_;
   std::vector<bool> halted_workers_;
-  std::vector<std::pair<std::string, int>> failures_;  // Of threads that are no workers.
+  std::vector<std::pair<std::string, int>> failures_;        // Of threads that are no workers.
+  std::optional<std::pair<std::string, int>> told_failure_;  // To a judge, who may have died since.
   std::string death_;  // What to say of the first dead process, when it ends the job.
   std::uint64_t death_since_ns_ = 0;
   counts told_;
   bool told_valid_ = false;
   std::uint32_t statement_ = 0;
   bool said_ended_ = false;
+  counts ended_with_;
   bool said_halted_ = false;
   bool said_stop_ = false;
   bool judged_ = false;  // The job has failed or stops.
+  int stop_status_ = 1;
+  bool stops_again_ = false;
   bool describing_ = false;
   std::optional<std::string> description_;  // While some of it may be missing, or it was not sent.
   bool is_described_ = false;               // Of it, nothing is missing.
   bool released_ = false;
   std::uint64_t round_ = 0;
+  int asked_by_ = -1;  // Whose round that is.
   bool confirming_ = false;
 };
 

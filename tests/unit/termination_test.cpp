@@ -24,11 +24,12 @@ TEST(a_deadlock_between_processes, is_found_although_what_workers_say_overtakes_
   const int first = tests::number_of_environment("TEST_SEED", 1) * 1000;
   for (int seed = first; seed < first + (sanitized ? 20 : 60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    options how = job_of(3, 4);
+    const int processes = 2 + seed % 2;  // With three, one may be asked twice before it answers.
+    options how = job_of(3, 2 * processes);
     how.timeout_s = 20;
     testing::internal::CaptureStderr();
     const int status = tests::run_in_processes(
-        2, how,
+        processes, how,
         [](communicator& world) {
           if (world.rank() == 1) sleep_for(1ms);
           world.ssend(1, (world.rank() + 1) % 3);
