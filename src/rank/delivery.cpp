@@ -294,7 +294,7 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
     return;
   }
   const offer_payload message{from, 0, offered};
-  const wait_description what{"send", from.context, op.peer, from.tag, op.bytes};
+  const wait_description what{call_of(op.mode), from.context, op.peer, from.tag, op.bytes};
   auto* room = wait_for_room(here, to.worker, sizeof message, what);
   std::memcpy(static_cast<void*>(room), &message, sizeof message);
   here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));

@@ -265,6 +265,11 @@ inline void set_memory(operation& op, const segments& data) noexcept {
   op.bytes = data.size();
 }
 
+// A blocking send, as reports name it.
+[[nodiscard]] inline const char* call_of(send_mode mode) noexcept {
+  return mode == send_mode::synchronous ? "ssend" : "send";
+}
+
 // The parts that every send fills in alike.
 inline void describe_send(operation& op, rank_state& me, const envelope& from, int to,
                           int peer_worker) noexcept {

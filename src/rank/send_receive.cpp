@@ -89,11 +89,12 @@ template <class Data>
   operation op;
   set_memory(op, data);
   describe_send(op, me, from, to, there.worker);
+  op.mode = mode;
   countdown taken{1, nullptr};
   op.counter = &taken;
   send_offer(*me.home, there, from, op);
   trace_wait(trace_kind::wait_send, me, taken,
-             {mode == send_mode::synchronous ? "ssend" : "send", c.context, to, tag, data.size()},
+             {call_of(mode), c.context, to, tag, data.size()},
              there.worker);
   check_result(op);
 }
