@@ -12,6 +12,7 @@ import argparse
 import csv
 import os
 import re
+import shlex
 import shutil
 import signal
 import statistics
@@ -273,6 +274,31 @@ class RivalJob:
                        "priority": f"fifo{self.real_time}" if self.real_time else "normal"}]
 
 
+class LciJob(Job):
+    """What the communication core's program measures, over LCI 2 and one provider of libfabric: two processes that
+    meet by LCI's own rendezvous over TCP, without a launcher, or one process alone."""
+
+    port = 14900
+
+    def __init__(self, provider, ranks=2, only=""):
+        super().__init__("comm", "lci", ranks, only=only, variant=f"-{provider}", LCI_ATTR_BACKEND="ofi",
+                         LCI_ATTR_OFI_PROVIDER_NAME=provider, LCI_ATTR_SHM_ENABLE="" if provider == "shm" else 0,
+                         LCT_PMI_BACKEND="tcp" if ranks == 2 else "local", WORLD_SIZE=ranks,
+                         LCT_MASTER_ADDR="127.0.0.1")
+
+    def path(self, build):
+        return build / "bin" / "bench-lci-comm"
+
+    def command(self, build):
+        program = shlex.quote(str(self.path(build)))
+        if self.ranks == 1:
+            return ["timeout", "50", str(self.path(build))]
+        LciJob.port += 1  # The last rendezvous' may still be in use.
+        return ["bash", "-c", f"export LCT_MASTER_PORT={LciJob.port}; RANK=1 timeout 50 {program} & "
+                              f"RANK=0 timeout 50 {program}; said=$?; ((said == 0)) || kill $! 2>/dev/null; "
+                              "wait; exit $said"]
+
+
 def size_text(size):
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
@@ -320,7 +346,7 @@ def jobs():
     if len(first_cores) > 1:
         placement.append(Job("p2p", only="one_way", variant="-two-nodes",
                              cores=f"{first_cores[0]},{first_cores[1]}"))
-    sizes, node = (8, 64, 1024, 8192, 65536, 1 << 20), ("sysv", "posix", "posix,cma")
+    sizes, node, tcp = (8, 64, 1024, 8192, 65536, 1 << 20), ("sysv", "posix", "posix,cma"), ("net", "tcp;ofi_rxm")
     rivals = lambda action: [RivalJob("ucx", action, size, tls) for size in sizes for tls in node] + [
         RivalJob("libfabric", action, size, "shm") for size in sizes]
     # What the MPIs take between two processes: by themselves, and over tcp.
@@ -329,11 +355,11 @@ def jobs():
                 Job("p2p", "mpich", only="one_way", variant="-tcp", MPIR_CVAR_NOLOCAL=1, UCX_TLS="tcp,self",
                     FI_PROVIDER="tcp")]
     comm = [Job("limits", "hardware", only="copy/8KiB/one"), CommJob("shm"), Job("comm", ranks=1)] + rivals("comm/am") + [
-        RivalJob("ucx", "comm/rate", 8, tls) for tls in node] + mpis
+        RivalJob("ucx", "comm/rate", 8, tls) for tls in node] + [LciJob("shm"), LciJob("shm", ranks=1)] + mpis
     comm_tcp = [CommJob("ofi:tcp", only="comm/" + what)
                 for what in ("am", "rate", "put", "get", "send_recv", "completion")] + [
-        RivalJob("libfabric", "comm/am", size, provider)
-        for size in (8, 16384, 65536) for provider in ("net", "tcp;ofi_rxm")] + mpis_tcp
+        LciJob(provider) for provider in tcp] + [
+        RivalJob("libfabric", "comm/am", size, provider) for size in (8, 16384, 65536) for provider in tcp] + mpis_tcp
     between = [CommJob("shm", only="comm/am/8B")] + [
         ProcessesJob(program, ranks, only) for ranks in (2, 16)
         for program, only in (("p2p", "one_way"), ("collectives", "barrier"))] + mpis + [
@@ -515,7 +541,7 @@ def main():
         for name in args.names or table:
             ready = []
             for job in table[name]:
-                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, RivalJob)):
+                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, (RivalJob, LciJob))):
                     continue
                 if reason := job.missing(args.build):
                     if reason not in told:

@@ -1,6 +1,6 @@
 # bench/**/*_bench.cpp: one program per file, bench-<file without _bench>. bench/mpi/*.c and *.cpp:
 # the same measurements over MPI, one program per file and MPI found, bench-mpi-<file>-<mpi>; weft's own
-# MPI is one of them.
+# MPI is one of them. bench/lci/comm.cpp: those of the communication core over LCI 2, where it is found.
 
 find_package(benchmark)
 find_package(OpenMP)
@@ -52,6 +52,17 @@ foreach(mpi IN ITEMS mpich openmpi weft)
     add_custom_target(bench-mpi-${name}-${mpi} ALL DEPENDS ${program})
   endforeach()
 endforeach()
+
+# LCI installs its package beside the folders in which CMake looks, and does not tell that its one library
+# needs the other.
+find_package(LCI QUIET CONFIG PATH_SUFFIXES lib/cmake lib64/cmake)
+if(TARGET LCI::LCI AND LCI_VERSION VERSION_GREATER_EQUAL 2)
+  add_executable(bench-lci-comm ${PROJECT_SOURCE_DIR}/bench/lci/comm.cpp)
+  weft_compile_options(bench-lci-comm)
+  target_include_directories(bench-lci-comm PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  target_link_libraries(bench-lci-comm PRIVATE LCI::LCI LCI::LCT)
+  target_link_options(bench-lci-comm PRIVATE -Wl,--no-as-needed)
+endif()
 
 # bench-metg, a few steps of every pattern, kernel and back end: with outputs as they should be all tasks
 # must find their inputs right, and with outputs that are all wrong, all wrong. ctest -R '^metg\.' runs them.

@@ -42,6 +42,7 @@ THIRD_PARTY = {
     r"benchmark/": ["bench"],
     r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer"],
     r"omp\.h": ["bench"],
+    r"lci\.hpp": ["bench/lci"],
 }
 SYSTEM = re.compile(
     r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
