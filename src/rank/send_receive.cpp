@@ -93,8 +93,7 @@ template <class Data>
   countdown taken{1, nullptr};
   op.counter = &taken;
   send_offer(*me.home, there, from, op);
-  trace_wait(trace_kind::wait_send, me, taken,
-             {call_of(mode), c.context, to, tag, data.size()},
+  trace_wait(trace_kind::wait_send, me, taken, {call_of(mode), c.context, to, tag, data.size()},
              there.worker);
   check_result(op);
 }
