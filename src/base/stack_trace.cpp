@@ -51,7 +51,7 @@ std::string demangled(const char* name) {
 }
 
 bool is_runtime_file(std::string_view file) {
-  // The build says where the library's own files were; a cache of compilations may have another place.
+  // The build says where the library's own files were.
   return file.starts_with(WEFT_SOURCE_ROOT) || file.find("/include/weft/") != file.npos ||
          (file.find("/include/") != file.npos && file.find("/c++/") != file.npos);
 }
@@ -167,19 +167,11 @@ struct symbol_table::contents {
     return value;
   }
 
-  const char* text_of(Dwarf_Die* die, unsigned what) const {
-    Dwarf_Attribute attribute;
-    const char* const text = libdw().dwarf_attr_integrate(die, what, &attribute) == nullptr
-                                 ? nullptr
-                                 : libdw().dwarf_formstring(&attribute);
-    return text != nullptr ? text : "?";
-  }
   std::string name_of(Dwarf_Die* die) const {
-    return text_of(die, DW_AT_name);
-  }
-  // With what it lies in; "?" for a function of C.
-  std::string full_name_of(Dwarf_Die* die) const {
-    return demangled(text_of(die, DW_AT_linkage_name));
+    Dwarf_Attribute attribute;
+    if (libdw().dwarf_attr_integrate(die, DW_AT_name, &attribute) == nullptr) return "?";
+    const char* const name = libdw().dwarf_formstring(&attribute);
+    return name != nullptr ? name : "?";
   }
 
   // A file as the debug information names it, which may be relative to where the compiler ran.
@@ -212,7 +204,7 @@ struct symbol_table::contents {
     for (int i = 0; i < count; ++i) {
       const int kind = libdw().dwarf_tag(&enclosing[i]);
       if (kind != DW_TAG_inlined_subroutine && kind != DW_TAG_subprogram) continue;
-      if (!is_runtime_file(file) && !is_runtime_function(full_name_of(&enclosing[i])))
+      if (!is_runtime_file(file))
         to.push_back(formatted("{} at {}:{}", name_of(&enclosing[i]), shown(file), line));
       if (kind == DW_TAG_subprogram) break;
       line = static_cast<int>(number_of(&enclosing[i], DW_AT_call_line));
