@@ -120,6 +120,12 @@ device_statistics local_device::statistics_now() const noexcept {
   return now;
 }
 
+void local_device::refuse(const event& happened, const char* why) noexcept {
+  const device_guard guard(lock_.get());
+  if (peer_state* const from = find_peer({happened.process, happened.device}); from != nullptr)
+    refuse(*from, why);
+}
+
 void local_device::refuse(peer_state& from, const char* why) noexcept {
   if (statistics_.refused++ == 0)
     log_line("process {} device {}: a message of process {} device {} was refused: {}",

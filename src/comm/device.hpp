@@ -92,6 +92,7 @@ class local_device final : public device {
   std::size_t eager_send_bytes_max(const comm::address& to) const noexcept;
   std::string_view transport_name(const comm::address& to) const noexcept;
   device_statistics statistics_now() const noexcept;
+  void refuse(const event& happened, const char* why) noexcept;
   spin_lock* lock() const noexcept { return lock_.get(); }
 
   remote_memory expose(std::span<std::byte> memory);

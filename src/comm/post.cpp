@@ -180,6 +180,9 @@ std::span<const doorbell> device::doorbells() noexcept {
 std::int64_t device::sleep_ns_max() const noexcept {
   return local(*this).sleep_limit_ns();
 }
+void device::refuse(const event& happened, const char* why) noexcept {
+  local(*this).refuse(happened, why);
+}
 device_statistics device::statistics() const noexcept {
   return local(*this).statistics_now();
 }

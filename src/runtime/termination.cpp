@@ -1,6 +1,7 @@
 #include "runtime/termination.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -21,7 +22,19 @@ constexpr std::size_t text_piece_bytes = 1024;
 // With more dead, which no piece can list, no deadlock is looked for.
 constexpr std::size_t dead_listed_max = text_piece_bytes / sizeof(std::uint32_t);
 
+// Of one process, while it comes. The peer that says more is broken.
+constexpr std::size_t text_bytes_max = std::size_t{64} << 20;
+
 constexpr std::uint64_t kind_mask = 0xff;
+
+// A list of the dead, as dead_list() makes it, by which process `from` is the first that lives.
+bool names_all_before(std::string_view dead, int from) noexcept {
+  const std::size_t count = std::min(static_cast<std::size_t>(from), dead_listed_max);
+  if (dead.size() < count * sizeof(std::uint32_t)) return false;
+  for (std::uint32_t p = 0; p < count; ++p)
+    if (std::memcmp(dead.data() + p * sizeof p, &p, sizeof p) != 0) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -84,8 +97,9 @@ void termination::send(int process, message what, std::uint64_t first, std::uint
 
 // Oneself last: what it says may end this round.
 void termination::broadcast(message what, std::uint64_t first) {
+  const std::string dead = what == message::stop ? dead_list() : std::string();
   for (int p = 0; p < between_.process_count(); ++p)
-    if (p != between_.process()) send(p, what, first);
+    if (p != between_.process()) send(p, what, first, 0, 0, dead);
   send(between_.process(), what, first);
 }
 
@@ -117,8 +131,42 @@ void termination::on_message(void* self, const comm::event& happened) noexcept {
   if (worker::current() == nullptr) return;  // The workers have ended.
   auto& me = *static_cast<termination*>(self);
   const std::lock_guard hold(me.lock_);
-  if (happened.process >= 0 && happened.process < me.between_.process_count())
+  if (const char* const why = me.objection(happened.process, happened); why != nullptr) [[unlikely]]
+    network::of(*worker::current()).device().refuse(happened, why);
+  else
     me.handle(happened.process, happened);
+}
+
+// Verdicts come from the judge, or from one that has died since. A process that is not the judge here
+// may be it by a death of which this one has not heard. Then it may have been told of a failure; but
+// all its other verdicts wait for a word that this process says to whom it takes for the judge.
+const char* termination::objection(int from, const comm::event& happened) const {
+  const witness& w = witnesses_[static_cast<std::size_t>(from)];
+  const std::string_view text(reinterpret_cast<const char*>(happened.data), happened.size);
+  if (text.size() > text_piece_bytes) return "it says more of the end of the job than goes at once";
+  switch (static_cast<message>(happened.tag & kind_mask)) {
+    case message::all_ended:
+    case message::unwind:
+    case message::confirm:
+    case message::describe:
+      return from <= judge() ? nullptr : "it is a verdict of a process that is not the judge";
+    case message::stop:
+      return from <= judge() || names_all_before(text, from)
+                 ? nullptr
+                 : "it is a verdict of a process that is not the judge";
+    case message::failure:
+    case message::part:
+      return std::max(w.failure.size(), w.part.size()) < text_bytes_max
+                 ? nullptr
+                 : "the text of which it is a part is too long";
+    case message::ended:
+    case message::halted:
+    case message::quiet:
+    case message::confirmed:
+    case message::denied:
+      return nullptr;
+  }
+  return "it is no word about the end of a job";
 }
 
 void termination::handle(int from, const comm::event& happened) {
@@ -139,14 +187,14 @@ void termination::handle(int from, const comm::event& happened) {
       return;
     case message::failure:
       w.failure.append(text);
+      // It may not be the judge yet: whoever told it knows of a death that it does not.
       if (happened.user == 0)
-        judge_failure(std::exchange(w.failure, {}), static_cast<int>(happened.head[0]));
+        fail(std::exchange(w.failure, {}), static_cast<int>(happened.head[0]));
       return;
     case message::stop:
-      judged_ = true;
-      stop_status_ = static_cast<int>(happened.head[0]);
-      actions_.stop(stop_status_);
-      return judge_ends();
+      if (from <= judge()) return stop(static_cast<int>(happened.head[0]));
+      w.early_stop = static_cast<int>(happened.head[0]);
+      return;
     case message::halted:
       w.halted = true;
       return judge_ends();
@@ -204,6 +252,13 @@ bool termination::is_news(witness& w, const counts& told, std::string_view dead,
   w.told = told;
   w.dead = dead;
   return true;
+}
+
+void termination::stop(int exit_status) {
+  judged_ = true;
+  stop_status_ = exit_status;
+  actions_.stop(exit_status);
+  judge_ends();
 }
 
 // --- What the judge does -------------------------------------------------------------------------
@@ -403,6 +458,8 @@ void termination::attend() noexcept {
   has_errands_.store(false, std::memory_order_relaxed);
   for (const auto& [text, status] : std::exchange(failures_, {})) fail(text, status);
   if (std::exchange(is_described_, false)) send_description();
+  if (auto& early = witnesses_[static_cast<std::size_t>(judge())].early_stop; early)
+    stop(*std::exchange(early, std::nullopt));
   if (!death_.empty() && !stops) end_by_death();
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
   if (std::exchange(stops_again_, false) && is_judge())

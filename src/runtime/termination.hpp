@@ -56,12 +56,12 @@ class termination final : public attendant {
   bool may_unwind(int worker) noexcept override;
   std::int64_t sleep_ns_max() const noexcept override;
 
- private:
-  enum class message : std::uint64_t {
+  // On the wire in the lowest octet of an active message's tag; above it stands the round.
+  enum class message : std::uint8_t {
     ended,      // to the judge: all ranks of this process have ended; counts, the dead
     all_ended,  // from the judge: so have those of all others
     failure,    // to the judge: text, status
-    stop,       // from the judge: status
+    stop,       // from the judge: status, the dead
     halted,     // to the judge: nothing of this process reads or writes others' memory any more
     unwind,     // from the judge: all are halted
     quiet,      // to the judge: all workers are parked; counts, the dead
@@ -71,6 +71,8 @@ class termination final : public attendant {
     describe,   // from the judge: say what your ranks wait for
     part,       // to the judge: some of that text; round; user: whether more follows
   };
+
+ private:
   // Of messages to and from processes that live.
   struct counts {
     std::uint64_t sent = 0;
@@ -89,9 +91,13 @@ class termination final : public attendant {
     std::string failure;
     std::string part;  // Of a description.
     bool part_complete = false;
+    std::optional<int>
+        early_stop;  // It says so as the judge, which it is not as far as known here.
   };
 
   static void on_message(void* self, const comm::event& happened) noexcept;
+  // Why nobody means this; null when somebody may.
+  [[nodiscard]] const char* objection(int from, const comm::event& happened) const;
   void handle(int from, const comm::event& happened);
   void send(int process, message what, std::uint64_t first = 0, std::uint64_t second = 0,
             std::uint32_t user = 0, std::string_view text = {});
@@ -107,6 +113,7 @@ class termination final : public attendant {
   void send_text(message what, std::uint64_t first, std::string_view text);
   [[nodiscard]] static bool is_news(witness& w, const counts& told, std::string_view dead,
                                     std::uint32_t statement);
+  void stop(int exit_status);
   void judge_failure(const std::string& text, int exit_status);
   void judge_ends();
   [[nodiscard]] bool none_under_way() const;

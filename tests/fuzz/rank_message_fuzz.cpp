@@ -4,15 +4,14 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "bootstrap/bootstrap.hpp"
 #include "comm/wire.hpp"
 #include "fuzz/octet_source.hpp"
+#include "mirrored_job.hpp"
 #include "rank/distant.hpp"
 #include "rank/meetings.hpp"
 #include "rank/start.hpp"
@@ -28,35 +27,9 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// What process 1 says of itself is what process 0 does: it has the same settings and devices.
-class mirrored_job final : public bootstrap {
- public:
-  [[nodiscard]] std::string_view name() const noexcept override { return "fuzz"; }
-  [[nodiscard]] int process() const noexcept override { return 0; }
-  [[nodiscard]] int process_count() const noexcept override { return 2; }
-  [[nodiscard]] const std::string& job_id() const noexcept override { return id_; }
-  [[nodiscard]] int node_of(int) const override { return 0; }
-  [[nodiscard]] std::string host_of(int) const override { return "here"; }
-  void put(std::string_view key, std::string_view value) override {
-    values_[std::string(key)] = value;
-  }
-  [[nodiscard]] std::string get(int, std::string_view key) override {
-    return values_[std::string(key)];
-  }
-  void fence() override {}
-  void on_failure(failure_handler) override {}
-  [[noreturn]] void abort(int, const std::string&) override { std::abort(); }
-  void finish() noexcept override {}
-
- private:
-  const std::string id_ = "fuzz";
-  std::map<std::string, std::string> values_;
-};
-
 constexpr int ranks = 4;  // Two in each process.
-// Those of ranks. What the judge says of the end of the job is believed, and not sent here: a process
-// can end the job in other ways.
-constexpr int handlers = 9;
+constexpr int timeout_status = 124;
+constexpr int handlers = 10;  // Of messages of ranks, and the last of how a job ends.
 
 // One message of the peer per poll, until the input ends, and the peer with it.
 class hostile_endpoint final : public transport {
@@ -133,6 +106,7 @@ class hostile_endpoint final : public transport {
     header.tag = two(context(), tag());
     header.size = from_.octet() < 128 ? two(rank(), rank()) : from_.word(rank());
     header.operation = from_.octet() < 128 ? two(rank(), from_.octet() % 4) : from_.word(1);
+    if (header.handler == handlers) make_end(header);
     switch (from_.octet() % 4) {
       case 0:
         return as_octets(some_offer());
@@ -146,6 +120,12 @@ class hostile_endpoint final : public transport {
         return any;
       }
     }
+  }
+  // A word of how the job ends, of the first round.
+  void make_end(wire_header& header) {
+    header.tag = field(from_.octet() % 14u | (from_.octet() % 2u) << 8);
+    header.user = static_cast<std::uint32_t>(from_.word(1));
+    if (static_cast<int>(header.size) == timeout_status) header.size = 1;
   }
   detail::offer_on_wire some_offer() {
     detail::offer_on_wire made;
@@ -246,7 +226,7 @@ extern "C" const char* __asan_default_options() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   octet_source from(data, size);
   const int which = from.octet();
-  mirrored_job job;
+  tests::mirrored_job job(0, 2);
   options how;
   how.ranks = ranks;
   how.workers = 1;
@@ -262,6 +242,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   const int status = detail::run_job(
       how, [&](communicator& world) { take_part(world, which); }, others);
-  require(status != 124);  // Its timeout.
+  require(status != timeout_status);
   return 0;
 }

@@ -157,6 +157,10 @@ class device {
   // An empty packet; false when all are in use. Operations take it over by their member `from`.
   [[nodiscard]] packet take_packet() noexcept;
 
+  // For a handler that can make no sense of what came: it is counted and reported like a message that
+  // the core itself refuses.
+  void refuse(const event& happened, const char* why) noexcept;
+
   [[nodiscard]] device_statistics statistics() const noexcept;
 
  protected:

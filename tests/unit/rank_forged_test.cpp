@@ -1,0 +1,273 @@
+// What processes say to each other of ranks and of the end of a job, and must not be believed: one
+// process of a job of three, whose peers say what a test puts into their mouths.
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "comm/wire.hpp"
+#include "job.hpp"
+#include "mirrored_job.hpp"
+#include "rank/start.hpp"
+#include "runtime/termination.hpp"
+#include "transport/transport.hpp"
+
+namespace weft {
+namespace {
+
+using word = termination::message;
+
+constexpr int processes = 3;  // Each has a rank and a worker.
+// In the order in which they are registered.
+constexpr std::uint16_t eager_handler = 1;
+constexpr std::uint16_t end_handler = 10;
+constexpr int tag = 5;
+
+std::uint64_t two(int high, int low) {
+  return std::uint64_t{static_cast<std::uint32_t>(high)} << 32 | static_cast<std::uint32_t>(low);
+}
+std::vector<std::byte> octets_of_text(std::string_view text) {
+  const auto all = std::as_bytes(std::span(text));
+  return {all.begin(), all.end()};
+}
+
+struct said {
+  int process = 0;  // Of a peer: who says it, or whose end it is; of the process itself: to whom.
+  wire_header header{};
+  std::vector<std::byte> octets{};
+  bool dies = false;
+};
+
+said am(int process, std::uint16_t handler, std::uint64_t number, std::uint64_t first,
+        std::uint64_t second, std::vector<std::byte> octets = {}) {
+  wire_header header{};
+  header.kind = static_cast<std::uint8_t>(comm::message_kind::am);
+  header.handler = handler;
+  header.tag = number;
+  header.size = first;
+  header.operation = second;
+  return {process, header, std::move(octets)};
+}
+said about_the_end(int process, word what, std::uint64_t first = 0, std::uint64_t second = 0,
+                   std::string_view text = {}) {
+  return am(process, end_handler, static_cast<std::uint64_t>(what), first, second,
+            octets_of_text(text));
+}
+said statement(int process, word what, std::uint64_t sent, std::uint64_t received) {
+  said made = about_the_end(process, what, sent, received);
+  made.header.user = 1;  // Its number.
+  return made;
+}
+said a_message(int process, int to, int value) {
+  std::vector<std::byte> octets(sizeof value);
+  std::memcpy(octets.data(), &value, sizeof value);
+  return am(process, eager_handler, two(0, tag), two(process, to), 0, octets);
+}
+bool is(const said& s, word what) {
+  return s.header.handler == end_handler && s.header.tag % 256 == static_cast<std::uint64_t>(what);
+}
+// As it travels in a word.
+std::string list_of(const std::vector<std::uint32_t>& dead) {
+  return {reinterpret_cast<const char*>(dead.data()), dead.size() * sizeof dead[0]};
+}
+
+// Says one thing in each poll.
+class made_up_peers final : public transport {
+ public:
+  using answers = std::function<std::vector<said>(const said&)>;
+  made_up_peers(std::deque<said> script, answers answer)
+      : script_(std::move(script)), answer_(std::move(answer)) {
+    traits_.name = "made up";
+    traits_.message_bytes_max = 8192;
+    traits_.inject_bytes_max = 8192;
+    traits_.can_get = true;
+  }
+  [[nodiscard]] const transport_traits& traits() const noexcept override { return traits_; }
+  [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
+  void connect(std::span<const std::vector<std::byte>>, std::uint32_t) override {}
+  [[nodiscard]] bool reaches(std::uint32_t) const noexcept override { return true; }
+  status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
+              void*) noexcept override {
+    said mine{static_cast<int>(peer), header};
+    for (const auto& part : parts) mine.octets.insert(mine.octets.end(), part.begin(), part.end());
+    for (said& next : answer_(mine)) script_.push_back(std::move(next));
+    return status::done;
+  }
+  int poll(arrivals& to, int) noexcept override {
+    if (script_.empty()) return 0;
+    const said next = std::move(script_.front());
+    script_.pop_front();
+    if (next.dies)
+      to.peer_failed(static_cast<std::uint32_t>(next.process), "it was killed");
+    else
+      to.delivered(static_cast<std::uint32_t>(next.process), next.header, next.octets);
+    return 1;
+  }
+  [[nodiscard]] memory_region register_memory(std::span<std::byte>) override { return {}; }
+  void deregister(memory_region&) noexcept override {}
+  status put(std::uint32_t, std::span<const std::byte>, const memory_region*, const remote_key&,
+             std::uint64_t, void*) noexcept override {
+    return status::failed;
+  }
+  status get(std::uint32_t, std::span<std::byte> into, const memory_region*, const remote_key&,
+             std::uint64_t, void*) noexcept override {
+    std::memset(into.data(), 0, into.size());
+    return status::done;
+  }
+  [[nodiscard]] bool arm() noexcept override { return script_.empty(); }
+  void disarm() noexcept override {}
+  void mark_failed(std::uint32_t, const char*) noexcept override {}
+
+ private:
+  transport_traits traits_;
+  std::deque<said> script_;
+  answers answer_;
+};
+
+// What the judge answers, so that the job ends.
+std::vector<said> end_well(const said& mine) {
+  if (is(mine, word::ended)) return {about_the_end(mine.process, word::all_ended)};
+  if (is(mine, word::halted)) return {about_the_end(mine.process, word::unwind)};
+  return {};
+}
+
+struct ended_job {
+  int status = -1;
+  std::string text;
+  std::uint64_t refused = 0;
+  std::vector<said> said_here;
+};
+
+// Process `self` runs `body` as its rank.
+ended_job run_among(int self, std::deque<said> script,
+                    const std::function<void(communicator&)>& body) {
+  ended_job ended;
+  tests::mirrored_job job(self, processes);
+  options how = job_of(processes, 1);
+  how.processes = 0;
+  how.on_failure = "error";
+  how.timeout_s = 20;
+  network* between = nullptr;
+  detail::company others;
+  others.job = &job;
+  others.connected = [&](network* now) {
+    if (between != nullptr) ended.refused = between->core().device().statistics().refused;
+    between = now;
+  };
+  others.make_endpoints = [&](int) {
+    std::vector<std::unique_ptr<transport>> made;
+    made.push_back(std::make_unique<made_up_peers>(std::move(script), [&](const said& mine) {
+      ended.said_here.push_back(mine);
+      return end_well(mine);
+    }));
+    return made;
+  };
+  testing::internal::CaptureStderr();
+  ended.status = detail::run_job(how, body, others);
+  ended.text = testing::internal::GetCapturedStderr();
+  return ended;
+}
+
+const std::function<void(communicator&)> receive_from_0 = [](communicator& world) {
+  EXPECT_EQ(world.recv<int>(0, tag), 42);
+};
+
+class a_verdict : public testing::TestWithParam<word> {};
+
+TEST_P(a_verdict, of_a_process_that_is_not_the_judge_is_refused_counted_and_reported) {
+  const ended_job ended =
+      run_among(1, {about_the_end(2, GetParam(), 77), a_message(0, 1, 42)}, receive_from_0);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.refused, 1u);
+  EXPECT_EQ(
+      ended.text,
+      "weft: process 1 device 0: a message of process 2 device 0 was refused: it is a verdict of a "
+      "process that is not the judge\n");
+}
+
+TEST_P(a_verdict, of_another_one_is_refused_by_the_judge) {
+  // What the others have sent and received, so that the judge ends the job.
+  const ended_job ended =
+      run_among(0,
+                {about_the_end(1, GetParam(), 77), a_message(2, 0, 42),
+                 statement(1, word::ended, 0, 0), statement(2, word::ended, 1, 0)},
+                [](communicator& world) { EXPECT_EQ(world.recv<int>(2, tag), 42); });
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.refused, 1u);
+  expect_contains(ended.text, "a message of process 1 device 0 was refused: it is a verdict");
+}
+
+const char* name_of(word what) {
+  if (what == word::all_ended) return "all_ended";
+  if (what == word::stop) return "stop";
+  if (what == word::unwind) return "unwind";
+  return what == word::confirm ? "confirm" : "describe";
+}
+
+INSTANTIATE_TEST_SUITE_P(forged, a_verdict,
+                         testing::Values(word::all_ended, word::stop, word::unwind, word::confirm,
+                                         word::describe),
+                         [](const auto& one) { return std::string(name_of(one.param)); });
+
+TEST(a_word_about_the_end, that_is_none_or_too_long_is_refused) {
+  const ended_job ended = run_among(
+      1,
+      {about_the_end(0, static_cast<word>(200)),
+       about_the_end(0, word::failure, 77, 0, std::string(1025, 'x')), a_message(0, 1, 42)},
+      receive_from_0);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.refused, 2u);
+  expect_contains(ended.text, "was refused: it is no word about the end of a job\n");  // Once.
+}
+
+TEST(a_failure, that_is_told_to_a_process_that_is_not_the_judge_is_handed_on) {
+  const ended_job ended = run_among(
+      1, {about_the_end(2, word::failure, 77, 0, "it broke"), a_message(0, 1, 42)}, receive_from_0);
+  EXPECT_EQ(ended.status, 0) << "the judge has not said yet that the job stops";
+  EXPECT_EQ(ended.text, "");
+  int handed_on = 0;
+  for (const said& s : ended.said_here) {
+    EXPECT_FALSE(is(s, word::stop)) << "only the judge says so";
+    if (!is(s, word::failure)) continue;
+    ++handed_on;
+    EXPECT_EQ(s.process, 0);
+    EXPECT_EQ(s.header.size, 77u);
+    EXPECT_EQ(s.octets, octets_of_text("it broke"));
+  }
+  EXPECT_EQ(handed_on, 1);
+}
+
+// The one may know of a death before the other.
+TEST(a_stop, of_one_who_becomes_the_judge_by_a_death_counts_once_the_death_is_known) {
+  const said early = about_the_end(1, word::stop, 77, 0, list_of({0}));
+  const ended_job unknown = run_among(2, {early, a_message(0, 2, 42)}, receive_from_0);
+  EXPECT_EQ(unknown.status, 0) << unknown.text;
+  EXPECT_EQ(unknown.refused, 0u);
+
+  said death;
+  death.process = 0;
+  death.dies = true;
+  const ended_job known =
+      run_among(2, {early, a_message(0, 2, 42), death}, [](communicator& world) {
+        EXPECT_EQ(world.recv<int>(0, tag), 42);
+        (void)world.recv<int>(1, tag);
+        ADD_FAILURE() << "the job stops";
+      });
+  EXPECT_EQ(known.status, 77) << known.text;
+  EXPECT_EQ(known.refused, 0u);
+}
+
+// It names another process than those before it.
+TEST(a_stop, of_one_who_says_that_others_are_dead_which_do_not_make_it_the_judge_is_refused) {
+  const ended_job ended = run_among(
+      1, {about_the_end(2, word::stop, 77, 0, list_of({0})), a_message(0, 1, 42)}, receive_from_0);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.refused, 1u);
+}
+
+}  // namespace
+}  // namespace weft
