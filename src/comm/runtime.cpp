@@ -80,6 +80,7 @@ std::string key_for(weft::bootstrap& job) {
 }  // namespace
 
 void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endpoints) {
+  check(options);
   process = with.process();
   process_count = with.process_count();
   failed = std::vector<published<bool>>(static_cast<std::size_t>(process_count));
@@ -150,7 +151,6 @@ void runtime::state::tell_of_failure(int which) noexcept {
 
 runtime::runtime(weft::bootstrap& job, const runtime_options& how,
                  const endpoint_maker& make_endpoints) {
-  check(how);
   state_ = std::make_unique<state>(*this, how);
   state_->join(job, make_endpoints ? make_endpoints : default_endpoints(job, state_->options));
 }
@@ -158,7 +158,7 @@ runtime::runtime(weft::bootstrap& job, const runtime_options& how,
 runtime::~runtime() {
   // Devices first: their endpoints may still use memory of what else is here.
   state_->devices.clear();
-  if (state_->own_job != nullptr) state_->own_job->finish();
+  if (state_->leave) state_->leave();
 }
 
 int runtime::process() const noexcept {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -49,7 +50,7 @@ class runtime::state {
 
   const runtime_options options;
   runtime& owner;
-  std::unique_ptr<weft::bootstrap> own_job;
+  std::function<void()> leave;  // The job that the runtime has found itself.
   int process = 0;
   int process_count = 1;
   std::vector<std::uint32_t> first_endpoint;  // Of each process; one more for the end.

@@ -36,6 +36,9 @@ TEST_P(between_processes, every_primitive_works_with_every_object_at_either_side
 TEST_P(between_processes, lists_packets_matching_devices_and_collectives_work) {
   expect_all_right("./test-comm_ways");
 }
+TEST_P(between_processes, runtimes_that_find_the_job_themselves_share_it) {
+  expect_all_right("./test-comm_runtimes");
+}
 
 INSTANTIATE_TEST_SUITE_P(comm_processes, between_processes,
                          ::testing::Values(job{"shm", 1}, job{"shm", 2}, job{"shm", 3},
@@ -53,6 +56,13 @@ TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
     if (got.text.find("without libfabric") != std::string::npos) continue;
     EXPECT_NE(got.text.find("the living went on"), std::string::npos) << got.text;
   }
+}
+
+TEST(comm_processes, each_runtime_of_a_process_hears_of_a_death) {
+  const outcome got = shell(
+      "WEFT_TRANSPORT=shm timeout 60 ./weftrun --on-failure error --processes 3 "
+      "./test-comm_runtimes die 1");
+  EXPECT_NE(got.text.find("both heard of it"), std::string::npos) << got.text;
 }
 
 // A process, not only its rings: with packets, buffers and the library itself.

@@ -177,8 +177,9 @@ class device {
 class runtime {
  public:
   class state;
-  // The job is the one of whoever started this process. Every process of the job makes its runtimes
-  // in the same order; the constructor returns when all have.
+  // The job is the one of whoever started this process, which its runtimes share. Every process of
+  // the job makes and ends them in the same order; the constructor returns when all have. A job
+  // of several is joined once at a time: weft::run() is refused while such a runtime lives.
   explicit runtime(const runtime_options& how = {});
   // With a bootstrap, and with endpoints, of the caller's: for every device its transports, the
   // cheapest to poll first, in all processes the same kinds in the same order. Whoever made the

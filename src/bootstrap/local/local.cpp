@@ -56,7 +56,7 @@ class connection {
       if (joined_)
         throw error(
             "this process takes part in a job of several processes already: one weft::run() at a "
-            "time");
+            "time, and none beside a comm::runtime of that job");
       joined_ = true;
       welcome_.reset();
       fences_done_ = 0;

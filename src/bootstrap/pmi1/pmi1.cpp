@@ -196,7 +196,10 @@ class pmi1_bootstrap final : public bootstrap {
  public:
   explicit pmi1_bootstrap(conversation& with) : with_(with), first_epoch_(with.epoch) {
     const std::lock_guard hold(with_.mutex);
-    if (with_.joined) throw error("this process takes part in a job of several processes already");
+    if (with_.joined)
+      throw error(
+          "this process takes part in a job of several processes already: one weft::run() at a "
+          "time, and none beside a comm::runtime of that job");
     with_.joined = true;
     for (const char c : with_.space())
       id_ += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';

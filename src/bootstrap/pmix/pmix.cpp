@@ -136,7 +136,10 @@ class server {
   // Returns how many jobs this process has had before.
   int join() {
     const std::lock_guard hold(mutex_);
-    if (joined_) throw error("this process takes part in a job of several processes already");
+    if (joined_)
+      throw error(
+          "this process takes part in a job of several processes already: one weft::run() at a "
+          "time, and none beside a comm::runtime of that job");
     joined_ = true;
     return session_++;
   }
