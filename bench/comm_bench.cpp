@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -307,28 +306,22 @@ void between_processes(comm::runtime& core) {
 
 // --- In one process: each thread sends to itself ---
 
-// One thread's messages, on a pair of lines of its own.
-struct alignas(128) tally {
-  std::atomic<std::uint64_t> arrived{0};  // Raised by whichever thread makes progress.
-};
-
 void to_itself(const std::string& name, int devices, int threads, bool shared) {
   if (!bench::wanted(name)) return;
   comm::runtime core({.devices = devices, .shared_devices = shared});
-  std::vector<tally> tallies(static_cast<std::size_t>(threads));
+  bench::word arrived[2];  // Of each thread, raised by whichever makes progress.
   std::vector<comm::handler_id> handlers;
-  for (tally& each : tallies)
+  for (bench::word& each : arrived)
     handlers.push_back(core.register_handler(comm::completion(
         [](void* context, const comm::event&) noexcept {
-          auto& count = static_cast<tally*>(context)->arrived;
+          auto& count = static_cast<bench::word*>(context)->value;
           count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         },
         &each)));
-  // Until n have arrived, or the other thread has ended.
-  std::atomic<bool> ended = false;
+  // Until n have arrived.
   const auto work = [&](int t, long n, auto&& go_on) {
     comm::device& on = core.device(t % devices);
-    auto& count = tallies[static_cast<std::size_t>(t)].arrived;
+    const std::atomic<std::uint64_t>& count = arrived[t].value;
     const std::uint64_t before = count.load();
     const std::uint64_t value[] = {1};
     for (long i = 0; i < n && go_on(); ++i) {
@@ -343,33 +336,11 @@ void to_itself(const std::string& name, int devices, int threads, bool shared) {
   };
   // Time per message of all threads.
   auto samples = bench::sample([&](long n) {
-    if (threads == 1) {
-      bench::pin(0);
-      const double start = bench::clock_ns();
-      work(0, n, [] { return true; });
-      return bench::clock_ns() - start;
-    }
-    // The lock of a shared device is not fair, so what counts is what both have done by the time
-    // when the first has ended.
-    ended = false;
-    const std::uint64_t before = tallies[1].arrived.load();
-    std::uint64_t other = 0;
-    const double took = bench::two_threads(
-        n,
-        [&](long k) {
-          work(0, k, [] { return true; });
-          other = tallies[1].arrived.load() - before;
-          ended = true;
-        },
-        [&](long) {
-          work(1, std::numeric_limits<long>::max(),
-               [&] { return !ended.load(std::memory_order_relaxed); });
-        });
     // What the second left behind is not the next sample's.
-    while (core.device(0).progress() + core.device(devices - 1).progress() != 0) {
-    }
-    return took * static_cast<double>(n) /
-           static_cast<double>(static_cast<std::uint64_t>(n) + other);
+    return bench::one_or_two(threads, n, arrived[1], work, [&] {
+      while (core.device(0).progress() + core.device(devices - 1).progress() != 0) {
+      }
+    });
   });
   bench::print_row(name, {"weft", 1, threads}, "ns", samples);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <thread>
 
 #include "report.hpp"
@@ -36,6 +37,36 @@ double two_threads(long n, First&& first, Second&& second) {
   const double took = clock_ns() - start;
   other.join();
   return took;
+}
+
+// The time of n messages while one or two threads do work(thread, messages, go_on), which ends early when
+// go_on() is false. Of two, whose shares need not be fair, what counts is what both have had by the time
+// when the first has had n. `second_had`: of the second's; `settle()` ends what it left behind.
+template <class Work, class Settle>
+double one_or_two(int threads, long n, const word& second_had, Work&& work, Settle&& settle) {
+  const auto always = [] { return true; };
+  if (threads == 1) {
+    pin(0);
+    const double start = clock_ns();
+    work(0, n, always);
+    return clock_ns() - start;
+  }
+  std::atomic<bool> ended = false;
+  const std::uint64_t before = second_had.value.load();
+  std::uint64_t other = 0;
+  const double took = two_threads(
+      n,
+      [&](long k) {
+        work(0, k, always);
+        other = second_had.value.load() - before;
+        ended = true;
+      },
+      [&](long) {
+        work(1, std::numeric_limits<long>::max(),
+             [&] { return !ended.load(std::memory_order_relaxed); });
+      });
+  settle();
+  return took * static_cast<double>(n) / static_cast<double>(static_cast<std::uint64_t>(n) + other);
 }
 
 template <class First, class Second>

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,18 +19,14 @@
 
 namespace {
 
-// One thread's messages, on a pair of lines of its own.
-struct alignas(128) tally {
-  std::atomic<std::uint64_t> arrived{0};  // Raised by whichever threads make progress.
-};
-
-// LCI's handlers get no context: where they put what arrives.
-tally tallies[2];  // By tag, which is the thread's number.
+// What has arrived, by tag, which is the thread's number: LCI's handlers get no context. Raised by
+// whichever threads make progress.
+bench::word arrivals[2];
 long ordered = 0;
 bool has_order = false;
 
 void count_arrival(lci::status_t happened) {
-  tallies[happened.tag].arrived.fetch_add(1, std::memory_order_relaxed);
+  arrivals[happened.tag].value.fetch_add(1, std::memory_order_relaxed);
   std::free(happened.buffer);
 }
 
@@ -110,7 +105,7 @@ class pair {
   lci::device_t device() const { return device_; }
   int other() const { return 1 - lci::get_rank_me(); }
   lci::rcomp_t arrived_handler() const { return arrived_; }
-  std::uint64_t arrived() const { return tallies[0].arrived.load(std::memory_order_relaxed); }
+  std::uint64_t arrived() const { return arrivals[0].value.load(std::memory_order_relaxed); }
   void wait_for(std::uint64_t wanted) const {
     while (arrived() < wanted) progress(device_);
   }
@@ -351,18 +346,18 @@ void to_itself(const std::string& name, lci::rcomp_t handler, int device_count, 
   std::vector<lci::device_t> devices;
   for (int i = 0; i < device_count; ++i) devices.push_back(lci::alloc_device());
   std::uint64_t posted[2] = {};
-  // Until n have arrived, or the other thread has ended.
-  std::atomic<bool> ended = false;
-  const auto work = [&](std::size_t t, long n, auto&& go_on) {
-    const lci::device_t on = devices[t % devices.size()];
-    const std::atomic<std::uint64_t>& count = tallies[t].arrived;
+  // Until n have arrived.
+  const auto work = [&](int t, long n, auto&& go_on) {
+    const auto thread = static_cast<std::size_t>(t);
+    const lci::device_t on = devices[thread % devices.size()];
+    const std::atomic<std::uint64_t>& count = arrivals[t].value;
     const std::uint64_t before = count.load();
     std::uint64_t value = 1;
     for (long i = 0; i < n && go_on(); ++i) {
       insist(on, [&] {
         return lci::post_am_x(0, &value, sizeof value, lci::COMP_NULL_RETRY, handler)
             .device(on)
-            .tag(t)();
+            .tag(thread)();
       });
       ++posted[t];
       if (i % 16 == 15) progress(on);
@@ -373,32 +368,12 @@ void to_itself(const std::string& name, lci::rcomp_t handler, int device_count, 
   };
   // Time per message of all threads.
   auto samples = bench::sample([&](long n) {
-    if (threads == 1) {
-      bench::pin(0);
-      const double start = bench::clock_ns();
-      work(0, n, [] { return true; });
-      return bench::clock_ns() - start;
-    }
-    // As in comm_bench.cpp: what both have done by the time when the first has ended.
-    ended = false;
-    const std::uint64_t before = tallies[1].arrived.load();
-    std::uint64_t other = 0;
-    const double took = bench::two_threads(
-        n,
-        [&](long k) {
-          work(0, k, [] { return true; });
-          other = tallies[1].arrived.load() - before;
-          ended = true;
-        },
-        [&](long) {
-          work(1, std::numeric_limits<long>::max(),
-               [&] { return !ended.load(std::memory_order_relaxed); });
-        });
+    const std::uint64_t before = arrivals[1].value.load();
     // What the second left behind is not the next sample's.
-    while (tallies[1].arrived.load() < before + posted[1]) progress(devices.back());
-    posted[1] = 0;
-    return took * static_cast<double>(n) /
-           static_cast<double>(static_cast<std::uint64_t>(n) + other);
+    return bench::one_or_two(threads, n, arrivals[1], work, [&] {
+      while (arrivals[1].value.load() < before + posted[1]) progress(devices.back());
+      posted[1] = 0;
+    });
   });
   bench::print_row(name, {peer_name(devices.front()), 1, threads}, "ns", samples);
   for (lci::device_t& each : devices) {
