@@ -10,28 +10,21 @@ using namespace detail;
 
 namespace {
 
-unexpected_message* wait_for_message(state& me, const route& from, const char* call) {
-  const envelope wanted = from.of_receive();
-  for (;;) {
-    if (unexpected_message* m = me.rank.lists.find(wanted); m != nullptr) return m;
-    me.rank.home->check_stopped();
-    countdown any{1, nullptr};
-    struct probing {
-      rank_state& r;
-      ~probing() { r.probing = nullptr; }
-    } const guard{me.rank};
-    me.rank.probing = &any;
-    trace_wait(trace_kind::wait_recv, me.rank, any,
-               {call, wanted.context, wanted.source, wanted.tag, 0});
-  }
+[[noreturn, gnu::cold]] void fail_lost() {
+  fail(MPI_ERR_PROC_ABORTED, "no message will come: the process of its partner is dead");
 }
 
-// Null when there is none: other ranks of the worker have then had their turn.
-unexpected_message* look_for_message(state& me, const route& from) {
+unexpected_message& wait_here(state& me, const route& from, const char* call) {
+  unexpected_message* const m = wait_for_message(me.rank, from.of_receive(), call);
+  if (m == nullptr) fail_lost();
+  return *m;
+}
+
+unexpected_message* look_here(state& me, const route& from) {
   const envelope wanted = from.of_receive();
-  if (unexpected_message* m = me.rank.lists.find(wanted); m != nullptr) return m;
-  me.rank.home->yield();
-  return me.rank.lists.find(wanted);
+  unexpected_message* const m = look_for_message(me.rank, wanted);
+  if (m == nullptr && is_lost(me.rank, wanted)) fail_lost();
+  return m;
 }
 
 void tell_status(const unexpected_message& m, int peers_first, MPI_Status* status) {
@@ -155,7 +148,7 @@ WEFT_MPI_FUNCTION(int, MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Statu
       [&](state& me) {
         const route from = source_route(me, source, tag, comm);
         if (from.to_nobody()) return set_null_status(status);
-        tell_status(*wait_for_message(me, from, "MPI_Probe"), from.comm->peers_first, status);
+        tell_status(wait_here(me, from, "MPI_Probe"), from.comm->peers_first, status);
       },
       source, tag, comm, status);
 }
@@ -169,7 +162,7 @@ WEFT_MPI_FUNCTION(int, MPI_Iprobe,
         const route from = source_route(me, source, tag, comm);
         *flag = 1;
         if (from.to_nobody()) return set_null_status(status);
-        if (const auto* const m = look_for_message(me, from); m != nullptr)
+        if (const auto* const m = look_here(me, from); m != nullptr)
           tell_status(*m, from.comm->peers_first, status);
         else
           *flag = 0;
@@ -186,9 +179,9 @@ WEFT_MPI_FUNCTION(int, MPI_Mprobe,
         const route from = source_route(me, source, tag, comm);
         *message = MPI_MESSAGE_NO_PROC;
         if (from.to_nobody()) return set_null_status(status);
-        auto* const m = wait_for_message(me, from, "MPI_Mprobe");
-        tell_status(*m, from.comm->peers_first, status);
-        *message = take(me, from, comm, *m);
+        unexpected_message& m = wait_here(me, from, "MPI_Mprobe");
+        tell_status(m, from.comm->peers_first, status);
+        *message = take(me, from, comm, m);
       },
       source, tag, comm, message, status);
 }
@@ -205,7 +198,7 @@ WEFT_MPI_FUNCTION(int, MPI_Improbe,
         *flag = 1;
         *message = MPI_MESSAGE_NO_PROC;
         if (from.to_nobody()) return set_null_status(status);
-        if (auto* const m = look_for_message(me, from); m != nullptr) {
+        if (auto* const m = look_here(me, from); m != nullptr) {
           tell_status(*m, from.comm->peers_first, status);
           *message = take(me, from, comm, *m);
         } else {

@@ -46,7 +46,8 @@ void add_unexpected(worker& here, rank_state& to, unexpected_message* m) {
   ++to.counts.unexpected;
   to.lists.add(*m);
   set_congestion(to);
-  if (to.probing != nullptr) here.complete(*to.probing);
+  for (probe_wait* p = to.probes.front(); p != nullptr; p = decltype(to.probes)::after(*p))
+    here.complete(p->any);
 }
 
 }  // namespace

@@ -549,6 +549,18 @@ bool send_distant(rank_state& me, const peer& to, const envelope& from, const se
 
 // --- Death ---------------------------------------------------------------------------------------
 
+bool distant_ways::is_lost(const rank_state& r, const envelope& wanted) const {
+  if (wanted.source < 0 || !between_.any_has_died() || !survives()) return false;
+  const int source = world_number(
+      r, wanted.context & ~(hidden_context | group_context | neighbor_context), wanted.source);
+  return source >= 0 && !network::of(*r.home).device().is_alive(
+                            job_.places[static_cast<std::size_t>(source)].process);
+}
+
+bool is_lost(const rank_state& me, const envelope& wanted) {
+  return me.of->ways != nullptr && me.of->ways->is_lost(me, wanted);
+}
+
 bool distant_ways::end_operations_with_dead(worker& here) {
   if (!survives()) return false;
   bool any = false;
@@ -564,13 +576,16 @@ bool distant_ways::end_operations_with_dead(worker& here) {
     if (r->home != &here) continue;
     std::vector<operation*> lost;
     r->lists.each_posted([&](operation& op) {
-      const int source = world_number(*r, op.match.context & ~hidden_context, op.match.source);
-      if (source >= 0 && !device.is_alive(job_.places[static_cast<std::size_t>(source)].process))
-        lost.push_back(&op);
+      if (is_lost(*r, op.match)) lost.push_back(&op);
     });
     for (operation* op : lost) {
       r->lists.withdraw(*op);
       fail(here, *op);
+      any = true;
+    }
+    for (probe_wait* p = r->probes.front(); p != nullptr; p = decltype(r->probes)::after(*p)) {
+      if (p->any.pending == 0 || !is_lost(*r, p->wanted)) continue;
+      here.complete(p->any);
       any = true;
     }
   }

@@ -94,8 +94,11 @@ class distant_ways {
                 std::uint32_t sequence) noexcept;
   // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
   void wait_for_the_end(worker& here) const;
-  // Operations of this worker's ranks with dead processes end, where the job goes on. Whether there
-  // were any.
+  // Whether the job goes on without the process that would have sent what `wanted` asks for, and all
+  // that it has sent has been delivered to the rank's worker.
+  [[nodiscard]] bool is_lost(const rank_state& r, const envelope& wanted) const;
+  // Operations of this worker's ranks with dead processes end, and their probes, where the job goes on.
+  // Whether there were any.
   bool end_operations_with_dead(worker& here);
 
   [[nodiscard]] network& between() const noexcept { return between_; }

@@ -135,6 +135,13 @@ struct unexpected_message {
   [[nodiscard]] std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
+// A rank waits for a message to look at.
+struct probe_wait {
+  envelope wanted;
+  countdown any{1, nullptr};  // Lowered by any message that comes.
+  links<probe_wait> in_list{};
+};
+
 template <class Node, auto Links>
 class hashed_lists {
  public:

@@ -49,6 +49,18 @@ bool send_distant(rank_state& me, const peer& to, const envelope& from, const se
                   send_mode mode);
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered);
 
+// Whether what `wanted` asks for will never come: its sender is dead, all that came from it has been
+// delivered here, and the job goes on. Others are told when they wait for it.
+[[nodiscard]] bool is_lost(const rank_state& me, const envelope& wanted);
+
+// --- Probing (probing.cpp) -----------------------------------------------------------------------
+// The oldest message that `wanted` matches; it stays where it is. Null when is_lost().
+[[nodiscard]] unexpected_message* wait_for_message(rank_state& me, const envelope& wanted,
+                                                   const char* call);
+// The same without waiting, null also when there is none: then other ranks of the worker have had
+// their turn.
+[[nodiscard]] unexpected_message* look_for_message(rank_state& me, const envelope& wanted);
+
 // --- Requests (requests.cpp) ---------------------------------------------------------------------
 // Of an operation from take_kept(): to be used again.
 void free_kept(rank_state& of, kept_operation* op) noexcept;

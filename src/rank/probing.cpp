@@ -1,54 +1,91 @@
 // Looking at messages before they are received, and the messages that were taken out of the matching.
+#include <string>
+
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
 
+namespace detail {
+
+unexpected_message* wait_for_message(rank_state& me, const envelope& wanted, const char* call) {
+  for (;;) {
+    if (unexpected_message* m = me.lists.find(wanted); m != nullptr) return m;
+    me.home->check_stopped();
+    if (is_lost(me, wanted)) [[unlikely]]
+      return nullptr;
+    struct listed : probe_wait {
+      rank_state& r;
+      listed(rank_state& who, const envelope& what) : probe_wait{what}, r(who) {
+        r.probes.push_back(*this);
+      }
+      ~listed() { r.probes.remove(*this); }
+    } wait(me, wanted);
+    trace_wait(trace_kind::wait_recv, me, wait.any,
+               {call, wanted.context, wanted.source, wanted.tag, 0});
+  }
+}
+
+unexpected_message* look_for_message(rank_state& me, const envelope& wanted) {
+  if (unexpected_message* m = me.lists.find(wanted); m != nullptr) return m;
+  me.home->yield();
+  return me.lists.find(wanted);
+}
+
+}  // namespace detail
+
 using namespace detail;
 
 namespace {
 
-unexpected_message* wait_for_message(communicator_state& c, rank_state& me, int from, int tag,
-                                     const char* call) {
+envelope checked_envelope(communicator_state& c, int from, int tag, const char* call) {
   check_source(c, from, tag, call);
-  const envelope wanted{c.context, from, tag};
-  for (;;) {
-    if (unexpected_message* m = me.lists.find(wanted); m != nullptr) return m;
-    me.home->check_stopped();
-    countdown any{1, nullptr};
-    struct probing {
-      rank_state& r;
-      ~probing() { r.probing = nullptr; }
-    } const guard{me};
-    me.probing = &any;
-    trace_wait(trace_kind::wait_recv, me, any, {call, c.context, from, tag, 0});
-  }
+  return {c.context, from, tag};
 }
 
 message_status status_of(const unexpected_message& m) noexcept {
   return {m.from.source, m.from.tag, m.offered ? m.offered.bytes : m.bytes};
 }
 
-unexpected_message* look_for_message(communicator_state& c, rank_state& me, int from, int tag,
-                                     const char* call) {
-  check_source(c, from, tag, call);
-  const envelope wanted{c.context, from, tag};
-  if (unexpected_message* m = me.lists.find(wanted); m != nullptr) return m;
-  me.home->yield();
-  return me.lists.find(wanted);
+[[noreturn, gnu::cold]] void throw_lost(const rank_state& me, const envelope& wanted,
+                                        const char* call) {
+  throw error("rank " + std::to_string(me.number) + ": " + call + " of a message from rank " +
+              std::to_string(wanted.source) + ", tag " + std::to_string(wanted.tag) +
+              ", failed: the process of its partner is dead");
+}
+
+unexpected_message& wait_here(rank_state& me, communicator_state& c, int from, int tag,
+                              const char* call) {
+  const envelope wanted = checked_envelope(c, from, tag, call);
+  unexpected_message* const m = wait_for_message(me, wanted, call);
+  if (m == nullptr) throw_lost(me, wanted, call);
+  return *m;
+}
+
+unexpected_message* look_here(rank_state& me, communicator_state& c, int from, int tag,
+                              const char* call) {
+  const envelope wanted = checked_envelope(c, from, tag, call);
+  unexpected_message* const m = look_for_message(me, wanted);
+  if (m == nullptr && is_lost(me, wanted)) throw_lost(me, wanted, call);
+  return m;
+}
+
+// From now on nothing matches it.
+void take_out(rank_state& me, unexpected_message& m) {
+  me.lists.remove(m);
+  set_congestion(me);
 }
 
 }  // namespace
 
 message_status communicator::probe(int from, int tag) const {
   if (from == proc_null) return {};
-  return status_of(*wait_for_message(*state_, calling_rank("probe"), from, tag, "probe"));
+  return status_of(wait_here(calling_rank("probe"), *state_, from, tag, "probe"));
 }
 
 std::optional<message_status> communicator::iprobe(int from, int tag) const {
   if (from == proc_null) return message_status{};
-  const unexpected_message* m =
-      look_for_message(*state_, calling_rank("iprobe"), from, tag, "iprobe");
+  const unexpected_message* m = look_here(calling_rank("iprobe"), *state_, from, tag, "iprobe");
   if (m == nullptr) return std::nullopt;
   return status_of(*m);
 }
@@ -56,19 +93,17 @@ std::optional<message_status> communicator::iprobe(int from, int tag) const {
 message communicator::mprobe(int from, int tag) const {
   if (from == proc_null) return message(state_, rank_, nullptr, {});
   rank_state& me = calling_rank("mprobe");
-  unexpected_message* m = wait_for_message(*state_, me, from, tag, "mprobe");
-  me.lists.remove(*m);
-  set_congestion(me);
-  return message(state_, rank_, m, status_of(*m));
+  unexpected_message& m = wait_here(me, *state_, from, tag, "mprobe");
+  take_out(me, m);
+  return message(state_, rank_, &m, status_of(m));
 }
 
 std::optional<message> communicator::improbe(int from, int tag) const {
   if (from == proc_null) return message(state_, rank_, nullptr, {});
   rank_state& me = calling_rank("improbe");
-  unexpected_message* m = look_for_message(*state_, me, from, tag, "improbe");
+  unexpected_message* m = look_here(me, *state_, from, tag, "improbe");
   if (m == nullptr) return std::nullopt;
-  me.lists.remove(*m);
-  set_congestion(me);
+  take_out(me, *m);
   return message(state_, rank_, m, status_of(*m));
 }
 
@@ -81,6 +116,7 @@ message_status receive_taken(const communicator_state& c, const message_status& 
   rank_state& me = calling_rank("message::recv");
   me.home->check_stopped();
   operation op;
+  op.match = {c.context, status.source, status.tag};
   set_memory(op, into);
   op.owner = &me;
   countdown copied{1, nullptr};

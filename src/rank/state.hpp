@@ -73,7 +73,7 @@ struct rank_state {
   worker* home = nullptr;
   bool ended = false;
   match_lists lists;
-  countdown* probing = nullptr;  // Set while the rank waits for any message to look at.
+  linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
   rank_counts counts;
   fiber main;
   std::shared_ptr<communicator_state> self;

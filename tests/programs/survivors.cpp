@@ -91,6 +91,36 @@ class cast {
       fail(world_, "a late receive from a dead rank succeeded");
   }
 
+  // A rank that looks for a message before it receives it.
+  void probing() {
+    constexpr int early = 6, never = 7;
+    if (doomed_) {
+      if (world_.rank() != victim_) return (void)world_.recv<int>(world_.rank(), 9);
+      for (int to = 0; to < world_.size(); ++to)
+        if (!is_doomed(to)) world_.send(to, to, early);
+      weft::sleep_for(100ms);
+      die();
+    }
+    const std::vector<std::function<void()>> probes{[&] { (void)world_.probe(victim_, never); },
+                                                    [&] { (void)world_.mprobe(victim_, never); },
+                                                    [&] {
+                                                      while (!world_.iprobe(victim_, never)) {
+                                                      }
+                                                    },
+                                                    [&] {
+                                                      while (!world_.improbe(victim_, never)) {
+                                                      }
+                                                    }};
+    // Each in some rank begins while the victim lives, and in the others when it has been dead for long.
+    for (std::size_t i = 0; i < probes.size(); ++i)
+      if (!fails(probes[(i + static_cast<std::size_t>(living_.rank())) % probes.size()]))
+        fail(world_, "a message that a dead rank has not sent was found");
+    if (world_.probe(victim_, early).bytes != sizeof(int)) fail(world_, "not the message");
+    int got = -1;
+    world_.mprobe(victim_, early).recv(std::span(&got, 1));
+    if (got != world_.rank()) fail(world_, "not what the dead rank has sent");
+  }
+
   // All are in collectives, small and large, of all kinds.
   void collectives() {
     std::vector<long> large(40'000, 1);
@@ -181,6 +211,7 @@ int main(int argc, char** argv) {
     cast all(world, mode == "traffic" ? -1 : std::atoi(argv[1]));
     if (mode == "messages") all.messages();
     if (mode == "waiting") all.waiting();
+    if (mode == "probing") all.probing();
     if (mode == "collectives") all.collectives();
     if (mode == "deadlock") all.deadlock();
     if (mode == "nodes") all.nodes();

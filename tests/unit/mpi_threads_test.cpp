@@ -81,6 +81,38 @@ TEST(mpi_threads, of_several_ranks_of_a_worker_exchange_messages) {
   exchange_in_threads(3, 1, true);
 }
 
+// Whoever waits longest gets its message first, while the others wait.
+TEST(mpi_threads, probe_at_the_same_time) {
+  run_ranks(2, 2, [](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    if (world.rank() == 0) {
+      rank_threads threads;
+      for (int t = 0; t < thread_count; ++t)
+        threads.start([=] {
+          for (int i = 0; i < rounds; ++i) {
+            MPI_Status found;
+            int got = -1;
+            MPI_Probe(1, t, MPI_COMM_WORLD, &found);
+            ASSERT_EQ(found.MPI_TAG, t);
+            MPI_Recv(&got, 1, MPI_INT, 1, t, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            ASSERT_EQ(got, i);
+            MPI_Send(&got, 1, MPI_INT, 1, t, MPI_COMM_WORLD);
+          }
+        });
+      threads.join(true);
+    } else {
+      for (int i = 0; i < rounds; ++i)
+        for (int t = 0; t < thread_count; ++t) {
+          int back = -1;
+          MPI_Send(&i, 1, MPI_INT, 0, t, MPI_COMM_WORLD);
+          MPI_Recv(&back, 1, MPI_INT, 0, t, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Finalize();
+  });
+}
+
 TEST(mpi_threads, a_thread_learns_that_it_is_not_the_first) {
   run_ranks(1, 1, [](communicator&) {
     int level = 0, here = -1, there = -1, initialized = 0;
