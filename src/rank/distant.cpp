@@ -226,12 +226,38 @@ void distant_ways::post_small(worker& here, comm::address to, comm::handler_id h
 
 // --- Arrivals ------------------------------------------------------------------------------------
 
-// Null when the message is for nobody here: a peer is broken, and its message is dropped.
+namespace {
+
+// A peer is broken.
+[[gnu::cold]] void refuse(worker& here, const comm::event& happened, const char* why) noexcept {
+  network::of(here).device().refuse(happened, why);
+}
+
+}  // namespace
+
+// Null when the message is for nobody here, and has been refused.
 rank_state* distant_ways::addressee(worker& here, const comm::event& happened) noexcept {
   const std::uint32_t number = low_of(happened.head[0]);
-  if (number >= job_.places.size()) return nullptr;
-  rank_state* const to = job_.places[number].rank;
-  return to != nullptr && to->home == &here ? to : nullptr;
+  rank_state* const to = number < job_.places.size() ? job_.places[number].rank : nullptr;
+  if (to != nullptr && to->home == &here) [[likely]]
+    return to;
+  refuse(here, happened, "it is for no rank of this worker");
+  return nullptr;
+}
+
+// The same of one that has to have so many octets.
+rank_state* distant_ways::addressee(worker& here, const comm::event& happened,
+                                    std::size_t bytes) noexcept {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr || happened.size == bytes) [[likely]]
+    return to;
+  refuse(here, happened, "a message of ranks of the wrong length");
+  return nullptr;
+}
+
+// A rank of the process that says so.
+bool distant_ways::is_of(std::uint64_t rank, const comm::event& happened) const noexcept {
+  return rank < job_.places.size() && job_.places[rank].process == happened.process;
 }
 
 void distant_ways::on_eager(worker& here, const comm::event& happened) {
@@ -244,18 +270,25 @@ void distant_ways::on_eager(worker& here, const comm::event& happened) {
 }
 
 void distant_ways::on_offer(worker& here, const comm::event& happened) {
-  rank_state* const to = addressee(here, happened);
-  if (to == nullptr || happened.size != sizeof(offer_on_wire)) [[unlikely]]
+  rank_state* const to = addressee(here, happened, sizeof(offer_on_wire));
+  if (to == nullptr) [[unlikely]]
     return;
+  offer_on_wire what;
+  std::memcpy(&what, happened.data, sizeof what);
+  // The transport will read where the offer says: from nobody but the device that sent it.
+  if (const comm::remote_memory& m = what.memory;
+      what.bytes != 0 && (m.process != happened.process || m.device != happened.device ||
+                          m.size != what.bytes)) [[unlikely]]
+    return refuse(here, happened, "it offers memory that is not its own, or of another length");
   auto offered = std::make_unique<distant_offer>();
   offered->ways = this;
   offered->from = {happened.process, happened.device};
-  std::memcpy(&offered->what, happened.data, sizeof offered->what);
-  offer what{};
-  what.bytes = offered->what.bytes;
-  what.worker = distant_worker;
-  what.distant = offered.release();
-  deliver_offer(here, *to, envelope_of(happened), what);
+  offered->what = what;
+  offer made{};
+  made.bytes = what.bytes;
+  made.worker = distant_worker;
+  made.distant = offered.release();
+  deliver_offer(here, *to, envelope_of(happened), made);
 }
 
 void distant_ways::on_finished(worker& here, const comm::event& happened) {
@@ -378,9 +411,10 @@ void distant_ways::tell_relaxed(rank_state& r) {
   told.clear();
 }
 
-void distant_ways::on_congestion(worker&, const comm::event& happened) {
-  if (happened.head[0] < job_.places.size())
-    congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
+void distant_ways::on_congestion(worker& here, const comm::event& happened) {
+  if (!is_of(happened.head[0], happened)) [[unlikely]]
+    return refuse(here, happened, "it tells of the congestion of another one's rank");
+  congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
 }
 
 // --- Collectives that fail -----------------------------------------------------------------------
@@ -434,9 +468,9 @@ void distant_ways::ask(worker& here, const communicator_state& c, int rank,
 }
 
 void distant_ways::on_question(worker& here, const comm::event& happened) {
-  rank_state* const to = addressee(here, happened);
   question_on_wire question;
-  if (to == nullptr || happened.size != sizeof question) [[unlikely]]
+  rank_state* const to = addressee(here, happened, sizeof question);
+  if (to == nullptr) [[unlikely]]
     return;
   std::memcpy(&question, happened.data, sizeof question);
   question.asked.name[sizeof question.asked.name - 1] = '\0';
@@ -491,8 +525,10 @@ void distant_ways::say(rank_state& leader, const peer& to, std::uint32_t context
 
 void distant_ways::on_said(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  if (to == nullptr || happened.size > small_bytes_max) [[unlikely]]
+  if (to == nullptr) [[unlikely]]
     return;
+  if (happened.size > small_bytes_max) [[unlikely]]
+    return refuse(here, happened, "more than is said in a meeting");
   site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find_or_make(
       meeting_name(low_of(happened.tag), to->number), here.index(), *job_.communicators);
   if (met == nullptr) [[unlikely]]
@@ -512,10 +548,11 @@ void distant_ways::ask_call(const rank_state& leader, const peer& to, std::uint3
 
 void distant_ways::on_call_asked(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
-  const std::uint32_t asker = high_of(happened.head[1]);
-  if (to == nullptr || asker >= job_.places.size() ||
-      job_.places[asker].process != happened.process) [[unlikely]]
+  if (to == nullptr) [[unlikely]]
     return;
+  const std::uint32_t asker = high_of(happened.head[1]);
+  if (!is_of(asker, happened)) [[unlikely]]
+    return refuse(here, happened, "it asks for the rank of another one");
   const std::uint32_t context = low_of(happened.tag), sequence = low_of(happened.head[1]);
   const site_meetings* const met =
       meetings_[static_cast<std::size_t>(here.index())].find(meeting_name(context, to->number));
@@ -528,8 +565,8 @@ void distant_ways::on_call_asked(worker& here, const comm::event& happened) {
 }
 
 void distant_ways::on_call_told(worker& here, const comm::event& happened) {
-  rank_state* const to = addressee(here, happened);
-  if (to == nullptr || happened.size != sizeof(call_on_wire)) [[unlikely]]
+  rank_state* const to = addressee(here, happened, sizeof(call_on_wire));
+  if (to == nullptr) [[unlikely]]
     return;
   site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find(
       meeting_name(low_of(happened.tag), to->number));

@@ -124,6 +124,9 @@ class distant_ways {
 
   [[nodiscard]] bool goes_eager(const peer& to, std::size_t bytes, send_mode mode) const noexcept;
   [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
+  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened,
+                                      std::size_t bytes) noexcept;
+  [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
                                  comm::const_buffers data) const noexcept;
   void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,

@@ -131,10 +131,10 @@ class hostile_endpoint final : public transport {
     detail::offer_on_wire made;
     made.bytes = from_.word(from_.octet());
     made.send = from_.word(1);
-    made.memory.size = from_.word(made.bytes);
+    made.memory.size = from_.octet() < 208 ? made.bytes : from_.word(made.bytes);
     made.memory.region = from_.word(0);
-    made.memory.process = static_cast<std::int32_t>(from_.word(1));
-    made.memory.device = static_cast<std::int32_t>(from_.word(0));
+    made.memory.process = static_cast<std::int32_t>(field(1));
+    made.memory.device = static_cast<std::int32_t>(field(0));
     return made;
   }
   detail::call_on_wire some_call() {

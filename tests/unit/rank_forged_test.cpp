@@ -12,6 +12,7 @@
 #include "comm/wire.hpp"
 #include "job.hpp"
 #include "mirrored_job.hpp"
+#include "rank/distant.hpp"
 #include "rank/start.hpp"
 #include "runtime/termination.hpp"
 #include "transport/transport.hpp"
@@ -24,6 +25,8 @@ using word = termination::message;
 constexpr int processes = 3;  // Each has a rank and a worker.
 // In the order in which they are registered.
 constexpr std::uint16_t eager_handler = 1;
+constexpr std::uint16_t offer_handler = 2;
+constexpr std::uint16_t congestion_handler = 4;
 constexpr std::uint16_t end_handler = 10;
 constexpr int tag = 5;
 
@@ -267,6 +270,51 @@ TEST(a_stop, of_one_who_says_that_others_are_dead_which_do_not_make_it_the_judge
       1, {about_the_end(2, word::stop, 77, 0, list_of({0})), a_message(0, 1, 42)}, receive_from_0);
   EXPECT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(ended.refused, 1u);
+}
+
+// Process 0 sends what `forge` made of an offer that would be right, and then a message.
+ended_job run_with_offer(const std::function<void(detail::offer_on_wire&)>& forge) {
+  detail::offer_on_wire offered;
+  offered.bytes = offered.memory.size = 100'000;
+  offered.memory.process = 0;
+  forge(offered);
+  const auto octets = std::as_bytes(std::span(&offered, 1));
+  const said offer =
+      am(0, offer_handler, two(0, tag), two(0, 1), 0, {octets.begin(), octets.end()});
+  return run_among(1, {offer, a_message(0, 1, 42)}, [](communicator& world) {
+    const message_status first = world.probe(0, tag);
+    if (first.bytes == sizeof(int)) return (void)world.recv<int>(0, tag);
+    EXPECT_EQ(first.bytes, 100'000u);
+    EXPECT_EQ(world.recv_vector<char>(0, tag).size(), 100'000u);
+    EXPECT_EQ(world.recv<int>(0, tag), 42);
+  });
+}
+
+TEST(an_offer, of_memory_of_another_process_device_or_length_is_refused_counted_and_reported) {
+  EXPECT_EQ(run_with_offer([](auto&) {}).refused, 0u) << "it is right";
+  for (const int other : {1, 2, 3, -1, 1 << 30}) {
+    const ended_job ended = run_with_offer([&](auto& o) { o.memory.process = other; });
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    EXPECT_EQ(ended.refused, 1u) << other;
+    EXPECT_EQ(
+        ended.text,
+        "weft: process 1 device 0: a message of process 0 device 0 was refused: it offers memory "
+        "that is not its own, or of another length\n");
+  }
+  EXPECT_EQ(run_with_offer([](auto& o) { o.memory.device = 1; }).refused, 1u);
+  EXPECT_EQ(run_with_offer([](auto& o) { o.memory.size = 99'999; }).refused, 1u);
+  EXPECT_EQ(run_with_offer([](auto& o) { o.memory.size = ~0ull; }).refused, 1u);
+}
+
+TEST(a_message_of_ranks, for_none_that_is_here_or_of_the_wrong_length_is_refused) {
+  for (const said& forged :
+       {a_message(0, 0, 7), a_message(0, 2, 7), a_message(0, 99, 7),
+        am(0, offer_handler, two(0, tag), two(0, 1), 0, std::vector<std::byte>(3)),
+        am(0, congestion_handler, 0, 2, 0), am(0, congestion_handler, 0, ~0ull, 0)}) {
+    const ended_job ended = run_among(1, {forged, a_message(0, 1, 42)}, receive_from_0);
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    EXPECT_EQ(ended.refused, 1u);
+  }
 }
 
 }  // namespace
