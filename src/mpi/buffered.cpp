@@ -37,9 +37,8 @@ MPI_Count waiting_bytes(state& me, const attached_buffer& buffer) {
 template <class Data>
 void send(state& me, const peer& there, int to, const envelope& from, const Data& data) {
   rank_state& r = me.rank;
-  r.home->perturb();
-  r.home->check_stopped();
-  if (send_now(r, there, to, from, data, send_mode::standard)) return;
+  r.home->begin_call();
+  if (send_now(r, there, from, data, send_mode::standard)) return;
   const attached_buffer& buffer = buffer_for(me, from.context);
   const MPI_Count used = waiting_bytes(me, buffer);
   const MPI_Count wanted = static_cast<MPI_Count>(data.size()) + MPI_BSEND_OVERHEAD;

@@ -17,11 +17,10 @@ template <class Data>
 void start_send_of(state& me, const route& to, const Data& data, send_mode mode, MPI_Comm comm,
                    MPI_Request* request) {
   rank_state& r = me.rank;
-  r.home->perturb();
-  r.home->check_stopped();
+  r.home->begin_call();
   const peer& there = to.comm->shared->to(to.peer);
   const envelope from = to.of_send();
-  if (send_now(r, there, to.peer, from, data, mode)) {
+  if (send_now(r, there, from, data, mode)) {
     *request = handle_of(me.done);
     return;
   }
@@ -144,7 +143,7 @@ void start_sending(state& me, const route& to, MPI_Count count, const Data& data
     note_sent(me, to, to.type, count);
   const peer& there = to.comm->shared->to(to.peer);
   const envelope from = to.of_send();
-  if (send_now(me.rank, there, to.peer, from, data, send_mode::standard)) return;
+  if (send_now(me.rank, there, from, data, send_mode::standard)) return;
   operation& op = *(r.details->sending = std::make_unique<operation>());
   set_memory(op, kept_to_send(r, data));
   describe_send(op, me.rank, from, to.peer, there.worker);

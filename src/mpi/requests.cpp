@@ -294,8 +294,7 @@ void start(state& me, request_object& r) {
     fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
   if (r.active)
     fail(MPI_ERR_REQUEST, "the request is active: wait for it before it is started again");
-  me.rank.home->perturb();
-  me.rank.home->check_stopped();
+  me.rank.home->begin_call();
   request_details& d = *r.details;
   r.cancelled = false;
   if (r.what == request_object::type::collective) {
@@ -325,8 +324,8 @@ void start(state& me, request_object& r) {
     send_buffered(me, to, op.peer, op.match, op.layout, {op.data, op.bytes});
     op.complete = true;
   } else if (op.layout != nullptr
-                 ? send_now(me.rank, to, op.peer, op.match, *op.layout, op.mode)
-                 : send_now(me.rank, to, op.peer, op.match, octets(op.data, op.bytes), op.mode)) {
+                 ? send_now(me.rank, to, op.match, *op.layout, op.mode)
+                 : send_now(me.rank, to, op.match, octets(op.data, op.bytes), op.mode)) {
     op.complete = true;
   } else {
     send_offer(*me.rank.home, to, op.match, op);

@@ -41,10 +41,9 @@ struct usual_call {
   const int to = call.comm->peer(dest);
   const detail::peer& there = shared.to(to);
   if (!goes_eager(r, there, call.data.size(), detail::send_mode::standard)) return nullptr;
-  r.home->perturb();
-  r.home->check_stopped();
+  r.home->begin_call();
   count_send(r, there, call.data.size());
-  send_short(r, there, to, {shared.context, call.comm->own, tag}, call.data);
+  send_short(r, there, {shared.context, call.comm->own, tag}, call.data);
   return call.me;
 }
 

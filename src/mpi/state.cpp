@@ -50,8 +50,8 @@ state* find_state() {
     if (origin.identity == nullptr || origin.way_in->is_closed()) return nullptr;
     return static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
   }
-  if (here->identity() == nullptr || here->in_chunk()) return nullptr;
-  auto& rank = *static_cast<detail::rank_state*>(here->identity());
+  if (worker::caller() == nullptr) return nullptr;
+  auto& rank = *static_cast<detail::rank_state*>(worker::caller());
   if (rank.face == nullptr) rank.face = std::make_unique<state>(rank);
   return static_cast<state*>(rank.face.get());
 }

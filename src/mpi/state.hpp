@@ -100,11 +100,10 @@ struct state final : detail::face_state {
 
 // Null when the caller may not call MPI now, for whatever reason.
 [[gnu::always_inline]] inline state* usable_state() noexcept {
-  const worker* const here = worker::current();
-  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) [[unlikely]]
+  void* const caller = worker::caller();
+  if (caller == nullptr) [[unlikely]]
     return nullptr;
-  auto* const s =
-      static_cast<state*>(static_cast<detail::rank_state*>(here->identity())->face.get());
+  auto* const s = static_cast<state*>(static_cast<detail::rank_state*>(caller)->face.get());
   return s != nullptr && s->usable ? s : nullptr;
 }
 

@@ -10,10 +10,10 @@ namespace weft::mpi {
 
 void entrance::enter_unusual() {
   if (worker* const here = worker::current(); here != nullptr) {
-    if (here->identity() == nullptr || here->in_chunk()) return;
+    if (worker::caller() == nullptr) return;
     entered_ = here->enter_shared();
     auto* const s =
-        static_cast<state*>(static_cast<detail::rank_state*>(here->identity())->face.get());
+        static_cast<state*>(static_cast<detail::rank_state*>(worker::caller())->face.get());
     if (s != nullptr && s->is_open()) me_ = s;
     return;
   }

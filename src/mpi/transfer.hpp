@@ -83,11 +83,10 @@ template <class Data>
                                              detail::send_mode mode, const char* call) {
   using namespace detail;
   rank_state& r = me.rank;
-  r.home->perturb();
-  r.home->check_stopped();
+  r.home->begin_call();
   const peer& there = to.comm->shared->to(to.peer);
   const envelope from = to.of_send();
-  if (send_now(r, there, to.peer, from, data, mode)) [[likely]]
+  if (send_now(r, there, from, data, mode)) [[likely]]
     return;
   operation op;
   set_memory(op, data);
@@ -111,8 +110,7 @@ template <class Room>
 }
 // It may be complete at once.
 [[gnu::always_inline]] inline void begin_receive(state& me, detail::operation& op) {
-  me.rank.home->perturb();
-  me.rank.home->check_stopped();
+  me.rank.home->begin_call();
   start_receive(me.rank, op);
 }
 

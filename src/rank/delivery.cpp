@@ -157,23 +157,52 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
   free_unexpected(*op.owner, m);
 }
 
-void keep(worker& here, rank_state& to, const envelope& from, octets data) {
-  unexpected_message* m = make_unexpected(to, from, data.size());
-  copy_out(m->data(), data);
-  add_unexpected(here, to, m);
-}
-void keep(worker& here, rank_state& to, const envelope& from, const segments& data) {
-  unexpected_message* m = make_unexpected(to, from, data.size());
-  copy_out(m->data(), data);
-  add_unexpected(here, to, m);
-}
-
 void fill_laid_out(const operation& op, const segments& data) {
   const std::size_t bytes = std::min(op.bytes, data.size());
   if (op.layout != nullptr)
     copy_octets(*op.layout, data, 0, bytes);
   else
     copy_octets(segments({op.data, op.bytes}), data, 0, bytes);
+}
+
+void deliver_into(worker& here, operation& op, envelope from, octets data) {
+  fill(op, data);
+  complete_receive(here, op, from, data.size());
+}
+void deliver_into(worker& here, operation& op, envelope from, const segments& data) {
+  fill(op, data);
+  complete_receive(here, op, from, data.size());
+}
+
+namespace {
+template <class Data>
+void take_or_keep_any(worker& here, rank_state& to, const envelope& from, const Data& data) {
+  if (operation* op = to.lists.take_posted(from); op != nullptr)
+    return deliver_into(here, *op, from, data);
+  unexpected_message* m = make_unexpected(to, from, data.size());
+  copy_out(m->data(), data);
+  add_unexpected(here, to, m);
+}
+}  // namespace
+
+void take_or_keep(worker& here, rank_state& to, envelope from, octets data) {
+  take_or_keep_any(here, to, from, data);
+}
+void take_or_keep(worker& here, rank_state& to, envelope from, const segments& data) {
+  take_or_keep_any(here, to, from, data);
+}
+
+bool find_unexpected(rank_state& me, operation& op) {
+  unexpected_message* m = me.lists.find(op.match);
+  if (m == nullptr) return false;
+  if (me.of->how.schedule && op.match.source == any_source)
+    m = me.home->pick(
+        m, [&](auto* at) { return match_lists::find_next(op.match, match_lists::after(*at)); },
+        [](const auto& a, const auto& b) { return a.from.source == b.from.source; });
+  me.lists.remove(*m);
+  set_congestion(me);
+  receive_unexpected(*me.home, op, m);
+  return true;
 }
 
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered) {
@@ -261,14 +290,23 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
   return room;
 }
 
+[[gnu::noinline]] worker::ring::word* wait_with_message(worker& here, const peer& to,
+                                                        std::size_t record, envelope from,
+                                                        std::size_t bytes) {
+  const auto& me = *static_cast<const rank_state*>(worker::caller());
+  const auto c = find_communicator(me, from.context);
+  const int rank = c != nullptr ? static_cast<int>(&to - c->peers.data()) : to.number;
+  return wait_for_room(here, to.worker, record,
+                       {"send (mailbox full)", from.context, rank, from.tag, bytes});
+}
+
 template <class Data>
-[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to, int rank,
-                                                        envelope from, const Data& data) {
+[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to, envelope from,
+                                                        const Data& data) {
   const std::size_t bytes = sizeof(eager_payload) + data.size();
   worker::ring::word* words = here.try_reserve(to.worker, bytes);
   if (words == nullptr) [[unlikely]]
-    words = wait_for_room(here, to.worker, bytes,
-                          {"send (mailbox full)", from.context, rank, from.tag, data.size()});
+    words = wait_with_message(here, to, bytes, from, data.size());
   auto* const room = reinterpret_cast<std::byte*>(words);
   std::memcpy(room, &from, sizeof from);
   copy_out(room + sizeof from, data);
@@ -277,11 +315,11 @@ template <class Data>
 
 }  // namespace
 
-void send_eager(worker& here, const peer& to, int rank, envelope from, octets data) {
-  send_through_mailbox(here, to, rank, from, data);
+void send_eager(worker& here, const peer& to, envelope from, octets data) {
+  send_through_mailbox(here, to, from, data);
 }
-void send_eager(worker& here, const peer& to, int rank, envelope from, const segments& data) {
-  send_through_mailbox(here, to, rank, from, data);
+void send_eager(worker& here, const peer& to, envelope from, const segments& data) {
+  send_through_mailbox(here, to, from, data);
 }
 
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {

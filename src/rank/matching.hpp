@@ -58,8 +58,8 @@ class linked_list {
 
 template <class Node>
 struct links {
-  Node* next = nullptr;
-  Node* previous = nullptr;
+  Node* next;
+  Node* previous;
 };
 
 struct rank_state;
@@ -67,10 +67,11 @@ struct rank_state;
 // In the result of a send that was taken back before anything matched it, as the source.
 inline constexpr int withdrawn_source = any_source;
 
-// A send or receive under way. Blocking calls have it on their stack, so it is small.
+// A send or receive under way. Blocking calls have it on their stack, so it is small, and what every
+// call writes or what a list writes first has no value before.
 struct operation {
-  enum class kind : std::uint8_t { send, recv, collective };
-  envelope match{};  // Of a receive what it wants, of a send what it says.
+  enum class kind : std::uint8_t { recv, send, collective };
+  envelope match;  // Of a receive what it wants, of a send what it says.
   kind what = kind::recv;
   bool complete = false;
   bool active = false;  // Started, and not yet waited for.
@@ -78,16 +79,16 @@ struct operation {
   bool failed = false;  // The other side has died; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
   std::int32_t peer = any_source;  // The other side's rank in the communicator.
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;             // Of a receive: the room.
+  std::int32_t peer_worker = -1;   // Where the other side's loop over a long copy will be open.
+  std::byte* data;
+  std::size_t bytes;                 // Of a receive: the room.
   const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
   rank_state* owner = nullptr;
   countdown* counter = nullptr;
-  std::uint64_t number = 0;  // Order of posting.
-  links<operation> in_list;
   void* posted_in = nullptr;  // The list; null when not posted.
-  int peer_worker = -1;       // Where the other side's loop over a long copy will be open.
   message_status result{};
+  std::uint64_t number;  // Order of posting.
+  links<operation> in_list;
 };
 
 // One that lives longer than a call and its wait, or has more to keep: persistent, buffered, started
@@ -170,13 +171,10 @@ class match_lists {
  public:
   void post(operation& op) {
     op.number = ++posted_count_;
-    if (nothing_listed() && row_size_ < row_max) [[likely]] {
-      row_[row_size_++] = &op;
-      op.posted_in = &row_;
-      return;
-    }
-    while (row_size_ != 0) list(*take_from_row(0));
-    list(op);
+    if (listed_ != 0 || row_size_ == row_max) [[unlikely]]
+      return list_all(op);
+    row_[row_size_++] = &op;
+    op.posted_in = &row_;
   }
   void withdraw(operation& op) noexcept {
     if (op.posted_in == &row_) {
@@ -188,10 +186,15 @@ class match_lists {
     }
   }
   // The receive that a message matches, taken out; null when there is none.
-  [[nodiscard, gnu::always_inline]] operation* take_posted(const envelope& message) {
+  [[nodiscard]] operation* take_posted(const envelope& message) {
+    operation* const op = take_from_row(message);
+    return op != nullptr || listed_ == 0 ? op : take_listed(message);
+  }
+  // The quick half of it: null also when the receive does not stand in the row.
+  [[nodiscard, gnu::always_inline]] operation* take_from_row(const envelope& message) noexcept {
     for (std::size_t at = 0; at < row_size_; ++at)
       if (matches(row_[at]->match, message)) return take_from_row(at);
-    return nothing_listed() ? nullptr : take_listed(message);
+    return nullptr;
   }
 
   void add(unexpected_message& m) {
@@ -204,9 +207,10 @@ class match_lists {
     order_.remove(m);
     waiting_bytes_ -= memory_of(m);
   }
+  [[nodiscard]] bool has_unexpected() const noexcept { return order_.front() != nullptr; }
   // The oldest message that `wanted` matches; it stays.
   [[nodiscard]] unexpected_message* find(const envelope& wanted) {
-    if (order_.front() == nullptr) return nullptr;
+    if (!has_unexpected()) return nullptr;
     if (!has_wildcard(wanted)) {
       unexpected_message* m = unexpected_.at(wanted).front();
       while (m != nullptr && !matches(wanted, m->from)) m = bucket_list::after(*m);
@@ -244,7 +248,10 @@ class match_lists {
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
-  [[nodiscard]] bool nothing_listed() const noexcept { return listed_ == 0; }
+  [[gnu::noinline]] void list_all(operation& newest) {
+    while (row_size_ != 0) list(*take_from_row(std::size_t{0}));
+    list(newest);
+  }
   void list(operation& op) {
     exact_list& list = has_wildcard(op.match) ? wild_ : exact_.at(op.match);
     ++listed_;
@@ -265,7 +272,7 @@ class match_lists {
     for (; at < row_size_; ++at) row_[at] = row_[at + 1];
     return taken;
   }
-  [[nodiscard]] operation* take_listed(const envelope& message) {
+  [[nodiscard, gnu::noinline]] operation* take_listed(const envelope& message) {
     exact_list& exact = exact_.at(message);
     operation* found = exact.front();
     while (found != nullptr && !matches(found->match, message)) found = exact_list::after(*found);

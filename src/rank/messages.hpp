@@ -25,18 +25,23 @@ void set_congestion(rank_state& r) noexcept;
 void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // The same of one whose data another process offered, if so: it is not asked for them.
 void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
-// Puts a copy of a message among the unexpected ones.
-void keep(worker& here, rank_state& to, const envelope& from, octets data);
-void keep(worker& here, rank_state& to, const envelope& from, const segments& data);
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of an offer that its data are no longer needed.
 void finish_offer(worker& here, const offer& offered);
-// `rank` is that of `to` in the communicator. The envelope is taken by value: written to memory in
-// parts and read back whole, it would have to wait for its own stores.
-void send_eager(worker& here, const peer& to, int rank, envelope from, octets data);
-void send_eager(worker& here, const peer& to, int rank, envelope from, const segments& data);
+// The envelope is taken by value: written to memory in parts and read back whole, it would have to
+// wait for its own stores.
+void send_eager(worker& here, const peer& to, envelope from, octets data);
+void send_eager(worker& here, const peer& to, envelope from, const segments& data);
 // What fits of `data` into the memory of a receive; one side or both have a layout.
 void fill_laid_out(const operation& op, const segments& data);
+// A short message for a rank of this worker: into the posted receive, or kept as unexpected; and into a
+// receive that has been taken out.
+[[gnu::noinline]] void take_or_keep(worker& here, rank_state& to, envelope from, octets data);
+void take_or_keep(worker& here, rank_state& to, envelope from, const segments& data);
+[[gnu::noinline]] void deliver_into(worker& here, operation& op, envelope from, octets data);
+void deliver_into(worker& here, operation& op, envelope from, const segments& data);
+// A receive of an unexpected message, if one is there that matches.
+[[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
 // Asks for an offer back. If nothing has matched it, the operation completes as withdrawn, else as if
 // nothing had been asked. Rank `to` must be of this process.
@@ -121,7 +126,7 @@ inline void fill(const operation& op, const segments& data) {
   fill_laid_out(op, data);
 }
 
-[[gnu::always_inline]] inline void complete(worker& here, operation& op) noexcept {
+inline void complete(worker& here, operation& op) noexcept {
   op.complete = true;
   if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
     op.owner->detached.remove(op);
@@ -138,19 +143,30 @@ inline void fill(const operation& op, const segments& data) {
   ++counts.received;
   counts.received_bytes += bytes;
   trace_instant(trace_kind::recv, op.owner->number, from.source);
-  complete(here, op);
+  op.complete = true;  // A receive is never detached.
+  if (op.counter != nullptr) here.complete(*op.counter);
 }
 
-// A short message for a rank of this worker: into the posted receive, or kept.
+// What is commonest and needs no call: 8 octets for a receive of as many.
+[[gnu::always_inline]] inline bool fill_word(const operation& op, octets data) {
+  if (data.size() != 8 || op.bytes < 8 || op.layout != nullptr) return false;
+  std::memcpy(op.data, data.data(), 8);
+  return true;
+}
+inline bool fill_word(const operation&, const segments&) {
+  return false;
+}
+
+// A short message for a rank of this worker: into the posted receive, or kept. All that is not as
+// usual is left to calls at the end, so that the usual way saves no registers.
 template <class Data>
 [[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, const envelope& from,
                                            const Data& data) {
-  if (operation* op = to.lists.take_posted(from); op != nullptr) [[likely]] {
-    fill(*op, data);
-    complete_receive(here, *op, from, data.size());
-    return;
-  }
-  keep(here, to, from, data);
+  operation* const op = to.lists.take_from_row(from);
+  if (op == nullptr) [[unlikely]]
+    return take_or_keep(here, to, from, data);
+  if (!fill_word(*op, data)) return deliver_into(here, *op, from, data);
+  complete_receive(here, *op, from, data.size());
 }
 
 inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {
@@ -177,49 +193,44 @@ inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexce
   trace_instant(trace_kind::send, me.number, to.number);
 }
 
-// Sends what goes_eager(). `rank` is that of `to` in the communicator.
+// Sends what goes_eager().
 template <class Data>
-[[gnu::always_inline]] inline void send_short(rank_state& me, const peer& to, int rank,
-                                              const envelope& from, const Data& data) {
+[[gnu::always_inline]] inline void send_short(rank_state& me, const peer& to, const envelope& from,
+                                              const Data& data) {
   worker& here = *me.home;
   if (to.worker == here.index())
     deliver(here, *to.rank, from, data);
   else
-    send_eager(here, to, rank, from, data);
+    send_eager(here, to, from, data);
+}
+
+// What does not go eager, without waiting for the receiver when that is possible.
+template <class Data>
+[[nodiscard, gnu::noinline]] bool send_long_now(rank_state& me, const peer& to, envelope from,
+                                                const Data& data, send_mode mode) {
+  worker& here = *me.home;
+  if (to.worker == distant_worker) return send_distant(me, to, from, data, mode);
+  // Within a worker a posted receive takes any size at once.
+  if (to.worker != here.index() || mode == send_mode::synchronous) return false;
+  operation* op = to.rank->lists.take_posted(from);
+  if (op == nullptr) return false;
+  deliver_into(here, *op, from, data);
+  return true;
 }
 
 // Sends without waiting for the receiver when that is possible.
 template <class Data>
-[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, int rank,
-                                            const envelope& from, const Data& data,
-                                            send_mode mode) {
-  worker& here = *me.home;
+[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
+                                            const Data& data, send_mode mode) {
   count_send(me, to, data.size());
-  if (!goes_eager(me, to, data, mode)) {
-    if (to.worker == distant_worker) return send_distant(me, to, from, data, mode);
-    // Within a worker a posted receive takes any size at once.
-    if (to.worker != here.index() || mode == send_mode::synchronous) return false;
-    operation* op = to.rank->lists.take_posted(from);
-    if (op == nullptr) return false;
-    fill(*op, data);
-    complete_receive(here, *op, from, data.size());
-    return true;
-  }
-  send_short(me, to, rank, from, data);
+  if (!goes_eager(me, to, data, mode)) [[unlikely]]
+    return send_long_now(me, to, from, data, mode);
+  send_short(me, to, from, data);
   return true;
 }
 
 [[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {
-  if (unexpected_message* m = me.lists.find(op.match); m != nullptr) [[unlikely]] {
-    if (me.of->how.schedule && op.match.source == any_source)
-      m = me.home->pick(
-          m, [&](auto* at) { return match_lists::find_next(op.match, match_lists::after(*at)); },
-          [](const auto& a, const auto& b) { return a.from.source == b.from.source; });
-    me.lists.remove(*m);
-    set_congestion(me);
-    receive_unexpected(*me.home, op, m);
-    return op.complete;
-  }
+  if (me.lists.has_unexpected() && find_unexpected(me, op)) return op.complete;
   me.lists.post(op);
   return false;
 }
@@ -229,15 +240,14 @@ inline operation* take_operation(rank_state& me) {
   if (op == nullptr) [[unlikely]]
     return new_operation(me);
   me.spare = op->in_list.next;
-  op->in_list.next = nullptr;
-  return op;
+  return new (op) operation;
 }
 
 // One with more to keep. Not for persistent operations, which may outlive the job.
 inline kept_operation* take_kept(rank_state& me) {
   auto* op = static_cast<kept_operation*>(me.spare_kept);
   if (op == nullptr)
-    op = new kept_operation;
+    op = new kept_operation{};
   else
     me.spare_kept = std::exchange(op->in_list.next, nullptr);
   op->kept = true;

@@ -58,6 +58,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     : of(j),
       listed_in(j.communicators),
       context(number),
+      rank_count(static_cast<int>(ranks.size())),
       members(ranks.size()),
       broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);

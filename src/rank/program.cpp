@@ -272,8 +272,7 @@ long weft_write(int descriptor, const void* octets, unsigned long size) {
 }
 
 int weft_sleep(long long nanoseconds) {
-  const weft::worker* const here = weft::worker::current();
-  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) return 0;
+  if (weft::worker::caller() == nullptr) return 0;
   const int saved = errno;  // The worker's own system calls are no news to the program.
   if (nanoseconds <= 0)
     weft::yield();

@@ -76,9 +76,7 @@ void give_back(operation* op) noexcept {
       free_kept(*kept->owner, kept);
     return;
   }
-  rank_state& me = *op->owner;
-  *op = operation{};
-  op->in_list.next = std::exchange(me.spare, op);
+  op->in_list.next = std::exchange(op->owner->spare, op);
 }
 
 void start_persistent(rank_state& me, kept_operation& op) {
@@ -96,8 +94,8 @@ void start_persistent(rank_state& me, kept_operation& op) {
   } else {
     const peer& to = op.communicator->to(op.peer);
     const bool gone = op.layout != nullptr
-                          ? send_now(me, to, op.peer, op.match, *op.layout, op.mode)
-                          : send_now(me, to, op.peer, op.match, octets(op.data, op.bytes), op.mode);
+                          ? send_now(me, to, op.match, *op.layout, op.mode)
+                          : send_now(me, to, op.match, octets(op.data, op.bytes), op.mode);
     if (gone)
       op.complete = true;
     else

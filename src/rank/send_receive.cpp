@@ -30,11 +30,19 @@ void throw_not_a_rank(const char* call) {
 
 namespace {
 
+[[noreturn, gnu::cold]] void throw_wrong_size(int rank, std::size_t room,
+                                              const message_status& got) {
+  throw error("rank " + std::to_string(rank) + ": a receive of one value of " +
+              std::to_string(room) + " octets got a message of " + std::to_string(got.bytes) +
+              " octets from rank " + std::to_string(got.source) + ", tag " +
+              std::to_string(got.tag) + ": send and receive the same type");
+}
+
 template <class Room>
 [[gnu::always_inline]] inline message_status receive(communicator_state& c, const Room& into,
                                                      int from, int tag) {
   rank_state& me = calling_rank("recv");
-  me.home->perturb();
+  me.home->begin_call();
   if (from == proc_null) return {};
   check_source(c, from, tag, "recv");
   operation op;
@@ -43,7 +51,6 @@ template <class Room>
   op.owner = &me;
   countdown arrival{1, nullptr};
   op.counter = &arrival;
-  me.home->check_stopped();
   if (!start_receive(me, op)) {
     const posted_guard guard{me, op};
     trace_wait(trace_kind::wait_recv, me, arrival, {"recv", c.context, from, tag, into.size()},
@@ -54,10 +61,10 @@ template <class Room>
 }
 
 template <class Data>
-void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me, int to,
-                   const envelope& from, const Data& data) {
+[[gnu::noinline]] void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me,
+                                     int to, envelope from, const Data& data) {
   const peer& there = c->to(to);
-  if (send_now(me, there, to, from, data, send_mode::standard)) return;
+  if (send_now(me, there, from, data, send_mode::standard)) return;
   kept_operation* op = take_kept(me);
   op->detached = true;
   op->communicator = c;
@@ -70,22 +77,9 @@ void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me,
 }
 
 template <class Data>
-[[gnu::always_inline]] inline void send(const std::shared_ptr<communicator_state>& state, int rank,
-                                        const Data& data, int to, int tag, send_mode mode) {
-  rank_state& me = calling_rank("send");
-  me.home->perturb();
-  me.home->check_stopped();
-  if (to == proc_null) return;
-  communicator_state& c = *state;
-  check_destination(c, to, tag, "send");
-  const peer& there = c.to(to);
-  const envelope from{c.context, rank, tag};
-  if (mode == send_mode::buffered) {
-    send_buffered(state, me, to, from, data);
-    return;
-  }
-  if (send_now(me, there, to, from, data, mode)) [[likely]]
-    return;
+[[gnu::noinline]] void send_long(rank_state& me, const peer& there, int to, envelope from,
+                                 const Data& data, send_mode mode) {
+  if (send_long_now(me, there, from, data, mode)) return;
   operation op;
   set_memory(op, data);
   describe_send(op, me, from, to, there.worker);
@@ -93,9 +87,27 @@ template <class Data>
   countdown taken{1, nullptr};
   op.counter = &taken;
   send_offer(*me.home, there, from, op);
-  trace_wait(trace_kind::wait_send, me, taken, {call_of(mode), c.context, to, tag, data.size()},
-             there.worker);
+  trace_wait(trace_kind::wait_send, me, taken,
+             {call_of(mode), from.context, to, from.tag, data.size()}, there.worker);
   check_result(op);
+}
+
+template <class Data>
+[[gnu::always_inline]] inline void send(const std::shared_ptr<communicator_state>& state, int rank,
+                                        const Data& data, int to, int tag, send_mode mode) {
+  rank_state& me = calling_rank("send");
+  me.home->begin_call();
+  if (to == proc_null) return;
+  communicator_state& c = *state;
+  check_destination(c, to, tag, "send");
+  const peer& there = c.to(to);
+  const envelope from{c.context, rank, tag};
+  if (mode == send_mode::buffered) [[unlikely]]
+    return send_buffered(state, me, to, from, data);
+  count_send(me, there, data.size());
+  if (!goes_eager(me, there, data, mode)) [[unlikely]]
+    return send_long(me, there, to, from, data, mode);
+  send_short(me, there, from, data);
 }
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the
@@ -118,33 +130,42 @@ operation* make_operation(rank_state& me, const segments& data) {
   return op;
 }
 
+// Null: it went at once.
 template <class Data>
-[[gnu::always_inline]] inline request start_send(communicator_state& c, int rank, const Data& data,
-                                                 int to, int tag, send_mode mode) {
-  rank_state& me = calling_rank("isend");
-  me.home->perturb();
-  me.home->check_stopped();
-  if (to == proc_null) return request();
-  check_destination(c, to, tag, "isend");
-  // A message that goes at once needs no operation.
-  const peer& there = c.to(to);
-  const envelope from{c.context, rank, tag};
-  if (send_now(me, there, to, from, data, mode)) return request();
+[[gnu::noinline]] operation* start_long_send(rank_state& me, const peer& there, int to,
+                                             envelope from, const Data& data, send_mode mode) {
+  if (send_long_now(me, there, from, data, mode)) return nullptr;
   operation* op = make_operation(me, data);
   describe_send(*op, me, from, to, there.worker);
   op->active = true;
   if (op->kept) [[unlikely]]
     watch_start(*op);
   send_offer(*me.home, there, from, *op);
-  return request(op);
+  return op;
+}
+
+template <class Data>
+[[gnu::always_inline]] inline request start_send(communicator_state& c, int rank, const Data& data,
+                                                 int to, int tag, send_mode mode) {
+  rank_state& me = calling_rank("isend");
+  me.home->begin_call();
+  if (to == proc_null) return request();
+  check_destination(c, to, tag, "isend");
+  // A message that goes at once needs no operation.
+  const peer& there = c.to(to);
+  const envelope from{c.context, rank, tag};
+  count_send(me, there, data.size());
+  if (!goes_eager(me, there, data, mode)) [[unlikely]]
+    return request(start_long_send(me, there, to, from, data, mode));
+  send_short(me, there, from, data);
+  return request();
 }
 
 template <class Room>
 [[gnu::always_inline]] inline request start_recv(communicator_state& c, const Room& into, int from,
                                                  int tag) {
   rank_state& me = calling_rank("irecv");
-  me.home->perturb();
-  me.home->check_stopped();
+  me.home->begin_call();
   if (from == proc_null) return request();
   check_source(c, from, tag, "irecv");
   operation* op = make_operation(me, into);
@@ -161,7 +182,7 @@ template <class Room>
 template <class Data>
 request make_persistent(const std::shared_ptr<communicator_state>& c, rank_state& me,
                         operation::kind what, int peer, const Data& data, const envelope& match) {
-  auto* op = new kept_operation;
+  auto* op = new kept_operation{};
   op->kept = true;
   op->persistent = true;
   op->communicator = c;
@@ -208,10 +229,7 @@ message_status communicator::recv_bytes(std::span<std::byte> into, int from, int
 message_status communicator::recv_exactly(std::span<std::byte> into, int from, int tag) const {
   const message_status got = receive(*state_, into, from, tag);
   if (got.bytes != into.size() && from != proc_null) [[unlikely]]
-    throw error("rank " + std::to_string(rank_) + ": a receive of one value of " +
-                std::to_string(into.size()) + " octets got a message of " +
-                std::to_string(got.bytes) + " octets from rank " + std::to_string(got.source) +
-                ", tag " + std::to_string(got.tag) + ": send and receive the same type");
+    throw_wrong_size(rank_, into.size(), got);
   return got;
 }
 

@@ -228,6 +228,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   job& of;
   const std::shared_ptr<communicator_list> listed_in;
   const std::uint32_t context;
+  const int rank_count;
   std::vector<peer> peers;
   std::vector<member> members;
   std::vector<worker_group> groups;
@@ -256,7 +257,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
   site_meetings* meetings = nullptr;  // Of the leader's worker, from the first meeting of sites on.
 
-  [[nodiscard]] int size() const noexcept { return static_cast<int>(peers.size()); }
+  [[nodiscard]] int size() const noexcept { return rank_count; }
   [[nodiscard]] const peer& to(int rank) const noexcept {
     return peers[static_cast<std::size_t>(rank)];
   }
@@ -338,10 +339,10 @@ struct job {
 // The calling rank; throws weft::error outside of ranks and inside chunks, naming `call`.
 [[noreturn, gnu::cold]] void throw_not_a_rank(const char* call);
 [[nodiscard]] inline rank_state& calling_rank(const char* call) {
-  const worker* here = worker::current();
-  if (here == nullptr || here->identity() == nullptr || here->in_chunk()) [[unlikely]]
+  void* const caller = worker::caller();
+  if (caller == nullptr) [[unlikely]]
     throw_not_a_rank(call);
-  return *static_cast<rank_state*>(here->identity());
+  return *static_cast<rank_state*>(caller);
 }
 
 enum mail_kind : std::uint8_t {

@@ -18,7 +18,7 @@ operation& talk::next() {
 template <class Data>
 void talk::start_send(const peer& to, int rank, const envelope& from, const Data& data) {
   const rank_counts before = speaker_.counts;
-  const bool gone = send_now(speaker_, to, rank, from, data, send_mode::standard);
+  const bool gone = send_now(speaker_, to, from, data, send_mode::standard);
   speaker_.counts.sent = before.sent;  // Not a message of the program.
   speaker_.counts.sent_bytes = before.sent_bytes;
   if (gone) return;

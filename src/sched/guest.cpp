@@ -59,7 +59,7 @@ guest::~guest() {
 
 void guest::install() noexcept {
   worker::current_worker_ = &of_;
-  worker::identity_ = from_.identity;
+  worker::caller_ = from_.identity;
   of_.guest_ = this;
   of_.short_ways_left_ = 0;  // Its waits never switch to a fiber.
 }
@@ -67,7 +67,7 @@ void guest::install() noexcept {
 void guest::remove() noexcept {
   of_.guest_ = nullptr;
   worker::current_worker_ = nullptr;
-  worker::identity_ = nullptr;
+  worker::caller_ = nullptr;
   // Fibers run on the worker's own thread only, which may be asleep.
   if (of_.asleep_for_ != nullptr && of_.has_own_work(*of_.asleep_for_)) of_.notify();
 }

@@ -23,11 +23,13 @@ void loop::run(std::int64_t first, std::int64_t last) noexcept {
 }
 
 void worker::run_chunks(loop& l, chunk_claim claim) noexcept {
-  void* const mine = std::exchange(identity_, l.identity);
+  void* const caller = std::exchange(caller_, nullptr);
+  void* const outer = std::exchange(chunk_identity_, l.identity);
   ++chunk_depth_;
   l.run(claim.first, claim.last);
   --chunk_depth_;
-  identity_ = mine;
+  chunk_identity_ = outer;
+  caller_ = caller;
 }
 
 std::int64_t worker::claim_size(const loop_slot& slot, bool single) const noexcept {
@@ -90,7 +92,7 @@ void worker::close_slot(loop_slot& slot) noexcept {
 }
 
 void worker::execute(loop& l) {
-  l.identity = identity_;
+  l.identity = identity();
   l.number = running().number;
   // Slots belong to whoever has the helm, which the program's code has not.
   const bool alone = (owner_.worker_count() == 1 && !seeded_) || helm_ != nullptr;
@@ -116,7 +118,7 @@ void worker::execute(loop& l) {
 }
 
 bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context) {
-  l.identity = identity_;
+  l.identity = identity();
   l.number = running().number;
   loop_slot* slot = open_slot(l);
   if (slot == nullptr) return false;

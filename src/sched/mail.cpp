@@ -22,11 +22,6 @@ worker::ring* worker::connect(int to) {
   return made;
 }
 
-void worker::send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept {
-  outbound_[static_cast<std::size_t>(to)]->publish(kind, target);
-  owner_.at(to).notify();
-}
-
 void worker::post(int to, std::uint8_t kind, std::uint32_t target,
                   std::span<const std::byte> payload) {
   ring::word* room = posted_.empty() ? try_reserve(to, payload.size()) : nullptr;

@@ -88,8 +88,4 @@ void worker::sleep(std::int64_t timeout_ns) {
   }
 }
 
-void worker::notify() noexcept {
-  owner_.parked_.wake_if_parked(spot_);
-}
-
 }  // namespace weft

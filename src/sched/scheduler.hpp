@@ -71,6 +71,8 @@ class scheduler {
   [[nodiscard]] bool has_guests() const noexcept { return guests_.load(std::memory_order_relaxed); }
   // The way of such threads into workers; closed, with nobody inside, when run() returns.
   [[nodiscard]] const std::shared_ptr<gate>& way_in() const noexcept { return way_in_; }
+  // Called by any thread, a hint: fibers that have not ended.
+  [[nodiscard]] std::uint64_t living() const noexcept { return living_.left(); }
   [[nodiscard]] bool has_ended() const noexcept {
     return living_.left() == 0;  // The number alone: somebody is told soon enough.
   }
@@ -154,5 +156,14 @@ class scheduler {
   std::vector<std::uint64_t> collected_;
   int collect_left_ = 0;
 };
+
+inline void worker::notify() noexcept {
+  owner_.parked_.wake_if_parked(spot_);
+}
+
+inline void worker::send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept {
+  outbound_[static_cast<std::size_t>(to)]->publish(kind, target);
+  owner_.at(to).notify();
+}
 
 }  // namespace weft

@@ -31,6 +31,7 @@ bool worker::attend() {
       return true;
     }
     stop_acknowledged_ = true;
+    is_hindered_ = true;
     short_ways_left_ = 0;
     if (owner_.stop_acknowledged_.arrive() == 0) owner_.attract_attention();
   }

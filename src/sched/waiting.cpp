@@ -165,6 +165,11 @@ void worker::yield() {
   }
 }
 
+void worker::begin_hindered_call() {
+  perturb();
+  check_stopped();
+}
+
 void worker::perturb_seeded() {
   if (guest_ == nullptr && next_random() % 2 == 0) yield();
 }

@@ -11,7 +11,8 @@
 namespace weft {
 
 thread_local constinit worker* worker::current_worker_ = nullptr;
-thread_local constinit void* worker::identity_ = nullptr;
+thread_local constinit void* worker::caller_ = nullptr;
+thread_local constinit void* worker::chunk_identity_ = nullptr;
 thread_local constinit int worker::chunk_depth_ = 0;
 
 worker::worker(scheduler& owner, int index, int core)
@@ -19,6 +20,7 @@ worker::worker(scheduler& owner, int index, int core)
       index_(index),
       core_(core),
       seeded_(owner.options().seed.has_value()),
+      is_hindered_(seeded_),
       stacks_(owner.options().stack_bytes),
       outbound_(owner.options().cores.size(), nullptr),
       random_((static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
@@ -81,7 +83,7 @@ void worker::finish(fiber& self) noexcept {
   dead_ = &self;
   running_ = &root_;
   running_number_.store(-1, std::memory_order_relaxed);
-  identity_ = nullptr;
+  caller_ = nullptr;
   if (tracing()) [[unlikely]]
     trace_switch(self, root_);
   context::leave_to(*self.flow, *root_.flow);

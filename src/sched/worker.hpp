@@ -42,8 +42,12 @@ class worker {
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
   // Whose code the calling thread, a worker's or a guest's, runs now; and whether that is a chunk of
   // a loop.
-  [[nodiscard]] static void* identity() noexcept { return identity_; }
+  [[nodiscard]] static void* identity() noexcept {
+    return caller_ != nullptr ? caller_ : chunk_identity_;
+  }
   [[nodiscard]] static bool in_chunk() noexcept { return chunk_depth_ != 0; }
+  // The identity of code that may wait; null in chunks and on other threads.
+  [[nodiscard]] static void* caller() noexcept { return caller_; }
 
   // Makes the fiber, to be run by this worker. Before start, by the starting thread; later by the
   // worker itself. The fiber object stays valid until reclaimed() is called for it or the end.
@@ -102,6 +106,11 @@ class worker {
   void check_stopped() {
     if (stop_acknowledged_) [[unlikely]]
       wait_for_the_end();
+  }
+  // perturb(), then check_stopped(): what a call begins with.
+  void begin_call() {
+    if (is_hindered_) [[unlikely]]
+      begin_hindered_call();
   }
   // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
   // For destructors: throws nothing.
@@ -258,7 +267,7 @@ class worker {
     running_ = &next;
     // Relaxed: others take it as a hint.
     running_number_.store(next.number, std::memory_order_relaxed);
-    identity_ = next.identity;
+    caller_ = next.identity;
     ++counts_.switches;
     if (tracing()) [[unlikely]]
       trace_switch(self, next);
@@ -281,6 +290,7 @@ class worker {
   static void fiber_main(void* self);
   [[noreturn]] void finish(fiber& self) noexcept;
   void reclaim() noexcept;
+  [[gnu::noinline]] void begin_hindered_call();
   [[gnu::noinline]] void perturb_seeded();
   [[gnu::noinline]] void wait_for_the_end();
 
@@ -309,14 +319,16 @@ class worker {
 
   [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;
   // By thread, not by worker: the program's code asks for them while a guest has the helm.
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit void* identity_;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit void* caller_;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit void* chunk_identity_;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit int chunk_depth_;
 
   scheduler& owner_;
   const int index_;
   const int core_;
   bool seeded_ = false;
-  bool watched_ = false;  // The scheduler has a watcher of waits.
+  bool is_hindered_ = false;  // seeded_ or stop_acknowledged_.
+  bool watched_ = false;      // The scheduler has a watcher of waits.
   thread_state thread_{};
 
   // Fibers.

@@ -122,9 +122,7 @@ class parked_count {
     Atomics::light_fence("L1");
     if (!other.is_parked()) [[likely]]
       return;
-    // Relaxed: the exchange in wake() carries it to the parker, before that one can park again.
-    count_.fetch_sub(1, std::memory_order_relaxed);
-    if (!other.wake()) count_.fetch_add(1, std::memory_order_relaxed);
+    wake(other);
   }
 
   // Called by anyone: hints.
@@ -137,6 +135,12 @@ class parked_count {
   }
 
  private:
+  [[gnu::noinline]] void wake(spot& other) noexcept {
+    // Relaxed: the exchange in wake() carries it to the parker, before that one can park again.
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    if (!other.wake()) count_.fetch_add(1, std::memory_order_relaxed);
+  }
+
   const std::int64_t all_;
   typename Atomics::template atomic<std::int64_t> count_{0};
 };
