@@ -78,9 +78,9 @@ struct operation {
   bool kept = false;    // A kept_operation.
   bool failed = false;  // The other side has died; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
-  std::int32_t peer = any_source;  // The other side's rank in the communicator.
-  std::int32_t peer_worker = -1;   // Where the other side's loop over a long copy will be open.
-  std::byte* data;
+  std::int32_t peer = any_source;    // The other side's rank in the communicator.
+  std::int32_t peer_worker = -1;     // Where the other side's loop over a long copy will be open.
+  std::byte* data = nullptr;         // Null where a layout says it.
   std::size_t bytes;                 // Of a receive: the room.
   const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
   rank_state* owner = nullptr;

@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
@@ -130,6 +131,7 @@ void monitor::watch() {
   const std::uint64_t start = now_ns();
   std::uint64_t looked_at = start;
   std::uint64_t stopping_ns = 0;
+  std::uint64_t living = 0;
   bool timed_out = false;
   while (!ending_.load(std::memory_order_relaxed)) {
     pollfd wait{event_, POLLIN, 0};
@@ -151,6 +153,8 @@ void monitor::watch() {
     if (workers_.stopping()) {
       // A process that was itself stopped (SIGSTOP, a machine with too much to do) had no time to end.
       stopping_ns += std::min(now - looked_at, look_counted_ns_max);
+      // Nor is one hung of whose many ranks one after the other ends.
+      if (std::exchange(living, workers_.living()) != living) stopping_ns = 0;
       if (static_cast<double>(stopping_ns) > stop_grace_s * 1e9) {
         const int status = how_.exit_status ? how_.exit_status() : 1;
         log_line("the job does not end: some rank computes without calling weft; process ended");

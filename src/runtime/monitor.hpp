@@ -25,7 +25,7 @@ struct monitor_options {
 
 class monitor {
  public:
-  // How long ranks have to come to a wait once the job is stopping.
+  // How long ranks have to come to a wait once the job is stopping, counted anew when one has ended.
   static constexpr double stop_grace_s = 2;
 
   monitor(scheduler& workers, monitor_options how);

@@ -253,6 +253,26 @@ TEST(an_exception, unwinds_the_stacks_of_all_ranks) {
   }
 }
 
+TEST(an_exception, unwinds_ranks_however_long_that_takes_them_together) {
+  std::atomic<int> living{0};
+  struct slow {
+    std::atomic<int>& count;
+    explicit slow(std::atomic<int>& c) : count(c) { ++count; }
+    ~slow() {
+      std::this_thread::sleep_for(130ms);  // Without letting other ranks run.
+      --count;
+    }
+  };
+  const failed_job job = run_to_failure(job_of(40, 2), [&](communicator& world) {
+    const slow here(living);
+    world.barrier();
+    if (world.rank() == 17) throw std::runtime_error("stop");
+    (void)world.recv<int>();
+  });
+  EXPECT_EQ(job.status, 1);
+  EXPECT_EQ(living, 0);
+}
+
 TEST(an_exception, may_be_caught_by_its_rank_and_the_job_goes_on) {
   run_ranks(4, 2, [](communicator& world) {
     try {
