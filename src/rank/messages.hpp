@@ -25,6 +25,8 @@ void set_congestion(rank_state& r) noexcept;
 void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // The same of one whose data another process offered, if so: it is not asked for them.
 void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
+// All that a rank has left behind, when its job is over.
+void free_messages_of(rank_state& r) noexcept;
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of an offer that its data are no longer needed.
 void finish_offer(worker& here, const offer& offered);

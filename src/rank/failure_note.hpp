@@ -1,0 +1,45 @@
+// What a job has failed of, and its exit status.
+#pragma once
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/log.hpp"
+#include "runtime/termination.hpp"
+
+namespace weft::detail {
+
+// As of timeout(1).
+constexpr int timeout_status = 124;
+
+// The first failure of a job, and its exit status. It is told when it is known: what the program
+// does while it ends may hang, or end the process. In a job of several processes one of them tells
+// what happened first.
+class failure_note {
+ public:
+  void tell(const std::string& what, int exit_status) {
+    if (!note(exit_status)) return;
+    if (ending_ != nullptr)
+      ending_->fail(what, exit_status);
+    else
+      log_text(what);
+  }
+  // False when there was one before.
+  bool note(int exit_status) {
+    const std::lock_guard hold(lock_);
+    return std::exchange(status_, status_ != 0 ? status_ : exit_status) == 0;
+  }
+  [[nodiscard]] int status() const {
+    const std::lock_guard hold(lock_);
+    return status_;
+  }
+  // Before the ranks run: others decide who tells.
+  void set_ending(termination* ending) noexcept { ending_ = ending; }
+
+ private:
+  mutable std::mutex lock_;
+  int status_ = 0;
+  termination* ending_ = nullptr;
+};
+
+}  // namespace weft::detail

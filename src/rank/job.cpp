@@ -1,0 +1,166 @@
+// A job in this process, from its options to its status: workers and ranks, and what is told when all have
+// ended.
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "rank/checks.hpp"
+#include "rank/connection.hpp"
+#include "rank/messages.hpp"
+#include "rank/rank_body.hpp"
+#include "rank/start.hpp"
+#include "rank/watching.hpp"
+#include "trace/trace.hpp"
+#include "weft/run.hpp"
+
+namespace weft::detail {
+namespace {
+
+// The ranks of this process, each on its home worker.
+void make_ranks(job& j, const placement& places) {
+  j.process = places.process;
+  j.distant.congested.store(true, std::memory_order_relaxed);  // Never a short message to it.
+  j.distant.of = &j;
+  for (std::size_t i = 0; i < places.of_rank.size(); ++i) {
+    const auto [process, home] = places.of_rank[i];
+    rank_state* here = nullptr;
+    if (process == j.process) {
+      here = j.ranks.emplace_back(std::make_unique<rank_state>()).get();
+      here->number = static_cast<int>(i);
+      here->of = &j;
+      here->home = &j.workers->at(home);
+    }
+    j.places.push_back({here, process, home});
+    j.by_number.push_back(here);
+  }
+  j.workers->set_tenant(j.by_number.data());
+  std::vector<int> numbers(places.of_rank.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  j.world = std::make_shared<communicator_state>(j, numbers, 0);
+}
+
+// Called when all processes are connected: none ends its part before the first of its host is here.
+void start_timeline(const job& j, const placement& places) {
+  trace_part part{places.process, places.process_count};
+  for (int other = 0; other < places.process; ++other)
+    if (j.node_of_process[static_cast<std::size_t>(other)] ==
+        j.node_of_process[static_cast<std::size_t>(places.process)])
+      part.first = false;
+  start_trace(j.how.trace_file, j.workers->worker_count(), part);
+}
+
+void start_checks(job& j) {
+  j.checks = std::make_shared<job_checks>();
+  for (const auto& r : j.ranks) r->watch = std::make_shared<request_watch>();
+  j.workers->set_wait_watcher([](worker& here, const wait_description& what) {
+    if (here.identity() != nullptr)
+      static_cast<rank_state*>(here.identity())->of->checks->look_at_locks(here, what.call);
+  });
+}
+
+// A job that has failed has left messages and requests behind for that reason.
+void end_checks(job& j, failure_note& failure) {
+  j.checks->set_call({});
+  if (failure.status() == 0) {
+    j.workers->deliver_rest();
+    look_at_unreceived(*j.checks, j);
+  }
+  j.checks->tell();
+  if (j.checks->has_errors())
+    failure.tell("check: the job ran to its end, but with the errors above", 1);
+}
+
+void print_statistics(job& j, double seconds) {
+  std::string text =
+      "rank  worker       sent     octets   received     octets unexpected"
+      " collectives     chunks     stolen\n";
+  char line[160];
+  for (const auto& r : j.ranks) {
+    const rank_counts& c = r->counts;
+    std::snprintf(
+        line, sizeof line, "%4d  %6d %10llu %10llu %10llu %10llu %10llu %11llu %10llu %10llu\n",
+        r->number, r->home->index(), static_cast<unsigned long long>(c.sent),
+        static_cast<unsigned long long>(c.sent_bytes), static_cast<unsigned long long>(c.received),
+        static_cast<unsigned long long>(c.received_bytes),
+        static_cast<unsigned long long>(c.unexpected),
+        static_cast<unsigned long long>(c.collectives), static_cast<unsigned long long>(c.chunks),
+        static_cast<unsigned long long>(c.chunks_stolen));
+    text += line;
+  }
+  text += "worker   switches      parks stolen chunks  failed steals\n";
+  for (int i = 0; i < j.workers->worker_count(); ++i) {
+    const worker::statistics& c = j.workers->at(i).counts();
+    std::snprintf(line, sizeof line, "%6d %10llu %10llu %13llu %14llu\n", i,
+                  static_cast<unsigned long long>(c.switches),
+                  static_cast<unsigned long long>(c.parks),
+                  static_cast<unsigned long long>(c.steals),
+                  static_cast<unsigned long long>(c.failed_steals));
+    text += line;
+  }
+  std::snprintf(line, sizeof line, "%.3f s", seconds);
+  log_text(text + line);
+}
+
+// Before the job goes, whichever way.
+struct leaving {
+  connection& from;
+  failure_note& failure;
+  ~leaving() { from.detach(failure); }
+};
+
+}  // namespace
+
+int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
+  if (worker::current() != nullptr)
+    throw error(
+        "weft::run() was called by a rank, whose worker it would block: use split() for a "
+        "part of the ranks, or a thread of your own");
+  failure_note failure;
+  const placement places = place_ranks(how, others.job, others.run);
+  connection between(others, places, how);
+  job j;
+  j.how = std::move(how);
+  j.workers = std::make_unique<scheduler>(places.workers);
+  j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
+  set_mail_handlers(*j.workers);
+  for (int p = 0; places.process_count > 1 && p < places.process_count; ++p)
+    j.node_of_process.push_back(others.job->node_of(p));
+  make_ranks(j, places);
+  between.attach(j, failure);
+  const leaving also_after_an_exception{between, failure};
+
+  std::vector<rank_start> starts;
+  starts.reserve(j.ranks.size());
+  for (const auto& r : j.ranks) {
+    starts.push_back({&j, r.get(), &body, &failure});
+    r->main.identity = r.get();
+    r->main.number = r->number;
+    r->main.body = &run_rank;
+    r->main.argument = &starts.back();
+    r->home->spawn(r->main);
+  }
+  if (j.how.check) start_checks(j);
+  if (!j.how.trace_file.empty()) start_timeline(j, places);
+  const std::uint64_t start = now_ns();
+  run_workers(j, failure, between.ending());
+  const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
+  between.detach(failure);
+  stop_trace();
+  if (j.how.stats) print_statistics(j, seconds);
+  if (j.checks != nullptr) end_checks(j, failure);
+  if (failure.status() == 0 && places.process_count > 1)
+    if (const std::string text = unmet_broadcast(j); !text.empty()) failure.tell(text, 1);
+  for (const auto& r : j.ranks) {
+    free_messages_of(*r);
+    r->self.reset();
+  }
+  if (!j.abandoned.empty()) failure.tell(j.abandoned, 1);
+  return failure.status();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,26 @@
+// A loop of a rank, whose chunks others take: its start. The rest is the scheduler's.
+#include "weft/loop.hpp"
+
+#include "rank/state.hpp"
+#include "weft/error.hpp"
+
+namespace weft::detail {
+
+void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_t), void* body,
+              const loop_options& how) {
+  worker* here = worker::current();
+  if (here == nullptr || here->identity() == nullptr)
+    throw error("a loop was started outside of a rank: start it in the body that weft::run() runs");
+  auto& me = *static_cast<rank_state*>(here->identity());
+  const chunk_mode mode = how.mode == chunk_mode::automatic ? me.of->chunks : how.mode;
+  loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};
+  // Counted by the owner alone; a loop inside a stolen chunk is not the owner's to count.
+  rank_counts* counts = here->in_chunk() ? nullptr : &me.counts;
+  here->execute(l);
+  if (counts == nullptr) return;
+  counts->chunks += count;
+  counts->chunks_stolen +=
+      static_cast<std::uint64_t>(l.stolen_chunks.load(std::memory_order_relaxed));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,144 @@
+#include "rank/watching.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "base/settings.hpp"
+#include "rank/checks.hpp"
+#include "rank/stacks.hpp"
+#include "runtime/monitor.hpp"
+#include "sync/published.hpp"
+#include "weft/run.hpp"
+
+namespace weft::detail {
+namespace {
+
+void report_state(job& j) {
+  std::mutex lock;
+  std::map<int, std::string> lines;
+  std::vector<bool> heard(static_cast<std::size_t>(j.workers->worker_count()), false);
+  waiting_stacks stacks;
+  const bool all = j.workers->on_every_worker([&](worker& w) {
+    stacks.add(j, w);
+    const std::lock_guard hold(lock);
+    append_worker_report(j, w, lines);
+    heard[static_cast<std::size_t>(w.index())] = true;
+  });
+  const std::lock_guard hold(lock);
+  std::string text = "state of the ranks:\n";
+  std::size_t listed = 0;
+  for (const auto& [rank, line] : lines)
+    if (listed++ < ranks_listed_max) text += line;
+  if (lines.size() > ranks_listed_max)
+    text += formatted("  and {} ranks more\n", lines.size() - ranks_listed_max);
+  if (!all)
+    for (int i = 0; i < j.workers->worker_count(); ++i)
+      if (!heard[static_cast<std::size_t>(i)]) {
+        text +=
+            formatted("worker {}: computing in rank {}\n", i, j.workers->at(i).running_number());
+        stacks.add_computing(j.workers->at(i));
+      }
+  text += text_of(stacks.places());
+  text.pop_back();
+  log_text(text);
+}
+
+// Found by the worker that parked last, told by the monitor: that one can ask every worker where its
+// ranks stand.
+struct deadlock_note {
+  published<bool> found;
+  std::string waits;
+
+  // Called by one worker after the other.
+  bool note(job& j) {
+    if (found.hint()) return false;  // The monitor is told already.
+    waits = describe_waits(j);
+    found.publish(true);
+    return true;
+  }
+};
+
+std::string describe_stacks(job& j) {
+  waiting_stacks stacks;
+  j.workers->on_every_worker([&](worker& w) { stacks.add(j, w); });
+  return written(stacks.places());
+}
+
+}  // namespace
+
+void run_workers(job& j, failure_note& failure, termination* ending) {
+  const fault_reports faults;
+  std::optional<line_output> tags;
+  if (j.how.tag_output) tags.emplace(&this_rank, line_style::tagged);
+  monitor_options watching;
+  watching.report_signal = report_signal_number(j.how);
+  watching.timeout_s = j.how.timeout_s;
+  watching.busy_warning_s = j.how.busy_warning_s;
+  watching.is_for_other = [](worker& w, record_header header) {
+    return header.kind != mail_finished &&
+           header.target != static_cast<std::uint32_t>(w.running_number());
+  };
+  watching.report = [&] { report_state(j); };
+  std::atomic<bool> time_is_up{false};
+  const auto report_timeout = [&] {
+    if (!time_is_up.exchange(true, std::memory_order_relaxed)) report_state(j);
+  };
+  watching.timed_out = [&] {
+    report_timeout();
+    char limit[64];
+    std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
+    failure.tell("the job was ended after its timeout of " + std::string(limit) + " s",
+                 timeout_status);
+    j.workers->request_stop();
+  };
+  // Another process of the job was first to find that its time is up: this one says what its ranks
+  // do before it stops.
+  std::atomic<bool> stops_by_timeout{false};
+  // The judge of a deadlock between processes wants to know where this one's ranks stand.
+  std::atomic<bool> wants_stacks{false};
+  watching.exit_status = [&] { return failure.status(); };
+  deadlock_note deadlock;
+  watching.called = [&] {
+    if (j.checks != nullptr) j.checks->tell();
+    if (stops_by_timeout.load(std::memory_order_relaxed)) {
+      report_timeout();
+      j.workers->request_stop();
+    }
+    if (wants_stacks.exchange(false, std::memory_order_relaxed))
+      ending->described(describe_stacks(j));
+    if (!deadlock.found.value()) return;
+    failure.tell(deadlock_report({deadlock.waits + describe_stacks(j)}), 1);
+    j.workers->request_stop();
+  };
+  // Before the workers: the report signal may come at any time from now on.
+  monitor watch(*j.workers, std::move(watching));
+  if (j.checks != nullptr) j.checks->set_call([&] { watch.call(); });
+  j.stop_by_timeout = [&] {
+    stops_by_timeout.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
+    watch.call();
+  };
+  if (ending != nullptr)
+    ending->set_describer([&] {
+      wants_stacks.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
+      watch.call();
+    });
+  j.workers->set_quiescent_handler([&](worker& last) {
+    if (ending != nullptr) return ending->quiescent(last);
+    if (deadlock.note(j)) watch.call();
+    return false;
+  });
+  j.workers->run();
+  j.stop_by_timeout = nullptr;
+  if (ending != nullptr) ending->set_describer(nullptr);
+}
+
+}  // namespace weft::detail
