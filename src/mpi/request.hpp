@@ -96,9 +96,9 @@ struct wait_names {
   const char* receive;
   const char* send;
 };
-#define WEFT_WAIT_NAMES(call)                                      \
-  ::weft::mpi::wait_names {                                        \
-    call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)" \
+#define WEFT_WAIT_NAMES(call)                                                                     \
+  ::weft::mpi::wait_names {                                                                       \
+    call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)", call " (generalized request)" \
   }
 
 // Returns when `count` of those that are not complete have completed, or all; they are counted on one
@@ -121,3 +121,4 @@ void finish_requests(state& me);
 void drop_requests(state& me) noexcept;
 
 }  // namespace weft::mpi
+  const char* generalized;

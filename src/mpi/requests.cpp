@@ -34,7 +34,7 @@ wait_description describe(const request_object& r, const wait_names& call) {
     case request_object::type::generalized:
       break;
   }
-  return {"a wait for a generalized request"};
+  return {call.generalized};
 }
 
 bool is_withdrawn_send(const request_object& r) noexcept {
@@ -119,9 +119,10 @@ void tell_left_over(state& me, const request_object& first, std::size_t count) {
        formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
                  "first: {}, peer {}, tag {}, {} octets, {}: complete it by MPI_Wait or MPI_Test",
                  me.rank.number, count, count == 1 ? "" : "s",
-                 first.what == request_object::type::send      ? "a send"
-                 : first.what == request_object::type::receive ? "a receive"
-                                                               : "a collective",
+                 first.what == request_object::type::send         ? "a send"
+                 : first.what == request_object::type::receive    ? "a receive"
+                 : first.what == request_object::type::collective ? "a collective"
+                                                                  : "a generalized request",
                  what.peer, what.tag, what.bytes, first.complete() ? "complete" : "not complete"),
        {}});
 }

@@ -74,6 +74,7 @@ std::string describe_wait(const fiber& f) {
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
+  if (what.context == wait_description::no_context) return text;
   return text + ", " + communicator_name(static_cast<const rank_state*>(f.identity), what.context);
 }
 

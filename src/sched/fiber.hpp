@@ -13,9 +13,10 @@ class worker;
 
 // Says to a person what a fiber waits for. Lives on the waiting fiber's stack; read by its worker.
 struct wait_description {
-  const char* call = "";      // "recv", "barrier", ...
-  std::uint32_t context = 0;  // The communicator's context id.
-  int peer = -1;              // Rank in the communicator, any_source, or -1.
+  static constexpr std::uint32_t no_context = ~std::uint32_t{0};
+  const char* call = "";               // "recv", "barrier", ...
+  std::uint32_t context = no_context;  // The communicator's context id.
+  int peer = -1;                       // Rank in the communicator, any_source, or -1.
   int tag = -1;
   std::size_t bytes = 0;
   const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
