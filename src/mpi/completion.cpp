@@ -331,7 +331,6 @@ void cancel_send(state& me, request_object& r) {
   const auto c = detail::find_communicator(me.rank, op.match.context);
   if (c == nullptr) return;
   const detail::peer& to = c->to(op.peer);
-  if (to.worker == detail::distant_worker) return;
   if (keeps_ledger(me)) note_asked_back(me, op, to.number);
   detail::ask_back(*me.rank.home, to, op);
 }

@@ -74,6 +74,11 @@ void set_congestion(rank_state& r) noexcept {
   if (r.of->ways != nullptr && !too_many) r.of->ways->tell_relaxed(r);
 }
 
+void complete_withdrawn(worker& here, operation& op) noexcept {
+  op.result.source = withdrawn_source;
+  complete(here, op);
+}
+
 void finish_offer(worker& here, const offer& offered) {
   if (offered.distant != nullptr)
     offered.distant->ways->finish(here, offered.distant);
@@ -234,26 +239,19 @@ void on_offer(worker& here, record_header header, const std::byte* payload) {
   deliver_offer(here, rank_of(here, header.target), message.from, message.offered);
 }
 
-// True when the offer of `op` was still unmatched: it is gone.
-bool take_offer_out(rank_state& from, const operation* op) {
-  unexpected_message* m = from.lists.oldest();
-  while (m != nullptr && m->offered.sender != op) m = match_lists::after(*m);
-  if (m == nullptr) return false;
-  from.lists.remove(*m);
-  set_congestion(from);
-  free_unexpected(from, m);
-  return true;
-}
-
-void complete_withdrawn(worker& here, operation& op) {
-  op.result.source = withdrawn_source;
-  complete(here, op);
-}
-
 struct withdraw_payload {
   operation* sender;
   int worker;
+  std::uint32_t number;
 };
+
+// The memory of an operation is used again: whoever asks for a send by another thread may find the next
+// one there.
+bool drop_offer_of(const withdraw_payload& asked, rank_state& to) {
+  return drop_offer(to, [&](const offer& offered) {
+    return offered.sender == asked.sender && offered.number == asked.number;
+  });
+}
 
 // The question comes after the offer, since mail keeps its order.
 void on_withdraw(worker& here, record_header header, const std::byte* payload) {
@@ -261,7 +259,7 @@ void on_withdraw(worker& here, record_header header, const std::byte* payload) {
     return;
   withdraw_payload asked{};
   std::memcpy(&asked, payload, sizeof asked);
-  if (take_offer_out(rank_of(here, header.target), asked.sender))
+  if (drop_offer_of(asked, rank_of(here, header.target)))
     here.post(asked.worker, mail_withdrawn, 0, std::as_bytes(std::span(&asked.sender, 1)));
 }
 
@@ -327,7 +325,8 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
     op.owner->of->ways->send_offer(here, to, from, op);
     return;
   }
-  const offer offered{&op, op.data, op.bytes, here.index()};
+  const offer offered{&op, op.data, op.bytes, here.index(), ++op.owner->offers};
+  op.offer_number = offered.number;
   if (to.worker == here.index()) {
     deliver_offer(here, *to.rank, from, offered);
     return;
@@ -340,11 +339,12 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
 }
 
 void ask_back(worker& here, const peer& to, operation& op) {
+  if (to.worker == distant_worker) return op.owner->of->ways->ask_back(here, to, op);
+  const withdraw_payload asked{&op, here.index(), op.offer_number};
   if (to.worker == here.index()) {
-    if (take_offer_out(*to.rank, &op)) complete_withdrawn(here, op);
+    if (drop_offer_of(asked, *to.rank)) complete_withdrawn(here, op);
     return;
   }
-  const withdraw_payload asked{&op, here.index()};
   auto* room = wait_for_room(here, to.worker, sizeof asked,
                              {"cancel", op.match.context, op.peer, op.match.tag, op.bytes});
   std::memcpy(static_cast<void*>(room), &asked, sizeof asked);

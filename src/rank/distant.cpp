@@ -12,6 +12,9 @@
 namespace weft::detail {
 namespace {
 
+// What becomes of a send, as its sender is told.
+constexpr std::uint32_t send_received = 0, send_failed = 1, send_withdrawn = 2;
+
 // How an envelope travels in the words of an active message.
 [[nodiscard]] std::uint64_t two(std::uint32_t high, std::uint32_t low) noexcept {
   return std::uint64_t{high} << 32 | low;
@@ -67,10 +70,15 @@ operation* distant_sends::take(std::uint64_t name, int process) noexcept {
   return std::exchange(e.op, nullptr);
 }
 
-void distant_sends::forget(const operation& op) noexcept {
+std::uint64_t distant_sends::name_of(const operation& op) const noexcept {
   for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (entries_[i].op == &op)
-      (void)take(two(entries_[i].generation, static_cast<std::uint32_t>(i)), entries_[i].process);
+    if (entries_[i].op == &op) return two(entries_[i].generation, static_cast<std::uint32_t>(i));
+  return 0;
+}
+
+void distant_sends::forget(const operation& op) noexcept {
+  if (const std::uint64_t name = name_of(op); name != 0)
+    (void)take(name, entries_[low_of(name)].process);
 }
 
 operation* distant_sends::take_any(int process) noexcept {
@@ -119,6 +127,7 @@ distant_ways::distant_ways(job& j, network& between)
   said_ = handler(&call<&distant_ways::on_said>);
   call_asked_ = handler(&call<&distant_ways::on_call_asked>);
   call_told_ = handler(&call<&distant_ways::on_call_told>);
+  withdraw_ = handler(&call<&distant_ways::on_withdraw>);
 }
 
 comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,
@@ -296,8 +305,30 @@ void distant_ways::on_finished(worker& here, const comm::event& happened) {
       sends_[static_cast<std::size_t>(here.index())].take(happened.head[0], happened.process);
   if (op == nullptr) [[unlikely]]
     return;
-  if (happened.user != 0) fail(*op);
+  if (happened.user == send_withdrawn) return complete_withdrawn(here, *op);
+  if (happened.user != send_received) fail(*op);
   complete(here, *op);
+}
+
+// --- Sends that are taken back -------------------------------------------------------------------
+
+void distant_ways::ask_back(worker& here, const peer& to, const operation& op) noexcept {
+  const std::uint64_t name = sends_[static_cast<std::size_t>(here.index())].name_of(op);
+  if (name != 0) post_to(here, to.number, op.match.context, withdraw_, {}, name);
+}
+
+// The question comes after the offer: messages between two devices keep their order.
+void distant_ways::on_withdraw(worker& here, const comm::event& happened) {
+  rank_state* const to = addressee(here, happened);
+  if (to == nullptr) [[unlikely]]
+    return;
+  const comm::address sender{happened.process, happened.device};
+  const std::uint64_t name = happened.head[1];
+  const bool unmatched = drop_offer(*to, [&](const offer& o) {
+    return o.distant != nullptr && o.distant->what.send == name &&
+           o.distant->from.process == sender.process && o.distant->from.device == sender.device;
+  });
+  if (unmatched) post_small(here, sender, finished_, name, send_withdrawn);
 }
 
 // --- Long messages -------------------------------------------------------------------------------
@@ -389,7 +420,7 @@ bool distant_ways::try_fail(worker& here, void* record) {
 
 void distant_ways::finish(worker& here, distant_offer* offered, bool failed) {
   const std::unique_ptr<distant_offer> ended(offered);
-  post_small(here, ended->from, finished_, ended->what.send, failed ? 1 : 0);
+  post_small(here, ended->from, finished_, ended->what.send, failed ? send_failed : send_received);
 }
 
 // --- Congestion ----------------------------------------------------------------------------------

@@ -40,6 +40,8 @@ class distant_sends {
                                   std::unique_ptr<std::byte[]> copy);
   // The operation, taken out; null when there is none of this name to this process.
   [[nodiscard]] operation* take(std::uint64_t name, int process) noexcept;
+  // 0 when it is not here.
+  [[nodiscard]] std::uint64_t name_of(const operation& op) const noexcept;
   void forget(const operation& op) noexcept;
   // Any operation to that process, taken out; null when there is none.
   [[nodiscard]] operation* take_any(int process) noexcept;
@@ -75,6 +77,8 @@ class distant_ways {
   void receive(worker& here, operation& op, const envelope& from, distant_offer* offered);
   // The offered data are no longer needed; the offer is deleted.
   void finish(worker& here, distant_offer* offered, bool failed = false);
+  // As ask_back() of messages.hpp.
+  void ask_back(worker& here, const peer& to, const operation& op) noexcept;
   // An offer whose data go away; its receiver will find that it failed.
   void forget(worker& here, const operation& op) noexcept;
   // Fewer unexpected octets wait at the rank than the limit: whoever was told otherwise may know.
@@ -112,6 +116,7 @@ class distant_ways {
   void on_eager(worker& here, const comm::event& happened);
   void on_offer(worker& here, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);
+  void on_withdraw(worker& here, const comm::event& happened);
   void on_congestion(worker& here, const comm::event& happened);
   void on_broken(worker& here, const comm::event& happened);
   void on_question(worker& here, const comm::event& happened);
@@ -151,6 +156,7 @@ class distant_ways {
   comm::handler_id said_;
   comm::handler_id call_asked_;
   comm::handler_id call_told_;
+  comm::handler_id withdraw_;
   std::vector<distant_sends> sends_;                        // By worker.
   std::vector<meeting_table> meetings_;                     // By worker.
   std::unique_ptr<std::atomic<bool>[]> congested_;          // By rank, of other processes.

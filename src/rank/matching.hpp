@@ -85,7 +85,8 @@ struct operation {
   const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
   rank_state* owner = nullptr;
   countdown* counter = nullptr;
-  void* posted_in = nullptr;  // The list; null when not posted.
+  void* posted_in = nullptr;       // The list; null when not posted.
+  std::uint32_t offer_number = 0;  // Of a send that was offered to a rank of this process.
   message_status result{};
   std::uint64_t number;  // Order of posting.
   links<operation> in_list;
@@ -120,7 +121,7 @@ struct offer {
   const std::byte* data;
   std::uint64_t bytes;
   std::int32_t worker;
-  std::uint32_t unused = 0;
+  std::uint32_t number = 0;          // Of the sender's offers, counted modulo 2^32.
   distant_offer* distant = nullptr;  // Set: of another process, and only `bytes` is valid.
   [[nodiscard]] explicit operator bool() const noexcept {
     return sender != nullptr || distant != nullptr;

@@ -46,8 +46,20 @@ void deliver_into(worker& here, operation& op, envelope from, const segments& da
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
 // Asks for an offer back. If nothing has matched it, the operation completes as withdrawn, else as if
-// nothing had been asked. Rank `to` must be of this process.
+// nothing had been asked.
 void ask_back(worker& here, const peer& to, operation& op);
+void complete_withdrawn(worker& here, operation& op) noexcept;
+// Drops the unmatched offer that is_wanted(offer) knows; false when there is none.
+template <class Wanted>
+[[nodiscard]] bool drop_offer(rank_state& at, const Wanted& is_wanted) {
+  unexpected_message* m = at.lists.oldest();
+  while (m != nullptr && !(m->offered && is_wanted(m->offered))) m = match_lists::after(*m);
+  if (m == nullptr) return false;
+  at.lists.remove(*m);
+  set_congestion(at);
+  drop_unexpected(at, m);
+  return true;
+}
 
 // --- Other processes (distant.cpp) ---------------------------------------------------------------
 bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,

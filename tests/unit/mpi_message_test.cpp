@@ -275,6 +275,39 @@ TEST(mpi_message, datatypes_that_do_not_match_in_collectives_are_found_by_check)
   expect_contains(job.text, "rank 1 took as 2 MPI_FLOAT what rank 0 of ");
   expect_contains(job.text,
                   "gave as 2 MPI_INT, in MPI_Ibcast: name the same basic datatypes on both sides");
+TEST(mpi_message, a_send_that_has_gone_is_not_taken_back) {
+  for (const options& how : near_and_far())
+    run_ranks(how, [](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      int value = 7 * (1 - world.rank()), flag = -1;
+      if (world.rank() == 0) {
+        MPI_Request request;
+        MPI_Status status;
+        MPI_Isend(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);
+        MPI_Cancel(&request);
+        MPI_Wait(&request, &status);
+        MPI_Test_cancelled(&status, &flag);
+        EXPECT_FALSE(flag);
+      } else {
+        MPI_Recv(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT_EQ(value, 7);
+      }
+      MPI_Finalize();
+    });
+}
+
+TEST(mpi_message, a_deadlock_names_generalized_requests_as_such) {
+  const failed_job job = failing(1, [](int) {
+    MPI_Request request;
+    MPI_Grequest_start([](void*, MPI_Status*) -> int { return MPI_SUCCESS; },
+                       [](void*) -> int { return MPI_SUCCESS; },
+                       [](void*, int) -> int { return MPI_SUCCESS; }, nullptr, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "rank 0: in MPI_Wait (generalized request)\n");
+}
+
   expect_contains(job.text,
                   "rank 0 took as 3 MPI_INT what rank 2 of MPI_COMM_WORLD gave as 3 MPI_FLOAT, in "
                   "MPI_Allreduce");
@@ -282,8 +315,8 @@ TEST(mpi_message, datatypes_that_do_not_match_in_collectives_are_found_by_check)
 }
 
 TEST(mpi_message, a_send_that_nothing_has_matched_is_taken_back) {
-  for (const int workers : {1, 2})
-    run(job_of(2, workers), [](communicator& world) {
+  for (const options& how : near_and_far())
+    run_ranks(how, [](communicator& world) {
       MPI_Init(nullptr, nullptr);
       static std::vector<double> data(1 << 16);
       const int tags[] = {1, 2, 3};
@@ -321,8 +354,8 @@ TEST(mpi_message, a_send_that_nothing_has_matched_is_taken_back) {
 }
 
 TEST(mpi_message, a_send_that_a_receive_has_matched_is_not_taken_back) {
-  for (const int workers : {1, 2})
-    run(job_of(2, workers), [](communicator& world) {
+  for (const options& how : near_and_far())
+    run_ranks(how, [](communicator& world) {
       MPI_Init(nullptr, nullptr);
       int value = 7 * world.rank(), flag = -1;
       MPI_Request request;
