@@ -498,11 +498,11 @@ WEFT_MPI_FUNCTION(int, MPI_Grequest_start,
         check_not_null(request, "request");
         request_object& r = me.requests.make();
         r.what = request_object::type::generalized;
-        r.details = std::make_unique<request_details>();
-        r.details->query = query_fn;
-        r.details->free = free_fn;
-        r.details->cancel = cancel_fn;
-        r.details->extra_state = extra_state;
+        request_details& d = r.needed_details(me.details);
+        d.query = query_fn;
+        d.free = free_fn;
+        d.cancel = cancel_fn;
+        d.extra_state = extra_state;
         *request = handle_of(r);
       },
       query_fn, free_fn, cancel_fn, extra_state, request);

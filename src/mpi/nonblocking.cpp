@@ -25,7 +25,7 @@ void start_send_of(state& me, const route& to, const Data& data, send_mode mode,
     return;
   }
   request_object& made = make_request(me, to.comm->peers_first, comm, request_object::type::send);
-  set_memory(made.own_work, kept_by(made, data));
+  set_memory(made.own_work, kept_by(me, made, data));
   describe_send(made.own_work, r, from, to.peer, there.worker);
   *request = handle_of(made);
   watch(me, made.own_work);
@@ -73,7 +73,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
     request_object& made =
         make_request(me, from.comm->peers_first, comm, request_object::type::receive);
     *request = handle_of(made);
-    describe_receive(me, from, kept_by(made, into), made.own_work);
+    describe_receive(me, from, kept_by(me, made, into), made.own_work);
     watch(me, made.own_work);
     if (keeps_ledger(me)) [[unlikely]]
       note_posted(me, made.own_work, from.type, count);
@@ -113,14 +113,14 @@ void start_exchange(state& me, const route& from, void* buf, MPI_Count count, MP
                     MPI_Request* request, const StartSend& start_send_part) {
   request_object& made =
       make_request(me, from.comm->peers_first, comm, request_object::type::receive);
-  made.needed_details().exchange = true;
+  made.needed_details(me.details).exchange = true;
   *request = handle_of(made);
   if (from.to_nobody()) {
     made.from_nobody = made.own_work.complete = true;
     return start_send_part(made);
   }
   with_data(buf, count, *from.type, [&](const auto& into) {
-    describe_receive(me, from, kept_by(made, into), made.own_work);
+    describe_receive(me, from, kept_by(me, made, into), made.own_work);
     watch(me, made.own_work);
     if (keeps_ledger(me)) [[unlikely]]
       note_posted(me, made.own_work, from.type, count);
@@ -144,7 +144,7 @@ void start_sending(state& me, const route& to, MPI_Count count, const Data& data
   const peer& there = to.comm->shared->to(to.peer);
   const envelope from = to.of_send();
   if (send_now(me.rank, there, from, data, send_mode::standard)) return;
-  operation& op = *(r.details->sending = std::make_unique<operation>());
+  operation& op = r.details->sending.emplace();
   set_memory(op, kept_to_send(r, data));
   describe_send(op, me.rank, from, to.peer, there.worker);
   watch(me, op);
@@ -190,12 +190,12 @@ request_object& make_persistent(state& me, const route& r, const void* buf, MPI_
   request_object& made = make_request(me, r.comm->peers_first, comm, what);
   made.active = false;
   made.from_nobody = r.to_nobody();
-  request_details& d = made.needed_details();
+  request_details& d = made.needed_details(me.details);
   d.persistent = true;
   if (r.to_nobody()) return made;
   d.group = r.comm->ranks.shared_state();
   with_data(buf, count, *r.type,
-            [&](const auto& data) { set_memory(made.own_work, kept_by(made, data)); });
+            [&](const auto& data) { set_memory(made.own_work, kept_by(me, made, data)); });
   return made;
 }
 

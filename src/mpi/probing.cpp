@@ -106,7 +106,7 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
         make_request(me, taken.peers_first, taken.where, request_object::type::receive);
     made.own_work.match = taken.message->from;
     made.own_work.owner = &me.rank;
-    set_memory(made.own_work, kept_by(made, into));
+    set_memory(made.own_work, kept_by(me, made, into));
     *request = handle_of(made);
     receive_unexpected(*me.rank.home, made.own_work, taken.message);
   });

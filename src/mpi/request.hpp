@@ -2,7 +2,9 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "mpi/handles.hpp"
 #include "rank/matching.hpp"
@@ -13,7 +15,7 @@ namespace weft::mpi {
 
 struct state;
 
-// What only some requests have.
+// What only some requests have. Its memory lasts as long as the rank, as theirs does.
 struct request_details {
   bool persistent = false;
   bool buffered = false;
@@ -23,9 +25,9 @@ struct request_details {
   int own = 0;  // This rank's number there.
   std::function<weft::request()> start_collective;
   weft::request started;  // Of a collective.
-  // Of MPI_Isendrecv, whose receive is the request's own operation: its send; null when it has gone.
+  // Of MPI_Isendrecv, whose receive is the request's own operation: its send; none when it has gone.
   bool exchange = false;
-  std::unique_ptr<detail::operation> sending;
+  std::optional<detail::operation> sending;
   detail::segments sent_layout;
   std::unique_ptr<std::byte[]> copy;  // Of what is sent from where something else arrives.
   // Of a generalized one.
@@ -33,6 +35,37 @@ struct request_details {
   MPI_Grequest_free_function* free = nullptr;
   MPI_Grequest_cancel_function* cancel = nullptr;
   void* extra_state = nullptr;
+
+  class details_pool* from = nullptr;
+};
+
+// Takes details back when their request ends, and gives them to the next one.
+class details_pool {
+ public:
+  struct give_back {
+    void operator()(request_details* d) const noexcept { d->from->put(*d); }
+  };
+  using pointer = std::unique_ptr<request_details, give_back>;
+
+  [[nodiscard]] pointer take() {
+    if (spare_.empty()) {
+      all_.push_back(std::make_unique<request_details>());
+      spare_.reserve(all_.size());
+      spare_.push_back(all_.back().get());
+    }
+    request_details* const taken = spare_.back();
+    spare_.pop_back();
+    taken->from = this;
+    return pointer(taken);
+  }
+
+ private:
+  void put(request_details& d) noexcept {
+    d = {};
+    spare_.push_back(&d);  // There is room for all.
+  }
+  std::vector<std::unique_ptr<request_details>> all_;
+  std::vector<request_details*> spare_;
 };
 
 struct request_object : object {
@@ -49,7 +82,7 @@ struct request_object : object {
   MPI_Comm where = MPI_COMM_NULL;  // Whose error handler is concerned.
   detail::operation own_work;      // Of a message.
   detail::operation* work = &own_work;
-  std::unique_ptr<request_details> details;
+  details_pool::pointer details;
 
   // One without details is a message, whose operation is its own.
   [[nodiscard]] bool complete() const noexcept {
@@ -58,14 +91,14 @@ struct request_object : object {
     return (work == nullptr || work->complete) && has_sent();
   }
   [[nodiscard]] bool has_sent() const noexcept {
-    return details->sending == nullptr || details->sending->complete;
+    return !details->sending || details->sending->complete;
   }
   // Of one that is not complete: what is still to be done.
   [[nodiscard]] detail::operation& open_work() const noexcept {
     return work->complete ? *details->sending : *work;
   }
-  request_details& needed_details() {
-    if (details == nullptr) details = std::make_unique<request_details>();
+  request_details& needed_details(details_pool& pool) {
+    if (details == nullptr) details = pool.take();
     return *details;
   }
   [[nodiscard]] bool persistent() const noexcept {
@@ -95,6 +128,7 @@ struct wait_names {
   const char* collective;
   const char* receive;
   const char* send;
+  const char* generalized;
 };
 #define WEFT_WAIT_NAMES(call)                                                                     \
   ::weft::mpi::wait_names {                                                                       \
@@ -121,4 +155,3 @@ void finish_requests(state& me);
 void drop_requests(state& me) noexcept;
 
 }  // namespace weft::mpi
-  const char* generalized;

@@ -43,7 +43,7 @@ bool is_withdrawn_send(const request_object& r) noexcept {
 
 void stop_counting(request_object& r) noexcept {
   if (r.work != nullptr) r.work->counter = nullptr;
-  if (r.details != nullptr && r.details->sending != nullptr) r.details->sending->counter = nullptr;
+  if (r.details != nullptr && r.details->sending) r.details->sending->counter = nullptr;
 }
 
 // While it lives, completions of the requests count here.
@@ -152,7 +152,7 @@ MPI_Request add_request(state& me, MPI_Comm comm, weft::request started) {
   request_object& r = me.requests.make();
   r.what = request_object::type::collective;
   r.where = comm;
-  r.needed_details().started = std::move(started);
+  r.needed_details(me.details).started = std::move(started);
   r.work = r.details->started.started();
   return handle_of(r);
 }
@@ -163,9 +163,9 @@ MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request
   r.active = false;
   r.where = comm;
   r.work = nullptr;
-  r.details = std::make_unique<request_details>();
-  r.details->persistent = true;
-  r.details->start_collective = std::move(start);
+  request_details& d = r.needed_details(me.details);
+  d.persistent = true;
+  d.start_collective = std::move(start);
   return handle_of(r);
 }
 
@@ -255,7 +255,7 @@ namespace {
     if (r.work != nullptr) rethrow_of_collective(r);
   } else if (is_bad(*r.work)) [[unlikely]] {
     throw failure_of_message(r, *r.work);
-  } else if (r.details->sending != nullptr && is_bad(*r.details->sending)) {
+  } else if (r.details->sending && is_bad(*r.details->sending)) {
     throw failure_of_message(r, *r.details->sending);
   }
 }
@@ -265,7 +265,7 @@ namespace {
 // In a checked job.
 [[gnu::noinline]] static void look_at_end(state& me, const request_object& r) {
   watch_end(*r.work);
-  if (r.details != nullptr && r.details->sending != nullptr) watch_end(*r.details->sending);
+  if (r.details != nullptr && r.details->sending) watch_end(*r.details->sending);
   if (r.what == request_object::type::receive) note_concluded(me, *r.work);
 }
 

@@ -174,11 +174,11 @@ inline void watch(const state& me, const detail::operation& op) {
 }
 
 // What the operation of a request refers to: a layout must outlive the call.
-inline detail::octets kept_by(request_object&, detail::octets data) {
+inline detail::octets kept_by(state&, request_object&, detail::octets data) {
   return data;
 }
-inline const detail::segments& kept_by(request_object& r, const detail::segments& data) {
-  return r.needed_details().layout = data;
+inline const detail::segments& kept_by(state& me, request_object& r, const detail::segments& data) {
+  return r.needed_details(me.details).layout = data;
 }
 
 // --- Buffered (buffered.cpp) ---------------------------------------------------------------------
