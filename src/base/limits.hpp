@@ -88,6 +88,9 @@ inline constexpr std::size_t rank_ranges_shown_max = 12;
 // Different findings of a checked job that are told; octets in a row of one layout that are compared.
 inline constexpr std::size_t findings_max = 100;
 inline constexpr std::size_t checked_pieces_max = 1 << 16;
+// How often the datatype of messages between two ranks with one tag may change before a checked job
+// compares no more of them.
+inline constexpr std::size_t noted_datatypes_max = 1 << 16;
 
 // Of a text that a user wrote, in an error; of a map of ranks, one million of which fit easily.
 inline constexpr std::size_t printable_octets_max = 200;

@@ -1,28 +1,35 @@
 #include "mpi/datatype_elements.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace weft::mpi {
 namespace {
 
-// The value and the index of a predefined pair.
-std::array<part, 2> parts_of_pair(const datatype_object& pair) {
-  const datatype_object& index = *find_predefined(MPI_INT);
-  for (const MPI_Datatype value :
-       {MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_INT, MPI_SHORT, MPI_LONG_DOUBLE})
-    if (find_predefined(value)->size == pair.size - index.size)
-      return {part{find_predefined(value), 1}, part{&index, 1}};
-  return {part{&index, 1}, part{&index, 1}};
+// The predefined pairs: of what value and what index.
+struct pair_datatype {
+  MPI_Datatype pair, value, index;
+};
+const pair_datatype pairs[] = {
+    {MPI_FLOAT_INT, MPI_FLOAT, MPI_INT},
+    {MPI_DOUBLE_INT, MPI_DOUBLE, MPI_INT},
+    {MPI_LONG_INT, MPI_LONG, MPI_INT},
+    {MPI_2INT, MPI_INT, MPI_INT},
+    {MPI_SHORT_INT, MPI_SHORT, MPI_INT},
+    {MPI_LONG_DOUBLE_INT, MPI_LONG_DOUBLE, MPI_INT},
+    {MPI_2REAL, MPI_REAL, MPI_REAL},
+    {MPI_2DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION},
+    {MPI_2INTEGER, MPI_INTEGER, MPI_INTEGER},
+};
+
+std::vector<part> parts_of_pair(const datatype_object& type) {
+  const auto& found = *std::ranges::find(pairs, predefined_handle(type), &pair_datatype::pair);
+  return {{find_predefined(found.value), 1}, {find_predefined(found.index), 1}};
 }
 
 }  // namespace
 
 std::vector<part> parts_of(const datatype_object& type) {
-  if (type.made == nullptr) {
-    const auto pair = parts_of_pair(type);
-    return {pair.begin(), pair.end()};
-  }
+  if (type.made == nullptr) return parts_of_pair(type);
   if (type.basic != nullptr) return {{type.basic, 1}};
   const construction& made = *type.made;
   if (made.combiner != MPI_COMBINER_STRUCT) {

@@ -2,6 +2,7 @@
 // rank's other collectives.
 #include "mpi/collective.hpp"
 #include "mpi/topology.hpp"
+#include "mpi/type_ledger.hpp"
 #include "rank/in_turn.hpp"
 #include "rank/talk.hpp"
 
@@ -56,6 +57,21 @@ int destinations_of(const neighbor_call& n) {
   return static_cast<int>(n.of->destinations.size());
 }
 
+// In a checked job: as what this rank gives to its neighbours and takes of them.
+void note(state& me, MPI_Comm comm, const neighbor_call& n) {
+  if (!keeps_ledger(me)) [[likely]]
+    return;
+  const communicator_object& c = checked_communicator(me, comm);
+  n.give.each_named([&](int i, const datatype_object& type, MPI_Count count) {
+    const auto [to, tag] = n.of->destinations[static_cast<std::size_t>(i)];
+    if (to != MPI_PROC_NULL) note_given(me, c, to, type, count, 1 + tag);
+  });
+  n.take.each_named([&](int i, const datatype_object& type, MPI_Count count) {
+    const auto [from, tag] = n.of->sources[static_cast<std::size_t>(i)];
+    if (from != MPI_PROC_NULL) note_taken(me, c, n.name, from, type, count, 1 + tag);
+  });
+}
+
 void check_data(const void* sendbuf, MPI_Count count) {
   if (sendbuf == MPI_IN_PLACE)
     fail(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE, which has no meaning between neighbours");
@@ -71,6 +87,7 @@ neighbor_call prepare_allgather(state& me, const char* name, const void* sendbuf
   n.give =
       part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
   n.take = part_list::blocks(recvbuf, recvcount, committed_datatype(recvtype), 0, sources_of(n));
+  note(me, comm, n);
   return n;
 }
 
@@ -84,6 +101,7 @@ neighbor_call prepare_allgatherv(state& me, const char* name, const void* sendbu
       part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
   n.take = part_list::listed(recvbuf, recvcounts, displs, committed_datatype(recvtype), 0,
                              sources_of(n));
+  note(me, comm, n);
   return n;
 }
 
@@ -96,6 +114,7 @@ neighbor_call prepare_alltoall(state& me, const char* name, const void* sendbuf,
   n.give =
       part_list::blocks(sendbuf, sendcount, committed_datatype(sendtype), 0, destinations_of(n));
   n.take = part_list::blocks(recvbuf, recvcount, committed_datatype(recvtype), 0, sources_of(n));
+  note(me, comm, n);
   return n;
 }
 
@@ -110,6 +129,7 @@ neighbor_call prepare_alltoallv(state& me, const char* name, const void* sendbuf
                              destinations_of(n));
   n.take = part_list::listed(recvbuf, recvcounts, rdispls, committed_datatype(recvtype), 0,
                              sources_of(n));
+  note(me, comm, n);
   return n;
 }
 
@@ -123,6 +143,7 @@ neighbor_call prepare_alltoallw(state& me, const char* name, const void* sendbuf
   check_data(sendbuf, 0);
   n.give = part_list::of_types(sendbuf, sendcounts, sdispls, sendtypes, 0, destinations_of(n));
   n.take = part_list::of_types(recvbuf, recvcounts, rdispls, recvtypes, 0, sources_of(n));
+  note(me, comm, n);
   return n;
 }
 

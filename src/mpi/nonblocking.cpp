@@ -193,6 +193,8 @@ request_object& make_persistent(state& me, const route& r, const void* buf, MPI_
   request_details& d = made.needed_details(me.details);
   d.persistent = true;
   if (r.to_nobody()) return made;
+  if (keeps_ledger(me)) [[unlikely]]
+    note_made(me, made.own_work, r.type, count);
   d.group = r.comm->ranks.shared_state();
   with_data(buf, count, *r.type,
             [&](const auto& data) { set_memory(made.own_work, kept_by(me, made, data)); });

@@ -166,12 +166,22 @@ any_reduce_call make_call(communicator_object& c, const char* name, reduction_ki
   return call;
 }
 
-// In a checked job, and one group.
-void note(state& me, const communicator_object& c, const reduce_call& r, MPI_Datatype datatype) {
-  if (!keeps_ledger(me) || c.is_inter()) [[likely]]
+// In a checked job.
+void note(state& me, const communicator_object& c, const any_reduce_call& call,
+          MPI_Datatype datatype) {
+  if (!keeps_ledger(me)) [[likely]]
     return;
-  note_reduced(me, c, r.name, r.root == no_root ? 0 : r.root, checked_datatype(datatype),
-               static_cast<MPI_Count>(r.count));
+  const datatype_object& type = checked_datatype(datatype);
+  const reduce_call& one = call.one;
+  const auto count = static_cast<MPI_Count>(one.count);
+  if (call.two == nullptr)
+    return note_reduced(me, c, one.name, one.root == no_root ? 0 : one.root, type, count);
+  const reduce_between_groups& two = *call.two;
+  if (two.in != nullptr)
+    for (int i = 0; i < two.takers_count; ++i) note_given(me, c, two.takers_first + i, type, count);
+  if (two.out != nullptr)
+    for (int i = 0; i < two.givers_count; ++i)
+      note_taken(me, c, one.name, two.givers_first + i, type, count);
 }
 
 void check_output(const reduce_call& r, const void* sendbuf, const datatype_object& type) {
@@ -211,13 +221,14 @@ any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf,
       two.takers_count = 1;
     }
     call.two = std::make_shared<const reduce_between_groups>(two);
+    note(me, c, call, datatype);
     return call;
   }
   any_reduce_call call = make_call(c, name, reduction_kind::to_root, sendbuf,
                                    mine.is_root ? recvbuf : nullptr, count, datatype, op);
   call.one.root = root;
   if (mine.is_root) check_output(call.one, sendbuf, type);
-  note(me, c, call.one, datatype);
+  note(me, c, call, datatype);
   return call;
 }
 
@@ -229,7 +240,7 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
       make_call(c, name, reduction_kind::to_all, sendbuf, recvbuf, count, datatype, op);
   check_output(call.one, sendbuf, committed_datatype(datatype));
   if (c.is_inter()) make_between_groups(call, c, true, true, 0, call.one.count);
-  note(me, c, call.one, datatype);
+  note(me, c, call, datatype);
   return call;
 }
 
@@ -240,7 +251,7 @@ any_reduce_call prepare_prefix(state& me, const char* name, reduction_kind what,
   any_reduce_call call = make_call(c, name, what, sendbuf, recvbuf, count, datatype, op);
   if (what == reduction_kind::inclusive_scan || c.own != 0)
     check_output(call.one, sendbuf, committed_datatype(datatype));
-  note(me, c, call.one, datatype);
+  note(me, c, call, datatype);
   return call;
 }
 any_reduce_call prepare_scan(state& me, const char* name, const void* sendbuf, void* recvbuf,
@@ -266,7 +277,7 @@ any_reduce_call prepare_reduce_scatter_block(state& me, const char* name, const 
     make_between_groups(call, c, true, true,
                         call.one.own_count * static_cast<std::size_t>(c.rank()),
                         call.one.own_count);
-  note(me, c, call.one, datatype);
+  note(me, c, call, datatype);
   return call;
 }
 
@@ -289,7 +300,7 @@ any_reduce_call prepare_reduce_scatter(state& me, const char* name, const void* 
     make_between_groups(call, c, true, true, starts[rank], call.one.own_count);
   else
     call.one.starts = std::move(starts);
-  note(me, c, call.one, datatype);
+  note(me, c, call, datatype);
   return call;
 }
 

@@ -71,10 +71,6 @@ struct cut_short_guard {
   }
 };
 
-void release_object(state& me, request_object& r) {
-  if (!r.shared) me.requests.free(r);
-}
-
 [[gnu::cold]] failure failure_of_message(const request_object& r, const operation& op) {
   if (op.failed)
     return {MPI_ERR_PROC_ABORTED,
@@ -246,7 +242,7 @@ namespace {
         return;
       }
       handle = MPI_REQUEST_NULL;
-      release_object(me, r);
+      if (!r.shared) me.requests.free(r);
     }
   } const ended{me, r, handle};
   if (r.what == request_object::type::generalized) return conclude_generalized(r, status);
@@ -310,17 +306,27 @@ void start(state& me, request_object& r) {
   op.result = {};
   op.counter = nullptr;
   r.active = true;
+namespace {
+
+// Of one that nobody has waited for.
+void forget(state& me, request_object& r) {
+  if (me.rank.watch != nullptr && r.work == &r.own_work) look_at_end(me, r);
+  me.requests.free(r);
+}
+
+}  // namespace
+
   if (r.from_nobody) return;
   watch(me, op);
   if (r.what == request_object::type::receive) {
     if (keeps_ledger(me)) [[unlikely]]
-      note_posted(me, op, nullptr, 0);
+      note_started(me, op, me.rank.number);
     start_receive(me.rank, op);
     return;
   }
   const peer& to = d.group->to(op.peer);
   if (keeps_ledger(me)) [[unlikely]]
-    note_sent(me, op.match, to.number);
+    note_started(me, op, to.number);
   if (d.buffered) {
     send_buffered(me, to, op.peer, op.match, op.layout, {op.data, op.bytes});
     op.complete = true;
@@ -338,14 +344,14 @@ void free_request(state& me, MPI_Request& handle) {
   if (r.shared || !r.active || r.complete()) {
     if (r.active && r.what == request_object::type::generalized && r.details->free != nullptr)
       r.details->free(r.details->extra_state);
-    release_object(me, r);
+    if (!r.shared) forget(me, r);
   } else {
     me.orphans.push_back(&r);
   }
   handle = MPI_REQUEST_NULL;
   std::erase_if(me.orphans, [&](request_object* o) {
     if (!o->complete()) return false;
-    me.requests.free(*o);
+    forget(me, *o);
     return true;
   });
 }
@@ -374,10 +380,7 @@ void finish_requests(state& me) {
 
 void drop_requests(state& me) noexcept {
   me.orphans.clear();
-  me.requests.each([&](request_object& r) {
-    if (me.rank.watch != nullptr && r.work == &r.own_work) watch_end(*r.work);
-    me.requests.free(r);
-  });
+  me.requests.each([&](request_object& r) { forget(me, r); });
 }
 
 }  // namespace weft::mpi

@@ -70,6 +70,8 @@ struct state final : detail::face_state {
   added_codes codes;
   std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
 
+  std::shared_ptr<class type_ledger> types;  // Of a checked job.
+
   details_pool details;  // Outlives the requests.
   pool<request_object> requests;
   // Stand for all sends that were complete at once, and for receives from MPI_PROC_NULL.

@@ -1,13 +1,13 @@
 #include "mpi/type_ledger.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <map>
-#include <mutex>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "mpi/datatype_elements.hpp"
 #include "rank/checks.hpp"
 
@@ -17,6 +17,22 @@ using namespace detail;
 
 namespace {
 
+// How notes travel: as words, of which a reader takes no more than there are.
+class word_reader {
+ public:
+  explicit word_reader(std::span<const std::uint64_t> words) : words_(words) {}
+  [[nodiscard]] bool at_end() const noexcept { return words_.empty(); }
+  std::uint64_t next() noexcept {
+    if (words_.empty()) return 0;
+    const std::uint64_t word = words_.front();
+    words_ = words_.subspan(1);
+    return word;
+  }
+
+ private:
+  std::span<const std::uint64_t> words_;
+};
+
 // The sequence of basic datatypes of some data. Long ones are not known.
 class signature {
  public:
@@ -25,6 +41,21 @@ class signature {
     known_ = type != nullptr;
     if (known_) add(*type, static_cast<std::uint64_t>(count));
   }
+  explicit signature(word_reader& words) {
+    const std::uint64_t size = words.next();
+    known_ = size != 0 && size <= runs_max + 1;
+    for (std::uint64_t i = 1; known_ && i < size; ++i) {
+      const auto type = static_cast<std::uint8_t>(words.next());
+      runs_.push_back({type, words.next()});
+    }
+  }
+  void append_to(std::vector<std::uint64_t>& words) const {
+    words.push_back(known_ ? runs_.size() + 1 : 0);
+    if (!known_) return;
+    for (const run& r : runs_) words.insert(words.end(), {r.type, r.count});
+  }
+
+  friend bool operator==(const signature&, const signature&) = default;
 
   // Whether `received` may hold what was sent as this: the same basic datatypes, perhaps more.
   [[nodiscard]] bool fits(const signature& received) const {
@@ -47,25 +78,28 @@ class signature {
     std::string all;
     for (const run& r : runs_) {
       if (all.size() > 60) return all + ", ...";
-      all += formatted("{}{} {}", all.empty() ? "" : ", ", r.count, printable(r.type->name));
+      all += formatted("{}{} {}", all.empty() ? "" : ", ", r.count,
+                       printable(predefined_types[r.type].name));
     }
     return all.empty() ? "nothing" : all;
   }
 
  private:
   struct run {
-    const datatype_object* type;
+    std::uint8_t type;  // Of the predefined ones.
     std::uint64_t count;
+    friend bool operator==(const run&, const run&) = default;
   };
   static constexpr std::size_t runs_max = 256;
 
   void add(const datatype_object& type, std::uint64_t count) {
     if (type.size == 0 || count == 0 || !known_) return;
     if (type.made == nullptr && type.basic_count == 1) {
-      if (!runs_.empty() && runs_.back().type == &type)
+      const auto number = static_cast<std::uint8_t>(&type - predefined_types);
+      if (!runs_.empty() && runs_.back().type == number)
         runs_.back().count += count;
       else
-        runs_.push_back({&type, count});
+        runs_.push_back({number, count});
       return;
     }
     const std::vector<part> parts = parts_of(type);
@@ -81,7 +115,7 @@ class signature {
   // MPI_BYTE and MPI_PACKED: what the octets mean is left open.
   [[nodiscard]] bool has_octets() const {
     return std::ranges::any_of(runs_, [](const run& r) {
-      return r.type == find_predefined(MPI_BYTE) || r.type == find_predefined(MPI_PACKED);
+      return r.type == (value_of(MPI_BYTE) & 0xff) || r.type == (value_of(MPI_PACKED) & 0xff);
     });
   }
 
@@ -89,143 +123,248 @@ class signature {
   std::vector<run> runs_;
 };
 
-struct received_as {
-  std::uint64_t turn;
+// Messages as their datatypes were named; so many alike follow one another.
+struct named_messages {
   signature what;
-  const char* collective = nullptr;  // Null: a message.
+  const char* collective = nullptr;  // Of received ones. Null: messages.
+  std::uint64_t count = 1;
 };
-struct stream {
-  std::vector<signature> sent;
-  std::vector<received_as> received;
-  bool told = false;  // Once is enough.
+
+// All that were sent or received between two ranks with one tag, in their order.
+class sequence {
+ public:
+  void add(named_messages more) {
+    if (cut_) return;
+    if (!runs_.empty() && runs_.back().what == more.what &&
+        runs_.back().collective == more.collective)
+      runs_.back().count += more.count;
+    else if (runs_.size() < noted_datatypes_max)
+      runs_.push_back(std::move(more));
+    else
+      cut_ = true;
+  }
+  // Nothing of it is known any more.
+  void give_up() {
+    runs_.clear();
+    cut_ = true;
+  }
+
+  // Calls differ(sent, received) for the first that do not fit.
+  template <class Differ>
+  void compare(const sequence& received, const Differ& differ) const {
+    auto sent = runs_.begin();
+    auto taken = received.runs_.begin();
+    std::uint64_t of_sent = 0, of_taken = 0;  // How many of either have had their turn.
+    while (sent != runs_.end() && taken != received.runs_.end()) {
+      if (!sent->what.fits(taken->what)) return differ(sent->what, *taken);
+      const std::uint64_t both = std::min(sent->count - of_sent, taken->count - of_taken);
+      of_sent += both;
+      of_taken += both;
+      if (of_sent == sent->count) {
+        ++sent;
+        of_sent = 0;
+      }
+      if (of_taken == taken->count) {
+        ++taken;
+        of_taken = 0;
+      }
+    }
+  }
+
+  explicit sequence(word_reader& words) {
+    for (std::uint64_t left = words.next(); left != 0 && !words.at_end(); --left) {
+      const std::uint64_t count = std::max<std::uint64_t>(words.next(), 1);
+      add({signature(words), nullptr, count});
+    }
+  }
+  void append_to(std::vector<std::uint64_t>& words) const {
+    words.push_back(runs_.size());
+    for (const named_messages& m : runs_) {
+      words.push_back(m.count);
+      m.what.append_to(words);
+    }
+  }
+  sequence() = default;
+
+ private:
+  std::vector<named_messages> runs_;
+  bool cut_ = false;  // What comes later is not noted.
 };
-// Of what is given and taken in collectives.
+
+// Of what is given and taken in collectives; those of other ways lie below.
 constexpr int collective_tag = -2;
 
-// Communicator, the sender's number in it, the receiver's in the world, tag.
-using stream_key = std::tuple<std::uint32_t, int, int, int>;
+}  // namespace
 
-struct ledger {
-  std::uint64_t turns = 0;  // Of receives, in the order in which they were posted.
-  std::map<stream_key, stream> streams;
-  std::map<const operation*, received_as> posted;
-};
+class type_ledger {
+ public:
+  struct received_as {
+    std::uint64_t turn;
+    named_messages what;
+  };
+  // What a receiver can tell apart.
+  struct origin {
+    std::uint32_t context;
+    int source;  // In the communicator.
+    int tag;
+    friend auto operator<=>(const origin&, const origin&) = default;
+  };
 
-std::mutex lock;
-// By job: several may be checked in one process. A rank's part goes when it has been compared.
-std::map<const job*, ledger>& ledgers() {
-  static std::map<const job*, ledger> all;
-  return all;
-}
-ledger& ledger_of(state& me) {
-  return ledgers()[me.rank.of];
-}
+  void add_sent(int receiver, const envelope& from, signature what) {
+    sent_to(receiver, from).add({std::move(what)});
+  }
+  // `receiver` is that in the world.
+  [[nodiscard]] sequence& sent_to(int receiver, const envelope& from) {
+    return sent_[{receiver, {from.context, from.source, from.tag}}];
+  }
 
-// Compares what was received before `turn` with what was sent, and forgets both.
-void settle(state& me, const stream_key& key, stream& s, std::uint64_t turn) {
-  std::ranges::sort(s.received, {}, &received_as::turn);
-  std::size_t both = 0;
-  while (both < s.sent.size() && both < s.received.size() && s.received[both].turn < turn) {
-    const signature& sent = s.sent[both];
-    const received_as& received = s.received[both];
-    ++both;
-    if (sent.fits(received.what) || std::exchange(s.told, true)) continue;
-    const auto& [context, source, receiver, tag] = key;
+  [[nodiscard]] std::uint64_t take_turn() noexcept { return ++turns_; }
+  void post(const operation& op, signature what) {
+    posted_[&op] = {take_turn(), {std::move(what)}};
+  }
+  // The operation's memory is another persistent request's only after that one has been made.
+  void make(const operation& op, signature what) { made_[&op] = std::move(what); }
+  void start(const operation& op, int receiver) {
+    if (op.what == operation::kind::recv)
+      post(op, made_[&op]);
+    else
+      add_sent(receiver, op.match, made_[&op]);
+  }
+  void conclude(const operation& op) {
+    const auto found = posted_.find(&op);
+    if (found == posted_.end()) return;
+    received_as what = std::move(found->second);
+    posted_.erase(found);
+    if (op.result.source < 0) return;  // Cancelled.
+    add_received({op.match.context, op.result.source, op.result.tag}, std::move(what));
+  }
+  void add_received(const origin& from, received_as what) {
+    constexpr std::size_t unordered_max = 64;
+    arrivals& a = received_[from];
+    a.unordered.push_back(std::move(what));
+    if (a.unordered.size() % unordered_max != 0) return;
+    // A receive that was posted earlier may still take an earlier message.
+    std::uint64_t first_open = turns_ + 1;
+    for (const auto& [op, as] : posted_) first_open = std::min(first_open, as.turn);
+    a.put_in_order(first_open);
+  }
+
+  void compare(state& me) {
+    for (auto& [from, a] : received_) a.put_in_order(turns_ + 1);
+    const std::vector<std::uint64_t> arrived = exchange(*me.world);
+    for (word_reader words(arrived); !words.at_end();) {
+      const std::uint64_t first = words.next();
+      const origin from{static_cast<std::uint32_t>(first >> 32), static_cast<int>(first),
+                        static_cast<int>(words.next())};
+      const sequence sent(words);
+      sent.compare(received_[from].ordered, [&](const signature& one, const named_messages& other) {
+        report(me, from, one, other);
+      });
+    }
+  }
+
+ private:
+  struct arrivals {
+    sequence ordered;
+    std::vector<received_as> unordered;
+    // Those whose turn was before `turn`.
+    void put_in_order(std::uint64_t turn) {
+      std::ranges::sort(unordered, {}, &received_as::turn);
+      const auto end = std::ranges::lower_bound(unordered, turn, {}, &received_as::turn);
+      for (auto at = unordered.begin(); at != end; ++at) ordered.add(std::move(at->what));
+      unordered.erase(unordered.begin(), end);
+    }
+  };
+
+  // Tells each rank what this one has sent to it; returns what all have sent to this one.
+  [[nodiscard]] std::vector<std::uint64_t> exchange(const communicator_object& world) const {
+    std::vector<std::uint64_t> words;
+    std::vector<std::size_t> counts(static_cast<std::size_t>(world.peers_count));
+    for (const auto& [to, messages] : sent_) {  // In the order of receivers.
+      const auto& [receiver, from] = to;
+      const std::size_t before = words.size();
+      words.push_back(std::uint64_t{from.context} << 32 | static_cast<std::uint32_t>(from.source));
+      words.push_back(static_cast<std::uint32_t>(from.tag));
+      messages.append_to(words);
+      counts[static_cast<std::size_t>(receiver)] += words.size() - before;
+    }
+    return world.ranks.alltoallv(words, counts);
+  }
+
+  static void report(state& me, const origin& from, const signature& sent,
+                     const named_messages& received) {
+    const bool message = received.collective == nullptr;
     me.rank.of->checks->add(
         {finding::kind::error,
          formatted(
              "rank {} {} as {} what {} {} as {}, {}: name the same basic datatypes on both sides",
-             receiver, received.collective == nullptr ? "received" : "took", received.what.text(),
-             me.name_of_source(context, source), received.collective == nullptr ? "sent" : "gave",
-             sent.text(),
-             received.collective == nullptr ? formatted("tag {}", tag)
-                                            : formatted("in {}", received.collective)),
+             me.rank.number, message ? "received" : "took", received.what.text(),
+             me.name_of_source(from.context, from.source), message ? "sent" : "gave", sent.text(),
+             message ? formatted("tag {}", from.tag) : formatted("in {}", received.collective)),
          {}});
   }
-  s.sent.erase(s.sent.begin(), s.sent.begin() + static_cast<std::ptrdiff_t>(both));
-  s.received.erase(s.received.begin(), s.received.begin() + static_cast<std::ptrdiff_t>(both));
-}
 
-void add_sent(state& me, const envelope& from, int receiver, signature what) {
-  const std::lock_guard hold(lock);
-  ledger_of(me).streams[{from.context, from.source, receiver, from.tag}].sent.push_back(
-      std::move(what));
-}
+  std::uint64_t turns_ = 0;  // Of receives, in the order in which they were posted.
+  std::map<std::pair<int, origin>, sequence> sent_;
+  std::map<origin, arrivals> received_;
+  std::map<const operation*, received_as> posted_;
+  std::map<const operation*, signature> made_;
+};
 
-void add_received(state& me, ledger& all, const stream_key& key, received_as what) {
-  constexpr std::size_t received_max = 64;
-  stream& s = all.streams[key];
-  s.received.push_back(std::move(what));
-  if (s.received.size() % received_max != 0) return;
-  // A receive that was posted earlier may still take an earlier message; what collectives give, none.
-  std::uint64_t first_open = all.turns + 1;
-  if (std::get<3>(key) != collective_tag)
-    for (const auto& [op, as] : all.posted)
-      if (op->owner == &me.rank) first_open = std::min(first_open, as.turn);
-  settle(me, key, s, first_open);
+namespace {
+
+type_ledger& ledger_of(state& me) {
+  if (me.types == nullptr) me.types = std::make_shared<type_ledger>();
+  return *me.types;
 }
 
 }  // namespace
 
 void note_sent(state& me, const route& to, const datatype_object* type, MPI_Count count) {
-  add_sent(me, to.of_send(), to.comm->shared->to(to.peer).number, signature(type, count));
-}
-void note_sent(state& me, const envelope& from, int receiver) {
-  add_sent(me, from, receiver, {});
+  ledger_of(me).add_sent(to.comm->shared->to(to.peer).number, to.of_send(), {type, count});
 }
 
 std::uint64_t take_turn(state& me) {
-  const std::lock_guard hold(lock);
-  return ++ledger_of(me).turns;
+  return ledger_of(me).take_turn();
 }
 
 void note_received(state& me, std::uint64_t turn, std::uint32_t context,
                    const message_status& message, const datatype_object* type, MPI_Count count) {
-  signature what(type, count);
-  const std::lock_guard hold(lock);
-  add_received(me, ledger_of(me), {context, message.source, me.rank.number, message.tag},
-               {turn, std::move(what)});
+  ledger_of(me).add_received({context, message.source, message.tag},
+                             {turn, {signature(type, count)}});
 }
 
 void note_posted(state& me, const operation& op, const datatype_object* type, MPI_Count count) {
-  signature what(type, count);
-  const std::lock_guard hold(lock);
-  ledger& all = ledger_of(me);
-  all.posted[&op] = {++all.turns, std::move(what)};
+  ledger_of(me).post(op, {type, count});
+}
+
+void note_made(state& me, const operation& op, const datatype_object* type, MPI_Count count) {
+  ledger_of(me).make(op, {type, count});
+}
+
+void note_started(state& me, const operation& op, int receiver) {
+  ledger_of(me).start(op, receiver);
 }
 
 void note_concluded(state& me, const operation& op) {
-  const std::lock_guard hold(lock);
-  ledger& all = ledger_of(me);
-  const auto found = all.posted.find(&op);
-  if (found == all.posted.end()) return;
-  received_as what = std::move(found->second);
-  all.posted.erase(found);
-  if (op.result.source >= 0)  // Not cancelled.
-    add_received(me, all, {op.match.context, op.result.source, me.rank.number, op.result.tag},
-                 std::move(what));
+  ledger_of(me).conclude(op);
 }
 
 void note_asked_back(state& me, const operation& op, int receiver) {
-  const std::lock_guard hold(lock);
-  ledger_of(me).streams[{op.match.context, op.match.source, receiver, op.match.tag}].told = true;
+  ledger_of(me).sent_to(receiver, op.match).give_up();
 }
 
 void note_given(state& me, const communicator_object& c, int taker, const datatype_object& type,
-                MPI_Count count) {
-  const peer& to = c.shared->to(taker);
-  if (to.worker == distant_worker) return;
-  add_sent(me, {c.shared->context, c.own, collective_tag}, to.number, signature(&type, count));
+                MPI_Count count, int way) {
+  ledger_of(me).add_sent(c.shared->to(taker).number,
+                         {c.shared->context, c.own, collective_tag - way}, {&type, count});
 }
 
 void note_taken(state& me, const communicator_object& c, const char* call, int giver,
-                const datatype_object& type, MPI_Count count) {
-  if (c.shared->to(giver).worker == distant_worker) return;
-  signature what(&type, count);
-  const std::lock_guard hold(lock);
-  ledger& all = ledger_of(me);
-  add_received(me, all, {c.shared->context, giver, me.rank.number, collective_tag},
-               {++all.turns, std::move(what), call});
+                const datatype_object& type, MPI_Count count, int way) {
+  type_ledger& mine = ledger_of(me);
+  mine.add_received({c.shared->context, giver, collective_tag - way},
+                    {mine.take_turn(), {signature(&type, count), call}});
 }
 
 void note_reduced(state& me, const communicator_object& c, const char* call, int leader,
@@ -236,17 +375,7 @@ void note_reduced(state& me, const communicator_object& c, const char* call, int
 }
 
 void compare_types(state& me) {
-  const std::lock_guard hold(lock);
-  ledger& all = ledger_of(me);
-  for (auto at = all.streams.begin(); at != all.streams.end();) {
-    if (std::get<2>(at->first) != me.rank.number) {
-      ++at;
-      continue;
-    }
-    settle(me, at->first, at->second, all.turns + 1);
-    at = all.streams.erase(at);
-  }
-  if (all.streams.empty() && all.posted.empty()) ledgers().erase(me.rank.of);
+  ledger_of(me).compare(me);
 }
 
 }  // namespace weft::mpi
