@@ -1,5 +1,5 @@
 # tests/conformance/*.c, *.f, *.f90: plain MPI programs, one per chapter of the standard. Each is a
-# program of weftcc, run with its ranks in one process, in two, and in one each; and a program of each
+# program of weftcc, run with its ranks in one process, in two, and in one each, and checked; and a program of each
 # MPI found, which checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
 
 find_program(WEFT_MPIEXEC_mpich mpiexec.hydra)
@@ -67,6 +67,7 @@ foreach(source IN LISTS sources)
   endforeach()
   weft_add_conformance_test(${name}.processes ${weftrun} -n 5 --processes 2 ${program})
   weft_add_conformance_test(${name}.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
+  weft_add_conformance_test(${name}.checked ${weftrun} -n 5 --processes 2 --check ${program})
   foreach(mpi IN ITEMS mpich openmpi)
     find_program(WEFT_MPI${wrapper}_${mpi} mpi${wrapper}.${mpi})
     if(WEFT_MPI${wrapper}_${mpi} AND WEFT_MPIEXEC_${mpi})

@@ -171,7 +171,7 @@ static void all_to_all_uneven(void) {
     in_places[r] = received;
     out_octets[r] = 4 * sent;
     in_octets[r] = 4 * received;
-    types[r] = MPI_INT;
+    types[r] = rank % 2 ? MPI_INT : MPI_INT32_T;
     other_types[r] = r % 2 ? MPI_INT : MPI_INT32_T;
     for (int i = 0; i < out_counts[r]; ++i) in[sent++] = 1000 * rank + 10 * r + i;
     received += in_counts[r] + 1;

@@ -422,7 +422,7 @@ static void parametrized(void) {
   EXPECT(sums[0] == size * (size - 1) / 2.0 && sums[1] == size, "%g %g", sums[0], sums[1]);
   MPI_Type_contiguous(2, type, &pair);
   MPI_Type_commit(&pair);
-  MPI_Sendrecv(values, 1, pair, rank, 0, sums, 2, MPI_DOUBLE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(values, 1, pair, rank, 0, sums, 2, type, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   EXPECT(sums[0] == rank && sums[1] == 1, "%g %g", sums[0], sums[1]);
   MPI_Type_free(&pair);
   MPI_Type_create_f90_complex(15, MPI_UNDEFINED, &type);
