@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "mpi/datatype_builder.hpp"
-#include "mpi/profiling.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -212,56 +211,21 @@ void distributed(state& me, int size, int rank, int ndims, const Number* sizes, 
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Type_create_subarray,
-                  (int ndims, const int* array_of_sizes, const int* array_of_subsizes,
-                   const int* array_of_starts, int order, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_subarray", MPI_COMM_SELF,
-      [&](state& me) {
-        subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype,
-                 false, newtype);
-      },
-      ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_subarray_c,
-                  (int ndims, const MPI_Count* array_of_sizes, const MPI_Count* array_of_subsizes,
-                   const MPI_Count* array_of_starts, int order, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_subarray_c", MPI_COMM_SELF,
-      [&](state& me) {
-        subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype,
-                 true, newtype);
-      },
-      ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-}
+#define SUBARRAY(Count, Address)                                          \
+  int ndims, const Count *array_of_sizes, const Count *array_of_subsizes, \
+      const Count *array_of_starts, int order, MPI_Datatype oldtype, MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_subarray, SUBARRAY,
+                     subarray(me, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order,
+                              oldtype, large, newtype),
+                     ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype,
+                     newtype)
 
-WEFT_MPI_FUNCTION(int, MPI_Type_create_darray,
-                  (int size, int rank, int ndims, const int* array_of_gsizes,
-                   const int* array_of_distribs, const int* array_of_dargs,
-                   const int* array_of_psizes, int order, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_darray", MPI_COMM_SELF,
-      [&](state& me) {
-        distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
-                    array_of_psizes, order, oldtype, false, newtype);
-      },
-      size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
-      oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_darray_c,
-                  (int size, int rank, int ndims, const MPI_Count* array_of_gsizes,
-                   const int* array_of_distribs, const int* array_of_dargs,
-                   const int* array_of_psizes, int order, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_darray_c", MPI_COMM_SELF,
-      [&](state& me) {
-        distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
-                    array_of_psizes, order, oldtype, true, newtype);
-      },
-      size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
-      oldtype, newtype);
-}
+#define DARRAY(Count, Address)                                                                \
+  int size, int rank, int ndims, const Count *array_of_gsizes, const int *array_of_distribs,  \
+      const int *array_of_dargs, const int *array_of_psizes, int order, MPI_Datatype oldtype, \
+      MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_darray, DARRAY,
+                     distributed(me, size, rank, ndims, array_of_gsizes, array_of_distribs,
+                                 array_of_dargs, array_of_psizes, order, oldtype, large, newtype),
+                     size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
+                     array_of_psizes, order, oldtype, newtype)

@@ -127,6 +127,9 @@ class part_list {
   }
 
  private:
+  // The first; where the layouts of the others are is still to be said.
+  part_list(const void* buffer, MPI_Count count, const datatype_object& type, int first, int n);
+
   // How the program has named the parts.
   struct names {
     const datatype_object* type = nullptr;  // Of all, or
@@ -157,6 +160,8 @@ struct part_of_root {
 // Whether the buffer is MPI_IN_PLACE; refused between two groups.
 [[nodiscard]] bool is_in_place(const communicator_object& c, const void* buffer);
 
+// Octets in a row that begin at `buffer`.
+[[nodiscard]] std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type);
 [[nodiscard]] detail::segments layout_of(const void* buffer, MPI_Count count,
                                          const datatype_object& type);
 [[noreturn, gnu::cold]] void fail_alias();

@@ -8,8 +8,7 @@
 #include "mpi/request.hpp"
 #include "mpi/state.hpp"
 #include "mpi/status.hpp"
-#include "mpi/transfer.hpp"
-#include "mpi/type_ledger.hpp"
+#include "rank/messages.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -56,12 +55,17 @@ class request_list {
   [[nodiscard]] request_object* operator[](std::size_t i) const noexcept { return objects_[i]; }
   [[nodiscard]] std::span<request_object* const> all() const noexcept { return {objects_, count_}; }
   [[nodiscard]] std::size_t active() const noexcept { return active_; }
-  // When the list was made, or looked at again.
+  // When the list was made.
   [[nodiscard]] bool all_complete() const noexcept { return open_ == 0; }
   [[nodiscard]] bool any_complete() const noexcept { return open_ != active_; }
-  void look_again() noexcept {
-    open_ = 0;
-    for (const request_object* r : all()) open_ += r != nullptr && !r->complete() ? 1 : 0;
+  // The same, but before a test fails other ranks of the worker run, as they do in a wait.
+  [[nodiscard]] bool all_complete(state& me) {
+    if (!all_complete()) look_again(me);
+    return all_complete();
+  }
+  [[nodiscard]] bool any_complete(state& me) {
+    if (!any_complete()) look_again(me);
+    return any_complete();
   }
   // The next one from `from` on that is active and complete; size() when there is none.
   [[nodiscard]] std::size_t next_complete(std::size_t from) const noexcept {
@@ -70,6 +74,12 @@ class request_list {
   }
 
  private:
+  void look_again(state& me) {
+    me.rank.home->yield();
+    open_ = 0;
+    for (const request_object* r : all()) open_ += r != nullptr && !r->complete() ? 1 : 0;
+  }
+
   static constexpr std::size_t few = 64;
   MPI_Request* handles_;
   std::size_t count_ = 0;
@@ -79,11 +89,6 @@ class request_list {
   std::unique_ptr<request_object*[]> many_;
   request_object* few_[few];
 };
-
-// What waits do until their requests are complete, tests do once: other ranks of the worker run.
-void let_others_run(state& me) {
-  me.rank.home->yield();
-}
 
 // --- One -----------------------------------------------------------------------------------------
 
@@ -101,7 +106,7 @@ void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
   *flag = 0;
   request_object* const r = active_request(*request);
   if (r != nullptr && !r->complete()) {
-    let_others_run(me);
+    me.rank.home->yield();
     if (!r->complete()) return;
   }
   *flag = 1;
@@ -169,66 +174,76 @@ void wait_for_all(state& me, int count, MPI_Request* requests, MPI_Status* statu
 void test_all(state& me, int count, MPI_Request* handles, int* flag, MPI_Status* statuses) {
   check_not_null(flag, "flag");
   request_list requests(count, handles);
-  if (!requests.all_complete()) {
-    let_others_run(me);
-    requests.look_again();
-  }
-  *flag = requests.all_complete();
+  *flag = requests.all_complete(me);
   if (*flag != 0) conclude_all(me, {handles, requests.size()}, statuses);
 }
 
 // --- Any -----------------------------------------------------------------------------------------
 
-// The first that is complete; MPI_UNDEFINED when none is active.
-void conclude_any(state& me, const request_list& requests, int* index, MPI_Status* status) {
+// Calls end(request, handle, status) for the first that is complete; MPI_UNDEFINED when none is active.
+template <class End>
+void end_any(const request_list& requests, int* index, MPI_Status* status, const End& end) {
   if (requests.active() == 0) {
     *index = MPI_UNDEFINED;
     return set_empty_status(status);
   }
   const std::size_t first = requests.next_complete(0);
   *index = static_cast<int>(first);
-  conclude(me, *requests[first], requests.handle(first), status);
+  end(*requests[first], requests.handle(first), status);
+}
+
+auto conclusion_of(state& me) {
+  return [&me](request_object& r, MPI_Request& handle, MPI_Status* status) {
+    conclude(me, r, handle, status);
+  };
 }
 
 void wait_for_any(state& me, int count, MPI_Request* handles, int* index, MPI_Status* status) {
   check_not_null(index, "index");
   const request_list requests(count, handles);
   if (!requests.any_complete()) wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitany"));
-  conclude_any(me, requests, index, status);
+  end_any(requests, index, status, conclusion_of(me));
 }
 
-void test_any(state& me, int count, MPI_Request* handles, int* index, int* flag,
-              MPI_Status* status) {
+template <class End>
+void test_any(state& me, int count, MPI_Request* handles, int* index, int* flag, MPI_Status* status,
+              const End& end) {
   check_not_null(index, "index");
   check_not_null(flag, "flag");
   request_list requests(count, handles);
-  if (!requests.any_complete()) {
-    let_others_run(me);
-    requests.look_again();
-  }
-  *flag = requests.active() == 0 || requests.any_complete();
+  *flag = requests.any_complete(me) || requests.active() == 0;
   *index = MPI_UNDEFINED;
-  if (*flag != 0) conclude_any(me, requests, index, status);
+  if (*flag != 0) end_any(requests, index, status, end);
 }
 
 // --- Some ----------------------------------------------------------------------------------------
 
-void conclude_some(state& me, const request_list& requests, int* outcount, int* indices,
-                   MPI_Status* statuses) {
+// Calls end(request, handle, status) for each that is complete; MPI_UNDEFINED when none is active.
+template <class End>
+void end_some(const request_list& requests, int* outcount, int* indices, MPI_Status* statuses,
+              const End& end) {
   if (requests.active() == 0) {
     *outcount = MPI_UNDEFINED;
     return;
   }
   check_not_null(indices, "array_of_indices");
   std::size_t done = 0;
-  conclusion some(me);
   for (std::size_t i = requests.next_complete(0); i < requests.size();
        i = requests.next_complete(i + 1)) {
     indices[done] = static_cast<int>(i);
-    some.add(requests[i], requests.handle(i), status_at(statuses, done));
+    end(requests[i], requests.handle(i), status_at(statuses, done));
     ++done;
   }
   *outcount = static_cast<int>(done);
+}
+
+void conclude_some(state& me, const request_list& requests, int* outcount, int* indices,
+                   MPI_Status* statuses) {
+  conclusion some(me);
+  end_some(requests, outcount, indices, statuses,
+           [&](request_object* r, MPI_Request& handle, MPI_Status* status) {
+             some.add(r, handle, status);
+           });
   some.check();
 }
 
@@ -244,19 +259,18 @@ void test_some(state& me, int count, MPI_Request* handles, int* outcount, int* i
                MPI_Status* statuses) {
   check_not_null(outcount, "outcount");
   request_list requests(count, handles);
-  if (!requests.any_complete()) {
-    let_others_run(me);
-    requests.look_again();
-  }
+  (void)requests.any_complete(me);
   conclude_some(me, requests, outcount, indices, statuses);
 }
+
+// --- Only looks ----------------------------------------------------------------------------------
 
 void get_status(state& me, MPI_Request request, int* flag, MPI_Status* status) {
   check_not_null(flag, "flag");
   *flag = 1;
   request_object* const r = active_request(request);
   if (r == nullptr) return set_empty_status(status);
-  if (!r->complete()) let_others_run(me);
+  if (!r->complete()) me.rank.home->yield();
   *flag = r->complete();
   if (*flag != 0) look_at_status(*r, status);
 }
@@ -276,81 +290,25 @@ void look_at_all(state& me, int count, const MPI_Request* handles, int* flag,
                  MPI_Status* statuses) {
   check_not_null(flag, "flag");
   request_list requests = looked_at(count, handles);
-  if (!requests.all_complete()) {
-    let_others_run(me);
-    requests.look_again();
-  }
-  *flag = requests.all_complete();
+  *flag = requests.all_complete(me);
   if (*flag == 0) return;
   for (std::size_t i = 0; i < requests.size(); ++i) look_at(requests[i], status_at(statuses, i));
 }
 
 void look_at_any(state& me, int count, const MPI_Request* handles, int* index, int* flag,
                  MPI_Status* status) {
-  check_not_null(index, "index");
-  check_not_null(flag, "flag");
-  request_list requests = looked_at(count, handles);
-  if (!requests.any_complete()) {
-    let_others_run(me);
-    requests.look_again();
-  }
-  *index = MPI_UNDEFINED;
-  *flag = requests.active() == 0 || requests.any_complete();
-  if (requests.active() == 0) return set_empty_status(status);
-  if (*flag == 0) return;
-  const std::size_t first = requests.next_complete(0);
-  *index = static_cast<int>(first);
-  look_at(requests[first], status);
+  test_any(
+      me, count, const_cast<MPI_Request*>(handles), index, flag, status,
+      [](const request_object& r, const MPI_Request&, MPI_Status* told) { look_at(&r, told); });
 }
 
 void look_at_some(state& me, int count, const MPI_Request* handles, int* outcount, int* indices,
                   MPI_Status* statuses) {
   check_not_null(outcount, "outcount");
   request_list requests = looked_at(count, handles);
-  if (!requests.any_complete()) {
-    let_others_run(me);
-    requests.look_again();
-  }
-  *outcount = MPI_UNDEFINED;
-  if (requests.active() == 0) return;
-  check_not_null(indices, "array_of_indices");
-  std::size_t found = 0;
-  for (std::size_t i = requests.next_complete(0); i < requests.size();
-       i = requests.next_complete(i + 1)) {
-    indices[found] = static_cast<int>(i);
-    look_at(requests[i], status_at(statuses, found));
-    ++found;
-  }
-  *outcount = static_cast<int>(found);
-}
-
-// A send whose data wait for their receiver. Whether it is taken back is known when it completes.
-void cancel_send(state& me, request_object& r) {
-  detail::operation& op = *r.work;
-  if (r.complete()) return;
-  const auto c = detail::find_communicator(me.rank, op.match.context);
-  if (c == nullptr) return;
-  const detail::peer& to = c->to(op.peer);
-  if (keeps_ledger(me)) note_asked_back(me, op, to.number);
-  detail::ask_back(*me.rank.home, to, op);
-}
-
-// What nothing has matched is taken back; else the request completes as if nothing had been said.
-void cancel(state& me, MPI_Request* request) {
-  check_not_null(request, "request");
-  request_object& r = checked_request(*request);
-  if (!r.active) fail(MPI_ERR_REQUEST, "the request is not active: there is nothing to cancel");
-  if (r.details != nullptr && r.details->exchange)
-    fail(MPI_ERR_REQUEST, "a request of MPI_Isendrecv cannot be cancelled");
-  if (r.what == request_object::type::generalized && r.details->cancel != nullptr) {
-    const int code = r.details->cancel(r.details->extra_state, r.complete());
-    if (code != MPI_SUCCESS) fail(code, "the cancel function of a generalized request failed");
-  }
-  if (r.what == request_object::type::send) return cancel_send(me, r);
-  if (r.what != request_object::type::receive || r.work->posted_in == nullptr) return;
-  me.rank.lists.withdraw(*r.work);
-  r.work->complete = true;
-  r.cancelled = true;
+  (void)requests.any_complete(me);
+  end_some(requests, outcount, indices, statuses,
+           [](const request_object* r, const MPI_Request&, MPI_Status* told) { look_at(r, told); });
 }
 
 }  // namespace
@@ -395,8 +353,10 @@ WEFT_MPI_FUNCTION(int, MPI_Testany,
                    MPI_Status* status)) {
   return in_call(
       "MPI_Testany", MPI_COMM_SELF,
-      [&](state& me) { test_any(me, count, array_of_requests, index, flag, status); }, count,
-      array_of_requests, index, flag, status);
+      [&](state& me) {
+        test_any(me, count, array_of_requests, index, flag, status, conclusion_of(me));
+      },
+      count, array_of_requests, index, flag, status);
 }
 WEFT_MPI_FUNCTION(int, MPI_Waitsome,
                   (int incount, MPI_Request* array_of_requests, int* outcount,
@@ -451,71 +411,4 @@ WEFT_MPI_FUNCTION(int, MPI_Request_get_status_some,
         look_at_some(me, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
       },
       incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-}
-WEFT_MPI_FUNCTION(int, MPI_Request_free, (MPI_Request * request)) {
-  return in_call(
-      "MPI_Request_free", MPI_COMM_SELF,
-      [&](state& me) {
-        check_not_null(request, "request");
-        free_request(me, *request);
-      },
-      request);
-}
-WEFT_MPI_FUNCTION(int, MPI_Cancel, (MPI_Request * request)) {
-  return in_call(
-      "MPI_Cancel", MPI_COMM_SELF, [&](state& me) { cancel(me, request); }, request);
-}
-
-WEFT_MPI_FUNCTION(int, MPI_Start, (MPI_Request * request)) {
-  return in_call(
-      "MPI_Start", MPI_COMM_SELF,
-      [&](state& me) {
-        check_not_null(request, "request");
-        start(me, checked_request(*request));
-      },
-      request);
-}
-WEFT_MPI_FUNCTION(int, MPI_Startall, (int count, MPI_Request* array_of_requests)) {
-  return in_call(
-      "MPI_Startall", MPI_COMM_SELF,
-      [&](state& me) {
-        check_count(count);
-        if (count > 0) check_not_null(array_of_requests, "array_of_requests");
-        for (int i = 0; i < count; ++i) start(me, checked_request(array_of_requests[i]));
-      },
-      count, array_of_requests);
-}
-
-// --- Generalized ---------------------------------------------------------------------------------
-
-WEFT_MPI_FUNCTION(int, MPI_Grequest_start,
-                  (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function* free_fn,
-                   MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
-                   MPI_Request* request)) {
-  return in_call(
-      "MPI_Grequest_start", MPI_COMM_SELF,
-      [&](state& me) {
-        check_not_null(request, "request");
-        request_object& r = me.requests.make();
-        r.what = request_object::type::generalized;
-        request_details& d = r.needed_details(me.details);
-        d.query = query_fn;
-        d.free = free_fn;
-        d.cancel = cancel_fn;
-        d.extra_state = extra_state;
-        *request = handle_of(r);
-      },
-      query_fn, free_fn, cancel_fn, extra_state, request);
-}
-WEFT_MPI_FUNCTION(int, MPI_Grequest_complete, (MPI_Request request)) {
-  return in_call(
-      "MPI_Grequest_complete", MPI_COMM_SELF,
-      [&](state& me) {
-        request_object& r = checked_request(request);
-        if (r.what != request_object::type::generalized)
-          fail(MPI_ERR_REQUEST, "the request is no generalized one");
-        r.work->complete = true;
-        if (r.work->counter != nullptr) me.rank.home->complete(*r.work->counter);
-      },
-      request);
 }

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "mpi/datatype_builder.hpp"
-#include "mpi/profiling.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -159,197 +158,60 @@ datatype_object& own_datatype(MPI_Datatype* type, const char* what) {
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Type_contiguous,
-                  (int count, MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_contiguous", MPI_COMM_SELF,
-      [&](state& me) { contiguous(me, count, oldtype, false, newtype); }, count, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_contiguous_c,
-                  (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_contiguous_c", MPI_COMM_SELF,
-      [&](state& me) { contiguous(me, count, oldtype, true, newtype); }, count, oldtype, newtype);
-}
+#define CONTIGUOUS(Count, Address) Count count, MPI_Datatype oldtype, MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_contiguous, CONTIGUOUS,
+                     contiguous(me, count, oldtype, large, newtype), count, oldtype, newtype)
 
-WEFT_MPI_FUNCTION(int, MPI_Type_vector,
-                  (int count, int blocklength, int stride, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_vector", MPI_COMM_SELF,
-      [&](state& me) {
-        vector_of_elements(me, count, blocklength, stride, oldtype, false, newtype);
-      },
-      count, blocklength, stride, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_vector_c,
-                  (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_vector_c", MPI_COMM_SELF,
-      [&](state& me) {
-        vector_of_elements(me, count, blocklength, stride, oldtype, true, newtype);
-      },
-      count, blocklength, stride, oldtype, newtype);
-}
+#define VECTOR(Count, Address) \
+  Count count, Count blocklength, Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_vector, VECTOR,
+                     vector_of_elements(me, count, blocklength, stride, oldtype, large, newtype),
+                     count, blocklength, stride, oldtype, newtype)
+#define HVECTOR(Count, Address) \
+  Count count, Count blocklength, Address stride, MPI_Datatype oldtype, MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_hvector, HVECTOR,
+                     vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype,
+                            large, newtype),
+                     count, blocklength, stride, oldtype, newtype)
 
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hvector,
-                  (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_hvector", MPI_COMM_SELF,
-      [&](state& me) {
-        vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype, false,
-               newtype);
-      },
-      count, blocklength, stride, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hvector_c,
-                  (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_hvector_c", MPI_COMM_SELF,
-      [&](state& me) {
-        vector(me, count, blocklength, stride, stride, MPI_COMBINER_HVECTOR, oldtype, true,
-               newtype);
-      },
-      count, blocklength, stride, oldtype, newtype);
-}
+#define INDEXED(Count, Displacement)                                                           \
+  Count count, const Count *array_of_blocklengths, const Displacement *array_of_displacements, \
+      MPI_Datatype oldtype, MPI_Datatype *newtype
+#define INDEXED_IN_ELEMENTS(Count, Address) INDEXED(Count, Count)
+WEFT_MPI_CONSTRUCTOR(MPI_Type_indexed, INDEXED_IN_ELEMENTS,
+                     indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths,
+                                  array_of_displacements, oldtype, large, newtype),
+                     count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_hindexed, INDEXED,
+                     indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths,
+                                  array_of_displacements, oldtype, large, newtype),
+                     count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
 
-WEFT_MPI_FUNCTION(int, MPI_Type_indexed,
-                  (int count, const int* array_of_blocklengths, const int* array_of_displacements,
-                   MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_indexed", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements,
-                     oldtype, false, newtype);
-      },
-      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_indexed_c,
-                  (MPI_Count count, const MPI_Count* array_of_blocklengths,
-                   const MPI_Count* array_of_displacements, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_indexed_c", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_list(me, MPI_COMBINER_INDEXED, count, array_of_blocklengths, array_of_displacements,
-                     oldtype, true, newtype);
-      },
-      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-}
+#define INDEXED_BLOCK(Count, Displacement)                                    \
+  Count count, Count blocklength, const Displacement *array_of_displacements, \
+      MPI_Datatype oldtype, MPI_Datatype *newtype
+#define INDEXED_BLOCK_IN_ELEMENTS(Count, Address) INDEXED_BLOCK(Count, Count)
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_indexed_block, INDEXED_BLOCK_IN_ELEMENTS,
+                     indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength,
+                                   array_of_displacements, oldtype, large, newtype),
+                     count, blocklength, array_of_displacements, oldtype, newtype)
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_hindexed_block, INDEXED_BLOCK,
+                     indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength,
+                                   array_of_displacements, oldtype, large, newtype),
+                     count, blocklength, array_of_displacements, oldtype, newtype)
 
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed,
-                  (int count, const int* array_of_blocklengths,
-                   const MPI_Aint* array_of_displacements, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_hindexed", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths,
-                     array_of_displacements, oldtype, false, newtype);
-      },
-      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed_c,
-                  (MPI_Count count, const MPI_Count* array_of_blocklengths,
-                   const MPI_Count* array_of_displacements, MPI_Datatype oldtype,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_hindexed_c", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_list(me, MPI_COMBINER_HINDEXED, count, array_of_blocklengths,
-                     array_of_displacements, oldtype, true, newtype);
-      },
-      count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-}
+#define STRUCT(Count, Address)                                                            \
+  Count count, const Count *array_of_blocklengths, const Address *array_of_displacements, \
+      const MPI_Datatype *array_of_types, MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_struct, STRUCT,
+                     structure(me, count, array_of_blocklengths, array_of_displacements,
+                               array_of_types, large, newtype),
+                     count, array_of_blocklengths, array_of_displacements, array_of_types, newtype)
 
-WEFT_MPI_FUNCTION(int, MPI_Type_create_indexed_block,
-                  (int count, int blocklength, const int* array_of_displacements,
-                   MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_indexed_block", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements,
-                      oldtype, false, newtype);
-      },
-      count, blocklength, array_of_displacements, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_indexed_block_c,
-                  (MPI_Count count, MPI_Count blocklength, const MPI_Count* array_of_displacements,
-                   MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_indexed_block_c", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_block(me, MPI_COMBINER_INDEXED_BLOCK, count, blocklength, array_of_displacements,
-                      oldtype, true, newtype);
-      },
-      count, blocklength, array_of_displacements, oldtype, newtype);
-}
-
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed_block,
-                  (int count, int blocklength, const MPI_Aint* array_of_displacements,
-                   MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_hindexed_block", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements,
-                      oldtype, false, newtype);
-      },
-      count, blocklength, array_of_displacements, oldtype, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_hindexed_block_c,
-                  (MPI_Count count, MPI_Count blocklength, const MPI_Count* array_of_displacements,
-                   MPI_Datatype oldtype, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_hindexed_block_c", MPI_COMM_SELF,
-      [&](state& me) {
-        indexed_block(me, MPI_COMBINER_HINDEXED_BLOCK, count, blocklength, array_of_displacements,
-                      oldtype, true, newtype);
-      },
-      count, blocklength, array_of_displacements, oldtype, newtype);
-}
-
-WEFT_MPI_FUNCTION(int, MPI_Type_create_struct,
-                  (int count, const int* array_of_blocklengths,
-                   const MPI_Aint* array_of_displacements, const MPI_Datatype* array_of_types,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_struct", MPI_COMM_SELF,
-      [&](state& me) {
-        structure(me, count, array_of_blocklengths, array_of_displacements, array_of_types, false,
-                  newtype);
-      },
-      count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_struct_c,
-                  (MPI_Count count, const MPI_Count* array_of_blocklengths,
-                   const MPI_Count* array_of_displacements, const MPI_Datatype* array_of_types,
-                   MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_struct_c", MPI_COMM_SELF,
-      [&](state& me) {
-        structure(me, count, array_of_blocklengths, array_of_displacements, array_of_types, true,
-                  newtype);
-      },
-      count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-}
-
-WEFT_MPI_FUNCTION(int, MPI_Type_create_resized,
-                  (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_resized", MPI_COMM_SELF,
-      [&](state& me) { resized(me, oldtype, lb, extent, false, newtype); }, oldtype, lb, extent,
-      newtype);
-}
-WEFT_MPI_FUNCTION(int, MPI_Type_create_resized_c,
-                  (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype)) {
-  return in_call(
-      "MPI_Type_create_resized_c", MPI_COMM_SELF,
-      [&](state& me) { resized(me, oldtype, lb, extent, true, newtype); }, oldtype, lb, extent,
-      newtype);
-}
+#define RESIZED(Count, Address) \
+  MPI_Datatype oldtype, Address lb, Address extent, MPI_Datatype *newtype
+WEFT_MPI_CONSTRUCTOR(MPI_Type_create_resized, RESIZED,
+                     resized(me, oldtype, lb, extent, large, newtype), oldtype, lb, extent, newtype)
 
 WEFT_MPI_FUNCTION(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype)) {
   return in_call(

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/profiling.hpp"
 #include "mpi/state.hpp"
 
 namespace weft::mpi {
@@ -90,3 +91,20 @@ class recorder {
 [[nodiscard]] datatype_object& make_likeness(state& me, const datatype_object& old);
 
 }  // namespace weft::mpi
+
+// WEFT_MPI_CONSTRUCTOR(MPI_Type_contiguous, CONTIGUOUS, contiguous(me, ..., large), count, ...): the
+// function and, with _c, the one for large counts. CONTIGUOUS(Count, Address) are the parameters, the
+// rest the arguments.
+#define WEFT_MPI_CONSTRUCTOR(Name, PARAMETERS, make, ...)                                 \
+  WEFT_MPI_CONSTRUCTOR_SIZED(Name, (PARAMETERS(int, MPI_Aint)), false, make, __VA_ARGS__) \
+  WEFT_MPI_CONSTRUCTOR_SIZED(Name##_c, (PARAMETERS(MPI_Count, MPI_Count)), true, make, __VA_ARGS__)
+#define WEFT_MPI_CONSTRUCTOR_SIZED(Name, parameters, is_large, make, ...) \
+  WEFT_MPI_FUNCTION(int, Name, parameters) {                              \
+    return in_call(                                                       \
+        #Name, MPI_COMM_SELF,                                             \
+        [&](state& me) {                                                  \
+          constexpr bool large = is_large;                                \
+          make;                                                           \
+        },                                                                \
+        __VA_ARGS__);                                                     \
+  }

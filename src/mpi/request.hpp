@@ -147,6 +147,8 @@ void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* sta
 // The status alone, of one that is complete. The first is of any but a generalized one.
 void tell_status(const request_object& r, MPI_Status* status) noexcept;
 void look_at_status(const request_object& r, MPI_Status* status);
+// By the program's own functions, of a generalized one (generalized.cpp).
+void conclude_generalized(request_object& r, MPI_Status* status);
 void start(state& me, request_object& r);
 void free_request(state& me, MPI_Request& handle);
 // For MPI_Finalize: sends that were freed while under way are seen off, the rest is reported.

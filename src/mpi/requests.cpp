@@ -93,21 +93,6 @@ void rethrow_of_collective(request_object& r) {
   }
 }
 
-void conclude_generalized(request_object& r, MPI_Status* status) {
-  request_details& d = *r.details;
-  MPI_Status own{};
-  set_empty_status(&own);
-  int code = d.query != nullptr ? d.query(d.extra_state, &own) : MPI_SUCCESS;
-  if (status != MPI_STATUS_IGNORE) {
-    own.MPI_ERROR = status->MPI_ERROR;
-    *status = own;
-  }
-  if (d.free != nullptr)
-    if (const int freed = d.free(d.extra_state); code == MPI_SUCCESS) code = freed;
-  if (code != MPI_SUCCESS)
-    throw failure(code, "a function of a generalized request failed", r.where);
-}
-
 void tell_left_over(state& me, const request_object& first, std::size_t count) {
   const wait_description what = describe(first, WEFT_WAIT_NAMES("MPI_Finalize"));
   me.rank.of->checks->add(
@@ -278,14 +263,6 @@ void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* sta
   conclude_rare(me, r, handle, status);
 }
 
-void look_at_status(const request_object& r, MPI_Status* status) {
-  if (r.what != request_object::type::generalized) return tell_status(r, status);
-  MPI_Status own{};
-  set_empty_status(&own);
-  if (r.details->query != nullptr) r.details->query(r.details->extra_state, &own);
-  if (status != MPI_STATUS_IGNORE) *status = own;
-}
-
 void start(state& me, request_object& r) {
   if (!r.persistent())
     fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
@@ -306,16 +283,6 @@ void start(state& me, request_object& r) {
   op.result = {};
   op.counter = nullptr;
   r.active = true;
-namespace {
-
-// Of one that nobody has waited for.
-void forget(state& me, request_object& r) {
-  if (me.rank.watch != nullptr && r.work == &r.own_work) look_at_end(me, r);
-  me.requests.free(r);
-}
-
-}  // namespace
-
   if (r.from_nobody) return;
   watch(me, op);
   if (r.what == request_object::type::receive) {
@@ -338,6 +305,16 @@ void forget(state& me, request_object& r) {
     send_offer(*me.rank.home, to, op.match, op);
   }
 }
+
+namespace {
+
+// Of one that nobody has waited for.
+void forget(state& me, request_object& r) {
+  if (me.rank.watch != nullptr && r.work == &r.own_work) look_at_end(me, r);
+  me.requests.free(r);
+}
+
+}  // namespace
 
 void free_request(state& me, MPI_Request& handle) {
   request_object& r = checked_request(handle);

@@ -1,0 +1,61 @@
+#include "mpi/exchange_call.hpp"
+
+#include "mpi/type_ledger.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+void exchange_call::exchange_copies() const {
+  std::vector<std::byte> copies;
+  std::vector<segments> copied;
+  std::size_t bytes = 0;
+  for (int i = 0; i < take.count(); ++i) bytes += take.at(i).size();
+  copies.resize(bytes);
+  std::size_t at = 0;
+  for (int i = 0; i < take.count(); ++i) {
+    const segments part = take.at(i);
+    copied.emplace_back(octets(copies.data() + at, part.size()));
+    if (part.size() != 0) copy_octets(copied.back(), part, 0, part.size());
+    at += part.size();
+  }
+  parts from = take.view();
+  from.laid_out = [](const void* of, int place) { return static_cast<const segments*>(of)[place]; };
+  from.of = copied.data();
+  exchange(*c, rank, plan, from, take.view());
+}
+
+exchange_call make_exchange(communicator_object& c, const char* name) {
+  exchange_call x{};
+  x.c = c.shared;
+  x.rank = c.own;
+  x.plan.call = {name, no_root, false, 0};
+  x.plan.per_reader = true;
+  x.plan.known = sizes::of_each;
+  return x;
+}
+
+void set_equal(exchange_call& x, const communicator_object& c, std::size_t part_bytes, int root) {
+  if (c.is_inter()) return;
+  x.plan.call.root = root;
+  x.plan.call.same_size = true;
+  x.plan.call.bytes = part_bytes;
+  x.plan.known = sizes::of_all;
+  x.plan.part_bytes = part_bytes;
+}
+
+void note_exchange(state& me, const communicator_object& c, const exchange_call& x) {
+  if (!keeps_ledger(me)) [[likely]]
+    return;
+  (x.replaces ? x.take : x.give)
+      .each_named([&](int taker, const datatype_object& type, MPI_Count count) {
+        if (taker != c.own && (x.plan.only_reader == no_root || x.plan.only_reader == taker))
+          note_given(me, c, taker, type, count);
+      });
+  x.take.each_named([&](int giver, const datatype_object& type, MPI_Count count) {
+    if (giver != c.own && (x.plan.only_shower == no_root || x.plan.only_shower == giver))
+      note_taken(me, c, x.plan.call.name, giver, type, count);
+  });
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,82 @@
+// The parts that ranks give and take in collectives.
+#include "mpi/collective.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+void fail_alias() {
+  fail(MPI_ERR_BUFFER,
+       "the buffers to send from and to receive into are the same: pass MPI_IN_PLACE instead");
+}
+
+segments layout_of(const void* buffer, MPI_Count count, const datatype_object& type) {
+  const auto elements = static_cast<std::size_t>(count);
+  if (type.contiguous)
+    return segments({static_cast<const std::byte*>(buffer), elements * type.size});
+  return type.where.placed(buffer, {elements, type.extent});
+}
+
+std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type) {
+  if (value_of(buffer) < 3 && bytes != 0) [[unlikely]]
+    fail_buffer(buffer, type);
+  return static_cast<std::byte*>(const_cast<void*>(buffer));  // Of a send it is only read.
+}
+
+part_list part_list::alike(const void* buffer, MPI_Count count, const datatype_object& type,
+                           int first, int n) {
+  part_list p(buffer, count, type, first, n);
+  if (!type.contiguous) p.each_.push_back(layout_of(buffer, count, type));
+  return p;
+}
+
+part_list part_list::blocks(const void* buffer, MPI_Count count, const datatype_object& type,
+                            int first, int n) {
+  part_list p(buffer, count, type, first, n);
+  const std::ptrdiff_t stride = count * type.extent;
+  p.rows_.stride = stride;
+  if (type.contiguous) return p;
+  p.each_.reserve(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i)
+    p.each_.push_back(layout_of(static_cast<const std::byte*>(buffer) + i * stride, count, type));
+  return p;
+}
+
+part_list::part_list(const void* buffer, MPI_Count count, const datatype_object& type, int first,
+                     int n)
+    : rows_{first, n}, named_{&type, nullptr, count} {
+  if (!type.contiguous) return;
+  rows_.bytes = static_cast<std::size_t>(count) * type.size;
+  rows_.base = row_of(buffer, rows_.bytes, type);
+}
+
+parts part_list::view() const noexcept {
+  parts p = rows_;
+  if (each_.empty()) return p;
+  p.of = each_.data();
+  if (each_.size() == 1)
+    p.laid_out = [](const void* of, int) { return *static_cast<const segments*>(of); };
+  else
+    p.laid_out = [](const void* of, int place) { return static_cast<const segments*>(of)[place]; };
+  return p;
+}
+
+part_of_root part_in(const communicator_object& c, int root) {
+  if (c.is_inter()) {
+    if (root == MPI_ROOT) return {true, false, no_root};
+    if (root == MPI_PROC_NULL) return {false, true, no_root};
+    check_root(c, root);
+    return {false, false, c.peers_first + root};
+  }
+  check_root(c, root);
+  return {root == c.own, false, root};
+}
+
+bool is_in_place(const communicator_object& c, const void* buffer) {
+  if (buffer != MPI_IN_PLACE) [[likely]]
+    return false;
+  if (c.is_inter()) fail(MPI_ERR_BUFFER, "MPI_IN_PLACE has no meaning between two groups");
+  return true;
+}
+
+}  // namespace weft::mpi
