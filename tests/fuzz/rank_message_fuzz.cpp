@@ -29,7 +29,7 @@ void require(bool condition) {
 
 constexpr int ranks = 4;  // Two in each process.
 constexpr int timeout_status = 124;
-constexpr int handlers = 10;  // Of messages of ranks, and the last of how a job ends.
+constexpr int handlers = 11;  // Of messages of ranks, and the last of how a job ends.
 
 // One message of the peer per poll, until the input ends, and the peer with it.
 class hostile_endpoint final : public transport {

@@ -27,7 +27,7 @@ constexpr int processes = 3;  // Each has a rank and a worker.
 constexpr std::uint16_t eager_handler = 1;
 constexpr std::uint16_t offer_handler = 2;
 constexpr std::uint16_t congestion_handler = 4;
-constexpr std::uint16_t end_handler = 10;
+constexpr std::uint16_t end_handler = 11;
 constexpr int tag = 5;
 
 std::uint64_t two(int high, int low) {
