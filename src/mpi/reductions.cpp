@@ -89,6 +89,7 @@ struct reduce_between_groups {
   int givers_first, givers_count;  // Where among all ranks those are of whom it takes.
   int takers_first, takers_count;
   std::size_t part_first, part_count;  // Which elements it gets.
+  bool gives, gets;                    // Also where it is nothing that is given or got.
 
   void operator()() const {
     const std::size_t room = how.room(count);
@@ -177,9 +178,9 @@ void note(state& me, const communicator_object& c, const any_reduce_call& call,
   if (call.two == nullptr)
     return note_reduced(me, c, one.name, one.root == no_root ? 0 : one.root, type, count);
   const reduce_between_groups& two = *call.two;
-  if (two.in != nullptr)
+  if (two.gives)
     for (int i = 0; i < two.takers_count; ++i) note_given(me, c, two.takers_first + i, type, count);
-  if (two.out != nullptr)
+  if (two.gets)
     for (int i = 0; i < two.givers_count; ++i)
       note_taken(me, c, one.name, two.givers_first + i, type, count);
 }
@@ -199,7 +200,7 @@ void make_between_groups(any_reduce_call& call, const communicator_object& c, bo
                             : r.in != nullptr ? r.in
                                               : &nothing,
                             gets ? r.out : nullptr, c.peers_first, c.peers_count, c.peers_first,
-                            c.peers_count, part_first, part_count});
+                            c.peers_count, part_first, part_count, gives, gets});
 }
 
 any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf, void* recvbuf,

@@ -40,6 +40,7 @@ class signature {
   signature(const datatype_object* type, MPI_Count count) {
     known_ = type != nullptr;
     if (known_) add(*type, static_cast<std::uint64_t>(count));
+    if (!known_) runs_.clear();
   }
   explicit signature(word_reader& words) {
     const std::uint64_t size = words.next();
@@ -202,6 +203,10 @@ class type_ledger {
     std::uint64_t turn;
     named_messages what;
   };
+  struct posted {
+    envelope wanted;
+    received_as as;
+  };
   // What a receiver can tell apart.
   struct origin {
     std::uint32_t context;
@@ -210,17 +215,19 @@ class type_ledger {
     friend auto operator<=>(const origin&, const origin&) = default;
   };
 
-  void add_sent(int receiver, const envelope& from, signature what) {
-    sent_to(receiver, from).add({std::move(what)});
-  }
   // `receiver` is that in the world.
-  [[nodiscard]] sequence& sent_to(int receiver, const envelope& from) {
-    return sent_[{receiver, {from.context, from.source, from.tag}}];
+  void add_sent(int receiver, const envelope& from, signature what) {
+    if (sequence* const sent = find_or_add(sent_, key_of(receiver, from)); sent != nullptr)
+      sent->add({std::move(what)});
+  }
+  void give_up(int receiver, const envelope& from) {
+    if (const auto sent = sent_.find(key_of(receiver, from)); sent != sent_.end())
+      sent->second.give_up();
   }
 
   [[nodiscard]] std::uint64_t take_turn() noexcept { return ++turns_; }
   void post(const operation& op, signature what) {
-    posted_[&op] = {take_turn(), {std::move(what)}};
+    posted_[&op] = {op.match, {take_turn(), {std::move(what)}}};
   }
   // The operation's memory is another persistent request's only after that one has been made.
   void make(const operation& op, signature what) { made_[&op] = std::move(what); }
@@ -233,20 +240,24 @@ class type_ledger {
   void conclude(const operation& op) {
     const auto found = posted_.find(&op);
     if (found == posted_.end()) return;
-    received_as what = std::move(found->second);
+    received_as what = std::move(found->second.as);
     posted_.erase(found);
     if (op.result.source < 0) return;  // Cancelled.
     add_received({op.match.context, op.result.source, op.result.tag}, std::move(what));
   }
   void add_received(const origin& from, received_as what) {
     constexpr std::size_t unordered_max = 64;
-    arrivals& a = received_[from];
-    a.unordered.push_back(std::move(what));
-    if (a.unordered.size() % unordered_max != 0) return;
+    arrivals* const a = find_or_add(received_, from);
+    if (a == nullptr) return;
+    a->unordered.push_back(std::move(what));
+    if (a->unordered.size() % unordered_max != 0) return;
     // A receive that was posted earlier may still take an earlier message.
     std::uint64_t first_open = turns_ + 1;
-    for (const auto& [op, as] : posted_) first_open = std::min(first_open, as.turn);
-    a.put_in_order(first_open);
+    if (from.tag >= 0)
+      for (const auto& [op, open] : posted_)
+        if (matches(open.wanted, {from.context, from.source, from.tag}))
+          first_open = std::min(first_open, open.as.turn);
+    a->put_in_order(first_open);
   }
 
   void compare(state& me) {
@@ -275,6 +286,16 @@ class type_ledger {
       unordered.erase(unordered.begin(), end);
     }
   };
+
+  [[nodiscard]] static std::pair<int, origin> key_of(int receiver, const envelope& from) {
+    return {receiver, {from.context, from.source, from.tag}};
+  }
+  // Null: there are too many already. What is not noted on one side is not compared.
+  template <class Key, class Value>
+  [[nodiscard]] static Value* find_or_add(std::map<Key, Value>& all, const Key& key) {
+    if (const auto found = all.find(key); found != all.end()) return &found->second;
+    return all.size() < noted_datatypes_max ? &all[key] : nullptr;
+  }
 
   // Tells each rank what this one has sent to it; returns what all have sent to this one.
   [[nodiscard]] std::vector<std::uint64_t> exchange(const communicator_object& world) const {
@@ -307,7 +328,7 @@ class type_ledger {
   std::uint64_t turns_ = 0;  // Of receives, in the order in which they were posted.
   std::map<std::pair<int, origin>, sequence> sent_;
   std::map<origin, arrivals> received_;
-  std::map<const operation*, received_as> posted_;
+  std::map<const operation*, posted> posted_;
   std::map<const operation*, signature> made_;
 };
 
@@ -351,7 +372,7 @@ void note_concluded(state& me, const operation& op) {
 }
 
 void note_asked_back(state& me, const operation& op, int receiver) {
-  ledger_of(me).sent_to(receiver, op.match).give_up();
+  ledger_of(me).give_up(receiver, op.match);
 }
 
 void note_given(state& me, const communicator_object& c, int taker, const datatype_object& type,

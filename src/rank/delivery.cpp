@@ -292,7 +292,8 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
                                                         std::size_t record, envelope from,
                                                         std::size_t bytes) {
   const auto& me = *static_cast<const rank_state*>(worker::caller());
-  const auto c = find_communicator(me, from.context);
+  const auto c =
+      find_communicator(me, from.context & ~(hidden_context | group_context | neighbor_context));
   const int rank = c != nullptr ? static_cast<int>(&to - c->peers.data()) : to.number;
   return wait_for_room(here, to.worker, record,
                        {"send (mailbox full)", from.context, rank, from.tag, bytes});

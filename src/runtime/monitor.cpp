@@ -16,7 +16,6 @@
 #include <map>
 #include <mutex>
 #include <string_view>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
@@ -131,7 +130,7 @@ void monitor::watch() {
   const std::uint64_t start = now_ns();
   std::uint64_t looked_at = start;
   std::uint64_t stopping_ns = 0;
-  std::uint64_t living = 0;
+  std::uint64_t fewest = ~std::uint64_t{0};  // That have lived since the job is stopping.
   bool timed_out = false;
   while (!ending_.load(std::memory_order_relaxed)) {
     pollfd wait{event_, POLLIN, 0};
@@ -154,7 +153,10 @@ void monitor::watch() {
       // A process that was itself stopped (SIGSTOP, a machine with too much to do) had no time to end.
       stopping_ns += std::min(now - looked_at, look_counted_ns_max);
       // Nor is one hung of whose many ranks one after the other ends.
-      if (std::exchange(living, workers_.living()) != living) stopping_ns = 0;
+      if (const std::uint64_t living = workers_.living(); living < fewest) {
+        fewest = living;
+        stopping_ns = 0;
+      }
       if (static_cast<double>(stopping_ns) > stop_grace_s * 1e9) {
         const int status = how_.exit_status ? how_.exit_status() : 1;
         log_line("the job does not end: some rank computes without calling weft; process ended");

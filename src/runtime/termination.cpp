@@ -458,8 +458,12 @@ void termination::attend() noexcept {
   has_errands_.store(false, std::memory_order_relaxed);
   for (const auto& [text, status] : std::exchange(failures_, {})) fail(text, status);
   if (std::exchange(is_described_, false)) send_description();
-  if (auto& early = witnesses_[static_cast<std::size_t>(judge())].early_stop; early)
-    stop(*std::exchange(early, std::nullopt));
+  // Of whoever is the judge now, or was before it died as well.
+  for (int p = 0; p <= judge(); ++p)
+    if (auto& early = witnesses_[static_cast<std::size_t>(p)].early_stop; early) {
+      stop(*std::exchange(early, std::nullopt));
+      stops_again_ = true;  // It may have died before all were told.
+    }
   if (!death_.empty() && !stops) end_by_death();
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
   if (std::exchange(stops_again_, false) && is_judge())

@@ -59,7 +59,7 @@ guest::~guest() {
 
 void guest::install() noexcept {
   worker::current_worker_ = &of_;
-  worker::caller_ = from_.identity;
+  worker::caller_ = worker::chunk_depth_ == 0 ? from_.identity : nullptr;
   of_.guest_ = this;
   of_.short_ways_left_ = 0;  // Its waits never switch to a fiber.
 }
