@@ -36,7 +36,14 @@ template <class Meanwhile>
   const std::uint64_t turn = keeps_ledger(me) ? take_turn(me) : 0;
   with_data(buf, count, *from.type, [&](const auto& into) {
     blocking_receive arrival(me, from, into);
-    meanwhile();
+    try {
+      meanwhile();
+    } catch (const job_stopped&) {
+      throw;
+    } catch (...) {
+      arrival.give_up(call);
+      throw;
+    }
     arrival.finish(call, status);
     if (turn != 0) [[unlikely]]
       note_received(me, turn, from.comm->shared->context, arrival.message(), from.type, count);

@@ -143,6 +143,10 @@ class blocking_receive {
                {call, op_.match.context, op_.match.source, op_.match.tag, op_.bytes},
                op_.peer_worker);
   }
+  // Something else has failed: nothing is written any more when this returns.
+  void give_up(const char* call) {
+    if (op_.posted_in == nullptr) wait(call);
+  }
   [[nodiscard]] bool bad() const noexcept { return is_bad(op_); }
   [[nodiscard]] const message_status& message() const noexcept { return op_.result; }
   void tell(MPI_Status* status) const noexcept {

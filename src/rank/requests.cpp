@@ -166,6 +166,15 @@ void request::release() noexcept {
     give_back(&op);
     return;
   }
+  // A receive that has its message comes to its end without anybody's doing more for it.
+  if (op.what == operation::kind::recv && std::uncaught_exceptions() > 0) {
+    scheduler& workers = me.home->owner();
+    me.home->wait_until([&] { return op.complete || workers.stopping(); }, describe(op), false);
+    if (op.complete) {
+      give_back(&op);
+      return;
+    }
+  }
   // A rank that unwinds leaves a buffer behind that its partner may be reading or writing. Whether
   // somebody catches the exception or not: the job cannot go on.
   if (std::uncaught_exceptions() > 0 || me.home->owner().stopping()) {

@@ -283,6 +283,17 @@ TEST(an_exception, may_be_caught_by_its_rank_and_the_job_goes_on) {
   });
 }
 
+TEST(an_exception, while_a_long_message_is_being_received_waits_for_its_end) {
+  run_ranks(2, 2, [](communicator& world) {
+    const std::vector<int> data(1'000'000, 7);
+    if (world.rank() == 1) return world.send(data, 0);
+    (void)world.probe(1);
+    std::vector<int> in(data.size());
+    EXPECT_THROW(world.sendrecv(1, 5, in, 1), error);  // There is no rank 5.
+    EXPECT_EQ(in, data);
+  });
+}
+
 TEST(an_exception, of_a_non_blocking_collective_comes_out_of_its_wait) {
   const failed_job job = run_to_failure(job_of(2, 2), [](communicator& world) {
     std::vector<int> in(world.rank() == 0 ? 1000u : 2000u);
