@@ -1,6 +1,7 @@
 // The one wait of the code base, and what a worker does in it: it delivers what has come, runs other
 // fibers, steals, and when nothing is left goes to sleep (parking.cpp).
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,18 @@
 #include "weft/error.hpp"
 
 namespace weft {
+namespace {
+
+// System calls of the worker are no news to the rank whose wait they happen in.
+struct kept_errno {
+  const int of_rank = errno;
+  kept_errno() = default;
+  kept_errno(const kept_errno&) = delete;
+  kept_errno& operator=(const kept_errno&) = delete;
+  ~kept_errno() { errno = of_rank; }
+};
+
+}  // namespace
 
 fiber* worker::take_ready() noexcept {
   fiber* taken = ready_head_;
@@ -59,6 +72,7 @@ inline bool worker::take_arrival(const waiter& w) {
 }
 
 void worker::block(waiter& w) {
+  const kept_errno kept;
   if (guest_ != nullptr) [[unlikely]]
     return block_guest(w);
   if (chunk_depth_ != 0 && w.may_switch)
@@ -146,6 +160,7 @@ void worker::suspend(waiter& w, fiber& next) {
 }
 
 void worker::yield() {
+  const kept_errno kept;
   if (guest_ != nullptr) [[unlikely]] {
     poll();
     if (unwinding_) throw job_stopped{};
