@@ -181,7 +181,7 @@ class match_lists {
     if (op.posted_in == &row_) {
       std::size_t at = 0;
       while (row_[at] != &op) ++at;
-      take_from_row(at);
+      remove_from_row(at);
     } else {
       unlist(*static_cast<exact_list*>(op.posted_in), op);
     }
@@ -194,7 +194,7 @@ class match_lists {
   // The quick half of it: null also when the receive does not stand in the row.
   [[nodiscard, gnu::always_inline]] operation* take_from_row(const envelope& message) noexcept {
     for (std::size_t at = 0; at < row_size_; ++at)
-      if (matches(row_[at]->match, message)) return take_from_row(at);
+      if (matches(row_[at]->match, message)) return remove_from_row(at);
     return nullptr;
   }
 
@@ -250,7 +250,7 @@ class match_lists {
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
   [[gnu::noinline]] void list_all(operation& newest) {
-    while (row_size_ != 0) list(*take_from_row(std::size_t{0}));
+    while (row_size_ != 0) list(*remove_from_row(0));
     list(newest);
   }
   void list(operation& op) {
@@ -266,7 +266,7 @@ class match_lists {
     from.remove(op);
     op.posted_in = nullptr;
   }
-  operation* take_from_row(std::size_t at) noexcept {
+  operation* remove_from_row(std::size_t at) noexcept {
     operation* const taken = row_[at];
     taken->posted_in = nullptr;
     --row_size_;

@@ -232,15 +232,23 @@ template <class Data>
   return true;
 }
 
+// Counts a message, and sends it if it goes eager.
+template <class Data>
+[[nodiscard, gnu::always_inline]] inline bool send_if_short(rank_state& me, const peer& to,
+                                                            const envelope& from, const Data& data,
+                                                            send_mode mode) {
+  count_send(me, to, data.size());
+  if (!goes_eager(me, to, data, mode)) [[unlikely]]
+    return false;
+  send_short(me, to, from, data);
+  return true;
+}
+
 // Sends without waiting for the receiver when that is possible.
 template <class Data>
 [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
                                             const Data& data, send_mode mode) {
-  count_send(me, to, data.size());
-  if (!goes_eager(me, to, data, mode)) [[unlikely]]
-    return send_long_now(me, to, from, data, mode);
-  send_short(me, to, from, data);
-  return true;
+  return send_if_short(me, to, from, data, mode) || send_long_now(me, to, from, data, mode);
 }
 
 [[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {

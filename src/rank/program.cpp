@@ -273,12 +273,10 @@ long weft_write(int descriptor, const void* octets, unsigned long size) {
 
 int weft_sleep(long long nanoseconds) {
   if (weft::worker::caller() == nullptr) return 0;
-  const int saved = errno;  // The worker's own system calls are no news to the program.
   if (nanoseconds <= 0)
     weft::yield();
   else
     weft::sleep_for(std::chrono::nanoseconds(nanoseconds));
-  errno = saved;
   return 1;
 }
 }

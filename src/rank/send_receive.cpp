@@ -104,10 +104,8 @@ template <class Data>
   const envelope from{c.context, rank, tag};
   if (mode == send_mode::buffered) [[unlikely]]
     return send_buffered(state, me, to, from, data);
-  count_send(me, there, data.size());
-  if (!goes_eager(me, there, data, mode)) [[unlikely]]
-    return send_long(me, there, to, from, data, mode);
-  send_short(me, there, from, data);
+  if (!send_if_short(me, there, from, data, mode)) [[unlikely]]
+    send_long(me, there, to, from, data, mode);
 }
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the
@@ -154,11 +152,9 @@ template <class Data>
   // A message that goes at once needs no operation.
   const peer& there = c.to(to);
   const envelope from{c.context, rank, tag};
-  count_send(me, there, data.size());
-  if (!goes_eager(me, there, data, mode)) [[unlikely]]
-    return request(start_long_send(me, there, to, from, data, mode));
-  send_short(me, there, from, data);
-  return request();
+  if (send_if_short(me, there, from, data, mode)) [[likely]]
+    return request();
+  return request(start_long_send(me, there, to, from, data, mode));
 }
 
 template <class Room>
