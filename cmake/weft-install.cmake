@@ -19,6 +19,10 @@ install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft
 
 # Relative to the .pc file, so that the installed tree may be moved.
 file(RELATIVE_PATH weft_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(weft_pc_switch "-lboost_context ")
+if(weft_has_own_switch)
+  set(weft_pc_switch "")
+endif()
 configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
 configure_file(cmake/weft-comm.pc.in ${PROJECT_BINARY_DIR}/weft-comm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-comm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

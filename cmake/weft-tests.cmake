@@ -68,6 +68,19 @@ weft_add_tests(unit test 120 1)
 if(TARGET weftrun-parts)
   target_link_libraries(weftrun_test PRIVATE weftrun-parts)
 endif()
+# The switch by which machines without one of our own change fibers.
+if(weft_has_own_switch AND TARGET Boost::context)
+  file(GLOB fiber_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fiber/*.cpp)
+  add_executable(fiber_boost_test tests/unit/fiber_test.cpp ${fiber_sources})
+  weft_compile_options(fiber_boost_test)
+  target_compile_definitions(fiber_boost_test PRIVATE WEFT_BOOST_CONTEXT)
+  target_include_directories(fiber_boost_test
+    PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(fiber_boost_test PRIVATE GTest::gtest_main Boost::context)
+  add_dependencies(unit-tests fiber_boost_test)
+  gtest_discover_tests(fiber_boost_test TEST_PREFIX boost. DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS unit TIMEOUT 120)
+endif()
 # Tests of ranks again, with the ranks shared out to several processes: threads of the test program
 # that a misbehaving network joins, or processes that weftrun starts, each of which runs all tests.
 set(tests_of_ranks message_test request_test layout_test report_test collective_test

@@ -8,6 +8,12 @@
 
 namespace weft {
 
+#if !defined(WEFT_BOOST_CONTEXT)
+void machine::nothing_was_told() noexcept {
+  std::terminate();
+}
+#endif
+
 thread_state this_thread_state() noexcept {
   return {reinterpret_cast<exception_state*>(abi::__cxa_get_globals()), &errno};
 }
@@ -28,8 +34,7 @@ context::context() noexcept {
 }
 
 context::context(std::span<std::byte> stack, void (*entry)(void*), void* argument) noexcept
-    : suspended_(boost::context::detail::make_fcontext(stack.data() + stack.size(), stack.size(),
-                                                       &context::first_entry)),
+    : suspended_(machine::make_flow(stack.data(), stack.size(), &context::first_entry)),
       entry_(entry),
       argument_(argument) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -49,7 +54,7 @@ context::~context() {
 #endif
 }
 
-void context::first_entry(boost::context::detail::transfer_t arrived) noexcept {
+void context::first_entry(machine::arrival arrived) noexcept {
   context& self = entered(arrived);
   *this_thread_state().exceptions = {};
   self.entry_(self.argument_);
@@ -64,13 +69,12 @@ void context::visit(context& from, context& to, void (*visit)(void*), void* argu
   __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 #endif
   visit_order order{&from, &to, visit, argument};
-  entered(boost::context::detail::ontop_fcontext(to.suspended_, &order, &context::receive_visit));
+  entered(machine::jump_on_top(to.suspended_, &order, &context::receive_visit));
 }
 
 // Runs on the visited stack, above the switch that left it. What resumes that context later arrives
 // here first, and is handed on to that switch.
-boost::context::detail::transfer_t context::receive_visit(
-    boost::context::detail::transfer_t arrived) noexcept {
+machine::arrival context::receive_visit(machine::arrival arrived) noexcept {
   const visit_order order = *static_cast<const visit_order*>(arrived.data);
   order.from->suspended_ = arrived.fctx;
 #if defined(__SANITIZE_ADDRESS__)
@@ -85,7 +89,7 @@ boost::context::detail::transfer_t context::receive_visit(
   __tsan_switch_to_fiber(order.from->tsan_fiber_, 0);
 #endif
   passage back{order.to, order.from};
-  return boost::context::detail::jump_fcontext(order.from->suspended_, &back);
+  return machine::jump(order.from->suspended_, &back);
 }
 
 void context::leave_to(context& from, context& to) noexcept {
@@ -97,7 +101,7 @@ void context::leave_to(context& from, context& to) noexcept {
   __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 #endif
   passage through{&from, &to};
-  boost::context::detail::jump_fcontext(to.suspended_, &through);
+  machine::jump(to.suspended_, &through);
   std::terminate();
 }
 

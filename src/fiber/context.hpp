@@ -1,13 +1,14 @@
-// A suspended flow of control, and the switch between two of them. The one place that knows
-// Boost.Context and the sanitizers' fiber interfaces.
+// A suspended flow of control, and the switch between two of them. The one place that knows the
+// sanitizers' fiber interfaces.
 //
 // A context belongs to the thread that runs it: contexts do not migrate, so code compiled into a
 // fiber may cache addresses of thread-locals. errno and the exception state of the C++ run time
 // are the fiber's own: the switch keeps them on the stack of the one that leaves.
 #pragma once
-#include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
 #include <span>
+
+#include "fiber/switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -81,8 +82,7 @@ class context {
     void* argument;
   };
 
-  static boost::context::detail::transfer_t receive_visit(
-      boost::context::detail::transfer_t arrived) noexcept;
+  static machine::arrival receive_visit(machine::arrival arrived) noexcept;
   [[gnu::always_inline]] static void enter(context& from, context& to) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());
@@ -91,11 +91,10 @@ class context {
     __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 #endif
     passage through{&from, &to};
-    entered(boost::context::detail::jump_fcontext(to.suspended_, &through));
+    entered(machine::jump(to.suspended_, &through));
   }
   // Runs on the stack that was switched to; returns the context it belongs to.
-  [[gnu::always_inline]] static context& entered(
-      boost::context::detail::transfer_t arrived) noexcept {
+  [[gnu::always_inline]] static context& entered(machine::arrival arrived) noexcept {
     const passage through = *static_cast<const passage*>(arrived.data);
     through.from->suspended_ = arrived.fctx;
 #if defined(__SANITIZE_ADDRESS__)
@@ -103,9 +102,9 @@ class context {
 #endif
     return *through.to;
   }
-  static void first_entry(boost::context::detail::transfer_t arrived) noexcept;
+  static void first_entry(machine::arrival arrived) noexcept;
 
-  boost::context::detail::fcontext_t suspended_ = nullptr;
+  void* suspended_ = nullptr;
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;
 #if defined(__SANITIZE_ADDRESS__)

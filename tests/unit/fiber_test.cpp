@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <cfenv>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -110,6 +111,47 @@ TEST(context, errno_belongs_to_the_flow) {
   errno = EINTR;
   flows.enter();
   EXPECT_EQ(flows.steps, ENOENT);
+}
+
+// Of operands that the compiler does not know, so that it is the processor that rounds and raises.
+double quotient(double of, double by) {
+  volatile double dividend = of, divisor = by, result = dividend / divisor;
+  return result;
+}
+
+TEST(context, rounding_belongs_to_the_flow) {
+  pair_of_flows flows([](pair_of_flows& f) {
+    std::fesetround(FE_UPWARD);
+    f.leave();
+    f.steps = std::fegetround() == FE_UPWARD ? 1 : -1;
+    f.leave();
+  });
+  const double nearest = quotient(1, 3);
+  flows.enter();
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+  EXPECT_EQ(quotient(1, 3), nearest);
+  flows.enter();
+  EXPECT_EQ(flows.steps, 1);
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+}
+
+TEST(context, raised_exceptions_of_arithmetic_belong_to_the_flow) {
+  pair_of_flows flows([](pair_of_flows& f) {
+    f.steps = std::fetestexcept(FE_DIVBYZERO) == 0 ? 1 : -1;
+    quotient(1e300, 1e-300);
+    f.leave();
+    f.steps = std::fetestexcept(FE_OVERFLOW) != 0 && std::fetestexcept(FE_DIVBYZERO) == 0 ? 2 : -2;
+    f.leave();
+  });
+  std::feclearexcept(FE_ALL_EXCEPT);
+  quotient(1, 0);
+  flows.enter();
+  EXPECT_EQ(flows.steps, 1);
+  EXPECT_EQ(std::fetestexcept(FE_DIVBYZERO | FE_OVERFLOW), FE_DIVBYZERO);
+  flows.enter();
+  EXPECT_EQ(flows.steps, 2);
+  EXPECT_EQ(std::fetestexcept(FE_DIVBYZERO | FE_OVERFLOW), FE_DIVBYZERO);
+  std::feclearexcept(FE_ALL_EXCEPT);
 }
 
 TEST(context, two_flows_handle_exceptions_at_the_same_time) {

@@ -14,11 +14,11 @@ import re
 
 import gdb
 
-# What the switch of Boost.Context keeps at the pointer to a suspended context, in octets; the stack
-# pointer is `size` above it. By the name that gdb gives the processor.
+# What a switch (src/fiber/switch.hpp) keeps at the pointer to a suspended context, in octets; the
+# stack pointer is `size` above it. By the name that gdb gives the processor.
 SAVED = {
-    "i386:x86-64": {"size": 0x40, "stack": "rsp", "registers": {
-        "r12": 0x08, "r13": 0x10, "r14": 0x18, "r15": 0x20, "rbx": 0x28, "rbp": 0x30, "rip": 0x38}},
+    "i386:x86-64": {"size": 0x20, "stack": "rsp", "registers": {
+        "rbp": 0x08, "rbx": 0x10, "rip": 0x18}},
 }
 
 

@@ -1,0 +1,155 @@
+// The machine's part of a switch between flows of control: where a flow that is suspended keeps its
+// registers, and the jump from one to another. Our own for x86-64, Boost.Context elsewhere.
+//
+// Why our own: docs/decisions/a-switch-is-ours.md.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#if !defined(__x86_64__) && !defined(WEFT_BOOST_CONTEXT)
+#define WEFT_BOOST_CONTEXT
+#endif
+#if defined(WEFT_BOOST_CONTEXT)
+#include <boost/context/detail/fcontext.hpp>
+#endif
+
+namespace weft::machine {
+
+#if defined(WEFT_BOOST_CONTEXT)
+
+// {fctx: where the one that jumped is suspended, data: what it told}
+using arrival = boost::context::detail::transfer_t;
+
+inline void* make_flow(std::byte* low, std::size_t bytes, void (*entry)(arrival)) noexcept {
+  return boost::context::detail::make_fcontext(low + bytes, bytes, entry);
+}
+inline arrival jump(void* to, void* told) noexcept {
+  return boost::context::detail::jump_fcontext(to, told);
+}
+inline arrival jump_on_top(void* to, void* told, arrival (*visit)(arrival)) noexcept {
+  return boost::context::detail::ontop_fcontext(to, told, visit);
+}
+
+#else
+
+// What the side that was jumped to finds: where the one that jumped is suspended, and what it told.
+struct arrival {
+  void* fctx;
+  void* data;
+};
+
+// What lies where a flow is suspended; its stack pointer is right above. tools/gdb/weft.py reads it.
+struct suspended_flow {
+  std::uint32_t vector_control;  // MXCSR
+  std::uint16_t x87_control;
+  std::uint16_t padding;
+  void* frame;  // rbp
+  void* rbx;
+  const void* at;  // rip
+};
+static_assert(sizeof(suspended_flow) == 32);
+
+// One text for both jumps, which differ in how they leave. In: rdi where to, rsi what is told.
+//
+// The control registers are the flow's own, rounding and masks as the ABI has it and the flags of
+// what was raised as a program expects of its thread; all but "inexact", which nearly every
+// operation raises: it may be seen by other flows of the thread. They are loaded where they differ.
+#define WEFT_SUSPEND_AND_TAKE_STACK \
+  "leaq 9f(%%rip), %%rcx\n\t"       \
+  "leaq -32(%%rsp), %%rsp\n\t"      \
+  "stmxcsr (%%rsp)\n\t"             \
+  "fnstcw 4(%%rsp)\n\t"             \
+  "movq %%rbp, 8(%%rsp)\n\t"        \
+  "movq %%rbx, 16(%%rsp)\n\t"       \
+  "movq %%rcx, 24(%%rsp)\n\t"       \
+  "movl (%%rsp), %%ecx\n\t"         \
+  "movzwl 4(%%rsp), %%r9d\n\t"      \
+  "movq %%rsp, %%rax\n\t"           \
+  "movq %%rdi, %%rsp\n\t"           \
+  "xorl (%%rsp), %%ecx\n\t"         \
+  "testl $0xffdf, %%ecx\n\t"        \
+  "jz 1f\n\t"                       \
+  "ldmxcsr (%%rsp)\n"               \
+  "1:\tcmpw %%r9w, 4(%%rsp)\n\t"    \
+  "je 2f\n\t"                       \
+  "fldcw 4(%%rsp)\n"                \
+  "2:\tmovq 8(%%rsp), %%rbp\n\t"    \
+  "movq 16(%%rsp), %%rbx\n\t"       \
+  "movq 24(%%rsp), %%r8\n\t"        \
+  "movq %%rax, %%rdi\n\t"
+#if defined(__AVX512F__)
+#define WEFT_WIDE_REGISTERS                                                                     \
+  , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+      "k7"
+#else
+#define WEFT_WIDE_REGISTERS
+#endif
+// All that a call may change, and what it may not but the other flow does: callers keep the rest of
+// their own registers, of which rbp and rbx cannot be named here everywhere.
+#define WEFT_CHANGED                                                                               \
+  "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",     \
+      "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", \
+      "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "memory",      \
+      "cc" WEFT_WIDE_REGISTERS
+
+// Never called: a function that could call somebody keeps its stack aligned and nothing below it,
+// which is what a visit on top of it needs.
+[[noreturn]] void nothing_was_told() noexcept;
+
+// Suspends the caller and resumes `to`, which finds `told`, not null; returns when somebody jumps back.
+[[gnu::always_inline]] inline arrival jump(void* to, void* told) noexcept {
+  arrival here;
+  asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
+               "movq %%rsi, %%rdx\n\t"
+               "leaq 32(%%rsp), %%rsp\n\t"
+               "jmpq *%%r8\n"
+               "9:"
+               : "=a"(here.fctx), "=d"(here.data), "+D"(to), "+S"(told)
+               :
+               : WEFT_CHANGED);
+  if (here.data == nullptr) nothing_was_told();
+  return here;
+}
+
+// As jump(), but calls `visit` first as if `to` did it where it is suspended; what it returns is
+// what `to` finds.
+[[gnu::always_inline]] inline arrival jump_on_top(void* to, void* told,
+                                                  arrival (*visit)(arrival)) noexcept {
+  arrival here;
+  asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
+               "leaq 24(%%rsp), %%rsp\n\t"  // To `at`: the return address of `visit`.
+               "jmpq *%%rdx\n"
+               "9:"
+               : "=a"(here.fctx), "=d"(here.data), "+D"(to), "+S"(told)
+               : "d"(visit)
+               : WEFT_CHANGED);
+  if (here.data == nullptr) nothing_was_told();
+  return here;
+}
+
+#undef WEFT_SUSPEND_AND_TAKE_STACK
+#undef WEFT_WIDE_REGISTERS
+#undef WEFT_CHANGED
+
+// A flow that begins with `entry`, which never returns, on this stack. Rounding and masks are the
+// calling thread's, and no flag is raised.
+inline void* make_flow(std::byte* low, std::size_t bytes, void (*entry)(arrival)) noexcept {
+  std::byte* top = low + bytes;
+  top -= reinterpret_cast<std::uintptr_t>(top) % 16 + sizeof(void*);
+  *reinterpret_cast<void**>(top) = nullptr;  // Where a function finds its return address: nowhere.
+  auto& begin = reinterpret_cast<suspended_flow*>(top)[-1];
+  begin = {.vector_control = 0,
+           .x87_control = 0,
+           .padding = 0,
+           .frame = nullptr,
+           .rbx = nullptr,
+           .at = reinterpret_cast<const void*>(entry)};
+  asm("stmxcsr %0\n\tfnstcw %1" : "=m"(begin.vector_control), "=m"(begin.x87_control));
+  begin.vector_control &= ~std::uint32_t{0x3f};
+  return &begin;
+}
+
+#endif
+
+}  // namespace weft::machine
