@@ -44,8 +44,8 @@ namespace {
 
 }  // namespace
 
-void check_same(communicator_state& c, int a, const collective_call& one, int b,
-                const collective_call& two) {
+void check_same_slowly(communicator_state& c, int a, const collective_call& one, int b,
+                       const collective_call& two) {
   if (!is_same(one, two) || one.history != two.history) [[unlikely]]
     throw_mismatch(c, a, one, b, two);
 }

@@ -13,7 +13,15 @@ namespace weft::detail {
 [[nodiscard]] std::string mismatch(const communicator_state& c, int a, const collective_call& calls,
                                    int b, const collective_call& but);
 // Breaks the communicator and throws when they, or the broadcasts before them, differ.
-void check_same(communicator_state& c, int a, const collective_call& one, int b,
-                const collective_call& two);
+void check_same_slowly(communicator_state& c, int a, const collective_call& one, int b,
+                       const collective_call& two);
+inline void check_same(communicator_state& c, int a, const collective_call& one, int b,
+                       const collective_call& two) {
+  // As nearly always: one call in the program, or several of one name that its linker has merged.
+  if (one.name == two.name && one.root == two.root && one.bytes == two.bytes &&
+      one.history == two.history) [[likely]]
+    return;
+  check_same_slowly(c, a, one, b, two);
+}
 
 }  // namespace weft::detail

@@ -225,6 +225,7 @@ bool worker::poll() {
   if (!looked_at_.empty()) any |= look();
   if (rare_sources_ != 0) [[unlikely]]
     any |= poll_rare();
+  short_ways_ = any ? short_ways_min : std::min(2 * short_ways_, short_ways_max);
   return any;
 }
 

@@ -61,7 +61,7 @@ class worker {
     if (c.pending == 0) return;
     // The short way: straight to the next ready fiber, from the caller's own frame, since each
     // frame between here and the fiber's code costs a mispredicted return (5 frames: 50 ns). Mail
-    // is looked at every few times.
+    // is looked at every few times, fewer as long as there is none.
     if (ready_head_ != nullptr && --short_ways_left_ > 0) [[likely]] {
       if (fiber& next = *ready_head_; next.flow) [[likely]] {
         pop_ready();
@@ -81,9 +81,8 @@ class worker {
                                       int victim) {
     // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
     // begins when the job ends must see that.
-    short_ways_left_ = seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0
-                       : inbound_.empty() && outside_ == nullptr                      ? 64
-                                                                                      : 4;
+    short_ways_left_ =
+        seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0 : short_ways_;
     waiter w{&countdown_done, &c, &description, &c};
     w.victim = victim;
     block(w);
@@ -342,7 +341,11 @@ class worker {
   fiber* oldest_ = nullptr;
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;
+  // Waits that may yet go the short way before mail is looked at, and how many may after the next
+  // look: the more, the more looks in a row have found nothing.
+  static constexpr int short_ways_min = 4, short_ways_max = 32;
   int short_ways_left_ = 0;
+  int short_ways_ = short_ways_min;
   stack_pool stacks_;
   struct looked_at {
     waiter* w;
