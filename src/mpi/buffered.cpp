@@ -4,6 +4,7 @@
 
 #include "mpi/profiling.hpp"
 #include "mpi/transfer.hpp"
+#include "mpi/type_ledger.hpp"
 #include "rank/collectives.hpp"
 
 namespace weft::mpi {
@@ -127,6 +128,8 @@ void send_buffered(state& me, const route& to, const void* buffer, MPI_Count cou
   with_data(buffer, count, *to.type, [&](const auto& data) {
     send(me, to.comm->shared->to(to.peer), to.peer, to.of_send(), data);
   });
+  if (keeps_ledger(me)) [[unlikely]]
+    note_sent(me, to, to.type, count);
 }
 
 void send_buffered(state& me, const peer& there, int to, const envelope& from,

@@ -27,4 +27,9 @@ template <class Use>
   return use(where);
 }
 
+// Before anything is started with it.
+inline void check_buffer(const void* buffer, MPI_Count count, const datatype_object& type) {
+  with_data(buffer, count, type, [](const auto&) {});
+}
+
 }  // namespace weft::mpi

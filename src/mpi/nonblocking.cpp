@@ -37,16 +37,17 @@ void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype dataty
                 int tag, MPI_Comm comm, MPI_Request* request) {
   check_not_null(request, "request");
   const route to = send_route(me, count, datatype, dest, tag, comm);
-  if (keeps_ledger(me) && !to.to_nobody()) [[unlikely]]
-    note_sent(me, to, to.type, count);
   if (to.to_nobody()) {
     *request = handle_of(me.done);
   } else if constexpr (Mode == send_mode::buffered) {
     send_buffered(me, to, buf, count);
     *request = handle_of(me.done);
   } else {
-    with_data(buf, count, *to.type,
-              [&](const auto& data) { start_send_of(me, to, data, Mode, comm, request); });
+    with_data(buf, count, *to.type, [&](const auto& data) {
+      if (keeps_ledger(me)) [[unlikely]]
+        note_sent(me, to, to.type, count);
+      start_send_of(me, to, data, Mode, comm, request);
+    });
   }
 }
 
@@ -111,6 +112,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
 template <class StartSend>
 void start_exchange(state& me, const route& from, void* buf, MPI_Count count, MPI_Comm comm,
                     MPI_Request* request, const StartSend& start_send_part) {
+  if (!from.to_nobody()) check_buffer(buf, count, *from.type);
   request_object& made =
       make_request(me, from.comm->peers_first, comm, request_object::type::receive);
   made.needed_details(me.details).exchange = true;
@@ -158,6 +160,7 @@ void start_exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Dat
   check_not_null(request, "request");
   const route to = send_route(me, sendcount, sendtype, dest, sendtag, comm);
   const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
+  if (!to.to_nobody()) check_buffer(sendbuf, sendcount, *to.type);
   start_exchange(me, from, recvbuf, recvcount, comm, request, [&](request_object& made) {
     if (to.to_nobody()) return;
     with_data(sendbuf, sendcount, *to.type,
@@ -187,6 +190,7 @@ void start_replacing(state& me, void* buf, MPI_Count count, MPI_Datatype datatyp
 // Inactive until MPI_Start.
 request_object& make_persistent(state& me, const route& r, const void* buf, MPI_Count count,
                                 MPI_Comm comm, request_object::type what) {
+  if (!r.to_nobody()) check_buffer(buf, count, *r.type);
   request_object& made = make_request(me, r.comm->peers_first, comm, what);
   made.active = false;
   made.from_nobody = r.to_nobody();

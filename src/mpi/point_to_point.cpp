@@ -36,17 +36,23 @@ template <class Meanwhile>
   const std::uint64_t turn = keeps_ledger(me) ? take_turn(me) : 0;
   with_data(buf, count, *from.type, [&](const auto& into) {
     blocking_receive arrival(me, from, into);
+    // What has arrived is used up, whatever fails besides.
+    const auto note = [&] {
+      if (turn != 0 && arrival.message().source >= 0) [[unlikely]]
+        note_received(me, turn, from.comm->shared->context, arrival.message(), from.type, count);
+    };
     try {
       meanwhile();
     } catch (const job_stopped&) {
       throw;
     } catch (...) {
       arrival.give_up(call);
+      note();
       throw;
     }
-    arrival.finish(call, status);
-    if (turn != 0) [[unlikely]]
-      note_received(me, turn, from.comm->shared->context, arrival.message(), from.type, count);
+    arrival.wait(call);
+    note();
+    arrival.conclude(status);
   });
 }
 
@@ -56,12 +62,15 @@ template <send_mode Mode>
                                         const char* call) {
   const route to = send_route(me, count, datatype, dest, tag, comm);
   if (to.to_nobody()) return;
-  if (keeps_ledger(me)) [[unlikely]]
-    note_sent(me, to, to.type, count);
-  if constexpr (Mode == send_mode::buffered)
+  if constexpr (Mode == send_mode::buffered) {
     send_buffered(me, to, buf, count);
-  else
-    with_data(buf, count, *to.type, [&](const auto& data) { send_data(me, to, data, Mode, call); });
+  } else {
+    with_data(buf, count, *to.type, [&](const auto& data) {
+      if (keeps_ledger(me)) [[unlikely]]
+        note_sent(me, to, to.type, count);
+      send_data(me, to, data, Mode, call);
+    });
+  }
 }
 
 [[gnu::always_inline]] inline void receive(state& me, void* buf, MPI_Count count,
@@ -95,7 +104,7 @@ template <send_mode Mode>
                                               MPI_Datatype datatype, int source, int tag,
                                               MPI_Comm comm, MPI_Status* status, const char* call) {
   return in_call(
-      call, comm, [&](state&) { arrival.finish(call, status); }, buf, count, datatype, source, tag,
+      call, comm, [&](state&) { arrival.conclude(status); }, buf, count, datatype, source, tag,
       comm, status);
 }
 
@@ -119,9 +128,9 @@ void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
       me, from, recvbuf, recvcount, status,
       [&] {
         if (to.to_nobody()) return;
-        if (keeps_ledger(me)) [[unlikely]]
-          note_sent(me, to, to.type, sendcount);
         with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
+          if (keeps_ledger(me)) [[unlikely]]
+            note_sent(me, to, to.type, sendcount);
           send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
         });
       },

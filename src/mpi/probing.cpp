@@ -36,7 +36,7 @@ MPI_Message take(state& me, const route& from, MPI_Comm comm, unexpected_message
   me.rank.lists.remove(m);
   set_congestion(me.rank);
   if (keeps_ledger(me)) [[unlikely]]
-    note_received(me, take_turn(me), m.from.context, {m.from.source, m.from.tag, 0}, nullptr, 0);
+    note_matched(me, m);
   message_object& made = me.messages.make();
   made.taken = &m;
   made.context = from.comm->shared->context;
@@ -45,23 +45,23 @@ MPI_Message take(state& me, const route& from, MPI_Comm comm, unexpected_message
   return handle_of(made);
 }
 
-// The message of a handle, which is used up; null for MPI_MESSAGE_NO_PROC.
-struct taken_message {
-  unexpected_message* message = nullptr;
-  int peers_first = 0;
-  MPI_Comm where = MPI_COMM_NULL;
-};
-taken_message use_up(state& me, MPI_Message* handle) {
+// The message of a handle; null for MPI_MESSAGE_NO_PROC.
+message_object* find_taken(const MPI_Message* handle) {
   check_not_null(handle, "message");
-  if (*handle == MPI_MESSAGE_NO_PROC) {
-    *handle = MPI_MESSAGE_NULL;
-    return {};
-  }
+  if (*handle == MPI_MESSAGE_NO_PROC) return nullptr;
   auto* const m = find_object<message_object>(*handle);
   if (m == nullptr)
     fail(MPI_ERR_REQUEST, "{} is no message, or has been received", text_of(*handle));
-  const taken_message taken{m->taken, m->peers_first, m->where};
-  me.messages.free(*m);
+  return m;
+}
+
+// It is received now, as so many of a datatype: the handle is used up.
+message_object use_up(state& me, MPI_Message* handle, message_object& m,
+                      const datatype_object& type, MPI_Count count) {
+  if (keeps_ledger(me)) [[unlikely]]
+    note_matched_received(me, *m.taken, &type, count);
+  const message_object taken = m;
+  me.messages.free(m);
   *handle = MPI_MESSAGE_NULL;
   return taken;
 }
@@ -70,18 +70,22 @@ void receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
                    MPI_Message* message, MPI_Status* status) {
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
-  const taken_message taken = use_up(me, message);
-  if (taken.message == nullptr) return set_null_status(status);
-  const envelope from = taken.message->from;
+  message_object* const m = find_taken(message);
+  if (m == nullptr) {
+    *message = MPI_MESSAGE_NULL;
+    return set_null_status(status);
+  }
   with_data(buf, count, type, [&](const auto& into) {
     me.rank.home->check_stopped();
+    const message_object taken = use_up(me, message, *m, type, count);
+    const envelope from = taken.taken->from;
     operation op;
     op.match = from;
     set_memory(op, into);
     op.owner = &me.rank;
     countdown copied{1, nullptr};
     op.counter = &copied;
-    receive_unexpected(*me.rank.home, op, taken.message);
+    receive_unexpected(*me.rank.home, op, taken.taken);
     trace_wait(trace_kind::wait_recv, me.rank, copied,
                {"MPI_Mrecv", from.context, from.source, from.tag, into.size()});
     set_status(status, from.source - taken.peers_first, from.tag,
@@ -95,20 +99,22 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
   check_count(count);
   check_not_null(request, "request");
   const datatype_object& type = committed_datatype(datatype);
-  const taken_message taken = use_up(me, message);
-  if (taken.message == nullptr) {
+  message_object* const m = find_taken(message);
+  if (m == nullptr) {
+    *message = MPI_MESSAGE_NULL;
     *request = handle_of(me.received_from_nobody);
     return;
   }
   with_data(buf, count, type, [&](const auto& into) {
     me.rank.home->check_stopped();
+    const message_object taken = use_up(me, message, *m, type, count);
     request_object& made =
         make_request(me, taken.peers_first, taken.where, request_object::type::receive);
-    made.own_work.match = taken.message->from;
+    made.own_work.match = taken.taken->from;
     made.own_work.owner = &me.rank;
     set_memory(made.own_work, kept_by(me, made, into));
     *request = handle_of(made);
-    receive_unexpected(*me.rank.home, made.own_work, taken.message);
+    receive_unexpected(*me.rank.home, made.own_work, taken.taken);
   });
 }
 
@@ -133,6 +139,8 @@ void tell_taken_messages(state& me) {
 void free_taken_messages(state& me) {
   tell_taken_messages(me);
   me.messages.each([&](message_object& m) {
+    if (keeps_ledger(me)) [[unlikely]]
+      note_matched_received(me, *m.taken, nullptr, 0);
     drop_unexpected(me.rank, m.taken);
     me.messages.free(m);
   });

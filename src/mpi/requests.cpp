@@ -278,32 +278,30 @@ void start(state& me, request_object& r) {
     return;
   }
   operation& op = r.own_work;
-  op.complete = r.from_nobody;
+  const peer* const to =
+      r.what == request_object::type::send && !r.from_nobody ? &d.group->to(op.peer) : nullptr;
+  // Refused where there is no room: then the request stays inactive.
+  if (d.buffered && to != nullptr)
+    send_buffered(me, *to, op.peer, op.match, op.layout, {op.data, op.bytes});
+  op.complete = r.from_nobody || d.buffered;
   op.failed = false;
   op.result = {};
   op.counter = nullptr;
   r.active = true;
   if (r.from_nobody) return;
   watch(me, op);
-  if (r.what == request_object::type::receive) {
-    if (keeps_ledger(me)) [[unlikely]]
-      note_started(me, op, me.rank.number);
+  if (keeps_ledger(me)) [[unlikely]]
+    note_started(me, op, to == nullptr ? me.rank.number : to->number);
+  if (to == nullptr) {
     start_receive(me.rank, op);
     return;
   }
-  const peer& to = d.group->to(op.peer);
-  if (keeps_ledger(me)) [[unlikely]]
-    note_started(me, op, to.number);
-  if (d.buffered) {
-    send_buffered(me, to, op.peer, op.match, op.layout, {op.data, op.bytes});
+  if (d.buffered) return;
+  if (op.layout != nullptr ? send_now(me.rank, *to, op.match, *op.layout, op.mode)
+                           : send_now(me.rank, *to, op.match, octets(op.data, op.bytes), op.mode))
     op.complete = true;
-  } else if (op.layout != nullptr
-                 ? send_now(me.rank, to, op.match, *op.layout, op.mode)
-                 : send_now(me.rank, to, op.match, octets(op.data, op.bytes), op.mode)) {
-    op.complete = true;
-  } else {
-    send_offer(*me.rank.home, to, op.match, op);
-  }
+  else
+    send_offer(*me.rank.home, *to, op.match, op);
 }
 
 namespace {

@@ -129,8 +129,8 @@ class blocking_receive {
   ~blocking_receive() {
     if (op_.posted_in != nullptr) me_.rank.lists.withdraw(op_);
   }
-  [[gnu::always_inline]] void finish(const char* call, MPI_Status* status) {
-    wait(call);
+  // After the wait.
+  [[gnu::always_inline]] void conclude(MPI_Status* status) {
     if (bad()) [[unlikely]] {
       set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.bytes);
       fail_message(op_, peers_first_);

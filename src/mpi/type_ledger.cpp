@@ -229,6 +229,13 @@ class type_ledger {
   void post(const operation& op, signature what) {
     posted_[&op] = {op.match, {take_turn(), {std::move(what)}}};
   }
+  void match(const unexpected_message& m) { posted_[&m] = {m.from, {take_turn(), {}}}; }
+  void receive_matched(const unexpected_message& m, signature what) {
+    const auto found = posted_.find(&m);
+    const std::uint64_t turn = found->second.as.turn;
+    posted_.erase(found);
+    add_received({m.from.context, m.from.source, m.from.tag}, {turn, {std::move(what)}});
+  }
   // The operation's memory is another persistent request's only after that one has been made.
   void make(const operation& op, signature what) { made_[&op] = std::move(what); }
   void start(const operation& op, int receiver) {
@@ -254,7 +261,7 @@ class type_ledger {
     // A receive that was posted earlier may still take an earlier message.
     std::uint64_t first_open = turns_ + 1;
     if (from.tag >= 0)
-      for (const auto& [op, open] : posted_)
+      for (const auto& [key, open] : posted_)
         if (matches(open.wanted, {from.context, from.source, from.tag}))
           first_open = std::min(first_open, open.as.turn);
     a->put_in_order(first_open);
@@ -328,7 +335,7 @@ class type_ledger {
   std::uint64_t turns_ = 0;  // Of receives, in the order in which they were posted.
   std::map<std::pair<int, origin>, sequence> sent_;
   std::map<origin, arrivals> received_;
-  std::map<const operation*, posted> posted_;
+  std::map<const void*, posted> posted_;  // By operation, or by message that was taken out.
   std::map<const operation*, signature> made_;
 };
 
@@ -369,6 +376,15 @@ void note_started(state& me, const operation& op, int receiver) {
 
 void note_concluded(state& me, const operation& op) {
   ledger_of(me).conclude(op);
+}
+
+void note_matched(state& me, const unexpected_message& m) {
+  ledger_of(me).match(m);
+}
+
+void note_matched_received(state& me, const unexpected_message& m, const datatype_object* type,
+                           MPI_Count count) {
+  ledger_of(me).receive_matched(m, {type, count});
 }
 
 void note_asked_back(state& me, const operation& op, int receiver) {

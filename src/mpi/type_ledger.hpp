@@ -27,6 +27,11 @@ void note_received(state& me, std::uint64_t turn, std::uint32_t context,
 void note_posted(state& me, const detail::operation& op, const datatype_object* type,
                  MPI_Count count);
 void note_concluded(state& me, const detail::operation& op);
+// A message that MPI_Mprobe takes out has its turn then, and is noted when it is received or, without
+// a type, dropped.
+void note_matched(state& me, const detail::unexpected_message& m);
+void note_matched_received(state& me, const detail::unexpected_message& m,
+                           const datatype_object* type, MPI_Count count);
 // Of a persistent request what each of its messages is sent or received as; then that it is started.
 void note_made(state& me, const detail::operation& op, const datatype_object* type,
                MPI_Count count);
