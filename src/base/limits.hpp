@@ -125,8 +125,8 @@ inline constexpr std::uint64_t death_known_ns = 2'000'000'000;
 
 // Of the text of a failed collective, this much travels to other processes.
 inline constexpr std::size_t failure_bytes_max = 1024;
-// Questions about broadcasts of communicators that this process has not made yet, and such
-// communicators in which others have met.
+// Questions about broadcasts of communicators that this process has not made yet, failures of such
+// communicators, and those in which others have met.
 inline constexpr std::size_t early_questions_max = 1024;
 
 // Jobs of one process that take the report signal.

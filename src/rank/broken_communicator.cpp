@@ -8,7 +8,9 @@
 #include <span>
 #include <string>
 
+#include "base/limits.hpp"
 #include "rank/distant.hpp"
+#include "rank/origins.hpp"
 #include "rank/sites.hpp"
 #include "rank/state.hpp"
 
@@ -89,10 +91,21 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
   release_waiting(here, *c);
 }
 
-void on_sites_broken(worker& here, rank_state& to, std::uint32_t context, const std::string& why) {
-  list_broken(*to.of->communicators, context, to.number, why);  // It may not have been made yet.
-  const auto c = find_communicator(to, context);
+void on_sites_broken(worker& here, rank_state& to, std::uint32_t context,
+                     const comm::address& sender, const std::string& why) {
+  std::shared_ptr<communicator_state> c;
+  {
+    const std::lock_guard hold(to.of->communicators->lock);
+    c = find_listed(to, context);
+    if (c == nullptr) {  // It may not have been made yet.
+      auto& early = to.of->communicators->failures;
+      if (early.size() == early_questions_max) early.erase(early.begin());
+      early.push_back({context, to.number, sender, why});
+    }
+  }
   if (c == nullptr) return;
+  if (!c->has_ranks_in(sender.process)) [[unlikely]]
+    return refuse(here, sender, foreign_word);
   note_failure(*c, why);
   static_cast<void>(cut_off(*c));
   end_talks(here, *c);
@@ -104,17 +117,26 @@ void on_sites_broken(worker& here, rank_state& to, std::uint32_t context, const 
 void take_early_news(communicator_state& c) {
   communicator_list& listed = *c.listed_in;
   const int leader = c.to(c.local()[0]).number;
-  if (const auto known = listed.broken.find({c.context, leader}); known != listed.broken.end()) {
-    c.failure = known->second;
+  std::erase_if(listed.failures, [&](const communicator_list::early_failure& f) {
+    if (f.context != c.context || f.number != leader) return false;
+    if (!c.has_ranks_in(f.sender.process)) {
+      refuse(*worker::current(), f.sender, foreign_word);
+      return true;
+    }
+    c.failure = listed.broken.try_emplace({c.context, leader}, f.why).first->second;
     // Relaxed: nobody else has it yet.
-    for (auto* flag : {&c.failed, &c.broken, &c.cut_off})
+    for (auto* flag : {&listed.any_broken, &c.failed, &c.broken, &c.cut_off})
       flag->store(true, std::memory_order_relaxed);
-  }
+    return true;
+  });
   std::erase_if(listed.questions, [&](const communicator_list::early_question& q) {
     if (q.context != c.context || q.rank < 0 || q.rank >= c.size()) return false;
     member& m = c.at(q.rank);
     if (m.rank == nullptr || m.rank->number != q.number) return false;
-    if (q.asked.turn < m.asked.turn) m.asked = q.asked;
+    if (c.process_of(q.asked.rank) != q.sender.process)
+      refuse(*worker::current(), q.sender, foreign_source);
+    else if (q.asked.turn < m.asked.turn)
+      m.asked = q.asked;
     return true;
   });
 }

@@ -220,6 +220,18 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
   add_unexpected(here, to, m);
 }
 
+void deliver_early(worker& here, rank_state& to, const envelope& from, octets data,
+                   const offer& offered, early_sender sender) {
+  if (operation* op = to.lists.take_posted(from); op != nullptr)
+    return offered ? receive_offered(here, *op, from, offered)
+                   : deliver_into(here, *op, from, data);
+  unexpected_message* m = make_unexpected(to, from, data.size());
+  m->offered = offered;
+  m->early = sender;
+  copy_out(m->data(), data);
+  add_unexpected(here, to, m);
+}
+
 namespace {
 
 void on_eager(worker& here, record_header header, const std::byte* payload) {
@@ -292,8 +304,7 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
                                                         std::size_t record, envelope from,
                                                         std::size_t bytes) {
   const auto& me = *static_cast<const rank_state*>(worker::caller());
-  const auto c =
-      find_communicator(me, from.context & ~(hidden_context | group_context | neighbor_context));
+  const auto c = find_communicator(me, base_context(from.context));
   const int rank = c != nullptr ? static_cast<int>(&to - c->peers.data()) : to.number;
   return wait_for_room(here, to.worker, record,
                        {"send (mailbox full)", from.context, rank, from.tag, bytes});

@@ -29,6 +29,9 @@ constexpr std::uint32_t send_received = 0, send_failed = 1, send_withdrawn = 2;
   return {high_of(e.tag), static_cast<std::int32_t>(high_of(e.head[0])),
           static_cast<std::int32_t>(low_of(e.tag))};
 }
+[[nodiscard]] early_sender early_sender_of(const comm::event& e) noexcept {
+  return {e.device, static_cast<std::uint16_t>(e.process)};
+}
 
 }  // namespace
 
@@ -107,6 +110,7 @@ distant_ways::distant_ways(job& j, network& between)
     : job_(j),
       between_(between),
       sends_(between.ports().size()),
+      origins_(between.ports().size()),
       meetings_(between.ports().size()),
       congested_(std::make_unique<std::atomic<bool>[]>(j.places.size())),
       told_congested_(j.places.size()) {
@@ -244,6 +248,28 @@ namespace {
 
 }  // namespace
 
+// Whether the source that the envelope names is of the process that sent it; a message of which that is not
+// so has been refused.
+origin distant_ways::origin_of(worker& here, const rank_state& to, const envelope& from,
+                               const comm::event& happened) {
+  known_origins& known = origins_[static_cast<std::size_t>(here.index())];
+  if (known.are_right(from, happened.process)) [[likely]]
+    return origin::right;
+  return find_origin(known, here, to, from, happened);
+}
+
+origin distant_ways::find_origin(known_origins& known, worker& here, const rank_state& to,
+                                 const envelope& from, const comm::event& happened) {
+  const auto c = find_communicator(to, base_context(from.context));
+  if (c == nullptr) return origin::unknown;
+  if (c->process_of(from.source) != happened.process) {
+    refuse(here, happened, foreign_source);
+    return origin::forged;
+  }
+  known.know(*c);
+  return origin::right;
+}
+
 // Null when the message is for nobody here, and has been refused.
 rank_state* distant_ways::addressee(worker& here, const comm::event& happened) noexcept {
   const std::uint32_t number = low_of(happened.head[0]);
@@ -273,7 +299,13 @@ void distant_ways::on_eager(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
   if (to == nullptr) [[unlikely]]
     return;
-  deliver(here, *to, envelope_of(happened), octets(happened.data, happened.size));
+  const envelope from = envelope_of(happened);
+  const octets data(happened.data, happened.size);
+  const origin source = origin_of(here, *to, from, happened);
+  if (source == origin::right) [[likely]]
+    deliver(here, *to, from, data);
+  else if (source == origin::unknown)
+    deliver_early(here, *to, from, data, {}, early_sender_of(happened));
   if (to->congested.load(std::memory_order_relaxed)) [[unlikely]]
     tell_congested(*to, happened);
 }
@@ -289,6 +321,10 @@ void distant_ways::on_offer(worker& here, const comm::event& happened) {
       what.bytes != 0 && (m.process != happened.process || m.device != happened.device ||
                           m.size != what.bytes)) [[unlikely]]
     return refuse(here, happened, "it offers memory that is not its own, or of another length");
+  const envelope from = envelope_of(happened);
+  const origin source = origin_of(here, *to, from, happened);
+  if (source == origin::forged) [[unlikely]]
+    return;
   auto offered = std::make_unique<distant_offer>();
   offered->ways = this;
   offered->from = {happened.process, happened.device};
@@ -297,7 +333,10 @@ void distant_ways::on_offer(worker& here, const comm::event& happened) {
   made.bytes = what.bytes;
   made.worker = distant_worker;
   made.distant = offered.release();
-  deliver_offer(here, *to, envelope_of(happened), made);
+  if (source == origin::right) [[likely]]
+    deliver_offer(here, *to, from, made);
+  else
+    deliver_early(here, *to, from, {}, made, early_sender_of(happened));
 }
 
 void distant_ways::on_finished(worker& here, const comm::event& happened) {
@@ -478,7 +517,7 @@ void distant_ways::on_broken(worker& here, const comm::event& happened) {
   rank_state* const to = addressee(here, happened);
   if (to == nullptr) [[unlikely]]
     return;
-  on_sites_broken(here, *to, low_of(happened.tag),
+  on_sites_broken(here, *to, low_of(happened.tag), {happened.process, happened.device},
                   {reinterpret_cast<const char*>(happened.data), happened.size});
 }
 
@@ -512,9 +551,15 @@ void distant_ways::on_question(worker& here, const comm::event& happened) {
     c = find_listed(*to, context);
     auto& early = job_.communicators->questions;
     if (c == nullptr && early.size() < early_questions_max)
-      early.push_back({context, to->number, question.rank, question.asked});
+      early.push_back({context,
+                       to->number,
+                       question.rank,
+                       {happened.process, happened.device},
+                       question.asked});
   }
   if (c == nullptr) return;
+  if (c->process_of(question.asked.rank) != happened.process) [[unlikely]]
+    return refuse(here, happened, foreign_source);
   if (question.rank < 0 || question.rank >= c->size() || c->at(question.rank).rank != to) return;
   answer(here, *c, question.rank, question.asked);
 }
@@ -529,7 +574,7 @@ site_meetings& distant_ways::meetings_of(worker& here, communicator_state& c) {
     if (c.meetings == nullptr)
       throw error("more than " + std::to_string(early_questions_max) +
                   " communicators of which this process knows nothing have been used by others");
-    table.know(*c.meetings);
+    table.know(*c.meetings, c, [&](int process) { refuse(here, {process, 0}, foreign_word); });
   }
   return *c.meetings;
 }
@@ -564,8 +609,15 @@ void distant_ways::on_said(worker& here, const comm::event& happened) {
       meeting_name(low_of(happened.tag), to->number), here.index(), *job_.communicators);
   if (met == nullptr) [[unlikely]]
     return;
+  site_meetings::other* other = met->find(happened.process);
+  if (other == nullptr) [[unlikely]] {
+    const auto c = find_communicator(*to, low_of(happened.tag));
+    if (c != nullptr && !c->has_ranks_in(happened.process))
+      return refuse(here, happened, foreign_word);
+    other = &met->of(happened.process);
+  }
   const std::uint32_t sequence = low_of(happened.head[1]);
-  said_in_meeting& said = met->of(happened.process).said[sequence % 2];
+  said_in_meeting& said = other->said[sequence % 2];
   said.digest = two(high_of(happened.head[1]), happened.user);
   if (happened.size != 0) std::memcpy(said.data, happened.data, happened.size);
   said.sequence = sequence;
@@ -602,6 +654,8 @@ void distant_ways::on_call_told(worker& here, const comm::event& happened) {
   site_meetings* const met = meetings_[static_cast<std::size_t>(here.index())].find(
       meeting_name(low_of(happened.tag), to->number));
   if (met == nullptr) return;
+  if (met->answer.process != happened.process) [[unlikely]]
+    return refuse(here, happened, "an answer of one who was not asked");
   std::memcpy(&met->answer.call, happened.data, sizeof met->answer.call);
   met->answer.sequence = low_of(happened.head[1]);
 }
@@ -619,8 +673,7 @@ bool send_distant(rank_state& me, const peer& to, const envelope& from, const se
 
 bool distant_ways::is_lost(const rank_state& r, const envelope& wanted) const {
   if (wanted.source < 0 || !between_.any_has_died() || !survives()) return false;
-  const int source = world_number(
-      r, wanted.context & ~(hidden_context | group_context | neighbor_context), wanted.source);
+  const int source = world_number(r, base_context(wanted.context), wanted.source);
   return source >= 0 && !network::of(*r.home).device().is_alive(
                             job_.places[static_cast<std::size_t>(source)].process);
 }

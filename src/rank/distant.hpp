@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rank/meetings.hpp"
+#include "rank/origins.hpp"
 #include "rank/state.hpp"
 #include "runtime/network.hpp"
 
@@ -131,6 +132,12 @@ class distant_ways {
   [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
   [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened,
                                       std::size_t bytes) noexcept;
+  [[nodiscard, gnu::always_inline]] inline origin origin_of(worker& here, const rank_state& to,
+                                                            const envelope& from,
+                                                            const comm::event& happened);
+  [[nodiscard, gnu::noinline]] static origin find_origin(known_origins& known, worker& here,
+                                                         const rank_state& to, const envelope& from,
+                                                         const comm::event& happened);
   [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
                                  comm::const_buffers data) const noexcept;
@@ -158,6 +165,7 @@ class distant_ways {
   comm::handler_id call_told_;
   comm::handler_id withdraw_;
   std::vector<distant_sends> sends_;                        // By worker.
+  std::vector<known_origins> origins_;                      // By worker.
   std::vector<meeting_table> meetings_;                     // By worker.
   std::unique_ptr<std::atomic<bool>[]> congested_;          // By rank, of other processes.
   std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.

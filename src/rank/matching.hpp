@@ -128,8 +128,17 @@ struct offer {
   }
 };
 
+// Who sent a message, while nobody here knows which process its source is in.
+struct early_sender {
+  static constexpr std::uint16_t none = 0xffff;
+  std::uint16_t device = none;
+  std::uint16_t process = 0;
+  [[nodiscard]] explicit operator bool() const noexcept { return device != none; }
+};
+
 struct unexpected_message {
   envelope from;
+  early_sender early;
   std::size_t bytes = 0;
   offer offered{};  // None: the data follow this struct.
   links<unexpected_message> in_bucket;

@@ -27,9 +27,15 @@ void check_call(communicator_state& c, call_on_wire& theirs, int rank,
              mine);
 }
 
-site_meetings::other& site_meetings::of(int process) {
+site_meetings::other* site_meetings::find(int process) noexcept {
   for (const auto& each : others_)  // As many as the logarithm of the sites.
-    if (each->process == process) return *each;
+    if (each->process == process) return each.get();
+  return nullptr;
+}
+
+site_meetings::other& site_meetings::of(int process) {
+  if (other* const known = find(process); known != nullptr) [[likely]]
+    return *known;
   others_.push_back(std::make_unique<other>());
   others_.back()->process = process;
   return *others_.back();
@@ -68,11 +74,6 @@ site_meetings* meeting_table::find_or_make(std::uint64_t name, int worker,
   forget_ended(worker, listed);
   ++unknown_;
   return by_name_.emplace(name, std::make_unique<site_meetings>()).first->second.get();
-}
-
-void meeting_table::know(site_meetings& one) noexcept {
-  if (std::exchange(one.is_known, true)) return;
-  --unknown_;
 }
 
 void meeting_table::forget_ended(int worker, communicator_list& listed) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rank/state.hpp"
@@ -49,11 +50,14 @@ struct site_meetings {
   };
   // What a site says when it is asked for its call: the name is empty when it has forgotten it.
   struct told {
+    int process = -1;  // That was asked.
     std::uint32_t sequence = 0;
     call_on_wire call;
   };
 
   [[nodiscard]] other& of(int process);
+  // Null when nothing has been said by that process, nor was waited for.
+  [[nodiscard]] other* find(int process) noexcept;
   // One number for the call; made anew only for another name.
   [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept;
 
@@ -61,6 +65,15 @@ struct site_meetings {
   std::array<begun, 2> mine;
   told answer;
   bool is_known = false;  // This process has made the communicator.
+
+  template <class Refuse>
+  void forget_others(const communicator_state& c, const Refuse& refuse) {
+    std::erase_if(others_, [&](const auto& each) {
+      if (c.has_ranks_in(each->process)) return false;
+      refuse(each->process);
+      return true;
+    });
+  }
 
  private:
   std::vector<std::unique_ptr<other>> others_;
@@ -81,7 +94,13 @@ class meeting_table {
   // Made when there is none; null when too many are unknown here.
   [[nodiscard]] site_meetings* find_or_make(std::uint64_t name, int worker,
                                             communicator_list& listed);
-  void know(site_meetings& one) noexcept;
+  // Calls `refuse(process)` for those who had something to say and are of no site.
+  template <class Refuse>
+  void know(site_meetings& one, const communicator_state& c, const Refuse& refuse) {
+    if (std::exchange(one.is_known, true)) return;
+    --unknown_;
+    one.forget_others(c, refuse);
+  }
 
  private:
   void forget_ended(int worker, communicator_list& listed);

@@ -67,6 +67,10 @@ bool send_distant(rank_state& me, const peer& to, const envelope& from, octets d
 bool send_distant(rank_state& me, const peer& to, const envelope& from, const segments& data,
                   send_mode mode);
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered);
+// Either, for a communicator that is not known here. Where a receive is posted it has ended; otherwise who
+// sent the message is looked at when it is made.
+void deliver_early(worker& here, rank_state& to, const envelope& from, octets data,
+                   const offer& offered, early_sender sender);
 
 // Whether what `wanted` asks for will never come: its sender is dead, all that came from it has been
 // delivered here, and the job goes on. Others are told when they wait for it.

@@ -11,6 +11,7 @@
 #include "rank/exhibition.hpp"
 #include "rank/meetings.hpp"
 #include "rank/new_communicators.hpp"
+#include "rank/origins.hpp"
 #include "rank/talk.hpp"
 #include "weft/communicator.hpp"
 
@@ -89,6 +90,12 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     m.group = group;
     auto& fellows = ranks_of[static_cast<std::size_t>(group)];
     fellows.push_back(rank);
+  }
+  if (spans_processes()) {
+    auto places = std::make_shared<std::int32_t[]>(ranks.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      places[static_cast<std::ptrdiff_t>(i)] = j.places[static_cast<std::size_t>(ranks[i])].process;
+    processes = std::move(places);
   }
   const bool nodes_in_order = group_sites_by_node();
   combines_in_rank_order = sites_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
@@ -237,6 +244,7 @@ std::optional<communicator> split(communicator_state& c, int rank, int color, in
       c.at(first).more))[static_cast<std::size_t>(rank)];
   turn.meet_here();
   if (result.state == nullptr) return std::nullopt;
+  check_early_messages(turn.rank(), *result.state);
   return communicator(std::move(result.state), result.rank);
 }
 
@@ -246,14 +254,20 @@ communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::ui
   const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
     return j.places[static_cast<std::size_t>(r)].rank != nullptr;
   });
-  if (here == 1) return communicator(std::make_shared<communicator_state>(j, ranks, context), rank);
-  const std::lock_guard hold(j.coming.lock);
-  auto [at, first] = j.coming.by_context.try_emplace(context);
-  if (first)
-    at->second = {std::make_shared<communicator_state>(j, ranks, context), static_cast<int>(here)};
-  communicator mine(at->second.state, rank);
-  if (--at->second.left == 0) j.coming.by_context.erase(at);
-  return mine;
+  const auto take = [&] {
+    if (here == 1) return std::make_shared<communicator_state>(j, ranks, context);
+    const std::lock_guard hold(j.coming.lock);
+    auto [at, first] = j.coming.by_context.try_emplace(context);
+    if (first)
+      at->second = {std::make_shared<communicator_state>(j, ranks, context),
+                    static_cast<int>(here)};
+    const auto made = at->second.state;
+    if (--at->second.left == 0) j.coming.by_context.erase(at);
+    return made;
+  };
+  std::shared_ptr<communicator_state> mine = take();
+  check_early_messages(me, *mine);
+  return communicator(std::move(mine), rank);
 }
 
 namespace {

@@ -43,7 +43,7 @@ bool sends(std::string_view call) {
 
 // As the rank's face calls it, and else by its number.
 std::string communicator_name(const rank_state* r, std::uint32_t context) {
-  context &= ~(hidden_context | group_context | neighbor_context);
+  context = base_context(context);
   if (r != nullptr && r->face != nullptr) return r->face->name_of_communicator(context);
   return formatted("communicator {}", context);
 }

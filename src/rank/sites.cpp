@@ -252,6 +252,7 @@ class sites_meeting {
   // Digests alone travel, so the site is asked which call that was.
   [[noreturn, gnu::noinline]] void find_difference(int site) {
     all_.answer = {};
+    all_.answer.process = process_of(site);
     ways_.ask_call(leader_, c_.to(leader_at(site)), c_.context, sequence_);
     wait_for([&] { return all_.answer.sequence == sequence_; }, process_of(site));
     if (all_.answer.call.name[0] != '\0') check_call(c_, all_.answer.call, rank_, call_);

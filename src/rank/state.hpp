@@ -15,6 +15,7 @@
 #include "rank/matching.hpp"
 #include "sched/scheduler.hpp"
 #include "sync/dropbox.hpp"
+#include "weft/comm/operations.hpp"
 #include "weft/loop.hpp"
 #include "weft/options.hpp"
 
@@ -31,6 +32,10 @@ inline constexpr std::uint32_t hidden_context = std::uint32_t{1} << 31;
 inline constexpr std::uint32_t group_context = std::uint32_t{1} << 30;
 // Likewise: neighbourhood collectives of faces.
 inline constexpr std::uint32_t neighbor_context = std::uint32_t{1} << 29;
+// Of the communicator, whatever is said in it.
+[[nodiscard]] constexpr std::uint32_t base_context(std::uint32_t context) noexcept {
+  return context & ~(hidden_context | group_context | neighbor_context);
+}
 class job_checks;     // checks.hpp
 class request_watch;  // checks.hpp
 
@@ -213,9 +218,17 @@ struct communicator_list {
     std::uint32_t context;
     int number;  // In the world, of the rank that is asked, `rank` in the communicator.
     int rank;
+    comm::address sender;
     broadcast_question asked;
   };
   std::vector<early_question> questions;
+  struct early_failure {
+    std::uint32_t context;
+    int number;  // Of the leader that is told.
+    comm::address sender;
+    std::string why;
+  };
+  std::vector<early_failure> failures;
   // Where sites met, by worker and name: nobody meets there any more.
   std::vector<std::pair<int, std::uint64_t>> ended_meetings;
 };
@@ -235,7 +248,9 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::vector<worker_group> groups;
   std::vector<int> workers;  // Of the groups, apart from what they write.
   std::vector<site> sites;   // In the order of their first ranks.
-  int here = -1;             // This process among them.
+  // Where each rank is, for those that outlive the communicator; null when all are here.
+  std::shared_ptr<const std::int32_t[]> processes;
+  int here = -1;  // This process among them.
   // Of the groups the largest, and the most that one gives where each of its ranks has a part for each
   // rank of the others.
   std::size_t ranks_of_group_max = 0;
@@ -277,6 +292,15 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   }
   [[nodiscard]] const std::vector<int>& node_at(int node) const noexcept {
     return nodes[static_cast<std::size_t>(node)];
+  }
+  // Of a rank that another process names; -1: there is no such rank.
+  [[nodiscard]] int process_of(int rank) const noexcept {
+    if (rank < 0 || rank >= rank_count) return -1;
+    return processes != nullptr ? processes[rank] : sites[0].process;
+  }
+  [[nodiscard]] bool has_ranks_in(int process) const noexcept {
+    return std::any_of(sites.begin(), sites.end(),
+                       [&](const site& s) { return s.process == process; });
   }
   // The place of a rank of this process among those of local().
   [[nodiscard]] std::size_t local_place(int rank) const noexcept {
@@ -366,7 +390,8 @@ void note_failure(communicator_state& c, const std::string& why);
 // The same, and those under way end at once: their other ranks need not come.
 void break_communicator(worker& here, communicator_state& c, const std::string& why);
 // Another site says so; called where the leader is at home.
-void on_sites_broken(worker& here, rank_state& to, std::uint32_t context, const std::string& why);
+void on_sites_broken(worker& here, rank_state& to, std::uint32_t context,
+                     const comm::address& sender, const std::string& why);
 // What other sites have said of a communicator before it was made here; with the lock of its list.
 void take_early_news(communicator_state& c);
 // Whether a message between sites is of a communicator that is broken here.

@@ -1,5 +1,6 @@
 // What processes say to each other of ranks and of the end of a job, and must not be believed: one
 // process of a job of three, whose peers say what a test puts into their mouths.
+#include <array>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -27,6 +28,10 @@ constexpr int processes = 3;  // Each has a rank and a worker.
 constexpr std::uint16_t eager_handler = 1;
 constexpr std::uint16_t offer_handler = 2;
 constexpr std::uint16_t congestion_handler = 4;
+constexpr std::uint16_t broken_handler = 5;
+constexpr std::uint16_t question_handler = 6;
+constexpr std::uint16_t said_handler = 7;
+constexpr std::uint16_t call_told_handler = 9;
 constexpr std::uint16_t end_handler = 11;
 constexpr int tag = 5;
 
@@ -65,10 +70,17 @@ said statement(int process, word what, std::uint64_t sent, std::uint64_t receive
   made.header.user = 1;  // Its number.
   return made;
 }
+template <class T>
+std::vector<std::byte> octets_of(const T& value) {
+  const auto all = std::as_bytes(std::span(&value, 1));
+  return {all.begin(), all.end()};
+}
+said a_message_of(int process, std::uint32_t context, int source, int to, int value) {
+  return am(process, eager_handler, two(static_cast<int>(context), tag), two(source, to), 0,
+            octets_of(value));
+}
 said a_message(int process, int to, int value) {
-  std::vector<std::byte> octets(sizeof value);
-  std::memcpy(octets.data(), &value, sizeof value);
-  return am(process, eager_handler, two(0, tag), two(process, to), 0, octets);
+  return a_message_of(process, 0, process, to, value);
 }
 bool is(const said& s, word what) {
   return s.header.handler == end_handler && s.header.tag % 256 == static_cast<std::uint64_t>(what);
@@ -147,7 +159,8 @@ struct ended_job {
 
 // Process `self` runs `body` as its rank.
 ended_job run_among(int self, std::deque<said> script,
-                    const std::function<void(communicator&)>& body) {
+                    const std::function<void(communicator&)>& body,
+                    const made_up_peers::answers& answer = end_well) {
   ended_job ended;
   tests::mirrored_job job(self, processes);
   options how = job_of(processes, 1);
@@ -165,7 +178,7 @@ ended_job run_among(int self, std::deque<said> script,
     std::vector<std::unique_ptr<transport>> made;
     made.push_back(std::make_unique<made_up_peers>(std::move(script), [&](const said& mine) {
       ended.said_here.push_back(mine);
-      return end_well(mine);
+      return answer(mine);
     }));
     return made;
   };
@@ -273,14 +286,12 @@ TEST(a_stop, of_one_who_says_that_others_are_dead_which_do_not_make_it_the_judge
 }
 
 // Process 0 sends what `forge` made of an offer that would be right, and then a message.
-ended_job run_with_offer(const std::function<void(detail::offer_on_wire&)>& forge) {
+ended_job run_with_offer(const std::function<void(detail::offer_on_wire&)>& forge, int source = 0) {
   detail::offer_on_wire offered;
   offered.bytes = offered.memory.size = 100'000;
   offered.memory.process = 0;
   forge(offered);
-  const auto octets = std::as_bytes(std::span(&offered, 1));
-  const said offer =
-      am(0, offer_handler, two(0, tag), two(0, 1), 0, {octets.begin(), octets.end()});
+  const said offer = am(0, offer_handler, two(0, tag), two(source, 1), 0, octets_of(offered));
   return run_among(1, {offer, a_message(0, 1, 42)}, [](communicator& world) {
     const message_status first = world.probe(0, tag);
     if (first.bytes == sizeof(int)) return (void)world.recv<int>(0, tag);
@@ -315,6 +326,173 @@ TEST(a_message_of_ranks, for_none_that_is_here_or_of_the_wrong_length_is_refused
     EXPECT_EQ(ended.status, 0) << ended.text;
     EXPECT_EQ(ended.refused, 1u);
   }
+}
+
+constexpr std::array no_ranks_of_2{0, 1, 3, -1, 1 << 30};
+
+TEST(a_message_of_ranks, whose_source_is_of_another_process_is_refused_counted_and_reported) {
+  for (const int source : no_ranks_of_2)
+    for (const std::uint32_t kind :
+         {0u, detail::hidden_context, detail::group_context, detail::neighbor_context}) {
+      const ended_job ended =
+          run_among(1, {a_message_of(2, kind, source, 1, 7), a_message(0, 1, 42)}, receive_from_0);
+      EXPECT_EQ(ended.status, 0) << ended.text;
+      EXPECT_EQ(ended.refused, 1u) << source;
+      EXPECT_EQ(ended.text,
+                "weft: process 1 device 0: a message of process 2 device 0 was refused: its source "
+                "is no rank of the process that sends it\n");
+    }
+}
+
+TEST(an_offer, whose_source_is_of_another_process_is_refused) {
+  for (const int source : {1, 2, 3, -1}) {
+    const ended_job ended = run_with_offer([](auto&) {}, source);
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    EXPECT_EQ(ended.refused, 1u) << source;
+  }
+}
+
+// Process 2 among two that say what it says. Of a split they want the same, but for the process 1 where
+// it is left out.
+constexpr std::uint32_t made_context = 1;  // The first that process 0 takes.
+constexpr int go_on = 6;                   // A tag: what comes late is said now.
+
+said told_to_2(const said& mine, int process, std::uint64_t source) {
+  said made{process, mine.header, mine.octets};
+  made.header.size = source << 32 | 2;
+  return made;
+}
+std::vector<said> say_the_same(const said& mine, bool leave_1_out) {
+  if (mine.header.handler == said_handler) {
+    std::vector<said> made{told_to_2(mine, mine.process, 0)};
+    // Within the world they meet by turns.
+    if (mine.header.tag == 0) made.push_back(told_to_2(mine, 1 - mine.process, 0));
+    for (said& one : made)
+      if (one.octets.size() == sizeof made_context) one.octets = octets_of(made_context);
+    return made;
+  }
+  if (mine.header.handler == eager_handler && mine.header.tag >> 32 == detail::hidden_context) {
+    said made = told_to_2(mine, mine.process, static_cast<std::uint64_t>(mine.process));
+    const int color = undefined_color;
+    if (mine.process == 1 && leave_1_out) std::memcpy(made.octets.data(), &color, sizeof color);
+    return {made};
+  }
+  return end_well(mine);
+}
+// `early` comes before the communicator is made, `late` when it has been.
+ended_job run_with_split(std::deque<said> early, const std::vector<said>& late, bool leave_1_out,
+                         const std::function<void(communicator&)>& use) {
+  early.push_back(a_message(0, 2, 41));
+  return run_among(
+      2, std::move(early),
+      [&](communicator& world) {
+        EXPECT_EQ(world.recv<int>(0, tag), 41);
+        communicator made = *world.split(0, 0);
+        world.send(1, 0, go_on);
+        EXPECT_EQ(world.recv<int>(0, tag), 42);
+        use(made);
+      },
+      [&](const said& mine) {
+        if (mine.header.handler != eager_handler || mine.header.tag != go_on)
+          return say_the_same(mine, leave_1_out);
+        std::vector<said> now = late;
+        now.push_back(a_message(0, 2, 42));
+        return now;
+      });
+}
+
+TEST(a_message_of_ranks, that_comes_before_its_communicator_is_looked_at_when_that_is_made) {
+  for (const int wanted : {1, any_source})
+    for (const int source : {0, 2, 3, -1}) {
+      const said forged = a_message_of(1, made_context, source, 2, 7);
+      const said right = a_message_of(1, made_context, 1, 2, 43);
+      for (const bool is_early : {true, false}) {
+        const ended_job ended =
+            run_with_split(is_early ? std::deque{forged, right} : std::deque<said>{},
+                           is_early ? std::vector<said>{} : std::vector{forged, right}, false,
+                           [&](communicator& made) { EXPECT_EQ(made.recv<int>(wanted, tag), 43); });
+        EXPECT_EQ(ended.status, 0) << ended.text;
+        EXPECT_EQ(ended.refused, 1u) << source;
+        expect_contains(ended.text, "a message of process 1 device 0 was refused: its source");
+      }
+    }
+}
+
+TEST(an_offer, that_comes_before_its_communicator_is_looked_at_when_that_is_made) {
+  detail::offer_on_wire offered;
+  offered.bytes = offered.memory.size = 100'000;
+  offered.memory.process = 1;
+  for (const int source : {0, 1}) {
+    const said offer =
+        am(1, offer_handler, two(made_context, tag), two(source, 2), 0, octets_of(offered));
+    const ended_job ended = run_with_split({offer}, {}, false, [&](communicator& made) {
+      EXPECT_EQ(made.iprobe(any_source, tag).has_value(), source == 1);
+      if (source != 1) return;
+      EXPECT_EQ(made.recv_vector<char>(1, tag).size(), 100'000u);
+    });
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    EXPECT_EQ(ended.refused, source == 1 ? 0u : 1u);
+  }
+}
+
+struct question_on_wire {
+  std::int32_t rank;
+  std::int32_t unused;
+  detail::broadcast_question asked;
+};
+said a_question(int process, int of) {
+  question_on_wire question{1, 0, {}};  // Rank 1 of the two is that of process 2.
+  question.asked.turn = 0;
+  question.asked.rank = of;
+  std::strcpy(question.asked.name, "bcast");
+  return am(process, question_handler, made_context, 2, 0, octets_of(question));
+}
+
+// What one says who has no rank in the communicator, and others do not believe.
+TEST(a_word_between_sites, of_a_process_without_a_rank_there_is_refused_early_and_late) {
+  for (const said& forged :
+       {am(1, broken_handler, made_context, 2, 0, octets_of_text("it is broken")),
+        am(1, said_handler, made_context, 2, two(0, 1)), a_question(1, 0), a_question(1, 1),
+        a_question(0, 1), a_question(0, 7)})
+    for (const bool is_early : {true, false}) {
+      const ended_job ended = run_with_split(is_early ? std::deque{forged} : std::deque<said>{},
+                                             is_early ? std::vector<said>{} : std::vector{forged},
+                                             true, [&](communicator& made) {
+                                               EXPECT_EQ(made.size(), 2);
+                                               made.barrier();
+                                             });
+      EXPECT_EQ(ended.status, 0) << ended.text;
+      EXPECT_EQ(ended.refused, 1u) << forged.header.handler << (is_early ? " early" : " late");
+    }
+}
+
+TEST(a_word_between_sites, of_one_with_a_rank_there_counts) {
+  const said broken = am(0, broken_handler, made_context, 2, 0, octets_of_text("it is broken"));
+  for (const bool is_early : {true, false}) {
+    const ended_job ended =
+        run_with_split(is_early ? std::deque{broken} : std::deque<said>{},
+                       is_early ? std::vector<said>{} : std::vector{broken}, true,
+                       [&](communicator& made) { EXPECT_THROW(made.barrier(), error); });
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    EXPECT_EQ(ended.refused, 0u);
+  }
+}
+
+TEST(a_call, that_was_not_asked_for_is_refused) {
+  const said told = am(0, call_told_handler, made_context, 2, 1, octets_of(detail::call_on_wire{}));
+  const ended_job ended = run_with_split({}, {told}, true, [&](communicator& made) {
+    made.barrier();
+    EXPECT_EQ(made.size(), 2);
+  });
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.refused, 0u) << "nobody has met there yet";
+  const ended_job again = run_among(
+      2,
+      {am(0, said_handler, 0, 2, two(0, 1)),
+       am(0, call_told_handler, 0, 2, 1, octets_of(detail::call_on_wire{})), a_message(0, 2, 42)},
+      receive_from_0);
+  EXPECT_EQ(again.status, 0) << again.text;
+  EXPECT_EQ(again.refused, 1u);
 }
 
 }  // namespace
