@@ -47,7 +47,7 @@ fiber* worker::take_ready() noexcept {
 
 // Delivers what a peer has sent, up to a limit, or until `w` has what it waits for: looking at the
 // next record then would fetch a line that the peer may be writing, and the waiter's next store
-// would wait for it.
+// would wait for it. Likewise when another fiber can run and the next record lies in another line.
 inline bool worker::drain(const inbound& from, const waiter* w) {
   ring& r = *from.records;
   std::uint64_t word = r.front();
@@ -56,7 +56,8 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     const record_header header = record_header::unpack(word);
     owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
     if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
-    if (w != nullptr && w->holds(w->subject)) break;
+    if (w != nullptr && (w->holds(w->subject) || (ready_head_ != nullptr && r.at_new_line())))
+      break;
     word = r.front();
   }
   return true;
@@ -99,9 +100,10 @@ void worker::block(waiter& w) {
   } marked(self, w);
   std::uint32_t idle_rounds = 0;
   std::uint64_t idle_since = 0;
+  bool has_looked = false;
   for (;;) {
     if (w.holds(w.subject)) return;
-    const bool any = poll();
+    const bool any = !std::exchange(has_looked, false) && poll();
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
     if (unwinding_ && w.may_stop) [[unlikely]]
@@ -129,7 +131,10 @@ void worker::block(waiter& w) {
     for (int quick = 0; quick < 8; ++quick) {
       pause_processor();
       if (take_arrival(w)) return;
-      if (ready_head_ != nullptr) break;
+      if (ready_head_ != nullptr) {
+        has_looked = w.may_switch;  // To what has come, before another look.
+        break;
+      }
     }
     if (helm_ != nullptr) [[unlikely]]
       helm_->offer();

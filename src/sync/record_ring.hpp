@@ -199,6 +199,8 @@ class record_consumer {
     return __atomic_load_n(&head_private_, __ATOMIC_RELAXED) == head ? header : 0;
   }
 
+  [[nodiscard]] bool at_new_line() const noexcept { return head_private_ % cache_line == 0; }
+
   // Where the next header will be, for whoever looks at many rings.
   [[nodiscard]] const word* next() const noexcept { return &word_at(head_private_); }
 
@@ -255,6 +257,8 @@ class record_ring {
   [[nodiscard]] std::uint64_t front() noexcept { return consumer_.front(); }
   [[nodiscard]] const word* payload() const noexcept { return consumer_.payload(); }
   bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
+  // Whether the next record lies in another line than the one that was popped last.
+  [[nodiscard]] bool at_new_line() const noexcept { return consumer_.at_new_line(); }
   // Called by any thread, a hint.
   [[nodiscard]] std::uint64_t glimpse() const noexcept { return consumer_.glimpse(); }
 
