@@ -61,13 +61,32 @@ communicator_object& add_copy(state& me, weft::communicator made,
   return c;
 }
 
+// Frees those that no request and no message that was taken refers to any more.
+void free_retired(state& me) {
+  for (communicator_object* c : me.retired) c->needed = false;
+  const auto need = [](const auto& referring) {
+    auto* const c = find_object<communicator_object>(referring.where, object_kind::retired);
+    if (c != nullptr) c->needed = true;
+  };
+  me.requests.each(need);
+  me.messages.each(need);
+  std::erase_if(me.retired, [&](communicator_object* c) {
+    if (c->needed) return false;
+    set_error_handler(me, *c, MPI_ERRORS_ARE_FATAL);
+    me.communicators.free(*c);
+    return true;
+  });
+}
+
+// The handle goes at once; the communicator stays until what is under way on it has ended.
 void end_communicator(state& me, MPI_Comm& comm) {
   communicator_object& c = checked_communicator(me, comm);
   if (is_predefined(comm)) fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
   delete_attributes(me, comm, c);
   me.own_buffers.erase(c.shared->context);
-  set_error_handler(me, c, MPI_ERRORS_ARE_FATAL);
-  me.communicators.free(c);
+  c.kind = object_kind::retired;
+  me.retired.push_back(&c);
+  free_retired(me);
   comm = MPI_COMM_NULL;
 }
 

@@ -37,6 +37,7 @@ struct communicator_object : object {
   std::string name;
   info_entries hints;  // That the program has given; none means anything here.
   MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
+  bool needed = false;  // Of a retired one, while those are looked for that are not.
 
   [[nodiscard]] int rank() const noexcept { return own - locals_first; }
   [[nodiscard]] bool is_inter() const noexcept { return peers_first != locals_first; }

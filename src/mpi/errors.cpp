@@ -242,7 +242,8 @@ cause current_cause() {
 // Errors of no communicator are those of MPI_COMM_SELF, and before MPI 4 they were those of
 // MPI_COMM_WORLD: a program that has set a handler for one of the two gets it.
 communicator_object& concerned(state& me, MPI_Comm where) {
-  if (auto* const c = find_object<communicator_object>(where); c != nullptr) return *c;
+  if (!is_predefined(where))
+    if (auto* const c = find_referred(me, where); c != nullptr) return *c;
   const bool own = where != MPI_COMM_WORLD && me.self->handler != MPI_ERRORS_ARE_FATAL;
   return own ? *me.self : *me.world;
 }

@@ -27,6 +27,7 @@ enum class object_kind : std::uint32_t {
   info = 0x6d706906,
   error_handler = 0x6d706907,
   message = 0x6d706908,
+  retired = 0x6d706909,  // Freed by the program, and kept for what is under way.
 };
 
 // The first base of every object.
@@ -45,10 +46,10 @@ template <class Handle>
 
 // The object of a handle that is not predefined; null when it does not live or is of another kind.
 template <class T>
-[[nodiscard]] inline T* find_object(typename T::handle h) noexcept {
+[[nodiscard]] inline T* find_object(typename T::handle h, object_kind kind = T::own_kind) noexcept {
   if (is_predefined(h) || value_of(h) % alignof(T) != 0) return nullptr;
   auto* const o = reinterpret_cast<object*>(h);
-  return o->kind == T::own_kind ? static_cast<T*>(o) : nullptr;
+  return o->kind == kind ? static_cast<T*>(o) : nullptr;
 }
 template <class T>
 [[nodiscard]] inline typename T::handle handle_of(T& o) noexcept {
@@ -62,7 +63,8 @@ class pool {
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
   ~pool() {
-    each([](T& o) { std::destroy_at(&o); });
+    each_of(T::own_kind, [](T& o) { std::destroy_at(&o); });
+    each_of(object_kind::retired, [](T& o) { std::destroy_at(&o); });
   }
 
   template <class... Arguments>
@@ -89,12 +91,18 @@ class pool {
   // Calls visit(T&) for each that lives; it may free that one.
   template <class Visit>
   void each(const Visit& visit) {
-    for (const auto& slab : slabs_)
-      for (std::size_t i = 0; i < slab_size; ++i)
-        if (slab[i].kind == T::own_kind) visit(*reinterpret_cast<T*>(&slab[i]));
+    each_of(T::own_kind, visit);
   }
 
  private:
+  template <class Visit>
+  void each_of(object_kind kind, const Visit& visit) {
+    if (live_ == 0) return;
+    for (const auto& slab : slabs_)
+      for (std::size_t i = 0; i < slab_size; ++i)
+        if (slab[i].kind == kind) visit(*reinterpret_cast<T*>(&slab[i]));
+  }
+
   static constexpr std::size_t slab_size = 64;
   struct alignas(T) slot {
     object_kind kind;

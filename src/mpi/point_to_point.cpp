@@ -19,11 +19,17 @@ void fail_buffer(const void* buffer, const datatype_object& type) {
        printable(type.name));
 }
 
-void fail_message(const operation& op, int peers_first) {
+void fail_message(const operation& op, int peers_first, MPI_Comm where) {
   if (op.failed)
-    fail(MPI_ERR_PROC_ABORTED, "a message of {} octets, tag {}: the process of its partner is dead",
-         op.bytes, op.match.tag);
-  throw failure(MPI_ERR_TRUNCATE, text_of_truncation(op, peers_first));
+    throw failure(MPI_ERR_PROC_ABORTED,
+                  formatted("a message of {} octets, tag {}: the process of its partner is dead",
+                            op.bytes, op.match.tag),
+                  where);
+  throw failure(MPI_ERR_TRUNCATE,
+                formatted("a receive of {} octets got a message of {} octets from rank {}, tag {}: "
+                          "receive it with room for all, or call MPI_Probe first",
+                          op.bytes, op.result.bytes, op.result.source - peers_first, op.result.tag),
+                where);
 }
 
 namespace {

@@ -90,7 +90,7 @@ void receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
                {"MPI_Mrecv", from.context, from.source, from.tag, into.size()});
     set_status(status, from.source - taken.peers_first, from.tag,
                std::min(op.result.bytes, op.bytes));
-    if (is_bad(op)) fail_message(op, taken.peers_first);
+    if (is_bad(op)) fail_message(op, taken.peers_first, taken.where);
   });
 }
 

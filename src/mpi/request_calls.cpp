@@ -11,9 +11,7 @@ namespace {
 void cancel_send(state& me, request_object& r) {
   detail::operation& op = *r.work;
   if (r.complete()) return;
-  const auto c = detail::find_communicator(me.rank, op.match.context);
-  if (c == nullptr) return;
-  const detail::peer& to = c->to(op.peer);
+  const detail::peer& to = find_referred(me, r.where)->shared->to(op.peer);
   if (keeps_ledger(me)) note_asked_back(me, op, to.number);
   detail::ask_back(*me.rank.home, to, op);
 }

@@ -71,15 +71,6 @@ struct cut_short_guard {
   }
 };
 
-[[gnu::cold]] failure failure_of_message(const request_object& r, const operation& op) {
-  if (op.failed)
-    return {MPI_ERR_PROC_ABORTED,
-            formatted("a message of {} octets, tag {}: the process of its partner is dead",
-                      op.bytes, op.match.tag),
-            r.where};
-  return {MPI_ERR_TRUNCATE, text_of_truncation(op, r.peers_first), r.where};
-}
-
 // The exception of a collective that failed, as one of MPI's.
 void rethrow_of_collective(request_object& r) {
   try {
@@ -119,13 +110,6 @@ void tell_status(const request_object& r, MPI_Status* status) noexcept {
                std::min(r.work->result.bytes, r.work->bytes));
   else
     set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled || is_withdrawn_send(r));
-}
-
-std::string text_of_truncation(const operation& op, int peers_first) {
-  return formatted(
-      "a receive of {} octets got a message of {} octets from rank {}, tag {}: receive "
-      "it with room for all, or call MPI_Probe first",
-      op.bytes, op.result.bytes, op.result.source - peers_first, op.result.tag);
 }
 
 MPI_Request add_request(state& me, MPI_Comm comm, weft::request started) {
@@ -235,9 +219,9 @@ namespace {
   if (r.what == request_object::type::collective) {
     if (r.work != nullptr) rethrow_of_collective(r);
   } else if (is_bad(*r.work)) [[unlikely]] {
-    throw failure_of_message(r, *r.work);
+    fail_message(*r.work, r.peers_first, r.where);
   } else if (r.details->sending && is_bad(*r.details->sending)) {
-    throw failure_of_message(r, *r.details->sending);
+    fail_message(*r.details->sending, r.peers_first, r.where);
   }
 }
 

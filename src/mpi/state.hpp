@@ -59,6 +59,7 @@ struct state final : detail::face_state {
   std::optional<communicator_object> self;
 
   pool<communicator_object> communicators;
+  std::vector<communicator_object*> retired;  // Those that requests or messages still referred to.
   pool<datatype_object> datatypes;
   pool<group_object> groups;
   pool<operation_object> operations;
@@ -195,6 +196,12 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
   if (auto* const c = find_communicator(me, comm); c != nullptr) [[likely]]
     return *c;
   fail_communicator(comm);
+}
+
+// That of a request or of a message that was taken: the program may have freed it meanwhile.
+[[nodiscard]] inline communicator_object* find_referred(state& me, MPI_Comm comm) {
+  communicator_object* const c = find_communicator(me, comm);
+  return c != nullptr ? c : find_object<communicator_object>(comm, object_kind::retired);
 }
 
 [[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);

@@ -75,8 +75,8 @@ inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
 // --- Blocking ------------------------------------------------------------------------------------
 
 // "a receive of 4 octets got a message of 8 octets from ..."
-[[nodiscard]] std::string text_of_truncation(const detail::operation& op, int peers_first);
-[[noreturn, gnu::cold]] void fail_message(const detail::operation& op, int peers_first);
+[[noreturn, gnu::cold]] void fail_message(const detail::operation& op, int peers_first,
+                                          MPI_Comm where = MPI_COMM_NULL);
 
 template <class Data>
 [[gnu::always_inline]] inline void send_data(state& me, const route& to, const Data& data,

@@ -82,11 +82,32 @@ static void of_nobody(void) {
   EXPECT_INT(status.MPI_SOURCE, MPI_PROC_NULL);
 }
 
+#if defined(MPI_ABI_VERSION) || defined(OPEN_MPI) /* MPICH calls the handler of MPI_COMM_WORLD. */
+/* Errors belong to the communicator of the message. */
+static void too_long(void) {
+  MPI_Comm comm;
+  MPI_Message message;
+  MPI_Request request;
+  MPI_Status status;
+  int sent[2] = {1, 2}, got = 0;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Isend(sent, 2, MPI_INT, rank, 0, comm, &request);
+  MPI_Mprobe(rank, 0, comm, &message, &status);
+  EXPECT_CLASS(MPI_Mrecv(&got, 1, MPI_INT, &message, &status), MPI_ERR_TRUNCATE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&comm);
+}
+#endif
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   probes();
   nothing_there();
   matched();
   of_nobody();
+#if defined(MPI_ABI_VERSION) || defined(OPEN_MPI)
+  too_long();
+#endif
   return end();
 }

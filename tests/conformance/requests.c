@@ -315,6 +315,40 @@ static void generalized(void) {
          "count %d source %d queried %d freed %d", count, status.MPI_SOURCE, queried, freed);
 }
 
+/* A communicator that is freed lives on, with its error handler, until its requests have ended. */
+static void freed_communicator(void) {
+  MPI_Comm comm;
+  MPI_Request requests[2];
+  MPI_Status status;
+  int got = 0, flag = 0;
+#ifdef MPI_ABI_VERSION /* Others call that of MPI_COMM_WORLD. */
+  int sent[2] = {1, 2};
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Irecv(&got, 1, MPI_INT, rank, 0, comm, &requests[0]);
+  MPI_Isend(sent, 2, MPI_INT, rank, 0, comm, &requests[1]);
+  MPI_Comm_free(&comm);
+  EXPECT(comm == MPI_COMM_NULL, "the handle stays");
+  EXPECT_CLASS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+  MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+#endif
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Irecv(&got, 1, MPI_INT, rank, 0, comm, &requests[0]);
+  MPI_Comm_free(&comm);
+  MPI_Cancel(&requests[0]);
+  MPI_Wait(&requests[0], &status);
+  MPI_Test_cancelled(&status, &flag);
+  EXPECT_INT(flag, 1);
+
+  /* Freed while it is active: it completes all the same. */
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Irecv(&got, 1, MPI_INT, (rank + size - 1) % size, 1, comm, &requests[0]);
+  MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, 1, comm, &requests[1]);
+  MPI_Comm_free(&comm);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  EXPECT_INT(got, (rank + size - 1) % size);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   empty_status();
@@ -325,6 +359,7 @@ int main(int argc, char** argv) {
   cancelling();
   cancelled_sends();
   freed_while_active();
+  freed_communicator();
   looking_without_ending();
   generalized();
 #ifdef MPI_ABI_VERSION

@@ -254,6 +254,37 @@ TEST(mpi_message, a_send_that_nothing_has_matched_is_taken_back) {
     });
 }
 
+TEST(mpi_message, what_has_no_communicator_any_more_is_taken_back) {
+  for (const options& how : near_and_far())
+    run_ranks(how, [](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      static std::vector<double> data(1 << 16);
+      MPI_Comm copy;
+      MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+      MPI_Request requests[3];
+      int flag = -1, value = 7;
+      if (world.rank() == 0) {
+        MPI_Issend(&value, 1, MPI_INT, 1, 1, copy, &requests[0]);
+        MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 1, 2, copy, &requests[1]);
+        MPI_Irecv(&value, 1, MPI_INT, 1, 3, copy, &requests[2]);
+      }
+      MPI_Comm_free(&copy);
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (world.rank() == 0)
+        for (MPI_Request& r : requests) {
+          MPI_Comm another;  // Whose handle is not the one that was freed.
+          MPI_Comm_dup(MPI_COMM_SELF, &another);
+          MPI_Status status;
+          MPI_Cancel(&r);
+          MPI_Wait(&r, &status);
+          MPI_Test_cancelled(&status, &flag);
+          EXPECT_TRUE(flag);
+          MPI_Comm_free(&another);
+        }
+      MPI_Finalize();
+    });
+}
+
 TEST(mpi_message, a_send_that_a_receive_has_matched_is_not_taken_back) {
   for (const options& how : near_and_far())
     run_ranks(how, [](communicator& world) {
