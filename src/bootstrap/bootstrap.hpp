@@ -35,7 +35,8 @@ class bootstrap {
 
   // Called from a thread of the bootstrap, or of whoever calls fence(), when another process ended
   // without having called finish(): once per process, with a line for people ("process 3 on host a
-  // was killed by signal 9 (Killed)"). Set before the first fence().
+  // was killed by signal 9 (Killed)"). Set before the first fence(); those that died before are told at
+  // once, and none is when the bootstrap has gone.
   using failure_handler = std::function<void(int process, const std::string& why)>;
   virtual void on_failure(failure_handler handler) = 0;
 

@@ -72,8 +72,9 @@ void connection::attach(job& j, failure_note& failure) {
       [&j](int worker) { return j.ways->end_operations_with_dead(j.workers->at(worker)); });
   failure.set_ending(&*ending_);
   j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
-  if (others_.connected) others_.connected(&*between_);
   if (j.how.progress) progress_.emplace(*between_, *j.workers);
+  // Last: who knows the network would not hear that it goes again by an exception of what is above.
+  if (others_.connected) others_.connected(&*between_);
 }
 
 void connection::detach(failure_note& failure) {

@@ -44,6 +44,7 @@ class failure_relay {
 // The part of this process in the job that it was started for.
 int run_part(const options& how, const std::function<void(communicator&)>& body) {
   if (how.processes == 1) return detail::run_job(how, body, {});
+  failure_relay failures;  // The bootstrap calls it for as long as that stands.
   const std::unique_ptr<bootstrap> job = make_bootstrap();
   if (job->process_count() == 1) {
     if (how.processes > 1)
@@ -55,7 +56,6 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
                             how.hosts, how.hosts));
     return detail::run_job(how, body, {});
   }
-  failure_relay failures;
   job->on_failure([&](int process, const std::string& why) { failures.tell(process, why); });
   detail::company others;
   others.job = job.get();

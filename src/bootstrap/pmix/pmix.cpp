@@ -238,6 +238,9 @@ class pmix_bootstrap final : public bootstrap {
     id_ += formatted("-{}", get(0, id_key));
   }
 
+  // The server outlives it, and a job that could not begin has not called finish().
+  ~pmix_bootstrap() override { with_.on_failure(nullptr); }
+
   std::string_view name() const noexcept override { return "pmix"; }
   int process() const noexcept override { return with_.process(); }
   int process_count() const noexcept override { return with_.process_count(); }
