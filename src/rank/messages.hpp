@@ -61,7 +61,7 @@ template <class Wanted>
   return true;
 }
 
-// --- Other processes (distant.cpp) ---------------------------------------------------------------
+// --- Other processes (distant.cpp, distant_deaths.cpp) -------------------------------------------
 bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,
                   send_mode mode);
 bool send_distant(rank_state& me, const peer& to, const envelope& from, const segments& data,

@@ -1,0 +1,70 @@
+// What becomes of ranks that deal with a process that has died: their calls end, or the job does.
+#include <string>
+#include <vector>
+
+#include "rank/distant_words.hpp"
+#include "rank/messages.hpp"
+
+namespace weft::detail {
+
+bool distant_ways::survives() const noexcept {
+  return job_.how.on_failure == "error";
+}
+
+void distant_ways::wait_for_the_end(worker& here) const {
+  if (survives()) return;
+  here.wait_until([] { return false; }, {"wait for the end, since a process has died"});
+  here.check_stopped();
+}
+
+void distant_ways::throw_dead(const rank_state& me, const peer& to) const {
+  wait_for_the_end(*me.home);
+  const int process = job_.places[static_cast<std::size_t>(to.number)].process;
+  throw error("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
+              " cannot be reached: its process " + std::to_string(process) + " on host " +
+              between_.job().host_of(process) + " is dead");
+}
+
+bool distant_ways::is_lost(const rank_state& r, const envelope& wanted) const {
+  if (wanted.source < 0 || !between_.any_has_died() || !survives()) return false;
+  const int source = world_number(r, base_context(wanted.context), wanted.source);
+  return source >= 0 && !network::of(*r.home).device().is_alive(
+                            job_.places[static_cast<std::size_t>(source)].process);
+}
+
+bool is_lost(const rank_state& me, const envelope& wanted) {
+  return me.of->ways != nullptr && me.of->ways->is_lost(me, wanted);
+}
+
+bool distant_ways::end_operations_with_dead(worker& here) {
+  if (!survives()) return false;
+  bool any = false;
+  const comm::device& device = network::of(here).device();
+  for (int process = 0; process < between_.process_count(); ++process) {
+    if (device.is_alive(process)) continue;
+    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process)) {
+      fail(here, *op);
+      any = true;
+    }
+  }
+  for (const auto& r : job_.ranks) {
+    if (r->home != &here) continue;
+    std::vector<operation*> lost;
+    r->lists.each_posted([&](operation& op) {
+      if (is_lost(*r, op.match)) lost.push_back(&op);
+    });
+    for (operation* op : lost) {
+      r->lists.withdraw(*op);
+      fail(here, *op);
+      any = true;
+    }
+    for (probe_wait* p = r->probes.front(); p != nullptr; p = decltype(r->probes)::after(*p)) {
+      if (p->any.pending == 0 || !is_lost(*r, p->wanted)) continue;
+      here.complete(p->any);
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace weft::detail
