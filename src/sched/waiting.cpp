@@ -113,6 +113,10 @@ void worker::block(waiter& w) {
       if (w.holds(w.subject)) return;
       if (ready_head_ == nullptr) continue;  // Mail that keeps coming must not starve the others.
     }
+    // A fiber that perturb_seeded() has woken. Relaxed: this worker's own.
+    if (seeded_ && open_slots_.load(std::memory_order_relaxed) != 0 && w.may_steal &&
+        !stop_acknowledged_ && next_random() % 2 == 0 && steal(w.victim)) [[unlikely]]
+      continue;
     if (w.may_switch) {
       if (fiber* next = take_ready(); next != nullptr) {
         suspend(w, *next);
@@ -191,7 +195,21 @@ void worker::begin_hindered_call() {
 }
 
 void worker::perturb_seeded() {
-  if (guest_ == nullptr && next_random() % 2 == 0) yield();
+  if (guest_ != nullptr || next_random() % 2 != 0) return;
+  // Waiting fibers are the thieves of a worker that is alone; they only steal when they run.
+  // Relaxed: this worker's own.
+  if (open_slots_.load(std::memory_order_relaxed) != 0) {
+    std::vector<fiber*> waiting;
+    each_fiber([&](fiber& f) {
+      if (f.told_by != nullptr && f.told_by->waiter == &f) waiting.push_back(&f);
+    });
+    if (!waiting.empty()) {
+      fiber& thief = *waiting[next_random() % waiting.size()];
+      thief.told_by->waiter = nullptr;
+      make_ready(thief);
+    }
+  }
+  yield();
 }
 
 void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {

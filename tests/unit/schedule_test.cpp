@@ -112,6 +112,42 @@ TEST(seeds, run_chunks_between_what_other_ranks_do) {
   EXPECT_TRUE(between);
 }
 
+TEST(seeds, let_ranks_that_wait_steal_chunks) {
+  // A chunk that is stolen runs on the thief's stack.
+  const auto stack_of_caller = [](const void* local) {
+    return reinterpret_cast<std::uintptr_t>(local) / (16 * 1024);
+  };
+  const auto stolen_with = [&](std::uint64_t seed) {
+    int stolen = 0;
+    std::vector<int> runs(20);
+    run_ranks(seeded(3, seed), [&](communicator& world) {
+      if (world.rank() != 0) {
+        (void)world.recv<int>(0);
+        return;
+      }
+      const int here = 0;
+      const auto mine = stack_of_caller(&here);
+      parallel_for(0, runs.size(),
+                   [&](std::size_t c) {
+                     const int there = 0;
+                     const auto its = stack_of_caller(&there);
+                     if (its + 1 < mine || its > mine + 1) ++stolen;
+                     ++runs[c];
+                   },
+                   {.grain = 1});
+      for (int other : {1, 2}) world.send(1, other);
+    });
+    EXPECT_EQ(runs, std::vector<int>(20, 1));
+    return stolen;
+  };
+  std::set<int> seen;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    seen.insert(stolen_with(seed));
+    EXPECT_EQ(stolen_with(seed), stolen_with(seed));
+  }
+  EXPECT_GT(seen.size(), 3u);
+}
+
 TEST(a_seed, finds_an_ordering_bug_and_finds_it_again) {
   // Rank 2 may come first only by chance: wrong to rely on.
   const auto buggy = [](communicator& world) {
