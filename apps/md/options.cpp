@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <iostream>
+#include <sstream>
 #include <string_view>
 #include <weft/error.hpp>
 
@@ -14,6 +15,8 @@ namespace md {
 namespace {
 
 constexpr int cells_max = 10'000;
+// What --dt allows is usually less.
+constexpr double drift_max = 1e6;  // Å/ps: 1 Å in the shortest step.
 
 constexpr const char* description =
     "Molecular dynamics of a copper crystal with the embedded-atom method, on weft's ranks.\n"
@@ -72,10 +75,19 @@ void parse_voids(const std::string& text, program_options& options) {
                       "(radius in Å)");
 }
 
-// The range is named in the error, not in the help, where it would hide the meaning.
+// The range is named in the error, not in the help, where it would hide the meaning. CLI::Range
+// takes NaN for a number within it.
 template <class Number>
 CLI::Validator limits(Number least, Number most) {
-  return CLI::Range(least, most).description("");
+  const auto check = [least, most](std::string& text) {
+    Number value{};
+    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+      return std::string();
+    std::ostringstream what;
+    what << text << " is not a number from " << least << " to " << most;
+    return what.str();
+  };
+  return CLI::Validator(check, "");
 }
 
 // Of an atom with its neighbours: 1,300 measured from 13,500 to 256,000 atoms on one rank,
@@ -152,6 +164,7 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
   app.add_option("--drift", o.physics.drift,
                  "velocity of the whole crystal along x: its voids move through the blocks of "
                  "the ranks, the physics stays the same")
+      ->check(limits(-drift_max, drift_max))
       ->capture_default_str()
       ->type_name("ANGSTROM/PS");
   app.add_option("--tasks", tasks,

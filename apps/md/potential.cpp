@@ -1,6 +1,7 @@
 #include "md/potential.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -18,6 +19,17 @@ constexpr std::size_t table_points_max = 10'000'000;
 // A funcfl file holds an effective charge; its square becomes an energy with these, in LAMMPS'
 // digits: hartree in eV and bohr in Å.
 constexpr double hartree_ev = 27.2, bohr_angstrom = 0.529;
+
+// A funcfl file names its element by its atomic number only.
+constexpr std::array<std::string_view, 118> symbols{
+    "H",  "He", "Li", "Be", "B",  "C",  "N",  "O",  "F",  "Ne", "Na", "Mg", "Al", "Si", "P",
+    "S",  "Cl", "Ar", "K",  "Ca", "Sc", "Ti", "V",  "Cr", "Mn", "Fe", "Co", "Ni", "Cu", "Zn",
+    "Ga", "Ge", "As", "Se", "Br", "Kr", "Rb", "Sr", "Y",  "Zr", "Nb", "Mo", "Tc", "Ru", "Rh",
+    "Pd", "Ag", "Cd", "In", "Sn", "Sb", "Te", "I",  "Xe", "Cs", "Ba", "La", "Ce", "Pr", "Nd",
+    "Pm", "Sm", "Eu", "Gd", "Tb", "Dy", "Ho", "Er", "Tm", "Yb", "Lu", "Hf", "Ta", "W",  "Re",
+    "Os", "Ir", "Pt", "Au", "Hg", "Tl", "Pb", "Bi", "Po", "At", "Rn", "Fr", "Ra", "Ac", "Th",
+    "Pa", "U",  "Np", "Pu", "Am", "Cm", "Bk", "Cf", "Es", "Fm", "Md", "No", "Lr", "Rf", "Db",
+    "Sg", "Bh", "Hs", "Mt", "Ds", "Rg", "Cn", "Nh", "Fl", "Mc", "Lv", "Ts", "Og"};
 
 // Hands out words and numbers and knows where in the file each one stood.
 class scanner {
@@ -198,7 +210,10 @@ eam_potential read_setfl(scanner in, const std::string& element) {
 eam_potential read_funcfl(scanner in, const std::string& element) {
   eam_potential p;
   in.skip_line("a comment line");
-  in.positive("the atomic number");
+  const std::string found(symbols[in.count("the atomic number", 1, symbols.size()) - 1]);
+  if (found != element)
+    in.refuse("the file describes " + found + " but not " + element + "; name it with --element " +
+              found + ", or another file with --potential FILE");
   p.mass = in.positive("the mass");
   p.lattice_constant = in.number("the lattice constant");
   p.structure = in.word("the lattice");

@@ -24,6 +24,11 @@ const std::string small_setfl =
     "10 11 12 13 14 15\n"
     "20 21 22 23 24 2.5D+01\n";
 
+// The same numbers for F and rho, and Z.
+const std::string small_funcfl =
+    "comment\n 29 63.55 3.615 FCC\n6 0.5 6 1.0 4.5\n"
+    "0 1 2 3 4 5\n2 2 2 2 2 2\n10 11 12 13 14 15\n";
+
 class temporary_file {
  public:
   temporary_file(const std::string& ending, const std::string& text)
@@ -93,9 +98,7 @@ TEST(md_potential, takes_the_wanted_element_of_an_alloy) {
 }
 
 TEST(md_potential, turns_the_charge_of_funcfl_into_energy) {
-  const temporary_file file(".eam",
-                            "comment\n29 63.55 3.615 FCC\n6 0.5 6 1.0 4.5\n"
-                            "0 1 2 3 4 5\n2 2 2 2 2 2\n10 11 12 13 14 15\n");
+  const temporary_file file(".eam", small_funcfl);
   const eam_potential p = read_potential(file.path());
   EXPECT_DOUBLE_EQ(p.pair_times_r[1].c0, 27.2 * 0.529 * 4.0);
   EXPECT_EQ(p.embedding.size(), 4u);  // As LAMMPS, which leaves out the last of six points.
@@ -162,6 +165,17 @@ TEST(md_potential, refuses_impossible_headers) {
   EXPECT_NE(complaint_about(small_setfl, ".eam.alloy", "Au")
                 .find("describes Cu but not Au; name one that it describes with --element"),
             std::string::npos);
+}
+
+TEST(md_potential, refuses_funcfl_of_another_element) {
+  const std::string nickel = with(small_funcfl, "29", "28");
+  const std::string what = complaint_about(nickel, ".eam");
+  EXPECT_TRUE(what.starts_with(":2:2: the file describes Ni but not Cu; name it with --element Ni"))
+      << what;
+  const temporary_file file(".eam", nickel);
+  EXPECT_EQ(read_potential(file.path(), "Ni").element, "Ni");
+  EXPECT_TRUE(complaint_about(with(small_funcfl, "29", "0"), ".eam")
+                  .starts_with(":2:2: the atomic number must be a whole number from 1 to 118"));
 }
 
 TEST(md_potential, says_where_it_looked_for_a_missing_file) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 #include <weft/error.hpp>
 
@@ -72,6 +73,18 @@ TEST(md_program, names_the_word_it_does_not_understand_in_one_line) {
     EXPECT_NE(what.find(words.front()), std::string::npos) << what;
     EXPECT_EQ(what.find('\n'), std::string::npos) << what;
   }
+}
+
+TEST(md_program, refuses_numbers_that_are_not_finite) {
+  for (const char* option :
+       {"--temperature", "--displace", "--skin", "--lattice", "--dt", "--drift", "--voids"})
+    for (const char* value : {"nan", "-nan", "inf", "-inf"}) {
+      const bool is_voids = option == std::string_view("--voids");
+      const std::string what =
+          complaint_about({option, (is_voids ? "3/" : "") + std::string(value)});
+      EXPECT_NE(what.find(option), std::string::npos) << what;
+      EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+    }
 }
 
 TEST(md_program, refuses_a_lattice_that_is_not_fcc_unless_told) {
@@ -177,8 +190,8 @@ program_run run_program(const std::string& words, const std::string& launcher = 
 }
 
 TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
-  for (const char* words : {"--voidz 3", "--size 3y", "--weft-ranks 0x", "--weft-nonsense 1",
-                            "--potential missing.eam.alloy"}) {
+  for (const char* words : {"--voidz 3", "--size 3y", "--skin nan", "--weft-ranks 0x",
+                            "--weft-nonsense 1", "--potential missing.eam.alloy"}) {
     const auto [status, output] = run_program(words);
     EXPECT_EQ(status, 2) << words << ": " << output;
     EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
