@@ -31,6 +31,7 @@ get_target_property(libraries weft LINK_LIBRARIES)
 target_link_libraries(fuzz-parts PUBLIC ${libraries})
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+math(EXPR limit "${WEFT_FUZZ_SECONDS} + 120")
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
   string(REGEX REPLACE "_fuzz$" "" name ${name})
@@ -46,5 +47,5 @@ foreach(source IN LISTS sources)
   add_test(NAME fuzz.${name}
     COMMAND fuzz-${name} -max_total_time=${WEFT_FUZZ_SECONDS} -max_len=4096 -print_final_stats=1
       -close_fd_mask=2 -len_control=0 -malloc_limit_mb=1048576 -artifact_prefix=${corpus}- ${corpus})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${limit})
 endforeach()

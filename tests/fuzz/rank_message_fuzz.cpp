@@ -11,11 +11,11 @@
 
 #include "comm/wire.hpp"
 #include "fuzz/octet_source.hpp"
+#include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
 #include "rank/distant.hpp"
 #include "rank/meetings.hpp"
 #include "rank/start.hpp"
-#include "transport/transport.hpp"
 #include "weft/weft.hpp"
 
 namespace {
@@ -32,23 +32,11 @@ constexpr int timeout_status = 124;
 constexpr int handlers = 11;  // Of messages of ranks, and the last of how a job ends.
 
 // One message of the peer per poll, until the input ends, and the peer with it.
-class hostile_endpoint final : public transport {
+class hostile_endpoint final : public tests::made_up_endpoint {
  public:
-  explicit hostile_endpoint(octet_source& from) : from_(from) {
-    traits_.name = "fuzz";
-    traits_.message_bytes_max = 8192;
-    traits_.inject_bytes_max = 8192;
-    traits_.can_get = true;
-  }
-  [[nodiscard]] const transport_traits& traits() const noexcept override { return traits_; }
-  [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
-  void connect(std::span<const std::vector<std::byte>>, std::uint32_t) override {}
-  [[nodiscard]] bool reaches(std::uint32_t) const noexcept override { return true; }
-  status send(std::uint32_t, const wire_header& header, wire_parts parts, void*) noexcept override {
-    std::uint64_t sum = header.tag;  // A sanitizer may object to what would leave the process.
-    for (const auto& part : parts)
-      for (const std::byte octet : part) sum += static_cast<std::uint64_t>(octet);
-    sent_ = sum;
+  explicit hostile_endpoint(octet_source& from) : made_up_endpoint("fuzz", true), from_(from) {}
+  status send(std::uint32_t, const wire_header&, wire_parts parts, void*) noexcept override {
+    read(parts);
     return ended_ ? status::failed : status::done;
   }
   int poll(arrivals& to, int) noexcept override {
@@ -63,20 +51,12 @@ class hostile_endpoint final : public transport {
     to.delivered(1, header, payload);
     return 1;
   }
-  [[nodiscard]] memory_region register_memory(std::span<std::byte>) override { return {}; }
-  void deregister(memory_region&) noexcept override {}
-  status put(std::uint32_t, std::span<const std::byte>, const memory_region*, const remote_key&,
-             std::uint64_t, void*) noexcept override {
-    return status::failed;
-  }
   status get(std::uint32_t, std::span<std::byte> into, const memory_region*, const remote_key& key,
              std::uint64_t, void*) noexcept override {
     std::memset(into.data(), static_cast<int>(key.words[0]), into.size());
     return status::done;
   }
   [[nodiscard]] bool arm() noexcept override { return ended_; }
-  void disarm() noexcept override {}
-  void mark_failed(std::uint32_t, const char*) noexcept override {}
 
  private:
   // Contexts: of the world, of its hidden messages, of a communicator that may be made.
@@ -156,9 +136,7 @@ class hostile_endpoint final : public transport {
   }
 
   octet_source& from_;
-  transport_traits traits_;
   bool ended_ = false;
-  volatile std::uint64_t sent_ = 0;
 };
 
 // One call that needs the other process; it ends with what the peer sends, or with the peer.

@@ -12,11 +12,11 @@
 
 #include "comm/wire.hpp"
 #include "job.hpp"
+#include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
 #include "rank/distant.hpp"
 #include "rank/start.hpp"
 #include "runtime/termination.hpp"
-#include "transport/transport.hpp"
 
 namespace weft {
 namespace {
@@ -91,20 +91,11 @@ std::string list_of(const std::vector<std::uint32_t>& dead) {
 }
 
 // Says one thing in each poll.
-class made_up_peers final : public transport {
+class made_up_peers final : public tests::made_up_endpoint {
  public:
   using answers = std::function<std::vector<said>(const said&)>;
   made_up_peers(std::deque<said> script, answers answer)
-      : script_(std::move(script)), answer_(std::move(answer)) {
-    traits_.name = "made up";
-    traits_.message_bytes_max = 8192;
-    traits_.inject_bytes_max = 8192;
-    traits_.can_get = true;
-  }
-  [[nodiscard]] const transport_traits& traits() const noexcept override { return traits_; }
-  [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
-  void connect(std::span<const std::vector<std::byte>>, std::uint32_t) override {}
-  [[nodiscard]] bool reaches(std::uint32_t) const noexcept override { return true; }
+      : made_up_endpoint("made up", true), script_(std::move(script)), answer_(std::move(answer)) {}
   status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
               void*) noexcept override {
     said mine{static_cast<int>(peer), header};
@@ -122,23 +113,14 @@ class made_up_peers final : public transport {
       to.delivered(static_cast<std::uint32_t>(next.process), next.header, next.octets);
     return 1;
   }
-  [[nodiscard]] memory_region register_memory(std::span<std::byte>) override { return {}; }
-  void deregister(memory_region&) noexcept override {}
-  status put(std::uint32_t, std::span<const std::byte>, const memory_region*, const remote_key&,
-             std::uint64_t, void*) noexcept override {
-    return status::failed;
-  }
   status get(std::uint32_t, std::span<std::byte> into, const memory_region*, const remote_key&,
              std::uint64_t, void*) noexcept override {
     std::memset(into.data(), 0, into.size());
     return status::done;
   }
   [[nodiscard]] bool arm() noexcept override { return script_.empty(); }
-  void disarm() noexcept override {}
-  void mark_failed(std::uint32_t, const char*) noexcept override {}
 
  private:
-  transport_traits traits_;
   std::deque<said> script_;
   answers answer_;
 };
