@@ -1,11 +1,13 @@
 #include "base/output.hpp"
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -19,6 +21,17 @@
 namespace weft {
 
 namespace {
+
+// The errno of the first write to standard output that failed since someone asked. Relaxed: ranks write
+// before whoever asks has heard that they ended.
+std::atomic<int> first_error{0};
+
+// Nobody reads any longer: a program that wanted to know has SIGPIPE.
+bool is_of_broken_pipe(int error) {
+  if (error != 0) return error == EPIPE;
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
 
 // One file descriptor, and for each rank the line that it has begun.
 class line_writer {
@@ -62,7 +75,12 @@ class line_writer {
     while (!text.empty()) {
       const long written = write_directly(descriptor_, text);
       if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return;  // Closed or full: as stdio would, without a word.
+      if (written <= 0) {  // Closed or full: lost_output() says so.
+        int none = 0;
+        if (descriptor_ == STDOUT_FILENO)
+          first_error.compare_exchange_strong(none, errno, std::memory_order_relaxed);
+        return;
+      }
       text.remove_prefix(static_cast<std::size_t>(written));
     }
   }
@@ -200,6 +218,24 @@ bool append_to_line(int descriptor, std::string_view text) {
   if (all == nullptr) return false;
   (descriptor == STDOUT_FILENO ? all->out : all->err).lines().append(text);
   return true;
+}
+
+std::string lost_output() {
+  static std::atomic<bool> told_before{false};  // stdio never forgets.
+  int by_stdio = std::fflush(stdout) == 0 ? 0 : errno;
+  errno = 0;
+  std::streambuf* const of_cout = std::cout.rdbuf();  // With a buffer of its own, or the program's.
+  if (of_cout != nullptr && of_cout->pubsync() != 0 && by_stdio == 0) by_stdio = errno;
+  const int by_lines = first_error.exchange(0, std::memory_order_relaxed);
+  const bool had_error = std::ferror(stdout) != 0;
+  const bool is_told = told_before.exchange(had_error, std::memory_order_relaxed);
+  const int error = by_lines != 0 ? by_lines : by_stdio;
+  if (error == 0 && (!had_error || is_told)) return {};
+  if (is_of_broken_pipe(error)) return {};
+  return formatted(
+      "standard output could not be written{}{}: some of what the ranks printed is lost; is the disk "
+      "full?",
+      error != 0 ? ": " : "", error != 0 ? std::strerror(error) : "");
 }
 
 // Not write(): where ranks have private copies of their program, that name leads back to

@@ -1,5 +1,6 @@
 // Output of ranks line by line, if wanted each line with the number of the rank that wrote it.
 #pragma once
+#include <string>
 #include <string_view>
 
 namespace weft {
@@ -24,6 +25,10 @@ class line_output {
 // For what a program writes below stdio: appends to the calling rank's line of standard output (1)
 // or standard error (2). False when no line_output lives; nothing is written then.
 bool append_to_line(int descriptor, std::string_view text);
+
+// Writes out what stdio and std::cout hold, and says what became of standard output since the last call:
+// empty when all of it was written, or when nobody reads it any longer.
+[[nodiscard]] std::string lost_output();
 
 // write(2), whatever the program has put in its place.
 long write_directly(int descriptor, std::string_view text) noexcept;

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/output.hpp"
 #include "rank/checks.hpp"
 #include "rank/connection.hpp"
 #include "rank/messages.hpp"
@@ -160,6 +161,10 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     r->self.reset();
   }
   if (!j.abandoned.empty()) failure.tell(j.abandoned, 1);
+  if (const std::string lost = lost_output(); !lost.empty()) {
+    log_text(lost);
+    failure.note(1);
+  }
   return failure.status();
 }
 

@@ -213,7 +213,11 @@ int run_program(const options& how, int argc, char** argv,
     const int ended_with = run_rank_of_program(argc, argv, load);
     if (world.size() == 1) status_alone = ended_with;
   });
-  return status != 0 ? status : status_alone;
+  lines.reset();  // Ends lines that were begun.
+  const std::string lost = lost_output();
+  if (!lost.empty()) log_text(lost);
+  if (status != 0 || status_alone != 0) return status != 0 ? status : status_alone;
+  return lost.empty() ? 0 : 1;
 }
 
 }  // namespace weft

@@ -57,6 +57,31 @@ TEST(job, output_is_tagged_with_ranks_on_request) {
             (std::vector<std::string>{"[0] rank 0 of 3", "[1] rank 1 of 3", "[2] rank 2 of 3"}));
 }
 
+// A limit for files stands for a full disk; standard error is a pipe.
+outcome with_full_disk(const std::string& command) {
+  return shell("(trap '' XFSZ; ulimit -f 0; " + command +
+               " > full_disk); status=$?; rm full_disk; exit $status");
+}
+
+TEST(job, output_that_a_full_disk_does_not_take_is_told_and_makes_the_status_1) {
+  for (const std::string how : {"", " --weft-tag-output"}) {
+    const outcome result = with_full_disk("./test-job greet --weft-ranks 2" + how);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(
+        sorted_lines(result.text),
+        std::vector<std::string>{"weft: standard output could not be written: File too large: "
+                                 "some of what the ranks printed is lost; is the disk full?"});
+  }
+}
+
+TEST(job, output_that_nobody_reads_any_longer_is_no_failure) {
+  for (const std::string how : {"", " --weft-tag-output"}) {
+    const outcome result = shell("trap '' PIPE; { sleep 0.2; ./test-job greet --weft-ranks 2" +
+                                 how + "; echo status $? >&2; } | exec sleep 0");
+    EXPECT_EQ(result.text, "status 0\n");
+  }
+}
+
 TEST(job, the_programs_own_status_is_weftruns) {
   EXPECT_EQ(run_job("-n 2 ./test-job greet 7").status, 7);
   EXPECT_EQ(run_job("-n 2 ./test-job").status, 64);
