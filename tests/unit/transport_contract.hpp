@@ -473,11 +473,23 @@ TEST_P(transport_contract, two_who_sleep_between_messages_never_miss_one) {
       eventually([&] { return heard(0).messages.size() == 1 && heard(1).messages.size() == 1; }));
   const int rounds = 300;
   std::atomic<bool> lost{false};
+  std::string how;  // Written by the first that has lost one.
+  const auto describe = [&](std::size_t me) {
+    const std::size_t before = heard(me).messages.size();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (heard(me).messages.size() == before && std::chrono::steady_clock::now() < end)
+      at(me).poll(heard(me), budget);
+    return "endpoint " + std::to_string(me) + " had heard " + std::to_string(before) +
+           (heard(me).messages.size() == before ? ", and polling finds nothing either; "
+                                                : ", and polling finds the next; ") +
+           std::to_string(heard(me).failures.size()) + " failures";
+  };
   const auto await = [&](std::size_t me, std::size_t count) {
     while (heard(me).messages.size() < count && !lost) {
       if (at(me).poll(heard(me), budget) != 0) continue;
-      if (at(me).arm() && !sleep_until_rung(at(me))) lost = true;
+      const bool was_rung = !at(me).arm() || sleep_until_rung(at(me));
       at(me).disarm();
+      if (!was_rung && !lost.exchange(true)) how = describe(me);
     }
   };
   const auto talk = [&](std::size_t me) {
@@ -492,7 +504,7 @@ TEST_P(transport_contract, two_who_sleep_between_messages_never_miss_one) {
   std::thread other(talk, 1);
   talk(0);
   other.join();
-  EXPECT_FALSE(lost) << "an arrival did not ring";
+  EXPECT_FALSE(lost) << "an arrival did not ring: " << how;
 }
 
 TEST_P(transport_contract, a_peer_marked_as_failed_is_told_once_and_its_contexts_fail) {
