@@ -97,9 +97,10 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     finish_requests(me);
     free_taken_messages(me);
     finish_buffered(me);
+    // Where a process has died not all come: that is an error, and the end of MPI here all the same.
+    me.finalized = true;
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     if (keeps_ledger(me)) compare_types(me);
-    me.finalized = true;
     me.close();
   });
 }

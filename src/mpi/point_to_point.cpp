@@ -130,17 +130,18 @@ void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
               int recvtag, MPI_Comm comm, MPI_Status* status) {
   const route to = send_route(me, sendcount, sendtype, dest, sendtag, comm);
   const route from = receive_route(me, recvcount, recvtype, source, recvtag, comm);
-  send_and_receive(
-      me, from, recvbuf, recvcount, status,
-      [&] {
-        if (to.to_nobody()) return;
-        with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
-          if (keeps_ledger(me)) [[unlikely]]
-            note_sent(me, to, to.type, sendcount);
-          send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
-        });
-      },
-      "MPI_Sendrecv (recv)");
+  const auto receive_around = [&](const auto& send_part) {
+    send_and_receive(me, from, recvbuf, recvcount, status, send_part, "MPI_Sendrecv (recv)");
+  };
+  if (to.to_nobody()) return receive_around([] {});
+  // Whatever is wrong with the buffer of the send is known before the receive begins.
+  with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
+    receive_around([&] {
+      if (keeps_ledger(me)) [[unlikely]]
+        note_sent(me, to, to.type, sendcount);
+      send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
+    });
+  });
 }
 
 // What is sent is copied before what comes may overwrite it.

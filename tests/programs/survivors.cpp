@@ -15,6 +15,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "mpi/mpi.h"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -121,6 +123,39 @@ class cast {
     if (got != world_.rank()) fail(world_, "not what the dead rank has sent");
   }
 
+  // MPI_Sendrecv, whose send to a dead rank fails when the message of its receive is being read.
+  void exchanging() {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (doomed_) {
+      if (world_.rank() != victim_) return (void)world_.recv<int>(world_.rank(), 9);
+      weft::sleep_for(100ms);
+      die();
+    }
+    constexpr int count = 4'000'000, never = 7, tag = 8;
+    std::vector<char> in(count), out(count, static_cast<char>(1 + world_.rank()));
+    if (MPI_Recv(in.data(), 1, MPI_CHAR, victim_, never, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
+        MPI_SUCCESS)
+      fail(world_, "a receive from a dead rank succeeded");
+    // Each has a partner in another process.
+    const std::vector<int> living = living_.allgather(world_.rank());
+    const int half = living_.size() / 2;
+    const int partner = living[static_cast<std::size_t>((living_.rank() + half) % living_.size())];
+    for (const bool lower_half : {true, false}) {
+      if ((living_.rank() < half) != lower_half) {
+        MPI_Send(out.data(), count, MPI_CHAR, partner, tag, MPI_COMM_WORLD);
+        continue;
+      }
+      MPI_Probe(partner, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (MPI_Sendrecv(out.data(), count, MPI_CHAR, victim_, tag, in.data(), count, MPI_CHAR,
+                       partner, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        fail(world_, "an exchange with a dead rank succeeded");
+      if (in != std::vector<char>(count, static_cast<char>(1 + partner)))
+        fail(world_, "a receive was left while its message was being read");
+    }
+    if (MPI_Finalize() == MPI_SUCCESS) fail(world_, "the dead have called MPI_Finalize");
+  }
+
   // All are in collectives, small and large, of all kinds.
   void collectives() {
     std::vector<long> large(40'000, 1);
@@ -212,6 +247,7 @@ int main(int argc, char** argv) {
     if (mode == "messages") all.messages();
     if (mode == "waiting") all.waiting();
     if (mode == "probing") all.probing();
+    if (mode == "exchanging") all.exchanging();
     if (mode == "collectives") all.collectives();
     if (mode == "deadlock") all.deadlock();
     if (mode == "nodes") all.nodes();

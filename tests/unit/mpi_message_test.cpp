@@ -285,6 +285,22 @@ TEST(mpi_message, what_has_no_communicator_any_more_is_taken_back) {
     });
 }
 
+TEST(mpi_message, an_exchange_that_is_refused_receives_nothing) {
+  run_ranks(1, 1, [](communicator&) {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int value = 7, got = 0;
+    MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_Sendrecv(nullptr, 1, MPI_INT, 0, 2, &got, 1, MPI_INT, 0, 1, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE),
+              MPI_ERR_BUFFER);
+    EXPECT_EQ(got, 0);
+    MPI_Recv(&got, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQ(got, 7);
+    MPI_Finalize();
+  });
+}
+
 TEST(mpi_message, a_send_that_a_receive_has_matched_is_not_taken_back) {
   for (const options& how : near_and_far())
     run_ranks(how, [](communicator& world) {
