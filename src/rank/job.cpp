@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "rank/calls.hpp"
 #include "rank/checks.hpp"
 #include "rank/connection.hpp"
 #include "rank/messages.hpp"
@@ -107,6 +108,32 @@ void print_statistics(job& j, double seconds) {
   log_text(text + line);
 }
 
+// Small broadcasts, whose roots meet nobody, may be the last that ranks call: whether all called the
+// same ones is seen when all have ended.
+std::string unequal_ends(job& j) {
+  communicator_state& world = *j.world;
+  // Relaxed: the workers have ended.
+  if (j.ranks.empty() || j.how.on_failure == "error" ||
+      world.failed.load(std::memory_order_relaxed) || world.broken.load(std::memory_order_relaxed))
+    return {};
+  const auto said = [&](int rank) {
+    const member& m = world.at(rank);
+    std::string text = "rank " + std::to_string(rank) + " has called " + std::to_string(m.tickets);
+    if (m.tickets != 0) text += ", the last a " + described(m.call);
+    return text;
+  };
+  const int first = j.ranks.front()->number;
+  for (const auto& r : j.ranks) {
+    if (world.at(r->number).tickets == world.at(first).tickets &&
+        world.at(r->number).history == world.at(first).history)
+      continue;
+    return "collective mismatch on communicator 0, of collectives at the end of the job: " +
+           said(first) + ", but " + said(r->number) +
+           ": all ranks must call the same collectives in the same order, with the same sizes";
+  }
+  return {};
+}
+
 // Before the job goes, whichever way.
 struct leaving {
   connection& from;
@@ -154,8 +181,11 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   stop_trace();
   if (j.how.stats) print_statistics(j, seconds);
   if (j.checks != nullptr) end_checks(j, failure);
-  if (failure.status() == 0 && places.process_count > 1)
-    if (const std::string text = unmet_broadcast(j); !text.empty()) failure.tell(text, 1);
+  if (failure.status() == 0) {
+    std::string text = places.process_count > 1 ? unmet_broadcast(j) : "";
+    if (text.empty()) text = unequal_ends(j);
+    if (!text.empty()) failure.tell(text, 1);
+  }
   for (const auto& r : j.ranks) {
     free_messages_of(*r);
     r->self.reset();
