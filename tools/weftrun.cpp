@@ -54,8 +54,9 @@ void add_setting_options(CLI::App& app, start_request& request) {
   for (const weft::setting& row : weft::settings()) {
     const std::string option = "--" + std::string(row.name);
     const std::string names = row.name == "ranks" ? "-n," + option : option;
+    const std::string words = row.is_choice() ? " (" + row.allowed + ")" : "";
     const std::string help =
-        wrapped(weft::formatted("{} [{}]", row.help, row.text(weft::options{})));
+        wrapped(weft::formatted("{}{} [{}]", row.help, words, row.text(weft::options{})));
     const auto take = [&row, option, &request](const std::string& text) {
       weft::options scratch;
       weft::assign_setting(scratch, row, option, text);

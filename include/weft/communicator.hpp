@@ -120,6 +120,8 @@ class message {
   }
   template <element T>
   [[nodiscard]] std::vector<T> recv_vector() {
+    if (status_.bytes % sizeof(T) != 0) [[unlikely]]
+      refuse_elements(sizeof(T));
     std::vector<T> all(status_.count<T>());
     receive(std::as_writable_bytes(std::span(all)));
     return all;
@@ -132,6 +134,7 @@ class message {
       : state_(std::move(state)), self_(self), taken_(taken), status_(status) {}
   message_status receive(std::span<std::byte> into);
   message_status receive(const detail::segments& into);
+  [[gnu::cold, noreturn]] void refuse_elements(std::size_t element_bytes) const;
 
   std::shared_ptr<detail::communicator_state> state_;
   int self_;  // The rank that took it.

@@ -22,6 +22,8 @@ struct setting {
   std::function<std::string(const options&)> text;  // As assign() would take it.
 
   bool is_switch() const noexcept { return value_name.empty(); }
+  // Whether it takes one of a few words, those in `allowed`.
+  bool is_choice() const noexcept { return value_name == "WORD"; }
   std::string environment_name() const;
 };
 

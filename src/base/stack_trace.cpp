@@ -25,6 +25,14 @@
 #endif
 
 namespace weft {
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : name;
+}
+
 namespace {
 
 struct capture {
@@ -41,13 +49,6 @@ _Unwind_Reason_Code keep_call(_Unwind_Context* context, void* argument) {
   // A return address may be the first of the next function; the call lies before it.
   to.calls[to.count++] = before_call != 0 ? address : address - 1;
   return _URC_NO_REASON;
-}
-
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : name;
 }
 
 bool is_runtime_file(std::string_view file) {

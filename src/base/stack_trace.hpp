@@ -15,6 +15,9 @@ namespace weft {
 std::size_t capture_calls(std::span<std::uintptr_t> calls) noexcept;
 inline constexpr std::size_t stack_trace_bytes = 8 * 1024;
 
+// The name of a function or type as its program has it, from that of its symbol or std::type_info.
+[[nodiscard]] std::string demangled(const char* name);
+
 // Names of addresses in this process: function and line where the program has debug information and
 // libdw can be loaded, function and offset where it has symbols, else file and offset. Called by one
 // thread, with a stack of ordinary size.

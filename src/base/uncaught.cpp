@@ -10,6 +10,8 @@
 #include <cstring>
 #include <typeinfo>
 
+#include "base/stack_trace.hpp"
+
 #if defined(__x86_64__) || defined(__aarch64__)
 #define WEFT_WATCHES_EXCEPTIONS 1
 #endif
@@ -151,5 +153,14 @@ void call_watched(const exception_watch& watch) {
 }
 
 #endif
+
+std::string text_of(const std::exception& e) {
+  const char* const what = e.what();
+  std::string text = what == nullptr ? "" : what;
+  text.erase(text.find_last_not_of('\n') + 1);
+  if (text.empty())
+    text = "an exception of type " + demangled(typeid(e).name()) + ", whose what() is empty";
+  return text;
+}
 
 }  // namespace weft

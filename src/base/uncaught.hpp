@@ -2,6 +2,7 @@
 // runs, which might throw, hang or end the process and take the reason with it.
 #pragma once
 #include <exception>
+#include <string>
 #include <typeinfo>
 
 namespace weft {
@@ -17,5 +18,8 @@ struct exception_watch {
 // Runs watch.call(watch.argument) and lets its exceptions pass. Where the processor is not known
 // nothing is seen: whoever catches the exception must be able to do without.
 void call_watched(const exception_watch& watch);
+
+// What an exception says, without the ends of lines behind it; of one that says nothing, its type.
+[[nodiscard]] std::string text_of(const std::exception& e);
 
 }  // namespace weft

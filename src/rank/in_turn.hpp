@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/uncaught.hpp"
 #include "rank/calls.hpp"
 #include "rank/exchange.hpp"
 #include "rank/messages.hpp"
@@ -109,7 +110,7 @@ class in_turn {
     try {
       throw;
     } catch (const std::exception& e) {
-      why = e.what();
+      why = text_of(e);
     } catch (...) {
     }
     return described(member_.call) + " on communicator " + std::to_string(c_.context) +

@@ -341,7 +341,7 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
   std::vector<int> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-    throw error("create names rank " + std::to_string(*twice) + " twice");
+    throw error("create names rank " + std::to_string(*twice) + " twice; name each rank once");
   const auto place = std::find(ranks.begin(), ranks.end(), rank_);
   return split(place == ranks.end() ? undefined_color : 0, static_cast<int>(place - ranks.begin()));
 }

@@ -20,7 +20,7 @@ scheduler_options plan_workers(const options& how, const std::vector<hardware_th
   const int all = how.workers + how.helpers;
   if (all > workers_max)
     throw error(std::to_string(all) + " workers and helpers: the limit is " +
-                std::to_string(workers_max));
+                std::to_string(workers_max) + "; start fewer of them, or more processes");
   for (int i = 0; i < all; ++i) {
     const hardware_thread& place = threads[static_cast<std::size_t>(i % cores)];
     // With more workers than cores, pinning would only keep the kernel from balancing them.

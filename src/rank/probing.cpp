@@ -137,6 +137,14 @@ message_status message::receive(const segments& into) {
   return into.contiguous() ? receive(into.flat()) : receive_taken(*state_, status_, taken_, into);
 }
 
+void message::refuse_elements(std::size_t element_bytes) const {
+  throw error("rank " + std::to_string(self_) + ": recv_vector() of elements of " +
+              std::to_string(element_bytes) + " octets got a message of " +
+              std::to_string(status_.bytes) + " octets from rank " +
+              std::to_string(status_.source) + ", tag " + std::to_string(status_.tag) +
+              ", which is no multiple: receive it as elements of the type that was sent");
+}
+
 message::~message() {
   if (taken_ == nullptr) return;
   rank_state& me = *state_->at(self_).rank;

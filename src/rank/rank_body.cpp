@@ -14,8 +14,7 @@ namespace {
 std::string text_of_failure(int rank, const std::exception* e) {
   const std::string who = "rank " + std::to_string(rank);
   if (e == nullptr) return who + " ended with an exception that is not a std::exception";
-  std::string text = e->what();
-  text.erase(text.find_last_not_of('\n') + 1);
+  std::string text = text_of(*e);
   // Further lines stand below the first, so that all are read as one report.
   for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3)
     text.insert(at + 1, "  ");

@@ -53,6 +53,10 @@ TEST(bad_input, a_rank_out_of_range_is_named_with_the_limits) {
                       }),
                       "create with " + number);
     }
+    EXPECT_EQ(error_of([&] {
+                (void)world.create(std::array{0, 1, 0});
+              }),
+              "create names rank 0 twice; name each rank once");
     expect_contains(error_of([&] { world.send(1, any_source); }), "send to rank -1");
     world.barrier();
   });
@@ -148,6 +152,21 @@ TEST(bad_input, a_value_of_another_size_than_its_message_is_refused) {
   });
 }
 
+TEST(bad_input, a_message_that_ends_within_an_element_is_refused) {
+  run_ranks(1, 1, [](communicator& world) {
+    const std::array<char, 5> five{};
+    world.send(five, 0, 2);
+    EXPECT_EQ(
+        error_of([&] { (void)world.recv_vector<int>(0); }),
+        "rank 0: recv_vector() of elements of 4 octets got a message of 5 octets from rank 0, "
+        "tag 2, which is no multiple: receive it as elements of the type that was sent");
+    world.send(five, 0);
+    message taken = world.mprobe(0);
+    expect_contains(error_of([&] { (void)taken.recv_vector<int>(); }), "message of 5 octets");
+    EXPECT_EQ(taken.recv_vector<char>().size(), 5u) << "it can still be received";
+  });
+}
+
 TEST(bad_input, calls_outside_of_ranks_are_refused) {
   std::optional<communicator> kept;
   run_ranks(1, 1, [&](communicator& world) { kept = world; });
@@ -169,6 +188,8 @@ TEST(bad_input, wrong_options_end_with_status_2_before_any_rank_starts) {
   fails([](options& o) { o.ranks = 2'000'000; }, "2000000");
   fails([](options& o) { o.workers = -4; }, "-4");
   fails([](options& o) { o.helpers = -4; }, "-4");
+  fails([](options& o) { o.workers = o.ranks = 1024, o.helpers = 2, o.processes = 1; },
+        "1026 workers and helpers: the limit is 1024; start fewer of them, or more processes");
   fails([](options& o) { o.map = "/no/such/file"; }, "/no/such/file");
   fails([](options& o) { o.steal = "often"; }, "often");
   fails([](options& o) { o.chunks = "many"; }, "many");
@@ -229,6 +250,19 @@ TEST(an_exception, that_is_none_of_the_standards_is_reported_too) {
   expect_failure(2, {"weft: rank 1 ended with an exception that is not a std::exception\n"},
                  [](communicator& world) {
                    if (world.rank() == 1) throw 5;
+                   world.barrier();
+                 });
+}
+
+struct silent : std::exception {
+  const char* what() const noexcept override { return ""; }
+};
+
+TEST(an_exception, that_says_nothing_is_reported_with_its_type) {
+  expect_failure(2,
+                 {"weft: rank 1: an exception of type weft::", "silent, whose what() is empty\n"},
+                 [](communicator& world) {
+                   if (world.rank() == 1) throw silent();
                    world.barrier();
                  });
 }

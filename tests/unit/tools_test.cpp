@@ -107,6 +107,11 @@ TEST(weftrun, help_names_every_option_and_shows_examples) {
        {"-n,--ranks N", "--workers", "--helpers", "--map", "--timeout", "--schedule", "--trace",
         "--stats", "--steal", "--chunks", "--tag-output", "--stack", "weftrun -n 16 ./heat"})
     EXPECT_NE(result.text.find(word), std::string::npos) << word;
+  // Broken into lines.
+  const outcome joined = shell("./weftrun --help | tr -s ' \\n' ' '");
+  for (const char* words : {"tries first (random, near or sticky) [random]",
+                            "or one (guided or single) [guided]", "(stop or error) [stop]"})
+    EXPECT_NE(joined.text.find(words), std::string::npos) << words;
 }
 
 TEST(weft_info, shows_each_setting_with_where_it_came_from) {
