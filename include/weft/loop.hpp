@@ -4,11 +4,14 @@
 // A chunk may run on any worker, at the same time as others of its loop. It sees the owner as
 // this_rank(). It may start loops of its own; it may not communicate or wait: that throws.
 // A chunk of a loop over data covers whole cache lines where aligned_range() draws the borders.
+// A loop of 2^63 indices or chunks, or more, throws.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -50,6 +53,23 @@ void run_chunks(std::size_t count, Body&& body, const loop_options& how) {
 [[nodiscard]] constexpr std::size_t grain_for(std::size_t count, std::size_t wanted) noexcept {
   return wanted != 0 ? std::min(wanted, count) : (count - 1) / 64 + 1;
 }
+
+// Of the indices of a loop, and of its chunks.
+inline constexpr std::size_t indices_max = std::numeric_limits<std::int64_t>::max();
+// Throws, unless an extent is 0.
+[[gnu::cold]] void refuse_extents(std::span<const std::size_t> extents);
+
+// The number of points of a box.
+template <std::size_t N>
+[[nodiscard]] std::size_t points_of(const std::array<std::size_t, N>& extents) {
+  std::size_t points = 1;
+  bool fits = true;
+  for (const std::size_t extent : extents) fits &= !__builtin_mul_overflow(points, extent, &points);
+  if (fits && points <= indices_max) [[likely]]
+    return points;
+  refuse_extents(extents);
+  return 0;
+}
 }  // namespace detail
 
 // The indices of `chunk`, of `chunks` of an array of `count` elements: equal shares whose borders
@@ -76,11 +96,12 @@ template <class T>
 template <class Body>
 void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options how = {}) {
   if (begin >= end) return;
-  const std::size_t grain = detail::grain_for(end - begin, how.grain);
+  const std::size_t count = detail::points_of<1>({end - begin});
+  const std::size_t grain = detail::grain_for(count, how.grain);
   detail::run_chunks(
-      (end - begin - 1) / grain + 1,
+      (count - 1) / grain + 1,
       [&](std::size_t first, std::size_t last) {
-        const range_1d part{begin + first * grain, std::min(end, begin + last * grain)};
+        const range_1d part{begin + first * grain, begin + std::min(count, last * grain)};
         if constexpr (std::is_invocable_v<Body&, range_1d>)
           body(part);
         else
@@ -94,7 +115,7 @@ template <class Body>
 requires std::is_invocable_v<Body&, std::size_t, std::size_t>
 void parallel_for(std::array<std::size_t, 2> extent, Body&& body, loop_options how = {}) {
   parallel_for(
-      0, extent[0] * extent[1],
+      0, detail::points_of(extent),
       [&](range_1d part) {
         std::size_t i = part.begin / extent[1];
         std::size_t j = part.begin % extent[1];
@@ -110,6 +131,7 @@ void parallel_for(std::array<std::size_t, 2> extent, Body&& body, loop_options h
 template <class Body>
 requires std::is_invocable_v<Body&, std::size_t, std::size_t, std::size_t>
 void parallel_for(std::array<std::size_t, 3> extent, Body&& body, loop_options how = {}) {
+  if (detail::points_of(extent) == 0) return;
   parallel_for(
       {extent[0] * extent[1], extent[2]},
       [&](std::size_t ij, std::size_t k) { body(ij / extent[1], ij % extent[1], k); }, how);
@@ -121,16 +143,18 @@ template <class T, class Map, class Combine>
 [[nodiscard]] T parallel_reduce(std::size_t begin, std::size_t end, T identity, Map&& map,
                                 Combine&& combine, loop_options how = {}) {
   if (begin >= end) return identity;
-  const std::size_t grain = detail::grain_for(end - begin, how.grain);
+  const std::size_t count = detail::points_of<1>({end - begin});
+  const std::size_t grain = detail::grain_for(count, how.grain);
   struct alignas(64) part {
     T value;
   };
-  std::vector<part> parts((end - begin - 1) / grain + 1, part{identity});
+  std::vector<part> parts((count - 1) / grain + 1, part{identity});
   detail::run_chunks(
       parts.size(),
       [&](std::size_t first, std::size_t last) {
         for (std::size_t c = first; c < last; ++c)
-          parts[c].value = map(range_1d{begin + c * grain, std::min(end, begin + (c + 1) * grain)});
+          parts[c].value =
+              map(range_1d{begin + c * grain, begin + std::min(count, (c + 1) * grain)});
       },
       how);
   T result = identity;

@@ -1,16 +1,36 @@
 // A loop of a rank, whose chunks others take: its start. The rest is the scheduler's.
 #include "weft/loop.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "rank/state.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw error(what + ": the limit is " + std::to_string(indices_max) +
+              "; run several shorter loops");
+}
+
+}  // namespace
+
+void refuse_extents(std::span<const std::size_t> extents) {
+  if (std::ranges::find(extents, std::size_t{0}) != extents.end()) return;
+  std::string text;
+  for (const std::size_t extent : extents)
+    text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  refuse("a loop over " + text + " indices");
+}
 
 void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_t), void* body,
               const loop_options& how) {
   worker* here = worker::current();
   if (here == nullptr || here->identity() == nullptr)
     throw error("a loop was started outside of a rank: start it in the body that weft::run() runs");
+  if (count > indices_max) refuse("a loop of " + std::to_string(count) + " chunks");
   auto& me = *static_cast<rank_state*>(here->identity());
   const chunk_mode mode = how.mode == chunk_mode::automatic ? me.of->chunks : how.mode;
   loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};

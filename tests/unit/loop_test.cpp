@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -293,6 +295,47 @@ TEST(a_chunk, that_is_refused_ends_the_job_with_the_owners_rank_when_nobody_catc
 TEST(a_loop, outside_of_ranks_is_refused) {
   expect_contains(error_of([] { parallel_for(0, 10, [](std::size_t) {}); }),
                   "a loop was started outside of a rank");
+}
+
+TEST(a_loop, longer_than_its_indices_count_is_refused) {
+  constexpr std::size_t large = std::size_t{1} << 32, half = std::size_t{1} << 63;
+  run_ranks(1, 1, [](communicator&) {
+    const auto two = [](std::size_t, std::size_t) { ADD_FAILURE() << "a point was run"; };
+    const auto three = [](std::size_t, std::size_t, std::size_t) { ADD_FAILURE(); };
+    const auto one = [](range_1d) { ADD_FAILURE() << "a part was run"; };
+    EXPECT_EQ(error_of([&] {
+                parallel_for({large, large}, two);
+              }),
+              "a loop over 4294967296 x 4294967296 indices: the limit is 9223372036854775807; run "
+              "several shorter loops");
+    expect_contains(error_of([&] {
+                      parallel_for({large, 1, half}, three);
+                    }),
+                    "a loop over 4294967296 x 1 x 9223372036854775808 indices");
+    expect_contains(error_of([&] {
+                      parallel_for({large, large, 2}, three);
+                    }),
+                    "4294967296 x 4294967296 x 2 indices");
+    parallel_for({large, large, 0}, three);
+    expect_contains(error_of([&] { parallel_for(0, half, one); }), "over 9223372036854775808");
+    expect_contains(error_of([&] {
+                      (void)parallel_reduce(
+                          1, half + 1, 0, [](range_1d) { return 1; }, std::plus<>{});
+                    }),
+                    "over 9223372036854775808");
+    loop_task task(half, [](std::size_t, std::size_t) { ADD_FAILURE() << "a chunk was run"; });
+    expect_contains(error_of([&] { task.execute(); }),
+                    "a loop of 9223372036854775808 chunks: the limit is 9223372036854775807");
+  });
+}
+
+TEST(a_loop, that_ends_at_the_last_index_runs_each_once) {
+  run_ranks(1, 1, [](communicator&) {
+    constexpr std::size_t end = std::numeric_limits<std::size_t>::max();
+    std::size_t runs = 0;
+    parallel_for(end - 10, end, [&](std::size_t) { ++runs; }, {.grain = 7});
+    EXPECT_EQ(runs, 10u);
+  });
 }
 
 TEST(a_loop, that_is_not_stealable_stays_on_its_thread) {
