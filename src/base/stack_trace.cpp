@@ -186,8 +186,9 @@ struct symbol_table::contents {
     return (from / name).lexically_normal().string();
   }
 
-  // False when there is no debug information for this address.
-  bool find_lines(Dwfl_Module* module, std::uintptr_t address, std::vector<std::string>& to) const {
+  // False when there is no debug information for this address. `symbol` may be null.
+  bool find_lines(Dwfl_Module* module, std::uintptr_t address, const char* symbol,
+                  std::vector<std::string>& to) const {
     Dwarf_Addr bias = 0;
     Dwarf_Die* const unit = libdw().dwfl_module_addrdie(module, address, &bias);
     Dwfl_Line* const at = unit == nullptr ? nullptr : libdw().dwfl_module_getsrc(module, address);
@@ -197,7 +198,13 @@ struct symbol_table::contents {
         file_of(unit, libdw().dwfl_lineinfo(at, nullptr, &line, nullptr, nullptr, nullptr));
     Dwarf_Die* innermost = nullptr;
     Dwarf_Die* enclosing = nullptr;
-    if (libdw().dwarf_getscopes(unit, address - bias, &innermost) <= 0) return false;
+    if (libdw().dwarf_getscopes(unit, address - bias, &innermost) <= 0) {
+      // Lambdas of unoptimized programs lie in functions whose addresses are not theirs.
+      if (symbol == nullptr) return false;
+      if (!is_runtime_file(file))
+        to.push_back(formatted("{} at {}:{}", demangled(symbol), shown(file), line));
+      return true;
+    }
     const int count = libdw().dwarf_getscopes_die(innermost, &enclosing);
     Dwarf_Files* sources = nullptr;
     std::size_t source_count = 0;
@@ -239,7 +246,7 @@ struct symbol_table::contents {
       const char* const name = libdw().dwfl_module_addrinfo(module, address, &offset, &symbol,
                                                             nullptr, nullptr, nullptr);
       if (name != nullptr && is_runtime_function(demangled(name))) return calls;
-      if (find_lines(module, address, calls)) return calls;
+      if (find_lines(module, address, name, calls)) return calls;
       if (name != nullptr) return named(name, offset);
     }
 #endif

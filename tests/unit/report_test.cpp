@@ -54,6 +54,14 @@ constexpr int deep_line = __LINE__ + 2;
 const std::string deep_place =
     "tests/unit/report_test.cpp:" + std::to_string(deep_line) + "\nweft:     outer_step at ";
 
+// As in a program that is compiled for a debugger.
+constexpr int lambda_line = __LINE__ + 3;
+[[gnu::optimize("O0")]] std::function<void(communicator&)> receive_in_lambda() {
+  return [](communicator & world) __attribute__((optimize("O0"))) {
+    (void)world.recv<int>(1 - world.rank(), 4);
+  };
+}
+
 bool has_debug_library() {
   void* const library = dlopen("libdw.so.1", RTLD_LAZY);
   if (library != nullptr) dlclose(library);
@@ -71,6 +79,16 @@ TEST(a_deadlock_report, says_where_in_the_program_the_ranks_wait) {
     expect_contains(job.text, deep_place);
     EXPECT_EQ(count_of(job.text, "src/sched"), 0u) << job.text;
   }
+}
+
+TEST(a_deadlock_report, says_where_a_lambda_waits_that_was_compiled_without_optimization) {
+  if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
+  const failed_job job = run_to_failure(job_of(2, 1), receive_in_lambda());
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "called recv from\nweft:     weft::");
+  expect_contains(job.text,
+                  "{lambda(weft::communicator&)#1}::operator()(weft::communicator&) const at ");
+  expect_contains(job.text, "tests/unit/report_test.cpp:" + std::to_string(lambda_line) + "\n");
 }
 
 TEST(a_deadlock_report, of_many_ranks_names_each_place_once_with_all_its_ranks) {
