@@ -220,6 +220,13 @@ bool append_to_line(int descriptor, std::string_view text) {
   return true;
 }
 
+void end_begun_lines() {
+  redirections* const all = shared().found.load(std::memory_order_relaxed);
+  if (all == nullptr) return;
+  all->out.lines().finish();
+  all->err.lines().finish();
+}
+
 std::string lost_output() {
   static std::atomic<bool> told_before{false};  // stdio never forgets.
   int by_stdio = std::fflush(stdout) == 0 ? 0 : errno;

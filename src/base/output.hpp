@@ -26,6 +26,9 @@ class line_output {
 // or standard error (2). False when no line_output lives; nothing is written then.
 bool append_to_line(int descriptor, std::string_view text);
 
+// For a rank that ends the process: ends every line that was begun.
+void end_begun_lines();
+
 // Writes out what stdio and std::cout hold, and says what became of standard output since the last call:
 // empty when all of it was written, or when nobody reads it any longer.
 [[nodiscard]] std::string lost_output();

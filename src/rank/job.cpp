@@ -1,6 +1,9 @@
 // A job in this process, from its options to its status: workers and ranks, and what is told when all have
 // ended.
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -14,6 +17,7 @@
 #include "rank/checks.hpp"
 #include "rank/connection.hpp"
 #include "rank/messages.hpp"
+#include "rank/program_run.hpp"
 #include "rank/rank_body.hpp"
 #include "rank/start.hpp"
 #include "rank/watching.hpp"
@@ -134,6 +138,22 @@ std::string unequal_ends(job& j) {
   return {};
 }
 
+// Called by exit(). Not in programs with a main() for each rank, where exit() ends the calling rank alone.
+// Destructors of globals would run while ranks use them, hence _exit().
+void end_process_of_rank(int status, void*) {
+  const rank_state* const me = is_forked_child() ? nullptr : state_of_caller();
+  // The launcher tells of a process that ends before its part.
+  if (me == nullptr || me->of->ranks.size() != me->of->places.size()) return;
+  if (me->of->ranks.size() == 1 || me->of->workers->living() == 1) return;
+  log_line(
+      "rank {} called exit({}) while other ranks run, which ends the job: return from its function "
+      "instead",
+      me->number, status);
+  end_begun_lines();
+  std::fflush(nullptr);
+  ::_exit(status != 0 ? status : 1);
+}
+
 // Before the job goes, whichever way.
 struct leaving {
   connection& from;
@@ -148,6 +168,8 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     throw error(
         "weft::run() was called by a rank, whose worker it would block: use split() for a "
         "part of the ranks, or a thread of your own");
+  static const int watches_exit = ::on_exit(&end_process_of_rank, nullptr);
+  static_cast<void>(watches_exit);
   failure_note failure;
   const placement places = place_ranks(how, others.job, others.run);
   connection between(others, places, how);

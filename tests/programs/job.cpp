@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -49,6 +50,21 @@ void mismatch(communicator& world) {
     world.barrier();
   else
     (void)world.allreduce(1, std::plus<>{});
+}
+
+// Its status follows the word.
+int status_of_exit = 0;
+void exit_one(communicator& world) {
+  if (world.rank() == 1) std::exit(status_of_exit);
+  world.barrier();
+}
+void exit_last(communicator& world) {
+  for (int from = 1; world.rank() == 0 && from < world.size(); ++from)
+    (void)world.recv<int>(from, 1);
+  if (world.rank() != 0) return world.send(1, 0, 1);
+  weft::sleep_for(std::chrono::milliseconds(100));
+  std::printf("the last\n");
+  std::exit(status_of_exit);
 }
 
 void crash(communicator& world) {
@@ -112,12 +128,15 @@ int main(int argc, char** argv) {
                                                               {"truncate", truncate},
                                                               {"send-to-nobody", send_to_nobody},
                                                               {"mismatch", mismatch},
+                                                              {"exit", exit_one},
+                                                              {"exit-last", exit_last},
                                                               {"crash", crash},
                                                               {"poll-forever", poll_forever},
                                                               {"report", ask_for_report},
                                                               {"steal", steal}};
   const auto body = bodies.find(argc > 1 ? argv[1] : "");
   if (body == bodies.end()) return 64;
+  if (body->first.starts_with("exit") && argc > 2) status_of_exit = std::stoi(argv[2]);
   const int status = weft::run(argc, argv, body->second);
   // The program's own status, where the job had none to report.
   return status == 0 && argc > 2 ? std::stoi(argv[2]) : status;

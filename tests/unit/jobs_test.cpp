@@ -99,6 +99,27 @@ TEST(job, an_exception_of_one_rank_ends_the_job_and_names_it) {
   expect_in(result, {"rank 1", "the input is rotten"});
 }
 
+TEST(job, a_rank_that_calls_exit_beside_others_is_named_and_the_job_has_failed) {
+  for (const int status : {0, 3}) {
+    const std::string number = std::to_string(status);
+    const outcome result =
+        shell("timeout -s KILL 60 ./test-job exit " + number + " --weft-ranks 3");
+    EXPECT_EQ(result.status, status == 0 ? 1 : 3);
+    EXPECT_EQ(result.text, "weft: rank 1 called exit(" + number +
+                               ") while other ranks run, which ends the job: return from its "
+                               "function instead\n");
+  }
+}
+
+TEST(job, the_last_rank_may_call_exit) {
+  for (const int status : {0, 3}) {
+    const outcome result = shell("timeout -s KILL 60 ./test-job exit-last " +
+                                 std::to_string(status) + " --weft-ranks 2");
+    EXPECT_EQ(result.status, status);
+    EXPECT_EQ(result.text, "the last\n");
+  }
+}
+
 TEST(job, a_deadlock_is_reported_with_every_rank_and_what_it_waits_for) {
   const outcome result = run_job("-n 3 --workers 2 ./test-job deadlock");
   EXPECT_EQ(result.status, 1);
