@@ -74,14 +74,14 @@ TEST(a_caught_mismatch, of_broadcast_roots_is_thrown_by_every_rank_that_waits) {
 }
 
 TEST(broadcasts_that_nobody_meets, are_compared_when_the_job_has_ended) {
-  const failed_job one = run_to_failure(job_of(3, 2), [](communicator& world) {
+  const failed_job one = run_to_failure(alone(job_of(3, 2)), [](communicator& world) {
     if (world.rank() == 0) (void)world.bcast(7, 0);
   });
   EXPECT_EQ(one.status, 1);
   expect_contains(one.text, "collective mismatch on communicator 0");
   expect_contains(one.text, "rank 0 has called 1, the last a bcast of 4 octets with root 0");
   expect_contains(one.text, "has called 0");
-  const failed_job two = run_to_failure(job_of(2, 1), [](communicator& world) {
+  const failed_job two = run_to_failure(alone(job_of(2, 1)), [](communicator& world) {
     (void)world.bcast(1, 0);
     if (world.rank() == 0) (void)world.bcast(2, 0);
   });
