@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <utility>
 
 namespace weft {
 
@@ -34,7 +35,7 @@ context::context() noexcept {
 }
 
 context::context(std::span<std::byte> stack, void (*entry)(void*), void* argument) noexcept
-    : suspended_(machine::make_flow(stack.data(), stack.size(), &context::first_entry)),
+    : suspended_(machine::make_flow<&context::first_entry>(stack.data(), stack.size())),
       entry_(entry),
       argument_(argument) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -54,42 +55,36 @@ context::~context() {
 #endif
 }
 
-void context::first_entry(machine::arrival arrived) noexcept {
-  context& self = entered(arrived);
-  *this_thread_state().exceptions = {};
+void context::switch_with_exceptions(context& from, context& to, thread_state thread) noexcept {
+  const exception_state saved = std::exchange(*thread.exceptions, {});
+  const int saved_errno = *thread.error_number;
+  enter(from, to);
+  *thread.exceptions = saved;
+  *thread.error_number = saved_errno;
+}
+
+void context::first_entry(void* reached) noexcept {
+  context& self = *static_cast<context*>(reached);
+  self.finish_switch();
   self.entry_(self.argument_);
   std::terminate();
 }
 
 void context::visit(context& from, context& to, void (*visit)(void*), void* argument) noexcept {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());
-#endif
-#if defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(to.tsan_fiber_, 0);
-#endif
+  from.start_switch(to);
   visit_order order{&from, &to, visit, argument};
-  entered(machine::jump_on_top(to.suspended_, &order, &context::receive_visit));
+  machine::jump_on_top<&context::receive_visit>(to.suspended_, &order, &from.suspended_);
+  from.finish_switch();
 }
 
 // Runs on the visited stack, above the switch that left it. What resumes that context later arrives
-// here first, and is handed on to that switch.
-machine::arrival context::receive_visit(machine::arrival arrived) noexcept {
-  const visit_order order = *static_cast<const visit_order*>(arrived.data);
-  order.from->suspended_ = arrived.fctx;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(order.to->fake_stack_, nullptr, nullptr);
-#endif
+// here first, and is handed on to that switch, which finishes it.
+void* context::receive_visit(void* told) noexcept {
+  const visit_order order = *static_cast<const visit_order*>(told);
+  order.to->finish_switch();
   order.visit(order.argument);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&order.to->fake_stack_, order.from->stack_.data(),
-                                 order.from->stack_.size());
-#endif
-#if defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(order.from->tsan_fiber_, 0);
-#endif
-  passage back{order.to, order.from};
-  return machine::jump(order.from->suspended_, &back);
+  order.to->start_switch(*order.from);
+  return machine::jump(order.from->suspended_, order.from, &order.to->suspended_);
 }
 
 void context::leave_to(context& from, context& to) noexcept {
@@ -100,8 +95,7 @@ void context::leave_to(context& from, context& to) noexcept {
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 #endif
-  passage through{&from, &to};
-  machine::jump(to.suspended_, &through);
+  machine::jump(to.suspended_, &to, &from.suspended_);
   std::terminate();
 }
 

@@ -50,10 +50,12 @@ class context {
   // fiber's own code costs a mispredicted return.
   [[gnu::always_inline]] static void switch_to(context& from, context& to,
                                                thread_state thread) noexcept {
-    const exception_state saved = *thread.exceptions;
+    // While a flow runs that has no exception at hand, which is nearly always, there is nothing to
+    // keep: who has one takes it away with it.
+    if (thread.exceptions->caught != nullptr || thread.exceptions->uncaught_count != 0) [[unlikely]]
+      return switch_with_exceptions(from, to, thread);
     const int saved_errno = *thread.error_number;
     enter(from, to);
-    *thread.exceptions = saved;
     *thread.error_number = saved_errno;
   }
 
@@ -69,12 +71,6 @@ class context {
   [[noreturn]] static void leave_to(context& from, context& to) noexcept;
 
  private:
-  // What the side switched to is told; lives on the stack of the side that left.
-  struct passage {
-    context* from;
-    context* to;
-  };
-
   struct visit_order {
     context* from;
     context* to;
@@ -82,27 +78,30 @@ class context {
     void* argument;
   };
 
-  static machine::arrival receive_visit(machine::arrival arrived) noexcept;
+  [[gnu::noinline]] static void switch_with_exceptions(context& from, context& to,
+                                                       thread_state thread) noexcept;
+  static void* receive_visit(void* order) noexcept;
   [[gnu::always_inline]] static void enter(context& from, context& to) noexcept {
+    from.start_switch(to);
+    machine::jump(to.suspended_, &to, &from.suspended_);
+    from.finish_switch();
+  }
+  static void first_entry(void* self) noexcept;
+
+  // What the sanitizers are told, on the stack that is left and on the one that was reached.
+  [[gnu::always_inline]] void start_switch([[maybe_unused]] context& to) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_.data(), to.stack_.size());
+    __sanitizer_start_switch_fiber(&fake_stack_, to.stack_.data(), to.stack_.size());
 #endif
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 #endif
-    passage through{&from, &to};
-    entered(machine::jump(to.suspended_, &through));
   }
-  // Runs on the stack that was switched to; returns the context it belongs to.
-  [[gnu::always_inline]] static context& entered(machine::arrival arrived) noexcept {
-    const passage through = *static_cast<const passage*>(arrived.data);
-    through.from->suspended_ = arrived.fctx;
+  [[gnu::always_inline]] void finish_switch() noexcept {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(through.to->fake_stack_, nullptr, nullptr);
+    __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
 #endif
-    return *through.to;
   }
-  static void first_entry(machine::arrival arrived) noexcept;
 
   void* suspended_ = nullptr;
   void (*entry_)(void*) = nullptr;

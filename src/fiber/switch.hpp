@@ -17,26 +17,37 @@ namespace weft::machine {
 
 #if defined(WEFT_BOOST_CONTEXT)
 
-// {fctx: where the one that jumped is suspended, data: what it told}
-using arrival = boost::context::detail::transfer_t;
+// What travels with a jump, on the stack of the side that leaves.
+struct passage {
+  void** left_at;
+  void* told;
+};
 
-inline void* make_flow(std::byte* low, std::size_t bytes, void (*entry)(arrival)) noexcept {
-  return boost::context::detail::make_fcontext(low + bytes, bytes, entry);
+inline void* arrived(boost::context::detail::transfer_t from) noexcept {
+  if (from.fctx == nullptr) return from.data;  // A visit hands on what it was told.
+  const passage through = *static_cast<const passage*>(from.data);
+  *through.left_at = from.fctx;
+  return through.told;
 }
-inline arrival jump(void* to, void* told) noexcept {
-  return boost::context::detail::jump_fcontext(to, told);
+inline void* jump(void* to, void* told, void** left_at) noexcept {
+  passage through{left_at, told};
+  return arrived(boost::context::detail::jump_fcontext(to, &through));
 }
-inline arrival jump_on_top(void* to, void* told, arrival (*visit)(arrival)) noexcept {
-  return boost::context::detail::ontop_fcontext(to, told, visit);
+template <void* (*Visit)(void*)>
+void* jump_on_top(void* to, void* told, void** left_at) noexcept {
+  passage through{left_at, told};
+  return arrived(boost::context::detail::ontop_fcontext(
+      to, &through, [](boost::context::detail::transfer_t from) {
+        return boost::context::detail::transfer_t{nullptr, Visit(arrived(from))};
+      }));
+}
+template <void (*Entry)(void*)>
+void* make_flow(std::byte* low, std::size_t bytes) noexcept {
+  return boost::context::detail::make_fcontext(
+      low + bytes, bytes, [](boost::context::detail::transfer_t from) { Entry(arrived(from)); });
 }
 
 #else
-
-// What the side that was jumped to finds: where the one that jumped is suspended, and what it told.
-struct arrival {
-  void* fctx;
-  void* data;
-};
 
 // What lies where a flow is suspended; its stack pointer is right above. tools/gdb/weft.py reads it.
 struct suspended_flow {
@@ -49,7 +60,9 @@ struct suspended_flow {
 };
 static_assert(sizeof(suspended_flow) == 32);
 
-// One text for both jumps, which differ in how they leave. In: rdi where to, rsi what is told.
+// One text for both jumps, which differ in how they leave. In: rdi where to, rsi what is told, rax
+// where to write where the caller is suspended. What is told arrives in rdi, as the argument of a
+// function that begins, and in rax, as the result of one that returns.
 //
 // The control registers are the flow's own, rounding and masks as the ABI has it and the flags of
 // what was raised as a program expects of its thread; all but "inexact", which nearly every
@@ -64,7 +77,7 @@ static_assert(sizeof(suspended_flow) == 32);
   "movq %%rcx, 24(%%rsp)\n\t"       \
   "movl (%%rsp), %%ecx\n\t"         \
   "movzwl 4(%%rsp), %%r9d\n\t"      \
-  "movq %%rsp, %%rax\n\t"           \
+  "movq %%rsp, (%%rax)\n\t"         \
   "movq %%rdi, %%rsp\n\t"           \
   "xorl (%%rsp), %%ecx\n\t"         \
   "testl $0xffdf, %%ecx\n\t"        \
@@ -76,7 +89,7 @@ static_assert(sizeof(suspended_flow) == 32);
   "2:\tmovq 8(%%rsp), %%rbp\n\t"    \
   "movq 16(%%rsp), %%rbx\n\t"       \
   "movq 24(%%rsp), %%r8\n\t"        \
-  "movq %%rax, %%rdi\n\t"
+  "movq %%rsi, %%rdi\n\t"
 #if defined(__AVX512F__)
 #define WEFT_WIDE_REGISTERS                                                                     \
   , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
@@ -97,34 +110,36 @@ static_assert(sizeof(suspended_flow) == 32);
 // which is what a visit on top of it needs.
 [[noreturn]] void nothing_was_told() noexcept;
 
-// Suspends the caller and resumes `to`, which finds `told`, not null; returns when somebody jumps back.
-[[gnu::always_inline]] inline arrival jump(void* to, void* told) noexcept {
-  arrival here;
+// Suspends the caller, writes where to `left_at`, and resumes `to`, which finds `told`, not null.
+// Returns what somebody tells who jumps back.
+[[gnu::always_inline]] inline void* jump(void* to, void* told, void** left_at) noexcept {
+  void* here = left_at;
   asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
-               "movq %%rsi, %%rdx\n\t"
+               "movq %%rsi, %%rax\n\t"
                "leaq 32(%%rsp), %%rsp\n\t"
                "jmpq *%%r8\n"
                "9:"
-               : "=a"(here.fctx), "=d"(here.data), "+D"(to), "+S"(told)
+               : "+a"(here), "+D"(to), "+S"(told)
                :
-               : WEFT_CHANGED);
-  if (here.data == nullptr) nothing_was_told();
+               : "rdx", WEFT_CHANGED);
+  if (here == nullptr) nothing_was_told();
   return here;
 }
 
-// As jump(), but calls `visit` first as if `to` did it where it is suspended; what it returns is
+// As jump(), but calls `Visit` first as if `to` did it where it is suspended; what it returns is
 // what `to` finds.
-[[gnu::always_inline]] inline arrival jump_on_top(void* to, void* told,
-                                                  arrival (*visit)(arrival)) noexcept {
-  arrival here;
+template <void* (*Visit)(void*)>
+[[gnu::always_inline]] inline void* jump_on_top(void* to, void* told, void** left_at) noexcept {
+  void* here = left_at;
+  auto visit = Visit;
   asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
-               "leaq 24(%%rsp), %%rsp\n\t"  // To `at`: the return address of `visit`.
+               "leaq 24(%%rsp), %%rsp\n\t"  // To `at`: the return address of `Visit`.
                "jmpq *%%rdx\n"
                "9:"
-               : "=a"(here.fctx), "=d"(here.data), "+D"(to), "+S"(told)
-               : "d"(visit)
+               : "+a"(here), "+D"(to), "+S"(told), "+d"(visit)
+               :
                : WEFT_CHANGED);
-  if (here.data == nullptr) nothing_was_told();
+  if (here == nullptr) nothing_was_told();
   return here;
 }
 
@@ -132,9 +147,10 @@ static_assert(sizeof(suspended_flow) == 32);
 #undef WEFT_WIDE_REGISTERS
 #undef WEFT_CHANGED
 
-// A flow that begins with `entry`, which never returns, on this stack. Rounding and masks are the
-// calling thread's, and no flag is raised.
-inline void* make_flow(std::byte* low, std::size_t bytes, void (*entry)(arrival)) noexcept {
+// A flow that begins with `Entry`, which gets what it is told and never returns, on this stack.
+// Rounding and masks are the calling thread's, and no flag is raised.
+template <void (*Entry)(void*)>
+void* make_flow(std::byte* low, std::size_t bytes) noexcept {
   std::byte* top = low + bytes;
   top -= reinterpret_cast<std::uintptr_t>(top) % 16 + sizeof(void*);
   *reinterpret_cast<void**>(top) = nullptr;  // Where a function finds its return address: nowhere.
@@ -144,7 +160,7 @@ inline void* make_flow(std::byte* low, std::size_t bytes, void (*entry)(arrival)
            .padding = 0,
            .frame = nullptr,
            .rbx = nullptr,
-           .at = reinterpret_cast<const void*>(entry)};
+           .at = reinterpret_cast<const void*>(Entry)};
   asm("stmxcsr %0\n\tfnstcw %1" : "=m"(begin.vector_control), "=m"(begin.x87_control));
   begin.vector_control &= ~std::uint32_t{0x3f};
   return &begin;
