@@ -106,7 +106,7 @@ template <class Room>
   op.match = from.of_receive();
   set_memory(op, into);
   op.owner = &me.rank;
-  if (from.peer >= 0) op.peer_worker = from.comm->shared->to(from.peer).worker;
+  op.peer_worker = from.peer >= 0 ? from.comm->shared->to(from.peer).worker : -1;
 }
 // It may be complete at once.
 [[gnu::always_inline]] inline void begin_receive(state& me, detail::operation& op) {
@@ -156,7 +156,7 @@ class blocking_receive {
  private:
   state& me_;
   int peers_first_;
-  detail::operation op_;
+  detail::operation op_{detail::operation::as_receive{}};
   countdown arrival_{1, nullptr};
 };
 

@@ -9,7 +9,7 @@ namespace weft::detail {
 
 void fail(operation& op) noexcept {
   op.failed = true;
-  op.result.bytes = failed_bytes;
+  op.result = {.bytes = failed_bytes};
 }
 void fail(worker& here, operation& op) noexcept {
   fail(op);

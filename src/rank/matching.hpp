@@ -2,9 +2,10 @@
 //
 // Both sides hash (context, source, tag) into intrusive lists, so that a match costs the same with
 // one and with thousands of entries. Receives with a wildcard stand in a list of their own; posting
-// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5). As long as no more
-// receives are posted than most ranks have at a time, they stand in a row instead, oldest first.
+// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5). As long as messages
+// come about in the order of their receives, these stand in a row instead, oldest first.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -71,6 +72,11 @@ inline constexpr int withdrawn_source = any_source;
 // call writes or what a list writes first has no value before.
 struct operation {
   enum class kind : std::uint8_t { recv, send, collective };
+  struct as_receive {};
+  operation() noexcept : peer(any_source), peer_worker(-1), bytes(0), offer_number(0), result{} {}
+  // What only sends have, and what only its end tells, has no value before either.
+  explicit operation(as_receive) noexcept {}
+
   envelope match;  // Of a receive what it wants, of a send what it says.
   kind what = kind::recv;
   bool complete = false;
@@ -78,17 +84,17 @@ struct operation {
   bool kept = false;    // A kept_operation.
   bool failed = false;  // The other side has died; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
-  std::int32_t peer = any_source;    // The other side's rank in the communicator.
-  std::int32_t peer_worker = -1;     // Where the other side's loop over a long copy will be open.
+  std::int32_t peer;                 // Of a send: the receiver's rank in the communicator.
+  std::int32_t peer_worker;          // Where the other side's loop over a long copy will be open.
   std::byte* data = nullptr;         // Null where a layout says it.
   std::size_t bytes;                 // Of a receive: the room.
   const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
   rank_state* owner = nullptr;
   countdown* counter = nullptr;
-  void* posted_in = nullptr;       // The list; null when not posted.
-  std::uint32_t offer_number = 0;  // Of a send that was offered to a rank of this process.
-  message_status result{};
-  std::uint64_t number;  // Order of posting.
+  void* posted_in = nullptr;   // The list; null when not posted.
+  std::uint32_t offer_number;  // Of a send that was offered to a rank of this process.
+  message_status result;
+  std::uint64_t number;  // Order of posting, among those in lists.
   links<operation> in_list;
 };
 
@@ -180,30 +186,30 @@ class hashed_lists {
 class match_lists {
  public:
   void post(operation& op) {
-    op.number = ++posted_count_;
-    if (listed_ != 0 || row_size_ == row_max) [[unlikely]]
-      return list_all(op);
-    row_[row_size_++] = &op;
+    if (listed_ != 0 || row_end_ == row_max) [[unlikely]]
+      return post_beyond_row(op);
+    row_[row_end_++] = &op;
     op.posted_in = &row_;
   }
   void withdraw(operation& op) noexcept {
-    if (op.posted_in == &row_) {
-      std::size_t at = 0;
-      while (row_[at] != &op) ++at;
-      remove_from_row(at);
-    } else {
-      unlist(*static_cast<exact_list*>(op.posted_in), op);
-    }
+    if (op.posted_in != &row_) return unlist(*static_cast<exact_list*>(op.posted_in), op);
+    const auto at = std::find(row_.begin() + row_begin_, row_.begin() + row_end_, &op);
+    std::copy(at + 1, row_.begin() + row_end_, at);
+    --row_end_;
+    op.posted_in = nullptr;
+    forget_empty_row();
   }
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard]] operation* take_posted(const envelope& message) {
     operation* const op = take_from_row(message);
-    return op != nullptr || listed_ == 0 ? op : take_listed(message);
+    if (op != nullptr || (listed_ == 0 && row_end_ - row_begin_ <= row_looks)) return op;
+    list_row();
+    return take_listed(message);
   }
-  // The quick half of it: null also when the receive does not stand in the row.
+  // The quick half of it: null also when the receive is not among the first of the row.
   [[nodiscard, gnu::always_inline]] operation* take_from_row(const envelope& message) noexcept {
-    for (std::size_t at = 0; at < row_size_; ++at)
-      if (matches(row_[at]->match, message)) return remove_from_row(at);
+    for (std::uint32_t at = row_begin_; at < row_end_ && at < row_begin_ + row_looks; ++at)
+      if (matches(row_[at]->match, message)) return take_out_of_row(at);
     return nullptr;
   }
 
@@ -249,7 +255,7 @@ class match_lists {
     };
     all(wild_);
     exact_.each_list(all);
-    for (std::size_t at = 0; at < row_size_; ++at) visit(*row_[at]);
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at) visit(*row_[at]);
   }
   [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }
 
@@ -258,12 +264,23 @@ class match_lists {
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
-  [[gnu::noinline]] void list_all(operation& newest) {
-    while (row_size_ != 0) list(*remove_from_row(0));
+  [[gnu::noinline]] void post_beyond_row(operation& newest) {
+    if (listed_ == 0 &&
+        row_begin_ >= row_max / 2) {  // Room at the other end: once in so many posts.
+      std::copy(row_.begin() + row_begin_, row_.begin() + row_end_, row_.begin());
+      row_end_ -= std::exchange(row_begin_, 0);
+      return post(newest);
+    }
+    list_row();
     list(newest);
+  }
+  void list_row() {
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at) list(*row_[at]);
+    row_begin_ = row_end_ = 0;
   }
   void list(operation& op) {
     exact_list& list = has_wildcard(op.match) ? wild_ : exact_.at(op.match);
+    op.number = ++listed_count_;
     ++listed_;
     wildcards_ += &list == &wild_;
     list.push_back(op);
@@ -275,12 +292,17 @@ class match_lists {
     from.remove(op);
     op.posted_in = nullptr;
   }
-  operation* remove_from_row(std::size_t at) noexcept {
+  operation* take_out_of_row(std::uint32_t at) noexcept {
     operation* const taken = row_[at];
     taken->posted_in = nullptr;
-    --row_size_;
-    for (; at < row_size_; ++at) row_[at] = row_[at + 1];
+    for (; at > row_begin_; --at) row_[at] = row_[at - 1];
+    ++row_begin_;
+    forget_empty_row();
     return taken;
+  }
+  // A row of one receive at a time stays where it is in the cache.
+  void forget_empty_row() noexcept {
+    if (row_begin_ == row_end_) row_begin_ = row_end_ = 0;
   }
   [[nodiscard, gnu::noinline]] operation* take_listed(const envelope& message) {
     exact_list& exact = exact_.at(message);
@@ -298,16 +320,17 @@ class match_lists {
     return found;
   }
 
-  // Either up to `row_max` receives are posted and stand in the row, or all that are posted stand in
-  // lists, until none is.
-  static constexpr std::size_t row_max = 4;
-  std::array<operation*, row_max> row_{};
-  std::size_t row_size_ = 0;
+  // Either all that are posted stand in the row, oldest first, or all stand in lists, until none does.
+  // Messages mostly come in the order of their receives, so that only the first few are looked at.
+  static constexpr std::uint32_t row_max = 64, row_looks = 4;
+  std::array<operation*, row_max> row_;
+  std::uint32_t row_begin_ = 0;
+  std::uint32_t row_end_ = 0;
   std::size_t listed_ = 0;
   std::size_t wildcards_ = 0;  // Of those listed.
   hashed_lists<operation, &operation::in_list> exact_;
   exact_list wild_;
-  std::uint64_t posted_count_ = 0;
+  std::uint64_t listed_count_ = 0;
   hashed_lists<unexpected_message, &unexpected_message::in_bucket> unexpected_;
   order_list order_;
   std::size_t waiting_bytes_ = 0;

@@ -261,12 +261,13 @@ template <class Data>
   return false;
 }
 
-inline operation* take_operation(rank_state& me) {
+template <class... As>
+operation* take_operation(rank_state& me, As... as) {
   operation* op = me.spare;
   if (op == nullptr) [[unlikely]]
     return new_operation(me);
   me.spare = op->in_list.next;
-  return new (op) operation;
+  return new (op) operation(as...);
 }
 
 // One with more to keep. Not for persistent operations, which may outlive the job.
@@ -281,25 +282,25 @@ inline kept_operation* take_kept(rank_state& me) {
   return op;
 }
 
-// Takes a receive back that is on a stack about to unwind.
-struct posted_guard {
-  rank_state& me;
-  operation& op;
-  ~posted_guard() {
-    if (op.posted_in != nullptr) me.lists.withdraw(op);
+// A receive on the stack of the call that waits for it; taken back when that unwinds.
+struct blocking_operation : operation {
+  blocking_operation() noexcept : operation(as_receive{}) {}
+  blocking_operation(const blocking_operation&) = delete;
+  blocking_operation& operator=(const blocking_operation&) = delete;
+  ~blocking_operation() {
+    if (posted_in != nullptr) owner->lists.withdraw(*this);
   }
 };
+
+[[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, countdown& c,
+                                   const wait_description& what, int victim);
 
 // Inlined into the call that waits: see worker::wait().
 [[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c,
                                               const wait_description& what, int victim = -1) {
   if (c.pending == 0) return;
-  struct slice {
-    trace_kind kind;
-    int rank;
-    ~slice() { trace_end(kind, rank); }
-  } const in_wait{kind, me.number};
-  trace_begin(kind, me.number, what.peer);
+  if (tracing()) [[unlikely]]
+    return traced_wait(kind, me, c, what, victim);
   me.home->wait(c, what, victim);
 }
 

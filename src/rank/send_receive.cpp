@@ -10,6 +10,12 @@
 namespace weft {
 namespace detail {
 
+void traced_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
+                 int victim) {
+  const trace_span slice(kind, me.number, what.peer);
+  me.home->wait(c, what, victim);
+}
+
 void throw_not_a_rank(const char* call) {
   const worker* here = worker::current();
   if (here == nullptr || here->identity() == nullptr)
@@ -45,17 +51,15 @@ template <class Room>
   me.home->begin_call();
   if (from == proc_null) return {};
   check_source(c, from, tag, "recv");
-  operation op;
+  blocking_operation op;
   op.match = {c.context, from, tag};
   set_memory(op, into);
   op.owner = &me;
   countdown arrival{1, nullptr};
   op.counter = &arrival;
-  if (!start_receive(me, op)) {
-    const posted_guard guard{me, op};
+  if (!start_receive(me, op))
     trace_wait(trace_kind::wait_recv, me, arrival, {"recv", c.context, from, tag, into.size()},
                from >= 0 ? c.to(from).worker : -1);
-  }
   check_result(op);
   return op.result;
 }
@@ -110,8 +114,9 @@ template <class Data>
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the
 // program's own may be a temporary.
-operation* make_operation(rank_state& me, octets data) {
-  operation* op = take_operation(me);
+template <class... As>
+operation* make_operation(rank_state& me, octets data, As... as) {
+  operation* op = take_operation(me, as...);
   set_memory(*op, data);
   return op;
 }
@@ -122,7 +127,8 @@ void keep_memory(kept_operation& op, const segments& data) {
   op.shape = data;
   set_memory(op, op.shape);
 }
-operation* make_operation(rank_state& me, const segments& data) {
+template <class... As>
+operation* make_operation(rank_state& me, const segments& data, As...) {
   kept_operation* op = take_kept(me);
   keep_memory(*op, data);
   return op;
@@ -164,11 +170,11 @@ template <class Room>
   me.home->begin_call();
   if (from == proc_null) return request();
   check_source(c, from, tag, "irecv");
-  operation* op = make_operation(me, into);
+  operation* op = make_operation(me, into, operation::as_receive{});
   op->match = {c.context, from, tag};
   op->owner = &me;
   op->active = true;
-  if (from >= 0) op->peer_worker = c.to(from).worker;
+  op->peer_worker = from >= 0 ? c.to(from).worker : -1;
   if (op->kept) [[unlikely]]
     watch_start(*op);
   start_receive(me, *op);
