@@ -43,11 +43,11 @@ struct message_status {
 
 // What a message can be made of, and received into.
 template <class M>
-concept lasting_message = lasting_range<M> || any_layout<M>;
+concept lasting_message = lasting_value<M> || lasting_range<M> || any_layout<M>;
 template <class M>
 concept message_room = writable_range<M> || writable_layout<M>;
 template <class M>
-concept lasting_room = lasting_writable_range<M> || writable_layout<M>;
+concept lasting_room = lasting_writable_value<M> || lasting_writable_range<M> || writable_layout<M>;
 
 namespace detail {
 struct operation;
@@ -334,16 +334,17 @@ class communicator {
   void scatter(const element_range auto& in, writable_range auto&& out, int root) const {
     scatter_bytes(bytes_of(in), writable_bytes_of(out), root);
   }
-  template <element T>
-  [[nodiscard]] T scatter(const std::vector<T>& values, int root) const {
-    T mine{};
+  template <element_range In>
+  [[nodiscard]] auto scatter(const In& values, int root) const {
+    std::ranges::range_value_t<In> mine{};
     scatter_bytes(bytes_of(values), std::as_writable_bytes(std::span(&mine, 1)), root);
     return mine;
   }
   // Rank r gets counts[r] elements, which follow one another in the root's `in`.
-  template <element T>
-  [[nodiscard]] std::vector<T> scatterv(const std::vector<T>& in,
-                                        const std::vector<std::size_t>& counts, int root) const {
+  template <element_range In>
+  [[nodiscard]] auto scatterv(const In& in, const std::vector<std::size_t>& counts,
+                              int root) const {
+    using T = std::ranges::range_value_t<In>;
     const std::vector<std::byte> mine = scatterv_bytes(bytes_of(in), counts, sizeof(T), root);
     return elements_of<T>(mine);
   }
@@ -352,18 +353,18 @@ class communicator {
   void alltoall(const In& in, writable_range auto&& out) const {
     alltoall_bytes(bytes_of(in), writable_bytes_of(out), sizeof(std::ranges::range_value_t<In>));
   }
-  template <element T>
-  [[nodiscard]] std::vector<T> alltoall(const std::vector<T>& in) const {
-    std::vector<T> out(in.size());
+  template <element_range In>
+  [[nodiscard]] auto alltoall(const In& in) const {
+    using T = std::ranges::range_value_t<In>;
+    std::vector<T> out(std::ranges::size(in));
     alltoall_bytes(bytes_of(in), std::as_writable_bytes(std::span(out)), sizeof(T));
     return out;
   }
   // counts[r] elements of `in` go to rank r; what arrives stands in rank order.
-  template <element T>
-  [[nodiscard]] std::vector<T> alltoallv(const std::vector<T>& in,
-                                         const std::vector<std::size_t>& counts,
-                                         std::vector<std::size_t>* arrived = nullptr) const {
-    return transposed<T>(bytes_of(in), counts, arrived);
+  template <element_range In>
+  [[nodiscard]] auto alltoallv(const In& in, const std::vector<std::size_t>& counts,
+                               std::vector<std::size_t>* arrived = nullptr) const {
+    return transposed<std::ranges::range_value_t<In>>(bytes_of(in), counts, arrived);
   }
 
   // Non-blocking twins: the buffers belong to the collective until the request is complete.

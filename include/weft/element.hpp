@@ -18,7 +18,11 @@ template <class R>
 concept writable_range = element_range<R> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-// What a request refers to: a temporary vector would be gone before the request is complete.
+// What a request refers to: a temporary would be gone before the request is complete.
+template <class T>
+concept lasting_value = std::is_lvalue_reference_v<T> && element<T>;
+template <class T>
+concept lasting_writable_value = lasting_value<T> && !std::is_const_v<std::remove_reference_t<T>>;
 template <class R>
 concept lasting_range = element_range<R> && std::ranges::borrowed_range<R>;
 template <class R>
@@ -35,6 +39,10 @@ template <element T>
 template <writable_range R>
 [[nodiscard]] auto writable_bytes_of(R&& range) noexcept {
   return std::as_writable_bytes(std::span(std::ranges::data(range), std::ranges::size(range)));
+}
+template <lasting_writable_value T>
+[[nodiscard]] auto writable_bytes_of(T&& value) noexcept {
+  return std::as_writable_bytes(std::span(&value, 1));
 }
 
 }  // namespace weft

@@ -207,8 +207,7 @@ namespace detail {
 
 // A part of gathered(): a value that lives elsewhere, a range, or a layout.
 template <class P>
-concept lasting_part =
-    (std::is_lvalue_reference_v<P> && element<P>) || lasting_range<P> || any_layout<P>;
+concept lasting_part = lasting_value<P> || lasting_range<P> || any_layout<P>;
 template <class P>
 inline constexpr bool is_writable_part = !std::is_const_v<std::remove_reference_t<P>>;
 template <element_range P>

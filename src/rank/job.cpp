@@ -47,7 +47,7 @@ void make_ranks(job& j, const placement& places) {
   j.workers->set_tenant(j.by_number.data());
   std::vector<int> numbers(places.of_rank.size());
   std::iota(numbers.begin(), numbers.end(), 0);
-  j.world = std::make_shared<communicator_state>(j, numbers, 0);
+  j.world = communicator_state::make(j, numbers, 0);
 }
 
 // Called when all processes are connected: none ends its part before the first of its host is here.

@@ -107,9 +107,15 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     ranks_of_group_max = std::max(ranks_of_group_max, fellows);
     parts_of_group_max = std::max(parts_of_group_max, fellows * (ranks.size() - fellows));
   }
-  const std::lock_guard hold(listed_in->lock);
-  listed_in->by_context.emplace(context, this);
-  if (spans_processes() && here >= 0) take_early_news(*this);
+}
+
+std::shared_ptr<communicator_state> communicator_state::make(job& j, const std::vector<int>& ranks,
+                                                             std::uint32_t number) {
+  auto made = std::make_shared<communicator_state>(j, ranks, number);
+  const std::lock_guard hold(made->listed_in->lock);
+  made->listed_in->by_context.emplace(number, made.get());
+  if (made->spans_processes() && made->here >= 0) take_early_news(*made);
+  return made;
 }
 
 communicator_state::~communicator_state() {
@@ -188,7 +194,7 @@ std::vector<place_in_group> make_groups(communicator_state& c, const std::vector
       ranks.push_back(c.to(order[end++]).number);
     }
     if (any_here) {
-      const auto made = std::make_shared<communicator_state>(c.of, ranks, context);
+      const auto made = communicator_state::make(c.of, ranks, context);
       for (std::size_t i = begin; i < end; ++i)
         places[static_cast<std::size_t>(order[i])] = {made, static_cast<int>(i - begin)};
     }
@@ -255,12 +261,10 @@ communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::ui
     return j.places[static_cast<std::size_t>(r)].rank != nullptr;
   });
   const auto take = [&] {
-    if (here == 1) return std::make_shared<communicator_state>(j, ranks, context);
+    if (here == 1) return communicator_state::make(j, ranks, context);
     const std::lock_guard hold(j.coming.lock);
     auto [at, first] = j.coming.by_context.try_emplace(context);
-    if (first)
-      at->second = {std::make_shared<communicator_state>(j, ranks, context),
-                    static_cast<int>(here)};
+    if (first) at->second = {communicator_state::make(j, ranks, context), static_cast<int>(here)};
     const auto made = at->second.state;
     if (--at->second.left == 0) j.coming.by_context.erase(at);
     return made;
@@ -323,14 +327,15 @@ std::optional<communicator> communicator::split(int color, int key) const {
 }
 
 communicator communicator::dup() const {
-  return *split(0, 0);
+  return *detail::split(*state_, rank_, 0, 0, "dup");
 }
 
 communicator communicator::split_node() const {
   const job& j = state_->of;
   const int process = j.process;
-  return *split(
-      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(process)], 0);
+  const int node =
+      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(process)];
+  return *detail::split(*state_, rank_, node, 0, "split_node");
 }
 
 std::optional<communicator> communicator::create(std::span<const int> ranks) const {
@@ -343,14 +348,15 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     throw error("create names rank " + std::to_string(*twice) + " twice; name each rank once");
   const auto place = std::find(ranks.begin(), ranks.end(), rank_);
-  return split(place == ranks.end() ? undefined_color : 0, static_cast<int>(place - ranks.begin()));
+  return detail::split(*state_, rank_, place == ranks.end() ? undefined_color : 0,
+                       static_cast<int>(place - ranks.begin()), "create");
 }
 
 communicator communicator::self() const {
   rank_state& me = *state_->at(rank_).rank;
   if (me.self == nullptr)
-    me.self = std::make_shared<communicator_state>(state_->of, std::vector{me.number},
-                                                   state_->of.take_contexts(1));
+    me.self =
+        communicator_state::make(state_->of, std::vector{me.number}, state_->of.take_contexts(1));
   return communicator(me.self, 0);
 }
 

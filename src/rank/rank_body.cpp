@@ -1,9 +1,12 @@
 #include "rank/rank_body.hpp"
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <string>
 #include <typeinfo>
 
+#include "base/stack_trace.hpp"
 #include "base/uncaught.hpp"
 #include "rank/checks.hpp"
 #include "weft/communicator.hpp"
@@ -11,9 +14,11 @@
 namespace weft::detail {
 namespace {
 
-std::string text_of_failure(int rank, const std::exception* e) {
+std::string text_of_failure(int rank, const std::exception* e, const std::type_info& type) {
   const std::string who = "rank " + std::to_string(rank);
-  if (e == nullptr) return who + " ended with an exception that is not a std::exception";
+  if (e == nullptr)
+    return who + " ended with an exception of type " + demangled(type.name()) +
+           ", which is not a std::exception";
   std::string text = text_of(*e);
   // Further lines stand below the first, so that all are read as one report.
   for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3)
@@ -30,7 +35,7 @@ int status_of_failure(const std::exception* e) {
 void tell_exception(void* argument, const std::exception* e, const std::type_info& type) {
   const auto& start = *static_cast<const rank_start*>(argument);
   if (type != typeid(job_stopped))
-    start.failure->tell(text_of_failure(start.rank->number, e), status_of_failure(e));
+    start.failure->tell(text_of_failure(start.rank->number, e, type), status_of_failure(e));
 }
 
 void call_body(void* argument) {
@@ -50,7 +55,9 @@ void call_body(void* argument) {
 void run_rank(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
   const auto fail = [&](const std::exception* e) {
-    start.failure->tell(text_of_failure(start.rank->number, e), status_of_failure(e));
+    start.failure->tell(
+        text_of_failure(start.rank->number, e, *abi::__cxa_current_exception_type()),
+        status_of_failure(e));
     start.of->workers->request_stop();
   };
   try {

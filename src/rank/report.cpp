@@ -37,6 +37,9 @@ std::size_t last_of(std::string_view call, std::string_view word) {
 bool receives(std::string_view call) {
   return std::max(last_of(call, "recv"), last_of(call, "probe")) > last_of(call, "send");
 }
+bool probes(std::string_view call) {
+  return last_of(call, "probe") > last_of(call, "recv");
+}
 bool sends(std::string_view call) {
   return last_of(call, "send") > last_of(call, "recv");
 }
@@ -67,9 +70,9 @@ std::string describe_wait(const fiber& f) {
                        (what.peer >= any_source && what.tag >= any_tag) &&
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
   if (message) {
-    text += formatted(", {} {}, tag {}, {} octets", sends(what.call) ? "to rank" : "source",
-                      rank_name(what.peer), what.tag == any_tag ? "any" : std::to_string(what.tag),
-                      what.bytes);
+    text += formatted(", {} {}, tag {}", sends(what.call) ? "to rank" : "source",
+                      rank_name(what.peer), what.tag == any_tag ? "any" : std::to_string(what.tag));
+    if (!probes(what.call)) text += formatted(", {} octets", what.bytes);
   }
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;

@@ -5,23 +5,27 @@
 #include <memory>
 #include <string>
 
+#include "base/log.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
 namespace detail {
 
-[[gnu::cold]] void throw_bad_result(const operation& op) {
+[[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
   if (op.failed)
-    throw error("rank " + std::to_string(op.owner->number) +
-                (op.what == operation::kind::send ? ": a send of " : ": a receive of ") +
-                std::to_string(op.bytes) + " octets, tag " + std::to_string(op.match.tag) +
-                ", failed: the process of its partner is dead");
-  throw error("rank " + std::to_string(op.owner->number) + ": a receive of " +
-              std::to_string(op.bytes) + " octets got a message of " +
-              std::to_string(op.result.bytes) + " octets from rank " +
-              std::to_string(op.result.source) + ", tag " + std::to_string(op.result.tag) +
-              ": receive it with room for all, or with recv_vector() or probe()");
+    return "rank " + std::to_string(op.owner->number) +
+           (op.what == operation::kind::send ? ": a send of " : ": a receive of ") +
+           std::to_string(op.bytes) + " octets, tag " + std::to_string(op.match.tag) +
+           ", failed: the process of its partner is dead";
+  return "rank " + std::to_string(op.owner->number) + ": a receive of " + std::to_string(op.bytes) +
+         " octets got a message of " + std::to_string(op.result.bytes) + " octets from rank " +
+         std::to_string(op.result.source) + ", tag " + std::to_string(op.result.tag) +
+         ": receive it with room for all, or with recv_vector() or probe()";
+}
+
+[[gnu::cold]] void throw_bad_result(const operation& op) {
+  throw error(text_of_bad_result(op));
 }
 
 void free_kept(rank_state& of, kept_operation* op) noexcept {
@@ -251,14 +255,19 @@ void wait_all(std::span<request> requests) {
     last = r.operation_;
   }
   if (c.pending != 0) {
-    // A wait that is cut short leaves operations behind that count.
+    // A wait that is cut short leaves operations behind that count, and errors that nobody would
+    // read: often the reason why the others never end.
     struct uncount {
       std::span<request> requests;
       bool cut_short = true;
       ~uncount() {
         if (!cut_short) return;
-        for (request& r : requests)
-          if (r.operation_ != nullptr) r.operation_->counter = nullptr;
+        for (request& r : requests) {
+          if (!r.active()) continue;
+          r.operation_->counter = nullptr;
+          if (r.operation_->complete && is_bad(*r.operation_))
+            log_text(text_of_bad_result(*r.operation_));
+        }
       }
     } guard{requests};
     rank_state& me = calling_rank("wait_all");

@@ -235,7 +235,11 @@ struct communicator_list {
 
 struct communicator_state : std::enable_shared_from_this<communicator_state> {
   // `ranks` are numbers in the world; all that a communicator shares with others carries `number`.
-  communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number);
+  // From then on other workers find it, hence whole.
+  [[nodiscard]] static std::shared_ptr<communicator_state> make(job& j,
+                                                                const std::vector<int>& ranks,
+                                                                std::uint32_t number);
+  communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number);  // For make().
   ~communicator_state();
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;

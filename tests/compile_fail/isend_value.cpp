@@ -1,14 +1,12 @@
-// A value has no memory that outlives the call; a range names memory.
+// A temporary value would be gone before the message has left; a variable stays.
 // Expect: no matching function
-#include <span>
-#include <vector>
 #include <weft/weft.hpp>
 
 void rank(weft::communicator& world) {
-  std::vector<int> values{1, 2, 3};
+  int value = 5;
 #ifdef MISUSE
-  world.isend(5, 0).wait();
+  world.isend(value + 1, 0).wait();
 #else
-  world.isend(std::span(values), 0).wait();
+  world.isend(value, 0).wait();
 #endif
 }

@@ -319,8 +319,9 @@ TEST_P(collectives, scatter_and_scatterv_hand_out_the_roots_blocks) {
         lengths.push_back(static_cast<std::size_t>(r % 4));
         values.insert(values.end(), lengths.back(), r);
       }
-    EXPECT_EQ(world.scatterv(values, lengths, root),
-              std::vector<int>(static_cast<std::size_t>(world.rank() % 4), world.rank()));
+    const std::vector<int> part(static_cast<std::size_t>(world.rank() % 4), world.rank());
+    EXPECT_EQ(world.scatterv(values, lengths, root), part);
+    EXPECT_EQ(world.scatterv(std::span<const int>(values), lengths, root), part);
   });
 }
 
@@ -354,6 +355,7 @@ TEST_P(collectives, alltoall_and_alltoallv_transpose_the_blocks) {
     std::vector<std::size_t> arrived;
     EXPECT_EQ(world.alltoallv(in, to, &arrived), expected);
     EXPECT_EQ(arrived, from);
+    EXPECT_EQ(world.alltoallv(std::span<const int>(in), to), expected);
   });
 }
 

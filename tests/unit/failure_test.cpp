@@ -247,7 +247,9 @@ TEST(an_exception, of_one_rank_ends_the_job_with_its_number_whatever_the_others_
 }
 
 TEST(an_exception, that_is_none_of_the_standards_is_reported_too) {
-  expect_failure(2, {"weft: rank 1 ended with an exception that is not a std::exception\n"},
+  expect_failure(2,
+                 {"weft: rank 1 ended with an exception of type int, which is not a "
+                  "std::exception\n"},
                  [](communicator& world) {
                    if (world.rank() == 1) throw 5;
                    world.barrier();
@@ -493,6 +495,16 @@ TEST(a_mismatch, of_broadcast_sizes_is_found) {
                  });
 }
 
+TEST(a_mismatch, of_the_ways_to_a_new_communicator_is_found) {
+  expect_failure(2, {"collective mismatch", "rank 0 calls split", "calls dup"},
+                 [](communicator& world) {
+                   if (world.rank() == 0)
+                     (void)world.split(0);
+                   else
+                     (void)world.dup();
+                 });
+}
+
 TEST(a_mismatch, among_many_ranks_and_workers_is_found) {
   for (const int workers : {2, 12}) {
     const failed_job job = run_to_failure(job_of(24, workers), [](communicator& world) {
@@ -608,8 +620,9 @@ TEST(a_deadlock, in_each_kind_of_wait_names_the_call) {
   };
   int value = 0;
   const std::span one(&value, 1);
-  hangs("probe", [](communicator& world) { world.probe(); });
-  hangs("mprobe", [](communicator& world) { (void)world.mprobe(0, 4); });
+  hangs("probe, source any, tag any, communicator 0", [](communicator& world) { world.probe(); });
+  hangs("mprobe, source 0, tag 4, communicator 0",
+        [](communicator& world) { (void)world.mprobe(0, 4); });
   hangs("wait (irecv)", [&](communicator& world) { world.irecv(one, 0).wait(); });
   hangs("wait (isend)", [&](communicator& world) { world.issend(one, 0).wait(); });
   hangs("wait_all", [&](communicator& world) {
@@ -620,6 +633,22 @@ TEST(a_deadlock, in_each_kind_of_wait_names_the_call) {
     request r = world.irecv(one, 0);
     wait_any(std::span(&r, 1));
   });
+}
+
+TEST(a_deadlock, of_a_wait_for_several_tells_which_of_them_has_failed_already) {
+  expect_failure(
+      2,
+      {"deadlock", "rank 1: in wait_all (irecv), source 0, tag 2,",
+       "weft: rank 1: a receive of 4 octets got a message of 8 octets from rank 0, tag 1"},
+      [](communicator& world) {
+        if (world.rank() == 0) {
+          world.send(1.0, 1, 1);
+          return;
+        }
+        std::array<int, 2> values{};
+        std::array<request, 2> both{world.irecv(values[0], 0, 1), world.irecv(values[1], 0, 2)};
+        wait_all(both);
+      });
 }
 
 TEST(a_deadlock, of_a_non_blocking_collective_that_one_rank_never_joins_is_reported) {

@@ -204,7 +204,7 @@ TEST(posted_receives, match_in_the_order_of_their_posting_however_many_there_are
 TEST(cancel, does_nothing_to_a_receive_that_has_its_message) {
   run_ranks(1, 1, [](communicator& world) {
     int got = 0;
-    request r = world.irecv(std::span(&got, 1), 0);
+    request r = world.irecv(got, 0);
     world.send(3, 0);
     r.cancel();
     EXPECT_EQ(r.wait().source, 0);
@@ -219,8 +219,8 @@ TEST(persistent_requests, may_be_started_many_times_and_waited_for_together) {
     int out = 0;
     std::vector<request> all;
     for (int r = 0; r < n; ++r) {
-      all.push_back(world.recv_init(std::span(&in[static_cast<std::size_t>(r)], 1), r));
-      all.push_back(world.send_init(std::span(&out, 1), r));
+      all.push_back(world.recv_init(in[static_cast<std::size_t>(r)], r));
+      all.push_back(world.send_init(out, r));
     }
     for (int round = 0; round < 100; ++round) {
       out = round * 10 + world.rank();
