@@ -247,8 +247,9 @@ void ofi_transport::deregister(memory_region& region) noexcept {
 }
 
 bool ofi_transport::arm() noexcept {
+  // A receive that the provider has refused must be tried again, or nothing may ever arrive.
   if (is_marked_.load(std::memory_order_relaxed) || !failures_.empty() || early_ ||
-      first_to_self_ != nullptr)
+      first_to_self_ != nullptr || !unposted_.empty())
     return false;
   // libfabric's own answer does not cover what it has already taken out of a socket.
   fi_cq_data_entry entry;
