@@ -90,6 +90,19 @@ void end_communicator(state& me, MPI_Comm& comm) {
   comm = MPI_COMM_NULL;
 }
 
+// Until all that this rank has started there is complete, whoever waits for it later.
+void wait_for_rest(state& me, MPI_Comm comm, const communicator_object& c) {
+  const auto none_is_open = [&] {
+    bool open = false;
+    me.requests.each([&](const request_object& r) {
+      open = open || (r.where == comm && r.active && r.what != request_object::type::generalized &&
+                      !r.complete());
+    });
+    return !open;
+  };
+  me.rank.home->wait_until(none_is_open, {"MPI_Comm_disconnect", c.shared->context});
+}
+
 // Hints are the new communicator's own: those of its parent stay there (MPI 4.1 section 7.4.2).
 void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, const char* call) {
   check_not_null(newcomm, "newcomm");
@@ -340,9 +353,11 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm * comm)) {
       "MPI_Comm_disconnect", comm == nullptr ? MPI_COMM_SELF : *comm,
       [&](state& me) {
         check_not_null(comm, "comm");
-        // What is under way is complete when all have come.
         communicator_object& c = checked_communicator(me, *comm);
-        if (!is_predefined(*comm)) weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
+        if (!is_predefined(*comm)) {
+          wait_for_rest(me, *comm, c);
+          weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
+        }
         end_communicator(me, *comm);
       },
       comm == nullptr ? MPI_COMM_NULL : *comm);
