@@ -20,7 +20,7 @@ concept writable_range = element_range<R> &&
 
 // What a request refers to: a temporary would be gone before the request is complete.
 template <class T>
-concept lasting_value = std::is_lvalue_reference_v<T> && element<T>;
+concept lasting_value = std::is_lvalue_reference_v<T> && element<T> && !std::ranges::range<T>;
 template <class T>
 concept lasting_writable_value = lasting_value<T> && !std::is_const_v<std::remove_reference_t<T>>;
 template <class R>

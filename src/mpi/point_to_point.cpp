@@ -44,7 +44,7 @@ template <class Meanwhile>
     blocking_receive arrival(me, from, into);
     // What has arrived is used up, whatever fails besides.
     const auto note = [&] {
-      if (turn != 0 && arrival.message().source >= 0) [[unlikely]]
+      if (turn != 0 && arrival.complete() && arrival.message().source >= 0) [[unlikely]]
         note_received(me, turn, from.comm->shared->context, arrival.message(), from.type, count);
     };
     try {

@@ -148,6 +148,8 @@ class blocking_receive {
     if (op_.posted_in == nullptr) wait(call);
   }
   [[nodiscard]] bool bad() const noexcept { return is_bad(op_); }
+  [[nodiscard]] bool complete() const noexcept { return op_.complete; }
+  // Of one that is complete.
   [[nodiscard]] const message_status& message() const noexcept { return op_.result; }
   void tell(MPI_Status* status) const noexcept {
     set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.result.bytes);

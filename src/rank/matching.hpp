@@ -73,7 +73,8 @@ inline constexpr int withdrawn_source = any_source;
 struct operation {
   enum class kind : std::uint8_t { recv, send, collective };
   struct as_receive {};
-  operation() noexcept : peer(any_source), peer_worker(-1), bytes(0), offer_number(0), result{} {}
+  operation() noexcept
+      : match{}, peer(any_source), peer_worker(-1), bytes(0), offer_number(0), result{} {}
   // What only sends have, and what only its end tells, has no value before either.
   explicit operation(as_receive) noexcept {}
 

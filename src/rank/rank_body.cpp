@@ -1,7 +1,5 @@
 #include "rank/rank_body.hpp"
 
-#include <cxxabi.h>
-
 #include <exception>
 #include <string>
 #include <typeinfo>
@@ -14,10 +12,12 @@
 namespace weft::detail {
 namespace {
 
-std::string text_of_failure(int rank, const std::exception* e, const std::type_info& type) {
+// Without a type it is an exception of another language.
+std::string text_of_failure(int rank, const std::exception* e, const std::type_info* type) {
   const std::string who = "rank " + std::to_string(rank);
+  if (e == nullptr && type == nullptr) return who + " ended with an exception that is not of C++";
   if (e == nullptr)
-    return who + " ended with an exception of type " + demangled(type.name()) +
+    return who + " ended with an exception of type " + demangled(type->name()) +
            ", which is not a std::exception";
   std::string text = text_of(*e);
   // Further lines stand below the first, so that all are read as one report.
@@ -35,7 +35,7 @@ int status_of_failure(const std::exception* e) {
 void tell_exception(void* argument, const std::exception* e, const std::type_info& type) {
   const auto& start = *static_cast<const rank_start*>(argument);
   if (type != typeid(job_stopped))
-    start.failure->tell(text_of_failure(start.rank->number, e, type), status_of_failure(e));
+    start.failure->tell(text_of_failure(start.rank->number, e, &type), status_of_failure(e));
 }
 
 void call_body(void* argument) {
@@ -55,9 +55,9 @@ void call_body(void* argument) {
 void run_rank(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
   const auto fail = [&](const std::exception* e) {
-    start.failure->tell(
-        text_of_failure(start.rank->number, e, *abi::__cxa_current_exception_type()),
-        status_of_failure(e));
+    const std::exception_ptr current = std::current_exception();
+    const std::type_info* const type = current ? current.__cxa_exception_type() : nullptr;
+    start.failure->tell(text_of_failure(start.rank->number, e, type), status_of_failure(e));
     start.of->workers->request_stop();
   };
   try {

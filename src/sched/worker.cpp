@@ -80,6 +80,7 @@ void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
 void worker::finish(fiber& self) noexcept {
   (self.older != nullptr ? self.older->newer : oldest_) = self.newer;
   (self.newer != nullptr ? self.newer->older : newest_) = self.older;
+  *thread_.exceptions = {};  // Of a program that has left its handlers by a jump.
   dead_ = &self;
   running_ = &root_;
   running_number_.store(-1, std::memory_order_relaxed);
