@@ -29,6 +29,17 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
+// How far below the end of its memory the n-th stack begins. Stacks a power of two apart would all begin
+// in the same cache sets, and neighbours a few lines apart would mistake each other's addresses, of
+// which processors compare the lower bits first: so the first two are half a page apart, the next
+// two a quarter, and so on.
+constexpr std::size_t colour_of(std::size_t n) noexcept {
+  std::size_t lines = 0;
+  for (std::size_t step = 32; step >= 4; step /= 2, n /= 2)
+    if (n % 2 != 0) lines += step;
+  return lines * 64;
+}
+
 // A guard page splits its mapping in two, and the kernel limits a process to vm.max_map_count
 // mappings. Stacks beyond three quarters of that go without a guard page.
 std::size_t guarded_stacks_max() noexcept {
@@ -91,9 +102,7 @@ void stack_pool::map_block() {
     std::byte* stack = low + i * pitch_;
     if (guarded) mprotect(stack, page_bytes(), PROT_NONE);
     std::byte* usable = stack + page_bytes();
-    // Colour the tops: stacks a power of two apart would all start in the same cache sets.
-    const std::size_t colour = (made_ + i) % 16 * 4 * 64;
-    free_.emplace_back(usable, stack_bytes_ - std::min(colour, stack_bytes_ / 8));
+    free_.emplace_back(usable, stack_bytes_ - std::min(colour_of(made_ + i), stack_bytes_ / 8));
     valgrind_ids_.push_back(VALGRIND_STACK_REGISTER(usable, usable + stack_bytes_));
   }
   made_ += count;
