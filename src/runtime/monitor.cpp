@@ -177,13 +177,8 @@ bool monitor::has_mail_for_others(int index) {
 }
 
 void monitor::warn_of_busy(const worker& w) {
-  const int ready = w.ready_count();
-  const std::string others = ready == 0   ? "a message for another rank of that worker waited"
-                             : ready == 1 ? "another rank of that worker was ready to run"
-                                          : formatted(
-                                                "{} other ranks of that worker were ready to "
-                                                "run",
-                                                ready);
+  const char* const others = w.has_ready() ? "another rank of that worker was ready to run"
+                                           : "a message for another rank of that worker waited";
   std::string text = formatted(
       "rank {} has kept worker {} busy for {} s while {}: wait with weft::sleep_for(), call "
       "weft::yield() in a loop that waits for memory to change or computes for long, or give each "
@@ -204,7 +199,7 @@ void monitor::look_for_busy_workers() {
     const worker& w = workers_.at(i);
     seen& s = seen_[static_cast<std::size_t>(i)];
     if (s.since_ns == 0 || s.passes != w.passes() || w.is_parked() ||
-        (w.ready_count() == 0 && !has_mail_for_others(i))) {
+        (!w.has_ready() && !has_mail_for_others(i))) {
       s = {w.passes(), now, false};
     } else if (!s.named && static_cast<double>(now - s.since_ns) > how_.busy_warning_s * 1e9) {
       s.named = true;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "fiber/context.hpp"
 
@@ -24,7 +25,7 @@ struct wait_description {
 
 // A user-level thread of control with a home worker. Never migrates.
 struct fiber {
-  fiber* next = nullptr;  // In the ready list.
+  fiber* next = nullptr;  // In the ready list, or among those that wait for a countdown.
   worker* home = nullptr;
   void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
   int number = -1;           // What a timeline calls it: the rank; -1: not shown.
@@ -43,10 +44,13 @@ struct fiber {
 };
 
 // Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then
-// makes the fiber ready: being told. A wait for 1,000 requests is one countdown.
+// makes the fiber ready: being told. A wait for 1,000 requests is one countdown. Several fibers may
+// wait for one that their worker ends by release().
 struct countdown {
   std::uint32_t pending = 0;
-  fiber* waiter = nullptr;
+  fiber* waiter = nullptr;  // The last of those that wait; its `next` is the one before.
+
+  void add(fiber& f) noexcept { f.next = std::exchange(waiter, &f); }
 };
 
 // One wait. A condition that other threads make true is looked at by the worker; whoever makes it

@@ -10,7 +10,7 @@
 namespace weft {
 
 bool worker::has_own_work(const waiter& w) noexcept {
-  return w.holds(w.subject) || ready_head_ != nullptr || !posted_.empty();
+  return w.holds(w.subject) || has_ready() || !posted_.empty();
 }
 
 bool worker::has_work(const waiter& w) noexcept {

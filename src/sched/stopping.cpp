@@ -47,11 +47,8 @@ void worker::release_waiters() noexcept {
   looked_at_.clear();
   each_fiber([&](fiber& f) {
     if (f.waiting_in == nullptr || &f == &running()) return;
-    if (f.told_by != nullptr) {
-      if (f.told_by->waiter != &f) return;  // Ready already.
-      f.told_by->waiter = nullptr;
-    }
-    for (const fiber* ready = ready_head_; ready != nullptr; ready = ready->next)
+    if (f.told_by != nullptr) return release(*f.told_by);  // It may be ready already.
+    for (const fiber* ready = first_ready(); ready != nullptr; ready = ready->next)
       if (ready == &f) return;
     make_ready(f);
   });

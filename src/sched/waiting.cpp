@@ -28,20 +28,25 @@ struct kept_errno {
 }  // namespace
 
 fiber* worker::take_ready() noexcept {
-  fiber* taken = ready_head_;
+  fiber* taken = first_ready();
   if (taken == nullptr) return nullptr;
-  if (!seeded_) [[likely]] {
-    pop_ready();
+  std::uint32_t skip = 0;
+  if (seeded_) [[unlikely]] {
+    std::uint32_t count = 0;
+    for (const fiber* f = taken; f != nullptr; f = f->next) ++count;
+    skip = next_random() % count;
+  }
+  if (skip == 0) [[likely]] {
+    pop_ready(*taken);
     return taken;
   }
   fiber* previous = nullptr;
-  for (auto skip = next_random() % static_cast<std::uint32_t>(ready_count()); skip > 0; --skip) {
+  for (; skip > 0; --skip) {
     previous = taken;
     taken = taken->next;
   }
-  (previous != nullptr ? previous->next : ready_head_) = taken->next;
+  previous->next = taken->next;
   if (taken == ready_tail_) ready_tail_ = previous;
-  count_ready(-1);
   return taken;
 }
 
@@ -56,8 +61,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     const record_header header = record_header::unpack(word);
     owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
     if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
-    if (w != nullptr && (w->holds(w->subject) || (ready_head_ != nullptr && r.at_new_line())))
-      break;
+    if (w != nullptr && (w->holds(w->subject) || (has_ready() && r.at_new_line()))) break;
     word = r.front();
   }
   return true;
@@ -70,6 +74,12 @@ inline bool worker::take_arrival(const waiter& w) {
     if (drain(inbound_[i], &w) && w.holds(w.subject)) return true;
   if (outside_ != nullptr && outside_->glance()) return w.holds(w.subject);
   return w.told == nullptr && w.holds(w.subject);
+}
+
+void worker::look_on_the_way() {
+  const kept_errno kept;
+  if (short_ways_from_now() > 0) poll();
+  short_ways_left_ = short_ways_from_now();
 }
 
 void worker::block(waiter& w) {
@@ -111,7 +121,7 @@ void worker::block(waiter& w) {
     if (any) {
       idle_rounds = 0;
       if (w.holds(w.subject)) return;
-      if (ready_head_ == nullptr) continue;  // Mail that keeps coming must not starve the others.
+      if (!has_ready()) continue;  // Mail that keeps coming must not starve the others.
     }
     // A fiber that perturb_seeded() has woken. Relaxed: this worker's own.
     if (seeded_ && open_slots_.load(std::memory_order_relaxed) != 0 && w.may_steal &&
@@ -135,7 +145,7 @@ void worker::block(waiter& w) {
     for (int quick = 0; quick < 8; ++quick) {
       pause_processor();
       if (take_arrival(w)) return;
-      if (ready_head_ != nullptr) {
+      if (has_ready()) {
         has_looked = w.may_switch;  // To what has come, before another look.
         break;
       }
@@ -161,7 +171,7 @@ void worker::suspend(waiter& w, fiber& next) {
   if (!next.flow) prepare(next);
   if (&self != &root_) {
     if (w.told != nullptr)
-      w.told->waiter = &self;
+      w.told->add(self);
     else
       looked_at_.push_back({&w, &self});
   }
@@ -199,15 +209,11 @@ void worker::perturb_seeded() {
   // Waiting fibers are the thieves of a worker that is alone; they only steal when they run.
   // Relaxed: this worker's own.
   if (open_slots_.load(std::memory_order_relaxed) != 0) {
-    std::vector<fiber*> waiting;
+    std::vector<countdown*> waited_for;
     each_fiber([&](fiber& f) {
-      if (f.told_by != nullptr && f.told_by->waiter == &f) waiting.push_back(&f);
+      if (f.told_by != nullptr && f.told_by->waiter == &f) waited_for.push_back(f.told_by);
     });
-    if (!waiting.empty()) {
-      fiber& thief = *waiting[next_random() % waiting.size()];
-      thief.told_by->waiter = nullptr;
-      make_ready(thief);
-    }
+    if (!waited_for.empty()) release(*waited_for[next_random() % waited_for.size()]);
   }
   yield();
 }
@@ -238,9 +244,10 @@ bool worker::poll() {
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     attend();
   bool any = false;
+  const bool is_idle = !has_ready();
   // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
   std::size_t left = inbound_.size();
-  if (ready_head_ != nullptr) left = std::min(left, rings_polled_max);
+  if (!is_idle) left = std::min(left, rings_polled_max);
   for (; left > 0; --left) {
     if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
     any |= drain(inbound_[next_ring_], nullptr);
@@ -248,7 +255,8 @@ bool worker::poll() {
   if (!looked_at_.empty()) any |= look();
   if (rare_sources_ != 0) [[unlikely]]
     any |= poll_rare();
-  short_ways_ = any ? short_ways_min : std::min(2 * short_ways_, short_ways_max);
+  // What comes when nothing else is to be done says nothing of when to look beside other work.
+  if (!is_idle) short_ways_ = any ? short_ways_min : std::min(2 * short_ways_, short_ways_max);
   return any;
 }
 

@@ -62,13 +62,17 @@ class worker {
     // The short way: straight to the next ready fiber, from the caller's own frame, since each
     // frame between here and the fiber's code costs a mispredicted return (5 frames: 50 ns). Mail
     // is looked at every few times, fewer as long as there is none.
-    if (ready_head_ != nullptr && --short_ways_left_ > 0) [[likely]] {
-      if (fiber& next = *ready_head_; next.flow) [[likely]] {
-        pop_ready();
+    if (has_ready()) [[likely]] {
+      if (--short_ways_left_ <= 0) [[unlikely]] {
+        look_on_the_way();
+        if (c.pending == 0) return;
+      }
+      if (fiber& next = *first_ready(); short_ways_left_ > 0 && next.flow) [[likely]] {
+        pop_ready(next);
         fiber& self = *running_;
         self.waiting_in = &description;
         self.told_by = &c;
-        c.waiter = &self;
+        c.add(self);
         switch_to(next);
         self.waiting_in = nullptr;
         if (c.pending == 0) [[likely]]
@@ -79,10 +83,7 @@ class worker {
   }
   [[gnu::noinline]] void wait_in_loop(countdown& c, const wait_description& description,
                                       int victim) {
-    // Switches until mail is looked at again; a seeded schedule chooses every time, and a wait that
-    // begins when the job ends must see that.
-    short_ways_left_ =
-        seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0 : short_ways_;
+    short_ways_left_ = short_ways_from_now();
     waiter w{&countdown_done, &c, &description, &c};
     w.victim = victim;
     block(w);
@@ -132,17 +133,26 @@ class worker {
     return choices[next_random() % choices.size()];
   }
 
-  // Counts down; the last count makes the waiting fiber ready.
+  // Counts down; the last count makes the fiber ready that waits, and there is one at most.
   void complete(countdown& c) noexcept {
     // A wait for any of several ends with the first; the others find nothing pending.
     if (c.pending != 0 && --c.pending == 0 && c.waiter != nullptr)
       make_ready(*std::exchange(c.waiter, nullptr));
   }
+  // Makes ready all that wait for it, in the order in which they came; they wait on when it is pending.
+  void release(countdown& c) noexcept {
+    fiber* const last = std::exchange(c.waiter, nullptr);
+    if (last == nullptr) return;
+    fiber* first = last;
+    for (fiber* before = std::exchange(last->next, nullptr); before != nullptr;) {
+      fiber* const next = std::exchange(before->next, first);
+      first = std::exchange(before, next);
+    }
+    append_ready(*first, *last);
+  }
   void make_ready(fiber& f) noexcept {
     f.next = nullptr;
-    (ready_tail_ == nullptr ? ready_head_ : ready_tail_->next) = &f;
-    ready_tail_ = &f;
-    count_ready(1);
+    append_ready(f, f);
   }
   [[nodiscard]] fiber& running() const noexcept { return *running_; }
 
@@ -196,9 +206,8 @@ class worker {
   [[nodiscard]] std::uint64_t passes() const noexcept {
     return passes_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] int ready_count() const noexcept {
-    return ready_count_.load(std::memory_order_relaxed);
-  }
+  // Called by any thread, a hint.
+  [[nodiscard]] bool has_ready() const noexcept { return first_ready() != nullptr; }
   // Called by any thread, a hint: the number of the fiber that runs now, -1 for none.
   [[nodiscard]] int running_number() const noexcept {
     return running_number_.load(std::memory_order_relaxed);
@@ -272,16 +281,21 @@ class worker {
       trace_switch(self, next);
     context::switch_to(*self.flow, *next.flow, thread_);
   }
-  // Only when something is ready.
-  void pop_ready() noexcept {
-    ready_head_ = ready_head_->next;
-    if (ready_head_ == nullptr) ready_tail_ = nullptr;
-    count_ready(-1);
+  // Relaxed, here and below: of other threads only the monitor looks, whether there is any.
+  [[nodiscard]] fiber* first_ready() const noexcept {
+    return ready_head_.load(std::memory_order_relaxed);
   }
-  // Relaxed: only the monitor looks, and only this worker writes.
-  void count_ready(int more) noexcept {
-    ready_count_.store(ready_count_.load(std::memory_order_relaxed) + more,
-                       std::memory_order_relaxed);
+  void pop_ready(fiber& first) noexcept {
+    fiber* const next = first.next;
+    ready_head_.store(next, std::memory_order_relaxed);
+    if (next == nullptr) ready_tail_ = nullptr;
+  }
+  void append_ready(fiber& first, fiber& last) noexcept {
+    if (ready_tail_ == nullptr)
+      ready_head_.store(&first, std::memory_order_relaxed);
+    else
+      ready_tail_->next = &first;
+    ready_tail_ = &last;
   }
   void prepare(fiber& f);
   [[gnu::noinline]] static void trace_switch(const fiber& from, const fiber& to) noexcept;
@@ -293,6 +307,12 @@ class worker {
   [[gnu::noinline]] void perturb_seeded();
   [[gnu::noinline]] void wait_for_the_end();
 
+  // How often a wait may go the short way until mail is looked at; a seeded schedule chooses every
+  // time, and a wait that begins when the job ends must see that.
+  [[nodiscard]] int short_ways_from_now() const noexcept {
+    return seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0 : short_ways_;
+  }
+  [[gnu::noinline]] void look_on_the_way();
   bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
   [[gnu::noinline]] bool poll_rare();
@@ -335,9 +355,8 @@ class worker {
   std::atomic<int> running_number_{-1};
   std::atomic<int> thread_number_{0};
   fiber root_;
-  fiber* ready_head_ = nullptr;
+  std::atomic<fiber*> ready_head_{nullptr};
   fiber* ready_tail_ = nullptr;
-  std::atomic<int> ready_count_{0};
   fiber* oldest_ = nullptr;
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;
