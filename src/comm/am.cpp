@@ -8,14 +8,10 @@ status local_device::start(const am& wanted) noexcept {
   if (to == nullptr) [[unlikely]]
     return status::failed;
   const std::uint64_t size = wanted.data.size();
-  wire_header header;
-  header.handler = wanted.handler.index;
-  header.user = wanted.user;
   if (size <= to->route->eager_bytes) [[likely]] {
-    header.kind = static_cast<std::uint8_t>(message_kind::am);
-    header.tag = wanted.tag;
-    header.size = wanted.head[0];
-    header.operation = wanted.head[1];
+    const wire_header header =
+        make_header(static_cast<std::uint8_t>(message_kind::am), 0, wanted.handler.index,
+                    wanted.user, wanted.tag, wanted.head[0], wanted.head[1]);
     return send_eager(*to, header, wanted.data, size, wanted.local, wanted.context, wanted.from,
                       operation_kind::am);
   }
@@ -32,7 +28,10 @@ status local_device::start(const am& wanted) noexcept {
   what->user = wanted.user;
   what->local = wanted.local;
   what->context = wanted.context;
+  wire_header header;
   header.kind = static_cast<std::uint8_t>(message_kind::am_announce);
+  header.handler = wanted.handler.index;
+  header.user = wanted.user;
   header.tag = wanted.tag;
   return announce(*to, header, {{wanted.tag, wanted.head[0], wanted.head[1]}}, *what);
 }

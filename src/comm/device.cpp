@@ -187,9 +187,10 @@ void local_device::tell_finished(peer_state& to, std::uint64_t operation, bool f
 }
 
 // One message, whose data are done with when this returns done, or when `local` is signalled.
-status local_device::send_eager(peer_state& to, const wire_header& header, const_buffers data,
-                                std::uint64_t size, const completion& local, void* context,
-                                packet* from, operation_kind kind) noexcept {
+status local_device::send_eager(peer_state& to, const wire_header& header,
+                                const const_buffers& data, std::uint64_t size,
+                                const completion& local, void* context, packet* from,
+                                operation_kind kind) noexcept {
   const bool may_be_posted = size > to.route->traits.inject_bytes_max;
   if (!may_be_posted || (!local && from == nullptr)) [[likely]] {
     const status said = transmit(to, header, data.parts(), nullptr);

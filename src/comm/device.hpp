@@ -167,7 +167,7 @@ class local_device final : public device {
   void refuse(peer_state& from, const char* why) noexcept;
   void wait_for_room(operation& what) noexcept;
 
-  status send_eager(peer_state& to, const wire_header& header, const_buffers data,
+  status send_eager(peer_state& to, const wire_header& header, const const_buffers& data,
                     std::uint64_t size, const completion& local, void* context, packet* from,
                     operation_kind kind) noexcept;
 

@@ -37,14 +37,12 @@ status local_device::start(const comm::send& wanted) noexcept {
   if (to == nullptr) [[unlikely]]
     return status::failed;
   const std::uint64_t size = wanted.data.size();
-  wire_header header;
-  header.handler = wanted.engine;
-  header.flags = static_cast<std::uint8_t>(wanted.by);
-  header.user = wanted.user;
-  header.tag = wanted.tag;
-  header.size = size;
-  if (size <= to->route->eager_send_bytes) [[likely]] {
-    header.kind = static_cast<std::uint8_t>(message_kind::eager);
+  const bool is_eager = size <= to->route->eager_send_bytes;
+  const message_kind kind = is_eager ? message_kind::eager : message_kind::send_announce;
+  const wire_header header =
+      make_header(static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(wanted.by),
+                  wanted.engine, wanted.user, wanted.tag, size, 0);
+  if (is_eager) [[likely]] {
     return send_eager(*to, header, wanted.data, size, wanted.local, wanted.context, wanted.from,
                       operation_kind::send);
   }
@@ -60,7 +58,6 @@ status local_device::start(const comm::send& wanted) noexcept {
   what->user = wanted.user;
   what->local = wanted.local;
   what->context = wanted.context;
-  header.kind = static_cast<std::uint8_t>(message_kind::send_announce);
   return announce(*to, header, {}, *what);
 }
 

@@ -21,8 +21,10 @@ namespace {
 void release_waiting(worker& here, communicator_state& c) noexcept {
   for (std::size_t i = 0; i < c.groups.size(); ++i) {
     if (c.workers[i] != here.index()) continue;
-    for (arrival* waiting : c.groups[i].waiting) here.complete(waiting->all);
-    c.groups[i].waiting.clear();
+    for (countdown& all : c.groups[i].waits) {
+      all.pending = 0;
+      here.release(all);
+    }
   }
 }
 

@@ -90,7 +90,11 @@ class distant_ways {
   void ask(worker& here, const communicator_state& c, int rank,
            const broadcast_question& asked) noexcept;
   // Where the site of this process meets the others of `c`; called by the leader's worker.
-  [[nodiscard]] site_meetings& meetings_of(worker& here, communicator_state& c);
+  [[nodiscard]] site_meetings& meetings_of(worker& here, communicator_state& c) {
+    if (c.meetings == nullptr) [[unlikely]]
+      find_meetings(here, c);
+    return *c.meetings;
+  }
   // To the leader of another site, in a meeting; waits for room.
   void say(rank_state& leader, const peer& to, std::uint32_t context, std::uint32_t sequence,
            std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
@@ -114,6 +118,7 @@ class distant_ways {
 
   template <void (distant_ways::*Handle)(worker&, const comm::event&)>
   static void call(void* self, const comm::event& happened) noexcept;
+  void find_meetings(worker& here, communicator_state& c);
   void on_eager(worker& here, const comm::event& happened);
   void on_offer(worker& here, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);

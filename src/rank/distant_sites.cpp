@@ -74,17 +74,14 @@ void distant_ways::on_question(worker& here, const comm::event& happened) {
 
 // --- Meetings of sites ---------------------------------------------------------------------------
 
-site_meetings& distant_ways::meetings_of(worker& here, communicator_state& c) {
-  if (c.meetings == nullptr) [[unlikely]] {
-    meeting_table& table = meetings_[static_cast<std::size_t>(here.index())];
-    const std::uint64_t name = meeting_name(c.context, c.to(c.local()[0]).number);
-    c.meetings = table.find_or_make(name, here.index(), *c.listed_in);
-    if (c.meetings == nullptr)
-      throw error("more than " + std::to_string(early_questions_max) +
-                  " communicators of which this process knows nothing have been used by others");
-    table.know(*c.meetings, c, [&](int process) { refuse(here, {process, 0}, foreign_word); });
-  }
-  return *c.meetings;
+void distant_ways::find_meetings(worker& here, communicator_state& c) {
+  meeting_table& table = meetings_[static_cast<std::size_t>(here.index())];
+  const std::uint64_t name = meeting_name(c.context, c.to(c.local()[0]).number);
+  c.meetings = table.find_or_make(name, here.index(), *c.listed_in);
+  if (c.meetings == nullptr)
+    throw error("more than " + std::to_string(early_questions_max) +
+                " communicators of which this process knows nothing have been used by others");
+  table.know(*c.meetings, c, [&](int process) { refuse(here, {process, 0}, foreign_word); });
 }
 
 // The digest travels in two words that every message has, so that without data it fills no more than
@@ -95,13 +92,13 @@ void distant_ways::say(rank_state& leader, const peer& to, std::uint32_t context
   const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
   port& p = network::of(*leader.home);
   p.count_sent(there.process);
-  comm::am made;
-  made.to = {there.process, there.worker};
-  made.handler = said_;
-  made.data = data;
-  made.tag = context;
-  made.head = {static_cast<std::uint64_t>(to.number), two(high_of(digest), sequence)};
-  made.user = low_of(digest);
+  const comm::am made{
+      .to = {there.process, there.worker},
+      .handler = said_,
+      .data = data,
+      .tag = context,
+      .head = {static_cast<std::uint64_t>(to.number), two(high_of(digest), sequence)},
+      .user = low_of(digest)};
   if (post_in_wait(
           *leader.home, [&] { return comm::post(p.device(), made); }, what) == status::failed)
     throw_dead(leader, to);

@@ -8,6 +8,7 @@
 
 #include "base/uncaught.hpp"
 #include "rank/calls.hpp"
+#include "rank/distant.hpp"
 #include "rank/exchange.hpp"
 #include "rank/messages.hpp"
 #include "rank/sites.hpp"
@@ -22,29 +23,24 @@ inline constexpr std::size_t tree_width = 8;
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
 class in_turn {
  public:
-  in_turn(communicator_state& c, int rank, const collective_call& call)
+  // Inline, so that what the caller says of its call is known here; what is rare is not.
+  [[gnu::always_inline]] in_turn(communicator_state& c, int rank, const collective_call& call)
       : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
-    me_.home->check_stopped();
-    if (call.root != no_root && (call.root < 0 || call.root >= c.size()))
-      throw error(std::string(call.name) + " with root " + std::to_string(call.root) +
-                  ": the communicator has ranks 0 to " + std::to_string(c.size() - 1));
-    if (c.spans_processes()) [[unlikely]]
+    if (call.root != no_root && (call.root < 0 || call.root >= c.size())) [[unlikely]]
+      throw_no_root(call.name, call.root);
+    if (c.of.ways != nullptr && c.of.ways->between().any_has_died()) [[unlikely]]
       check_sites_alive(c, call.name);
     const std::uint64_t ticket =
         std::exchange(member_.has_turn, false) ? member_.turn : member_.tickets++;
-    me_.home->perturb();  // With the ticket taken: another fiber of this rank may run now.
-    if (ticket != member_.turn) [[unlikely]] {
-      me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
-                           {call.name, c.context, -1, -1, call.bytes});
-      me_.home->check_stopped();  // The one before may have ended by unwinding.
-    }
-    if (c.failed.load(std::memory_order_relaxed)) [[unlikely]] {  // Relaxed: see note_failure().
-      ++member_.turn;
-      // Whoever is there already, since it did not know, waits for this rank.
-      if (c.spans_processes()) break_communicator(*me_.home, c, {});
-      throw_failed(c, call.name);
-    }
-    member_.call = call;
+    me_.home->begin_call();  // With the ticket taken: another fiber of this rank may run now.
+    if (ticket != member_.turn) [[unlikely]]
+      wait_for_turn(ticket, call.name, call.bytes);
+    if (c.failed.load(std::memory_order_relaxed)) [[unlikely]]  // Relaxed: see note_failure().
+      leave_failed(call.name);
+    member_.call.name = call.name;
+    member_.call.root = call.root;
+    member_.call.same_size = call.same_size;
+    member_.call.bytes = call.bytes;
     member_.call.history = member_.history;
     member_.acting = member_.turn;
     if (member_.asked.turn == member_.turn) [[unlikely]]
@@ -126,6 +122,21 @@ class in_turn {
     alignas(64) std::byte data[small_bytes_max];
   };
 
+  [[noreturn, gnu::cold]] void throw_no_root(const char* call, int root) const {
+    throw error(std::string(call) + " with root " + std::to_string(root) +
+                ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
+  }
+  [[gnu::noinline]] void wait_for_turn(std::uint64_t ticket, const char* call, std::size_t bytes) {
+    me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
+                         {call, c_.context, -1, -1, bytes});
+    me_.home->check_stopped();  // The one before may have ended by unwinding.
+  }
+  [[noreturn, gnu::cold]] void leave_failed(const char* call) {
+    ++member_.turn;
+    // Whoever is there already, since it did not know, waits for this rank.
+    if (c_.spans_processes()) break_communicator(*me_.home, c_, {});
+    throw_failed(c_, call);
+  }
   // It came before this rank did.
   [[gnu::noinline]] void answer_early_question() {
     const broadcast_question asked = std::exchange(member_.asked, {});
@@ -140,7 +151,12 @@ class in_turn {
   }
 
   [[gnu::always_inline]] void meet_all(const reduction* how, bool across) {
-    meet_with([&](worker_group& g) { speak(g, how, across); });
+    meet_with([&](worker_group& g) {
+      if (how != nullptr || c_.groups.size() > 1)
+        speak(g, how, across);
+      else if (across)  // Nobody else of this process is to be told.
+        meet_sites(c_, member_.call, rank_, description(), nullptr, nullptr);
+    });
   }
 
   // Inline, as are those that call it: of each frame between here and the fiber's code the return is
@@ -148,20 +164,21 @@ class in_turn {
   template <class Speak>
   [[gnu::always_inline]] void meet_with(const Speak& speak_for) {
     worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
-    if (g.arrived == 0)
+    countdown& all = g.waits[g.gathered % 2];
+    if (g.arrived == 0) {
       g.first_arrived = rank_;
-    else
+      all.pending = 1;
+    } else {
       check_same(c_, g.first_arrived, c_.at(g.first_arrived).call, rank_, member_.call);
-    member_.arrived = true;
+    }
+    member_.gathering = g.gathered + 1;
     if (++g.arrived < g.members.size()) {
       // Relaxed: the mail, which wakes those that wait, may have come already.
       if (c_.broken.load(std::memory_order_relaxed)) [[unlikely]]
         throw_failed(c_);
-      arrival mine;
-      g.waiting.push_back(&mine);
-      me_.home->wait(mine.all, description());
+      me_.home->wait(all, description());
       me_.home->check_stopped();
-      if (!mine.met) [[unlikely]]
+      if (g.gathered < member_.gathering) [[unlikely]]  // Woken because the communicator broke.
         throw_failed(c_);
       return;
     }
@@ -174,14 +191,13 @@ class in_turn {
       break_communicator(*me_.home, c_, failed_here());
       throw;
     }
-    me_.home->check_stopped();  // The others' countdowns may be gone.
+    me_.home->check_stopped();          // The others' buffers may be gone.
+    if (all.pending == 0) [[unlikely]]  // Those that were woken before have not met.
+      return;
     g.arrived = 0;
-    for (const int r : g.members) c_.at(r).arrived = false;
-    for (arrival* waiting : g.waiting) {
-      waiting->met = true;
-      me_.home->complete(waiting->all);
-    }
-    g.waiting.clear();
+    ++g.gathered;
+    all.pending = 0;
+    me_.home->release(all);
   }
 
   [[gnu::noinline]] void speak(worker_group& g, const reduction* how, bool across) {

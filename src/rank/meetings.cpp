@@ -41,20 +41,17 @@ site_meetings::other& site_meetings::of(int process) {
   return *others_.back();
 }
 
-std::uint64_t site_meetings::digest_of(const collective_call& call) noexcept {
+std::uint64_t site_meetings::make_digest(const collective_call& call) noexcept {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
-  if (call.name != named_) [[unlikely]] {
-    named_ = call.name;
-    name_digest_ = 0;
-    // As much of it as check_call() compares.
-    for (std::size_t i = 0; i < sizeof(call_on_wire::name) - 1 && call.name[i] != '\0'; ++i)
-      name_digest_ = (name_digest_ ^ static_cast<unsigned char>(call.name[i])) * odd;
-  }
-  std::uint64_t digest = name_digest_;
+  std::uint64_t digest = 0;
+  // As much of the name as check_call() compares.
+  for (std::size_t i = 0; i < sizeof(call_on_wire::name) - 1 && call.name[i] != '\0'; ++i)
+    digest = (digest ^ static_cast<unsigned char>(call.name[i])) * odd;
   for (const std::uint64_t part :
        {static_cast<std::uint64_t>(call.root), call.same_size ? call.bytes : 0, call.history})
     digest = ((digest ^ digest >> 32) ^ part) * odd;
-  return digest ^ digest >> 32;
+  digested_ = call;
+  return digest_ = digest ^ digest >> 32;
 }
 
 site_meetings* meeting_table::find(std::uint64_t name) noexcept {

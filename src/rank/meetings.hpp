@@ -48,6 +48,12 @@ struct site_meetings {
     collective_call call;
     int rank = -1;
   };
+  // Of a meeting without data: tells a site, or hears one.
+  struct step {
+    int site = -1;
+    const peer* told = nullptr;  // Its leader.
+    other* heard = nullptr;
+  };
   // What a site says when it is asked for its call: the name is empty when it has forgotten it.
   struct told {
     int process = -1;  // That was asked.
@@ -58,11 +64,18 @@ struct site_meetings {
   [[nodiscard]] other& of(int process);
   // Null when nothing has been said by that process, nor was waited for.
   [[nodiscard]] other* find(int process) noexcept;
-  // One number for the call; made anew only for another name.
-  [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept;
+  // One number for the call; made anew only for another one.
+  [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept {
+    const collective_call& last = digested_;
+    if (call.name == last.name && call.root == last.root && call.bytes == last.bytes &&
+        call.history == last.history && call.same_size == last.same_size) [[likely]]
+      return digest_;
+    return make_digest(call);
+  }
 
   std::uint32_t sequence = 0;
   std::array<begun, 2> mine;
+  std::vector<step> steps;  // The same in each; none before the first.
   told answer;
   bool is_known = false;  // This process has made the communicator.
 
@@ -76,9 +89,11 @@ struct site_meetings {
   }
 
  private:
+  [[gnu::noinline]] std::uint64_t make_digest(const collective_call& call) noexcept;
+
   std::vector<std::unique_ptr<other>> others_;
-  const char* named_ = nullptr;
-  std::uint64_t name_digest_ = 0;
+  collective_call digested_{.name = nullptr};
+  std::uint64_t digest_ = 0;
 };
 
 // Of a communicator and who leads its site.

@@ -103,7 +103,6 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
     const std::size_t fellows = groups[g].members.size();
-    groups[g].waiting.reserve(fellows);
     ranks_of_group_max = std::max(ranks_of_group_max, fellows);
     parts_of_group_max = std::max(parts_of_group_max, fellows * (ranks.size() - fellows));
   }

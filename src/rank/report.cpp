@@ -116,7 +116,7 @@ std::string describe_waits(job& j) {
     std::vector<int> all, arrived;
     for (std::size_t i = 0; i < c->peers.size(); ++i) {
       all.push_back(c->peers[i].number);
-      if (c->members[i].arrived) arrived.push_back(c->peers[i].number);
+      if (c->has_arrived(c->members[i])) arrived.push_back(c->peers[i].number);
     }
     append(all);
     append(arrived);

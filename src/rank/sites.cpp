@@ -39,8 +39,6 @@ void refuse(worker& here, rank_state& at, unexpected_message* m) {
 
 void check_sites_alive(const communicator_state& c, const char* call) {
   const network& between = c.of.ways->between();
-  if (!between.any_has_died()) [[likely]]
-    return;
   const comm::device& device = network::of(*worker::current()).device();
   for (const site& s : c.sites)
     if (!device.is_alive(s.process)) [[unlikely]] {
@@ -114,7 +112,10 @@ class sites_meeting {
         all_(ways_.meetings_of(*leader_.home, c)),
         sequence_(++all_.sequence),
         digest_(all_.digest_of(call)) {
-    all_.mine[sequence_ % 2] = {sequence_, call, rank};
+    site_meetings::begun& mine = all_.mine[sequence_ % 2];
+    mine.sequence = sequence_;
+    mine.call = call;
+    mine.rank = rank;
     ++c_.talks;
   }
   ~sites_meeting() { --c_.talks; }
@@ -123,16 +124,32 @@ class sites_meeting {
 
   // First the sites of each node, then the heads of the nodes, then those of each node again.
   void meet() {
-    if (climb([&](int site) { (void)hear(site); }, {})) meet_heads();
-    descend([&](int site) { (void)hear(site); }, {});
+    if (all_.steps.empty()) [[unlikely]]
+      lay_out();
+    for (const site_meetings::step& s : all_.steps)
+      if (s.told != nullptr)
+        tell(*s.told, {});
+      else
+        (void)hear(*s.heard, s.site);
   }
   void reduce(const reduction& how, std::byte* data) {
     const octets mine(data, how.bytes());
-    if (climb([&](int site) { take(how, data, site); }, mine)) reduce_over_heads(how, data);
-    descend([&](int site) { std::memcpy(data, hear(site), how.bytes()); }, mine);
+    const auto hand_on = [&](int site) { say(site, mine); };
+    if (climb([&](int site) { take(how, data, site); }, hand_on)) reduce_over_heads(how, data);
+    descend([&](int site) { std::memcpy(data, hear(site), how.bytes()); }, hand_on);
   }
 
  private:
+  void lay_out() {
+    const auto hear_it = [&](int site) {
+      all_.steps.push_back({site, nullptr, &all_.of(process_of(site))});
+    };
+    const auto tell_it = [&](int site) {
+      all_.steps.push_back({site, &c_.to(leader_at(site)), nullptr});
+    };
+    if (climb(hear_it, tell_it)) meet_heads(hear_it, tell_it);
+    descend(hear_it, tell_it);
+  }
   [[nodiscard]] int node() const noexcept {
     return c_.node_of_site[static_cast<std::size_t>(c_.here)];
   }
@@ -149,13 +166,13 @@ class sites_meeting {
 
   // Up a binomial tree, in which every site takes what those behind it have combined: so the order
   // is kept. True for the head, to which all comes.
-  template <class Take>
-  bool climb(const Take& take_from, octets mine) {
+  template <class Take, class Say>
+  bool climb(const Take& take_from, const Say& say_to) {
     const int count = static_cast<int>(mates().size());
     const int me = place();
     for (int step = 1; step < count; step *= 2) {
       if ((me & step) != 0) {
-        say(mate(me - step), mine);
+        say_to(mate(me - step));
         return false;
       }
       if (me + step < count) take_from(mate(me + step));
@@ -163,8 +180,8 @@ class sites_meeting {
     return true;
   }
   // Down the same tree.
-  template <class Take>
-  void descend(const Take& take_from, octets mine) {
+  template <class Take, class Say>
+  void descend(const Take& take_from, const Say& say_to) {
     const int count = static_cast<int>(mates().size());
     const int me = place();
     int step = static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
@@ -173,15 +190,16 @@ class sites_meeting {
       take_from(mate(me - step));
     }
     for (step /= 2; step != 0; step /= 2)
-      if (me + step < count) say(mate(me + step), mine);
+      if (me + step < count) say_to(mate(me + step));
   }
 
   // Dissemination: after round k every node has heard of the 2^k before it.
-  void meet_heads() {
+  template <class Take, class Say>
+  void meet_heads(const Take& take_from, const Say& say_to) {
     const int nodes = static_cast<int>(c_.nodes.size());
     for (int step = 1; step < nodes; step *= 2) {
-      say(head((node() + step) % nodes), {});
-      (void)hear(head((node() - step + nodes) % nodes));
+      say_to(head((node() + step) % nodes));
+      take_from(head((node() - step + nodes) % nodes));
     }
   }
 
@@ -220,14 +238,15 @@ class sites_meeting {
     return ways_.between().any_has_died() && !network::of(*leader_.home).device().is_alive(process);
   }
 
-  void say(int site, octets data) {
-    ways_.say(leader_, c_.to(leader_at(site)), c_.context, sequence_, digest_, data, what_);
+  void say(int site, octets data) { tell(c_.to(leader_at(site)), data); }
+  void tell(const peer& leader, octets data) {
+    ways_.say(leader_, leader, c_.context, sequence_, digest_, data, what_);
   }
   // What that site says in this meeting; it may be written to.
-  [[nodiscard]] std::byte* hear(int site) {
-    const int process = process_of(site);
-    said_in_meeting& theirs = all_.of(process).said[sequence_ % 2];
-    wait_for([&] { return theirs.sequence == sequence_; }, process);
+  [[nodiscard]] std::byte* hear(int site) { return hear(all_.of(process_of(site)), site); }
+  [[nodiscard]] std::byte* hear(site_meetings::other& from, int site) {
+    said_in_meeting& theirs = from.said[sequence_ % 2];
+    wait_for([&] { return theirs.sequence == sequence_; }, from.process);
     if (theirs.digest != digest_) [[unlikely]]
       find_difference(site);
     return theirs.data;
@@ -235,7 +254,6 @@ class sites_meeting {
   // Until the other side has answered. Throws when it will not.
   template <class Came>
   void wait_for(const Came& came, int process) {
-    if (came()) return;
     leader_.home->wait_until(
         [&] {
           // Relaxed: they say only that nobody will come.

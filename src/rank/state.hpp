@@ -1,6 +1,7 @@
 // What a job, a rank and a communicator are made of.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -126,11 +127,11 @@ struct alignas(padding_bytes) member {
   std::size_t bytes = 0;
   std::ptrdiff_t stride = 0;  // From part to part of those that it shows, in exchange().
   collective_call call;
-  bool arrived = false;
-  bool moving = false;        // Past the first meeting of a collective.
-  bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
-  std::uint64_t tickets = 0;  // Collectives called.
-  std::uint64_t turn = 0;     // Collectives ended: those of one rank take turns.
+  std::uint64_t gathering = 0;  // Of its group, the last to which it came, counted from 1.
+  bool moving = false;          // Past the first meeting of a collective.
+  bool has_turn = false;        // A collective's own fiber, which waited for its turn, calls now.
+  std::uint64_t tickets = 0;    // Collectives called.
+  std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
   std::uint64_t broadcasts = 0;
   std::uint64_t history = 0;                        // Of collective_call.
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
@@ -148,15 +149,14 @@ struct contribution {
 
 // Where the ranks of one worker meet: Pure's sequenced dropbox, one for each worker instead of each
 // thread.
-struct arrival {  // Of a rank that waits for the others of its worker; lives on its stack.
-  countdown all{1, nullptr};
-  bool met = false;  // False when it was woken because the communicator broke.
-};
 struct alignas(padding_bytes) worker_group {
   std::vector<int> members;  // In rank order.
-  std::vector<arrival*> waiting;
   std::size_t arrived = 0;
   int first_arrived = 0;
+  std::uint64_t gathered = 0;  // How often all have arrived.
+  // From the first arrival to the last; used in turn: the next but one gathering begins after all have
+  // come to the next, and so have left this one.
+  std::array<countdown, 2> waits;
   std::uint64_t sequence = 0;
   dropbox<contribution> own;     // Up the tree.
   dropbox<contribution> result;  // Down from the first group, when there are many.
@@ -282,6 +282,10 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
     return peers[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] member& at(int rank) noexcept { return members[static_cast<std::size_t>(rank)]; }
+  // Whether it waits in its group, or speaks for it.
+  [[nodiscard]] bool has_arrived(const member& m) const noexcept {
+    return m.rank != nullptr && m.gathering > groups[static_cast<std::size_t>(m.group)].gathered;
+  }
   [[nodiscard]] bool spans_processes() const noexcept { return sites.size() > 1; }
   // The ranks of this process; the first of them leads.
   [[nodiscard]] const std::vector<int>& local() const noexcept {
