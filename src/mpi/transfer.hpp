@@ -126,9 +126,6 @@ class blocking_receive {
   }
   blocking_receive(const blocking_receive&) = delete;
   blocking_receive& operator=(const blocking_receive&) = delete;
-  ~blocking_receive() {
-    if (op_.posted_in != nullptr) me_.rank.lists.withdraw(op_);
-  }
   // After the wait.
   [[gnu::always_inline]] void conclude(MPI_Status* status) {
     if (bad()) [[unlikely]] {
@@ -158,7 +155,7 @@ class blocking_receive {
  private:
   state& me_;
   int peers_first_;
-  detail::operation op_{detail::operation::as_receive{}};
+  detail::blocking_operation op_;
   countdown arrival_{1, nullptr};
 };
 

@@ -282,14 +282,17 @@ inline kept_operation* take_kept(rank_state& me) {
   return op;
 }
 
+// Of a receive whose memory goes away: nothing matches it any more.
+inline void withdraw_posted(operation& op) noexcept {
+  if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
+}
+
 // A receive on the stack of the call that waits for it; taken back when that unwinds.
 struct blocking_operation : operation {
   blocking_operation() noexcept : operation(as_receive{}) {}
   blocking_operation(const blocking_operation&) = delete;
   blocking_operation& operator=(const blocking_operation&) = delete;
-  ~blocking_operation() {
-    if (posted_in != nullptr) owner->lists.withdraw(*this);
-  }
+  ~blocking_operation() { withdraw_posted(*this); }
 };
 
 [[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, countdown& c,

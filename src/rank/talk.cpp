@@ -92,7 +92,7 @@ void talk::wait() {
 talk::~talk() {
   if (pending_.pending == 0) return;
   each([this](operation& op) {
-    if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
+    withdraw_posted(op);
     if (op.what != operation::kind::send || op.complete || speaker_.home->owner().stopping())
       return;
     if (speaker_.of->ways != nullptr) speaker_.of->ways->forget(*speaker_.home, op);
