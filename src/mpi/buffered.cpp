@@ -140,6 +140,13 @@ void send_buffered(state& me, const peer& there, int to, const envelope& from,
     send(me, there, to, from, data);
 }
 
+bool has_buffered(const state& me, std::uint32_t context) noexcept {
+  const auto& all = me.rank.detached;
+  const operation* op = all.front();
+  while (op != nullptr && op->match.context != context) op = all.after(*op);
+  return op != nullptr;
+}
+
 void finish_buffered(state& me) {
   flush(me, me.buffer, "MPI_Finalize (buffered sends)", me.buffered_sends);
   for (const auto& [context, buffer] : me.own_buffers)

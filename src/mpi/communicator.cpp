@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "mpi/profiling.hpp"
 #include "mpi/request.hpp"
 #include "mpi/state.hpp"
+#include "mpi/transfer.hpp"
 #include "rank/collectives.hpp"
 #include "rank/new_communicators.hpp"
 
@@ -90,15 +92,23 @@ void end_communicator(state& me, MPI_Comm& comm) {
   comm = MPI_COMM_NULL;
 }
 
-// Until all that this rank has started there is complete, whoever waits for it later.
+// Until all that this rank has started there is complete, whoever waits for it later. Each request is
+// looked at until it is, and then no more.
 void wait_for_rest(state& me, MPI_Comm comm, const communicator_object& c) {
+  const auto is_open = [&](const request_object& r) {
+    return r.where == comm && r.active && r.what != request_object::type::generalized &&
+           !r.complete();
+  };
+  std::vector<MPI_Request> open;  // Other threads of the rank may free them meanwhile.
+  me.requests.each([&](request_object& r) {
+    if (is_open(r)) open.push_back(handle_of(r));
+  });
   const auto none_is_open = [&] {
-    bool open = false;
-    me.requests.each([&](const request_object& r) {
-      open = open || (r.where == comm && r.active && r.what != request_object::type::generalized &&
-                      !r.complete());
-    });
-    return !open;
+    for (; !open.empty(); open.pop_back())
+      if (const auto* const r = find_object<request_object>(open.back());
+          r != nullptr && is_open(*r))
+        return false;
+    return !has_buffered(me, c.shared->context);
   };
   me.rank.home->wait_until(none_is_open, {"MPI_Comm_disconnect", c.shared->context});
 }

@@ -190,6 +190,8 @@ void send_buffered(state& me, const route& to, const void* buffer, MPI_Count cou
 // The same for a persistent request, whose layout is null when the octets lie in a row.
 void send_buffered(state& me, const detail::peer& there, int to, const detail::envelope& from,
                    const detail::segments* layout, detail::octets data);
+// Whether some of this rank's in a communicator have not been received.
+[[nodiscard]] bool has_buffered(const state& me, std::uint32_t context) noexcept;
 // Returns when all have been received.
 void finish_buffered(state& me);
 

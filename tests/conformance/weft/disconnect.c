@@ -14,6 +14,26 @@ static void start(MPI_Comm where, MPI_Request* requests) {
   MPI_Ibarrier(where, &requests[2]);
 }
 
+/* The buffer has room for one copy: that of before must be gone. */
+static void send_buffered(void) {
+  const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+  char* room = malloc(length + MPI_BSEND_OVERHEAD);
+  int bytes;
+  MPI_Buffer_attach(room, length + MPI_BSEND_OVERHEAD);
+  for (int round = 0; round < 50; ++round) {
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Bsend(out, length, MPI_CHAR, right, 4, copy);
+    MPI_Recv(in, length, MPI_CHAR, left, 4, copy, MPI_STATUS_IGNORE);
+    MPI_Comm_disconnect(&copy);
+    EXPECT_INT(MPI_Bsend(out, length, MPI_CHAR, right, 4, MPI_COMM_WORLD), MPI_SUCCESS);
+    MPI_Recv(in, length, MPI_CHAR, left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Buffer_flush();
+  }
+  MPI_Buffer_detach(&room, &bytes);
+  free(room);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   memset(out, rank + 1, length);
@@ -31,5 +51,7 @@ int main(int argc, char** argv) {
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     memset(in, 0, length);
   }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  send_buffered();
   return end();
 }
