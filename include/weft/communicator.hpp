@@ -47,7 +47,9 @@ concept lasting_message = lasting_value<M> || lasting_range<M> || any_layout<M>;
 template <class M>
 concept message_room = writable_range<M> || writable_layout<M>;
 template <class M>
-concept lasting_room = lasting_writable_value<M> || lasting_writable_range<M> || writable_layout<M>;
+concept lasting_memory = lasting_writable_range<M> || writable_layout<M>;
+template <class M>
+concept lasting_room = lasting_writable_value<M> || lasting_memory<M>;
 
 namespace detail {
 struct operation;
@@ -191,10 +193,11 @@ class communicator {
     if (status != nullptr) *status = next.status();
     return next.recv_vector<T>();
   }
-  [[nodiscard]] request irecv(lasting_room auto&& into, int from = any_source,
-                              int tag = any_tag) const {
+  // One variable only with `from`: in irecv(source) it would be the source that is overwritten.
+  [[nodiscard]] request irecv(lasting_room auto&& into, int from, int tag = any_tag) const {
     return irecv_bytes(writable_bytes_of(into), from, tag);
   }
+  [[nodiscard]] request irecv(lasting_memory auto&& into) const { return irecv(into, any_source); }
 
   message_status sendrecv(const auto& out, int to, message_room auto&& in, int from,
                           int send_tag = 0, int recv_tag = any_tag) const {

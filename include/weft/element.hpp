@@ -1,6 +1,7 @@
 // What can be sent: a trivially copyable value, or a contiguous range of such elements.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <ranges>
 #include <span>
 #include <type_traits>
@@ -10,10 +11,13 @@ namespace weft {
 template <class R>
 concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
     std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+// An address means nothing to another rank, by whatever name.
 template <class T>
-concept element = std::is_trivially_copyable_v<std::remove_cvref_t<T>> &&
-                  !std::is_pointer_v<std::remove_cvref_t<T>> &&
-                  !element_range<T>;
+concept address_like = std::is_pointer_v<std::remove_cvref_t<T>> ||
+    !std::is_same_v<std::unwrap_reference_t<std::remove_cvref_t<T>>, std::remove_cvref_t<T>>;
+template <class T>
+concept element =
+    std::is_trivially_copyable_v<std::remove_cvref_t<T>> && !address_like<T> && !element_range<T>;
 template <class R>
 concept writable_range = element_range<R> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
