@@ -1,4 +1,5 @@
 // Requests: what is under way, its start when it is persistent, the waits for it, and its end.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -246,15 +247,9 @@ void request::cancel() {
 }
 
 void wait_all(std::span<request> requests) {
-  countdown c;
-  const operation* last = nullptr;
-  for (const request& r : requests) {
-    if (!r.active() || r.operation_->complete) continue;
-    ++c.pending;
-    r.operation_->counter = &c;
-    last = r.operation_;
-  }
-  if (c.pending != 0) {
+  const auto is_open = [](const request& r) { return r.active() && !r.operation_->complete; };
+  if (std::ranges::any_of(requests, is_open)) {
+    rank_state& me = calling_rank("wait_all");
     // A wait that is cut short leaves operations behind that count, and errors that nobody would
     // read: often the reason why the others never end.
     struct uncount {
@@ -270,7 +265,14 @@ void wait_all(std::span<request> requests) {
         }
       }
     } guard{requests};
-    rank_state& me = calling_rank("wait_all");
+    countdown c;
+    const operation* last = nullptr;
+    for (const request& r : requests) {
+      if (!is_open(r)) continue;
+      ++c.pending;
+      r.operation_->counter = &c;
+      last = r.operation_;
+    }
     me.home->check_stopped();
     trace_wait(trace_kind::wait_recv, me, c, describe(*last, all_names), last->peer_worker);
     guard.cut_short = false;  // Each is concluded below.

@@ -283,6 +283,22 @@ TEST(a_chunk, that_waits_for_a_request_of_its_rank_is_refused) {
   });
 }
 
+TEST(a_chunk, that_waits_for_several_requests_leaves_their_failures_to_be_thrown) {
+  testing::internal::CaptureStderr();
+  run_ranks(alone(job_of(1, 1)), [](communicator& world) {
+    std::array<int, 2> got{};
+    std::array<request, 2> both{world.irecv(got[0], 0, 1), world.irecv(got[1], 0, 2)};
+    world.send(1.0, 0, 1);  // Too long.
+    parallel_for(0, 2, [&](std::size_t) {
+      expect_contains(error_of([&] { wait_all(both); }),
+                      "wait_all was called by a chunk of a loop");
+    });
+    world.send(1, 0, 2);
+    expect_contains(error_of([&] { wait_all(both); }), "got a message of 8 octets");
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(a_chunk, that_is_refused_ends_the_job_with_the_owners_rank_when_nobody_catches_it) {
   const failed_job job = run_to_failure(job_of(2, 2), [](communicator& world) {
     if (world.rank() == 1) parallel_for(0, 8, [&](std::size_t) { world.barrier(); });
