@@ -2,8 +2,11 @@
 #include "transport/ofi/ofi.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/limits.hpp"
 #include "provider_leaks.hpp"
+#include "transport/ofi/fabric.hpp"
 #include "unit/transport_contract.hpp"
 #include "weft/error.hpp"
 
@@ -70,6 +73,163 @@ TEST(ofi, an_address_that_is_not_one_is_refused_and_an_absent_one_is_not_reached
   addresses = {other->address(), other->address()};
   addresses[1].pop_back();
   EXPECT_THROW(other->connect(addresses, 0), error);
+}
+
+// --- A provider that refuses receive buffers -----------------------------------------------------
+
+// While it lives, endpoints are made whose fi_recv() the test may make refuse.
+class refusing_provider {
+ public:
+  refusing_provider() : library_(const_cast<fabric_library&>(libfabric())) {
+    usual_fabric = std::exchange(library_.fabric, &open_fabric);
+    refusal = 0;
+    refused = nullptr;
+  }
+  ~refusing_provider() { library_.fabric = usual_fabric; }
+  refusing_provider(const refusing_provider&) = delete;
+  refusing_provider& operator=(const refusing_provider&) = delete;
+
+  // Of the endpoint that was made first, from now on; 0: as ever.
+  void set(int error) { refusal = error; }
+
+ private:
+  // Each object of libfabric makes the next one by a table of functions, of which it gets a copy.
+  static int open_fabric(fi_fabric_attr* attributes, fid_fabric** made, void* context) {
+    const int result = usual_fabric(attributes, made, context);
+    if (result != 0) return result;
+    usual_of_fabric = (*made)->ops;
+    of_fabric = *usual_of_fabric;
+    of_fabric.domain = &open_domain;
+    (*made)->ops = &of_fabric;
+    return 0;
+  }
+  static int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** made, void* context) {
+    const int result = usual_of_fabric->domain(fabric, info, made, context);
+    if (result != 0) return result;
+    usual_of_domain = (*made)->ops;
+    of_domain = *usual_of_domain;
+    of_domain.endpoint = &open_endpoint;
+    (*made)->ops = &of_domain;
+    return 0;
+  }
+  static int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** made, void* context) {
+    const int result = usual_of_domain->endpoint(domain, info, made, context);
+    if (result != 0 || info->ep_attr->type != FI_EP_RDM) return result;  // The provider's own.
+    usual_of_endpoint = (*made)->msg;
+    of_endpoint = *usual_of_endpoint;
+    of_endpoint.recv = &receive;
+    (*made)->msg = &of_endpoint;
+    if (refused == nullptr) refused = *made;
+    return 0;
+  }
+  static ssize_t receive(fid_ep* endpoint, void* buffer, std::size_t size, void* descriptor,
+                         fi_addr_t source, void* context) {
+    if (endpoint == refused && refusal != 0) return -refusal;
+    return usual_of_endpoint->recv(endpoint, buffer, size, descriptor, source, context);
+  }
+
+  fabric_library& library_;
+  static inline decltype(&::fi_fabric) usual_fabric;
+  static inline fi_ops_fabric* usual_of_fabric;
+  static inline fi_ops_domain* usual_of_domain;
+  static inline fi_ops_msg* usual_of_endpoint;
+  static inline fi_ops_fabric of_fabric;
+  static inline fi_ops_domain of_domain;
+  static inline fi_ops_msg of_endpoint;
+  static inline int refusal;
+  static inline fid_ep* refused;
+};
+
+// Two endpoints, of which the first may be refused what it needs to receive.
+class refused_receives : public ::testing::Test {
+ protected:
+  static constexpr auto patience = std::chrono::seconds(60);
+
+  void SetUp() override {
+    if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+    tests::note_provider("tcp");
+    provider_.emplace();
+    std::vector<std::vector<std::byte>> addresses;
+    for (auto& endpoint : endpoints_) {
+      endpoint = make_ofi_transport(parse_ofi_options("tcp@lo"));
+      addresses.push_back(endpoint->address());
+    }
+    for (std::uint32_t i = 0; i < 2; ++i) endpoints_[i]->connect(addresses, i);
+  }
+
+  [[nodiscard]] bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!condition()) {
+      for (std::size_t i = 0; i < 2; ++i) endpoints_[i]->poll(heard_[i], 16);
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return true;
+  }
+  void send_to_first(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      EXPECT_TRUE(eventually(
+          [&] { return endpoints_[1]->send(0, wire_header{}, {}, nullptr) != status::retry; }));
+  }
+  void expect_first_hears(std::size_t count) {
+    EXPECT_TRUE(eventually([&] { return heard_[0].messages.size() == count; }));
+  }
+  [[nodiscard]] bool first_may_sleep() {
+    const bool armed = endpoints_[0]->arm();
+    endpoints_[0]->disarm();
+    return armed;
+  }
+  void expect_first_has_lost_its_peer(const std::string& why) {
+    EXPECT_TRUE(eventually([&] { return !heard_[0].failures.empty(); }));
+    ASSERT_EQ(heard_[0].failures.size(), 1u);
+    EXPECT_EQ(heard_[0].failures[0].first, 1u);
+    EXPECT_EQ(heard_[0].failures[0].second,
+              "libfabric takes no receive buffers any more here: " + why);
+    EXPECT_TRUE(eventually([&] { return first_may_sleep(); }));
+  }
+
+  std::optional<refusing_provider> provider_;
+  std::array<std::unique_ptr<transport>, 2> endpoints_;
+  std::array<recorder, 2> heard_;
+};
+
+TEST_F(refused_receives, are_tried_again_and_an_endpoint_with_others_sleeps_meanwhile) {
+  provider_->set(FI_EAGAIN);
+  send_to_first(1);
+  expect_first_hears(1);
+  EXPECT_TRUE(eventually([&] { return first_may_sleep(); }));
+  send_to_first(ofi_receive_buffers - 1);
+  expect_first_hears(ofi_receive_buffers);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(first_may_sleep());
+  provider_->set(0);
+  send_to_first(2 * ofi_receive_buffers);
+  expect_first_hears(3 * ofi_receive_buffers);
+  EXPECT_TRUE(eventually([&] { return first_may_sleep(); }));
+  EXPECT_TRUE(heard_[0].failures.empty());
+}
+
+TEST_F(refused_receives, fail_all_peers_once_when_none_is_left_and_the_refusal_is_for_good) {
+  provider_->set(FI_EOPBADSTATE);
+  send_to_first(ofi_receive_buffers - 1);
+  expect_first_hears(ofi_receive_buffers - 1);
+  EXPECT_TRUE(heard_[0].failures.empty());
+  send_to_first(1);
+  expect_first_hears(ofi_receive_buffers);
+  expect_first_has_lost_its_peer(libfabric().strerror(FI_EOPBADSTATE));
+}
+
+TEST_F(refused_receives, fail_all_peers_when_later_never_comes) {
+  provider_->set(FI_EAGAIN);
+  send_to_first(ofi_receive_buffers);
+  expect_first_hears(ofi_receive_buffers);
+  expect_first_has_lost_its_peer(libfabric().strerror(FI_EAGAIN));
+}
+
+TEST(ofi, an_endpoint_that_gets_no_receive_buffers_at_all_is_not_made) {
+  if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  tests::note_provider("tcp");
+  refusing_provider provider;
+  provider.set(FI_EOPBADSTATE);
+  EXPECT_THROW((void)make_ofi_transport(parse_ofi_options("tcp@lo")), error);
 }
 
 }  // namespace

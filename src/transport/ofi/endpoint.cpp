@@ -169,8 +169,13 @@ void ofi_transport::open_sleeper() {
 }
 
 void ofi_transport::post_receives() {
-  while (operation* const buffer = buffers_->take())
-    if (!post_receive(*buffer)) unposted_.push_back(buffer);
+  while (operation* const buffer = buffers_->take()) {
+    const long result = give_to_provider(*buffer);
+    if (result == -FI_EAGAIN)
+      unposted_.push_back(buffer);
+    else
+      check_fabric(result, "fi_recv", info_.get());
+  }
 }
 
 std::vector<std::byte> ofi_transport::address() const {
@@ -247,9 +252,9 @@ void ofi_transport::deregister(memory_region& region) noexcept {
 }
 
 bool ofi_transport::arm() noexcept {
-  // A receive that the provider has refused must be tried again, or nothing may ever arrive.
+  // Without any buffer nothing rings: see watch().
   if (is_marked_.load(std::memory_order_relaxed) || !failures_.empty() || early_ ||
-      first_to_self_ != nullptr || !unposted_.empty())
+      first_to_self_ != nullptr || is_deaf())
     return false;
   // libfabric's own answer does not cover what it has already taken out of a socket.
   fi_cq_data_entry entry;

@@ -127,10 +127,17 @@ class ofi_transport final : public transport {
   int receive(std::span<const std::byte> octets, arrivals& to) noexcept;
   int receive_from_self(arrivals& to, int budget) noexcept;
   int refuse(std::uint32_t peer, const char* why, arrivals& to) noexcept;
-  bool post_receive(operation& buffer) noexcept;
+  // One that the provider refuses is offered again in every poll.
+  void post_receive(operation& buffer) noexcept;
+  void post_refused() noexcept;
+  [[nodiscard]] long give_to_provider(operation& buffer) noexcept;
+  // Nothing can arrive: the provider has none of the buffers.
+  [[nodiscard]] bool is_deaf() noexcept { return unposted_.size() == buffers_->all().size(); }
 
   // Failures.
   void fail(std::uint32_t peer, std::string why) noexcept;
+  // Of a provider that takes no receive buffers any more, and says this.
+  void fail_all(long refusal) noexcept;
   void take_marks() noexcept;
   int tell_failures(arrivals& to, bool found_something) noexcept;
   void fail_operations_to(std::uint32_t peer, arrivals& to) noexcept;
@@ -163,6 +170,7 @@ class ofi_transport final : public transport {
   std::vector<ofi_address> peer_addresses_;  // For the watch.
   std::vector<std::uint32_t> known_;         // Peers that are watched.
   std::vector<operation*> unposted_;         // Buffers that the provider did not take back yet.
+  int deaf_looks_ = 0;                       // Of the watch, in a row.
   operation* first_to_self_ = nullptr;       // Packets on the way to this endpoint itself.
   operation* last_to_self_ = nullptr;
   std::vector<failure> failures_;  // Not told yet.

@@ -30,7 +30,7 @@ int ofi_transport::poll(arrivals& to, int budget) noexcept {
   if (!failures_.empty()) [[unlikely]]
     told += tell_failures(to, found > 0);
   if (!unposted_.empty()) [[unlikely]]
-    std::erase_if(unposted_, [this](operation* buffer) { return post_receive(*buffer); });
+    post_refused();
   if (told == 0 && ticks() - watched_at_ > watch_ticks_) [[unlikely]]
     watch();
   return told;
@@ -41,7 +41,7 @@ int ofi_transport::complete(const fi_cq_data_entry& entry, arrivals& to) noexcep
   operation& done = *static_cast<operation*>(entry.op_context);
   if (done.kind == operation_kind::receive) {
     const int told = receive({done.memory, entry.len}, to);
-    if (!post_receive(done)) unposted_.push_back(&done);
+    post_receive(done);
     return told;
   }
   void* const context = done.context;
@@ -60,7 +60,7 @@ int ofi_transport::complete_failed(arrivals& to) noexcept {
     // Of a connection that broke in the middle of a message, or of a message that does not fit.
     const bool too_long = error.err == FI_ETRUNC || error.err == FI_EMSGSIZE;
     const int told = too_long ? refuse(self_, "a message longer than any of this job", to) : 0;
-    if (!post_receive(failed)) unposted_.push_back(&failed);
+    post_receive(failed);
     return told;
   }
   void* const context = failed.context;
@@ -76,9 +76,23 @@ int ofi_transport::complete_failed(arrivals& to) noexcept {
   return context != nullptr ? 1 : 0;
 }
 
-bool ofi_transport::post_receive(operation& buffer) noexcept {
+long ofi_transport::give_to_provider(operation& buffer) noexcept {
   return fi_recv(endpoint_.get(), buffer.memory, buffers_->packet_bytes(), buffer.descriptor,
-                 FI_ADDR_UNSPEC, &buffer) == 0;
+                 FI_ADDR_UNSPEC, &buffer);
+}
+
+void ofi_transport::post_receive(operation& buffer) noexcept {
+  if (give_to_provider(buffer) != 0) [[unlikely]]
+    unposted_.push_back(&buffer);
+}
+
+void ofi_transport::post_refused() noexcept {
+  long result = 0;
+  std::erase_if(unposted_, [&](operation* buffer) {
+    result = give_to_provider(*buffer);
+    return result == 0;
+  });
+  if (is_deaf() && result != -FI_EAGAIN) fail_all(result);
 }
 
 int ofi_transport::receive_from_self(arrivals& to, int budget) noexcept {

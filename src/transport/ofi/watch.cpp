@@ -42,6 +42,14 @@ void ofi_transport::fail(std::uint32_t peer, std::string why) noexcept {
   failures_.push_back({peer, std::move(why)});
 }
 
+void ofi_transport::fail_all(long refusal) noexcept {
+  unposted_.clear();
+  const std::string why = formatted("libfabric takes no receive buffers any more here: {}",
+                                    libfabric().strerror(static_cast<int>(-refusal)));
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer)
+    if (peer != self_ && reaches(peer)) fail(peer, why);
+}
+
 void ofi_transport::mark_failed(std::uint32_t peer, const char* why) noexcept {
   {
     const std::lock_guard lock(marking_);
@@ -100,6 +108,8 @@ void ofi_transport::fail_operations_to(std::uint32_t peer, arrivals& to) noexcep
 
 void ofi_transport::watch() noexcept {
   watched_at_ = ticks();
+  deaf_looks_ = is_deaf() ? deaf_looks_ + 1 : 0;
+  if (deaf_looks_ > ofi_deaf_looks_max) return fail_all(-FI_EAGAIN);
   const std::size_t count = std::min(known_.size(), ofi_watched_max);
   for (std::size_t i = 0; i < count; ++i) watch(known_[watched_to_++ % known_.size()]);
 }
