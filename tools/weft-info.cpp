@@ -108,8 +108,7 @@ void print_settings(const weft::resolved_options& resolved) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     print("  {:<18} {:<10} {:<22} {}", rows[i].name, rows[i].text(resolved.values),
           source_name(resolved.sources[i], rows[i]), rows[i].help);
-  for (const std::string& name : weft::unknown_environment())
-    print("  {} is set in the environment but has no meaning to weft", name);
+  for (const std::string& remark : weft::remarks_on_environment()) print("  {}", remark);
 }
 
 void explain(const std::string& name, const weft::resolved_options& resolved) {

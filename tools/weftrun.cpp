@@ -115,8 +115,8 @@ weft::options options_of_environment() {
   int argc = 0;
   char* no_words[] = {nullptr};
   const weft::resolved_options resolved = weft::resolve_options(argc, no_words);
-  for (const std::string& name : weft::unknown_environment())
-    weft::log_line("the variable {} has no meaning to weft; weft-info lists those that have", name);
+  weft::tell_of_environment();
+  weft::note_environment_told();
   return resolved.values;
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <charconv>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include "base/format.hpp"
 #include "base/library_lists.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -385,6 +387,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Null when no name is near.
+const setting* nearest_setting(std::string_view name) {
+  const setting* nearest = nullptr;
+  std::size_t distance = 3;  // Three edits make another word.
+  for (const setting& row : settings()) {
+    const std::size_t edits = edit_distance(name, row.name);
+    if (edits < distance && edits < row.name.size()) {
+      nearest = &row;
+      distance = edits;
+    }
+  }
+  return nearest;
+}
+
 // What no single row can see.
 void check_combination(const options& values) {
   if (values.schedule && (values.workers > 1 || values.helpers > 0))
@@ -406,11 +422,25 @@ void check_combination(const options& values) {
 }
 
 constexpr std::string_view word_prefix = "--weft-";
+constexpr std::string_view variable_prefix = "WEFT_";
+constexpr const char* told_variable = "WEFT_TOLD";
+
+// A program may fill its options in by itself: then its environment is no affair of weft's.
+std::atomic<bool> has_read_environment{false};
+
+// The name of the setting that a variable would be of: "eager-max" of WEFT_EAGER_MAX.
+std::string setting_name_of(std::string_view variable) {
+  std::string name(variable.substr(variable_prefix.size()));
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
+  return name;
+}
 
 }  // namespace
 
 std::string setting::environment_name() const {
-  std::string result = "WEFT_";
+  std::string result(variable_prefix);
   std::ranges::transform(name, std::back_inserter(result), [](char c) {
     return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   });
@@ -441,15 +471,7 @@ void assign_setting(options& values, const setting& row, std::string_view origin
 }
 
 std::string suggestion_for(std::string_view name) {
-  const setting* nearest = nullptr;
-  std::size_t distance = 3;  // Three edits make another word.
-  for (const setting& row : settings()) {
-    const std::size_t edits = edit_distance(name, row.name);
-    if (edits < distance && edits < row.name.size()) {
-      nearest = &row;
-      distance = edits;
-    }
-  }
+  const setting* const nearest = nearest_setting(name);
   return nearest == nullptr ? "" : formatted(" (did you mean {}?)", nearest->name);
 }
 
@@ -457,6 +479,7 @@ resolved_options resolve_options(int& argc, char** argv) {
   const auto rows = settings();
   resolved_options result;
   result.sources.assign(rows.size(), setting_source::default_value);
+  has_read_environment.store(true, std::memory_order_relaxed);  // Read after the call returns.
 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = rows[i].environment_name();
@@ -504,18 +527,36 @@ options parse_options(int& argc, char** argv) {
   return resolve_options(argc, argv).values;
 }
 
-std::vector<std::string> unknown_environment() {
+std::vector<std::string> remarks_on_environment() {
   // From weftrun to the processes it starts; for weftcc and its kin.
-  std::vector<std::string> known{"WEFT_JOB", "WEFT_CC", "WEFT_CXX", "WEFT_FC"};
+  std::vector<std::string> known{"WEFT_JOB", told_variable, "WEFT_CC", "WEFT_CXX", "WEFT_FC"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
-  std::vector<std::string> unknown;
+  std::vector<std::string> remarks;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view word = *variable;
     const std::string_view name = word.substr(0, word.find('='));
-    if (name.starts_with("WEFT_") && std::ranges::find(known, name) == known.end())
-      unknown.emplace_back(name);
+    if (!name.starts_with(variable_prefix) || std::ranges::find(known, name) != known.end())
+      continue;
+    const setting* const nearest = nearest_setting(setting_name_of(name));
+    remarks.push_back(formatted(
+        "the variable {} has no meaning to weft{}; weft-info lists those that have",
+        printable(name),
+        nearest == nullptr ? "" : formatted(" (did you mean {}?)", nearest->environment_name())));
   }
-  return unknown;
+  return remarks;
+}
+
+void tell_of_environment() {
+  static std::atomic<bool> has_told{false};
+  // Relaxed: only who is first matters.
+  if (!has_read_environment.load(std::memory_order_relaxed) ||
+      has_told.exchange(true, std::memory_order_relaxed) || std::getenv(told_variable) != nullptr)
+    return;
+  for (const std::string& remark : remarks_on_environment()) log_text(remark);
+}
+
+void note_environment_told() {
+  ::setenv(told_variable, "1", 1);
 }
 
 void check_options(const options& values) {

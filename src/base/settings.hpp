@@ -49,8 +49,15 @@ struct resolved_options {
 // the search: what follows belongs to the program. Throws weft::error; argv is then unchanged.
 resolved_options resolve_options(int& argc, char** argv);
 
-// Variables WEFT_* of the environment that no row knows: misspelt, or for another program.
-std::vector<std::string> unknown_environment();
+// One line for each variable WEFT_* of the environment that no row knows: misspelt, or for another
+// program. With the nearest that there is.
+std::vector<std::string> remarks_on_environment();
+
+// Prints them once in this process, unless weftrun has done so for the whole job. Only where settings
+// were taken from the environment.
+void tell_of_environment();
+// Says so to the program that weftrun becomes.
+void note_environment_told();
 
 // Options that a program filled in itself: throws weft::error naming the field that is out of
 // range.

@@ -43,9 +43,14 @@ class failure_relay {
 
 // The part of this process in the job that it was started for.
 int run_part(const options& how, const std::function<void(communicator&)>& body) {
-  if (how.processes == 1) return detail::run_job(how, body, {});
+  if (how.processes == 1) {
+    tell_of_environment();
+    return detail::run_job(how, body, {});
+  }
   failure_relay failures;  // The bootstrap calls it for as long as that stands.
   const std::unique_ptr<bootstrap> job = make_bootstrap();
+  // weftrun has told it; its variables may not reach other hosts.
+  if (job->process() == 0 && job->name() != "local") tell_of_environment();
   if (job->process_count() == 1) {
     if (how.processes > 1)
       throw error(

@@ -230,12 +230,22 @@ TEST_F(settings, a_schedule_and_several_workers_exclude_each_other) {
   EXPECT_THROW(check_options({.helpers = 1, .schedule = 3}), error);
 }
 
-TEST_F(settings, unknown_variables_are_found) {
-  ::setenv("WEFT_RANK", "4", 1);
-  const auto unknown = unknown_environment();
-  ::unsetenv("WEFT_RANK");
-  EXPECT_NE(std::ranges::find(unknown, "WEFT_RANK"), unknown.end());
-  EXPECT_EQ(std::ranges::find(unknown, "WEFT_RANKS"), unknown.end());
+TEST_F(settings, variables_without_a_meaning_are_found_with_the_nearest_that_have_one) {
+  ::setenv("WEFT_EAGER_MIX", "4", 1);
+  ::setenv("WEFT_NONSENSE", "4", 1);
+  ::setenv("WEFT_RANKS", "4", 1);
+  const auto remarks = remarks_on_environment();
+  for (const char* name : {"WEFT_EAGER_MIX", "WEFT_NONSENSE", "WEFT_RANKS"}) ::unsetenv(name);
+  const auto has = [&](const std::string& remark) {
+    return std::ranges::find(remarks, remark) != remarks.end();
+  };
+  EXPECT_TRUE(
+      has("the variable WEFT_EAGER_MIX has no meaning to weft (did you mean WEFT_EAGER_MAX?); "
+          "weft-info lists those that have"));
+  EXPECT_TRUE(
+      has("the variable WEFT_NONSENSE has no meaning to weft; weft-info lists those that have"));
+  EXPECT_TRUE(std::ranges::none_of(
+      remarks, [](const std::string& one) { return one.find("WEFT_RANKS ") != one.npos; }));
 }
 
 TEST_F(settings, values_set_by_a_program_are_checked_too) {

@@ -1,6 +1,7 @@
 // weftrun and weft-info as a user meets them: words in, text and exit status out.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "unit/shell.hpp"
@@ -84,8 +85,23 @@ TEST(weftrun, a_misspelt_variable_is_pointed_out) {
   const outcome result = shell("WEFT_RANK=4 ./weftrun echo started");
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.text,
-            "weft: the variable WEFT_RANK has no meaning to weft; weft-info lists those that "
-            "have\nstarted\n");
+            "weft: the variable WEFT_RANK has no meaning to weft (did you mean WEFT_RANKS?); "
+            "weft-info lists those that have\nstarted\n");
+}
+
+TEST(a_program_without_weftrun, points_out_a_misspelt_variable) {
+  const std::string remark =
+      "weft: the variable WEFT_WORKER has no meaning to weft (did you mean WEFT_WORKERS?); "
+      "weft-info lists those that have";
+  const std::string to_stderr_only = " 2>&1 >/dev/null";
+  expect_one_line("WEFT_WORKER=2 ./example-ring" + to_stderr_only, 0, remark);
+  if (std::filesystem::exists(WEFT_PROGRAM_DIR "/conformance/hello"))
+    expect_one_line("WEFT_RANKS=4 WEFT_WORKER=2 ./conformance/hello" + to_stderr_only, 0, remark);
+  // weftrun says it for all processes, whether it stays or not.
+  for (const char* words : {"-n 2", "-n 2 --processes 1", "-n 2 --processes 2"})
+    expect_one_line(
+        std::string("WEFT_WORKER=2 ./weftrun ") + words + " ./example-ring" + to_stderr_only, 0,
+        remark);
 }
 
 TEST(weftrun, a_program_that_cannot_be_run_is_named) {
