@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "rank/calls.hpp"
@@ -138,20 +139,36 @@ std::string unequal_ends(job& j) {
   return {};
 }
 
-// Called by exit(). Not in programs with a main() for each rank, where exit() ends the calling rank alone.
-// Destructors of globals would run while ranks use them, hence _exit().
-void end_process_of_rank(int status, void*) {
+// The rank that ends its process although others run in it; null for all who may. In programs with a
+// main() for each rank a call ends the calling rank alone, and does not come here.
+const rank_state* leaves_others_behind() {
   const rank_state* const me = is_forked_child() ? nullptr : state_of_caller();
   // The launcher tells of a process that ends before its part.
-  if (me == nullptr || me->of->ranks.size() != me->of->places.size()) return;
-  if (me->of->ranks.size() == 1 || me->of->workers->living() == 1) return;
+  if (me == nullptr || me->of->ranks.size() != me->of->places.size()) return nullptr;
+  return me->of->ranks.size() == 1 || me->of->workers->living() == 1 ? nullptr : me;
+}
+
+[[noreturn]] void end_process(const rank_state& me, const std::string& call, int status) {
   log_line(
-      "rank {} called exit({}) while other ranks run, which ends the job: return from its function "
+      "rank {} called {} while other ranks run, which ends the job: return from its function "
       "instead",
-      me->number, status);
+      me.number, call);
   end_begun_lines();
+  ::_exit(status);
+}
+
+// Destructors of globals would run while ranks use them, hence _exit().
+void on_exit_of_rank(int status, void*) {
+  const rank_state* const me = leaves_others_behind();
+  if (me == nullptr) return;
   std::fflush(nullptr);
-  ::_exit(status != 0 ? status : 1);
+  end_process(*me, formatted("exit({})", status), status != 0 ? status : 1);
+}
+
+// Which status it was called with nobody says.
+void on_quick_exit_of_rank() {
+  if (const rank_state* const me = leaves_others_behind(); me != nullptr)
+    end_process(*me, "quick_exit()", 1);
 }
 
 // Before the job goes, whichever way.
@@ -168,7 +185,8 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     throw error(
         "weft::run() was called by a rank, whose worker it would block: use split() for a "
         "part of the ranks, or a thread of your own");
-  static const int watches_exit = ::on_exit(&end_process_of_rank, nullptr);
+  static const int watches_exit =
+      ::on_exit(&on_exit_of_rank, nullptr) + std::at_quick_exit(&on_quick_exit_of_rank);
   static_cast<void>(watches_exit);
   failure_note failure;
   const placement places = place_ranks(how, others.job, others.run);

@@ -58,6 +58,10 @@ void exit_one(communicator& world) {
   if (world.rank() == 1) std::exit(status_of_exit);
   world.barrier();
 }
+void quick_exit_one(communicator& world) {
+  if (world.rank() == 1) std::quick_exit(status_of_exit);
+  world.barrier();
+}
 void exit_last(communicator& world) {
   for (int from = 1; world.rank() == 0 && from < world.size(); ++from)
     (void)world.recv<int>(from, 1);
@@ -130,13 +134,15 @@ int main(int argc, char** argv) {
                                                               {"mismatch", mismatch},
                                                               {"exit", exit_one},
                                                               {"exit-last", exit_last},
+                                                              {"quick_exit", quick_exit_one},
                                                               {"crash", crash},
                                                               {"poll-forever", poll_forever},
                                                               {"report", ask_for_report},
                                                               {"steal", steal}};
   const auto body = bodies.find(argc > 1 ? argv[1] : "");
   if (body == bodies.end()) return 64;
-  if (body->first.starts_with("exit") && argc > 2) status_of_exit = std::stoi(argv[2]);
+  if (body->first.find("exit") != std::string::npos && argc > 2)
+    status_of_exit = std::stoi(argv[2]);
   const int status = weft::run(argc, argv, body->second);
   // The program's own status, where the job had none to report.
   return status == 0 && argc > 2 ? std::stoi(argv[2]) : status;

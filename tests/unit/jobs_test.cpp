@@ -111,6 +111,17 @@ TEST(job, a_rank_that_calls_exit_beside_others_is_named_and_the_job_has_failed) 
   }
 }
 
+TEST(job, a_rank_that_calls_quick_exit_beside_others_is_named_and_the_job_has_failed) {
+  for (const char* status : {"0", "3"}) {
+    const outcome result = shell("timeout -s KILL 60 ./test-job quick_exit " + std::string(status) +
+                                 " --weft-ranks 3");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.text,
+              "weft: rank 1 called quick_exit() while other ranks run, which ends the job: return "
+              "from its function instead\n");
+  }
+}
+
 TEST(job, the_last_rank_may_call_exit) {
   for (const int status : {0, 3}) {
     const outcome result = shell("timeout -s KILL 60 ./test-job exit-last " +
