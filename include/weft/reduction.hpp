@@ -3,6 +3,8 @@
 // otherwise; then ranks are combined strictly in rank order.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <type_traits>
 
 namespace weft {
@@ -30,6 +32,85 @@ struct non_commutative {
   }
 };
 
+namespace detail {
+
+// What ranks compare of their reductions: an operation of these names, on elements of one kind of
+// number.
+enum class operation_name : std::uint8_t {
+  none,  // No reduction.
+  own,
+  own_in_rank_order,
+  sum,
+  product,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
+  logical_and,
+  logical_or,
+  logical_xor,
+  min_location,
+  max_location
+};
+template <class Op>
+inline constexpr operation_name operation_name_of = operation_name::own;
+template <class Op>
+inline constexpr operation_name operation_name_of<non_commutative<Op>> =
+    operation_name::own_in_rank_order;
+template <>
+inline constexpr operation_name operation_name_of<weft::min> = operation_name::min;
+template <>
+inline constexpr operation_name operation_name_of<weft::max> = operation_name::max;
+template <class T>
+inline constexpr operation_name operation_name_of<std::plus<T>> = operation_name::sum;
+template <class T>
+inline constexpr operation_name operation_name_of<std::multiplies<T>> = operation_name::product;
+template <class T>
+inline constexpr operation_name operation_name_of<std::bit_and<T>> = operation_name::bit_and;
+template <class T>
+inline constexpr operation_name operation_name_of<std::bit_or<T>> = operation_name::bit_or;
+template <class T>
+inline constexpr operation_name operation_name_of<std::bit_xor<T>> = operation_name::bit_xor;
+template <class T>
+inline constexpr operation_name operation_name_of<std::logical_and<T>> =
+    operation_name::logical_and;
+template <class T>
+inline constexpr operation_name operation_name_of<std::logical_or<T>> = operation_name::logical_or;
+
+enum class number_kind : std::uint8_t { none, boolean, signed_integer, unsigned_integer, floating };
+template <class T>
+[[nodiscard]] constexpr number_kind kind_of_number() noexcept {
+  if (std::is_same_v<T, bool>) return number_kind::boolean;
+  if (std::is_floating_point_v<T>) return number_kind::floating;
+  if (!std::is_integral_v<T>) return number_kind::none;
+  return std::is_signed_v<T> ? number_kind::signed_integer : number_kind::unsigned_integer;
+}
+
+// Both as one number, so that it costs a call little.
+struct combination {
+  std::uint16_t code = 0;
+  constexpr combination() = default;
+  constexpr combination(operation_name op, number_kind kind, std::size_t bytes) noexcept
+      : code(static_cast<std::uint16_t>(static_cast<std::size_t>(op) << 8 |
+                                        static_cast<std::size_t>(kind) << 5 |
+                                        (kind == number_kind::none ? 0 : bytes))) {}
+  [[nodiscard]] constexpr operation_name operation() const noexcept {
+    return static_cast<operation_name>(code >> 8);
+  }
+  [[nodiscard]] constexpr number_kind kind() const noexcept {
+    return static_cast<number_kind>(code >> 5 & 7);
+  }
+  [[nodiscard]] constexpr int element_bits() const noexcept { return (code & 31) * 8; }
+  friend bool operator==(const combination&, const combination&) = default;
+};
+template <class T>
+[[nodiscard]] constexpr combination combination_of(operation_name op) noexcept {
+  return {op, kind_of_number<T>(), sizeof(T)};
+}
+
+}  // namespace detail
+
 // An operation on `count` elements, without its types. `op` must outlive it.
 struct reduction {
   const void* op;
@@ -38,6 +119,7 @@ struct reduction {
   std::size_t element_bytes;
   std::size_t count;
   bool commutative;
+  detail::combination combines = {};
   [[nodiscard]] std::size_t bytes() const noexcept { return element_bytes * count; }
 };
 
@@ -56,7 +138,10 @@ requires std::is_invocable_r_v<T, const Op&, const T&, const T&>
             for (std::size_t i = 0; i < n; ++i)
               l[i] = static_cast<T>((*static_cast<const Op*>(f))(l[i], r[i]));
           },
-          sizeof(T), count, is_commutative<Op>};
+          sizeof(T),
+          count,
+          is_commutative<Op>,
+          detail::combination_of<T>(detail::operation_name_of<Op>)};
 }
 
 }  // namespace weft

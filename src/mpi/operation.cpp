@@ -103,7 +103,9 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
     if (!is_predefined_operation(op)) (void)checked_operation(op);
     const MPI_Datatype basic = type.basic != nullptr ? predefined_handle(*type.basic) : handle;
     if (!is_predefined(basic)) fail_undefined(op, handle);
-    r.combine = find_combine(op, basic);
+    const predefined_combination found = find_combine(op, basic);
+    r.combine = found.combine;
+    r.combines = found.name;
     if (r.combine == nullptr) fail_undefined(op, handle);
     r.element_bytes = static_cast<std::size_t>(type.extent);  // The gaps of pairs are copied, too.
     return r;
@@ -112,6 +114,9 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
   r.function = own.function;
   r.large_function = own.large_function;
   r.commutative = own.commutative;
+  r.combines = {
+      own.commutative ? detail::operation_name::own : detail::operation_name::own_in_rank_order,
+      detail::number_kind::none, 0};
   r.handle = handle;
   set_shape(r, type, count);
   return r;
@@ -119,9 +124,10 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
 
 reduction reducer::of(std::size_t count) const noexcept {
   // Of elements without data there is nothing to do.
-  if (element_bytes == 0) return {this, &combine_by_function, 1, 0, commutative};
-  return {this, combine != nullptr ? combine : &combine_by_function, element_bytes,
-          divisible() ? count : 1, commutative};
+  if (element_bytes == 0) return {this, &combine_by_function, 1, 0, commutative, combines};
+  return {this,          combine != nullptr ? combine : &combine_by_function,
+          element_bytes, divisible() ? count : 1,
+          commutative,   combines};
 }
 
 void gapped_shape::copy_in(std::byte* to, std::size_t room, const void* buffer,

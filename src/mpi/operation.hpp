@@ -39,6 +39,7 @@ struct gapped_shape {
 // An operation on elements of a datatype. A copy does not need the handles that it was made of.
 struct reducer {
   combine_function combine = nullptr;  // Of a predefined operation.
+  detail::combination combines;
   MPI_User_function* function = nullptr;
   MPI_User_function_c* large_function = nullptr;
   MPI_Datatype handle = MPI_DATATYPE_NULL;  // What a function of the program is told.
@@ -59,7 +60,11 @@ struct reducer {
 [[nodiscard]] reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type,
                                    std::size_t count);
 
-// Of a predefined operation; null when it is not defined for this predefined datatype.
-[[nodiscard]] combine_function find_combine(MPI_Op op, MPI_Datatype type);
+// A predefined operation on a predefined datatype; the function is null when it is not defined.
+struct predefined_combination {
+  combine_function combine;
+  detail::combination name;
+};
+[[nodiscard]] predefined_combination find_combine(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft::mpi

@@ -12,7 +12,7 @@ namespace weft::mpi {
 namespace {
 
 // By the last five bits of the operation and the last eight of the datatype.
-combine_function table[32][256];
+predefined_combination table[32][256];
 
 __extension__ using int128 = __int128;
 __extension__ using float128 = __float128;
@@ -38,6 +38,7 @@ template <class T>
 using arithmetic = std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
                                       std::make_unsigned<T>, std::type_identity<T>>;
 struct sum {
+  static constexpr auto name = detail::operation_name::sum;
   template <class T>
   T operator()(const T& a, const T& b) const {
     using U = typename arithmetic<T>::type;
@@ -45,6 +46,7 @@ struct sum {
   }
 };
 struct product {
+  static constexpr auto name = detail::operation_name::product;
   template <class T>
   T operator()(const T& a, const T& b) const {
     // Not int, which would overflow for products of 16-bit numbers.
@@ -54,48 +56,56 @@ struct product {
   }
 };
 struct least {
+  static constexpr auto name = detail::operation_name::min;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return b < a ? b : a;
   }
 };
 struct greatest {
+  static constexpr auto name = detail::operation_name::max;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return a < b ? b : a;
   }
 };
 struct bit_and {
+  static constexpr auto name = detail::operation_name::bit_and;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return static_cast<T>(a & b);
   }
 };
 struct bit_or {
+  static constexpr auto name = detail::operation_name::bit_or;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return static_cast<T>(a | b);
   }
 };
 struct bit_xor {
+  static constexpr auto name = detail::operation_name::bit_xor;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return static_cast<T>(a ^ b);
   }
 };
 struct logical_and {
+  static constexpr auto name = detail::operation_name::logical_and;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return static_cast<T>(a != 0 && b != 0);
   }
 };
 struct logical_or {
+  static constexpr auto name = detail::operation_name::logical_or;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return static_cast<T>(a != 0 || b != 0);
   }
 };
 struct logical_xor {
+  static constexpr auto name = detail::operation_name::logical_xor;
   template <class T>
   T operator()(const T& a, const T& b) const {
     return static_cast<T>((a != 0) != (b != 0));
@@ -103,6 +113,7 @@ struct logical_xor {
 };
 // Of equal values the lower index wins.
 struct least_at {
+  static constexpr auto name = detail::operation_name::min_location;
   template <class P>
   P operator()(const P& a, const P& b) const {
     if (a.value < b.value) return a;
@@ -111,6 +122,7 @@ struct least_at {
   }
 };
 struct greatest_at {
+  static constexpr auto name = detail::operation_name::max_location;
   template <class P>
   P operator()(const P& a, const P& b) const {
     if (b.value < a.value) return a;
@@ -138,12 +150,12 @@ void combine(const void*, void* left, const void* right, std::size_t count) {
   }
 }
 
-combine_function& place(MPI_Op op, MPI_Datatype type) {
+predefined_combination& place(MPI_Op op, MPI_Datatype type) {
   return table[value_of(op) & 0x1f][value_of(type) & 0xff];
 }
 template <class T, class Op>
 void define(MPI_Op op, MPI_Datatype type) {
-  place(op, type) = &combine<T, Op>;
+  place(op, type) = {&combine<T, Op>, detail::combination_of<T>(Op::name)};
 }
 
 template <class T>
@@ -267,7 +279,7 @@ void define_pair(MPI_Datatype type) {
 
 }  // namespace
 
-combine_function find_combine(MPI_Op op, MPI_Datatype type) {
+predefined_combination find_combine(MPI_Op op, MPI_Datatype type) {
   return place(op, type);
 }
 

@@ -1,10 +1,42 @@
 #include "rank/calls.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "rank/messages.hpp"
 
 namespace weft::detail {
+
+namespace {
+
+// "sum of int32", "an operation of its own".
+std::string described(const combination& c) {
+  static constexpr std::array operations{"",
+                                         "an operation of its own",
+                                         "an operation of its own in rank order",
+                                         "sum",
+                                         "product",
+                                         "min",
+                                         "max",
+                                         "bit_and",
+                                         "bit_or",
+                                         "bit_xor",
+                                         "logical_and",
+                                         "logical_or",
+                                         "logical_xor",
+                                         "min and its place",
+                                         "max and its place"};
+  static constexpr std::array kinds{"", " of bool", " of int", " of uint", " of float"};
+  // Another process may have said it.
+  const auto operation = static_cast<std::size_t>(c.operation());
+  const auto kind = static_cast<std::size_t>(c.kind());
+  if (operation >= operations.size() || kind >= kinds.size()) return "an unknown operation";
+  std::string text = std::string(operations[operation]) + kinds[kind];
+  if (c.kind() > number_kind::boolean) text += std::to_string(c.element_bits());
+  return text;
+}
+
+}  // namespace
 
 std::string described(const collective_call& call) {
   std::string text = call.name;
@@ -15,20 +47,25 @@ std::string described(const collective_call& call) {
 
 bool is_same(const collective_call& one, const collective_call& two) noexcept {
   return (one.name == two.name || std::strcmp(one.name, two.name) == 0) && one.root == two.root &&
-         (one.bytes == two.bytes || !one.same_size);
+         (one.bytes == two.bytes || !one.same_size) && one.combines == two.combines;
 }
 
 [[gnu::cold]] std::string mismatch(const communicator_state& c, int a, const collective_call& calls,
                                    int b, const collective_call& but) {
   std::string text = "collective mismatch on communicator " + std::to_string(c.context) + ": ";
+  const bool reduces_otherwise =
+      std::strcmp(calls.name, but.name) == 0 && calls.combines != but.combines;
   if (is_same(calls, but))
     text += "before they called " + described(calls) + ", ranks " + std::to_string(a) + " and " +
             std::to_string(b) +
             " called different broadcasts (root, size or number): all ranks must call the same";
   else
-    text += "rank " + std::to_string(a) + " calls " + described(calls) + ", but rank " +
+    text += "rank " + std::to_string(a) + " calls " + described(calls) +
+            (reduces_otherwise ? ", " + described(calls.combines) : "") + ", but rank " +
             std::to_string(b) + " calls " + described(but) +
-            ": all ranks must call the same collectives in the same order, with the same sizes";
+            (reduces_otherwise ? ", " + described(but.combines) : "") +
+            ": all ranks must call the same collectives in the same order, with the same sizes" +
+            (reduces_otherwise ? ", operations and types" : "");
   return text;
 }
 

@@ -40,6 +40,7 @@ class in_turn {
     member_.call.name = call.name;
     member_.call.root = call.root;
     member_.call.same_size = call.same_size;
+    member_.call.combines = call.combines;
     member_.call.bytes = call.bytes;
     member_.call.history = member_.history;
     member_.acting = member_.turn;

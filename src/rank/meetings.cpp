@@ -16,15 +16,17 @@ call_on_wire on_wire(const collective_call& call, int rank) noexcept {
   made.root = call.root;
   made.rank = rank;
   made.same_size = call.same_size ? 1 : 0;
+  made.combines = call.combines;
   return made;
 }
 
 void check_call(communicator_state& c, call_on_wire& theirs, int rank,
                 const collective_call& mine) {
   theirs.name[sizeof theirs.name - 1] = '\0';
-  check_same(c, theirs.rank,
-             {theirs.name, theirs.root, theirs.same_size != 0, theirs.bytes, theirs.history}, rank,
-             mine);
+  collective_call call{theirs.name, theirs.root, theirs.same_size != 0, theirs.bytes,
+                       theirs.combines};
+  call.history = theirs.history;
+  check_same(c, theirs.rank, call, rank, mine);
 }
 
 site_meetings::other* site_meetings::find(int process) noexcept {
@@ -48,7 +50,8 @@ std::uint64_t site_meetings::make_digest(const collective_call& call) noexcept {
   for (std::size_t i = 0; i < sizeof(call_on_wire::name) - 1 && call.name[i] != '\0'; ++i)
     digest = (digest ^ static_cast<unsigned char>(call.name[i])) * odd;
   for (const std::uint64_t part :
-       {static_cast<std::uint64_t>(call.root), call.same_size ? call.bytes : 0, call.history})
+       {static_cast<std::uint32_t>(call.root) | std::uint64_t{call.combines.code} << 32,
+        call.same_size ? call.bytes : 0, call.history})
     digest = ((digest ^ digest >> 32) ^ part) * odd;
   digested_ = call;
   return digest_ = digest ^ digest >> 32;

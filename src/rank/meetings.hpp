@@ -25,7 +25,8 @@ struct call_on_wire {
   std::int32_t root = no_root;
   std::int32_t rank = -1;
   std::uint32_t same_size = 1;
-  std::uint32_t unused = 0;
+  combination combines;
+  std::uint16_t unused = 0;
 };
 [[nodiscard]] call_on_wire on_wire(const collective_call& call, int rank) noexcept;
 // Compares that of another site with the call of `rank` here; throws when they differ.
@@ -68,7 +69,8 @@ struct site_meetings {
   [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept {
     const collective_call& last = digested_;
     if (call.name == last.name && call.root == last.root && call.bytes == last.bytes &&
-        call.history == last.history && call.same_size == last.same_size) [[likely]]
+        call.history == last.history && call.same_size == last.same_size &&
+        call.combines == last.combines) [[likely]]
       return digest_;
     return make_digest(call);
   }
@@ -92,7 +94,7 @@ struct site_meetings {
   [[gnu::noinline]] std::uint64_t make_digest(const collective_call& call) noexcept;
 
   std::vector<std::unique_ptr<other>> others_;
-  collective_call digested_{.name = nullptr};
+  collective_call digested_{nullptr, no_root, true, 0};
   std::uint64_t digest_ = 0;
 };
 

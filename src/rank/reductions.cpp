@@ -252,7 +252,7 @@ class reduction_across_sites {
 
 void reduce(communicator_state& c, int rank, const void* in, void* out, const reduction& how,
             int root, const char* name) {
-  const collective_call call{name, root, true, how.bytes()};
+  const collective_call call{name, root, true, how.bytes(), how.combines};
   void* const wanted = root == no_root || root == rank ? out : nullptr;
   const bool ordered = how.commutative || c.combines_in_rank_order;
   if (how.bytes() <= small_bytes_max && ordered) {
@@ -282,8 +282,8 @@ void scan(communicator_state& c, int rank, const void* in, void* out, const redu
   std::vector<std::byte> result(how.bytes());
   const int last = inclusive ? rank : rank - 1;
   const exhibit what{.part = &whole, .part_bytes = how.bytes()};
-  show_and_move(c, rank, {name, no_root, true, how.bytes()}, {in, nullptr, how.bytes()}, what,
-                [&](const auto& all) {
+  show_and_move(c, rank, {name, no_root, true, how.bytes(), how.combines},
+                {in, nullptr, how.bytes()}, what, [&](const auto& all) {
                   if (last < 0) return;
                   copy_bytes(result.data(), all.part(0).data(), how.bytes());
                   for (int r = 1; r <= last; ++r)
@@ -309,8 +309,8 @@ void reduce_scatter(communicator_state& c, int rank, const void* in, void* out,
                      .part_bytes = how.bytes()};
   const std::size_t all_bytes =
       starts.empty() ? how.bytes() : (starts.back() - starts.front()) * element;
-  show_and_move(c, rank, {name, no_root, true, all_bytes}, {in, nullptr, all_bytes}, what,
-                [&](const auto& all) {
+  show_and_move(c, rank, {name, no_root, true, all_bytes, how.combines}, {in, nullptr, all_bytes},
+                what, [&](const auto& all) {
                   copy_bytes(result.data(), all.part(0).data(), how.bytes());
                   for (int r = 1; r < c.size(); ++r)
                     how.combine(how.op, result.data(), all.part(r).data(), how.count);

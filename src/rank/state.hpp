@@ -97,9 +97,14 @@ struct rank_state {
 
 // What a rank calls on a communicator; must be the same on all.
 struct collective_call {
+  collective_call() = default;
+  collective_call(const char* call, std::int32_t from, bool same, std::uint64_t octets,
+                  combination combined = {}) noexcept
+      : name(call), root(from), same_size(same), combines(combined), bytes(octets) {}
   const char* name = "";
   std::int32_t root = no_root;
   bool same_size = true;  // Whether all ranks pass as many octets.
+  combination combines;   // Of a reduction.
   std::uint64_t bytes = 0;
   // Roots and sizes of the small broadcasts before, whose roots met nobody, as one number.
   std::uint64_t history = 0;

@@ -436,6 +436,62 @@ TEST(a_mismatch, of_sizes_names_both_sizes) {
                    });
 }
 
+TEST(a_mismatch, of_operations_names_both) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{5000}})
+    expect_failure(3,
+                   {"allreduce of " + std::to_string(4 * count) + " octets, max of int32",
+                    "allreduce of " + std::to_string(4 * count) + " octets, sum of int32",
+                    "in the same order, with the same sizes, operations and types"},
+                   [&](communicator& world) {
+                     std::vector<int> data(count);
+                     if (world.rank() == 2)
+                       world.allreduce(data, max{});
+                     else
+                       world.allreduce(data, std::plus<>{});
+                   });
+}
+
+TEST(a_mismatch, of_element_types_names_both) {
+  expect_failure(2,
+                 {"rank 0 calls reduce of 8 octets with root 1, min of int64",
+                  "rank 1 calls reduce of 8 octets with root 1, min of float64"},
+                 [](communicator& world) {
+                   if (world.rank() == 0)
+                     (void)world.reduce(1L, min{}, 1);
+                   else
+                     (void)world.reduce(1.0, min{}, 1);
+                 });
+  expect_failure(2,
+                 {"scan of 4 octets, bit_or of int32",
+                  "scan of 4 octets, an operation of its own in rank order of uint32"},
+                 [](communicator& world) {
+                   if (world.rank() == 0)
+                     (void)world.scan(1, std::bit_or<>{});
+                   else
+                     (void)world.scan(1U, non_commutative{std::bit_or<>{}});
+                 });
+  expect_failure(2, {"reduce_scatter of 4 octets, product of int32", "product of float32"},
+                 [](communicator& world) {
+                   std::array<int, 2> whole{};
+                   std::array<float, 2> broken{};
+                   if (world.rank() == 0)
+                     world.reduce_scatter(whole, std::span(whole).first(1), std::multiplies<>{});
+                   else
+                     world.reduce_scatter(broken, std::span(broken).first(1), std::multiplies<>{});
+                 });
+}
+
+TEST(a_mismatch, is_none_of_operations_and_types_that_are_the_same_by_other_names) {
+  run_ranks(3, 2, [](communicator& world) {
+    const bool last = world.rank() == 2;
+    const auto lambda = [](int a, int b) { return a + b; };
+    const auto other = [](int a, int b) { return b + a; };
+    EXPECT_EQ(last ? world.allreduce(1, std::plus<int>{}) : world.allreduce(1, std::plus<>{}), 3);
+    EXPECT_EQ(last ? world.allreduce(1, lambda) : world.allreduce(1, other), 3);
+    EXPECT_EQ(last ? world.allreduce(1LL, max{}) : world.allreduce(1L, max{}), 1);
+  });
+}
+
 TEST(a_mismatch, of_roots_names_both_roots) {
   expect_failure(2, {"reduce of 4 octets with root 0", "reduce of 4 octets with root 1"},
                  [](communicator& world) { (void)world.reduce(1, std::plus<>{}, world.rank()); });

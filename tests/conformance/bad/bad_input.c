@@ -19,6 +19,8 @@
    CASE after_finalize: MPI_Barrier.*MPI_Finalize
    CASE init_twice: MPI_Init.*
    CASE mismatched_collectives: (MPI_)?[Bb](arrier|cast).*
+   CASE mismatched_operations: Allreduce of 4 octets, (max|sum) of int32, but .* of 4 octets, (max|sum) of int32
+   CASE mismatched_elements: MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but .*sum of (int|float)32
    CASE deadlock: MPI_Recv
    CASE aborted: MPI_Abort.*3
    CASE absent: MPI_Win_create.*windows.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
@@ -83,6 +85,10 @@ int main(int argc, char** argv) {
     if (rank != 0) MPI_Bcast(value, 1, MPI_INT, 0, comm);
     MPI_Barrier(comm);
   }
+  CASE(mismatched_operations)
+    MPI_Allreduce(value, value + 1, 1, MPI_INT, rank == 0 ? MPI_MAX : MPI_SUM, comm);
+  CASE(mismatched_elements)
+    MPI_Reduce(value, value + 1, 1, rank == 0 ? MPI_INT : MPI_FLOAT, MPI_SUM, 0, comm);
   CASE(deadlock) MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
   CASE(aborted) MPI_Abort(comm, 3);
   CASE(absent) {
