@@ -24,6 +24,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
+constexpr int first_wait_ms_max = 64;
 
 bool is_epoll_set(int descriptor) {
   std::array<char, 64> target = {};
@@ -141,17 +142,20 @@ std::vector<int> ofi_transport::queue_descriptors() const {
   // Of libfabric's tcp: the sockets, in an epoll set, and a bell of its own, which it leaves
   // ringing after the first completion. Nobody but this thread makes progress, so the sockets are
   // enough.
-  // The set joins the list when somebody waits for the first time.
-  fi_cq_data_entry entry;
-  (void)fi_cq_sread(queue_.get(), &entry, 1, nullptr, 1);
-  std::array<pollfd, 8> list = {};
-  fi_wait_pollfd all = {};
-  all.nfds = list.size();
-  all.fd = list.data();
-  if (fi_control(&queue_->fid, FI_GETWAIT, &all) != 0) return {};
+  // The set joins the list when somebody waits for the first time, and libfabric does not begin to
+  // wait when the time is up by then, be it that this thread was kept from running.
   std::vector<int> sets;
-  for (std::size_t i = 0; i < std::min<std::size_t>(all.nfds, list.size()); ++i)
-    if (is_epoll_set(list[i].fd)) sets.push_back(list[i].fd);
+  for (int wait_ms = 1; sets.empty() && wait_ms <= first_wait_ms_max; wait_ms *= 2) {
+    fi_cq_data_entry entry;
+    (void)fi_cq_sread(queue_.get(), &entry, 1, nullptr, wait_ms);
+    std::array<pollfd, 8> list = {};
+    fi_wait_pollfd all = {};
+    all.nfds = list.size();
+    all.fd = list.data();
+    if (fi_control(&queue_->fid, FI_GETWAIT, &all) != 0) return {};
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.nfds, list.size()); ++i)
+      if (is_epoll_set(list[i].fd)) sets.push_back(list[i].fd);
+  }
   return sets;
 }
 
