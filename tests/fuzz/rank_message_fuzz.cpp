@@ -125,6 +125,7 @@ class hostile_endpoint final : public tests::made_up_endpoint {
     if (from_.octet() < 32) std::memset(made.name, 'x', sizeof made.name);
     made.bytes = from_.word(4);
     made.history = from_.word(0);
+    made.combines.code = static_cast<std::uint16_t>(from_.word(4));
     made.root = static_cast<std::int32_t>(from_.word(2));
     made.rank = static_cast<std::int32_t>(rank());
     return made;
