@@ -64,15 +64,15 @@ class shared_job {
 
 class member final : public bootstrap {
  public:
-  // So many processes, one after the other, are on one node; 0: all.
-  member(shared_job& job, int process, int per_node = 0)
-      : job_(job), process_(process), per_node_(per_node) {}
+  // `node_of_process` is empty when all are on one node.
+  member(shared_job& job, int process, std::vector<int> node_of_process = {})
+      : job_(job), process_(process), node_of_process_(std::move(node_of_process)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
   [[nodiscard]] int process() const noexcept override { return process_; }
   [[nodiscard]] int process_count() const noexcept override { return job_.process_count(); }
   [[nodiscard]] const std::string& job_id() const noexcept override { return job_.id(); }
   [[nodiscard]] int node_of(int process) const override {
-    return per_node_ == 0 ? 0 : process / per_node_;
+    return node_of_process_.empty() ? 0 : node_of_process_[static_cast<std::size_t>(process)];
   }
   [[nodiscard]] std::string host_of(int) const override { return "here"; }
   void put(std::string_view key, std::string_view value) override {
@@ -89,7 +89,7 @@ class member final : public bootstrap {
  private:
   shared_job& job_;
   const int process_;
-  const int per_node_;
+  const std::vector<int> node_of_process_;
 };
 
 // A transport that really moves messages, in place of the simulated network.

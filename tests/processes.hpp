@@ -123,22 +123,32 @@ inline sim_options misbehaving_network() {
   return network;
 }
 
-// Workers are those of all processes together, at least one in each. The first status that is not 0.
-inline int run_in_processes(int processes, options how,
-                            const std::function<void(communicator&)>& body,
-                            const sim_options& network = misbehaving_network()) {
+struct ended_job {
+  int status = 0;  // The first that is not 0.
+  std::uint64_t octets_between_nodes = 0;
+};
+
+// Of as many processes as nodes are listed. Workers are those of all together, at least one in each.
+inline ended_job run_on_nodes(const std::vector<int>& node_of_process, options how,
+                              const std::function<void(communicator&)>& body,
+                              const sim_options& network = misbehaving_network()) {
+  const auto processes = static_cast<int>(node_of_process.size());
   sim_fabric fabric(network);
+  std::mutex making;
+  std::vector<int> node_of_endpoint;
   how.processes = 0;
   if (how.workers != 0) how.workers = (how.workers + processes - 1) / processes;
   shared_job& job = new_job(processes);
-  std::vector<int> statuses(static_cast<std::size_t>(processes), -1);
+  std::vector<int> statuses(node_of_process.size(), -1);
   std::vector<std::thread> threads;
   for (int p = 0; p < processes; ++p)
     threads.emplace_back([&, p] {
-      member self(job, p, number_of_environment("TEST_PER_NODE", 0));
+      member self(job, p, node_of_process);
       detail::company others;
       others.job = &self;
       others.make_endpoints = [&](int) {
+        const std::scoped_lock lock(making);
+        node_of_endpoint.push_back(self.node_of(p));
         std::vector<std::unique_ptr<transport>> made;
         made.push_back(fabric.make_endpoint());
         return made;
@@ -151,8 +161,23 @@ inline int run_in_processes(int processes, options how,
       }
     });
   for (std::thread& t : threads) t.join();
-  const auto bad = std::find_if(statuses.begin(), statuses.end(), [](int s) { return s != 0; });
-  return bad == statuses.end() ? 0 : *bad;
+  ended_job ended;
+  for (const int status : statuses)
+    if (ended.status == 0) ended.status = status;
+  for (std::uint32_t from = 0; from < node_of_endpoint.size(); ++from)
+    for (std::uint32_t to = 0; to < node_of_endpoint.size(); ++to)
+      if (node_of_endpoint[from] != node_of_endpoint[to])
+        ended.octets_between_nodes += fabric.octets_moved(from, to);
+  return ended;
+}
+
+inline int run_in_processes(int processes, const options& how,
+                            const std::function<void(communicator&)>& body,
+                            const sim_options& network = misbehaving_network()) {
+  std::vector<int> node_of_process(static_cast<std::size_t>(processes));
+  if (const int per_node = number_of_environment("TEST_PER_NODE", 0); per_node != 0)
+    for (int p = 0; p < processes; ++p) node_of_process[static_cast<std::size_t>(p)] = p / per_node;
+  return run_on_nodes(node_of_process, how, body, network).status;
 }
 
 }  // namespace weft::tests

@@ -65,8 +65,9 @@ class link {
 
   random_numbers random;
   std::uint64_t last_due = 0;
-  bool delivering = false;  // The front is being told, without the lock.
-  bool cut = false;         // The receiver has been told that the sender is dead.
+  std::uint64_t octets_moved = 0;  // By puts and gets, too.
+  bool delivering = false;         // The front is being told, without the lock.
+  bool cut = false;                // The receiver has been told that the sender is dead.
 
  private:
   std::vector<message> slots_;
@@ -196,12 +197,13 @@ class sim_fabric::network {
     return region.octets.data() + offset;
   }
 
-  // False when it can never be done.
-  bool copy(const remote_copy& what) {
+  // Posted `by` that endpoint. False when it can never be done.
+  bool copy(std::uint32_t by, const remote_copy& what) {
     std::byte* remote = octets_at(what.target, what.key, what.offset, what.size);
     if (states[what.target]->gone() || remote == nullptr) return false;
     if (what.size != 0)
       std::memcpy(what.is_put ? remote : what.local, what.is_put ? what.local : remote, what.size);
+    (what.is_put ? between(by, what.target) : between(what.target, by)).octets_moved += what.size;
     return true;
   }
 
@@ -410,6 +412,7 @@ class sim_transport final : public transport {
     message& first = in.front();
     if (first.posted) gather(first);
     in.delivering = true;
+    in.octets_moved += first.octets.size();
     guard.unlock();
     to.delivered(state_->peer_of[sender], first.header, first.octets);
     guard.lock();
@@ -473,7 +476,7 @@ class sim_transport final : public transport {
                            key,    offset, context, state_->polls + delay};
     if (network_->octets_at(target, key, offset, size) == nullptr) return status::failed;
     if (context == nullptr || delay == 0)
-      return network_->copy(what) ? status::done : status::failed;
+      return network_->copy(number_, what) ? status::done : status::failed;
     state_->copies.push_back(what);
     return status::posted;
   }
@@ -487,7 +490,7 @@ class sim_transport final : public transport {
         ++i;
         continue;
       }
-      network_->complete(*state_, one.context, lost || !network_->copy(one));
+      network_->complete(*state_, one.context, lost || !network_->copy(number_, one));
       state_->copies.erase(state_->copies.begin() + static_cast<std::ptrdiff_t>(i));
       ++done;
     }
@@ -512,6 +515,11 @@ std::unique_ptr<transport> sim_fabric::make_endpoint() {
 void sim_fabric::kill(std::uint32_t endpoint) {
   const std::lock_guard guard(network_->lock);
   network_->kill(endpoint);
+}
+
+std::uint64_t sim_fabric::octets_moved(std::uint32_t from, std::uint32_t to) const {
+  const std::lock_guard guard(network_->lock);
+  return network_->between(from, to).octets_moved;
 }
 
 void sim_fabric::kill_after(std::uint32_t endpoint, std::uint64_t messages) {
