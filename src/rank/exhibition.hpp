@@ -57,47 +57,34 @@ class exhibition {
     c_.staged.buffers.clear();
     c_.staged.buffers.resize(2 * sites);
     c_.staged.parts.assign(c_.members.size() * readers_here(), {});
-    std::vector<std::vector<std::uint64_t>> lengths_out(sites), lengths_in(sites);
-    const wait_description waiting = turn_.description();
-    site_talk talk(c_, turn_.rank(), waiting);
-    for (std::size_t s = 0; s < sites; ++s) {
-      if (static_cast<int>(s) == c_.here) continue;
-      lengths_out[s] = lengths_to(c_.sites[s]);
-      lengths_in[s].assign(entries(c_.sites[s], c_.sites[here()]), what_.part_bytes);
-      if (what_.known == sizes::of_all) continue;
-      if (!lengths_in[s].empty())
-        talk.receive(static_cast<int>(s), tag_of_lengths,
-                     std::as_writable_bytes(std::span(lengths_in[s])));
-      if (!lengths_out[s].empty())
-        talk.send(static_cast<int>(s), tag_of_lengths, std::as_bytes(std::span(lengths_out[s])));
+    std::vector<std::vector<std::uint64_t>> lengths_in(sites);
+    for (std::size_t s = 0; s < sites; ++s)
+      if (s != here())
+        lengths_in[s].assign(entries(c_.sites[s], c_.sites[here()]), what_.part_bytes);
+    if (what_.known != sizes::of_all) bring_lengths(lengths_in);
+    if (go_alone()) {
+      carry([&](site_talk& talk, std::size_t by, std::size_t of) { receive_each(talk, by, of); },
+            [&](site_talk& talk, std::size_t to, std::size_t of) {
+              if (of == here())
+                send_each(talk, to);
+              else
+                hand_on_each(talk, to, of);
+            });
+      return;
     }
-    talk.wait();
     std::vector<std::size_t> bytes_in(sites);
-    if (!go_alone()) {
-      // Before anything is under way: what another process says may be refused.
-      for (std::size_t s = 0; s < sites; ++s)
-        if (bytes_in[s] = s == here() ? 0 : total(lengths_in[s]); bytes_in[s] != 0)
-          c_.staged.buffers[s] = std::make_unique_for_overwrite<std::byte[]>(bytes_in[s]);
-    }
-    // Starting with the next site, so that not all send to one at a time.
-    for (std::size_t step = 1; step < sites; ++step) {
-      const std::size_t from = (here() + sites - step) % sites;
-      const std::size_t to = (here() + step) % sites;
-      if (go_alone()) {
-        receive_each(talk, from);
-        send_each(talk, to);
-        continue;
-      }
-      if (bytes_in[from] != 0)
-        talk.receive(static_cast<int>(from), tag_of_parts,
-                     {c_.staged.buffers[from].get(), bytes_in[from]});
-      if (const std::size_t bytes = total(lengths_out[to]); bytes != 0)
-        talk.send(
-            static_cast<int>(to), tag_of_parts,
-            in_a_row(c_.sites[to], lengths_out[to].size(), bytes, c_.staged.buffers[sites + to]));
-    }
-    talk.wait();
-    if (go_alone()) return;
+    // Before anything is under way: what another process says may be refused.
+    for (std::size_t s = 0; s < sites; ++s)
+      if (bytes_in[s] = total(lengths_in[s]); bytes_in[s] != 0)
+        c_.staged.buffers[s] = std::make_unique_for_overwrite<std::byte[]>(bytes_in[s]);
+    const auto arrived = [&](std::size_t of) {
+      return std::span(c_.staged.buffers[of].get(), bytes_in[of]);
+    };
+    carry([&](site_talk& talk, std::size_t by,
+              std::size_t of) { receive(talk, by, tag_of_parts, arrived(of)); },
+          [&](site_talk& talk, std::size_t to, std::size_t of) {
+            send(talk, to, tag_of_parts, of == here() ? in_a_row(to) : octets(arrived(of)));
+          });
     for (std::size_t s = 0; s < sites; ++s)
       if (s != here()) place_parts(s, lengths_in[s]);
   }
@@ -109,6 +96,67 @@ class exhibition {
   }
   [[nodiscard]] std::size_t place(int shower, std::size_t reader) const noexcept {
     return static_cast<std::size_t>(shower) * readers_here() + reader;
+  }
+  [[nodiscard]] std::size_t node_of(std::size_t site) const noexcept {
+    return static_cast<std::size_t>(c_.node_of_site[site]);
+  }
+
+  // What the sites of a node read alike comes to one of them, which hands it on.
+  [[nodiscard]] bool is_handed_on() const noexcept {
+    return !what_.per_reader && what_.only_reader == no_root && c_.nodes.size() < c_.sites.size();
+  }
+  // To which site of that node `from` sends what `to` reads: its own sites to others in turn.
+  [[nodiscard]] std::size_t first_to_get(std::size_t from, std::size_t to) const noexcept {
+    if (!is_handed_on() || node_of(from) == node_of(to)) return to;
+    const std::vector<int>& mates = mates_of(c_, static_cast<int>(to));
+    return static_cast<std::size_t>(
+        mates[place_on_node(c_, static_cast<int>(from)) % mates.size()]);
+  }
+
+  // Calls `receive(talk, by, of)` for what the site `of` shows to this one, which `by` sends here, and
+  // `send(talk, to, of)` for what this one sends. First goes what is here, then what has come for others.
+  template <class Receive, class Send>
+  void carry(const Receive& receive_from, const Send& send_to) {
+    const std::size_t sites = c_.sites.size();
+    const wait_description waiting = turn_.description();
+    site_talk talk(c_, turn_.rank(), waiting);
+    // Starting with the next site, so that not all send to one at a time.
+    for (std::size_t step = 1; step < sites; ++step) {
+      const std::size_t from = (here() + sites - step) % sites;
+      const std::size_t to = (here() + step) % sites;
+      if (first_to_get(from, here()) == here()) receive_from(talk, from, from);
+      if (first_to_get(here(), to) == to) send_to(talk, to, here());
+    }
+    if (!is_handed_on()) return talk.wait();
+    // The messages of two sites are in order: what is handed on comes last.
+    site_talk handed_on(c_, turn_.rank(), waiting);
+    for (std::size_t of = 0; of < sites; ++of)
+      if (const std::size_t by = first_to_get(of, here()); by != here())
+        receive_from(handed_on, by, of);
+    talk.wait();
+    for (std::size_t of = 0; of < sites; ++of)
+      if (node_of(of) != node_of(here()) && first_to_get(of, here()) == here())
+        for (const int mate : mates_of(c_, c_.here))
+          if (mate != c_.here) send_to(handed_on, static_cast<std::size_t>(mate), of);
+    handed_on.wait();
+  }
+  static void send(site_talk& talk, std::size_t to, int tag, octets data) {
+    if (!data.empty()) talk.send(static_cast<int>(to), tag, data);
+  }
+  static void receive(site_talk& talk, std::size_t from, int tag, std::span<std::byte> into) {
+    if (!into.empty()) talk.receive(static_cast<int>(from), tag, into);
+  }
+
+  void bring_lengths(std::vector<std::vector<std::uint64_t>>& in) {
+    std::vector<std::vector<std::uint64_t>> out(c_.sites.size());
+    carry(
+        [&](site_talk& talk, std::size_t by, std::size_t of) {
+          receive(talk, by, tag_of_lengths, std::as_writable_bytes(std::span(in[of])));
+        },
+        [&](site_talk& talk, std::size_t to, std::size_t of) {
+          if (of == here()) out[to] = lengths_to(c_.sites[to]);
+          send(talk, to, tag_of_lengths, std::as_bytes(std::span(of == here() ? out[to] : in[of])));
+        });
   }
   [[nodiscard]] bool shows(int rank) const noexcept {
     return what_.only_shower == no_root || what_.only_shower == rank;
@@ -167,21 +215,26 @@ class exhibition {
     if (takes == nullptr || !takes->has(shower) || takes->bytes != what_.part_bytes) return nullptr;
     return const_cast<std::byte*>(takes->row(shower));
   }
-  void receive_each(site_talk& talk, std::size_t from) {
+  void receive_each(site_talk& talk, std::size_t by, std::size_t of) {
     std::size_t staged = 0;
     const auto visit_all = [&](const auto& visit) {
-      each_part(c_.sites[from], c_.sites[here()], visit);
+      each_part(c_.sites[of], c_.sites[here()], visit);
     };
     visit_all([&](int shower, int reader, std::size_t) {
       if (landing(shower, reader) == nullptr) staged += what_.part_bytes;
     });
-    if (staged != 0) c_.staged.buffers[from] = std::make_unique_for_overwrite<std::byte[]>(staged);
-    std::byte* at = c_.staged.buffers[from].get();
+    if (staged != 0) c_.staged.buffers[of] = std::make_unique_for_overwrite<std::byte[]>(staged);
+    std::byte* at = c_.staged.buffers[of].get();
     visit_all([&](int shower, int reader, std::size_t place_of_reader) {
       std::byte* to = landing(shower, reader);
       if (to == nullptr) to = std::exchange(at, at + what_.part_bytes);
       c_.staged.parts[place(shower, place_of_reader)] = {to, what_.part_bytes};
-      talk.receive(static_cast<int>(from), tag_of_parts, {to, what_.part_bytes});
+      talk.receive(static_cast<int>(by), tag_of_parts, {to, what_.part_bytes});
+    });
+  }
+  void hand_on_each(site_talk& talk, std::size_t to, std::size_t of) {
+    each_part(c_.sites[of], c_.sites[to], [&](int shower, int, std::size_t) {
+      talk.send(static_cast<int>(to), tag_of_parts, c_.staged.parts[place(shower, 0)]);
     });
   }
   void send_each(site_talk& talk, std::size_t to) {
@@ -207,23 +260,29 @@ class exhibition {
     });
   }
   // A single part goes from where it is.
-  [[nodiscard]] std::span<const std::byte> in_a_row(const site& to, std::size_t count,
-                                                    std::size_t bytes,
-                                                    std::unique_ptr<std::byte[]>& buffer) const {
-    std::span<const std::byte> row;
-    std::size_t at = 0;
-    each_part(c_.sites[here()], to, [&](int shower, int reader, std::size_t) {
-      const piece part = what_.part(c_.at(shower), reader);
-      if (part.size() == 0) return;
-      if (count == 1 && lies_in_a_row(part)) {
-        row = row_of(part);
-        return;
-      }
-      if (buffer == nullptr) buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      copy_out(buffer.get() + at, part);
+  [[nodiscard]] octets in_a_row(std::size_t to) {
+    std::size_t bytes = 0;
+    int count = 0;
+    octets row;
+    const auto visit_all = [&](const auto& visit) {
+      each_part(c_.sites[here()], c_.sites[to], [&](int shower, int reader, std::size_t) {
+        visit(what_.part(c_.at(shower), reader));
+      });
+    };
+    visit_all([&](const piece& part) {
+      bytes += part.size();
+      ++count;
+      if (lies_in_a_row(part)) row = row_of(part);
+    });
+    if (bytes == 0 || (count == 1 && !row.empty())) return row;
+    auto& buffer = c_.staged.buffers[c_.sites.size() + to];
+    buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    std::byte* at = buffer.get();
+    visit_all([&](const piece& part) {
+      if (part.size() != 0) copy_out(at, part);
       at += part.size();
     });
-    return buffer == nullptr ? row : std::span<const std::byte>(buffer.get(), bytes);
+    return {buffer.get(), bytes};
   }
   void place_parts(std::size_t from, const std::vector<std::uint64_t>& lengths) {
     const std::byte* at = c_.staged.buffers[from].get();

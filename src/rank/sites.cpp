@@ -153,12 +153,8 @@ class sites_meeting {
   [[nodiscard]] int node() const noexcept {
     return c_.node_of_site[static_cast<std::size_t>(c_.here)];
   }
-  // The sites of this node, and the place of this one among them.
   [[nodiscard]] const std::vector<int>& mates() const noexcept { return c_.node_at(node()); }
-  [[nodiscard]] int place() const noexcept {
-    return static_cast<int>(std::lower_bound(mates().begin(), mates().end(), c_.here) -
-                            mates().begin());
-  }
+  [[nodiscard]] int place() const noexcept { return static_cast<int>(place_on_node(c_, c_.here)); }
   [[nodiscard]] int mate(int place) const noexcept {
     return mates()[static_cast<std::size_t>(place)];
   }
@@ -350,10 +346,11 @@ class broadcast_tree {
       : c_(c),
         root_site_(root_site),
         root_node_(node_of(root_site)),
-        mates_(c.node_at(node_of(c.here))),
+        mates_(mates_of(c, c.here)),
         head_(head_of(node_of(c.here))),
         among_nodes_(static_cast<int>(c.nodes.size()), root_node_, node_of(c.here)),
-        within_(static_cast<int>(mates_.size()), place_of(head_), place_of(c.here)) {}
+        within_(static_cast<int>(mates_.size()), static_cast<int>(place_on_node(c, head_)),
+                static_cast<int>(place_on_node(c, c.here))) {}
 
   [[nodiscard]] int parent() const noexcept {
     return c_.here == head_ ? head_of(among_nodes_.parent())
@@ -371,9 +368,6 @@ class broadcast_tree {
   }
   [[nodiscard]] int head_of(int node) const noexcept {
     return node == root_node_ ? root_site_ : c_.node_at(node)[0];
-  }
-  [[nodiscard]] int place_of(int mate) const noexcept {
-    return static_cast<int>(std::lower_bound(mates_.begin(), mates_.end(), mate) - mates_.begin());
   }
 
   const communicator_state& c_;

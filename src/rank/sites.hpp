@@ -3,11 +3,13 @@
 //
 // Called on the home worker of the leader; whichever fiber of it comes last to a meeting speaks.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rank/state.hpp"
 #include "rank/talk.hpp"
@@ -19,6 +21,17 @@ namespace weft::detail {
 inline constexpr int tag_of_parts = 1;
 inline constexpr int tag_of_lengths = 2;
 inline constexpr int tag_of_broadcast = 1 << 30;  // And the number of the broadcast, modulo that.
+
+// The sites of a site's node, and its place among them.
+[[nodiscard]] inline const std::vector<int>& mates_of(const communicator_state& c,
+                                                      int site) noexcept {
+  return c.node_at(c.node_of_site[static_cast<std::size_t>(site)]);
+}
+[[nodiscard]] inline std::size_t place_on_node(const communicator_state& c, int site) noexcept {
+  const std::vector<int>& mates = mates_of(c, site);
+  return static_cast<std::size_t>(std::lower_bound(mates.begin(), mates.end(), site) -
+                                  mates.begin());
+}
 
 // Some sends and receives between leaders, under way together.
 class site_talk {

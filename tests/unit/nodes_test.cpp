@@ -1,0 +1,279 @@
+// Large collectives of processes on several nodes: the same results as on one, and what crosses the
+// network between them no more often than it must.
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+#include "rank/collectives.hpp"
+
+namespace weft {
+namespace {
+
+using tests::run_on_nodes;
+
+struct nodes {
+  std::vector<int> of_process;
+  int ranks;
+};
+std::string nodes_name(const testing::TestParamInfo<nodes>& p) {
+  std::string name = std::to_string(p.param.ranks) + "_ranks_on_";
+  for (const int node : p.param.of_process) name += static_cast<char>('a' + node);
+  return name;
+}
+
+std::int64_t datum(int rank, std::size_t i) {
+  return (std::int64_t{rank} * 1009 + static_cast<std::int64_t>(i) * 31 + 7) % 9973 - 4000;
+}
+std::vector<std::int64_t> data_of(int rank, std::size_t count) {
+  std::vector<std::int64_t> data(count);
+  for (std::size_t i = 0; i < count; ++i) data[i] = datum(rank, i);
+  return data;
+}
+
+// Associative, but the order counts: x -> a x + b modulo a prime, one after the other.
+struct affine {
+  std::uint64_t a, b;
+  bool operator==(const affine&) const = default;
+};
+affine then(const affine& f, const affine& g) {
+  constexpr std::uint64_t prime = 1'000'003;
+  return {f.a * g.a % prime, (f.b * g.a + g.b) % prime};
+}
+std::vector<affine> affines_of(int rank, std::size_t count) {
+  std::vector<affine> made(count);
+  for (std::size_t i = 0; i < count; ++i)
+    made[i] = {static_cast<std::uint64_t>(rank) * 7 + i % 13 + 2,
+               static_cast<std::uint64_t>(rank) + i};
+  return made;
+}
+std::vector<affine> affines_upto(int rank, std::size_t count) {
+  std::vector<affine> all = affines_of(0, count);
+  for (int r = 1; r <= rank; ++r) {
+    const std::vector<affine> next = affines_of(r, count);
+    for (std::size_t i = 0; i < count; ++i) all[i] = then(all[i], next[i]);
+  }
+  return all;
+}
+
+// Around the sizes from which parts go alone, and from which processes and nodes share out a reduction.
+constexpr std::size_t counts[] = {121, 511, 512, 513, 1025, 2047, 2049, 5001};
+
+void check_moves(const communicator& c) {
+  for (const std::size_t count : counts)
+    for (int root = 0; root < c.size(); ++root) {
+      auto all = c.rank() == root ? data_of(root, count) : std::vector<std::int64_t>(count, -1);
+      c.bcast(all, root);
+      ASSERT_EQ(all, data_of(root, count));
+    }
+  const auto n = static_cast<std::size_t>(c.size());
+  for (const std::size_t count : counts) {
+    std::vector<std::int64_t> expected, all(n * count, -1);
+    for (int r = 0; r < c.size(); ++r)
+      for (std::size_t i = 0; i < count; ++i) expected.push_back(datum(r, i));
+    c.allgather(data_of(c.rank(), count), all);
+    ASSERT_EQ(all, expected);
+    std::vector<std::int64_t> at_root(c.rank() == 1 ? n * count : 0);
+    c.gather(data_of(c.rank(), count), at_root, 1);
+    if (c.rank() == 1) {
+      ASSERT_EQ(at_root, expected);
+    }
+  }
+  // Of lengths of their own, of nothing, and of strides, which are packed on their way.
+  const auto length = [](int rank) { return static_cast<std::size_t>(rank * 977 % 1500); };
+  std::vector<std::int64_t> expected;
+  for (int r = 0; r < c.size(); ++r)
+    for (std::size_t i = 0; i < length(r); ++i) expected.push_back(datum(r, i));
+  ASSERT_EQ(c.allgatherv(data_of(c.rank(), length(c.rank()))), expected);
+  ASSERT_EQ(c.allgatherv(std::vector<int>{}), std::vector<int>{});
+  for (const std::size_t count : {std::size_t{300}, std::size_t{3000}}) {
+    std::vector<std::int64_t> apart(2 * count, -7);
+    const int root = c.size() - 1;
+    if (c.rank() == root)
+      for (std::size_t i = 0; i < count; ++i) apart[2 * i] = datum(root, i);
+    const layout every_other = strided(apart, {.stride = 2, .count = count});
+    detail::broadcast(c.state(), c.rank(), writable_bytes_of(every_other), root, "bcast");
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(apart[2 * i], datum(root, i));
+      ASSERT_EQ(apart[2 * i + 1], -7);
+    }
+  }
+}
+
+void check_reductions(const communicator& c) {
+  for (const std::size_t count : counts) {
+    std::vector<std::int64_t> expected(count);
+    for (int r = 0; r < c.size(); ++r)
+      for (std::size_t i = 0; i < count; ++i) expected[i] += datum(r, i);
+    auto sum = data_of(c.rank(), count);
+    c.allreduce(sum, std::plus<>{});
+    ASSERT_EQ(sum, expected);
+    for (int root = 0; root < c.size(); ++root) {
+      std::vector<std::int64_t> out(count, -5);
+      c.reduce(data_of(c.rank(), count), out, std::plus<>{}, root);
+      ASSERT_EQ(out, c.rank() == root ? expected : std::vector<std::int64_t>(count, -5));
+    }
+
+    const auto in_order = non_commutative(&then);
+    const auto mine = affines_of(c.rank(), count);
+    const auto all = affines_upto(c.size() - 1, count);
+    auto out = mine;
+    c.allreduce(out, in_order);
+    ASSERT_EQ(out, all);
+    c.reduce(mine, out, in_order, c.size() / 2);
+    ASSERT_EQ(out, all);
+    c.scan(mine, out, in_order);
+    ASSERT_EQ(out, affines_upto(c.rank(), count));
+
+    // The same bits everywhere.
+    std::vector<double> parts(count);
+    for (std::size_t i = 0; i < count; ++i)
+      parts[i] = 1.0 / (3 + c.rank() * 7 + static_cast<int>(i));
+    c.allreduce(parts, std::plus<>{});
+    auto of_first = parts;
+    c.bcast(of_first, 0);
+    ASSERT_EQ(parts, of_first);
+  }
+  // Elements that are fewer than the shares.
+  struct wide {
+    std::array<std::int64_t, 4000> values;
+  };
+  for (const std::size_t count : {std::size_t{1}, std::size_t{3}}) {
+    std::vector<wide> all(count);
+    for (std::size_t e = 0; e < count; ++e)
+      for (std::size_t i = 0; i < 4000; ++i) all[e].values[i] = datum(c.rank(), i + e);
+    c.allreduce(all, [](const wide& a, const wide& b) {
+      wide sum;
+      for (std::size_t i = 0; i < 4000; ++i) sum.values[i] = a.values[i] + b.values[i];
+      return sum;
+    });
+    for (std::size_t e = 0; e < count; ++e)
+      for (std::size_t i = 0; i < 4000; ++i) {
+        std::int64_t expected = 0;
+        for (int r = 0; r < c.size(); ++r) expected += datum(r, i + e);
+        ASSERT_EQ(all[e].values[i], expected);
+      }
+  }
+}
+
+class large_collectives : public testing::TestWithParam<nodes> {
+ protected:
+  static void on_all(const std::function<void(communicator&)>& body) {
+    const auto workers = static_cast<int>(GetParam().of_process.size());
+    EXPECT_EQ(run_on_nodes(GetParam().of_process, job_of(GetParam().ranks, workers), body).status,
+              0);
+  }
+};
+
+TEST_P(large_collectives, give_all_ranks_what_they_should) {
+  on_all([](communicator& world) {
+    check_moves(world);
+    check_reductions(world);
+  });
+}
+
+TEST_P(large_collectives, in_communicators_whose_ranks_are_in_another_order) {
+  on_all([](communicator& world) {
+    const communicator back = *world.split(0, -world.rank());
+    check_moves(back);
+    check_reductions(back);
+    // Every other one first: nodes and processes hold no ranks in a row.
+    const communicator mixed = *world.split(0, world.rank() % 2);
+    check_moves(mixed);
+    check_reductions(mixed);
+  });
+}
+
+TEST_P(large_collectives, in_communicators_of_a_part_of_the_nodes) {
+  on_all([](communicator& world) {
+    // All but the first rank and every third: of some nodes one process, or none.
+    for (const bool wanted : {world.rank() != 0, world.rank() % 3 != 1}) {
+      const std::optional<communicator> part = world.split(wanted ? 0 : 1);
+      if (part->size() < 2) continue;
+      check_moves(*part);
+      check_reductions(*part);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(of, large_collectives,
+                         testing::Values(nodes{{0, 0, 1, 1}, 4}, nodes{{0, 0, 1, 1}, 9},
+                                         nodes{{0, 1, 0, 1}, 6}, nodes{{0, 0, 0, 1}, 5},
+                                         nodes{{0, 1, 1, 1, 1, 2}, 6}, nodes{{0, 0, 1, 1, 2, 2}, 6},
+                                         nodes{{0, 0, 0, 1, 1, 2}, 7}),
+                         nodes_name);
+
+// What crosses between nodes when ranks, one in each process, call a collective of 1 MiB, in units of
+// that; and nearly nothing else does.
+constexpr std::size_t mebibyte = std::size_t{1} << 17;  // Elements of 8 octets.
+
+double crossing(const std::vector<int>& node_of_process,
+                const std::function<void(communicator&)>& body) {
+  const auto ranks = static_cast<int>(node_of_process.size());
+  const auto ended = run_on_nodes(node_of_process, job_of(ranks, ranks), body);
+  EXPECT_EQ(ended.status, 0);
+  return static_cast<double>(ended.octets_between_nodes) / (1 << 20);
+}
+
+struct layout_of_job {
+  const char* name;
+  std::vector<int> node_of_process;
+  double nodes;
+  double processes_elsewhere;  // Over all processes: those that are on other nodes.
+};
+
+class between_nodes : public testing::TestWithParam<layout_of_job> {
+ protected:
+  static double crosses(const std::function<void(communicator&)>& body) {
+    return crossing(GetParam().node_of_process, body);
+  }
+  static constexpr double little = 0.05;  // Calls, meetings, the start and the end of the job.
+};
+
+TEST_P(between_nodes, a_broadcast_crosses_once_to_each_node) {
+  for (const int root : {0, 2})
+    EXPECT_NEAR(crosses([&](communicator& world) {
+                  std::vector<std::int64_t> data(mebibyte);
+                  world.bcast(data, root);
+                }),
+                GetParam().nodes - 1, little);
+}
+
+TEST_P(between_nodes, what_all_give_to_all_crosses_once_to_each_node) {
+  const auto processes = static_cast<double>(GetParam().node_of_process.size());
+  const double once = processes * (GetParam().nodes - 1);
+  EXPECT_NEAR(crosses([](communicator& world) {
+                std::vector<std::int64_t> mine(mebibyte),
+                    all(mebibyte * static_cast<std::size_t>(world.size()));
+                world.allgather(mine, all);
+              }),
+              once, little);
+  EXPECT_NEAR(crosses([](communicator& world) {
+                (void)world.allgatherv(std::vector<std::int64_t>(mebibyte));
+              }),
+              once, little);
+}
+
+TEST_P(between_nodes, what_each_gives_to_each_crosses_as_it_must) {
+  EXPECT_NEAR(crosses([](communicator& world) {
+                const auto n = static_cast<std::size_t>(world.size());
+                std::vector<std::int64_t> to_each(mebibyte / 4 * n), from_each(mebibyte / 4 * n);
+                world.alltoall(to_each, from_each);
+              }),
+              GetParam().processes_elsewhere / 4, little);
+}
+
+INSTANTIATE_TEST_SUITE_P(of, between_nodes,
+                         testing::Values(layout_of_job{"two_and_two", {0, 0, 1, 1}, 2, 8},
+                                         layout_of_job{"three_and_one", {0, 0, 0, 1}, 2, 6},
+                                         layout_of_job{
+                                             "three_times_two", {0, 0, 1, 1, 2, 2}, 3, 24},
+                                         layout_of_job{"one_each", {0, 1, 2}, 3, 6}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+}  // namespace
+}  // namespace weft
