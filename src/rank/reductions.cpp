@@ -63,10 +63,12 @@ void reduce_range(const reduction& how, const element_range& range, std::size_t 
   return outputs;
 }
 
-// A large reduction over several processes. Each process reduces the inputs of its own ranks; of
-// these partial results each process combines a share, in the order of the sites, and they tell
-// each other what came out. Of shorter ones each combines all, which is one message less to wait
-// for. docs/protocols/processes.md has the steps.
+// A large reduction over several processes. Each process reduces the inputs of its own ranks. The
+// elements are cut into lanes, as many as a node has processes at most, and each lane has an owner in each
+// node: it combines what the processes of its node have, in the order of the sites. Of that each owner of a
+// lane combines a share, in the order of the nodes, and they tell each other what came out, and then the
+// other processes of their nodes. Of shorter lanes each owner combines all, which is one message less to
+// wait for. docs/protocols/processes.md has the steps.
 class reduction_across_sites {
  public:
   reduction_across_sites(communicator_state& c, int rank, const collective_call& call,
@@ -74,14 +76,18 @@ class reduction_across_sites {
       : c_(c),
         how_(how),
         turn_(c, rank, call),
-        sites_(c.sites.size()),
-        here_(static_cast<std::size_t>(c.here)),
         index_(c.local_place(rank)),
-        root_site_(call.root == no_root ? everywhere
-                                        : static_cast<std::size_t>(c.site_of(call.root))),
-        whole_{0, how.count},
-        shares_(how.bytes() / sites_ >= shared_out_bytes_min),
-        mine_(range_of(here_)) {
+        root_site_(call.root == no_root ? everywhere : c.site_of(call.root)),
+        by_node_(how.commutative || std::is_sorted(c.node_of_site.begin(), c.node_of_site.end())),
+        nodes_(by_node_ ? c.nodes.size() : c.sites.size()),
+        node_(node_of(c.here)),
+        mates_(sites_on(node_)),
+        place_(by_node_ ? place_on_node(c, c.here) : 0),
+        lanes_(lane_count()),
+        shares_(how.bytes() / (lanes_ * nodes_) >= shared_out_bytes_min),
+        first_lane_(first_lane_of(place_)),
+        last_lane_(first_lane_of(place_ + 1)),
+        mine_(lanes_of(place_)) {
     turn_.self().in = in;
     turn_.self().out = out;
   }
@@ -89,22 +95,19 @@ class reduction_across_sites {
   void run() {
     if (leads()) set_up();
     turn_.meet();
-    if (reduces_first())
-      attempt([&] {
-        std::byte* const to[] = {c_.staged.partial};
-        reduce_range(
-            how_, share_of(how_, whole_, index_, c_.local().size()), c_.local().size(),
-            [&](std::size_t i, std::size_t n) {
-              return static_cast<const std::byte*>(c_.at(c_.local()[i]).in) + offset(n);
-            },
-            to);
-      });
+    if (reduces_first()) attempt([&] { reduce_own(); });
     if (c_.local().size() > 1) turn_.meet_here();
-    if (leads()) turn_.lead([&] { exchange_partials(); });
+    if (mates_ > 1) {
+      if (leads()) turn_.lead([&] { exchange_on_node(); });
+      turn_.meet_here();
+      attempt([&] { combine_on_node(); });
+      turn_.meet_here();
+    }
+    if (leads()) turn_.lead([&] { exchange_between_nodes(); });
     turn_.meet_here();
-    if (combines()) attempt([&] { combine(); });
+    if (combines_at(node_)) attempt([&] { combine_nodes(); });
     turn_.meet_here();
-    if (shares_) {
+    if (shares_ || mates_ > 1) {
       if (leads()) turn_.lead([&] { exchange_results(); });
       turn_.meet_here();
     }
@@ -114,54 +117,105 @@ class reduction_across_sites {
   }
 
  private:
-  static constexpr std::size_t everywhere = ~std::size_t{0};
+  static constexpr int everywhere = -1;
 
   [[nodiscard]] bool leads() const noexcept { return index_ == 0; }
   [[nodiscard]] std::size_t offset(std::size_t element) const noexcept {
     return element * how_.element_bytes;
   }
-  // What a site combines of the partial results.
-  [[nodiscard]] element_range range_of(std::size_t site) const noexcept {
-    return shares_ ? share_of(how_, whole_, site, sites_) : whole_;
+
+  // --- Who does what: the same on all -----------------------------------------------------------
+  // Where a node's sites do not follow each other and the order counts, each is taken for a node.
+  [[nodiscard]] std::size_t node_of(int site) const noexcept {
+    return static_cast<std::size_t>(by_node_ ? c_.node_of_site[static_cast<std::size_t>(site)]
+                                             : site);
   }
-  [[nodiscard]] bool wants_result(std::size_t site) const noexcept {
+  [[nodiscard]] std::size_t sites_on(std::size_t node) const noexcept {
+    return by_node_ ? c_.nodes[node].size() : 1;
+  }
+  [[nodiscard]] int site_at(std::size_t node, std::size_t place) const noexcept {
+    return by_node_ ? c_.nodes[node][place] : static_cast<int>(node);
+  }
+  [[nodiscard]] std::size_t lane_count() const noexcept {
+    std::size_t most = 1;
+    for (std::size_t node = 0; node < nodes_; ++node) most = std::max(most, sites_on(node));
+    return std::clamp<std::size_t>(how_.bytes() / shared_out_bytes_min, 1, most);
+  }
+  // Sites of this node own lanes in a row.
+  [[nodiscard]] std::size_t first_lane_of(std::size_t place) const noexcept {
+    return (place * lanes_ + mates_ - 1) / mates_;
+  }
+  [[nodiscard]] element_range lanes_of(std::size_t place) const noexcept {
+    const std::size_t first = first_lane_of(place), last = first_lane_of(place + 1);
+    if (first == last) return {};
+    return {lane(first).begin, lane(last - 1).end};
+  }
+  [[nodiscard]] int owner(std::size_t lane, std::size_t node) const noexcept {
+    return site_at(node, lane * sites_on(node) / lanes_);
+  }
+  [[nodiscard]] element_range lane(std::size_t index) const noexcept {
+    return share_of(how_, whole_, index, lanes_);
+  }
+  // What that node's owner of a lane combines of it.
+  [[nodiscard]] element_range cell(std::size_t of_lane, std::size_t node) const noexcept {
+    return shares_ ? share_of(how_, lane(of_lane), node, nodes_) : lane(of_lane);
+  }
+  [[nodiscard]] bool wants_result(int site) const noexcept {
     return root_site_ == everywhere || root_site_ == site;
   }
-  [[nodiscard]] bool combines_at(std::size_t site) const noexcept {
-    return shares_ || wants_result(site);
+  [[nodiscard]] bool wants_result_on(std::size_t node) const noexcept {
+    return root_site_ == everywhere || node_of(root_site_) == node;
   }
-  [[nodiscard]] bool combines() const noexcept { return combines_at(here_); }
+  [[nodiscard]] bool combines_at(std::size_t node) const noexcept {
+    return shares_ || wants_result_on(node);
+  }
   // A single rank's input is the partial result, where it is.
   [[nodiscard]] bool reduces_first() const noexcept { return c_.local().size() > 1; }
 
+  // --- Where what is ----------------------------------------------------------------------------
   // By the leader, before the ranks of this process meet.
   void set_up() {
     const std::size_t of_partial = reduces_first() ? how_.bytes() : 0;
-    const std::size_t of_arriving = combines() ? mine_.bytes(how_) * sites_ : 0;
-    const std::size_t of_result = wants_result(here_) ? 0 : mine_.bytes(how_);
+    std::size_t of_arriving = 0;
+    if (combines_at(node_))
+      each_lane([&](std::size_t l) { of_arriving += cell(l, node_).bytes(how_) * nodes_; });
+    if (mates_ > 1) of_arriving = std::max(of_arriving, mine_.bytes(how_) * mates_);
+    const std::size_t of_result = wants_result(c_.here) ? 0 : mine_.bytes(how_);
     staging& s = c_.staged;
     s.partials = std::make_unique_for_overwrite<std::byte[]>(of_partial + of_arriving + of_result);
     s.partial = s.partials.get();
     s.arriving = s.partial + of_partial;
     s.result = s.arriving + of_arriving;
   }
-  [[nodiscard]] const std::byte* partial() noexcept {
-    return reduces_first() ? c_.staged.partial
-                           : static_cast<const std::byte*>(c_.at(c_.local()[0]).in);
+  // Of the ranks here.
+  [[nodiscard]] const std::byte* partial(std::size_t element) noexcept {
+    return (reduces_first() ? c_.staged.partial
+                            : static_cast<const std::byte*>(c_.at(c_.local()[0]).in)) +
+           offset(element);
   }
-  [[nodiscard]] std::byte* arriving(std::size_t site) noexcept {
-    return c_.staged.arriving + site * mine_.bytes(how_);
+  // Of this node, in the lanes of this site.
+  [[nodiscard]] const std::byte* partial_of_node(std::size_t element) {
+    return mates_ > 1 ? combined(element) : partial(element);
   }
-  // Where the result is complete in the end: the output of some rank.
+  // What this site combines, in its lanes: where the result will be complete, if it is wanted here.
+  [[nodiscard]] std::byte* combined(std::size_t element) {
+    std::byte* const whole = result();
+    return whole != nullptr ? whole + offset(element)
+                            : c_.staged.result + offset(element - mine_.begin);
+  }
+  // The output of some rank.
   [[nodiscard]] std::byte* result() {
     for (const int r : c_.local())
       if (void* out = c_.at(r).out; out != nullptr) return static_cast<std::byte*>(out);
     return nullptr;
   }
-  // Where what this site combines is put.
-  [[nodiscard]] std::byte* combined() {
-    std::byte* const whole = result();
-    return whole != nullptr ? whole + offset(mine_.begin) : c_.staged.result;
+  [[nodiscard]] std::byte* from_mate(std::size_t place) noexcept {
+    return c_.staged.arriving + place * mine_.bytes(how_);
+  }
+  [[nodiscard]] std::byte* from_node(std::size_t of_lane, std::size_t node) noexcept {
+    std::byte* at = c_.staged.arriving;
+    for (std::size_t l = first_lane_; l < of_lane; ++l) at += cell(l, node_).bytes(how_) * nodes_;
+    return at + node * cell(of_lane, node_).bytes(how_);
   }
 
   // An operation may throw; the others still use this rank's buffers until all have met.
@@ -184,51 +238,114 @@ class reduction_across_sites {
     throw_failed(c_);
   }
 
-  // Calls `visit(to, from)` for the other sites, starting with neighbours, so that not all send to
-  // one at a time.
+  // Those of this site.
   template <class Visit>
-  void each_other(const Visit& visit) const {
-    for (std::size_t step = 1; step < sites_; ++step)
-      visit((here_ + step) % sites_, (here_ + sites_ - step) % sites_);
+  void each_lane(const Visit& visit) const {
+    for (std::size_t l = first_lane_; l < last_lane_; ++l) visit(l);
   }
-  void send(site_talk& talk, std::size_t to, const std::byte* data, std::size_t bytes) {
-    if (bytes != 0) talk.send(static_cast<int>(to), tag_of_parts, {data, bytes});
+  // Calls `visit(to, from)` for all but `self` of `count`, starting with neighbours, so that not all
+  // send to one at a time.
+  template <class Visit>
+  static void each_other(std::size_t self, std::size_t count, const Visit& visit) {
+    for (std::size_t step = 1; step < count; ++step)
+      visit((self + step) % count, (self + count - step) % count);
   }
-  void receive(site_talk& talk, std::size_t from, std::byte* into, std::size_t bytes) {
-    if (bytes != 0) talk.receive(static_cast<int>(from), tag_of_parts, {into, bytes});
+  void send(site_talk& talk, int to, const std::byte* data, const element_range& range) {
+    if (range.bytes(how_) != 0) talk.send(to, tag_of_parts, {data, range.bytes(how_)});
   }
-
-  void exchange_partials() {
-    stop_if_failed();
+  void receive(site_talk& talk, int from, std::byte* into, const element_range& range) {
+    if (range.bytes(how_) != 0) talk.receive(from, tag_of_parts, {into, range.bytes(how_)});
+  }
+  // `step(talk)` begins what the leader has to say and to hear.
+  template <class Step>
+  void talk(const Step& step) {
     const wait_description waiting = turn_.description();
     site_talk talk(c_, turn_.rank(), waiting);
-    each_other([&](std::size_t to, std::size_t from) {
-      if (combines()) receive(talk, from, arriving(from), mine_.bytes(how_));
-      const element_range theirs = range_of(to);
-      if (combines_at(to)) send(talk, to, partial() + offset(theirs.begin), theirs.bytes(how_));
-    });
+    step(talk);
     talk.wait();
   }
-  void combine() {
-    std::byte* const to[] = {combined()};
+
+  // --- The steps --------------------------------------------------------------------------------
+  // What this rank's share of a range is among those of its process.
+  [[nodiscard]] element_range own_share(const element_range& range) const noexcept {
+    return share_of(how_, range, index_, c_.local().size());
+  }
+  void reduce_own() {
+    std::byte* const to[] = {c_.staged.partial};
     reduce_range(
-        how_, share_of(how_, mine_, index_, c_.local().size()), sites_,
+        how_, own_share(whole_), c_.local().size(),
         [&](std::size_t i, std::size_t n) {
-          return i == here_ ? partial() + offset(n) : arriving(i) + offset(n - mine_.begin);
+          return static_cast<const std::byte*>(c_.at(c_.local()[i]).in) + offset(n);
+        },
+        to);
+  }
+  void exchange_on_node() {
+    stop_if_failed();
+    talk([&](site_talk& with) {
+      each_other(place_, mates_, [&](std::size_t to, std::size_t from) {
+        receive(with, site_at(node_, from), from_mate(from), mine_);
+        send(with, site_at(node_, to), partial(lanes_of(to).begin), lanes_of(to));
+      });
+    });
+  }
+  void combine_on_node() {
+    if (mine_.bytes(how_) == 0) return;
+    std::byte* const to[] = {combined(mine_.begin)};
+    reduce_range(
+        how_, own_share(mine_), mates_,
+        [&](std::size_t i, std::size_t n) {
+          return i == place_ ? partial(n) : from_mate(i) + offset(n - mine_.begin);
         },
         to, mine_.begin);
   }
+  void exchange_between_nodes() {
+    stop_if_failed();
+    talk([&](site_talk& with) {
+      each_other(node_, nodes_, [&](std::size_t to, std::size_t from) {
+        each_lane([&](std::size_t l) {
+          if (combines_at(node_)) receive(with, owner(l, from), from_node(l, from), cell(l, node_));
+          if (combines_at(to))
+            send(with, owner(l, to), partial_of_node(cell(l, to).begin), cell(l, to));
+        });
+      });
+    });
+  }
+  void combine_nodes() {
+    each_lane([&](std::size_t l) {
+      const element_range range = cell(l, node_);
+      const std::byte* const own = partial_of_node(range.begin);
+      std::byte* const to[] = {combined(range.begin)};
+      reduce_range(
+          how_, own_share(range), nodes_,
+          [&](std::size_t i, std::size_t n) {
+            return (i == node_ ? own : from_node(l, i)) + offset(n - range.begin);
+          },
+          to, range.begin);
+    });
+  }
   void exchange_results() {
     stop_if_failed();
-    const wait_description waiting = turn_.description();
-    site_talk talk(c_, turn_.rank(), waiting);
-    each_other([&](std::size_t to, std::size_t from) {
-      const element_range theirs = range_of(from);
-      if (wants_result(here_))
-        receive(talk, from, result() + offset(theirs.begin), theirs.bytes(how_));
-      if (wants_result(to)) send(talk, to, combined(), mine_.bytes(how_));
+    if (shares_)
+      talk([&](site_talk& with) {
+        each_other(node_, nodes_, [&](std::size_t to, std::size_t from) {
+          each_lane([&](std::size_t l) {
+            if (wants_result_on(node_))
+              receive(with, owner(l, from), combined(cell(l, from).begin), cell(l, from));
+            if (wants_result_on(to))
+              send(with, owner(l, to), combined(cell(l, node_).begin), cell(l, node_));
+          });
+        });
+      });
+    if (mates_ == 1 || !wants_result_on(node_)) return;
+    talk([&](site_talk& with) {
+      each_other(place_, mates_, [&](std::size_t to, std::size_t from) {
+        if (wants_result(c_.here))
+          receive(with, site_at(node_, from), result() + offset(lanes_of(from).begin),
+                  lanes_of(from));
+        if (wants_result(site_at(node_, to)))
+          send(with, site_at(node_, to), combined(mine_.begin), mine_);
+      });
     });
-    talk.wait();
   }
   void copy_result() {
     void* const out = turn_.self().out;
@@ -239,12 +356,18 @@ class reduction_across_sites {
   communicator_state& c_;
   const reduction& how_;
   in_turn turn_;
-  const std::size_t sites_;
-  const std::size_t here_;
   const std::size_t index_;  // Among the ranks of this process.
-  const std::size_t root_site_;
-  const element_range whole_;
+  const int root_site_;
+  const element_range whole_{0, how_.count};
+  const bool by_node_;
+  const std::size_t nodes_;
+  const std::size_t node_;   // Of this site,
+  const std::size_t mates_;  // how many are there,
+  const std::size_t place_;  // and which of them it is.
+  const std::size_t lanes_;
   const bool shares_;
+  const std::size_t first_lane_;
+  const std::size_t last_lane_;
   const element_range mine_;
   std::exception_ptr failure_;
 };

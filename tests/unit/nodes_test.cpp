@@ -258,6 +258,26 @@ TEST_P(between_nodes, what_all_give_to_all_crosses_once_to_each_node) {
               once, little);
 }
 
+TEST_P(between_nodes, the_data_of_a_reduction_cross_twice_for_all_but_one_node) {
+  const double nodes = GetParam().nodes;
+  EXPECT_NEAR(crosses([](communicator& world) {
+                std::vector<std::int64_t> data(mebibyte);
+                world.allreduce(data, std::plus<>{});
+              }),
+              2 * (nodes - 1), little);
+  EXPECT_NEAR(crosses([](communicator& world) {
+                std::vector<affine> data(mebibyte / 2);
+                world.allreduce(data, non_commutative(&then));
+              }),
+              2 * (nodes - 1), little);
+  // To a root its node's share of the result does not go.
+  EXPECT_NEAR(crosses([](communicator& world) {
+                std::vector<std::int64_t> data(mebibyte), out(mebibyte);
+                world.reduce(data, out, std::plus<>{}, 1);
+              }),
+              nodes - 1 + (nodes - 1) / nodes, little);
+}
+
 TEST_P(between_nodes, what_each_gives_to_each_crosses_as_it_must) {
   EXPECT_NEAR(crosses([](communicator& world) {
                 const auto n = static_cast<std::size_t>(world.size());
