@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 #include <weft/weft.hpp>
 
@@ -175,6 +176,29 @@ class cast {
     if (!fails([&] { world_.barrier(); })) fail(world_, "a collective without the dead succeeded");
   }
 
+  // All are in large collectives, of which the death may meet any step.
+  void large_collectives() {
+    const auto n = static_cast<std::size_t>(world_.size());
+    std::vector<unsigned long> large(40'000, 1), all(n * large.size());
+    if (world_.rank() == victim_)
+      std::thread([] {
+        std::this_thread::sleep_for(100ms);
+        die();
+      }).detach();
+    for (int i = 0;; ++i) {
+      const bool failed = fails([&] {
+        world_.allreduce(large, std::plus<>{});
+        world_.bcast(large, i % world_.size());
+        world_.allgather(large, all);
+        world_.reduce(large, large, std::plus<>{}, i % world_.size());
+        (void)world_.allgatherv(large);
+      });
+      if (failed) break;
+    }
+    if (doomed_) fail(world_, "a collective of the living failed");
+    if (!fails([&] { world_.barrier(); })) fail(world_, "a collective without the dead succeeded");
+  }
+
   // Some of the living have heard of the death when they come to wait for each other, some have not.
   void deadlock() {
     if (doomed_) {
@@ -249,6 +273,7 @@ int main(int argc, char** argv) {
     if (mode == "probing") all.probing();
     if (mode == "exchanging") all.exchanging();
     if (mode == "collectives") all.collectives();
+    if (mode == "large") all.large_collectives();
     if (mode == "deadlock") all.deadlock();
     if (mode == "nodes") all.nodes();
     if (mode == "traffic") all.traffic();
