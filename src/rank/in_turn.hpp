@@ -164,13 +164,14 @@ class in_turn {
   // mispredicted, since others of its worker have run meanwhile.
   template <class Speak>
   [[gnu::always_inline]] void meet_with(const Speak& speak_for) {
-    worker_group& g = c_.groups[static_cast<std::size_t>(member_.group)];
+    worker_group& g = *member_.group;
     countdown& all = g.waits[g.gathered % 2];
     if (g.arrived == 0) {
-      g.first_arrived = rank_;
+      g.first_arrived = &member_;
       all.pending = 1;
     } else {
-      check_same(c_, g.first_arrived, c_.at(g.first_arrived).call, rank_, member_.call);
+      const member& first = *g.first_arrived;
+      check_same(c_, c_.rank_of(first), first.call, rank_, member_.call);
     }
     member_.gathering = g.gathered + 1;
     if (++g.arrived < g.members.size()) {
@@ -296,7 +297,7 @@ class in_turn {
   // Up a tree and down from its root in one hop. The root is the leader's group: it meets those of
   // other processes.
   void climb(worker_group& g, const reduction* how, partial& mine, bool across) {
-    const auto index = static_cast<std::size_t>(member_.group);
+    const auto index = static_cast<std::size_t>(&g - c_.groups.data());
     const std::size_t bytes = how != nullptr ? how->bytes() : 0;
     const std::size_t first_child = tree_width * index + 1;
     const std::size_t last_child = std::min(first_child + tree_width, c_.groups.size());

@@ -87,7 +87,6 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
       ranks_of.emplace_back();
       workers.push_back(place.worker);
     }
-    m.group = group;
     auto& fellows = ranks_of[static_cast<std::size_t>(group)];
     fellows.push_back(rank);
   }
@@ -102,6 +101,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
+    for (const int r : groups[g].members) at(r).group = &groups[g];
     const std::size_t fellows = groups[g].members.size();
     ranks_of_group_max = std::max(ranks_of_group_max, fellows);
     parts_of_group_max = std::max(parts_of_group_max, fellows * (ranks.size() - fellows));

@@ -120,11 +120,13 @@ struct broadcast_question {
   char name[24] = {};
 };
 
+struct worker_group;
+
 // One rank's side of a communicator: written by its worker, read by others after they have met.
 // That of a rank of another process is written by the leader: it shows what has come from there.
 struct alignas(padding_bytes) member {
   rank_state* rank = nullptr;  // Null: of another process.
-  int group = -1;
+  worker_group* group = nullptr;
   const void* in = nullptr;
   void* out = nullptr;
   const void* more = nullptr;    // What else a collective shows the others.
@@ -157,7 +159,7 @@ struct contribution {
 struct alignas(padding_bytes) worker_group {
   std::vector<int> members;  // In rank order.
   std::size_t arrived = 0;
-  int first_arrived = 0;
+  const member* first_arrived = nullptr;
   std::uint64_t gathered = 0;  // How often all have arrived.
   // From the first arrival to the last; used in turn: the next but one gathering begins after all have
   // come to the next, and so have left this one.
@@ -287,9 +289,12 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
     return peers[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] member& at(int rank) noexcept { return members[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int rank_of(const member& m) const noexcept {
+    return static_cast<int>(&m - members.data());
+  }
   // Whether it waits in its group, or speaks for it.
   [[nodiscard]] bool has_arrived(const member& m) const noexcept {
-    return m.rank != nullptr && m.gathering > groups[static_cast<std::size_t>(m.group)].gathered;
+    return m.group != nullptr && m.gathering > m.group->gathered;
   }
   [[nodiscard]] bool spans_processes() const noexcept { return sites.size() > 1; }
   // The ranks of this process; the first of them leads.
