@@ -149,6 +149,8 @@ inline constexpr std::size_t ofi_receive_buffers = 32;
 inline constexpr std::int64_t ofi_watch_ns = 200'000'000;
 inline constexpr std::size_t ofi_watched_max = 64;
 inline constexpr int ofi_refusals_max = 2;
+// The longest of the first waits, after which libfabric should show what rings.
+inline constexpr int ofi_first_wait_ms_max = 64;
 // So many looks in a row, 5 s, a provider may take no receive buffer and say that it will later.
 inline constexpr int ofi_deaf_looks_max = 25;
 // So many polls find nothing before the end of a peer is told: by then its last messages are out of

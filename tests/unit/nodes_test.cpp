@@ -10,11 +10,18 @@
 
 #include "job.hpp"
 #include "rank/collectives.hpp"
+#include "rank_data.hpp"
 
 namespace weft {
 namespace {
 
+using tests::affine;
+using tests::affine_over;
+using tests::affines_of;
+using tests::data_of;
+using tests::datum;
 using tests::run_on_nodes;
+using tests::then;
 
 struct nodes {
   std::vector<int> of_process;
@@ -26,37 +33,9 @@ std::string nodes_name(const testing::TestParamInfo<nodes>& p) {
   return name;
 }
 
-std::int64_t datum(int rank, std::size_t i) {
-  return (std::int64_t{rank} * 1009 + static_cast<std::int64_t>(i) * 31 + 7) % 9973 - 4000;
-}
-std::vector<std::int64_t> data_of(int rank, std::size_t count) {
-  std::vector<std::int64_t> data(count);
-  for (std::size_t i = 0; i < count; ++i) data[i] = datum(rank, i);
-  return data;
-}
-
-// Associative, but the order counts: x -> a x + b modulo a prime, one after the other.
-struct affine {
-  std::uint64_t a, b;
-  bool operator==(const affine&) const = default;
-};
-affine then(const affine& f, const affine& g) {
-  constexpr std::uint64_t prime = 1'000'003;
-  return {f.a * g.a % prime, (f.b * g.a + g.b) % prime};
-}
-std::vector<affine> affines_of(int rank, std::size_t count) {
-  std::vector<affine> made(count);
-  for (std::size_t i = 0; i < count; ++i)
-    made[i] = {static_cast<std::uint64_t>(rank) * 7 + i % 13 + 2,
-               static_cast<std::uint64_t>(rank) + i};
-  return made;
-}
 std::vector<affine> affines_upto(int rank, std::size_t count) {
-  std::vector<affine> all = affines_of(0, count);
-  for (int r = 1; r <= rank; ++r) {
-    const std::vector<affine> next = affines_of(r, count);
-    for (std::size_t i = 0; i < count; ++i) all[i] = then(all[i], next[i]);
-  }
+  std::vector<affine> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = affine_over(0, rank, i);
   return all;
 }
 

@@ -24,7 +24,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
-constexpr int first_wait_ms_max = 64;
 
 bool is_epoll_set(int descriptor) {
   std::array<char, 64> target = {};
@@ -145,7 +144,7 @@ std::vector<int> ofi_transport::queue_descriptors() const {
   // The set joins the list when somebody waits for the first time, and libfabric does not begin to
   // wait when the time is up by then, be it that this thread was kept from running.
   std::vector<int> sets;
-  for (int wait_ms = 1; sets.empty() && wait_ms <= first_wait_ms_max; wait_ms *= 2) {
+  for (int wait_ms = 1; sets.empty() && wait_ms <= ofi_first_wait_ms_max; wait_ms *= 2) {
     fi_cq_data_entry entry;
     (void)fi_cq_sread(queue_.get(), &entry, 1, nullptr, wait_ms);
     std::array<pollfd, 8> list = {};
