@@ -32,16 +32,18 @@ enum class operation_kind : std::uint8_t { send, recv, am, put, get, atomic, gro
 struct event {
   outcome result = outcome::complete;
   operation_kind kind = operation_kind::am;
-  std::uint16_t device = 0;             // The peer's.
-  std::int32_t process = -1;            // The peer.
-  std::uint32_t user = 0;               // As the sender gave it.
-  std::uint64_t tag = 0;                // As the sender gave it; of an atomic: the old value.
+  std::uint16_t device = 0;   // The peer's.
+  std::int32_t process = -1;  // The peer.
+  std::uint32_t user = 0;     // As the sender gave it.
+  // What comes from a message's header is not in the header's order: taken over from there in pairs,
+  // these would be read before the stores of the halves have ended.
   std::array<std::uint64_t, 2> head{};  // Of an am: as the sender gave it.
-  std::uint64_t size = 0;               // Octets moved, all parts.
+  std::uint64_t tag = 0;                // As the sender gave it; of an atomic: the old value.
   // The data of a message that brought its own place (an am, a receive without a buffer, a remote
   // notification: the memory written or read). In a function and a user's type valid during the
   // call only; out of an object that keeps events, until release().
   std::byte* data = nullptr;
+  std::uint64_t size = 0;   // Octets moved, all parts.
   void* context = nullptr;  // As given with the operation that this side posted.
   void* packet = nullptr;   // What release() gives back; null: nothing to release.
 

@@ -57,7 +57,10 @@ class buffer_list {
   template <class List>
   requires(std::convertible_to<List&&, std::span<const part>> && !std::convertible_to<List&&, part>)
       buffer_list(List&& many)
-  noexcept : many_(many), is_list_(true) {}
+  noexcept : is_list_(true) {
+    const std::span<const part> parts = many;
+    one_ = {reinterpret_cast<Octet*>(const_cast<part*>(parts.data())), parts.size()};
+  }
   template <detail::octets Range>
   requires(!std::convertible_to<Range&&, std::span<const part>> &&
            !std::convertible_to<Range&&, part> &&
@@ -69,7 +72,8 @@ class buffer_list {
              std::ranges::size(range) * sizeof(std::ranges::range_value_t<Range>)) {}
 
   [[nodiscard]] std::span<const part> parts() const noexcept {
-    return is_list_ ? many_ : std::span<const part>(&one_, 1);
+    return is_list_ ? std::span(reinterpret_cast<const part*>(one_.data()), one_.size())
+                    : std::span(&one_, 1);
   }
   [[nodiscard]] std::uint64_t size() const noexcept {
     std::uint64_t sum = 0;
@@ -78,8 +82,7 @@ class buffer_list {
   }
 
  private:
-  part one_{};
-  std::span<const part> many_{};
+  part one_{};  // Or where the list lies and how many are in it: one pair of words in either case.
   bool is_list_ = false;
 };
 using const_buffers = buffer_list<const std::byte>;

@@ -54,6 +54,9 @@ struct runtime_options {
 // the same completions in the same order have the same ids; others exchange them.
 struct handler_id {
   std::uint16_t index = 0;  // 0: none.
+  // Named, so that a whole word is written: what follows it in an operation is then cleared in whole
+  // words, too, and can be read while the stores are under way.
+  std::uint16_t unused[3] = {};
   [[nodiscard]] explicit operator bool() const noexcept { return index != 0; }
 };
 
