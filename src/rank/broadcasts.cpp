@@ -82,7 +82,7 @@ void on_question(worker& here, record_header header, const std::byte* payload) {
     return;
   question_in_mail question;
   std::memcpy(&question, payload, sizeof question);
-  const rank_state& to = rank_of(here, header.target);
+  const rank_state& to = rank_of(here, header.target());
   // Whoever asked may have gone, and the communicator with it.
   const auto c = find_communicator(to, question.context);
   if (c != nullptr && c->at(question.rank).rank == &to)

@@ -81,7 +81,7 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
   communicator_state* subject = nullptr;
   std::memcpy(&subject, payload, sizeof subject);
   // Once all that waited are gone it may be gone, too: then it is not listed.
-  communicator_list& listed = *rank_of(here, header.target).of->communicators;
+  communicator_list& listed = *rank_of(here, header.target()).of->communicators;
   std::shared_ptr<communicator_state> c;
   {
     const std::lock_guard hold(listed.lock);

@@ -12,9 +12,6 @@
 namespace weft::detail {
 namespace {
 
-struct eager_payload {
-  envelope from;
-};
 struct offer_payload {
   envelope from;
   std::uint32_t unused;
@@ -239,8 +236,8 @@ void on_eager(worker& here, record_header header, const std::byte* payload) {
     return;
   envelope from;
   std::memcpy(&from, payload, sizeof from);
-  deliver(here, rank_of(here, header.target), from,
-          octets(payload + sizeof from, header.size - sizeof from));
+  deliver(here, rank_of(here, header.target()), from,
+          octets(payload + sizeof from, header.size() - sizeof from));
 }
 
 void on_offer(worker& here, record_header header, const std::byte* payload) {
@@ -248,7 +245,7 @@ void on_offer(worker& here, record_header header, const std::byte* payload) {
     return;
   offer_payload message;
   std::memcpy(&message, payload, sizeof message);
-  deliver_offer(here, rank_of(here, header.target), message.from, message.offered);
+  deliver_offer(here, rank_of(here, header.target()), message.from, message.offered);
 }
 
 struct withdraw_payload {
@@ -271,7 +268,7 @@ void on_withdraw(worker& here, record_header header, const std::byte* payload) {
     return;
   withdraw_payload asked{};
   std::memcpy(&asked, payload, sizeof asked);
-  if (drop_offer_of(asked, rank_of(here, header.target)))
+  if (drop_offer_of(asked, rank_of(here, header.target())))
     here.post(asked.worker, mail_withdrawn, 0, std::as_bytes(std::span(&asked.sender, 1)));
 }
 
@@ -301,7 +298,7 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
 }
 
 [[gnu::noinline]] worker::ring::word* wait_with_message(worker& here, const peer& to,
-                                                        std::size_t record, envelope from,
+                                                        std::size_t record, const envelope& from,
                                                         std::size_t bytes) {
   const auto& me = *static_cast<const rank_state*>(worker::caller());
   const auto c = find_communicator(me, base_context(from.context));
@@ -311,24 +308,24 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
 }
 
 template <class Data>
-[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to, envelope from,
-                                                        const Data& data) {
-  const std::size_t bytes = sizeof(eager_payload) + data.size();
+[[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to,
+                                                        packed_envelope from, const Data& data) {
+  const std::size_t bytes = sizeof(envelope) + data.size();
   worker::ring::word* words = here.try_reserve(to.worker, bytes);
   if (words == nullptr) [[unlikely]]
-    words = wait_with_message(here, to, bytes, from, data.size());
+    words = wait_with_message(here, to, bytes, from.unpacked(), data.size());
   auto* const room = reinterpret_cast<std::byte*>(words);
-  std::memcpy(room, &from, sizeof from);
-  copy_out(room + sizeof from, data);
+  from.write(room);
+  copy_out(room + sizeof(envelope), data);
   here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
 }
 
 }  // namespace
 
-void send_eager(worker& here, const peer& to, envelope from, octets data) {
+void send_eager(worker& here, const peer& to, packed_envelope from, octets data) {
   send_through_mailbox(here, to, from, data);
 }
-void send_eager(worker& here, const peer& to, envelope from, const segments& data) {
+void send_eager(worker& here, const peer& to, packed_envelope from, const segments& data) {
   send_through_mailbox(here, to, from, data);
 }
 

@@ -30,10 +30,8 @@ void free_messages_of(rank_state& r) noexcept;
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of an offer that its data are no longer needed.
 void finish_offer(worker& here, const offer& offered);
-// The envelope is taken by value: written to memory in parts and read back whole, it would have to
-// wait for its own stores.
-void send_eager(worker& here, const peer& to, envelope from, octets data);
-void send_eager(worker& here, const peer& to, envelope from, const segments& data);
+void send_eager(worker& here, const peer& to, packed_envelope from, octets data);
+void send_eager(worker& here, const peer& to, packed_envelope from, const segments& data);
 // What fits of `data` into the memory of a receive; one side or both have a layout.
 void fill_laid_out(const operation& op, const segments& data);
 // A short message for a rank of this worker: into the posted receive, or kept as unexpected; and into a
@@ -219,7 +217,7 @@ template <class Data>
   if (to.worker == here.index())
     deliver(here, *to.rank, from, data);
   else
-    send_eager(here, to, from, data);
+    send_eager(here, to, packed_envelope(from), data);
 }
 
 // What does not go eager, without waiting for the receiver when that is possible.

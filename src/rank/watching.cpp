@@ -84,8 +84,8 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   watching.timeout_s = j.how.timeout_s;
   watching.busy_warning_s = j.how.busy_warning_s;
   watching.is_for_other = [](worker& w, record_header header) {
-    return header.kind != mail_finished &&
-           header.target != static_cast<std::uint32_t>(w.running_number());
+    return header.kind() != mail_finished &&
+           header.target() != static_cast<std::uint32_t>(w.running_number());
   };
   watching.report = [&] { report_state(j); };
   std::atomic<bool> time_is_up{false};

@@ -137,7 +137,7 @@ bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is
   const std::lock_guard hold(lock_);
   for (const auto& ring : at(index).inbound_storage_) {
     const std::uint64_t word = ring == nullptr ? 0 : ring->glimpse();
-    if (word != 0 && is_such(record_header::unpack(word))) return true;
+    if (word != 0 && is_such(record_header{word})) return true;
   }
   return false;
 }

@@ -58,8 +58,8 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   std::uint64_t word = r.front();
   if (word == 0) return false;
   for (int left = records_delivered_max; left > 0 && word != 0; --left) {
-    const record_header header = record_header::unpack(word);
-    owner_.handlers_[header.kind](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
+    const record_header header{word};
+    owner_.handlers_[header.kind()](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
     if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
     if (w != nullptr && (w->holds(w->subject) || (has_ready() && r.at_new_line()))) break;
     word = r.front();

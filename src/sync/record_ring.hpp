@@ -29,20 +29,27 @@
 
 namespace weft {
 
-// The header word: payload size, what it is, and for whom.
+// The header word: payload size, what it is, and for whom. It stays a word: three fields would be
+// written one by one and passed on whole, and that waits for the processor's store buffer.
 struct record_header {
-  std::uint32_t size;    // Payload octets, below 2^24.
-  std::uint8_t kind;     // 1..254; 0 is "not published", 255 is the ring's own filler.
-  std::uint32_t target;  // Free for the user: which fiber, which rank.
+  std::uint64_t word;
 
   [[nodiscard]] static constexpr std::uint64_t pack(std::size_t size, std::uint8_t kind,
                                                     std::uint32_t target) noexcept {
     return static_cast<std::uint64_t>(size) | static_cast<std::uint64_t>(kind) << 24 |
            static_cast<std::uint64_t>(target) << 32;
   }
-  [[nodiscard]] static constexpr record_header unpack(std::uint64_t word) noexcept {
-    return {static_cast<std::uint32_t>(word & 0xffffff), static_cast<std::uint8_t>(word >> 24),
-            static_cast<std::uint32_t>(word >> 32)};
+  // Payload octets, below 2^24.
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept {
+    return static_cast<std::uint32_t>(word & 0xffffff);
+  }
+  // 1..254; 0 is "not published", 255 is the ring's own filler.
+  [[nodiscard]] constexpr std::uint8_t kind() const noexcept {
+    return static_cast<std::uint8_t>(word >> 24);
+  }
+  // Free for the user: which fiber, which rank.
+  [[nodiscard]] constexpr std::uint32_t target() const noexcept {
+    return static_cast<std::uint32_t>(word >> 32);
   }
 };
 
@@ -161,7 +168,7 @@ class record_consumer {
   // The header of the oldest record, or 0 when there is none.
   [[nodiscard]] std::uint64_t front() noexcept {
     const std::uint64_t header = word_at(head_private_).load(Atomics::acquire("A1"));
-    if (record_header::unpack(header).kind == filler_kind) [[unlikely]]
+    if (record_header{header}.kind() == filler_kind) [[unlikely]]
       return behind_filler(header);
     return header;
   }
@@ -169,9 +176,9 @@ class record_consumer {
   // Whether a header that front() returned can be one that a producer made. Only a producer in
   // another process can be so broken that it is not; then nothing behind it can be found.
   [[nodiscard]] bool plausible(std::uint64_t header) const noexcept {
-    const record_header record = record_header::unpack(header);
-    return record.kind != 0 && record.kind != filler_kind &&
-           (head_private_ & (capacity_ - 1)) + record_bytes(record.size) <= capacity_;
+    const record_header record{header};
+    return record.kind() != 0 && record.kind() != filler_kind &&
+           (head_private_ & (capacity_ - 1)) + record_bytes(record.size()) <= capacity_;
   }
 
   // After front() was not 0. Valid until pop().
@@ -180,7 +187,7 @@ class record_consumer {
   // Gives the front record's bytes back. True when the producer was told, so that one who sleeps
   // for want of room can be woken.
   bool pop(std::uint64_t header) noexcept {
-    advance(record_bytes(record_header::unpack(header).size));
+    advance(record_bytes(record_header{header}.size()));
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
     if (head_private_ - head_told_ < capacity_ / 4) return false;
     head_told_ = head_private_;
@@ -214,7 +221,7 @@ class record_consumer {
   }
   // Returns a filler when that made no sense.
   [[gnu::noinline]] std::uint64_t behind_filler(std::uint64_t filler) noexcept {
-    const std::size_t size = record_header::unpack(filler).size;
+    const std::size_t size = record_header{filler}.size();
     const std::size_t offset = head_private_ & (capacity_ - 1);
     if (size == 0 || size % record_granule != 0 || offset + size > capacity_) return filler;
     advance(size);

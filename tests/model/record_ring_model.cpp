@@ -43,10 +43,10 @@ model::setup transfer(std::size_t start, std::vector<std::size_t> sizes) {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         std::uint64_t header;
         while ((header = ring->front()) == 0) model::pause();
-        const record_header record = record_header::unpack(header);
-        model::require(record.size == sizes[i], "the size that was sent");
-        model::require(record.kind == 2, "the kind that was sent");
-        model::require(record.target == i, "records in the order they were sent");
+        const record_header record{header};
+        model::require(record.size() == sizes[i], "the size that was sent");
+        model::require(record.kind() == 2, "the kind that was sent");
+        model::require(record.target() == i, "records in the order they were sent");
         for (std::size_t w = 0; w < sizes[i] / 8; ++w)
           model::require(ring->payload()[w].get() == 100 * (i + 1) + w,
                          "the payload that was sent");

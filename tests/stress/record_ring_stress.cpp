@@ -39,11 +39,11 @@ TEST(record_ring_stress, records_of_random_sizes_arrive_whole_and_in_order) {
         std::this_thread::yield();
         continue;
       }
-      const record_header record = record_header::unpack(header);
-      EXPECT_EQ(record.kind, 7);
-      EXPECT_EQ(record.target, static_cast<std::uint32_t>(received));
+      const record_header record{header};
+      EXPECT_EQ(record.kind(), 7);
+      EXPECT_EQ(record.target(), static_cast<std::uint32_t>(received));
       const auto* bytes = reinterpret_cast<const unsigned char*>(ring.payload());
-      for (std::size_t i = 0; i < record.size; ++i) {
+      for (std::size_t i = 0; i < record.size(); ++i) {
         if (bytes[i] != received % 251) ADD_FAILURE() << "octet " << i << " of " << received;
       }
       ring.pop(header);

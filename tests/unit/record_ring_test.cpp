@@ -21,18 +21,17 @@ template <class Ring>
 std::string receive(Ring& ring) {
   const std::uint64_t header = ring.front();
   if (header == 0) return "nothing";
-  std::string text(record_header::unpack(header).size, '?');
+  std::string text(record_header{header}.size(), '?');
   std::memcpy(text.data(), static_cast<const void*>(ring.payload()), text.size());
   ring.pop(header);
   return text;
 }
 
 TEST(record_ring, a_header_word_keeps_size_kind_and_target) {
-  const record_header header =
-      record_header::unpack(record_header::pack(0xabcdef, 254, 0x89abcdef));
-  EXPECT_EQ(header.size, 0xabcdefu);
-  EXPECT_EQ(header.kind, 254);
-  EXPECT_EQ(header.target, 0x89abcdefu);
+  const record_header header{record_header::pack(0xabcdef, 254, 0x89abcdef)};
+  EXPECT_EQ(header.size(), 0xabcdefu);
+  EXPECT_EQ(header.kind(), 254);
+  EXPECT_EQ(header.target(), 0x89abcdefu);
 }
 
 TEST(record_ring, records_of_every_size_come_out_whole_and_in_order) {
@@ -42,9 +41,9 @@ TEST(record_ring, records_of_every_size_come_out_whole_and_in_order) {
     const std::string text(size, static_cast<char>('a' + size % 26));
     ASSERT_TRUE(send(ring, text, 5)) << size;
     ASSERT_TRUE(send(ring, "x", 6));
-    EXPECT_EQ(record_header::unpack(ring.front()).target, 5u);
+    EXPECT_EQ(record_header{ring.front()}.target(), 5u);
     EXPECT_EQ(receive(ring), text);
-    EXPECT_EQ(record_header::unpack(ring.front()).target, 6u);
+    EXPECT_EQ(record_header{ring.front()}.target(), 6u);
     EXPECT_EQ(receive(ring), "x");
     EXPECT_EQ(receive(ring), "nothing");
   }

@@ -41,7 +41,7 @@ class shm_inbox {
       const auto* octets = reinterpret_cast<const std::byte*>(ring_.payload());
       wire_header message;
       std::memcpy(&message, octets, sizeof message);
-      const std::size_t size = record_header::unpack(header).size - sizeof message;
+      const std::size_t size = record_header{header}.size() - sizeof message;
       to.delivered(peer, message, {octets + sizeof message, size});
       so_far.room_told |= ring_.pop(header);
       ++so_far.delivered;
@@ -59,10 +59,10 @@ class shm_inbox {
 
  private:
   [[nodiscard]] bool is_message(std::uint64_t header) const noexcept {
-    const record_header record = record_header::unpack(header);
-    return ring_.plausible(header) && record.kind == shm_message_kind && record.target == mark_ &&
-           record.size >= sizeof(wire_header) &&
-           record.size <= sizeof(wire_header) + payload_bytes_max_;
+    const record_header record{header};
+    return ring_.plausible(header) && record.kind() == shm_message_kind &&
+           record.target() == mark_ && record.size() >= sizeof(wire_header) &&
+           record.size() <= sizeof(wire_header) + payload_bytes_max_;
   }
 
   record_consumer<> ring_;
