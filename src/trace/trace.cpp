@@ -24,6 +24,8 @@
 
 namespace weft {
 
+constinit std::atomic<bool> trace_on{false};
+
 namespace {
 
 struct event {

@@ -29,7 +29,8 @@ enum class trace_kind : std::uint8_t {  // argument of the event
 };
 inline constexpr int trace_kind_count = 10;
 
-inline std::atomic<bool> trace_on{false};
+// Read in place: by a table of the linker each look would be two loads.
+[[gnu::visibility("hidden")]] extern std::atomic<bool> trace_on;
 
 enum class trace_phase : std::uint8_t { begin, end, instant };
 void record_trace_event(trace_phase, trace_kind, int rank, std::int64_t argument) noexcept;
