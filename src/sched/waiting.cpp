@@ -16,6 +16,11 @@
 namespace weft {
 namespace {
 
+// Quick looks between two polls. The first round takes about as long as an answer from the next core
+// or through shared memory.
+constexpr int looks_at_first = 48;
+constexpr int looks_in_a_round = 8;
+
 // System calls of the worker are no news to the rank whose wait they happen in.
 struct kept_errno {
   const int of_rank = errno;
@@ -140,10 +145,11 @@ void worker::block(waiter& w) {
       idle_rounds = 0;
       continue;
     }
-    // Between two looks at what will most likely come there should be little more than one pause:
-    // that is what an arrival waits for.
-    for (int quick = 0; quick < 8; ++quick) {
-      pause_processor();
+    // What comes waits for the next look: at first, when it is most likely to come, there is no pause
+    // between two, and later little more than one.
+    const bool is_soon = idle_rounds == 0;
+    for (int left = is_soon ? looks_at_first : looks_in_a_round; left > 0; --left) {
+      if (!is_soon) pause_processor();
       if (take_arrival(w)) return;
       if (has_ready()) {
         has_looked = w.may_switch;  // To what has come, before another look.
