@@ -21,10 +21,7 @@ namespace {
 void release_waiting(worker& here, communicator_state& c) noexcept {
   for (std::size_t i = 0; i < c.groups.size(); ++i) {
     if (c.workers[i] != here.index()) continue;
-    for (countdown& all : c.groups[i].waits) {
-      all.pending = 0;
-      here.release(all);
-    }
+    for (countdown& all : c.groups[i].waits) here.end(all);
   }
 }
 

@@ -61,9 +61,8 @@ distant_ways::distant_ways(job& j, network& between)
 
 comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,
                                comm::const_buffers data) const noexcept {
-  const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
   comm::am made;
-  made.to = {there.process, there.worker};
+  made.to = address_of(to);
   made.handler = handler;
   made.data = data;
   made.tag = two(from.context, static_cast<std::uint32_t>(from.tag));
@@ -85,10 +84,11 @@ bool distant_ways::send_now(rank_state& me, const peer& to, const envelope& from
   port& p = network::of(here);
   const comm::am wanted = message(to, from, eager_, data);
   p.count_sent(wanted.to.process);
-  if (post_in_wait(here, [&] { return comm::post(p.device(), wanted); },
-                   {"send (no room)", from.context, to.number, from.tag, data.size()}) ==
-      status::failed)
-    throw_dead(me, to);
+  const auto post = [&] { return comm::post(p.device(), wanted); };
+  const auto describe = [&]() -> wait_description {
+    return {"send (no room)", from.context, to.number, from.tag, data.size()};
+  };
+  if (post_in_wait(here, post, describe) == status::failed) throw_dead(me, to);
   return true;
 }
 
@@ -100,13 +100,13 @@ bool distant_ways::send_now(rank_state& me, const peer& to, const envelope& from
   return send_now(me, to, from, octets(row.get(), data.size()), mode);
 }
 
-bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,
+bool send_distant(rank_state& me, const peer& to, packed_envelope from, octets data,
                   send_mode mode) {
-  return me.of->ways->send_now(me, to, from, data, mode);
+  return me.of->ways->send_now(me, to, from.unpacked(), data, mode);
 }
-bool send_distant(rank_state& me, const peer& to, const envelope& from, const segments& data,
+bool send_distant(rank_state& me, const peer& to, packed_envelope from, const segments& data,
                   send_mode mode) {
-  return me.of->ways->send_now(me, to, from, data, mode);
+  return me.of->ways->send_now(me, to, from.unpacked(), data, mode);
 }
 
 void distant_ways::post_small(worker& here, comm::address to, comm::handler_id handler,

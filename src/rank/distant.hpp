@@ -68,9 +68,9 @@ class distant_ways {
  public:
   distant_ways(job& j, network& between);
 
-  // False when the message has to be offered.
-  bool send_now(rank_state& me, const peer& to, const envelope& from,
-                std::span<const std::byte> data, send_mode mode);
+  // False when the message has to be offered. Called by send_distant() alone.
+  [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
+                                              std::span<const std::byte> data, send_mode mode);
   bool send_now(rank_state& me, const peer& to, const envelope& from, const segments& data,
                 send_mode mode);
   void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
@@ -90,13 +90,15 @@ class distant_ways {
   void ask(worker& here, const communicator_state& c, int rank,
            const broadcast_question& asked) noexcept;
   // Where the site of this process meets the others of `c`; called by the leader's worker.
-  [[nodiscard]] site_meetings& meetings_of(worker& here, communicator_state& c) {
+  [[nodiscard]] site_meetings& meetings_of(communicator_state& c) {
     if (c.meetings == nullptr) [[unlikely]]
-      find_meetings(here, c);
+      find_meetings(c);
     return *c.meetings;
   }
-  // To the leader of another site, in a meeting; waits for room.
-  void say(rank_state& leader, const peer& to, std::uint32_t context, std::uint32_t sequence,
+  // To the leader of another site: what is the same in every meeting of a communicator.
+  [[nodiscard]] comm::am word_to(const peer& leader, std::uint32_t context) const noexcept;
+  // What the leader here says in one of them, in such a word; waits for room.
+  void say(rank_state& speaker, const peer& to, comm::am& word, std::uint32_t sequence,
            std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
   // That leader tells which call it made in the meeting.
   void ask_call(const rank_state& leader, const peer& to, std::uint32_t context,
@@ -118,7 +120,7 @@ class distant_ways {
 
   template <void (distant_ways::*Handle)(worker&, const comm::event&)>
   static void call(void* self, const comm::event& happened) noexcept;
-  void find_meetings(worker& here, communicator_state& c);
+  void find_meetings(communicator_state& c);
   void on_eager(worker& here, const comm::event& happened);
   void on_offer(worker& here, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);
@@ -144,6 +146,10 @@ class distant_ways {
                                                          const rank_state& to, const envelope& from,
                                                          const comm::event& happened);
   [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
+  [[nodiscard]] comm::address address_of(const peer& to) const noexcept {
+    const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
+    return {there.process, there.worker};
+  }
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
                                  comm::const_buffers data) const noexcept;
   void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,

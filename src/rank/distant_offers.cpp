@@ -86,9 +86,11 @@ void distant_ways::send_offer(worker& here, const peer& to, const envelope& from
   offered.send = mine.add(op, process, std::move(memory), std::move(copy));
   const comm::am wanted = message(to, from, offer_, std::as_bytes(std::span(&offered, 1)));
   p.count_sent(process);
-  if (post_in_wait(here, [&] { return comm::post(p.device(), wanted); },
-                   {call_of(op.mode), from.context, to.number, from.tag, op.bytes}) ==
-      status::failed) {
+  const auto post = [&] { return comm::post(p.device(), wanted); };
+  const auto describe = [&]() -> wait_description {
+    return {call_of(op.mode), from.context, to.number, from.tag, op.bytes};
+  };
+  if (post_in_wait(here, post, describe) == status::failed) {
     (void)mine.take(offered.send, process);
     throw_dead(*op.owner, to);
   }

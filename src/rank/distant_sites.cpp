@@ -74,34 +74,42 @@ void distant_ways::on_question(worker& here, const comm::event& happened) {
 
 // --- Meetings of sites ---------------------------------------------------------------------------
 
-void distant_ways::find_meetings(worker& here, communicator_state& c) {
+void distant_ways::find_meetings(communicator_state& c) {
+  rank_state& leader = *c.at(c.local()[0]).rank;
+  worker& here = *leader.home;
   meeting_table& table = meetings_[static_cast<std::size_t>(here.index())];
-  const std::uint64_t name = meeting_name(c.context, c.to(c.local()[0]).number);
+  const std::uint64_t name = meeting_name(c.context, leader.number);
   c.meetings = table.find_or_make(name, here.index(), *c.listed_in);
   if (c.meetings == nullptr)
     throw error("more than " + std::to_string(early_questions_max) +
                 " communicators of which this process knows nothing have been used by others");
+  c.meetings->leader = &leader;
   table.know(*c.meetings, c, [&](int process) { refuse(here, {process, 0}, foreign_word); });
 }
 
 // The digest travels in two words that every message has, so that without data it fills no more than
 // a cache line on its way.
-void distant_ways::say(rank_state& leader, const peer& to, std::uint32_t context,
-                       std::uint32_t sequence, std::uint64_t digest,
-                       std::span<const std::byte> data, const wait_description& what) {
-  const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
-  port& p = network::of(*leader.home);
-  p.count_sent(there.process);
-  const comm::am made{
-      .to = {there.process, there.worker},
-      .handler = said_,
-      .data = data,
-      .tag = context,
-      .head = {static_cast<std::uint64_t>(to.number), two(high_of(digest), sequence)},
-      .user = low_of(digest)};
+comm::am distant_ways::word_to(const peer& leader, std::uint32_t context) const noexcept {
+  comm::am made;
+  made.to = address_of(leader);
+  made.handler = said_;
+  made.tag = context;
+  made.head = {static_cast<std::uint64_t>(leader.number), 0};
+  return made;
+}
+
+void distant_ways::say(rank_state& speaker, const peer& to, comm::am& word, std::uint32_t sequence,
+                       std::uint64_t digest, std::span<const std::byte> data,
+                       const wait_description& what) {
+  port& p = network::of(*speaker.home);
+  p.count_sent(word.to.process);
+  word.data = data;
+  word.head[1] = two(high_of(digest), sequence);
+  word.user = low_of(digest);
   if (post_in_wait(
-          *leader.home, [&] { return comm::post(p.device(), made); }, what) == status::failed)
-    throw_dead(leader, to);
+          *speaker.home, [&] { return comm::post(p.device(), word); }, [&] { return what; }) ==
+      status::failed)
+    throw_dead(speaker, to);
 }
 
 void distant_ways::on_said(worker& here, const comm::event& happened) {

@@ -42,7 +42,9 @@ class in_turn {
     member_.call.same_size = call.same_size;
     member_.call.combines = call.combines;
     member_.call.bytes = call.bytes;
-    member_.call.history = member_.history;
+    member_.waits_in.call = call.name;
+    member_.waits_in.peer = call.root;
+    member_.waits_in.bytes = call.bytes;
     member_.acting = member_.turn;
     if (member_.asked.turn == member_.turn) [[unlikely]]
       answer_early_question();
@@ -76,9 +78,7 @@ class in_turn {
   [[nodiscard]] member& self() noexcept { return member_; }
   [[nodiscard]] rank_state& rank() noexcept { return me_; }
   [[nodiscard]] worker& here() noexcept { return *me_.home; }
-  [[nodiscard]] wait_description description() const noexcept {
-    return {member_.call.name, c_.context, member_.call.root, -1, member_.call.bytes, &c_};
-  }
+  [[nodiscard]] const wait_description& description() const noexcept { return member_.waits_in; }
   // What the leader alone does while the others wait for it: they are told when it fails.
   template <class Step>
   void lead(const Step& step) {
@@ -156,7 +156,7 @@ class in_turn {
       if (how != nullptr || c_.groups.size() > 1)
         speak(g, how, across);
       else if (across)  // Nobody else of this process is to be told.
-        meet_sites(c_, member_.call, rank_, description(), nullptr, nullptr);
+        meet_sites(c_, member_.call, rank_, description());
     });
   }
 
@@ -165,16 +165,15 @@ class in_turn {
   template <class Speak>
   [[gnu::always_inline]] void meet_with(const Speak& speak_for) {
     worker_group& g = *member_.group;
-    countdown& all = g.waits[g.gathered % 2];
-    if (g.arrived == 0) {
+    countdown& all = *g.wait;
+    if (const member* const first = g.first_arrived; first == nullptr) {
       g.first_arrived = &member_;
       all.pending = 1;
-    } else {
-      const member& first = *g.first_arrived;
-      check_same(c_, c_.rank_of(first), first.call, rank_, member_.call);
+    } else if (!first->call.is_surely(member_.call)) [[unlikely]] {
+      check_same_slowly(c_, c_.rank_of(*first), first->call, rank_, member_.call);
     }
     member_.gathering = g.gathered + 1;
-    if (++g.arrived < g.members.size()) {
+    if (--g.missing != 0) {
       // Relaxed: the mail, which wakes those that wait, may have come already.
       if (c_.broken.load(std::memory_order_relaxed)) [[unlikely]]
         throw_failed(c_);
@@ -196,10 +195,11 @@ class in_turn {
     me_.home->check_stopped();          // The others' buffers may be gone.
     if (all.pending == 0) [[unlikely]]  // Those that were woken before have not met.
       return;
-    g.arrived = 0;
+    g.first_arrived = nullptr;
+    g.missing = g.members.size();
     ++g.gathered;
-    all.pending = 0;
-    me_.home->release(all);
+    g.wait = &g.waits[g.gathered % 2];
+    me_.home->end(all);
   }
 
   [[gnu::noinline]] void speak(worker_group& g, const reduction* how, bool across) {
@@ -306,7 +306,10 @@ class in_turn {
       if (how != nullptr) how->combine(how->op, mine.data, theirs.data, how->count);
     }
     if (index == 0) {
-      if (across) meet_sites(c_, member_.call, rank_, description(), how, mine.data);
+      if (across && how != nullptr)
+        reduce_over_sites(c_, member_.call, rank_, description(), *how, mine.data);
+      else if (across)
+        meet_sites(c_, member_.call, rank_, description());
       if (c_.groups.size() > 1) publish(g.result, g.sequence, mine, bytes);
       return;
     }

@@ -130,7 +130,7 @@ std::string unequal_ends(job& j) {
   const int first = j.ranks.front()->number;
   for (const auto& r : j.ranks) {
     if (world.at(r->number).tickets == world.at(first).tickets &&
-        world.at(r->number).history == world.at(first).history)
+        world.at(r->number).call.history == world.at(first).call.history)
       continue;
     return "collective mismatch on communicator 0, of collectives at the end of the job: " +
            said(first) + ", but " + said(r->number) +

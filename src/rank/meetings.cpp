@@ -29,12 +29,6 @@ void check_call(communicator_state& c, call_on_wire& theirs, int rank,
   check_same(c, theirs.rank, call, rank, mine);
 }
 
-site_meetings::other* site_meetings::find(int process) noexcept {
-  for (const auto& each : others_)  // As many as the logarithm of the sites.
-    if (each->process == process) return each.get();
-  return nullptr;
-}
-
 site_meetings::other& site_meetings::of(int process) {
   if (other* const known = find(process); known != nullptr) [[likely]]
     return *known;
@@ -57,19 +51,16 @@ std::uint64_t site_meetings::make_digest(const collective_call& call) noexcept {
   return digest_ = digest ^ digest >> 32;
 }
 
-site_meetings* meeting_table::find(std::uint64_t name) noexcept {
-  if (last_ != nullptr && last_name_ == name) [[likely]]
-    return last_;
+site_meetings* meeting_table::look_up(std::uint64_t name) noexcept {
   const auto at = by_name_.find(name);
   if (at == by_name_.end()) return nullptr;
   last_name_ = name;
   return last_ = at->second.get();
 }
 
-site_meetings* meeting_table::find_or_make(std::uint64_t name, int worker,
-                                           communicator_list& listed) {
-  if (site_meetings* const found = find(name); found != nullptr) [[likely]]
-    return found;
+site_meetings* meeting_table::look_up_or_make(std::uint64_t name, int worker,
+                                              communicator_list& listed) {
+  if (site_meetings* const found = look_up(name); found != nullptr) return found;
   if (unknown_ >= early_questions_max) return nullptr;
   forget_ended(worker, listed);
   ++unknown_;

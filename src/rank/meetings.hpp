@@ -53,6 +53,7 @@ struct site_meetings {
   struct step {
     int site = -1;
     const peer* told = nullptr;  // Its leader.
+    comm::am word{};             // For it.
     other* heard = nullptr;
   };
   // What a site says when it is asked for its call: the name is empty when it has forgotten it.
@@ -64,17 +65,19 @@ struct site_meetings {
 
   [[nodiscard]] other& of(int process);
   // Null when nothing has been said by that process, nor was waited for.
-  [[nodiscard]] other* find(int process) noexcept;
+  [[nodiscard]] other* find(int process) noexcept {
+    for (const auto& each : others_)  // As many as the logarithm of the sites.
+      if (each->process == process) return each.get();
+    return nullptr;
+  }
   // One number for the call; made anew only for another one.
   [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept {
-    const collective_call& last = digested_;
-    if (call.name == last.name && call.root == last.root && call.bytes == last.bytes &&
-        call.history == last.history && call.same_size == last.same_size &&
-        call.combines == last.combines) [[likely]]
+    if (call.is_surely(digested_) && call.same_size == digested_.same_size) [[likely]]
       return digest_;
     return make_digest(call);
   }
 
+  rank_state* leader = nullptr;  // Of the site here; null until this process has met there.
   std::uint32_t sequence = 0;
   std::array<begun, 2> mine;
   std::vector<step> steps;  // The same in each; none before the first.
@@ -107,10 +110,14 @@ struct site_meetings {
 class meeting_table {
  public:
   // Null when there is none.
-  [[nodiscard]] site_meetings* find(std::uint64_t name) noexcept;
+  [[nodiscard]] site_meetings* find(std::uint64_t name) noexcept {
+    return is_last(name) ? last_ : look_up(name);
+  }
   // Made when there is none; null when too many are unknown here.
   [[nodiscard]] site_meetings* find_or_make(std::uint64_t name, int worker,
-                                            communicator_list& listed);
+                                            communicator_list& listed) {
+    return is_last(name) ? last_ : look_up_or_make(name, worker, listed);
+  }
   // Calls `refuse(process)` for those who had something to say and are of no site.
   template <class Refuse>
   void know(site_meetings& one, const communicator_state& c, const Refuse& refuse) {
@@ -120,6 +127,12 @@ class meeting_table {
   }
 
  private:
+  [[nodiscard]] bool is_last(std::uint64_t name) const noexcept {
+    return last_ != nullptr && last_name_ == name;
+  }
+  [[nodiscard]] site_meetings* look_up(std::uint64_t name) noexcept;
+  [[nodiscard]] site_meetings* look_up_or_make(std::uint64_t name, int worker,
+                                               communicator_list& listed);
   void forget_ended(int worker, communicator_list& listed);
 
   std::unordered_map<std::uint64_t, std::unique_ptr<site_meetings>> by_name_;

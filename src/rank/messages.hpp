@@ -60,9 +60,9 @@ template <class Wanted>
 }
 
 // --- Other processes (distant.cpp, distant_deaths.cpp) -------------------------------------------
-bool send_distant(rank_state& me, const peer& to, const envelope& from, octets data,
+bool send_distant(rank_state& me, const peer& to, packed_envelope from, octets data,
                   send_mode mode);
-bool send_distant(rank_state& me, const peer& to, const envelope& from, const segments& data,
+bool send_distant(rank_state& me, const peer& to, packed_envelope from, const segments& data,
                   send_mode mode);
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered);
 // Either, for a communicator that is not known here. Where a receive is posted it has ended; otherwise who
@@ -220,14 +220,14 @@ template <class Data>
     send_eager(here, to, packed_envelope(from), data);
 }
 
-// What does not go eager, without waiting for the receiver when that is possible.
+// Within a worker a posted receive takes any size at once.
 template <class Data>
-[[nodiscard, gnu::noinline]] bool send_long_now(rank_state& me, const peer& to, envelope from,
-                                                const Data& data, send_mode mode) {
+[[nodiscard, gnu::noinline]] bool give_to_fellow(rank_state& me, const peer& to,
+                                                 packed_envelope packed, const Data& data,
+                                                 send_mode mode) {
   worker& here = *me.home;
-  if (to.worker == distant_worker) return send_distant(me, to, from, data, mode);
-  // Within a worker a posted receive takes any size at once.
   if (to.worker != here.index() || mode == send_mode::synchronous) return false;
+  const envelope from = packed.unpacked();
   operation* op = to.rank->lists.take_posted(from);
   if (op == nullptr) return false;
   deliver_into(here, *op, from, data);
@@ -248,9 +248,14 @@ template <class Data>
 
 // Sends without waiting for the receiver when that is possible.
 template <class Data>
-[[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
-                                            const Data& data, send_mode mode) {
-  return send_if_short(me, to, from, data, mode) || send_long_now(me, to, from, data, mode);
+[[nodiscard, gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to,
+                                                       const envelope& from, const Data& data,
+                                                       send_mode mode) {
+  if (send_if_short(me, to, from, data, mode)) [[likely]]
+    return true;
+  const packed_envelope packed(from);
+  return to.worker == distant_worker ? send_distant(me, to, packed, data, mode)
+                                     : give_to_fellow(me, to, packed, data, mode);
 }
 
 [[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {

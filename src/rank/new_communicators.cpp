@@ -80,6 +80,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     here = static_cast<int>(site_of[place.process]);
     member& m = members[i];
     m.rank = place.rank;
+    m.waits_in = {.context = context, .subject = this};
     peers.push_back({place.rank, place.worker, ranks[i]});
     int& group = group_of[static_cast<std::size_t>(place.worker)];
     if (group < 0) {
@@ -101,6 +102,7 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
+    groups[g].missing = groups[g].members.size();
     for (const int r : groups[g].members) at(r).group = &groups[g];
     const std::size_t fellows = groups[g].members.size();
     ranks_of_group_max = std::max(ranks_of_group_max, fellows);
@@ -208,7 +210,7 @@ std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& ca
   std::uint32_t first = c.here == 0 ? c.of.take_contexts(count) : 0;
   const max most;
   const reduction how = make_reduction<std::uint32_t>(most, 1);
-  meet_sites(c, call, rank, what, &how, reinterpret_cast<std::byte*>(&first));
+  reduce_over_sites(c, call, rank, what, how, reinterpret_cast<std::byte*>(&first));
   return first;
 }
 

@@ -83,7 +83,6 @@ template <class Data>
 template <class Data>
 [[gnu::noinline]] void send_long(rank_state& me, const peer& there, int to, envelope from,
                                  const Data& data, send_mode mode) {
-  if (send_long_now(me, there, from, data, mode)) return;
   operation op;
   set_memory(op, data);
   describe_send(op, me, from, to, there.worker);
@@ -108,7 +107,7 @@ template <class Data>
   const envelope from{c.context, rank, tag};
   if (mode == send_mode::buffered) [[unlikely]]
     return send_buffered(state, me, to, from, data);
-  if (!send_if_short(me, there, from, data, mode)) [[unlikely]]
+  if (!send_now(me, there, from, data, mode)) [[unlikely]]
     send_long(me, there, to, from, data, mode);
 }
 
@@ -134,11 +133,9 @@ operation* make_operation(rank_state& me, const segments& data, As...) {
   return op;
 }
 
-// Null: it went at once.
 template <class Data>
 [[gnu::noinline]] operation* start_long_send(rank_state& me, const peer& there, int to,
-                                             envelope from, const Data& data, send_mode mode) {
-  if (send_long_now(me, there, from, data, mode)) return nullptr;
+                                             envelope from, const Data& data) {
   operation* op = make_operation(me, data);
   describe_send(*op, me, from, to, there.worker);
   op->active = true;
@@ -158,9 +155,9 @@ template <class Data>
   // A message that goes at once needs no operation.
   const peer& there = c.to(to);
   const envelope from{c.context, rank, tag};
-  if (send_if_short(me, there, from, data, mode)) [[likely]]
+  if (send_now(me, there, from, data, mode)) [[likely]]
     return request();
-  return request(start_long_send(me, there, to, from, data, mode));
+  return request(start_long_send(me, there, to, from, data));
 }
 
 template <class Room>

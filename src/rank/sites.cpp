@@ -107,9 +107,9 @@ class sites_meeting {
         call_(call),
         rank_(rank),
         what_(what),
-        leader_(leader_of(c)),
         ways_(*c.of.ways),
-        all_(ways_.meetings_of(*leader_.home, c)),
+        all_(ways_.meetings_of(c)),
+        leader_(*all_.leader),
         sequence_(++all_.sequence),
         digest_(all_.digest_of(call)) {
     site_meetings::begun& mine = all_.mine[sequence_ % 2];
@@ -126,9 +126,9 @@ class sites_meeting {
   void meet() {
     if (all_.steps.empty()) [[unlikely]]
       lay_out();
-    for (const site_meetings::step& s : all_.steps)
+    for (site_meetings::step& s : all_.steps)
       if (s.told != nullptr)
-        tell(*s.told, {});
+        ways_.say(leader_, *s.told, s.word, sequence_, digest_, {}, what_);
       else
         (void)hear(*s.heard, s.site);
   }
@@ -142,10 +142,12 @@ class sites_meeting {
  private:
   void lay_out() {
     const auto hear_it = [&](int site) {
-      all_.steps.push_back({site, nullptr, &all_.of(process_of(site))});
+      all_.steps.push_back({.site = site, .heard = &all_.of(process_of(site))});
     };
     const auto tell_it = [&](int site) {
-      all_.steps.push_back({site, &c_.to(leader_at(site)), nullptr});
+      const peer& leader = c_.to(leader_at(site));
+      all_.steps.push_back(
+          {.site = site, .told = &leader, .word = ways_.word_to(leader, c_.context)});
     };
     if (climb(hear_it, tell_it)) meet_heads(hear_it, tell_it);
     descend(hear_it, tell_it);
@@ -234,9 +236,10 @@ class sites_meeting {
     return ways_.between().any_has_died() && !network::of(*leader_.home).device().is_alive(process);
   }
 
-  void say(int site, octets data) { tell(c_.to(leader_at(site)), data); }
-  void tell(const peer& leader, octets data) {
-    ways_.say(leader_, leader, c_.context, sequence_, digest_, data, what_);
+  void say(int site, octets data) {
+    const peer& leader = c_.to(leader_at(site));
+    comm::am word = ways_.word_to(leader, c_.context);
+    ways_.say(leader_, leader, word, sequence_, digest_, data, what_);
   }
   // What that site says in this meeting; it may be written to.
   [[nodiscard]] std::byte* hear(int site) { return hear(all_.of(process_of(site)), site); }
@@ -291,9 +294,9 @@ class sites_meeting {
   const collective_call& call_;
   const int rank_;
   const wait_description& what_;
-  rank_state& leader_;
   distant_ways& ways_;
   site_meetings& all_;
+  rank_state& leader_;
   const std::uint32_t sequence_;
   const std::uint64_t digest_;
 };
@@ -301,12 +304,13 @@ class sites_meeting {
 }  // namespace
 
 void meet_sites(communicator_state& c, const collective_call& call, int rank,
-                const wait_description& what, const reduction* how, std::byte* data) {
-  sites_meeting meeting(c, call, rank, what);
-  if (how == nullptr)
-    meeting.meet();
-  else
-    meeting.reduce(*how, data);
+                const wait_description& what) {
+  sites_meeting(c, call, rank, what).meet();
+}
+
+void reduce_over_sites(communicator_state& c, const collective_call& call, int rank,
+                       const wait_description& what, const reduction& how, std::byte* data) {
+  sites_meeting(c, call, rank, what).reduce(how, data);
 }
 
 // --- Small broadcasts ----------------------------------------------------------------------------

@@ -72,11 +72,13 @@ class site_talk {
   const bool leads_;  // Its speaker is at home where the leader is.
 };
 
-// Returns when all sites have come here with this call, which `rank` says for its own. With `how`,
-// `data`, at most small_bytes_max octets, become the reduction of those of all sites, in their order;
-// they are aligned as what the operation combines may want.
+// Returns when all sites have come here with this call, which `rank` says for its own.
 void meet_sites(communicator_state& c, const collective_call& call, int rank,
-                const wait_description& what, const reduction* how, std::byte* data);
+                const wait_description& what);
+// The same; `data`, at most small_bytes_max octets, become the reduction of those of all sites, in
+// their order; they are aligned as what the operation combines may want.
+void reduce_over_sites(communicator_state& c, const collective_call& call, int rank,
+                       const wait_description& what, const reduction& how, std::byte* data);
 
 // The data of a small broadcast from the site of its root to all others. send_broadcast: called by
 // the root. receive_broadcast: called by the leaders of other sites; hands it on.

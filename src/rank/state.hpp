@@ -106,8 +106,17 @@ struct collective_call {
   bool same_size = true;  // Whether all ranks pass as many octets.
   combination combines;   // Of a reduction.
   std::uint64_t bytes = 0;
-  // Roots and sizes of the small broadcasts before, whose roots met nobody, as one number.
+  // Roots and sizes of the small broadcasts so far, whose roots met nobody, as one number. That of a
+  // member's call goes on from call to call.
   std::uint64_t history = 0;
+
+  // True: the same in every respect. False: perhaps; see is_same(). One branch: it is asked often.
+  [[nodiscard]] bool is_surely(const collective_call& other) const noexcept {
+    const auto differences = (bytes ^ other.bytes) | (history ^ other.history) |
+                             static_cast<std::uint32_t>(root ^ other.root) |
+                             static_cast<std::uint16_t>(combines.code ^ other.combines.code);
+    return name == other.name && differences == 0;
+  }
 };
 
 // A rank that has waited for long in a small broadcast asks whether its root is in the same call.
@@ -134,13 +143,13 @@ struct alignas(padding_bytes) member {
   std::size_t bytes = 0;
   std::ptrdiff_t stride = 0;  // From part to part of those that it shows, in exchange().
   collective_call call;
+  wait_description waits_in;    // The same for reports, while it waits.
   std::uint64_t gathering = 0;  // Of its group, the last to which it came, counted from 1.
   bool moving = false;          // Past the first meeting of a collective.
   bool has_turn = false;        // A collective's own fiber, which waited for its turn, calls now.
   std::uint64_t tickets = 0;    // Collectives called.
   std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
   std::uint64_t broadcasts = 0;
-  std::uint64_t history = 0;                        // Of collective_call.
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
 };
@@ -157,13 +166,14 @@ struct contribution {
 // Where the ranks of one worker meet: Pure's sequenced dropbox, one for each worker instead of each
 // thread.
 struct alignas(padding_bytes) worker_group {
-  std::vector<int> members;  // In rank order.
-  std::size_t arrived = 0;
-  const member* first_arrived = nullptr;
-  std::uint64_t gathered = 0;  // How often all have arrived.
+  std::vector<int> members;               // In rank order.
+  std::size_t missing = 0;                // Of the members, in this gathering.
+  const member* first_arrived = nullptr;  // Null: none.
+  std::uint64_t gathered = 0;             // How often all have arrived.
   // From the first arrival to the last; used in turn: the next but one gathering begins after all have
   // come to the next, and so have left this one.
   std::array<countdown, 2> waits;
+  countdown* wait = &waits[0];  // Of this gathering.
   std::uint64_t sequence = 0;
   dropbox<contribution> own;     // Up the tree.
   dropbox<contribution> result;  // Down from the first group, when there are many.

@@ -172,9 +172,9 @@ class network {
 };
 
 // Posts until there is room, in a wait of the calling fiber: `post` says done, posted, retry or
-// failed, as operations of the core do.
-template <class Post>
-status post_in_wait(worker& here, const Post& post, const wait_description& what) {
+// failed, as operations of the core do. `describe` says to a person what the wait is for.
+template <class Post, class Describe>
+status post_in_wait(worker& here, const Post& post, const Describe& describe) {
   status answer = post();
   if (answer != status::retry) [[likely]]
     return answer;
@@ -184,6 +184,7 @@ status post_in_wait(worker& here, const Post& post, const wait_description& what
     explicit retrying(port& p) noexcept : of(p) { of.begin_retrying(); }
     ~retrying() { of.end_retrying(); }
   } const awake(p);
+  const wait_description what = describe();
   // The condition is looked at once more after it was true.
   here.wait_until(
       [&] {

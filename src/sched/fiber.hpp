@@ -45,12 +45,15 @@ struct fiber {
 
 // Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then
 // makes the fiber ready: being told. A wait for 1,000 requests is one countdown. Several fibers may
-// wait for one that their worker ends by release().
+// wait for one that their worker ends by end().
 struct countdown {
   std::uint32_t pending = 0;
-  fiber* waiter = nullptr;  // The last of those that wait; its `next` is the one before.
+  fiber* last = nullptr;  // Of those that wait, in a ring: its `next` is the first.
 
-  void add(fiber& f) noexcept { f.next = std::exchange(waiter, &f); }
+  void add(fiber& f) noexcept {
+    f.next = last != nullptr ? std::exchange(last->next, &f) : &f;
+    last = &f;
+  }
 };
 
 // One wait. A condition that other threads make true is looked at by the worker; whoever makes it

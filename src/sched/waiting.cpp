@@ -217,7 +217,7 @@ void worker::perturb_seeded() {
   if (open_slots_.load(std::memory_order_relaxed) != 0) {
     std::vector<countdown*> waited_for;
     each_fiber([&](fiber& f) {
-      if (f.told_by != nullptr && f.told_by->waiter == &f) waited_for.push_back(f.told_by);
+      if (f.told_by != nullptr && f.told_by->last == &f) waited_for.push_back(f.told_by);
     });
     if (!waited_for.empty()) release(*waited_for[next_random() % waited_for.size()]);
   }

@@ -62,22 +62,22 @@ class worker {
     // The short way: straight to the next ready fiber, from the caller's own frame, since each
     // frame between here and the fiber's code costs a mispredicted return (5 frames: 50 ns). Mail
     // is looked at every few times, fewer as long as there is none.
-    if (has_ready()) [[likely]] {
-      if (--short_ways_left_ <= 0) [[unlikely]] {
-        look_on_the_way();
-        if (c.pending == 0) return;
-      }
-      if (fiber& next = *first_ready(); short_ways_left_ > 0 && next.flow) [[likely]] {
-        pop_ready(next);
-        fiber& self = *running_;
-        self.waiting_in = &description;
-        self.told_by = &c;
-        c.add(self);
-        switch_to(next);
-        self.waiting_in = nullptr;
-        if (c.pending == 0) [[likely]]
-          return;
-      }
+    fiber* next = first_ready();
+    if (next != nullptr && --short_ways_left_ <= 0) [[unlikely]] {
+      look_on_the_way();
+      if (c.pending == 0) return;
+      if (short_ways_left_ <= 0) next = nullptr;
+    }
+    if (next != nullptr && next->flow) [[likely]] {
+      pop_ready(*next);
+      fiber& self = *running_;
+      self.waiting_in = &description;
+      self.told_by = &c;
+      c.add(self);
+      switch_to(*next);
+      self.waiting_in = nullptr;
+      if (c.pending == 0) [[likely]]
+        return;
     }
     wait_in_loop(c, description, victim);
   }
@@ -136,19 +136,13 @@ class worker {
   // Counts down; the last count makes the fiber ready that waits, and there is one at most.
   void complete(countdown& c) noexcept {
     // A wait for any of several ends with the first; the others find nothing pending.
-    if (c.pending != 0 && --c.pending == 0 && c.waiter != nullptr)
-      make_ready(*std::exchange(c.waiter, nullptr));
+    if (c.pending != 0 && --c.pending == 0 && c.last != nullptr)
+      make_ready(*std::exchange(c.last, nullptr));
   }
-  // Makes ready all that wait for it, in the order in which they came; they wait on when it is pending.
-  void release(countdown& c) noexcept {
-    fiber* const last = std::exchange(c.waiter, nullptr);
-    if (last == nullptr) return;
-    fiber* first = last;
-    for (fiber* before = std::exchange(last->next, nullptr); before != nullptr;) {
-      fiber* const next = std::exchange(before->next, first);
-      first = std::exchange(before, next);
-    }
-    append_ready(*first, *last);
+  // Ends it for all that wait for it: they are ready, in the order in which they came.
+  void end(countdown& c) noexcept {
+    c.pending = 0;
+    release(c);
   }
   void make_ready(fiber& f) noexcept {
     f.next = nullptr;
@@ -296,6 +290,13 @@ class worker {
     else
       ready_tail_->next = &first;
     ready_tail_ = &last;
+  }
+  // Makes ready all that wait for it; they wait on when it is pending.
+  void release(countdown& c) noexcept {
+    fiber* const last = std::exchange(c.last, nullptr);
+    if (last == nullptr) return;
+    fiber* const first = std::exchange(last->next, nullptr);
+    append_ready(*first, *last);
   }
   void prepare(fiber& f);
   [[gnu::noinline]] static void trace_switch(const fiber& from, const fiber& to) noexcept;
