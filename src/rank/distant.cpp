@@ -62,7 +62,7 @@ distant_ways::distant_ways(job& j, network& between)
 comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,
                                comm::const_buffers data) const noexcept {
   comm::am made;
-  made.to = address_of(to);
+  made.to = address_of(to.number);
   made.handler = handler;
   made.data = data;
   made.tag = two(from.context, static_cast<std::uint32_t>(from.tag));
@@ -122,18 +122,17 @@ void distant_ways::post_small(worker& here, comm::address to, comm::handler_id h
   (void)comm::post(p.device(), made);  // A dead process needs no answer.
 }
 
-// Where that rank is at home.
+// To where that rank is at home.
 void distant_ways::post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
                            std::span<const std::byte> data, std::uint64_t word) noexcept {
-  const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
   port& p = network::of(here);
-  p.count_sent(there.process);
   comm::am made;
-  made.to = {there.process, there.worker};
+  made.to = address_of(rank);
   made.handler = handler;
   made.data = data;
   made.tag = context;
   made.head = {static_cast<std::uint64_t>(rank), word};
+  p.count_sent(made.to.process);
   made.allow.retry = false;
   (void)comm::post(p.device(), made);  // Those of a dead process need not know.
 }

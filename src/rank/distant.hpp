@@ -146,8 +146,9 @@ class distant_ways {
                                                          const rank_state& to, const envelope& from,
                                                          const comm::event& happened);
   [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
-  [[nodiscard]] comm::address address_of(const peer& to) const noexcept {
-    const rank_place& there = job_.places[static_cast<std::size_t>(to.number)];
+  // Where the rank of this number in the world is at home.
+  [[nodiscard]] comm::address address_of(int rank) const noexcept {
+    const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
     return {there.process, there.worker};
   }
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,

@@ -19,7 +19,7 @@ void distant_ways::wait_for_the_end(worker& here) const {
 
 void distant_ways::throw_dead(const rank_state& me, const peer& to) const {
   wait_for_the_end(*me.home);
-  const int process = job_.places[static_cast<std::size_t>(to.number)].process;
+  const int process = address_of(to.number).process;
   throw error("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
               " cannot be reached: its process " + std::to_string(process) + " on host " +
               between_.job().host_of(process) + " is dead");
@@ -28,8 +28,7 @@ void distant_ways::throw_dead(const rank_state& me, const peer& to) const {
 bool distant_ways::is_lost(const rank_state& r, const envelope& wanted) const {
   if (wanted.source < 0 || !between_.any_has_died() || !survives()) return false;
   const int source = world_number(r, base_context(wanted.context), wanted.source);
-  return source >= 0 && !network::of(*r.home).device().is_alive(
-                            job_.places[static_cast<std::size_t>(source)].process);
+  return source >= 0 && !network::of(*r.home).device().is_alive(address_of(source).process);
 }
 
 bool is_lost(const rank_state& me, const envelope& wanted) {

@@ -69,7 +69,7 @@ operation* distant_sends::take_any(int process) noexcept {
 
 void distant_ways::send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
   port& p = network::of(here);
-  const int process = job_.places[static_cast<std::size_t>(to.number)].process;
+  const int process = address_of(to.number).process;
   std::unique_ptr<std::byte[]> copy;
   if (op.layout != nullptr && op.bytes != 0) {
     copy = std::make_unique_for_overwrite<std::byte[]>(op.bytes);

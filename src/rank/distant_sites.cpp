@@ -91,7 +91,7 @@ void distant_ways::find_meetings(communicator_state& c) {
 // a cache line on its way.
 comm::am distant_ways::word_to(const peer& leader, std::uint32_t context) const noexcept {
   comm::am made;
-  made.to = address_of(leader);
+  made.to = address_of(leader.number);
   made.handler = said_;
   made.tag = context;
   made.head = {static_cast<std::uint64_t>(leader.number), 0};
