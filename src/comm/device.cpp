@@ -307,7 +307,10 @@ status local_device::move_piece(operation& what) noexcept {
     const memory_region* const region = registered != nullptr ? &registered->region : nullptr;
     const remote_key& key = remote.key;
     const std::uint64_t offset = what.offset + what.remote_offset;
-    said = what.move == motion::get
+    const bool is_own =
+        to.number == self_ && (what.why == purpose::put || what.why == purpose::get);
+    said = is_own ? copy_within(what, rest.first(size), offset)
+           : what.move == motion::get
                ? by.get(to.number, rest.first(size), region, key, offset, &what)
                : by.put(to.number, rest.first(size), region, key, offset, &what);
   } else {

@@ -237,6 +237,10 @@ class local_device final : public device {
                                      std::uint64_t size) noexcept;
   status launch(operation& what, const completion& local) noexcept;
   [[nodiscard]] bool put_directly(operation& what) noexcept;
+  [[nodiscard]] bool get_directly(operation& what) noexcept;
+  [[nodiscard]] bool reaches_memory(operation& what, bool transport_traits::*can) noexcept;
+  [[nodiscard]] status copy_within(const operation& what, std::span<std::byte> local,
+                                   std::uint64_t offset) noexcept;
   void notify_peer(operation& ended) noexcept;
   [[nodiscard]] bool tell_of(peer_state& from, const wire_header& header, const notification& what,
                              operation_kind kind) noexcept;

@@ -1,4 +1,5 @@
-// Put and get: by the transport where it can, else by messages to the peer's progress.
+// Put and get: to oneself by a copy, else by the transport where it can, else by messages to the
+// peer's progress.
 #include <cstring>
 
 #include "comm/device.hpp"
@@ -24,9 +25,7 @@ remote_memory local_device::expose(std::span<std::byte> memory) {
   made.regions.resize(channels_.size());
   remote_memory known;
   for (std::size_t i = 0; i < channels_.size(); ++i) {
-    const transport_traits& traits = channels_[i]->traits;
-    made.regions[i] = {};
-    if (!traits.can_get && !traits.can_put) continue;
+    // Also when this process can reach nobody's memory: others may be able to reach this one's.
     made.regions[i] = channels_[i]->to->register_memory(memory);
     if (i < known_channels)
       std::memcpy(&known.keys[3 * i], &made.regions[i].key, sizeof(remote_key));
@@ -116,7 +115,6 @@ status local_device::start(const get& wanted) noexcept {
   const std::uint64_t size = wanted.data.size();
   if (to == nullptr || !is_inside(wanted, wanted.from, size)) [[unlikely]]
     return status::failed;
-  const transport_traits& traits = to->route->traits;
   operation* const what = take_operation(purpose::get, to->number);
   if (what == nullptr) return status::retry;
   if (!set_locals(*what, wanted.data.parts())) {
@@ -131,10 +129,7 @@ status local_device::start(const get& wanted) noexcept {
   what->user = wanted.user;
   what->context = wanted.context;
   describe(*what, wanted.from, to->route->index);
-  if (traits.can_get && size != 0 && (!traits.needs_registration || register_locals(*what))) {
-    what->move = motion::get;
-    return launch(*what, wanted.local);
-  }
+  if (size != 0 && get_directly(*what)) return launch(*what, wanted.local);
   const get_body body{what->partner, wanted.offset, size};
   wire_header header;
   header.kind = static_cast<std::uint8_t>(message_kind::get_request);
@@ -187,13 +182,33 @@ status local_device::launch(operation& what, const completion& local) noexcept {
   return status::posted;
 }
 
-// Whether the transport can do this put itself; then it will.
+// Whether the octets of this put or get can be moved without the peer's progress; then they will.
 bool local_device::put_directly(operation& what) noexcept {
-  const transport_traits& traits = peers_[what.peer].route->traits;
-  if (!traits.can_put || what.size == 0) return false;
-  if (traits.needs_registration && !register_locals(what)) return false;
+  if (what.size == 0 || !reaches_memory(what, &transport_traits::can_put)) return false;
   what.move = motion::put;
   return true;
+}
+bool local_device::get_directly(operation& what) noexcept {
+  if (!reaches_memory(what, &transport_traits::can_get)) return false;
+  what.move = motion::get;
+  return true;
+}
+bool local_device::reaches_memory(operation& what, bool transport_traits::*can) noexcept {
+  if (what.peer == self_) return true;
+  const transport_traits& traits = peers_[what.peer].route->traits;
+  return traits.*can && (!traits.needs_registration || register_locals(what));
+}
+
+// Between `local` and this device's own memory, which needs no transport.
+status local_device::copy_within(const operation& what, std::span<std::byte> local,
+                                 std::uint64_t offset) noexcept {
+  std::byte* const there = memory_at(what.partner, offset, local.size());
+  if (there == nullptr) return status::failed;
+  if (what.move == motion::get)
+    std::memmove(local.data(), there, local.size());
+  else
+    std::memmove(there, local.data(), local.size());
+  return status::done;
 }
 
 void local_device::notify_peer(operation& ended) noexcept {

@@ -105,6 +105,7 @@ class transport {
   virtual int poll(arrivals& to, int budget) noexcept = 0;
 
   // --- Remote memory, where traits() say so ------------------------------------------------------
+  // register_memory() also where they do not: a peer may be able to do what this endpoint cannot.
   [[nodiscard]] virtual memory_region register_memory(std::span<std::byte> memory) = 0;
   virtual void deregister(memory_region& region) noexcept = 0;
   // One copy between `local` and the octets at `offset` of the peer's region; never `done` without

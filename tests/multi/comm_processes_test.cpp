@@ -1,8 +1,8 @@
-// The communication core between processes of their own, as weftrun starts them.
+// The communication core between processes of their own, as launchers start them.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
-#include <tuple>
 
 #include "base/format.hpp"
 #include "multi/started_job.hpp"
@@ -11,22 +11,49 @@
 namespace weft {
 namespace {
 
-using job = std::tuple<const char*, int>;  // Transport, processes.
+struct job {
+  const char* name;
+  const char* transport;
+  int processes;
+  const char* launcher;
+  const char* around = "";  // What runs the program in each process.
+
+  [[nodiscard]] std::string why_not() const {
+    const std::string which = transport;
+    if (which.starts_with("ofi") && !has_network()) return "built without libfabric";
+    if (which.starts_with("mpi:") &&
+        !std::filesystem::exists(
+            formatted(WEFT_PROGRAM_DIR "/../lib/weft/weft-transport-mpi-{}.so", which.substr(4))))
+      return "no plug-in for " + which;
+    return {};
+  }
+};
+
+// Copies by the kernel are refused to all processes, or to the one that comes first: the others can
+// read its memory, and it cannot read theirs.
+constexpr const char* refused = "./test-forbid";
+constexpr const char* one_refused =
+    "sh -c 'mkdir $REFUSED 2>/dev/null && exec ./test-forbid $0 || exec $0'";
+constexpr const char* by_weftrun = "./weftrun --processes";
+constexpr const char* by_open_mpi = "mpirun.openmpi --allow-run-as-root --oversubscribe -n";
+constexpr const char* by_hydra = "mpiexec.hydra -n";
 
 class between_processes : public ::testing::TestWithParam<job> {
  protected:
   void SetUp() override {
-    if (which() != "shm" && !has_network()) GTEST_SKIP() << "built without libfabric";
+    if (const std::string why = GetParam().why_not(); !why.empty()) GTEST_SKIP() << why;
   }
-  static std::string which() { return std::get<0>(GetParam()); }
   static void expect_all_right(const std::string& program) {
-    const int count = std::get<1>(GetParam());
-    const outcome got = shell(formatted("WEFT_TRANSPORT={} timeout 200 ./weftrun --processes {} {}",
-                                        which(), count, program));
+    const job& which = GetParam();
+    const empty_directory own;
+    const outcome got =
+        shell(formatted("WEFT_TRANSPORT={} REFUSED={}/one timeout 200 {} {} {} {}", which.transport,
+                        own.path(), which.launcher, which.processes, which.around, program));
     EXPECT_EQ(got.status, 0) << got.text;
-    const std::string line =
-        formatted("{} processes over {}: all right", count, which().substr(0, 3));
+    const std::string line = formatted("{} processes over {}: all right", which.processes,
+                                       std::string(which.transport).substr(0, 3));
     EXPECT_NE(got.text.find(line), std::string::npos) << got.text;
+    EXPECT_EQ(std::string(which.around) != one_refused, own.still_empty());
   }
 };
 
@@ -40,13 +67,19 @@ TEST_P(between_processes, runtimes_that_find_the_job_themselves_share_it) {
   expect_all_right("./test-comm_runtimes");
 }
 
-INSTANTIATE_TEST_SUITE_P(comm_processes, between_processes,
-                         ::testing::Values(job{"shm", 1}, job{"shm", 2}, job{"shm", 3},
-                                           job{"shm", 4}, job{"ofi:tcp", 2}, job{"ofi:tcp", 4}),
-                         [](const auto& one) {
-                           return std::string(std::get<0>(one.param)).substr(0, 3) + "_" +
-                                  std::to_string(std::get<1>(one.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    comm_processes, between_processes,
+    ::testing::Values(job{"shm_1", "shm", 1, by_weftrun}, job{"shm_2", "shm", 2, by_weftrun},
+                      job{"shm_3", "shm", 3, by_weftrun}, job{"shm_4", "shm", 4, by_weftrun},
+                      job{"shm_2_refused_copies", "shm", 2, by_weftrun, refused},
+                      job{"shm_3_one_refused_copies", "shm", 3, by_weftrun, one_refused},
+                      job{"tcp_2", "ofi:tcp", 2, by_weftrun},
+                      job{"tcp_4", "ofi:tcp", 4, by_weftrun},
+                      job{"openmpi_2", "mpi:openmpi", 2, by_open_mpi},
+                      job{"openmpi_4", "mpi:openmpi", 4, by_open_mpi},
+                      job{"mpich_2", "mpi:mpich", 2, by_hydra},
+                      job{"mpich_4", "mpi:mpich", 4, by_hydra}),
+    [](const auto& one) { return one.param.name; });
 
 TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
   for (const char* const transport : {"shm", "ofi:tcp"}) {
@@ -64,6 +97,19 @@ TEST(comm_processes, each_runtime_of_a_process_hears_of_a_death) {
       "./test-comm_runtimes die 1");
   EXPECT_NE(got.text.find("both heard of it"), std::string::npos) << got.text;
 }
+
+class more_than_4_gibibytes : public between_processes {};
+TEST_P(more_than_4_gibibytes, are_sent_put_and_got) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "takes a sanitizer too long";
+#endif
+  expect_all_right("./test-comm_large");
+}
+INSTANTIATE_TEST_SUITE_P(comm_processes, more_than_4_gibibytes,
+                         ::testing::Values(job{"shm", "shm", 2, by_weftrun},
+                                           job{"shm_refused_copies", "shm", 2, by_weftrun, refused},
+                                           job{"tcp", "ofi:tcp", 2, by_weftrun}),
+                         [](const auto& one) { return one.param.name; });
 
 // A process, not only its rings: with packets, buffers and the library itself.
 TEST(comm_processes, one_with_sixteen_peers_has_less_than_64_mebibytes) {

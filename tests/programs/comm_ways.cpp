@@ -212,6 +212,10 @@ class ways {
                         with::offset(8 * static_cast<std::size_t>(me)), with::local(ended),
                         with::done(false));
       });
+      // The barrier's own messages may take another way to process 0: the put has arrived first.
+      complete([&](const comm::completion& ended) {
+        return post_get(on_, at(0), {}, with::local(ended), with::done(false));
+      });
       end(team_.barrier(how));
       for (int p = 0; p < n && me == 0; ++p) {
         long theirs;

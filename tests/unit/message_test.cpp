@@ -1,7 +1,4 @@
 // Point-to-point messages: every size and way, to oneself, within a worker and between workers.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "job.hpp"
+#include "memory_beyond_4_gib.hpp"
 
 namespace weft {
 namespace {
@@ -491,47 +489,19 @@ TEST(a_ring, of_any_number_of_ranks_on_any_number_of_workers_passes_its_token) {
 
 // --- Lengths beyond 32 bits ----------------------------------------------------------------------
 
-// As much address space as wanted in front of little memory: the same piece again and again.
-class repeated_memory {
- public:
-  explicit repeated_memory(std::size_t bytes) : bytes_((bytes + piece - 1) / piece * piece) {
-    const int file = ::memfd_create("repeated", MFD_CLOEXEC);
-    if (file < 0 || ::ftruncate(file, piece) != 0) std::abort();
-    void* const all = ::mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED) std::abort();
-    data_ = static_cast<char*>(all);
-    for (std::size_t at = 0; at < bytes_; at += piece)
-      if (::mmap(data_ + at, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
-          MAP_FAILED)
-        std::abort();
-    ::close(file);
-  }
-  ~repeated_memory() { ::munmap(data_, bytes_); }
-  repeated_memory(const repeated_memory&) = delete;
-  repeated_memory& operator=(const repeated_memory&) = delete;
-  [[nodiscard]] char* data() const { return data_; }
-
- private:
-  static constexpr std::size_t piece = 16 << 20;
-  const std::size_t bytes_;
-  char* data_ = nullptr;
-};
-
 TEST(a_message, of_more_than_4_GiB_has_all_its_octets) {
   if (sanitized) GTEST_SKIP() << "takes a sanitizer too long";
-  constexpr std::size_t bytes = (std::size_t{1} << 32) + 12345;
   options how = job_of(2, 2);
   how.timeout_s = 300;
   run_ranks(how, [&](communicator& world) {
-    const repeated_memory memory(bytes);
+    tests::memory_beyond_4_gib memory;
     if (world.rank() == 0) {
-      // What is sent last stands at the beginning of a piece.
-      for (int i = 0; i < 12345; ++i) memory.data()[i] = static_cast<char>('a' + i % 23);
-      world.send(std::span<const char>(memory.data(), bytes), 1, 7);
+      memory.fill('a');
+      world.send(std::span<const char>(memory.all()), 1, 7);
     } else {
-      const message_status got = world.recv(std::span(memory.data(), bytes), 0, 7);
-      EXPECT_EQ(got.bytes, bytes);
-      for (int i = 0; i < 12345; ++i) ASSERT_EQ(memory.data()[i], static_cast<char>('a' + i % 23));
+      const message_status got = world.recv(memory.all(), 0, 7);
+      EXPECT_EQ(got.bytes, memory.all().size());
+      EXPECT_TRUE(memory.is_filled('a'));
     }
   });
 }

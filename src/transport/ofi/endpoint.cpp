@@ -231,7 +231,7 @@ void ofi_transport::connect(std::span<const std::vector<std::byte>> addresses, s
 memory_region ofi_transport::register_memory(std::span<std::byte> memory) {
   memory_region region{.begin = memory.data(), .size = memory.size(), .key = {}, .handle = nullptr};
   region.key.words[2] = memory.size();
-  if (memory.empty()) return region;
+  if (memory.empty() || !traits_.can_put) return region;
   fid_mr* handle = nullptr;
   const std::uint64_t access =
       FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
