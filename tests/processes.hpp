@@ -49,10 +49,12 @@ inline int workers_of_process(const options& how) {
   return (how.workers + processes - 1) / processes;
 }
 
-// The part of this process in the job that it was started for.
+// The part of this process in the job that it was started for, over WEFT_TRANSPORT: run() takes its
+// options as they are, and does not look at the environment.
 inline int run_in_started(int processes, options how,
                           const std::function<void(communicator&)>& body) {
   how.processes = processes;
+  if (const char* const named = std::getenv("WEFT_TRANSPORT")) how.transport = named;
   if (how.workers != 0) how.workers = (how.workers + processes - 1) / processes;
   return run(how, body);
 }

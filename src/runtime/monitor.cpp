@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -19,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -54,7 +54,7 @@ std::mutex handlers_lock;
 std::map<int, taken_signal> taken_signals;
 
 void on_report_signal(int number) {
-  const int saved = errno;
+  const kept_errno kept;
   handlers.enter();
   for (const auto& listener : listeners) {
     // Relaxed: the word is all, and who takes it away waits for the handlers.
@@ -64,7 +64,6 @@ void on_report_signal(int number) {
     static_cast<void>(!write(static_cast<int>(word >> 32) - 1, &one, sizeof one));
   }
   handlers.leave();
-  errno = saved;
 }
 
 // With the lock held.

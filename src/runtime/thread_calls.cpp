@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
 
+#include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
 #include "base/limits.hpp"
 #include "sched/scheduler.hpp"
@@ -91,7 +91,7 @@ void continue_system_call(ucontext_t& interrupted) noexcept {
 }
 
 void on_stack_signal(int, siginfo_t*, void* interrupted) {
-  const int saved = errno;
+  const kept_errno kept;
   if (place.word.try_answer(gettid())) {
     auto& at = *static_cast<ucontext_t*>(interrupted);
     place.count = 0;
@@ -104,7 +104,6 @@ void on_stack_signal(int, siginfo_t*, void* interrupted) {
     continue_system_call(at);
     place.word.answer();
   }
-  errno = saved;
 }
 
 }  // namespace

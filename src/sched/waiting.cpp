@@ -1,11 +1,11 @@
 // The one wait of the code base, and what a worker does in it: it delivers what has come, runs other
 // fibers, steals, and when nothing is left goes to sleep (parking.cpp).
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
 #include "base/pause.hpp"
 #include "sched/scheduler.hpp"
@@ -20,15 +20,6 @@ namespace {
 // or through shared memory.
 constexpr int looks_at_first = 48;
 constexpr int looks_in_a_round = 8;
-
-// System calls of the worker are no news to the rank whose wait they happen in.
-struct kept_errno {
-  const int of_rank = errno;
-  kept_errno() = default;
-  kept_errno(const kept_errno&) = delete;
-  kept_errno& operator=(const kept_errno&) = delete;
-  ~kept_errno() { errno = of_rank; }
-};
 
 }  // namespace
 

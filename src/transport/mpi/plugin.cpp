@@ -6,6 +6,7 @@
 // An MPI dies with its first dead process, says nothing of it and has nothing to sleep on: failures
 // come from the bootstrap, and sleepers look every millisecond.
 #include "transport/mpi/plugin.hpp"
+#include "base/kept_errno.hpp"
 
 #include <mpi.h>
 #include <sys/eventfd.h>
@@ -91,6 +92,9 @@ class turn {
   }
   turn(const turn&) = delete;
   turn& operator=(const turn&) = delete;
+
+ private:
+  const kept_errno kept_;
 };
 
 // Messages under way, the oldest first; a fixed number of packets of one size.

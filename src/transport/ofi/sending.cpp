@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/format.hpp"
+#include "base/kept_errno.hpp"
 #include "base/limits.hpp"
 #include "transport/ofi/endpoint.hpp"
 
@@ -42,6 +43,7 @@ void ofi_transport::know(peer_state& peer) noexcept {
 
 status ofi_transport::send(std::uint32_t peer, const wire_header& header, wire_parts parts,
                            void* context) noexcept {
+  const kept_errno kept;
   const peer_state& to = peers_[peer];
   if (to.has_failed || to.has_left) [[unlikely]]
     return status::failed;
@@ -179,6 +181,7 @@ status ofi_transport::get(std::uint32_t peer, std::span<std::byte> local,
 status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
                              const memory_region* region, const remote_key& key,
                              std::uint64_t offset, void* context) noexcept {
+  const kept_errno kept;
   // Nothing here is done at once.
   WEFT_ASSERT(context != nullptr);
   peer_state& to = peers_[peer];
