@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "transport/mpi/mpi.hpp"
 #include "weft/error.hpp"
 #include "weftrun/handover.hpp"
 #include "weftrun/host.hpp"
@@ -145,6 +146,12 @@ void preload_check_library() {
   ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
+// PROGRAM may lie where no plug-ins are, and has them from where this program finds its own.
+void name_plugins() {
+  if (const std::string directory = weft::mpi_plugin_directory(); !directory.empty())
+    ::setenv("WEFT_PLUGINS", directory.c_str(), 1);
+}
+
 // Whether somebody must stay and watch: the job has several processes, or is elsewhere.
 bool needs_supervisor(const weft::options& how) {
   if (!how.hosts.empty()) return true;
@@ -242,6 +249,7 @@ int main(int argc, char** argv) {
     check_command(request.command);
     put_into_environment(request.assignments);
     const weft::options how = options_of_environment();
+    if (how.transport.starts_with("mpi")) name_plugins();
     if (const auto other =
             weft::hand_over(how, request.command, &std::getenv, settings_in_environment())) {
       put_into_environment(other->assignments);

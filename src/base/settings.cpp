@@ -239,24 +239,38 @@ setting names_row(std::string_view name, std::string_view value_name, std::strin
 
 // Not of weft::options: it says what a process is made of, before there is a job in it. Jobs that
 // check their options at the same time write what is there already.
-setting libraries_row(std::string_view name, std::string& list, std::string_view help) {
-  setting row = names_row(
-      name, "A,B", nullptr,
-      "beginnings of names of libraries, or directories that end with a slash, separated by "
-      "commas, or none",
-      help);
-  static std::mutex lock;
-  row.assign = [&list](options&, std::string_view text) {
-    if (!are_names(text)) return false;
-    const std::lock_guard hold(lock);
-    list = text == "none" ? "" : text;
+std::mutex process_lock;
+
+setting process_row(std::string_view name, std::string_view value_name, std::string& value,
+                    bool (*is_allowed)(std::string_view), std::string_view allowed,
+                    std::string_view help) {
+  setting row = optional_text_row(name, value_name, nullptr, allowed, help);
+  row.assign = [&value, is_allowed](options&, std::string_view text) {
+    if (!is_allowed(text)) return false;
+    const std::lock_guard hold(process_lock);
+    value = text == "none" ? "" : text;
     return true;
   };
-  row.text = [&list](const options&) {
-    const std::lock_guard hold(lock);
-    return list.empty() ? std::string("none") : list;
+  row.text = [&value](const options&) {
+    const std::lock_guard hold(process_lock);
+    return value.empty() ? std::string("none") : value;
   };
   return row;
+}
+
+setting libraries_row(std::string_view name, std::string& list, std::string_view help) {
+  return process_row(name, "A,B", list, &are_names,
+                     "beginnings of names of libraries, or directories that end with a slash, "
+                     "separated by commas, or none",
+                     help);
+}
+
+std::string plugins;
+
+setting plugins_row() {
+  return process_row(
+      "plugins", "DIRECTORY", plugins, [](std::string_view text) { return !text.empty(); },
+      "the name of a directory, or none", "where the plug-ins of MPIs lie, if not where weft does");
 }
 
 // A kind of transport, and after a colon which one of that kind, where there are several.
@@ -364,6 +378,7 @@ std::vector<setting> make_settings() {
                           "that the first one names",
                           "command that reaches another host"));
   rows.push_back(transport_row());
+  rows.push_back(plugins_row());
   rows.push_back(switch_row("progress", &options::progress,
                             "one more thread in each process, which moves messages on while ranks "
                             "compute"));
@@ -450,6 +465,15 @@ std::string setting::environment_name() const {
 library_list_settings& library_lists() {
   static library_list_settings lists;
   return lists;
+}
+
+std::string plugin_directory() {
+  {
+    const std::lock_guard hold(process_lock);
+    if (!plugins.empty()) return plugins;
+  }
+  const char* const named = std::getenv("WEFT_PLUGINS");
+  return named == nullptr || std::string_view(named) == "none" ? "" : named;
 }
 
 std::span<const setting> settings() {

@@ -63,6 +63,9 @@ void note_environment_told();
 // range.
 void check_options(const options& values);
 
+// What "plugins" says, or its variable in a program that takes no settings; empty: nothing.
+std::string plugin_directory();
+
 // The signal that asks for a report, 0 for none.
 int report_signal_number(const options& values) noexcept;
 

@@ -1,8 +1,10 @@
 """What `cmake --install` leaves is complete: a project outside builds and runs with find_package and
-with pkg-config, and the tree may be moved first."""
+with pkg-config, the tree may be moved first, and its plug-ins are found by programs that lie elsewhere."""
 import argparse
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,12 +25,61 @@ def check_program(program, words=("--weft-ranks", "3"), expected="ranks 3\n"):
         sys.exit(f"{program} printed {out!r}")
 
 
+def check_plugins(prefix, consumer, cxx, program, temporary, elsewhere):
+    """By libweft.so, by weftrun and by the setting; otherwise the error says where they should be."""
+    (plugins,) = {path.parent for path in prefix.rglob("weft-transport-mpi-mpich.so")} or {None}
+    if not plugins or not shutil.which("mpiexec.mpich"):
+        print("there is no MPICH: its plug-in is not looked for")
+        return
+    launch = ["timeout", "60", "mpiexec.mpich", "-n", "2"]
+    over_mpi = {"WEFT_TRANSPORT": "mpi:mpich"}
+    both = ["process 0 of 2", "process 1 of 2"]
+
+    def check(words, environment):
+        out = sorted(run(*launch, *words, environment={**over_mpi, **environment}).splitlines())
+        if out != both:
+            sys.exit(f"{words} with {environment} printed {out}")
+
+    check([program], {"WEFT_PLUGINS": str(plugins)})
+    check([prefix / "bin/weftrun", program], {})
+    libraries = list(prefix.rglob("libweft.so.*"))
+    if libraries:
+        run(cxx, "-std=c++20", "-pthread", f"-I{prefix}/include", consumer / "comm.cpp", libraries[0],
+            f"-Wl,-rpath,{libraries[0].parent}", "-o", temporary / "shared")
+        check([temporary / "shared"], {})
+
+    def refusal(environment, *words):
+        result = subprocess.run([str(word) for word in ("timeout", "60", *words)], text=True, capture_output=True,
+                                env={**os.environ, **over_mpi, **environment})
+        if result.returncode == 0:
+            sys.exit(f"{words} ran over MPI with {environment}")
+        return result.stdout + result.stderr
+
+    if (prefix / "bin/weftcc").exists():
+        main = temporary / "main.c"
+        main.write_text("#include <mpi.h>\nint main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }\n")
+        run(prefix / "bin/weftcc", main, "-o", temporary / "main")
+        told = refusal({}, prefix / "bin/weftrun", "-n", "2", "--processes", "2", temporary / "main")
+        if "this program has its own, as those of weftcc do" not in told:
+            sys.exit(f"a program of weftcc over MPI says {told}")
+
+    empty = temporary / "empty"
+    for environment, places in (({"WEFT_PLUGINS": str(empty)}, [empty]), ({}, [program.parent, elsewhere])):
+        if not environment and any(elsewhere.glob("lib*/**/weft-transport-mpi-mpich.so")):
+            continue  # Another weft is installed.
+        told = refusal(environment, program)
+        for word in ("weft-transport-mpi-mpich.so is not in", "--plugins", "WEFT_PLUGINS", *places):
+            if str(word) not in told:
+                sys.exit(f"no {word} in what is said with {environment}: {told}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--cxx", required=True)
     args = parser.parse_known_args()[0]
+    (elsewhere,) = re.findall(r"^CMAKE_INSTALL_PREFIX:PATH=(.*)$", (args.build / "CMakeCache.txt").read_text(), re.M)
     consumer = args.source / "tests/consumer"
     with tempfile.TemporaryDirectory() as directory:
         temporary = Path(directory)
@@ -50,6 +101,8 @@ def main():
         run("cmake", "--build", temporary / "build")
         check_program(temporary / "build/consumer")
         check_program(temporary / "build/comm_consumer", (), "process 0 of 1\n")
+
+        check_plugins(prefix, consumer, args.cxx, temporary / "build/comm_consumer", temporary, Path(elsewhere))
 
         (package,) = prefix.rglob("weft.pc")
         flags = run("pkg-config", "--cflags", "--libs", "weft", environment={"PKG_CONFIG_PATH": str(package.parent)})

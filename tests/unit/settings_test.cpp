@@ -130,6 +130,7 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
                                                                  {"hosts", "a,b"},
                                                                  {"rsh", "rsh -n"},
                                                                  {"transport", "ofi"},
+                                                                 {"plugins", "/there"},
                                                                  {"on-failure", "error"},
                                                                  {"check", "on"},
                                                                  {"private-libraries", "libown"},

@@ -1,11 +1,16 @@
 #include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "base/format.hpp"
+#include "base/settings.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "transport/mpi/plugin.hpp"
 #include "weft/error.hpp"
@@ -16,29 +21,69 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the program that was built or installed, then where `make install` puts them.
-std::vector<fs::path> directories() {
-  std::vector<fs::path> found;
+// The shared object that has this code: libweft.so, or the program.
+fs::path own_file() {
+  static constexpr char here = 0;
+  Dl_info found = {};
+  void* object = nullptr;
   std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!ignored) {
-    found.push_back(program.parent_path().parent_path() / "lib" / "weft");
-    found.push_back(program.parent_path().parent_path() / WEFT_PLUGIN_DIRECTORY);
+  if (::dladdr1(&here, &found, &object, RTLD_DL_LINKMAP) != 0)
+    if (const fs::path file = static_cast<const link_map*>(object)->l_name; !file.empty())
+      return fs::canonical(file, ignored);
+  return fs::read_symlink("/proc/self/exe", ignored);  // The program has no name there.
+}
+
+// Where the setting says. Otherwise beside what has this code, as built or installed, wherever the
+// tree was moved to; then where weft was to be installed.
+std::vector<fs::path> directories() {
+  if (std::string named = plugin_directory(); !named.empty()) return {std::move(named)};
+  std::vector<fs::path> found;
+  const auto add = [&](const fs::path& directory) {
+    if (std::ranges::find(found, directory) == found.end()) found.push_back(directory);
+  };
+  if (const fs::path file = own_file(); !file.empty()) {
+    const fs::path home = file.parent_path();
+    add(home);
+    add(home.parent_path() / "lib" / "weft");
+    add(home.parent_path() / WEFT_PLUGIN_DIRECTORY);
   }
-  found.emplace_back(WEFT_PLUGIN_INSTALLED);
+  add(WEFT_PLUGIN_INSTALLED);
   return found;
+}
+
+std::string name_of(std::string_view which) {
+  return formatted("weft-transport-mpi-{}.so", which);
 }
 
 fs::path file_of(std::string_view which) {
   std::error_code ignored;
   for (const fs::path& directory : directories())
-    if (fs::path file = directory / formatted("weft-transport-mpi-{}.so", which);
-        fs::exists(file, ignored))
-      return file;
+    if (fs::path file = directory / name_of(which); fs::exists(file, ignored)) return file;
   return {};
 }
 
+[[noreturn]] void throw_missing(std::string_view which) {
+  std::string looked_in;
+  for (const fs::path& directory : directories())
+    looked_in += (looked_in.empty() ? "" : ", ") + directory.string();
+  throw error(
+      formatted("there is no plug-in for the MPI \"{}\": {} is not in {}; --plugins of weftrun or "
+                "WEFT_PLUGINS names another directory, and weft is built with those MPIs that it "
+                "finds (mpicxx.{})",
+                which, name_of(which), looked_in, which));
+}
+
 constexpr std::array<std::string_view, 2> known_mpis = {"openmpi", "mpich"};
+
+// Such a program leaves the C library's own variable empty, and that is the one which libraries see
+// that are bound deep: MPICH reads it, and Open MPI frees what is in the other.
+bool has_own_environ() {
+  void* const libc = ::dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+  if (libc == nullptr) return false;
+  const void* const variable = ::dlsym(libc, "environ");
+  ::dlclose(libc);
+  return variable != &environ;
+}
 
 // Whose launcher started this process.
 std::string mpi_of_launcher() {
@@ -58,14 +103,20 @@ std::vector<std::string> mpi_plugins() {
   return there;
 }
 
+std::string mpi_plugin_directory() {
+  for (const std::string_view each : known_mpis)
+    if (const fs::path file = file_of(each); !file.empty()) return file.parent_path().string();
+  return {};
+}
+
 std::unique_ptr<transport> make_mpi_transport(std::string_view which) {
   const std::string name = which.empty() ? mpi_of_launcher() : std::string(which);
   const fs::path file = file_of(name);
-  if (file.empty())
+  if (file.empty()) throw_missing(name);
+  if (has_own_environ())
     throw error(
-        formatted("there is no plug-in for the MPI \"{}\"; weft is built with those MPIs that "
-                  "it finds (mpicxx.{}), and looks for weft-transport-mpi-{}.so in {}",
-                  name, name, name, WEFT_PLUGIN_INSTALLED));
+        "messages over MPI need the C library's variable environ, and this program has its own, as "
+        "those of weftcc do; use another --transport");
   // Local and deep: an MPI's symbols and those of the same names that weft or the program define
   // never meet. It stays loaded, since no MPI can be started twice.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

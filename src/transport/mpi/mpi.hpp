@@ -17,5 +17,7 @@ namespace weft {
 
 // The plug-ins that are installed.
 [[nodiscard]] std::vector<std::string> mpi_plugins();
+// Where they are; empty when there are none.
+[[nodiscard]] std::string mpi_plugin_directory();
 
 }  // namespace weft
