@@ -2,10 +2,16 @@
 #include "transport/ofi/ofi.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "base/limits.hpp"
+#include "cluster.hpp"
 #include "provider_leaks.hpp"
+#include "transport/ofi/envelope.hpp"
 #include "transport/ofi/fabric.hpp"
 #include "unit/transport_contract.hpp"
 #include "weft/error.hpp"
@@ -75,22 +81,28 @@ TEST(ofi, an_address_that_is_not_one_is_refused_and_an_absent_one_is_not_reached
   EXPECT_THROW(other->connect(addresses, 0), error);
 }
 
-// --- A provider that refuses receive buffers -----------------------------------------------------
+// --- A provider that the test changes ------------------------------------------------------------
 
-// While it lives, endpoints are made whose fi_recv() the test may make refuse.
-class refusing_provider {
+// While it lives, endpoints are made of which the first may be refused receive buffers, and what the
+// others send may be changed on the way.
+class changed_provider {
  public:
-  refusing_provider() : library_(const_cast<fabric_library&>(libfabric())) {
+  changed_provider() : library_(const_cast<fabric_library&>(libfabric())) {
     usual_fabric = std::exchange(library_.fabric, &open_fabric);
     refusal = 0;
-    refused = nullptr;
+    first = nullptr;
+    change = nullptr;
+    sent.clear();
   }
-  ~refusing_provider() { library_.fabric = usual_fabric; }
-  refusing_provider(const refusing_provider&) = delete;
-  refusing_provider& operator=(const refusing_provider&) = delete;
+  ~changed_provider() { library_.fabric = usual_fabric; }
+  changed_provider(const changed_provider&) = delete;
+  changed_provider& operator=(const changed_provider&) = delete;
 
   // Of the endpoint that was made first, from now on; 0: as ever.
   void set(int error) { refusal = error; }
+  // The next message that another endpoint sends.
+  using octets = std::vector<std::byte>;
+  void change_next(std::function<void(octets&)> how) { change = std::move(how); }
 
  private:
   // Each object of libfabric makes the next one by a table of functions, of which it gets a copy.
@@ -118,14 +130,27 @@ class refusing_provider {
     usual_of_endpoint = (*made)->msg;
     of_endpoint = *usual_of_endpoint;
     of_endpoint.recv = &receive;
+    of_endpoint.send = &send;
     (*made)->msg = &of_endpoint;
-    if (refused == nullptr) refused = *made;
+    if (first == nullptr) first = *made;
     return 0;
   }
   static ssize_t receive(fid_ep* endpoint, void* buffer, std::size_t size, void* descriptor,
                          fi_addr_t source, void* context) {
-    if (endpoint == refused && refusal != 0) return -refusal;
+    if (endpoint == first && refusal != 0) return -refusal;
     return usual_of_endpoint->recv(endpoint, buffer, size, descriptor, source, context);
+  }
+  static ssize_t send(fid_ep* endpoint, const void* buffer, std::size_t size, void* descriptor,
+                      fi_addr_t destination, void* context) {
+    if (endpoint == first || !change)
+      return usual_of_endpoint->send(endpoint, buffer, size, descriptor, destination, context);
+    const auto* const begin = static_cast<const std::byte*>(buffer);
+    octets& changed = sent.emplace_back(begin, begin + size);
+    change(changed);
+    const ssize_t said = usual_of_endpoint->send(endpoint, changed.data(), changed.size(),
+                                                 descriptor, destination, context);
+    if (said == 0) change = nullptr;
+    return said;
   }
 
   fabric_library& library_;
@@ -137,11 +162,13 @@ class refusing_provider {
   static inline fi_ops_domain of_domain;
   static inline fi_ops_msg of_endpoint;
   static inline int refusal;
-  static inline fid_ep* refused;
+  static inline fid_ep* first;
+  static inline std::function<void(octets&)> change;
+  static inline std::deque<octets> sent;  // The provider may still read them.
 };
 
-// Two endpoints, of which the first may be refused what it needs to receive.
-class refused_receives : public ::testing::Test {
+// Two endpoints over such a provider.
+class ofi_pair : public ::testing::Test {
  protected:
   static constexpr auto patience = std::chrono::seconds(60);
 
@@ -187,10 +214,12 @@ class refused_receives : public ::testing::Test {
     EXPECT_TRUE(eventually([&] { return first_may_sleep(); }));
   }
 
-  std::optional<refusing_provider> provider_;
+  std::optional<changed_provider> provider_;
   std::array<std::unique_ptr<transport>, 2> endpoints_;
   std::array<recorder, 2> heard_;
 };
+
+using refused_receives = ofi_pair;
 
 TEST_F(refused_receives, are_tried_again_and_an_endpoint_with_others_sleeps_meanwhile) {
   provider_->set(FI_EAGAIN);
@@ -227,9 +256,109 @@ TEST_F(refused_receives, fail_all_peers_when_later_never_comes) {
 TEST(ofi, an_endpoint_that_gets_no_receive_buffers_at_all_is_not_made) {
   if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
   tests::note_provider("tcp");
-  refusing_provider provider;
+  changed_provider provider;
   provider.set(FI_EOPBADSTATE);
   EXPECT_THROW((void)make_ofi_transport(parse_ofi_options("tcp@lo")), error);
+}
+
+// --- Messages that no endpoint of the job sends ---------------------------------------------------
+
+class forged_messages : public ofi_pair {
+ protected:
+  using octets = changed_provider::octets;
+  using forgery = std::function<void(octets&)>;
+
+  // The first endpoint refuses a message that was changed so as one of `peer`, tells that once, and
+  // hears those that follow. `is_counted`: the forged message had the number that it was the turn of.
+  void expect_refused(const forgery& change, ofi_verdict verdict, std::uint32_t peer,
+                      bool is_counted) {
+    provider_->change_next(change);
+    send_to_first(1);
+    EXPECT_TRUE(eventually([&] { return !heard_[0].refusals.empty(); }));
+    ASSERT_EQ(heard_[0].refusals.size(), 1u);
+    EXPECT_EQ(heard_[0].refusals[0].first, peer);
+    EXPECT_EQ(heard_[0].refusals[0].second, why_refused(verdict));
+    EXPECT_TRUE(heard_[0].messages.empty());
+    for (int i = 0; i < 2; ++i) {
+      // The sender has counted it.
+      if (!is_counted)
+        provider_->change_next([](octets& message) {
+          with_envelope(message, [](ofi_envelope& envelope) { --envelope.sequence; });
+        });
+      send_to_first(1);
+    }
+    expect_first_hears(2);
+    EXPECT_EQ(heard_[0].refusals.size(), 1u);
+    EXPECT_TRUE(heard_[0].failures.empty());
+  }
+  template <class Change>
+  static void with_envelope(octets& message, const Change& change) {
+    ofi_envelope envelope;
+    std::memcpy(&envelope, message.data(), sizeof envelope);
+    change(envelope);
+    std::memcpy(message.data(), &envelope, sizeof envelope);
+  }
+};
+
+TEST_F(forged_messages, without_an_envelope_are_refused_as_nobodys) {
+  expect_refused([](octets& message) { message.resize(sizeof(ofi_envelope)); },
+                 ofi_verdict::no_envelope, 0, false);
+}
+
+TEST_F(forged_messages, of_an_unknown_sender_are_refused_as_nobodys) {
+  expect_refused(
+      [](octets& message) {
+        with_envelope(message, [](ofi_envelope& envelope) { envelope.sender = 2; });
+      },
+      ofi_verdict::unknown_sender, 0, false);
+}
+
+TEST_F(forged_messages, with_another_key_are_refused) {
+  expect_refused(
+      [](octets& message) {
+        with_envelope(message, [](ofi_envelope& envelope) { envelope.key ^= 1; });
+      },
+      ofi_verdict::foreign, 1, false);
+}
+
+TEST_F(forged_messages, that_come_twice_are_refused) {
+  expect_refused(
+      [](octets& message) {
+        with_envelope(message, [](ofi_envelope& envelope) { --envelope.sequence; });
+      },
+      ofi_verdict::repeated, 1, false);
+}
+
+TEST_F(forged_messages, without_a_header_are_refused_and_have_a_number) {
+  expect_refused(
+      [](octets& message) { message.resize(sizeof(ofi_envelope) + sizeof(wire_header) - 1); },
+      ofi_verdict::no_header, 1, true);
+}
+
+TEST(ofi, a_forged_message_is_counted_and_reported_by_the_core) {
+  if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  tests::note_provider("tcp");
+  changed_provider provider;
+  tests::cluster job(
+      2, {}, tests::real_network([] { return make_ofi_transport(parse_ofi_options("tcp@lo")); }));
+  tests::mailbox box;
+  comm::handler_id handler;
+  for (int p = 0; p < 2; ++p) handler = job[p].register_handler(box);
+  provider.change_next([](changed_provider::octets& message) { message[0] ^= std::byte{1}; });
+  ::testing::internal::CaptureStderr();
+  ASSERT_EQ(job.insist([&] { return post_am(job.device(1), {0}, handler, {}); }), status::done);
+  EXPECT_TRUE(job.until([&] { return job.device(0).statistics().refused != 0; }));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find(
+                "process 0 device 0: a message of process 1 device 0 was refused: a message that "
+                "is not of this job"),
+            std::string::npos);
+  EXPECT_EQ(job.device(0).statistics().refused, 1u);
+  EXPECT_TRUE(box.messages.empty());
+}
+
+TEST_F(forged_messages, longer_than_a_buffer_are_refused_as_nobodys) {
+  expect_refused([](octets& message) { message.resize(2 * ofi_message_bytes); },
+                 ofi_verdict::too_long, 0, false);
 }
 
 }  // namespace

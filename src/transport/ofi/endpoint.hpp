@@ -15,16 +15,10 @@
 #include <utility>
 
 #include "transport/ofi/address.hpp"
+#include "transport/ofi/envelope.hpp"
 #include "transport/ofi/operations.hpp"
 
 namespace weft {
-
-struct ofi_envelope {
-  std::uint64_t key;
-  std::uint32_t sender;
-  std::uint32_t sequence;
-};
-static_assert(sizeof(ofi_envelope) == 16);
 
 class ofi_transport final : public transport {
  public:
@@ -126,7 +120,14 @@ class ofi_transport final : public transport {
   int complete_failed(arrivals& to) noexcept;
   int receive(std::span<const std::byte> octets, arrivals& to) noexcept;
   int receive_from_self(arrivals& to, int budget) noexcept;
-  int refuse(std::uint32_t peer, const char* why, arrivals& to) noexcept;
+  int receive_other(const ofi_arrival& arrived, std::span<const std::byte> octets,
+                    arrivals& to) noexcept;
+  int refuse(std::uint32_t peer, ofi_verdict why, arrivals& to) noexcept;
+  void count(peer_state& from) noexcept {
+    ++from.received;
+    from.was_heard = true;
+    know(from);
+  }
   // One that the provider refuses is offered again in every poll.
   void post_receive(operation& buffer) noexcept;
   void post_refused() noexcept;

@@ -59,7 +59,7 @@ int ofi_transport::complete_failed(arrivals& to) noexcept {
   if (failed.kind == operation_kind::receive) {
     // Of a connection that broke in the middle of a message, or of a message that does not fit.
     const bool too_long = error.err == FI_ETRUNC || error.err == FI_EMSGSIZE;
-    const int told = too_long ? refuse(self_, "a message longer than any of this job", to) : 0;
+    const int told = too_long ? refuse(self_, ofi_verdict::too_long, to) : 0;
     post_receive(failed);
     return told;
   }
@@ -109,40 +109,48 @@ int ofi_transport::receive_from_self(arrivals& to, int budget) noexcept {
   return told;
 }
 
-int ofi_transport::refuse(std::uint32_t peer, const char* why, arrivals& to) noexcept {
-  to.refused(peer, why);
+int ofi_transport::refuse(std::uint32_t peer, ofi_verdict why, arrivals& to) noexcept {
+  to.refused(peer, why_refused(why));
   return 1;
 }
 
 int ofi_transport::receive(std::span<const std::byte> octets, arrivals& to) noexcept {
-  ofi_envelope envelope;
-  if (octets.size() <= sizeof envelope) return refuse(self_, "a message without an envelope", to);
-  std::memcpy(&envelope, octets.data(), sizeof envelope);
-  const std::uint32_t sender = envelope.sender;
-  if (sender >= peers_.size()) return refuse(self_, "a message of an unknown sender", to);
-  if (envelope.key != key_) return refuse(sender, "a message that is not of this job", to);
-  peer_state& from = peers_[sender];
-  if (from.is_told || from.has_left) return 0;
-  if (envelope.sequence != from.received) {
-    if (static_cast<std::int32_t>(envelope.sequence - from.received) < 0)
-      return refuse(sender, "a message that came twice", to);
-    fail(sender, formatted("{} messages of it were lost when a connection broke",
-                           envelope.sequence - from.received));
+  const ofi_arrival arrived =
+      judge(octets, key_, peers_.size(),
+            [this](std::uint32_t sender) noexcept { return peers_[sender].received; });
+  if (arrived.verdict != ofi_verdict::message) [[unlikely]]
+    return receive_other(arrived, octets, to);
+  peer_state& from = peers_[arrived.sender];
+  if (from.is_told || from.has_left) [[unlikely]]
     return 0;
-  }
-  ++from.received;
-  from.was_heard = true;
-  know(from);
-  octets = octets.subspan(sizeof envelope);
-  if (octets.size() == 1) {
-    from.has_left = octets[0] == static_cast<std::byte>(note::farewell);
-    return 0;
-  }
+  count(from);
+  octets = octets.subspan(sizeof(ofi_envelope));
   wire_header header;
-  if (octets.size() < sizeof header) return refuse(sender, "a message without a header", to);
   std::memcpy(&header, octets.data(), sizeof header);
-  to.delivered(sender, header, octets.subspan(sizeof header));
+  to.delivered(arrived.sender, header, octets.subspan(sizeof header));
   return 1;
+}
+
+// All that is no message.
+[[gnu::noinline]] int ofi_transport::receive_other(const ofi_arrival& arrived,
+                                                   std::span<const std::byte> octets,
+                                                   arrivals& to) noexcept {
+  const ofi_verdict verdict = arrived.verdict;
+  if (verdict == ofi_verdict::no_envelope || verdict == ofi_verdict::unknown_sender)
+    return refuse(self_, verdict, to);
+  if (verdict == ofi_verdict::foreign) return refuse(arrived.sender, verdict, to);
+  peer_state& from = peers_[arrived.sender];
+  if (from.is_told || from.has_left) return 0;
+  if (verdict == ofi_verdict::repeated) return refuse(arrived.sender, verdict, to);
+  if (verdict == ofi_verdict::gap) {
+    fail(arrived.sender,
+         formatted("{} messages of it were lost when a connection broke", arrived.ahead));
+    return 0;
+  }
+  count(from);
+  if (verdict == ofi_verdict::no_header) return refuse(arrived.sender, verdict, to);
+  from.has_left = octets[sizeof(ofi_envelope)] == static_cast<std::byte>(note::farewell);
+  return 0;
 }
 
 }  // namespace weft
