@@ -68,6 +68,13 @@ foreach(source IN LISTS sources)
   weft_add_conformance_test(${name}.processes ${weftrun} -n 5 --processes 2 ${program})
   weft_add_conformance_test(${name}.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
   weft_add_conformance_test(${name}.checked ${weftrun} -n 5 --processes 2 --check ${program})
+  # weft's MPI_Send and MPICH's in one process, where they must not meet.
+  if(TARGET weft-transport-mpi-mpich AND WEFT_MPIEXEC_mpich AND
+      name MATCHES "^(point_to_point|collectives|requests|datatypes|threads)$" AND NOT WEFT_SANITIZE)
+    weft_add_conformance_test(${name}.over_mpich ${WEFT_MPIEXEC_mpich} -n 2 ${program})
+    set_tests_properties(mpi.${name}.over_mpich PROPERTIES
+      ENVIRONMENT "WEFT_TRANSPORT=mpi:mpich;WEFT_RANKS=5")
+  endif()
   foreach(mpi IN ITEMS mpich openmpi)
     find_program(WEFT_MPI${wrapper}_${mpi} mpi${wrapper}.${mpi})
     if(WEFT_MPI${wrapper}_${mpi} AND WEFT_MPIEXEC_${mpi})

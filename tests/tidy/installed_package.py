@@ -57,11 +57,23 @@ def check_plugins(prefix, consumer, cxx, program, temporary, elsewhere):
 
     if (prefix / "bin/weftcc").exists():
         main = temporary / "main.c"
-        main.write_text("#include <mpi.h>\nint main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }\n")
+        main.write_text("""#include <mpi.h>
+                        #include <stdio.h>
+                        int main(void) {
+                          int rank, size;
+                          MPI_Init(0, 0);
+                          MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                          MPI_Comm_size(MPI_COMM_WORLD, &size);
+                          printf("process %d of %d\\n", rank, size);
+                          return MPI_Finalize();
+                        }""")
         run(prefix / "bin/weftcc", main, "-o", temporary / "main")
-        told = refusal({}, prefix / "bin/weftrun", "-n", "2", "--processes", "2", temporary / "main")
-        if "this program has its own, as those of weftcc do" not in told:
-            sys.exit(f"a program of weftcc over MPI says {told}")
+        check([temporary / "main"], {"WEFT_RANKS": "2"})
+        if (plugins / "weft-transport-mpi-openmpi.so").exists():
+            told = refusal({"WEFT_TRANSPORT": "mpi:openmpi"}, prefix / "bin/weftrun", "-n", "2", "--processes", "2",
+                           temporary / "main")
+            if "this program has its own, as those of weftcc do" not in told:
+                sys.exit(f"a program of weftcc over Open MPI says {told}")
 
     empty = temporary / "empty"
     for environment, places in (({"WEFT_PLUGINS": str(empty)}, [empty]), ({}, [program.parent, elsewhere])):

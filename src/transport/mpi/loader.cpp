@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -75,14 +76,23 @@ fs::path file_of(std::string_view which) {
 
 constexpr std::array<std::string_view, 2> known_mpis = {"openmpi", "mpich"};
 
-// Such a program leaves the C library's own variable empty, and that is the one which libraries see
-// that are bound deep: MPICH reads it, and Open MPI frees what is in the other.
-bool has_own_environ() {
+// The C library's variable, when the program has one of its own, as those of weftcc do; else null.
+// Libraries that are bound deep see the C library's, which such a program leaves empty.
+char*** hidden_environ() {
   void* const libc = ::dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-  if (libc == nullptr) return false;
-  const void* const variable = ::dlsym(libc, "environ");
+  if (libc == nullptr) return nullptr;
+  const auto variable = static_cast<char***>(::dlsym(libc, "environ"));
   ::dlclose(libc);
-  return variable != &environ;
+  return variable == &environ ? nullptr : variable;
+}
+
+// The environment as it is now, in a table that nobody changes.
+void show_environment(char**& there) {
+  if (there != nullptr || environ == nullptr) return;
+  static std::vector<char*> table;
+  for (char** entry = environ; *entry != nullptr; ++entry) table.push_back(::strdup(*entry));
+  table.push_back(nullptr);
+  there = table.data();
 }
 
 // Whose launcher started this process.
@@ -113,10 +123,14 @@ std::unique_ptr<transport> make_mpi_transport(std::string_view which) {
   const std::string name = which.empty() ? mpi_of_launcher() : std::string(which);
   const fs::path file = file_of(name);
   if (file.empty()) throw_missing(name);
-  if (has_own_environ())
-    throw error(
-        "messages over MPI need the C library's variable environ, and this program has its own, as "
-        "those of weftcc do; use another --transport");
+  if (char*** const hidden = hidden_environ(); hidden != nullptr) {
+    // Parts of it are not bound deep, and it takes the two variables for one.
+    if (name == "openmpi")
+      throw error(
+          "messages over Open MPI need the C library's variable environ, and this program has its "
+          "own, as those of weftcc do; use another --transport");
+    show_environment(*hidden);
+  }
   // Local and deep: an MPI's symbols and those of the same names that weft or the program define
   // never meet. It stays loaded, since no MPI can be started twice.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
