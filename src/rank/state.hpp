@@ -110,7 +110,7 @@ struct collective_call {
   // member's call goes on from call to call.
   std::uint64_t history = 0;
 
-  // True: the same in every respect. False: perhaps; see is_same(). One branch: it is asked often.
+  // True: the same in all that is compared here. False: perhaps; see is_same(). One branch: it is asked often.
   [[nodiscard]] bool is_surely(const collective_call& other) const noexcept {
     const auto differences = (bytes ^ other.bytes) | (history ^ other.history) |
                              static_cast<std::uint32_t>(root ^ other.root) |

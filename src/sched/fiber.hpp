@@ -12,7 +12,7 @@ namespace weft {
 
 class worker;
 
-// Says to a person what a fiber waits for. Lives on the waiting fiber's stack; read by its worker.
+// Says to a person what a fiber waits for. Lives until the wait ends; read by its worker.
 struct wait_description {
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
   const char* call = "";               // "recv", "barrier", ...

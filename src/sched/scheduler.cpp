@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <chrono>
 #include <string>
@@ -25,23 +26,33 @@ void block_signals() noexcept {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// Faults are handled on a stack of their own: the fiber's may be what overflowed. At the beginning of
-// the thread's, which is not reached by what overflows its end.
+// Faults are handled on a stack of their own, behind a page that nobody may touch: the fiber's may be
+// what overflowed, and the thread's may be small.
 class alternate_stack {
  public:
-  alternate_stack() noexcept {
+  alternate_stack() noexcept
+      : memory_(mmap(nullptr, guard_bytes + stack_bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)) {
+    if (memory_ == MAP_FAILED) return;
     stack_t stack{};
-    stack.ss_sp = memory_;
-    stack.ss_size = sizeof memory_;
-    sigaltstack(&stack, &previous_);
+    stack.ss_sp = static_cast<std::byte*>(memory_) + guard_bytes;
+    stack.ss_size = stack_bytes;
+    if (mprotect(stack.ss_sp, stack_bytes, PROT_READ | PROT_WRITE) == 0)
+      sigaltstack(&stack, &previous_);
   }
-  ~alternate_stack() { sigaltstack(&previous_, nullptr); }
+  ~alternate_stack() {
+    if (memory_ == MAP_FAILED) return;
+    sigaltstack(&previous_, nullptr);
+    munmap(memory_, guard_bytes + stack_bytes);
+  }
   alternate_stack(const alternate_stack&) = delete;
   alternate_stack& operator=(const alternate_stack&) = delete;
 
  private:
-  std::byte memory_[std::size_t{64} * 1024];
-  stack_t previous_{};
+  static constexpr std::size_t guard_bytes = std::size_t{64} * 1024,  // A page of any machine.
+      stack_bytes = std::size_t{64} * 1024;
+  void* memory_;
+  stack_t previous_{.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
 };
 
 // A worker that gives its core away while it looks may look longer before it sleeps, which would cost

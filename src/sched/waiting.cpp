@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 // Quick looks between two polls. The first round takes about as long as an answer from the next core
-// or through shared memory.
+// or through shared memory. On a crowded host whoever should answer may have no core meanwhile.
 constexpr int looks_at_first = 48;
 constexpr int looks_in_a_round = 8;
 
@@ -138,7 +138,8 @@ void worker::block(waiter& w) {
     }
     // What comes waits for the next look: at first, when it is most likely to come, there is no pause
     // between two, and later little more than one.
-    const bool is_soon = idle_rounds == 0;
+    const looking& how = owner_.looking_;
+    const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
     for (int left = is_soon ? looks_at_first : looks_in_a_round; left > 0; --left) {
       if (!is_soon) pause_processor();
       if (take_arrival(w)) return;
@@ -149,7 +150,6 @@ void worker::block(waiter& w) {
     }
     if (helm_ != nullptr) [[unlikely]]
       helm_->offer();
-    const looking& how = owner_.looking_;
     if (how.gives_core_up) [[unlikely]]
       give_core_up();
     if (++idle_rounds % how.rounds_per_clock != 0) continue;

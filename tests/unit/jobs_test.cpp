@@ -50,6 +50,16 @@ TEST(job, words_of_the_program_set_what_weftrun_did_not) {
   EXPECT_EQ(sorted_lines(run_job("-n 2 ./test-job greet --weft-ranks 3").text).size(), 3u);
 }
 
+// Ranks have stacks of their own, and a worker needs little of its thread's.
+TEST(job, runs_where_threads_have_small_stacks) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more than that";
+#endif
+  const outcome result = shell("(ulimit -s 48; ./test-job greet --weft-ranks 3)");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(sorted_lines(result.text).size(), 3u) << result.text;
+}
+
 TEST(job, output_is_tagged_with_ranks_on_request) {
   const outcome result = run_job("-n 3 --workers 2 --tag-output ./test-job greet");
   EXPECT_EQ(result.status, 0);

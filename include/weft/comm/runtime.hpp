@@ -59,6 +59,7 @@ struct handler_id {
   std::uint16_t unused[3] = {};
   [[nodiscard]] explicit operator bool() const noexcept { return index != 0; }
 };
+static_assert(sizeof(handler_id) == sizeof(std::uint64_t));
 
 // Memory of a device that peers may reach, as a value to be sent to them.
 struct remote_memory {
