@@ -1,7 +1,8 @@
 // Started by weftrun with several processes, one of which dies: `survivors VICTIM MODE`. The process
 // of rank VICTIM kills itself in the middle of what MODE names. The others see errors of everything
 // that concerns its ranks, and only of that, and go on without them. `traffic`: nobody dies, and all
-// exchange messages for ever. `nodes`: who shares one. `deadlock`: the living wait for each other.
+// exchange messages for ever. `cut`: somebody cuts VICTIM's host off.
+// `nodes`: who shares one. `deadlock`: the living wait for each other.
 #include <signal.h>
 #include <unistd.h>
 
@@ -57,8 +58,9 @@ class cast {
         doomed_(is_doomed(world.rank())),
         living_(*world.split(doomed_ ? 1 : 0, 0)) {}
 
-  // Everybody with everybody, short and long, until the doomed have failed.
-  void messages() {
+  // Everybody with everybody, short and long, until the doomed have failed; when they are cut off, both
+  // sides take the other for failed.
+  void messages(bool cut_off = false) {
     std::vector<char> in(600'000), out(in.size(), static_cast<char>(world_.rank()));
     for (int peer = 0; peer < world_.size(); ++peer)
       if (peer != world_.rank() && is_doomed(peer) == doomed_) exchange(peer, in, out);
@@ -68,9 +70,13 @@ class cast {
       bool all_lost = true;
       for (int peer = 0; peer < world_.size(); ++peer) {
         if (is_doomed(peer) == doomed_ || lost[peer]) continue;
-        if (doomed_ && world_.rank() == victim_ && ++rounds == 7) die();
+        if (world_.rank() == victim_ && ++rounds == 7) {
+          if (!cut_off) die();
+          std::printf("under way\n");
+          std::fflush(stdout);
+        }
         lost[peer] = fails([&] { exchange(peer, in, out); });
-        if (doomed_ && lost[peer]) fail(world_, "a living rank is said to be dead");
+        if (doomed_ && lost[peer] && !cut_off) fail(world_, "a living rank is said to be dead");
         all_lost = all_lost && lost[peer];
       }
       if (all_lost) return;
@@ -269,6 +275,7 @@ int main(int argc, char** argv) {
     const std::string mode = argc > 2 ? argv[2] : "";
     cast all(world, mode == "traffic" ? -1 : std::atoi(argv[1]));
     if (mode == "messages") all.messages();
+    if (mode == "cut") all.messages(true);
     if (mode == "waiting") all.waiting();
     if (mode == "probing") all.probing();
     if (mode == "exchanging") all.exchanging();
