@@ -155,6 +155,31 @@ class ways {
     meet();
   }
 
+  // Posts of all lengths of one message, refused while the rings are full, arrive in their order.
+  void order_of_posts_that_were_refused() {
+    constexpr std::uint32_t count = 20'000;
+    constexpr std::array<std::size_t, 7> sizes{8, 4000, 0, 104, 8192, 105, 300};
+    const std::string text = text_of(8192, 6);
+    const auto text_number = [&](std::uint32_t i) {
+      return text.substr(0, std::min(sizes[i % sizes.size()], on_.eager_bytes_max(next_)));
+    };
+    std::uint64_t refused = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string data = text_number(i);
+      (void)insist([&] {
+        const status said = post_am(on_, {next_}, arrived_, data, with::user(i));
+        refused += said == status::retry;
+        return said;
+      });
+    }
+    REQUIRE(refused != 0);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const arrival got = came_.next(core_);
+      REQUIRE(got.event.user == i && got.text == text_number(i));
+    }
+    meet();
+  }
+
   // Each kind meets its own only, in order; what comes first waits for its receive.
   void kinds_of_matching() {
     constexpr std::array kinds{matching::source_and_tag, matching::source, matching::tag,
@@ -429,6 +454,7 @@ int main() {
   all.lists();
   all.packets();
   all.posts_without_refusal();
+  all.order_of_posts_that_were_refused();
   all.kinds_of_matching();
   all.collectives();
   if (core.process() == 0)
