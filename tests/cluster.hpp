@@ -221,6 +221,7 @@ inline std::vector<sim_options> networks() {
       sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true},
       sim_options{
           .seed = 8, .queue_capacity = 3, .refusals_percent = 30, .put_message_bytes_max = 1024},
+      sim_options{.seed = 10, .refusals_percent = 20, .can_get = false, .can_tell_put = true},
       // Copies messages whole, as shared memory does: sends go by get earlier than ams.
       sim_options{.seed = 9, .message_bytes_max = 96 * 1024, .inject_bytes_max = 96 * 1024}};
 }
@@ -229,7 +230,8 @@ template <class Tried>
 std::string name_of(const Tried& tried) {
   const sim_options& o = tried.param;
   return "seed" + std::to_string(o.seed) + (o.can_get ? "" : "_no_get") +
-         (o.can_put ? "" : "_no_put") + (o.needs_registration ? "_registered" : "");
+         (o.can_put ? "" : "_no_put") + (o.can_tell_put ? "_told" : "") +
+         (o.needs_registration ? "_registered" : "");
 }
 
 }  // namespace weft::tests

@@ -17,6 +17,7 @@ class open_endpoint final : public made_up_endpoint {
   struct message {
     wire_header header;
     std::vector<std::byte> payload;
+    bool is_write = false;  // No message, but a write that tells of header.operation.
   };
   explicit open_endpoint(std::deque<message>& incoming, std::vector<wire_header>& outgoing)
       : made_up_endpoint("open"), incoming_(incoming), outgoing_(outgoing) {}
@@ -30,7 +31,10 @@ class open_endpoint final : public made_up_endpoint {
     for (; !incoming_.empty(); ++count) {
       const message first = std::move(incoming_.front());
       incoming_.pop_front();
-      to.delivered(1, first.header, first.payload);
+      if (first.is_write)
+        to.written(first.header.operation);
+      else
+        to.delivered(1, first.header, first.payload);
     }
     return count;
   }

@@ -309,10 +309,17 @@ status local_device::move_piece(operation& what) noexcept {
     const std::uint64_t offset = what.offset + what.remote_offset;
     const bool is_own =
         to.number == self_ && (what.why == purpose::put || what.why == purpose::get);
-    said = is_own ? copy_within(what, rest.first(size), offset)
-           : what.move == motion::get
-               ? by.get(to.number, rest.first(size), region, key, offset, &what)
-               : by.put(to.number, rest.first(size), region, key, offset, &what);
+    // Of a message that goes in several pieces none is known to be the last to arrive.
+    what.tells = what.why == purpose::send && what.move == motion::put && size == what.size &&
+                 to.route->traits.can_tell_put && to.number != self_;
+    if (is_own)
+      said = copy_within(what, rest.first(size), offset);
+    else if (what.move == motion::get)
+      said = by.get(to.number, rest.first(size), region, key, offset, &what);
+    else if (what.tells)
+      said = by.put_and_tell(to.number, rest.first(size), region, key, offset, what.partner, &what);
+    else
+      said = by.put(to.number, rest.first(size), region, key, offset, &what);
   } else {
     size = std::min(size, to.route->traits.message_bytes_max - sizeof(notification));
     wire_header header;
@@ -383,7 +390,9 @@ void local_device::finish(operation& ended) noexcept {
   const bool native = ended.move == motion::get || ended.move == motion::put;
   const bool is_rendezvous = ended.why == purpose::receive || ended.why == purpose::send;
   const bool failed = ended.result != outcome::complete;
-  if (!peer.failed && ((is_rendezvous && native) || (ended.why == purpose::reply && failed)))
+  const bool is_told = ended.tells && !failed;
+  if (!peer.failed &&
+      ((is_rendezvous && native && !is_told) || (ended.why == purpose::reply && failed)))
     tell_finished(peer, ended.partner, failed);
   if ((ended.why == purpose::get || ended.why == purpose::put) && ended.handler != 0 &&
       ended.move != motion::put_data && ended.result == outcome::complete)

@@ -108,6 +108,7 @@ class local_device final : public device {
     void delivered(std::uint32_t peer, const wire_header& header,
                    std::span<const std::byte> payload) noexcept override;
     void completed(void* context, bool failed) noexcept override;
+    void written(std::uint64_t word) noexcept override;
     void peer_failed(std::uint32_t peer, const char* why) noexcept override;
     void refused(std::uint32_t peer, const char* why) noexcept override;
 
@@ -199,6 +200,7 @@ class local_device final : public device {
   void on_ready(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
   void on_data(peer_state&, const wire_header&, std::span<const std::byte>) noexcept;
   void on_finished(peer_state&, const wire_header&) noexcept;
+  void on_written(const channel& by, std::uint64_t operation) noexcept;
   [[nodiscard]] bool on_put_data(peer_state&, const wire_header&,
                                  std::span<const std::byte>) noexcept;
   [[nodiscard]] bool on_notify(peer_state&, const wire_header&,

@@ -57,6 +57,7 @@ struct operation : match_node {
   outcome result = outcome::complete;
   bool listed = false;
   bool in_place = false;
+  bool tells = false;               // It is one write, of whose arrival the peer is told.
   bool finished_elsewhere = false;  // On the way home to be freed.
 
   std::uint16_t handler = 0;  // Of an am that arrives, or to be notified.

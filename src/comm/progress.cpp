@@ -20,6 +20,10 @@ void local_device::channel::completed(void* context, bool failed) noexcept {
   owner.transport_completed(context, failed);
 }
 
+void local_device::channel::written(std::uint64_t word) noexcept {
+  owner.on_written(*this, word);
+}
+
 void local_device::channel::peer_failed(std::uint32_t peer, const char* why) noexcept {
   owner.peer_failed(*this, peer, why);
 }

@@ -168,4 +168,15 @@ void local_device::on_finished(peer_state& from, const wire_header& header) noex
   finish(*what);
 }
 
+// The sender has written the whole message at once, and needs no other word.
+void local_device::on_written(const channel& by, std::uint64_t operation_id) noexcept {
+  operation* const what = operations_.find(operation_id);
+  if (what == nullptr || what->why != purpose::receive || what->at != phase::waiting ||
+      what->awaited != message_kind::finished || peers_[what->peer].route != &by) {
+    refuse(peers_[self_], "a write tells of an operation that does not wait for one");
+    return;
+  }
+  end(*what);
+}
+
 }  // namespace weft::comm

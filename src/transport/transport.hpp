@@ -47,6 +47,8 @@ class arrivals {
   // The data of a send(), put() or get() that returned `posted` with this context are no longer in
   // use (of a get: have arrived). `failed`: they never will.
   virtual void completed(void* context, bool failed) noexcept = 0;
+  // A peer's put_and_tell() has arrived. Whose it was is not known: any process of the job may say it.
+  virtual void written(std::uint64_t /*word*/) noexcept {}
   // Nothing will come from or go to this peer any more. Told once, after the messages that had come
   // whole. Contexts of operations under way to it complete as failed, before or after. A peer whose
   // endpoint was destroyed has left in good order: that is not told, but sends to it fail.
@@ -65,6 +67,7 @@ struct transport_traits {
   std::size_t inject_bytes_max;   // Up to here send() never returns `posted`.
   bool can_put = false;           // Otherwise the core emulates by messages.
   bool can_get = false;
+  bool can_tell_put = false;  // put_and_tell() as well; not to oneself.
   // Puts up to here cost the poster less as messages, as long as there is room for them.
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;  // Local memory of put() and get() must be registered.
@@ -115,6 +118,13 @@ class transport {
   virtual status put(std::uint32_t peer, std::span<const std::byte> local,
                      const memory_region* region, const remote_key& key, std::uint64_t offset,
                      void* context) noexcept = 0;
+  // A put whose arrival the peer is told of, with the word: a write with immediate data.
+  virtual status put_and_tell(std::uint32_t /*peer*/, std::span<const std::byte> /*local*/,
+                              const memory_region* /*region*/, const remote_key& /*key*/,
+                              std::uint64_t /*offset*/, std::uint64_t /*word*/,
+                              void* /*context*/) noexcept {
+    return status::failed;
+  }
   virtual status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
                      const remote_key& key, std::uint64_t offset, void* context) noexcept = 0;
 

@@ -50,6 +50,7 @@ class victim {
   void feed(octet_source& from) {
     open_endpoint::message next;
     next.header.kind = from.octet() % 24;
+    next.is_write = next.header.kind >= 22;
     next.header.flags = from.octet() % 16;
     next.header.handler = from.octet() < 128 ? handler_.index : from.octet();
     next.header.tag = from.word(memory_.remote().region);

@@ -371,9 +371,9 @@ class ways {
 };
 
 // From each device to each of the next process.
-void several_devices() {
+void several_devices(comm::rendezvous_protocol how) {
   constexpr int devices = 3;
-  comm::runtime core({.devices = devices});
+  comm::runtime core({.devices = devices, .rendezvous = how});
   comm::team all(core.device());
   arrivals came;
   const comm::handler_id arrived = core.register_handler(came);
@@ -447,7 +447,9 @@ void shared_devices() {
 }  // namespace
 
 int main() {
-  several_devices();
+  for (const auto how : {comm::rendezvous_protocol::best, comm::rendezvous_protocol::write,
+                         comm::rendezvous_protocol::messages})
+    several_devices(how);
   shared_devices();
   comm::runtime core;
   ways all(core);

@@ -177,6 +177,10 @@ class comm_forged : public testing::Test {
     incoming_.push_back({header, {payload.begin(), payload.end()}});
     device().progress();
   }
+  void arrive_write(std::uint64_t operation) {
+    incoming_.push_back({{.operation = operation}, {}, true});
+    device().progress();
+  }
   // Whether the last message was thrown away.
   bool refused() {
     const std::uint64_t now = device().statistics().refused;
@@ -256,6 +260,8 @@ TEST_F(comm_forged, answers_to_operations_that_do_not_exist_are_refused) {
     EXPECT_TRUE(refused());
     arrive(message_kind::atomic_reply, {.operation = operation});
     EXPECT_TRUE(refused());
+    arrive_write(operation);
+    EXPECT_TRUE(refused());
   }
 }
 
@@ -278,6 +284,8 @@ TEST_F(comm_forged, data_beside_the_place_or_of_a_stale_operation_are_refused) {
   EXPECT_TRUE(refused()) << "another generation";
   arrive(message_kind::atomic_reply, {.operation = operation});
   EXPECT_TRUE(refused()) << "another kind of operation";
+  arrive_write(operation);
+  EXPECT_TRUE(refused()) << "it waits for data";
   EXPECT_EQ(got[0], 1u);
   arrive(message_kind::data, {.tag = 0, .operation = operation}, std::span(data).first(24));
   EXPECT_FALSE(refused());

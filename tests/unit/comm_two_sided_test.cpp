@@ -59,6 +59,30 @@ TEST_P(comm_two_sided, a_receive_posted_first_or_last_gets_messages_of_every_siz
   }
 }
 
+TEST(rendezvous_by_write, needs_no_last_message_where_the_write_tells_of_itself) {
+  for (const bool tells : {false, true})
+    for (const std::size_t parts : {1u, 2u}) {
+      cluster job(2, {.rendezvous = comm::rendezvous_protocol::write},
+                  {.seed = 3, .can_tell_put = tells});
+      std::string text = text_of(100'000), got(text.size(), '?');
+      comm::synchronizer sent, received;
+      ASSERT_EQ(post_recv(job.device(1), 0, got, with::local(received)), status::posted);
+      // A receive of one part, so that the sender's decide how many pieces are written.
+      const std::size_t cut = parts == 1 ? 0 : 30'000;
+      std::vector<std::span<const std::byte>> out;
+      const auto all = std::as_bytes(std::span(text));
+      if (cut != 0) out.push_back(all.first(cut));
+      out.push_back(all.subspan(cut));
+      ASSERT_EQ(job.insist([&] { return post_send(job.device(0), {1}, out, with::local(sent)); }),
+                status::posted);
+      ASSERT_TRUE(job.until([&] { return sent.test() && received.test(); }));
+      EXPECT_EQ(received.events()[0].result, outcome::complete);
+      EXPECT_EQ(got, text);
+      const std::uint64_t messages = tells && parts == 1 ? 1 : 2;  // The announcement; the end.
+      EXPECT_EQ(job.device(1).statistics().received, messages) << tells << parts;
+    }
+}
+
 TEST_P(comm_two_sided, policies_have_key_spaces_of_their_own) {
   cluster job(3, {}, GetParam());
   // The same source and tag under four policies: each meets its own.

@@ -30,6 +30,7 @@ std::vector<contract_case> sim_cases() {
   cases.push_back(sim_case("late", {.delay_polls_max = 100, .inject_bytes_max = 0}));
   cases.push_back(sim_case("short_messages", {.message_bytes_max = 1024}));
   cases.push_back(sim_case("no_put_or_get", {.can_put = false, .can_get = false}));
+  cases.push_back(sim_case("put_that_tells", {.refusals_percent = 30, .can_tell_put = true}));
   cases.push_back(sim_case("registration", {.needs_registration = true}));
   return cases;
 }

@@ -58,6 +58,10 @@ class recorder : public arrivals {
   void completed(void* context, bool failed) noexcept override {
     ++(failed ? failed_contexts : done_contexts)[context];
   }
+  void written(std::uint64_t word) noexcept override {
+    words.push_back(word);
+    if (on_word) on_word();
+  }
   void peer_failed(std::uint32_t peer, const char* why) noexcept override {
     failures.push_back({peer, why});
   }
@@ -66,9 +70,11 @@ class recorder : public arrivals {
   }
 
   std::vector<message> messages;
+  std::vector<std::uint64_t> words;
   std::map<void*, int> done_contexts, failed_contexts;
   std::vector<std::pair<std::uint32_t, std::string>> failures, refusals;
   std::function<void(const message&)> on_message;
+  std::function<void()> on_word;
 };
 
 // Octets that tell where they are.
@@ -380,6 +386,46 @@ TEST_P(transport_contract, put_is_seen_by_messages_sent_afterwards) {
     at(0).deregister(mine);
     at(1).deregister(theirs);
   }
+}
+
+TEST_P(transport_contract, a_put_that_tells_has_arrived_when_it_is_told) {
+  CONNECT(2);
+  if (!at(0).traits().can_tell_put) GTEST_SKIP() << "no put that tells";
+  std::vector<std::byte> target(200'000);
+  memory_region theirs = at(1).register_memory(target);
+  auto source = contract_pattern(target.size(), 9);
+  memory_region mine = at(0).register_memory(source);
+  constexpr std::uint64_t large = 0xfedc'ba98'7654'3210;
+  bool arrived = true;
+  std::size_t size = 0;
+  heard(1).on_word = [&] {
+    arrived = arrived &&
+              std::equal(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(size),
+                         target.begin() + 1) &&
+              target[size + 1] == std::byte{0xff};
+  };
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    size = i % 2 == 0 ? 8 : 100'000 + i;
+    std::ranges::fill(target, std::byte{0xff});
+    int context = 0;
+    status said = status::retry;
+    heard(0).done_contexts.clear();
+    ASSERT_TRUE(eventually([&] {
+      said = at(0).put_and_tell(1, std::span(source).first(size), &mine, theirs.key, 1, large + i,
+                                &context);
+      return said != status::retry;
+    }));
+    ASSERT_NE(said, status::failed);
+    ASSERT_TRUE(eventually([&] {
+      return heard(1).words.size() == i + 1 &&
+             (said == status::done || heard(0).done_contexts[&context] == 1);
+    }));
+    EXPECT_EQ(heard(1).words.back(), large + i);
+    EXPECT_TRUE(arrived);
+  }
+  heard(1).on_word = nullptr;
+  at(0).deregister(mine);
+  at(1).deregister(theirs);
 }
 
 TEST_P(transport_contract, get_fetches_and_nothing_outside_a_region_is_reached) {

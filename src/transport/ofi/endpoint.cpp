@@ -79,6 +79,7 @@ ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(o
              .inject_bytes_max = std::min(ofi_packet_bytes, longest) - head_bytes,
              .can_put = has_rma,
              .can_get = has_rma,
+             .can_tell_put = has_rma && info_->domain_attr->cq_data_size >= sizeof(std::uint64_t),
              .needs_registration = is_local,
              .sleep_ns_max = has_descriptor_ ? ofi_watch_ns : ofi_blind_sleep_ns};
   watch_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ofi_watch_ns) / ns_per_tick());

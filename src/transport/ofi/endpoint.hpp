@@ -40,6 +40,9 @@ class ofi_transport final : public transport {
   void deregister(memory_region& region) noexcept override;
   status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override;
+  status put_and_tell(std::uint32_t peer, std::span<const std::byte> local,
+                      const memory_region* region, const remote_key& key, std::uint64_t offset,
+                      std::uint64_t word, void* context) noexcept override;
   status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override;
 
@@ -109,9 +112,10 @@ class ofi_transport final : public transport {
   status send_to_self(const wire_header& header, wire_parts parts, std::size_t size) noexcept;
   bool send_note(std::uint32_t peer, note what) noexcept;
   status sent(std::uint32_t peer, long result) noexcept;
+  // `told`: the word that the peer is told, or null.
   status remote(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
                 const memory_region* region, const remote_key& key, std::uint64_t offset,
-                void* context) noexcept;
+                void* context, const std::uint64_t* told = nullptr) noexcept;
   void note_envelope(std::byte* to, std::uint32_t peer) const noexcept;
   void know(peer_state& peer) noexcept;
 

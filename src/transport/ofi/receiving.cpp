@@ -38,6 +38,10 @@ int ofi_transport::poll(arrivals& to, int budget) noexcept {
 
 // Returns how many things it told.
 int ofi_transport::complete(const fi_cq_data_entry& entry, arrivals& to) noexcept {
+  if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) [[unlikely]] {  // Uses none of the buffers.
+    to.written(entry.data);
+    return 1;
+  }
   operation& done = *static_cast<operation*>(entry.op_context);
   if (done.kind == operation_kind::receive) {
     const int told = receive({done.memory, entry.len}, to);

@@ -172,6 +172,15 @@ status ofi_transport::put(std::uint32_t peer, std::span<const std::byte> local,
                 context);
 }
 
+status ofi_transport::put_and_tell(std::uint32_t peer, std::span<const std::byte> local,
+                                   const memory_region* region, const remote_key& key,
+                                   std::uint64_t offset, std::uint64_t word,
+                                   void* context) noexcept {
+  WEFT_ASSERT(peer != self_ && !local.empty());
+  return remote(true, peer, const_cast<std::byte*>(local.data()), local.size(), region, key, offset,
+                context, &word);
+}
+
 status ofi_transport::get(std::uint32_t peer, std::span<std::byte> local,
                           const memory_region* region, const remote_key& key, std::uint64_t offset,
                           void* context) noexcept {
@@ -180,7 +189,8 @@ status ofi_transport::get(std::uint32_t peer, std::span<std::byte> local,
 
 status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
                              const memory_region* region, const remote_key& key,
-                             std::uint64_t offset, void* context) noexcept {
+                             std::uint64_t offset, void* context,
+                             const std::uint64_t* told) noexcept {
   const kept_errno kept;
   // Nothing here is done at once.
   WEFT_ASSERT(context != nullptr);
@@ -211,8 +221,10 @@ status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, 
   message.rma_iov = &there;
   message.rma_iov_count = 1;
   message.context = under_way;
+  if (told != nullptr) message.data = *told;
+  const std::uint64_t tells = told != nullptr ? FI_REMOTE_CQ_DATA : 0;
   const long result =
-      is_put ? fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
+      is_put ? fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE | tells)
              : fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
   know(to);
   if (result == 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,7 @@ struct remote_copy {
   std::uint64_t offset;
   void* context;
   std::uint64_t due;
+  std::optional<std::uint64_t> told = {};
 };
 
 struct failure {
@@ -113,6 +115,7 @@ struct sim_state {
   std::vector<failure> failures;  // Not yet told.
   std::vector<completion> completions;
   std::vector<remote_copy> copies;
+  std::vector<std::uint64_t> written;  // Words of puts, not yet told.
   parking_spot<> spot;
 
   [[nodiscard]] bool gone() const noexcept { return left || dead; }
@@ -204,6 +207,10 @@ class sim_fabric::network {
     if (what.size != 0)
       std::memcpy(what.is_put ? remote : what.local, what.is_put ? what.local : remote, what.size);
     (what.is_put ? between(by, what.target) : between(what.target, by)).octets_moved += what.size;
+    if (what.told) {
+      states[what.target]->written.push_back(*what.told);
+      states[what.target]->spot.wake_if_parked();
+    }
     return true;
   }
 
@@ -236,6 +243,7 @@ class sim_transport final : public transport {
                .inject_bytes_max = options.inject_bytes_max,
                .can_put = options.can_put,
                .can_get = options.can_get,
+               .can_tell_put = options.can_tell_put,
                .put_message_bytes_max = options.put_message_bytes_max,
                .needs_registration = options.needs_registration};
   }
@@ -312,6 +320,7 @@ class sim_transport final : public transport {
     ++state_->polls;
     int told = run_copies();
     told += tell_completions(to, guard);
+    told += tell_written(to, guard);
     for (int i = 0; i < budget && deliver_one(to, guard); ++i) ++told;
     return told + tell_failures(to, guard);
   }
@@ -336,6 +345,13 @@ class sim_transport final : public transport {
     // The copy only reads what it puts.
     return start_copy(true, peer, const_cast<std::byte*>(local.data()), local.size(), region, key,
                       offset, context);
+  }
+  status put_and_tell(std::uint32_t peer, std::span<const std::byte> local,
+                      const memory_region* region, const remote_key& key, std::uint64_t offset,
+                      std::uint64_t word, void* context) noexcept override {
+    WEFT_ASSERT(traits_.can_tell_put && endpoint_of_[peer] != number_);
+    return start_copy(true, peer, const_cast<std::byte*>(local.data()), local.size(), region, key,
+                      offset, context, word);
   }
   status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override {
@@ -391,7 +407,7 @@ class sim_transport final : public transport {
   bool something_there() const noexcept {
     const auto has_some = [](const auto& in) { return in != nullptr && in->count() != 0; };
     return !state_->failures.empty() || !state_->completions.empty() || !state_->copies.empty() ||
-           std::ranges::any_of(state_->from, has_some);
+           !state_->written.empty() || std::ranges::any_of(state_->from, has_some);
   }
 
   // One message whose time has come, of a sender drawn from the seed.
@@ -440,6 +456,18 @@ class sim_transport final : public transport {
     return told;
   }
 
+  int tell_written(arrivals& to, std::unique_lock<std::mutex>& guard) {
+    int told = 0;
+    for (; !state_->written.empty(); ++told) {
+      const std::uint64_t word = state_->written.back();
+      state_->written.pop_back();
+      guard.unlock();
+      to.written(word);
+      guard.lock();
+    }
+    return told;
+  }
+
   // A failure is told when the messages that the dead endpoint had sent are through.
   int tell_failures(arrivals& to, std::unique_lock<std::mutex>& guard) {
     int told = 0;
@@ -462,7 +490,7 @@ class sim_transport final : public transport {
 
   status start_copy(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
                     const memory_region* region, const remote_key& key, std::uint64_t offset,
-                    void* context) noexcept {
+                    void* context, std::optional<std::uint64_t> told = {}) noexcept {
     const std::lock_guard guard(network_->lock);
     WEFT_ASSERT(!traits_.needs_registration || region != nullptr);
     const std::uint32_t target = endpoint_of_[peer];
@@ -472,8 +500,8 @@ class sim_transport final : public transport {
         state_->random.percent(options.refusals_percent))
       return status::retry;
     const auto delay = state_->random.up_to(static_cast<std::uint64_t>(options.delay_polls_max));
-    const remote_copy what{is_put, local,  size,    target,
-                           key,    offset, context, state_->polls + delay};
+    const remote_copy what{is_put, local, size, target, key, offset, context, state_->polls + delay,
+                           told};
     if (network_->octets_at(target, key, offset, size) == nullptr) return status::failed;
     if (context == nullptr || delay == 0)
       return network_->copy(number_, what) ? status::done : status::failed;

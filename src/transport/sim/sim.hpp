@@ -23,6 +23,7 @@ struct sim_options {
   std::size_t inject_bytes_max = 256;  // Longer ones with a context are often posted.
   bool can_put = true;
   bool can_get = true;
+  bool can_tell_put = false;
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;
 };
