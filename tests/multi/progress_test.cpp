@@ -62,10 +62,14 @@ std::uint64_t processor_ns(pid_t process) {
   return sum;
 }
 
-// Its processes run for less than 2 % of the time in which all ranks wait, which bench/idle measures. What
-// they run for does not depend on what else the machine does, but for the time that a switch of threads
-// takes: twice as long beside busy neighbours.
+// Of one core, for both processes. What they run for does not depend on what else the machine does, but for
+// the time that a switch of threads takes: up to twice as long beside busy neighbours. Instrumented, all they
+// run for is longer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double share_max = 0.04;
+#else
+constexpr double share_max = 0.02;
+#endif
 
 void expect_idle(const std::string& words) {
   started_job job(formatted("timeout 100 ./weftrun {} -n 4 --processes 2 ./test-idle", words));
