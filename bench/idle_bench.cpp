@@ -1,7 +1,11 @@
-// What a rank costs that waits: all ranks but 0 wait a second for its message, 0 sleeps. The figure
-// is the processor time of the waiting ranks per rank and second; weft's ranks share one process,
-// so there it is the whole process's, rank 0 included.
+// What ranks cost that wait: all ranks but 0 wait a second for its message, 0 sleeps.
+//
+//   idle/waiting_rank   processor time of all processes per waiting rank and second
+//   idle/job            of all together: of one core
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "adapter.hpp"
 
@@ -16,12 +20,22 @@ double processor_ns() {
   return ns(used.ru_utime) + ns(used.ru_stime);
 }
 
+// Each of them measures all of its process.
+double ranks_of_this_process(bench::peers& p) {
+  const double self = static_cast<double>(getpid());
+  std::vector<double> mine(static_cast<std::size_t>(p.size())), all(mine.size());
+  mine[static_cast<std::size_t>(p.rank())] = self;
+  p.sum(mine, all);
+  return static_cast<double>(std::count(all.begin(), all.end(), self));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return bench::run(argc, argv, [](bench::peers& p) {
     constexpr int repetitions = 10;
-    std::vector<double> shares;
+    const double here = ranks_of_this_process(p);
+    std::vector<double> of_job, of_rank;
     for (int i = 0; i < repetitions; ++i) {
       p.barrier();
       const double start = bench::clock_ns(), used = processor_ns();
@@ -32,11 +46,11 @@ int main(int argc, char** argv) {
         (void)p.recv<int>(0);
       }
       const double share = 100 * (processor_ns() - used) / (bench::clock_ns() - start);
-      const bool counts = bench::over_weft ? p.rank() == 0 : p.rank() != 0;
-      const double total = p.sum(counts ? share : 0.0);
-      shares.push_back(total / std::max(bench::over_weft ? p.size() : p.size() - 1, 1));
+      of_job.push_back(p.sum(share / here));
+      of_rank.push_back(of_job.back() / std::max(p.size() - 1, 1));
     }
-    if (p.rank() == 0)
-      bench::print_row("idle/waiting_rank", {p.name(), p.size(), p.workers()}, "%", shares);
+    if (p.rank() != 0) return;
+    bench::print_row("idle/waiting_rank", bench::setup_of(p), "%", of_rank);
+    bench::print_row("idle/job", bench::setup_of(p), "%", of_job);
   });
 }

@@ -204,11 +204,12 @@ class CommJob(Job):
 
 
 class ProcessesJob(Job):
-    """Ranks in two processes or more, a worker each; the peer's name says so."""
+    """Ranks in two processes or more, a worker each; the peer's name says so, and by which network they are joined."""
 
-    def __init__(self, program, ranks, only="", processes=2):
+    def __init__(self, program, ranks, only="", processes=2, transport=""):
         variant = "-processes" if processes == 2 else f"-{processes}-processes"
-        super().__init__(program, ranks=ranks, workers=1, variant=variant, only=only)
+        super().__init__(program, ranks=ranks, workers=1, variant=variant + transport.replace("ofi:", "-"), only=only,
+                         WEFT_TRANSPORT=transport)
         self.processes = processes
 
     def command(self, build):
@@ -396,7 +397,7 @@ def jobs():
         "mpi": own,
         "face": [Job("face")],
         "datatypes": [Job("datatypes", peer) for peer in ("weft", OWN_MPI, *LAUNCHERS)],
-        "idle": both("idle"),
+        "idle": both("idle") + [ProcessesJob("idle", 4, transport=transport) for transport in ("", "ofi:tcp")],
         "md": [MdJob("weft", 1), MdJob("lammps", 1)]
               + [MdJob(peer, 2, voids) for voids in (0, 40) for peer in ("weft", "weft-no-tasks")] * 5,
     }

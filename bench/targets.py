@@ -139,6 +139,8 @@ def targets(rows):
     yield ("md on one rank <= 2 x LAMMPS, atom and step", get("md/atom_step/full", ranks=1),
            times(2, get("md/atom_step/full", "lammps", ranks=1)), "ns", False)
     yield at_most("a waiting rank", get("idle/waiting_rank"), 2, "%")
+    for peer, what in ((between, "shm"), (between + "-tcp", "tcp")):
+        yield at_most(f"two processes that wait, joined by {what}, of a core", get("idle/job", peer, 4), 2, "%")
     # The ranks back end beside the code of Task Bench over the better MPI.
     for pattern, columns, ranks, factor in (("stencil_1d", 1, 2, 0.65), ("nearest", 1, 2, 0.65),
                                             ("all_to_all", 1, 2, 0.65), ("stencil_1d", 8, 2, 0.75),
