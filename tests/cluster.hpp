@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "comm/wire.hpp"
 #include "transport/sim/sim.hpp"
 #include "weft/comm.hpp"
 #include "weft/error.hpp"
@@ -199,9 +201,21 @@ struct mailbox {
   std::vector<comm::outcome> results;
 };
 
-// The sizes below and above every border between protocols.
-inline const std::vector<std::size_t> sizes{0,    1,     8,     255,   256,   257,    8191,   8192,
-                                            8193, 16351, 16352, 16384, 16385, 100000, 1 << 20};
+// Of a network that copies messages whole.
+inline constexpr std::size_t whole_message_bytes = 96 * 1024;
+
+// The sizes below and above every border between protocols, over the networks below.
+inline const std::vector<std::size_t> sizes = [] {
+  std::vector<std::size_t> all{0, 1, 8, 100000, 1 << 20};
+  const std::size_t longest = sim_options{}.message_bytes_max;
+  const comm::runtime_options how;
+  for (const std::size_t border :
+       {sim_options{}.inject_bytes_max, shm_put_message_bytes_max, how.packet_bytes,
+        longest - sizeof(comm::notification), longest, twice_copied_bytes_max, how.eager_bytes,
+        whole_message_bytes - sizeof(comm::notification), whole_message_bytes})
+    for (const std::size_t size : {border - 1, border, border + 1}) all.push_back(size);
+  return all;
+}();
 
 inline std::string text_of(std::size_t size, int seed = 0) {
   std::string text(size, ' ');
@@ -212,18 +226,21 @@ inline std::string text_of(std::size_t size, int seed = 0) {
 
 // Networks that differ in what they can and how they misbehave.
 inline std::vector<sim_options> networks() {
-  return {
-      sim_options{.seed = 1}, sim_options{.seed = 2, .queue_capacity = 1},
-      sim_options{.seed = 3, .queue_capacity = 3, .refusals_percent = 30},
-      sim_options{.seed = 4, .can_get = false},
-      sim_options{.seed = 5, .can_put = false, .can_get = false},
-      sim_options{.seed = 6, .refusals_percent = 40, .can_put = false, .can_get = false},
-      sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true},
-      sim_options{
-          .seed = 8, .queue_capacity = 3, .refusals_percent = 30, .put_message_bytes_max = 1024},
-      sim_options{.seed = 10, .refusals_percent = 20, .can_get = false, .can_tell_put = true},
-      // Copies messages whole, as shared memory does: sends go by get earlier than ams.
-      sim_options{.seed = 9, .message_bytes_max = 96 * 1024, .inject_bytes_max = 96 * 1024}};
+  return {sim_options{.seed = 1}, sim_options{.seed = 2, .queue_capacity = 1},
+          sim_options{.seed = 3, .queue_capacity = 3, .refusals_percent = 30},
+          sim_options{.seed = 4, .can_get = false},
+          sim_options{.seed = 5, .can_put = false, .can_get = false},
+          sim_options{.seed = 6, .refusals_percent = 40, .can_put = false, .can_get = false},
+          sim_options{.seed = 7, .refusals_percent = 20, .needs_registration = true},
+          sim_options{.seed = 8,
+                      .queue_capacity = 3,
+                      .refusals_percent = 30,
+                      .put_message_bytes_max = shm_put_message_bytes_max},
+          sim_options{.seed = 10, .refusals_percent = 20, .can_get = false, .can_tell_put = true},
+          // Copies messages whole, as shared memory does: sends go by get earlier than ams.
+          sim_options{.seed = 9,
+                      .message_bytes_max = whole_message_bytes,
+                      .inject_bytes_max = whole_message_bytes}};
 }
 
 template <class Tried>

@@ -1,11 +1,16 @@
 // The communication core between processes of their own, as launchers start them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/format.hpp"
 #include "multi/started_job.hpp"
+#include "transport/mpi/mpi.hpp"
+#include "transport/ofi/ofi.hpp"
 #include "unit/shell.hpp"
 
 namespace weft {
@@ -81,6 +86,69 @@ INSTANTIATE_TEST_SUITE_P(
                       job{"mpich_4", "mpi:mpich", 4, by_hydra}),
     [](const auto& one) { return one.param.name; });
 
+// More processes than cores, none of which yields by itself.
+class a_crowd : public between_processes {};
+
+TEST_P(a_crowd, of_processes_that_spin_gets_on_with_two_cores) {
+  expect_all_right("./test-comm_crowd");
+}
+
+INSTANTIATE_TEST_SUITE_P(comm_processes, a_crowd,
+                         ::testing::Values(job{"shm", "shm", 6, by_weftrun},
+                                           job{"tcp", "ofi:tcp", 6, by_weftrun}),
+                         [](const auto& one) { return one.param.name; });
+
+// --- Sizes at which something else begins ------------------------------------------------------------
+
+class with_rendezvous : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(with_rendezvous, messages_of_the_sizes_at_all_borders_arrive) {
+  const auto [transport, which] = GetParam();
+  if (transport != std::string("shm") && !has_network()) GTEST_SKIP() << "built without libfabric";
+  if (transport == std::string("ofi:shm") &&
+      std::ranges::none_of(ofi_providers(), [](const auto& one) { return one.name == "shm"; }))
+    GTEST_SKIP() << "libfabric has no shm";
+  for (const int count : {2, 3}) {
+    const outcome got = shell(
+        formatted("WEFT_TRANSPORT={} timeout 100 ./weftrun --processes {} ./test-comm_sizes {}",
+                  transport, count, which));
+    EXPECT_EQ(got.status, 0) << got.text;
+    EXPECT_NE(got.text.find(formatted("{} processes over {}: all right", count,
+                                      std::string(transport).substr(0, 3))),
+              std::string::npos)
+        << got.text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    comm_processes, with_rendezvous,
+    ::testing::Values(std::tuple{"shm", "read"}, std::tuple{"shm", "write"},
+                      std::tuple{"shm", "messages"}, std::tuple{"shm", "refused"},
+                      std::tuple{"ofi:tcp", "read"}, std::tuple{"ofi:tcp", "write"},
+                      std::tuple{"ofi:tcp", "messages"}, std::tuple{"ofi:shm", "read"},
+                      std::tuple{"ofi:shm", "messages"}),
+    [](const auto& one) {
+      std::string name = std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
+      std::replace(name.begin(), name.end(), ':', '_');
+      return name;
+    });
+
+// Whose messages are all that there is: no rendezvous, no put and get.
+TEST(comm_processes, messages_of_the_sizes_at_all_borders_arrive_over_an_mpi) {
+  const std::vector<std::string> plugins = mpi_plugins();
+  if (plugins.empty()) GTEST_SKIP() << "no plug-in for an MPI";
+  for (const std::string& mpi : plugins) {
+    const std::string launcher =
+        mpi == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe" : "mpiexec.mpich";
+    const outcome got = shell(
+        formatted("WEFT_TRANSPORT=mpi:{} timeout 100 {} -n 2 ./test-comm_sizes", mpi, launcher));
+    EXPECT_EQ(got.status, 0) << got.text;
+    EXPECT_NE(got.text.find("2 processes over mpi: all right"), std::string::npos) << got.text;
+  }
+}
+
+// --- Deaths ------------------------------------------------------------------------------------------
+
 TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
   for (const char* const transport : {"shm", "ofi:tcp"}) {
     const outcome got = shell(std::string("WEFT_TRANSPORT=") + transport +
@@ -98,6 +166,7 @@ TEST(comm_processes, each_runtime_of_a_process_hears_of_a_death) {
   EXPECT_NE(got.text.find("both heard of it"), std::string::npos) << got.text;
 }
 
+<<<<<<< HEAD
 class more_than_4_gibibytes : public between_processes {};
 TEST_P(more_than_4_gibibytes, are_sent_put_and_got) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -110,6 +179,9 @@ INSTANTIATE_TEST_SUITE_P(comm_processes, more_than_4_gibibytes,
                                            job{"shm_refused_copies", "shm", 2, by_weftrun, refused},
                                            job{"tcp", "ofi:tcp", 2, by_weftrun}),
                          [](const auto& one) { return one.param.name; });
+=======
+// --- Memory ------------------------------------------------------------------------------------------
+>>>>>>> 8199166 (tests: processes that spin on too few cores, and sizes at all borders)
 
 // A process, not only its rings: with packets, buffers and the library itself.
 TEST(comm_processes, one_with_sixteen_peers_has_less_than_64_mebibytes) {
