@@ -1,8 +1,9 @@
 // The communication core between two processes, and in one: latency, rate, bandwidth, completion
-// objects, threads and devices. Started by weftrun --processes 2; alone it measures what one
-// process sends to itself. The first process measures, the second follows.
+// objects, threads and devices. Started with two processes by weftrun or an MPI's launcher; alone it
+// measures what one process sends to itself. The first process measures, the second follows.
 #include "weft/comm.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -91,7 +92,8 @@ class pair {
 
   // first(n) is timed at the first process while the second runs second(n). `divisor`: of the time.
   template <class First, class Second>
-  void row(const std::string& name, double divisor, First&& first, Second&& second) {
+  void row(const std::string& name, double divisor, First&& first, Second&& second,
+           int threads = 1) {
     if (!bench::wanted(name)) return;
     if (!is_first()) {
       for (long n; (n = next_order()) != 0;) {
@@ -111,7 +113,8 @@ class pair {
     order(0);
     next_order();
     for (double& each : samples) each /= divisor;
-    bench::print_row(name, {"weft-" + std::string(device_.transport_to(other())), 2, 1}, "ns",
+    const std::string by(device_.transport_to(other()));
+    bench::print_row(name, {"weft-" + by + bench::setting("BENCH_VARIANT", ""), 2, threads}, "ns",
                      samples);
   }
 
@@ -267,6 +270,101 @@ void completion_kind(pair& p, const std::string& name, Object& object, Wait&& wa
       "comm/completion/" + name, 2, [&](long n) { hit(n, true); }, [&](long n) { hit(n, false); });
 }
 
+// One way of 8 octets that are sent and received by graphs: the first sends and then receives, the
+// second receives and then sends. No peer can name a graph, so these are no ams.
+void completion_graph(pair& p) {
+  comm::graph there_and_back, back;
+  std::uint64_t in[1] = {};
+  const auto send = [&](const comm::completion& ended) {
+    return post_send(p.device(), {p.other()}, p.memory(8), with::local(ended));
+  };
+  const auto receive = [&](const comm::completion& ended) {
+    return post_recv(p.device(), p.other(), in, with::local(ended));
+  };
+  const auto sent = there_and_back.add(send), answered = there_and_back.add(receive);
+  there_and_back.add_edge(sent, answered);
+  const auto received = back.add(receive), returned = back.add(send);
+  back.add_edge(received, returned);
+  const auto run = [&](comm::graph& steps, long n) {
+    for (long i = 0; i < n; ++i) {
+      steps.start();
+      while (!steps.advance()) p.device().progress();
+    }
+  };
+  p.row(
+      "comm/completion/graph", 2, [&](long n) { run(there_and_back, n); },
+      [&](long n) { run(back, n); });
+}
+
+// So many threads of either process, each of which sends to, or receives from, its own one of the
+// other, until the last message is answered. With a core for each thread where there are as many;
+// otherwise those of one process share one, and whoever finds nothing gives it up.
+class threads_between {
+ public:
+  threads_between(int cores_of_process, int devices, int threads, bool shared)
+      : cores_(cores_of_process),
+        devices_(devices),
+        threads_(threads),
+        core_({.devices = devices, .shared_devices = shared}) {
+    for (bench::word& each : arrived_)
+      handlers_.push_back(core_.register_handler(comm::completion(
+          [](void* context, const comm::event&) noexcept {
+            static_cast<bench::word*>(context)->value.fetch_add(1, std::memory_order_relaxed);
+          },
+          &each)));
+  }
+
+  void row(const std::string& name) {
+    pair p(core_);
+    p.row(
+        name, threads_, [&](long n) { work_all(p, n, true); },
+        [&](long n) { work_all(p, n, false); }, threads_);
+    bench::pin(core_.process());
+  }
+
+ private:
+  void work_all(pair& p, long n, bool sends) {
+    // Further ones begin on this thread's core, which they would never get from one that spins.
+    std::atomic<int> begun = 1;
+    std::vector<std::jthread> others;
+    for (int t = 1; t < threads_; ++t)
+      others.emplace_back([&, t] {
+        pin(t);
+        begun.fetch_add(1);
+        begun.notify_one();
+        work(p, t, n, sends);
+      });
+    for (int count; (count = begun.load()) != threads_;) begun.wait(count);
+    pin(0);
+    work(p, 0, n, sends);
+  }
+
+  void pin(int t) { bench::pin(core_.process() * cores_ + t % cores_); }
+
+  void work(pair& p, int t, long n, bool sends) {
+    const auto index = static_cast<std::size_t>(t);
+    comm::device& on = core_.device(t % devices_);
+    const std::atomic<std::uint64_t>& count = arrived_[index].value;
+    const auto look = [&] {
+      if (on.progress() == 0 && threads_ > cores_) std::this_thread::yield();
+    };
+    const auto post = [&] {
+      while (post_am(on, {p.other(), t % devices_}, handlers_[index], p.memory(8)) == status::retry)
+        look();
+    };
+    for (long i = 0; sends && i < n; ++i) post();
+    wanted_[index] += sends ? 1 : static_cast<std::uint64_t>(n);
+    while (count.load(std::memory_order_relaxed) < wanted_[index]) look();
+    if (!sends) post();
+  }
+
+  const int cores_, devices_, threads_;
+  comm::runtime core_;
+  bench::word arrived_[2];  // Of each thread, raised by whichever makes progress.
+  std::uint64_t wanted_[2] = {};
+  std::vector<comm::handler_id> handlers_;
+};
+
 void between_processes(comm::runtime& core) {
   pair p(core);
   for (const std::size_t size : {8, 64, 128, 256, 512, 1 << 10, 2 << 10, 3 << 10, 4 << 10, 6 << 10,
@@ -294,6 +392,7 @@ void between_processes(comm::runtime& core) {
     release(synchronizer.events()[0]);
     synchronizer.reset();
   });
+  completion_graph(p);
   comm::device& device = p.device();
   p.row(
       "comm/progress/idle", 1,
@@ -349,16 +448,25 @@ void to_itself(const std::string& name, int devices, int threads, bool shared) {
 
 int main() {
   bench::raise_priority();
+  const int cores = bench::cores_allowed();
   comm::runtime core;
-  if (core.process_count() == 2) {
-    bench::pin(core.process());
-    if (core.process() == 0) bench::print_header();
-    between_processes(core);
+  if (core.process_count() != 2) {
+    bench::print_header();
+    to_itself("comm/self/one_thread", 1, 1, false);
+    to_itself("comm/self/one_thread/shared", 1, 1, true);
+    to_itself("comm/self/two_threads/device_each", 2, 2, false);
+    to_itself("comm/self/two_threads/one_device", 1, 2, true);
     return 0;
   }
-  bench::print_header();
-  to_itself("comm/self/one_thread", 1, 1, false);
-  to_itself("comm/self/one_thread/shared", 1, 1, true);
-  to_itself("comm/self/two_threads/device_each", 2, 2, false);
-  to_itself("comm/self/two_threads/one_device", 1, 2, true);
+  bench::pin(core.process());
+  if (core.process() == 0) bench::print_header();
+  between_processes(core);
+  const auto threads = [&](const std::string& name, int devices, int count, bool shared) {
+    if (bench::wanted(name))
+      threads_between(std::max(cores / 2, 1), devices, count, shared).row(name);
+  };
+  threads("comm/between/one_thread", 1, 1, false);
+  threads("comm/between/one_thread/shared", 1, 1, true);
+  threads("comm/between/two_threads/device_each", 2, 2, false);
+  threads("comm/between/two_threads/one_device", 1, 2, true);
 }
