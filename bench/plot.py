@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import comm_table
 import metg_table
 
 COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "weft-mpi": "#2b6cb0",
            "weft-mpi-tasks": "#7fb0e0", "mpich": "#c1440e", "openmpi": "#e0a030",
-           "openmp": "#5b5f97", "hardware": "#888888", "weft-processes": "#3c9d6b", "weft-shm": "#0b6e4f", "weft-ofi": "#7fc8a9",
-           "ucx-sysv": "#e0a030", "ucx-posix": "#c1440e", "ucx-posix+cma": "#8a5a00", "libfabric-shm": "#5b5f97",
+           "openmp": "#5b5f97", "hardware": "#888888", "weft-processes": "#3c9d6b", "weft-shm": "#0b6e4f", "weft-ofi": "#0b6e4f",
+           "weft-ofi-shm": "#0b6e4f", "weft-mpi-mpich": "#0b6e4f", "weft-mpi-openmpi": "#7fc8a9",
+           "mpich-tcp": "#c1440e", "openmpi-tcp": "#e0a030",
+           "ucx-sysv": "#d39ac8", "ucx-posix": "#9c4a97", "ucx-posix+cma": "#4f1d55", "libfabric-shm": "#5b5f97",
            "libfabric-net": "#2b6cb0", "libfabric-tcp;ofi_rxm": "#7fb0e0"}
 
 
@@ -19,13 +22,6 @@ def first_of(cpulist):
     """The first core of a kernel core list such as 0-3,8; None when it is empty."""
     text = cpulist.strip().split(",")[0].split("-")[0]
     return int(text) if text else None
-
-
-def bytes_of(text):
-    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)):
-        if text.endswith(unit):
-            return int(text[:-len(unit)]) * factor
-    raise ValueError(f"no size: {text}")
 
 
 def figure(title, ylabel):
@@ -71,8 +67,9 @@ def bars(rows, title, ylabel, path, labels, log=True, line=None):
         above = [max(float(r["p99"]) - v, 0) for v, (_, r) in zip(y, mine)]
         axes.bar(x, y, width * 0.92, label=peer, color=COLOURS.get(peer), yerr=[below, above],
                  error_kw=dict(lw=0.8, ecolor="#444444"))
-    axes.set_xticks(range(len(labels)), labels, rotation=20 if max(map(len, labels)) > 9 else 0,
-                    ha="right" if max(map(len, labels)) > 9 else "center")
+    longest = max(map(len, labels))
+    meet = longest > 9 or longest * len(labels) > 80
+    axes.set_xticks(range(len(labels)), labels, rotation=20 if meet else 0, ha="right" if meet else "center")
     if log:
         axes.set_yscale("log")
     if line:
@@ -85,7 +82,7 @@ def draw_latency(rows, prefix, title, path):
     series = {}
     for r in rows:
         if r["name"].rpartition("/")[0] == prefix:
-            series.setdefault(r["peer"], []).append((bytes_of(r["name"].rpartition("/")[2]), float(r["median"])))
+            series.setdefault(r["peer"], []).append((comm_table.octets(r["name"].rpartition("/")[2]), float(r["median"])))
     if not series:
         return None
     fig, axes = figure(title, "median")
@@ -100,6 +97,20 @@ def draw_latency(rows, prefix, title, path):
     ticks = [8, 64, 512, 4 << 10, 64 << 10, 1 << 20, 4 << 20]
     axes.set_xticks(ticks, ["8 B", "64 B", "512 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"])
     return save(fig, axes, path)
+
+
+def draw_comm(rows, transport, out):
+    """Of one transport between two processes: one way by size, and what comes in a row."""
+    mine = comm_table.of_transport(rows, transport)
+    drawn = [draw_latency(mine, "comm/am", f"Message between two processes over {transport}, one way",
+                          out / f"processes-{transport}.png")]
+    in_a_row = [(r["name"].removeprefix("comm/"), r["peer"], r) for r in mine
+                if r["name"].split("/")[1] in ("rate", "put", "get")]
+    if in_a_row:
+        labels = sorted({m[0] for m in in_a_row}, key=comm_table.place)
+        drawn.append(bars(in_a_row, f"Messages, puts and gets in a row over {transport}", "time of each, median",
+                          out / f"processes-{transport}-rate.png", labels))
+    return drawn
 
 
 def draw_collectives(rows, ranks, out):
@@ -189,7 +200,7 @@ def draw_all(rows, out):
         return []
     out = Path(out)
     drawn = [draw_latency(rows, "p2p/one_way", "Message between two ranks on two cores, one way", out / "latency.png"),
-             draw_latency(rows, "comm/am", "Active message between two processes, one way", out / "processes.png"),
+             *(path for transport in comm_table.PEERS for path in draw_comm(rows, transport, out)),
              draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
              draw_stencil(rows, "8KiB", out), draw_stencil(rows, "64KiB", out), draw_many(rows, out),
              draw_modes(rows, out), draw_metg(rows, out)]

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import comm_table
 import metg_table
 import plot
 import targets
@@ -194,13 +195,25 @@ class MdJob:
 
 
 class CommJob(Job):
-    """The communication core between two processes, over one transport."""
+    """The communication core between two processes, over one transport. Those that an MPI's messages join are started
+    by its launcher."""
 
     def __init__(self, transport, only=""):
-        super().__init__("comm", only=only, WEFT_TRANSPORT=transport)
+        kind, _, which = transport.partition(":")
+        self.mpi = which if kind == "mpi" else None
+        variant = "" if transport in ("shm", "ofi:tcp") else "-" + which  # Plain "ofi" is tcp.
+        super().__init__("comm", variant=variant, only=only, WEFT_TRANSPORT=transport)
+
+    def missing(self, build):
+        if self.mpi and not (build / "lib" / "weft" / f"weft-transport-mpi-{self.mpi}.so").exists():
+            return f"the plug-in for {self.mpi} is not built"
+        if self.mpi and not shutil.which(LAUNCHERS[self.mpi][0]):
+            return f"{LAUNCHERS[self.mpi][0]} is not installed"
+        return super().missing(build)
 
     def command(self, build):
-        return [str(build / "bin" / "weftrun"), "--processes", "2", "--pin", "off", str(self.path(build))]
+        weftrun = [str(build / "bin" / "weftrun"), "--pin", "off", "--processes"]
+        return (LAUNCHERS[self.mpi] if self.mpi else weftrun) + ["2", str(self.path(build))]
 
 
 class ProcessesJob(Job):
@@ -351,20 +364,24 @@ def jobs():
     rivals = lambda action: [RivalJob("ucx", action, size, tls) for size in sizes for tls in node] + [
         RivalJob("libfabric", action, size, "shm") for size in sizes]
     # What the MPIs take between two processes: by themselves, and over tcp.
-    mpis = [Job("p2p", peer, only="one_way") for peer in LAUNCHERS]
-    mpis_tcp = [Job("p2p", "openmpi", only="one_way", variant="-tcp", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,tcp"),
-                Job("p2p", "mpich", only="one_way", variant="-tcp", MPIR_CVAR_NOLOCAL=1, UCX_TLS="tcp,self",
-                    FI_PROVIDER="tcp")]
-    comm = [Job("limits", "hardware", only="copy/8KiB/one"), CommJob("shm"), Job("comm", ranks=1)] + rivals("comm/am") + [
+    mpis = [Job("comm", peer) for peer in LAUNCHERS]
+    over_tcp = {"openmpi": dict(OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,tcp"),
+                "mpich": dict(MPIR_CVAR_NOLOCAL=1, UCX_TLS="tcp,self", FI_PROVIDER="tcp")}
+    mpis_tcp = [Job("comm", peer, variant="-tcp", BENCH_WINDOWS=0, **how) for peer, how in over_tcp.items()]
+    comm = [Job("limits", "hardware", only="copy/8KiB/one"), Job("limits", "hardware", only="vm_readv"), CommJob("shm"),
+            Job("comm", ranks=1)] + rivals("comm/am") + [
         RivalJob("ucx", "comm/rate", 8, tls) for tls in node] + [LciJob("shm"), LciJob("shm", ranks=1)] + mpis
     comm_tcp = [CommJob("ofi:tcp", only="comm/" + what)
-                for what in ("am", "rate", "put", "get", "send_recv", "completion")] + [
+                for what in ("am", "rate", "put", "get", "send_recv", "completion", "between")] + [
         LciJob(provider) for provider in tcp] + [
         RivalJob("libfabric", "comm/am", size, provider) for size in (8, 16384, 65536) for provider in tcp] + mpis_tcp
+    comm_ofi_shm = [CommJob("ofi:shm")] + [RivalJob("libfabric", "comm/am", size, "shm") for size in sizes]
+    comm_mpi = [job for peer in LAUNCHERS for job in (CommJob("mpi:" + peer), Job("comm", peer))]
     between = [CommJob("shm", only="comm/am/8B")] + [
         ProcessesJob(program, ranks, only) for ranks in (2, 16)
-        for program, only in (("p2p", "one_way"), ("collectives", "barrier"))] + mpis + [
-        Job("collectives", peer, only="barrier") for peer in LAUNCHERS]
+        for program, only in (("p2p", "one_way"), ("collectives", "barrier"))] + [
+        Job(program, peer, only=only) for program, only in (("p2p", "one_way"), ("collectives", "barrier"))
+        for peer in LAUNCHERS]
     between += [job for size in ("64KiB", "1MiB")
                 for job in (ProcessesJob("collectives", 2, size), *(Job("collectives", peer, only=size) for peer in LAUNCHERS),
                             ProcessesJob("collectives", 4, size, 4), Job("collectives", "openmpi", 4, only=size))]
@@ -375,6 +392,8 @@ def jobs():
     return {
         "comm": comm,
         "comm-tcp": comm_tcp,
+        "comm-ofi-shm": comm_ofi_shm,
+        "comm-mpi": comm_mpi,
         "processes": between,
         "limits": [Job("limits", "hardware")],
         "sync": [Job("record_ring", "hardware"), Job("fiber", "hardware", 1)],
@@ -567,9 +586,10 @@ def main():
     write(args.out / "all.csv", rows)
     for path in plot.draw_all(rows, args.out):
         print(f"plot: {path}")
-    if tables := metg_table.tables(rows):
-        (args.out / "metg.txt").write_text(tables + "\n")
-        print(f"table: {args.out}/metg.txt")
+    for name, tables in (("metg.txt", metg_table.tables(rows)), ("processes.txt", comm_table.tables(rows))):
+        if tables:
+            (args.out / name).write_text(tables + "\n")
+            print(f"table: {args.out / name}")
     print(f"figures: {args.out}/all.csv")
     print(targets.table(rows))
     return 1 if failed else 0

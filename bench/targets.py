@@ -57,6 +57,8 @@ def targets(rows):
         yield f"processes: {name} am <= 1.5 x (64 B + copying)", shm(f"comm/am/{name}"), limit, "ns", False
     yield ("processes: 64 KiB am <= the better of libfabric shm and UCX with cma", shm("comm/am/64KiB"),
            least("comm/am/64KiB", "libfabric-shm", "ucx-posix+cma"), "ns", False)
+    yield ("processes: 1 MiB get <= the readv probe / 0.95", shm("comm/get/1MiB"),
+           times(1 / 0.95, get("limits/process_vm_readv/1MiB", "hardware", 1)), "ns", False)
     for size, factor in (("8B", 1.1), ("16KiB", 1.3)):
         yield (f"tcp: {size} am <= {factor} x fi_pingpong of the same provider", tcp(f"comm/am/{size}"),
                times(factor, least(f"comm/am/{size}", "libfabric-net")), "ns", False)

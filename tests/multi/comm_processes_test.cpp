@@ -5,11 +5,9 @@
 #include <filesystem>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "base/format.hpp"
 #include "multi/started_job.hpp"
-#include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "unit/shell.hpp"
 
@@ -134,18 +132,14 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Whose messages are all that there is: no rendezvous, no put and get.
-TEST(comm_processes, messages_of_the_sizes_at_all_borders_arrive_over_an_mpi) {
-  const std::vector<std::string> plugins = mpi_plugins();
-  if (plugins.empty()) GTEST_SKIP() << "no plug-in for an MPI";
-  for (const std::string& mpi : plugins) {
-    const std::string launcher =
-        mpi == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe" : "mpiexec.mpich";
-    const outcome got = shell(
-        formatted("WEFT_TRANSPORT=mpi:{} timeout 100 {} -n 2 ./test-comm_sizes", mpi, launcher));
-    EXPECT_EQ(got.status, 0) << got.text;
-    EXPECT_NE(got.text.find("2 processes over mpi: all right"), std::string::npos) << got.text;
-  }
+class over_an_mpi : public between_processes {};
+TEST_P(over_an_mpi, messages_of_the_sizes_at_all_borders_arrive) {
+  expect_all_right("./test-comm_sizes");
 }
+INSTANTIATE_TEST_SUITE_P(comm_processes, over_an_mpi,
+                         ::testing::Values(job{"openmpi", "mpi:openmpi", 2, by_open_mpi},
+                                           job{"mpich", "mpi:mpich", 2, by_hydra}),
+                         [](const auto& one) { return one.param.name; });
 
 // --- Deaths ------------------------------------------------------------------------------------------
 
@@ -166,7 +160,6 @@ TEST(comm_processes, each_runtime_of_a_process_hears_of_a_death) {
   EXPECT_NE(got.text.find("both heard of it"), std::string::npos) << got.text;
 }
 
-<<<<<<< HEAD
 class more_than_4_gibibytes : public between_processes {};
 TEST_P(more_than_4_gibibytes, are_sent_put_and_got) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -179,9 +172,8 @@ INSTANTIATE_TEST_SUITE_P(comm_processes, more_than_4_gibibytes,
                                            job{"shm_refused_copies", "shm", 2, by_weftrun, refused},
                                            job{"tcp", "ofi:tcp", 2, by_weftrun}),
                          [](const auto& one) { return one.param.name; });
-=======
+
 // --- Memory ------------------------------------------------------------------------------------------
->>>>>>> 8199166 (tests: processes that spin on too few cores, and sizes at all borders)
 
 // A process, not only its rings: with packets, buffers and the library itself.
 TEST(comm_processes, one_with_sixteen_peers_has_less_than_64_mebibytes) {

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""What the communication core and its rivals take between two processes, a table for each transport.
+
+    bench/comm_table.py out/bench/comm*.csv
+"""
+import csv
+import statistics
+import sys
+
+# What each transport is compared with.
+PEERS = {
+    "shm": ("weft-shm", "ucx-sysv", "ucx-posix", "ucx-posix+cma", "libfabric-shm", "lci-shm", "lci-shm+ring", "mpich",
+            "openmpi"),
+    "tcp": ("weft-ofi", "libfabric-net", "libfabric-tcp;ofi_rxm", "lci-net", "lci-tcp;ofi_rxm", "mpich-tcp",
+            "openmpi-tcp"),
+    "ofi-shm": ("weft-ofi-shm", "libfabric-shm"),
+    "mpi": ("weft-mpi-mpich", "mpich", "weft-mpi-openmpi", "openmpi"),
+}
+ACTIONS = ("am", "send_recv", "rate", "put", "get", "completion", "between", "progress")
+
+
+def octets(text):
+    """Of 8B, 64KiB, 1MiB; of what is no size, none."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)):
+        if text.endswith(unit) and text.removesuffix(unit).isdigit():
+            return int(text.removesuffix(unit)) * factor
+    return 0
+
+
+def place(name):
+    """Where the row stands in a table."""
+    action, what = name.split("/")[:2]
+    return ACTIONS.index(action), octets(what)
+
+
+def of_transport(rows, transport):
+    """The rows of one transport and of what it is compared with; none when it was not measured itself."""
+    mine = [r for r in rows if r["name"].startswith("comm/") and r["peer"] in PEERS[transport] and int(r["ranks"]) == 2]
+    if not (own := [float(r["bounce"]) for r in mine if r["peer"].startswith("weft")]):
+        return []
+    # Rivals may have run in several benchmarks: the row of the pace that is nearest to weft's own.
+    pace = statistics.median(own)
+    mine.sort(key=lambda r: abs(float(r["bounce"]) - pace), reverse=True)
+    nearest = {(r["name"], r["peer"]): r for r in mine}
+    return sorted(nearest.values(), key=lambda r: PEERS[transport].index(r["peer"]))
+
+
+def tables(rows):
+    texts = []
+    for transport, peers in PEERS.items():
+        medians = {}
+        for r in of_transport(rows, transport):
+            medians.setdefault(r["name"].removeprefix("comm/"), {})[r["peer"]] = float(r["median"])
+        columns = [peer for peer in peers if any(peer in of_row for of_row in medians.values())]
+        if not medians:
+            continue
+        lines = [f"Two processes joined by {transport}, medians in ns", f"{'':<34}" + "".join(f"{p:>23}" for p in columns)]
+        lines += [f"{name:<34}" + "".join(f"{of_row[p]:>23.4g}" if p in of_row else f"{'-':>23}" for p in columns)
+                  for name, of_row in sorted(medians.items(), key=lambda each: place(each[0]))]
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts)
+
+
+if __name__ == "__main__":
+    found = []
+    for path in sys.argv[1:]:
+        with open(path, newline="") as file:
+            found += csv.DictReader(file)
+    if not (text := tables(found)):
+        sys.exit("comm_table: no rows of the communication core; name the CSVs that bench/run.py wrote, for example "
+                 "out/bench/comm.csv")
+    print(text)
