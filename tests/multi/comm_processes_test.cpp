@@ -24,6 +24,9 @@ struct job {
   [[nodiscard]] std::string why_not() const {
     const std::string which = transport;
     if (which.starts_with("ofi") && !has_network()) return "built without libfabric";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    if (which.starts_with("mpi:")) return "an MPI is not loaded beside a sanitizer";
+#endif
     if (which.starts_with("mpi:") &&
         !std::filesystem::exists(
             formatted(WEFT_PROGRAM_DIR "/../lib/weft/weft-transport-mpi-{}.so", which.substr(4))))
