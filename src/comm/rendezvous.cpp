@@ -172,7 +172,7 @@ void local_device::on_finished(peer_state& from, const wire_header& header) noex
 void local_device::on_written(const channel& by, std::uint64_t operation_id) noexcept {
   operation* const what = operations_.find(operation_id);
   if (what == nullptr || what->why != purpose::receive || what->at != phase::waiting ||
-      what->awaited != message_kind::finished || peers_[what->peer].route != &by) {
+      what->awaited != message_kind::finished || what->listed || peers_[what->peer].route != &by) {
     refuse(peers_[self_], "a write tells of an operation that does not wait for one");
     return;
   }
