@@ -71,8 +71,6 @@ if(WEFT_BUILD_TESTS)
   set(metg_processes ${PROJECT_BINARY_DIR}/bin/weftrun --processes 2 ${metg_weft})
   set(metg_mpi ${PROJECT_BINARY_DIR}/bin/weftrun -n 5 ${PROJECT_BINARY_DIR}/bin/bench-mpi-metg-weft)
   # More ranks than cores take MPICH whole time slices for each message.
-  find_program(WEFT_MPIEXEC_mpich mpiexec.hydra)
-  find_program(WEFT_MPIEXEC_openmpi mpirun.openmpi)
   set(metg_mpich ${WEFT_MPIEXEC_mpich} -bind-to none -n 2 ${PROJECT_BINARY_DIR}/bin/bench-mpi-metg-mpich)
   set(metg_openmpi ${WEFT_MPIEXEC_openmpi} --allow-run-as-root --oversubscribe --bind-to none
     --mca mpi_yield_when_idle 1 -n 3 ${PROJECT_BINARY_DIR}/bin/bench-mpi-metg-openmpi)

@@ -2,8 +2,6 @@
 # program of weftcc, run with its ranks in one process, in two, and in one each, and checked; and a program of each
 # MPI found, which checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
 
-find_program(WEFT_MPIEXEC_mpich mpiexec.hydra)
-find_program(WEFT_MPIEXEC_openmpi mpirun.openmpi)
 # More ranks than cores take MPICH whole time slices for each message; Open MPI yields, and checks what
 # depends on the number of ranks: orders, splits, grids.
 set(launch_mpich ${WEFT_MPIEXEC_mpich} -bind-to none -n)

@@ -2,12 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/format.hpp"
 #include "multi/started_job.hpp"
+#include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "unit/shell.hpp"
 
@@ -27,9 +28,8 @@ struct job {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     if (which.starts_with("mpi:")) return "an MPI is not loaded beside a sanitizer";
 #endif
-    if (which.starts_with("mpi:") &&
-        !std::filesystem::exists(
-            formatted(WEFT_PROGRAM_DIR "/../lib/weft/weft-transport-mpi-{}.so", which.substr(4))))
+    const std::vector<std::string> plugins = mpi_plugins();
+    if (which.starts_with("mpi:") && std::ranges::find(plugins, which.substr(4)) == plugins.end())
       return "no plug-in for " + which;
     return {};
   }

@@ -41,6 +41,19 @@ void until(const comm::runtime& core, const Condition& condition) {
   }
 }
 
+// Posts until there is room, with a completion that is signalled in any case, and waits for that.
+template <class Post>
+void complete(const comm::runtime& core, const Post& post) {
+  comm::counter ended;
+  until(core, [&] {
+    const status said = post(comm::completion(ended));
+    REQUIRE(said != status::failed);
+    return said != status::retry;
+  });
+  until(core, [&] { return ended.value() == 1; });
+  REQUIRE(ended.failures() == 0);
+}
+
 inline void meet(const comm::runtime& core, comm::team& all) {
   comm::collective barrier = all.barrier();
   until(core, [&] { return barrier.test(); });

@@ -7,28 +7,13 @@
 #include "../memory_beyond_4_gib.hpp"
 #include "comm_check.hpp"
 
-namespace {
-
 namespace comm = weft::comm;
 namespace with = weft::comm::with;
 using weft::status;
+using weft::tests::complete;
 using weft::tests::meet;
 using weft::tests::octets_of;
 using weft::tests::until;
-
-template <class Post>
-void complete(const comm::runtime& core, const Post& post) {
-  comm::counter ended;
-  until(core, [&] {
-    const status said = post(comm::completion(ended));
-    REQUIRE(said != status::failed);
-    return said != status::retry;
-  });
-  until(core, [&] { return ended.value() == 1; });
-  REQUIRE(ended.failures() == 0);
-}
-
-}  // namespace
 
 int main() {
   const weft::tests::memory_beyond_4_gib memory;

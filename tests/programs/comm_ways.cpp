@@ -342,10 +342,7 @@ class ways {
   }
   template <class Post>
   void complete(const Post& post) {
-    comm::counter ended;
-    REQUIRE(insist([&] { return post(ended); }) == status::posted);
-    until(core_, [&] { return ended.value() == 1; });
-    REQUIRE(ended.failures() == 0);
+    weft::tests::complete(core_, post);
   }
   void end(comm::collective of) {
     until(core_, [&] { return of.test(); });
