@@ -22,12 +22,6 @@ namespace comm = weft::comm;
 namespace with = weft::comm::with;
 using weft::status;
 
-std::string size_name(std::size_t bytes) {
-  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
-  if (bytes >= 1 << 10) return std::to_string(bytes >> 10) + "KiB";
-  return std::to_string(bytes) + "B";
-}
-
 // Posts until it is not refused. Whether a completion will be signalled.
 template <class Post>
 bool insist(comm::device& on, Post&& post) {
@@ -160,13 +154,13 @@ void latency(pair& p, std::size_t size) {
     while (sent.value() != posted) p.device().progress();
   };
   p.row(
-      "comm/am/" + size_name(size), 2, [&](long n) { hit(n, true); },
+      "comm/am/" + bench::size_name(size), 2, [&](long n) { hit(n, true); },
       [&](long n) { hit(n, false); });
 }
 
 void rate(pair& p, std::size_t size) {
   p.row(
-      "comm/rate/" + size_name(size), 1,
+      "comm/rate/" + bench::size_name(size), 1,
       [&](long n) {
         const std::uint64_t before = p.arrived().count;
         for (long i = 0; i < n; ++i)
@@ -186,7 +180,7 @@ void rate(pair& p, std::size_t size) {
 // Sixteen under way at a time; the last one notifies.
 void put_rate(pair& p, std::size_t size) {
   p.row(
-      "comm/put/" + size_name(size), 1,
+      "comm/put/" + bench::size_name(size), 1,
       [&](long n) {
         const std::uint64_t before = p.arrived().count;
         comm::counter ended;
@@ -210,7 +204,7 @@ void put_rate(pair& p, std::size_t size) {
 
 void get_latency(pair& p, std::size_t size) {
   p.row(
-      "comm/get/" + size_name(size), 1,
+      "comm/get/" + bench::size_name(size), 1,
       [&](long n) {
         comm::counter ended;
         std::uint64_t posted = 0;
@@ -251,7 +245,7 @@ void two_sided(pair& p, std::size_t size) {
     while (sent.value() != posted) p.device().progress();
   };
   p.row(
-      "comm/send_recv/" + size_name(size), 2, [&](long n) { hit(n, true); },
+      "comm/send_recv/" + bench::size_name(size), 2, [&](long n) { hit(n, true); },
       [&](long n) { hit(n, false); });
 }
 

@@ -86,15 +86,11 @@ void bounces() {
   row("limits/fetch_add/contended", add, add, 2);
 }
 
-std::string size_text(std::size_t size) {
-  return size >= 1 << 20 ? std::to_string(size >> 20) + "MiB" : std::to_string(size >> 10) + "KiB";
-}
-
 // One way of copying `size` bytes between the two threads' buffers. With two copiers each moves a
 // half and both meet after every copy.
 void copies() {
   for (const std::size_t size : {8u << 10, 64u << 10, 1u << 20, 16u << 20}) {
-    const std::string text = size_text(size);
+    const std::string text = bench::size_name(size);
     const auto from = std::make_unique<char[]>(size), to = std::make_unique<char[]>(size);
     std::memset(from.get(), 1, size);
     std::memset(to.get(), 2, size);
@@ -195,7 +191,7 @@ void copies_of_the_kernel() {
       std::fprintf(stderr, "limits: process_vm_readv is forbidden here\n");
       break;
     }
-    row("limits/process_vm_readv/" + size_text(size), [&] { (void)read_from_child(size); });
+    row("limits/process_vm_readv/" + bench::size_name(size), [&] { (void)read_from_child(size); });
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

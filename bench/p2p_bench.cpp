@@ -4,11 +4,6 @@
 
 namespace {
 
-std::string size_name(std::size_t bytes) {
-  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
-  return bytes >= 1 << 10 ? std::to_string(bytes >> 10) + "KiB" : std::to_string(bytes) + "B";
-}
-
 // 8 bytes as a value: the size is known where the call is compiled.
 void latency_of_value(bench::peers& p, const std::string& name, int partner, bool first) {
   bench::measure(
@@ -32,7 +27,7 @@ void latency(bench::peers& p, std::size_t bytes) {
   std::vector<std::byte> out(bytes), in(bytes);
   const std::span<const std::byte> out_span = out;
   bench::measure(
-      p, "p2p/one_way/" + size_name(bytes),
+      p, "p2p/one_way/" + bench::size_name(bytes),
       [&](long n) {
         for (long i = 0; i < n; ++i) {
           if (p.rank() == 0) p.send_span(out_span, 1);
@@ -47,7 +42,7 @@ void latency(bench::peers& p, std::size_t bytes) {
 // its own, so large ones come from beyond the cache.
 void window(bench::peers& p, std::size_t bytes) {
   constexpr std::size_t count = 64;
-  const std::string name = "p2p/window64/" + size_name(bytes);
+  const std::string name = "p2p/window64/" + bench::size_name(bytes);
   if (!bench::wanted(name)) return;
   std::vector<std::byte> memory(count * bytes, std::byte{1});
   std::vector<bench::request> requests;

@@ -37,6 +37,13 @@ inline bool wanted(const std::string& name) {
   return name.find(setting("BENCH_ONLY", "")) != std::string::npos;
 }
 
+// "8B", "64KiB", "1MiB": sizes as rows name them.
+inline std::string size_name(std::size_t bytes) {
+  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
+  if (bytes >= 1 << 10) return std::to_string(bytes >> 10) + "KiB";
+  return std::to_string(bytes) + "B";
+}
+
 // Nanoseconds of the clock that all processes of a machine share.
 inline double clock_ns() {
   using namespace std::chrono;

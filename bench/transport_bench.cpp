@@ -101,16 +101,11 @@ class side : public weft::arrivals {
   std::uint32_t other_;
 };
 
-std::string size_name(std::size_t size) {
-  if (size >= 1 << 20) return std::to_string(size >> 20) + "MiB";
-  return size >= 1024 ? std::to_string(size >> 10) + "KiB" : std::to_string(size) + "B";
-}
-
 using row_setup = bench::setup;
 
 void one_way(side& me, const std::string& peer, std::size_t longest) {
   for (std::size_t size = 8; size <= 65536 && size <= longest; size *= 2) {
-    const std::string name = "transport/one_way/" + size_name(size);
+    const std::string name = "transport/one_way/" + bench::size_name(size);
     if (!bench::wanted(name)) continue;
     auto samples = bench::sample([&](long n) {
       const double start = bench::clock_ns();
@@ -128,7 +123,7 @@ void one_way(side& me, const std::string& peer, std::size_t longest) {
 
 void stream(side& me, const std::string& peer, std::size_t longest) {
   for (const std::size_t size : {8u, 64u, 1024u, 8192u, 16384u}) {
-    const std::string name = "transport/stream/" + size_name(size);
+    const std::string name = "transport/stream/" + bench::size_name(size);
     if (size > longest || !bench::wanted(name)) continue;
     const auto samples = bench::sample([&](long n) {
       const double start = bench::clock_ns();
@@ -165,9 +160,9 @@ void remote_copies(side& me, transport& by, const std::string& peer) {
                        }));
     };
     const std::span local = std::span(me.buffer).first(size);
-    copy_row("transport/get/" + size_name(size),
+    copy_row("transport/get/" + bench::size_name(size),
              [&] { return by.get(1, local, &region, key, 0, &me); });
-    copy_row("transport/put/" + size_name(size),
+    copy_row("transport/put/" + bench::size_name(size),
              [&] { return by.put(1, local, &region, key, 0, &me); });
   }
 }

@@ -50,12 +50,6 @@ bool insist(lci::device_t on, Post&& post) {
   }
 }
 
-std::string size_name(std::size_t bytes) {
-  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
-  if (bytes >= 1 << 10) return std::to_string(bytes >> 10) + "KiB";
-  return std::to_string(bytes) + "B";
-}
-
 // run.py's word for the provider; rings of LCI in shared memory, where it has them, take short messages.
 std::string peer_name([[maybe_unused]] lci::device_t device) {
   std::string name = "lci" + bench::setting("BENCH_VARIANT", "");
@@ -214,14 +208,14 @@ void latency(pair& p, std::size_t size) {
     sent.wait_until_under_way(0);
   };
   p.row(
-      "comm/am/" + size_name(size), 2, [&](long n) { hit(n, true); },
+      "comm/am/" + bench::size_name(size), 2, [&](long n) { hit(n, true); },
       [&](long n) { hit(n, false); });
 }
 
 // Of those that wait for a rendezvous 64 are under way at a time: LCI sets no limit.
 void rate(pair& p, std::size_t size) {
   p.row(
-      "comm/rate/" + size_name(size), 1,
+      "comm/rate/" + bench::size_name(size), 1,
       [&](long n) {
         counter sent(p.device());
         const std::uint64_t before = p.arrived();
@@ -241,7 +235,7 @@ void rate(pair& p, std::size_t size) {
 // Sixteen under way at a time; the last one notifies.
 void put_rate(pair& p, std::size_t size) {
   p.row(
-      "comm/put/" + size_name(size), 1,
+      "comm/put/" + bench::size_name(size), 1,
       [&](long n) {
         counter ended(p.device());
         const std::uint64_t before = p.arrived();
@@ -260,7 +254,7 @@ void put_rate(pair& p, std::size_t size) {
 
 void get_latency(pair& p, std::size_t size) {
   p.row(
-      "comm/get/" + size_name(size), 1,
+      "comm/get/" + bench::size_name(size), 1,
       [&](long n) {
         counter ended(p.device());
         for (long i = 0; i < n; ++i) {
@@ -287,7 +281,7 @@ void two_sided(pair& p, std::size_t size) {
     sent.wait_until_under_way(0);
   };
   p.row(
-      "comm/send_recv/" + size_name(size), 2, [&](long n) { hit(n, true); },
+      "comm/send_recv/" + bench::size_name(size), 2, [&](long n) { hit(n, true); },
       [&](long n) { hit(n, false); });
 }
 

@@ -6,17 +6,12 @@
 
 namespace {
 
-std::string size_name(std::size_t bytes) {
-  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + "MiB";
-  return bytes >= 1 << 10 ? std::to_string(bytes >> 10) + "KiB" : std::to_string(bytes) + "B";
-}
-
 // One way, there and back.
 void latency(bench::peers& p, const std::string& what, std::span<std::byte> memory,
              std::size_t size) {
   const std::span<std::byte> part = memory.first(size);
   bench::measure(
-      p, what + size_name(size),
+      p, what + bench::size_name(size),
       [&](long n) {
         for (long i = 0; i < n; ++i) {
           if (p.rank() == 0) p.send_span(std::span<const std::byte>(part), 1);
@@ -32,7 +27,7 @@ void rate(bench::peers& p, std::span<std::byte> memory, std::size_t size) {
   constexpr std::size_t window = 64;
   const std::span<std::byte> part = memory.first(size);
   std::vector<bench::request> requests(window, bench::peers::nothing());
-  bench::measure(p, "comm/rate/" + size_name(size), [&](long n) {
+  bench::measure(p, "comm/rate/" + bench::size_name(size), [&](long n) {
     for (long i = 0; i < n; ++i) {
       bench::request& next = requests[static_cast<std::size_t>(i) % window];
       MPI_Wait(&next, MPI_STATUS_IGNORE);
@@ -64,7 +59,7 @@ class window {
   // Sixteen at a time; at the end all are in the other's memory.
   void put_rate(bench::peers& p, std::span<std::byte> from, std::size_t size) {
     const int octets = static_cast<int>(size);
-    bench::measure(p, "comm/put/" + size_name(size), [&](long n) {
+    bench::measure(p, "comm/put/" + bench::size_name(size), [&](long n) {
       for (long i = 0; p.rank() == 0 && i < n; ++i) {
         MPI_Put(from.data(), octets, MPI_BYTE, 1, 0, octets, MPI_BYTE, window_);
         if (i % 16 == 15) MPI_Win_flush_local(1, window_);
@@ -74,7 +69,7 @@ class window {
   }
   void get_latency(bench::peers& p, std::span<std::byte> to, std::size_t size) {
     const int octets = static_cast<int>(size);
-    bench::measure(p, "comm/get/" + size_name(size), [&](long n) {
+    bench::measure(p, "comm/get/" + bench::size_name(size), [&](long n) {
       for (long i = 0; p.rank() == 0 && i < n; ++i) {
         MPI_Get(to.data(), octets, MPI_BYTE, 1, 0, octets, MPI_BYTE, window_);
         MPI_Win_flush(1, window_);
