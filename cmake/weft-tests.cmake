@@ -32,6 +32,11 @@ endforeach()
 if(TARGET weftrun)
   add_dependencies(test-programs weftrun weft-info)
 endif()
+# A GPU's driver for machines that have none, in a directory of its own for LD_LIBRARY_PATH.
+add_library(stand-in-cuda SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/libcuda.cpp)
+set_target_properties(stand-in-cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1 CXX_STANDARD 20
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/stand-in-cuda)
+add_dependencies(test-programs stand-in-cuda)
 if(TARGET image-programs)
   add_dependencies(test-programs image-programs)
 endif()

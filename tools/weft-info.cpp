@@ -19,6 +19,7 @@
 #include "base/topology.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
+#include "weft/accelerator.hpp"
 #include "weft/error.hpp"
 
 namespace {
@@ -51,6 +52,15 @@ bool may_use_realtime_priority() {
   return ::geteuid() == 0 || (::getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur > 0);
 }
 
+// Of whose memory buffers may be.
+std::string accelerator_name() {
+  try {
+    return std::string(weft::make_cuda_accelerator()->name());
+  } catch (const weft::error& why) {
+    return weft::formatted("none: {}", why.what());
+  }
+}
+
 void print_machine() {
   const weft::topology& machine = weft::machine_topology();
   std::set<int> nodes;
@@ -70,6 +80,7 @@ void print_machine() {
   print("  wake-up           {}", has_expedited_membarrier()
                                       ? "membarrier: senders need no fence"
                                       : "fences: membarrier is not available");
+  print("  accelerator       {}", accelerator_name());
   print("  real-time         {}", may_use_realtime_priority() ? "allowed" : "not allowed");
   print("  mappings at most  {}", first_line_of("/proc/sys/vm/max_map_count", "unknown"));
 }
@@ -95,7 +106,9 @@ void print_transports() {
   for (const weft::ofi_provider& each : providers)
     print("  {:<26} {}{}{}", weft::formatted("ofi:{}@{}", each.name, each.domain),
           each.reaches_other_hosts ? "between hosts" : "on this host only",
-          each.has_rma ? ", puts and gets" : "",
+          each.has_hmem  ? ", puts and gets, of accelerators too"
+          : each.has_rma ? ", puts and gets"
+                         : "",
           each.chosen_unless_forced ? "" : "; only when named");
   for (const std::string& each : weft::mpi_plugins())
     print("  {:<26} under the launcher of this MPI", weft::formatted("mpi:{}", each));

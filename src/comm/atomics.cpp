@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "comm/device.hpp"
+#include "comm/far_memory.hpp"
 
 namespace weft::comm {
 
@@ -43,8 +44,10 @@ void local_device::on_atomic_request(peer_state& from, const wire_header& header
   wire_header answer;
   answer.kind = static_cast<std::uint8_t>(message_kind::atomic_reply);
   answer.operation = header.operation;
-  if (at == nullptr || reinterpret_cast<std::uintptr_t>(at) % 8 != 0) {
-    refuse(from, "an atomic operation where no memory of 8 aligned octets is registered");
+  if (at == nullptr || reinterpret_cast<std::uintptr_t>(at) % 8 != 0 || is_far(accelerator_, at)) {
+    refuse(from,
+           "an atomic operation where no memory of 8 aligned octets is registered, or it is "
+           "an accelerator's");
     answer.flags = failed_flag;
     tell(from, answer);
     return;

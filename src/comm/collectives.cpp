@@ -9,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "comm/algorithms.hpp"
+#include "comm/far_memory.hpp"
 #include "comm/spin_lock.hpp"
 #include "weft/error.hpp"
 
@@ -52,6 +53,14 @@ class team::state {
     return collective(&used);
   }
   [[nodiscard]] const runtime& owner() const noexcept { return device_.owner(); }
+  // Of an operation that combines data, which the processor does.
+  void require_near(const char* operation, const_octets data) const {
+    if (is_far(owner().options().accelerator, data.data()))
+      throw error(
+          formatted("{} combines {} octets that lie in the memory of an accelerator ({}): "
+                    "copy them to the processor's first",
+                    operation, data.size(), owner().options().accelerator->name()));
+  }
 
  private:
   schedule& free_schedule() {
@@ -133,6 +142,7 @@ collective team::broadcast(octets data, int root, algorithm how) {
 }
 
 collective team::reduce(octets data, const combination& by, int root, algorithm how) {
+  state_->require_near("reduce", data);
   return state_->run(root, [&](schedule& s, view v) {
     const octets room = s.scratch(2 * data.size());
     switch (how) {
@@ -150,6 +160,7 @@ collective team::reduce(octets data, const combination& by, int root, algorithm 
 }
 
 collective team::all_reduce(octets data, const combination& by, algorithm how) {
+  state_->require_near("all_reduce", data);
   return state_->run(0, [&](schedule& s, view v) {
     const octets room = s.scratch(2 * data.size());
     if (how == algorithm::automatic)
@@ -231,6 +242,8 @@ collective team::all_to_all(const_octets from, octets to, algorithm how) {
 
 collective team::reduce_scatter(const_octets from, octets mine, const combination& by,
                                 algorithm how) {
+  state_->require_near("reduce_scatter", from);
+  state_->require_near("reduce_scatter", mine);
   return state_->run(0, [&](schedule& s, view v) {
     const octets room = s.scratch(3 * from.size());
     const octets data = room.first(from.size()), rest = room.subspan(from.size());
@@ -250,6 +263,7 @@ collective team::reduce_scatter(const_octets from, octets mine, const combinatio
 }
 
 collective team::scan(octets data, const combination& by, algorithm how) {
+  state_->require_near("scan", data);
   return state_->run(0, [&](schedule& s, view v) {
     const octets room = s.scratch(2 * data.size());
     switch (how) {

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "comm/far_memory.hpp"
 #include "comm/runtime_state.hpp"
 #include "weft/error.hpp"
 
@@ -20,6 +21,7 @@ local_device::local_device(runtime& owner, int index,
       packets_(*this, shared_.options.packets, shared_.options.packet_bytes),
       operations_(this),
       registrations_(shared_.options.registrations, shared_.options.keep_registrations),
+      accelerator_(shared_.options.accelerator),
       engine_(false) {
   for (auto& each : transports) {
     auto& made = channels_.emplace_back(std::make_unique<channel>(*this, std::move(each)));
@@ -62,6 +64,13 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
     each->eager_send_bytes = each->traits.can_get && copies
                                  ? std::min(each->eager_bytes, twice_copied_bytes_max)
                                  : each->eager_bytes;
+  }
+  std::size_t longest = 0;
+  for (const auto& each : channels_) longest = std::max(longest, each->traits.message_bytes_max);
+  if (accelerator_ != nullptr) {
+    staging_.resize(longest);
+    // So that all data are looked at where they lie.
+    for (const auto& each : channels_) each->traits.inject_bytes_max = 0;
   }
   peers_.resize(places.size());
   lost_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(shared_.process_count));
@@ -191,12 +200,18 @@ status local_device::send_eager(peer_state& to, const wire_header& header,
                                 const const_buffers& data, std::uint64_t size,
                                 const completion& local, void* context, packet* from,
                                 operation_kind kind) noexcept {
-  const bool may_be_posted = size > to.route->traits.inject_bytes_max;
-  if (!may_be_posted || (!local && from == nullptr)) [[likely]] {
-    const status said = transmit(to, header, data.parts(), nullptr);
+  const auto send_simply = [&](wire_parts parts) {
+    const status said = transmit(to, header, parts, nullptr);
     if (said == status::done && from != nullptr) *from = {};
     return said;
+  };
+  if (size <= to.route->traits.inject_bytes_max) [[likely]]
+    return send_simply(data.parts());
+  if (any_is_far(accelerator_, data.parts())) {
+    const std::span<const std::byte> copies[1] = {staged(data.parts())};
+    return copies[0].empty() ? status::failed : send_simply(copies);
   }
+  if (!local && from == nullptr) return send_simply(data.parts());
   operation* const what = take_operation(purpose::eager, to.number);
   if (what == nullptr) return status::retry;
   what->kind = kind;
@@ -279,10 +294,30 @@ bool local_device::register_locals(operation& of) noexcept {
   }
   for (std::uint32_t i = 0; i < of.local_count; ++i) {
     if (of.registrations[i] != nullptr) continue;
-    of.registrations[i] = registrations_.take(*peers_[of.peer].route->to, of.locals[i]);
+    const accelerator* const owner =
+        is_far(accelerator_, of.locals[i].data()) ? accelerator_ : nullptr;
+    of.registrations[i] = registrations_.take(*peers_[of.peer].route->to, of.locals[i], owner);
     if (of.registrations[i] == nullptr) return false;
   }
   return true;
+}
+
+bool local_device::reaches_locals(operation& of) noexcept {
+  if (any_is_far(accelerator_, std::span(of.locals).first(of.local_count)))
+    return of.peer != self_ && register_locals(of);
+  return !peers_[of.peer].route->traits.needs_registration || register_locals(of);
+}
+
+// --- Memory of an accelerator ---
+
+[[gnu::noinline]] std::span<const std::byte> local_device::staged(wire_parts parts) noexcept {
+  std::size_t size = 0;
+  for (const auto& part : parts) {
+    if (part.empty()) continue;
+    if (!copy_octets(accelerator_, staging_.data() + size, part.data(), part.size())) return {};
+    size += part.size();
+  }
+  return std::span(staging_).first(size);
 }
 
 void local_device::wait_for_room(operation& what) noexcept {
@@ -341,8 +376,15 @@ status local_device::move_piece(operation& what) noexcept {
         count = 2;
       }
     }
-    const bool long_enough = size > to.route->traits.inject_bytes_max;
-    said = transmit(to, header, {parts, count}, long_enough ? &what : nullptr);
+    bool may_be_posted = size > to.route->traits.inject_bytes_max;
+    if (is_far(accelerator_, rest.data())) [[unlikely]] {
+      const std::span<const std::byte> copies = staged({parts, count});
+      if (copies.empty()) return status::failed;
+      parts[0] = copies;
+      count = 1;
+      may_be_posted = false;
+    }
+    said = transmit(to, header, {parts, count}, may_be_posted ? &what : nullptr);
   }
   if (said == status::retry || said == status::failed) return said;
   if (said == status::posted) ++what.outstanding;

@@ -155,6 +155,8 @@ class local_device final : public device {
   [[nodiscard]] bool set_locals(operation& of,
                                 std::span<const std::span<const std::byte>> parts) noexcept;
   [[nodiscard]] bool register_locals(operation& of) noexcept;
+  // Whether the transport may move the local data itself; they are registered if need be.
+  [[nodiscard]] bool reaches_locals(operation& of) noexcept;
   // Hands pieces to the transport until all are, or it has no room.
   void move_on(operation& what) noexcept;
   status move_piece(operation& what) noexcept;
@@ -167,6 +169,11 @@ class local_device final : public device {
   [[nodiscard]] const completion* handler_of(std::uint16_t index) const noexcept;
   void refuse(peer_state& from, const char* why) noexcept;
   void wait_for_room(operation& what) noexcept;
+
+  // --- device.cpp: memory of an accelerator ---
+  // The data of one message as the processor can read them, until the next one; empty when the
+  // accelerator refuses.
+  [[nodiscard]] std::span<const std::byte> staged(wire_parts parts) noexcept;
 
   status send_eager(peer_state& to, const wire_header& header, const const_buffers& data,
                     std::uint64_t size, const completion& local, void* context, packet* from,
@@ -219,6 +226,7 @@ class local_device final : public device {
 
   // --- two_sided.cpp ---
   [[nodiscard]] match_table* engine_of(std::uint16_t index) noexcept;
+  [[nodiscard]] bool scatter(std::span<const std::byte> from, const operation& to) noexcept;
   [[nodiscard]] event received(const operation& posted, const peer_state& from,
                                place* message) noexcept;
   [[nodiscard]] bool wait_for_receive(match_table& engine, const match_key& key, peer_state& from,
@@ -237,6 +245,8 @@ class local_device final : public device {
   // --- one_sided.cpp ---
   [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset,
                                      std::uint64_t size) noexcept;
+  [[nodiscard]] bool expose_far(transport& to, std::span<std::byte> memory,
+                                memory_region& made) noexcept;
   status launch(operation& what, const completion& local) noexcept;
   [[nodiscard]] bool put_directly(operation& what) noexcept;
   [[nodiscard]] bool get_directly(operation& what) noexcept;
@@ -252,6 +262,8 @@ class local_device final : public device {
   packet_pool packets_;
   operation_table operations_;
   registration_cache registrations_;
+  weft::accelerator* const accelerator_;
+  std::vector<std::byte> staging_;  // Of one message.
   match_table engine_;
   std::vector<std::unique_ptr<channel>> channels_;
   std::vector<peer_state> peers_;

@@ -19,13 +19,18 @@ bool has_several_nodes(weft::bootstrap& job) {
 }
 
 // "ofi:tcp@eth0": the kind of transport, and after the colon which one of its kind.
-std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name) {
+std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name,
+                                         bool with_accelerators) {
   const std::size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
   const std::string_view which =
       colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
   if (kind == "shm") return make_shm_transport({.job = job.job_id()});
-  if (kind == "ofi") return make_ofi_transport(parse_ofi_options(which));
+  if (kind == "ofi") {
+    ofi_options how = parse_ofi_options(which);
+    how.with_accelerators = with_accelerators;
+    return make_ofi_transport(how);
+  }
   if (kind == "mpi") return make_mpi_transport(which);
   throw error(
       formatted("there is no transport \"{}\" between processes; WEFT_TRANSPORT may be auto, shm, "
@@ -43,9 +48,10 @@ runtime::endpoint_maker default_endpoints(weft::bootstrap& job, const runtime_op
     names = {"shm"};
     if (has_several_nodes(job)) names.emplace_back("ofi");
   }
-  return [&job, names](int) {
+  return [&job, names, with_accelerators = how.accelerator != nullptr](int) {
     std::vector<std::unique_ptr<transport>> made;
-    for (const std::string& name : names) made.push_back(make_endpoint(job, name));
+    for (const std::string& name : names)
+      made.push_back(make_endpoint(job, name, with_accelerators));
     return made;
   };
 }

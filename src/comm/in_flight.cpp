@@ -21,7 +21,7 @@ void operation_table::give_back(operation* ended) noexcept {
   ended->move = motion::none;
   ended->awaited = message_kind::none;
   ended->result = outcome::complete;
-  ended->in_place = ended->tells = ended->finished_elsewhere = false;
+  ended->in_place = ended->by_messages = ended->tells = ended->finished_elsewhere = false;
   ended->handler = 0;
   ended->outstanding = 0;
   ended->local = {};

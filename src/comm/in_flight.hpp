@@ -57,6 +57,7 @@ struct operation : match_node {
   outcome result = outcome::complete;
   bool listed = false;
   bool in_place = false;
+  bool by_messages = false;         // The peer's memory can be reached in no other way.
   bool tells = false;               // It is one write, of whose arrival the peer is told.
   bool finished_elsewhere = false;  // On the way home to be freed.
 

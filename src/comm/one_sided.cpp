@@ -2,7 +2,9 @@
 // peer's progress.
 #include <cstring>
 
+#include "base/log.hpp"
 #include "comm/device.hpp"
+#include "comm/far_memory.hpp"
 #include "comm/runtime_state.hpp"
 #include "weft/error.hpp"
 
@@ -22,11 +24,15 @@ remote_memory local_device::expose(std::span<std::byte> memory) {
   while (index < exposures_.size() && exposures_[index].begin != nullptr) ++index;
   if (index == exposures_.size()) exposures_.emplace_back();
   exposure& made = exposures_[index];
-  made.regions.resize(channels_.size());
+  made.regions.assign(channels_.size(), {});
+  const bool far = is_far(accelerator_, memory.data());
   remote_memory known;
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     // Also when this process can reach nobody's memory: others may be able to reach this one's.
-    made.regions[i] = channels_[i]->to->register_memory(memory);
+    if (!far)
+      made.regions[i] = channels_[i]->to->register_memory(memory);
+    else if (!expose_far(*channels_[i]->to, memory, made.regions[i]))
+      known.by_messages |= static_cast<std::uint16_t>(1u << i);
     if (i < known_channels)
       std::memcpy(&known.keys[3 * i], &made.regions[i].key, sizeof(remote_key));
   }
@@ -35,8 +41,22 @@ remote_memory local_device::expose(std::span<std::byte> memory) {
   known.size = memory.size();
   known.region = std::uint64_t{++made.generation} << 32 | (index + 1);
   known.process = shared_.process;
-  known.device = this->index();
+  known.device = static_cast<std::int16_t>(this->index());
   return known;
+}
+
+// False: the transport cannot, and the data go as messages.
+bool local_device::expose_far(transport& to, std::span<std::byte> memory,
+                              memory_region& made) noexcept {
+  if (!to.traits().registers_accelerators) return false;
+  try {
+    made = to.register_memory_of(*accelerator_, memory);
+    return true;
+  } catch (const error& why) {
+    log_line("memory of an accelerator is not registered, it is reached by messages instead: {}",
+             why.what());
+    return false;
+  }
 }
 
 void local_device::conceal(const remote_memory& exposed) noexcept {
@@ -75,6 +95,7 @@ bool is_inside(const Operation& wanted, const remote_memory& memory, std::uint64
 
 void describe(operation& what, const remote_memory& memory, std::size_t channel) noexcept {
   what.partner = memory.region;
+  what.by_messages = (memory.by_messages >> channel & 1) != 0;
   what.remotes[0] = {memory.size, {}};
   if (channel < known_channels)
     std::memcpy(static_cast<void*>(&what.remotes[0].key), &memory.keys[3 * channel],
@@ -195,8 +216,7 @@ bool local_device::get_directly(operation& what) noexcept {
 }
 bool local_device::reaches_memory(operation& what, bool transport_traits::*can) noexcept {
   if (what.peer == self_) return true;
-  const transport_traits& traits = peers_[what.peer].route->traits;
-  return traits.*can && (!traits.needs_registration || register_locals(what));
+  return peers_[what.peer].route->traits.*can && !what.by_messages && reaches_locals(what);
 }
 
 // Between `local` and this device's own memory, which needs no transport.
@@ -204,11 +224,11 @@ status local_device::copy_within(const operation& what, std::span<std::byte> loc
                                  std::uint64_t offset) noexcept {
   std::byte* const there = memory_at(what.partner, offset, local.size());
   if (there == nullptr) return status::failed;
-  if (what.move == motion::get)
-    std::memmove(local.data(), there, local.size());
-  else
-    std::memmove(there, local.data(), local.size());
-  return status::done;
+  const bool is_get = what.move == motion::get;
+  return copy_octets(accelerator_, is_get ? local.data() : there, is_get ? there : local.data(),
+                     local.size())
+             ? status::done
+             : status::failed;
 }
 
 void local_device::notify_peer(operation& ended) noexcept {
@@ -253,7 +273,10 @@ bool local_device::on_put_data(peer_state& from, const wire_header& header,
     refuse(from, "it writes where no memory is registered");
     return true;
   }
-  if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+  if (!payload.empty() && !copy_octets(accelerator_, to, payload.data(), payload.size())) {
+    refuse(from, "the accelerator does not take what it writes");
+    return true;
+  }
   return !notifies || tell_of(from, header, last, operation_kind::put);
 }
 

@@ -14,7 +14,9 @@ registration_cache::~registration_cache() {
   clear();
 }
 
-registration* registration_cache::take(transport& with, std::span<std::byte> memory) noexcept {
+registration* registration_cache::take(transport& with, std::span<std::byte> memory,
+                                       const accelerator* owner) noexcept {
+  if (owner != nullptr && !with.traits().registers_accelerators) return nullptr;
   for (auto& each : slots_) {
     if (each->with != &with || each->is_stale || each->region.begin != memory.data() ||
         each->region.size != memory.size())
@@ -26,14 +28,15 @@ registration* registration_cache::take(transport& with, std::span<std::byte> mem
   registration* const to = find_slot();
   if (to == nullptr) return nullptr;
   try {
-    to->region = with.register_memory(memory);
+    to->region =
+        owner != nullptr ? with.register_memory_of(*owner, memory) : with.register_memory(memory);
   } catch (const weft::error& why) {
     log_line("a buffer of {} octets cannot be registered, it is sent in messages instead: {}",
              memory.size(), why.what());
     return nullptr;
   }
   to->with = &with;
-  to->is_stale = !keep_pinned_ && with.traits().needs_registration;
+  to->is_stale = !keep_pinned_ && (with.traits().needs_registration || owner != nullptr);
   to->users = 1;
   to->used_last = ++uses_;
   ++made_;

@@ -34,8 +34,9 @@ class registration_cache {
   ~registration_cache();
 
   // A registration of exactly this memory, from the cache or made anew, that stays until
-  // give_back(). Null when the transport refuses.
-  [[nodiscard]] registration* take(transport& with, std::span<std::byte> memory) noexcept;
+  // give_back(). `owner`: whose memory it is, or null. Null when the transport refuses.
+  [[nodiscard]] registration* take(transport& with, std::span<std::byte> memory,
+                                   const accelerator* owner = nullptr) noexcept;
   void give_back(registration* used) noexcept;
   // Memory may have changed behind the registrations that are kept.
   void forget() noexcept;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "comm/device.hpp"
+#include "comm/far_memory.hpp"
 #include "comm/runtime_state.hpp"
 
 namespace weft::comm {
@@ -22,13 +23,15 @@ status local_device::announce(peer_state& to, wire_header header, announcement f
   const bool readable = traits.can_get && (protocol == rendezvous_protocol::best ||
                                            protocol == rendezvous_protocol::read);
   std::array<exposed_part, message_parts_max> exposed;
-  if (readable && register_locals(what)) {
+  const bool may_be_reached = (traits.can_get || traits.can_put) &&
+                              protocol != rendezvous_protocol::messages && reaches_locals(what);
+  if (readable && may_be_reached && register_locals(what)) {
     first.part_count = what.local_count;
     for (std::uint32_t i = 0; i < what.local_count; ++i) {
       const remote_key& key = what.registrations[i]->region.key;
       exposed[i] = {what.locals[i].size(), key};
     }
-  } else if (traits.can_put && protocol != rendezvous_protocol::messages) {
+  } else if (may_be_reached && traits.can_put) {
     header.flags |= prefer_write_flag;
   }
   header.size = what.size;
@@ -65,8 +68,7 @@ bool local_device::read_announcement(const wire_header& header, std::span<const 
 void local_device::pull(operation& what, const wire_header& header) noexcept {
   peer_state& from = peers_[what.peer];
   const transport_traits& traits = from.route->traits;
-  if (what.remote_count != 0 && traits.can_get &&
-      (!traits.needs_registration || register_locals(what))) {
+  if (what.remote_count != 0 && traits.can_get && reaches_locals(what)) {
     what.move = motion::get;
     move_on(what);
     return;
@@ -80,7 +82,8 @@ void local_device::pull(operation& what, const wire_header& header) noexcept {
   std::size_t count = 0;
   what.at = phase::waiting;
   what.awaited = message_kind::data;
-  if ((header.flags & prefer_write_flag) != 0 && traits.can_put && register_locals(what)) {
+  if ((header.flags & prefer_write_flag) != 0 && traits.can_put && reaches_locals(what) &&
+      register_locals(what)) {
     answer.flags = write_flag;
     what.awaited = message_kind::finished;
     for (; count < what.local_count; ++count) {
@@ -120,7 +123,7 @@ void local_device::on_ready(peer_state& from, const wire_header& header,
     }
     what->remote_count = count;
     what->move = motion::put;
-    if (traits.needs_registration && !register_locals(*what)) what->result = outcome::failed;
+    if (!reaches_locals(*what)) what->result = outcome::failed;
   }
   move_on(*what);
 }
@@ -140,7 +143,7 @@ void local_device::on_data(peer_state& from, const wire_header& header,
     const std::span<std::byte> to =
         what->locals[what->local_part].subspan(static_cast<std::size_t>(what->local_offset));
     const std::size_t size = std::min(to.size(), payload.size());
-    std::memcpy(to.data(), payload.data(), size);
+    if (!copy_octets(accelerator_, to.data(), payload.data(), size)) what->result = outcome::failed;
     payload = payload.subspan(size);
     what->local_offset += size;
     if (size == to.size()) {

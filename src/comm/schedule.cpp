@@ -1,5 +1,7 @@
 #include "comm/schedule.hpp"
 
+#include "comm/far_memory.hpp"
+
 namespace weft::comm {
 
 void schedule::reset(std::uint64_t number) noexcept {
@@ -45,8 +47,9 @@ status schedule::begin(const step& now) noexcept {
     case kind::settle:
       return ended_.value() == posted_ ? status::done : status::retry;
     case kind::copy:
-      std::memcpy(now.to, now.from, now.size);
-      return status::done;
+      return copy_octets(device_.owner().options().accelerator, now.to, now.from, now.size)
+                 ? status::done
+                 : status::failed;
     case kind::combine:
       now.by->combine(now.to, now.from, now.size / now.by->element_bytes);
       return status::done;

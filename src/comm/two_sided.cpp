@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "comm/device.hpp"
+#include "comm/far_memory.hpp"
 #include "comm/runtime_state.hpp"
 
 namespace weft::comm {
@@ -11,16 +12,6 @@ namespace weft::comm {
 namespace {
 
 constexpr std::uint8_t matching_bits = 3;
-
-// Copies into the parts one after the other; they are large enough.
-void scatter(std::span<const std::byte> from, std::span<const std::span<std::byte>> to) noexcept {
-  for (const auto& part : to) {
-    if (from.empty()) return;
-    const std::size_t size = std::min(part.size(), from.size());
-    std::memcpy(part.data(), from.data(), size);
-    from = from.subspan(size);
-  }
-}
 
 }  // namespace
 
@@ -115,6 +106,16 @@ status local_device::start(const recv& wanted) noexcept {
   return status::done;
 }
 
+// Copies into the buffers of a receive one after the other; they are large enough.
+bool local_device::scatter(std::span<const std::byte> from, const operation& to) noexcept {
+  for (std::uint32_t i = 0; i < to.local_count && !from.empty(); ++i) {
+    const std::size_t size = std::min(to.locals[i].size(), from.size());
+    if (!copy_octets(accelerator_, to.locals[i].data(), from.data(), size)) return false;
+    from = from.subspan(size);
+  }
+  return true;
+}
+
 // The event of a receive that got this eager message; the message's place is given back, or is in
 // the event.
 event local_device::received(const operation& posted, const peer_state& from,
@@ -131,8 +132,8 @@ event local_device::received(const operation& posted, const peer_state& from,
   }
   if (message->size > posted.size)
     happened.result = outcome::truncated;
-  else
-    scatter(message->bytes(), std::span(posted.locals).first(posted.local_count));
+  else if (!scatter(message->bytes(), posted))
+    happened.result = outcome::failed;
   packet_pool::give_back_remote(message);
   return happened;
 }
@@ -192,8 +193,8 @@ void local_device::receive_eager(operation& posted, peer_state& from, const wire
     }
   } else if (payload.size() > posted.size) {
     happened.result = outcome::truncated;
-  } else {
-    scatter(payload, std::span(posted.locals).first(posted.local_count));
+  } else if (!scatter(payload, posted)) {
+    happened.result = outcome::failed;
   }
   end_receive(posted, happened);
 }

@@ -22,6 +22,8 @@
 
 namespace weft {
 
+class accelerator;
+
 // A message's data, gathered in this order.
 using wire_parts = std::span<const std::span<const std::byte>>;
 
@@ -70,7 +72,8 @@ struct transport_traits {
   bool can_tell_put = false;  // put_and_tell() as well; not to oneself.
   // Puts up to here cost the poster less as messages, as long as there is room for them.
   std::size_t put_message_bytes_max = 0;
-  bool needs_registration = false;  // Local memory of put() and get() must be registered.
+  bool needs_registration = false;      // Local memory of put() and get() must be registered.
+  bool registers_accelerators = false;  // As far as is known.
   // Whoever sleeps polls at least this often, or the death of a peer goes unnoticed (-1: need not).
   std::int64_t sleep_ns_max = -1;
 };
@@ -110,6 +113,12 @@ class transport {
   // --- Remote memory, where traits() say so ------------------------------------------------------
   // register_memory() also where they do not: a peer may be able to do what this endpoint cannot.
   [[nodiscard]] virtual memory_region register_memory(std::span<std::byte> memory) = 0;
+  // Of an accelerator, where traits() say registers_accelerators: also when it is the local memory of
+  // a put() or get(). Throws when not this memory.
+  [[nodiscard]] virtual memory_region register_memory_of(const accelerator& /*owner*/,
+                                                         std::span<std::byte> /*memory*/) {
+    return {};
+  }
   virtual void deregister(memory_region& region) noexcept = 0;
   // One copy between `local` and the octets at `offset` of the peer's region; never `done` without
   // the data being where they belong (of a put: in the peer's memory, visible to messages sent

@@ -176,6 +176,63 @@ INSTANTIATE_TEST_SUITE_P(comm_processes, more_than_4_gibibytes,
                                            job{"tcp", "ofi:tcp", 2, by_weftrun}),
                          [](const auto& one) { return one.param.name; });
 
+// --- Buffers on an accelerator ----------------------------------------------------------------------
+
+// The memory of a GPU, for which something else stands in here: no load or store reaches it.
+class with_a_gpu : public between_processes {};
+TEST_P(with_a_gpu, buffers_there_may_be_at_either_side_of_everything) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers look into all memory that is copied";
+#endif
+  expect_all_right("env LD_LIBRARY_PATH=stand-in-cuda ./test-comm_accelerator cuda");
+}
+INSTANTIATE_TEST_SUITE_P(
+    comm_processes, with_a_gpu,
+    ::testing::Values(job{"shm_1", "shm", 1, by_weftrun}, job{"shm_3", "shm", 3, by_weftrun},
+                      job{"shm_2_refused_copies", "shm", 2, by_weftrun, refused},
+                      job{"tcp_2", "ofi:tcp", 2, by_weftrun},
+                      job{"openmpi_2", "mpi:openmpi", 2, by_open_mpi},
+                      job{"mpich_2", "mpi:mpich", 2, by_hydra}),
+    [](const auto& one) { return one.param.name; });
+
+// By libfabric's interface for it: weft copies no long message.
+TEST(comm_processes, a_network_that_can_moves_the_data_of_an_accelerator_itself) {
+  const auto moves_them = [](const auto& one) { return one.name == "shm" && one.has_hmem; };
+  if (std::ranges::none_of(ofi_providers(), moves_them))
+    GTEST_SKIP() << "libfabric has no such one";
+  const outcome got = shell(
+      "WEFT_TRANSPORT=ofi:shm timeout 100 ./weftrun --processes 2 ./test-comm_accelerator direct");
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("2 processes over ofi: all right"), std::string::npos) << got.text;
+}
+
+TEST(comm_processes, a_libfabric_that_does_not_know_the_accelerator_is_told_of_once) {
+  const outcome got = shell(
+      "WEFT_TRANSPORT=ofi:shm LD_LIBRARY_PATH=stand-in-cuda timeout 100 ./weftrun --processes 2 "
+      "./test-comm_accelerator cuda");
+  if (got.text.find("no libfabric provider") != std::string::npos) GTEST_SKIP() << got.text;
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("2 processes over ofi: all right"), std::string::npos) << got.text;
+  std::size_t lines = 0;  // Of a runtime each; there are three of them in each process.
+  for (std::size_t at = 0; (at = got.text.find("messages instead", at)) != std::string::npos; ++at)
+    ++lines;
+  EXPECT_LE(lines, 6) << got.text;
+}
+
+TEST(comm_processes, which_accelerator_there_is_and_why_none_is_said) {
+  const auto told = [](const std::string& with) {
+    const std::string text =
+        shell("env LD_LIBRARY_PATH=stand-in-cuda " + with + " ./weft-info").text;
+    const std::size_t at = text.find("accelerator  ");
+    return at == std::string::npos ? text : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_NE(told("").find("cuda"), std::string::npos) << told("");
+  const std::string none = told("FAKE_GPUS=0");
+  EXPECT_NE(none.find("none: NVIDIA's driver offers no GPU here: CUDA_ERROR_NO_DEVICE"),
+            std::string::npos)
+      << none;
+}
+
 // --- Memory ------------------------------------------------------------------------------------------
 
 // A process, not only its rings: with packets, buffers and the library itself.

@@ -24,7 +24,8 @@ ARROWS = {
 FOR_ALL = {"base", "sync", "trace"}
 
 # Public headers belong to the module that implements them; those not named here to rank.
-PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base", "loop.hpp": "sched"}
+PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base",
+                "accelerator.hpp": "transport", "loop.hpp": "sched"}
 
 # Where a third party's headers may appear.
 THIRD_PARTY = {

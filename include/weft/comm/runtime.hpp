@@ -14,6 +14,7 @@
 #include "weft/comm/completion.hpp"
 
 namespace weft {
+class accelerator;
 class bootstrap;
 class transport;
 }  // namespace weft
@@ -46,6 +47,9 @@ struct runtime_options {
   // posted.
   bool keep_registrations = false;
   std::size_t registrations = 256;  // Kept by the registration cache of each device.
+  // Whose memory buffers may lie in beside the processor's: of every operation but atomics, and of
+  // registered_memory. Not of reductions. Stays until the runtime ends.
+  weft::accelerator* accelerator = nullptr;
   // Called once for each process that has failed, by whichever thread makes progress.
   std::function<void(int process, const char* why)> on_peer_failure{};
 };
@@ -67,7 +71,8 @@ struct remote_memory {
   std::uint64_t region = 0;    // The device's own name for it.
   std::uint64_t keys[6] = {};  // Three words for each of its transports.
   std::int32_t process = -1;
-  std::int32_t device = 0;
+  std::int16_t device = 0;
+  std::uint16_t by_messages = 0;  // Bit i: its transport i cannot reach this memory.
 };
 
 // The registration, for as long as this object lives. Made and destroyed by the device's thread.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "base/library_function.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "bootstrap/place.hpp"
@@ -43,24 +44,18 @@ void* open_library() {
                         ::dlerror()));
 }
 
-template <class Function>
-void load(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function == nullptr) throw error(formatted("libpmix has no function {}", name));
-}
-
 pmix_library load_library() {
   void* const library = open_library();
   pmix_library all{};
-  load(library, "PMIx_Init", all.init);
-  load(library, "PMIx_Finalize", all.finalize);
-  load(library, "PMIx_Abort", all.abort);
-  load(library, "PMIx_Put", all.put);
-  load(library, "PMIx_Commit", all.commit);
-  load(library, "PMIx_Fence", all.fence);
-  load(library, "PMIx_Get", all.get);
-  load(library, "PMIx_Error_string", all.error_string);
-  load(library, "PMIx_Register_event_handler", all.register_event_handler);
+  find_function(library, "libpmix", "PMIx_Init", all.init);
+  find_function(library, "libpmix", "PMIx_Finalize", all.finalize);
+  find_function(library, "libpmix", "PMIx_Abort", all.abort);
+  find_function(library, "libpmix", "PMIx_Put", all.put);
+  find_function(library, "libpmix", "PMIx_Commit", all.commit);
+  find_function(library, "libpmix", "PMIx_Fence", all.fence);
+  find_function(library, "libpmix", "PMIx_Get", all.get);
+  find_function(library, "libpmix", "PMIx_Error_string", all.error_string);
+  find_function(library, "libpmix", "PMIx_Register_event_handler", all.register_event_handler);
   return all;
 }
 

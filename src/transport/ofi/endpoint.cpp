@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "weft/accelerator.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -81,6 +82,7 @@ ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(o
              .can_get = has_rma,
              .can_tell_put = has_rma && info_->domain_attr->cq_data_size >= sizeof(std::uint64_t),
              .needs_registration = is_local,
+             .registers_accelerators = has_rma && (info_->caps & FI_HMEM) != 0,
              .sleep_ns_max = has_descriptor_ ? ofi_watch_ns : ofi_blind_sleep_ns};
   watch_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ofi_watch_ns) / ns_per_tick());
   post_receives();
@@ -230,15 +232,39 @@ void ofi_transport::connect(std::span<const std::vector<std::byte>> addresses, s
 }
 
 memory_region ofi_transport::register_memory(std::span<std::byte> memory) {
+  fi_mr_attr how = {};
+  how.iface = FI_HMEM_SYSTEM;
+  return registered(memory, how);
+}
+
+memory_region ofi_transport::register_memory_of(const accelerator& owner,
+                                                std::span<std::byte> memory) {
+  const accelerator::fabric_name name = owner.named_by_fabric(memory.data());
+  if (name.interface < 0)
+    throw error(formatted("libfabric does not know the memory of {}", owner.name()));
+  fi_mr_attr how = {};
+  how.iface = static_cast<fi_hmem_iface>(name.interface);
+  static_assert(sizeof how.device == sizeof name.device);
+  std::memcpy(&how.device, &name.device, sizeof how.device);
+  return registered(memory, how);
+}
+
+// `how` says whose memory it is.
+memory_region ofi_transport::registered(std::span<std::byte> memory, const fi_mr_attr& how) {
   memory_region region{.begin = memory.data(), .size = memory.size(), .key = {}, .handle = nullptr};
   region.key.words[2] = memory.size();
   if (memory.empty() || !traits_.can_put) return region;
   fid_mr* handle = nullptr;
-  const std::uint64_t access =
-      FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-  check_fabric(fi_mr_reg(domain_.get(), memory.data(), memory.size(), access, 0, next_key_++, 0,
-                         &handle, nullptr),
-               "fi_mr_reg", info_.get());
+  const iovec octets = {memory.data(), memory.size()};
+  fi_mr_attr wanted = how;
+  wanted.mr_iov = &octets;
+  wanted.iov_count = 1;
+  wanted.access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  wanted.requested_key = next_key_++;
+  const int result = fi_mr_regattr(domain_.get(), &wanted, 0, &handle);
+  // A provider for accelerators, in a libfabric that was built without this one.
+  if (result == -FI_ENOSYS && how.iface != FI_HMEM_SYSTEM) traits_.registers_accelerators = false;
+  check_fabric(result, "fi_mr_regattr", info_.get());
   fabric_handle<fid_mr> owner(handle);
   if ((info_->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
     check_fabric(fi_mr_bind(handle, &endpoint_->fid, 0), "fi_mr_bind", info_.get());

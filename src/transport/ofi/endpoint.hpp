@@ -37,6 +37,8 @@ class ofi_transport final : public transport {
   int poll(arrivals& to, int budget) noexcept override;
 
   [[nodiscard]] memory_region register_memory(std::span<std::byte> memory) override;
+  [[nodiscard]] memory_region register_memory_of(const accelerator& owner,
+                                                 std::span<std::byte> memory) override;
   void deregister(memory_region& region) noexcept override;
   status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override;
@@ -97,6 +99,7 @@ class ofi_transport final : public transport {
 
   // Set-up.
   void open_fabric();
+  [[nodiscard]] memory_region registered(std::span<std::byte> memory, const fi_mr_attr& how);
   void open_queue();
   void open_sleeper();
   [[nodiscard]] std::vector<int> queue_descriptors() const;

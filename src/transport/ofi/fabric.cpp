@@ -9,9 +9,9 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <type_traits>
 
 #include "base/format.hpp"
+#include "base/library_function.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -27,16 +27,11 @@ const fabric_library& libfabric() {
                     "(Debian: libfabric1), or choose another transport",
                     name, dlerror()));
     fabric_library all{};
-    const auto find = [&](auto& function, const char* symbol) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
-      if (function == nullptr) throw error(formatted("{} has no function {}", name, symbol));
-    };
-    find(all.getinfo, "fi_getinfo");
-    find(all.freeinfo, "fi_freeinfo");
-    find(all.dupinfo, "fi_dupinfo");
-    find(all.fabric, "fi_fabric");
-    find(all.strerror, "fi_strerror");
+    find_function(handle, name, "fi_getinfo", all.getinfo);
+    find_function(handle, name, "fi_freeinfo", all.freeinfo);
+    find_function(handle, name, "fi_dupinfo", all.dupinfo);
+    find_function(handle, name, "fi_fabric", all.fabric);
+    find_function(handle, name, "fi_strerror", all.strerror);
     return all;
   }();
   return loaded;
@@ -46,8 +41,12 @@ namespace {
 
 constexpr std::uint32_t api_version = FI_VERSION(1, 14);
 
-// What weft asks of every provider; with remote memory too, when `with_rma`.
-fabric_info wishes(bool with_rma) {
+// What weft asks of every provider, and what more where it can be had.
+struct extras {
+  bool rma = false;
+  bool hmem = false;  // Buffers on accelerators; only with rma.
+};
+fabric_info wishes(extras more) {
   fabric_info hints(libfabric().dupinfo(nullptr));
   if (hints == nullptr) throw error("libfabric has no memory for fi_info");
   hints->caps = FI_MSG;
@@ -61,7 +60,11 @@ fabric_info wishes(bool with_rma) {
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-  if (with_rma) {
+  if (more.hmem) {
+    hints->caps |= FI_HMEM;
+    hints->domain_attr->mr_mode |= FI_MR_HMEM;
+  }
+  if (more.rma) {
     hints->caps |= FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     // A put is complete when its data are in the peer's memory.
     hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
@@ -116,18 +119,19 @@ bool is_link_local(const fi_info& info) {
 
 struct candidate {
   const fi_info* info;
-  bool has_rma;
+  extras has;
   // Smaller is better, field by field.
   std::array<std::size_t, 6> rank;
 };
 
 // Every way that libfabric knows, the best first. `found` owns them.
-std::vector<candidate> candidates(std::vector<fabric_info>& found) {
+std::vector<candidate> candidates(std::vector<fabric_info>& found, bool with_hmem) {
   std::vector<candidate> all;
   const std::string route = default_route_interface();
-  for (const bool with_rma : {true, false}) {
+  for (const extras more : {extras{true, true}, extras{true, false}, extras{}}) {
+    if (more.hmem && !with_hmem) continue;
     fi_info* list = nullptr;
-    const fabric_info hints = wishes(with_rma);
+    const fabric_info hints = wishes(more);
     const int result = libfabric().getinfo(api_version, nullptr, nullptr, 0, hints.get(), &list);
     if (result == -FI_ENODATA) continue;
     check_fabric(result, "fi_getinfo");
@@ -142,10 +146,10 @@ std::vector<candidate> candidates(std::vector<fabric_info>& found) {
       if (known || is_link_local(*info)) continue;
       all.push_back(
           {info,
-           with_rma,
+           more,
            {is_host_local(*info) ? 1u : 0u, preference_of(provider_name(*info)),
             is_layered(provider_name(*info)) ? 1u : 0u, domain_name(*info) == route ? 0u : 1u,
-            info->addr_format == FI_SOCKADDR_IN6 ? 1u : 0u, with_rma ? 0u : 1u}});
+            info->addr_format == FI_SOCKADDR_IN6 ? 1u : 0u, more.rma ? 0u : 1u}});
     }
   }
   std::ranges::stable_sort(all, {}, &candidate::rank);
@@ -192,7 +196,7 @@ bool has_own_tcp(const fi_info& info) {
 
 fabric_info choose_fabric(const ofi_options& options) {
   std::vector<fabric_info> found;
-  const std::vector<candidate> all = candidates(found);
+  const std::vector<candidate> all = candidates(found, options.with_accelerators);
   std::string known;
   for (const candidate& each : all) {
     const std::string_view name = provider_name(*each.info);
@@ -214,12 +218,13 @@ fabric_info choose_fabric(const ofi_options& options) {
 std::vector<ofi_provider> ofi_providers() {
   std::vector<fabric_info> found;
   std::vector<ofi_provider> providers;
-  for (const candidate& each : candidates(found)) {
+  for (const candidate& each : candidates(found, true)) {
     ofi_provider row{.name = std::string(provider_name(*each.info)),
                      .domain = std::string(domain_name(*each.info)),
                      .reaches_other_hosts = !is_host_local(*each.info),
                      .chosen_unless_forced = each.rank[1] < preference.size(),
-                     .has_rma = each.has_rma};
+                     .has_rma = each.has.rma,
+                     .has_hmem = each.has.hmem};
     const bool listed = std::ranges::any_of(providers, [&](const ofi_provider& other) {
       return other.name == row.name && other.domain == row.domain;
     });

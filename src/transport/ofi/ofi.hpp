@@ -17,6 +17,7 @@ namespace weft {
 struct ofi_options {
   std::string provider;
   std::string domain;
+  bool with_accelerators = false;  // Their memory is to be registered, where a provider can.
 };
 
 // "", "PROVIDER" or "PROVIDER@DOMAIN".
@@ -33,6 +34,7 @@ struct ofi_provider {
   bool reaches_other_hosts = false;
   bool chosen_unless_forced = false;  // False for those that work but that weft never prefers.
   bool has_rma = false;
+  bool has_hmem = false;  // Moves data of accelerators itself.
 };
 [[nodiscard]] std::vector<ofi_provider> ofi_providers();
 
