@@ -10,10 +10,10 @@ constexpr std::size_t capacity = 64 * 1024;
 using ring = weft::record_ring<>;
 
 void push(ring& r, std::uint64_t value, std::size_t words) {
-  ring::word* room;
-  while ((room = r.try_reserve(8 * words)) == nullptr) bench::pause();
-  for (std::size_t i = 0; i < words; ++i) room[i].store(value, std::memory_order_relaxed);
-  r.publish(1, 0);
+  ring::room room;
+  while (!(room = r.try_reserve(8 * words))) bench::pause();
+  for (std::size_t i = 0; i < words; ++i) room.payload()[i].store(value, std::memory_order_relaxed);
+  r.publish(room, 1, 0);
 }
 
 std::uint64_t pop(ring& r, std::size_t words) {

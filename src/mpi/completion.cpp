@@ -154,7 +154,12 @@ MPI_Status* status_at(MPI_Status* statuses, std::size_t i) {
 
 void conclude_all(state& me, std::span<MPI_Request> handles, MPI_Status* statuses) {
   conclusion all(me);
+  const MPI_Request gone = handle_of(me.done);
   for (std::size_t i = 0; i < handles.size(); ++i) {
+    if (handles[i] == gone && statuses == MPI_STATUSES_IGNORE) {
+      handles[i] = MPI_REQUEST_NULL;
+      continue;
+    }
     request_object* const r = active_request(handles[i]);
     MPI_Status* const status = status_at(statuses, i);
     if (!concluded_shortly(me, r, handles[i], status))

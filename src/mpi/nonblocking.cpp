@@ -71,8 +71,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
     return;
   }
   with_data(buf, count, *from.type, [&](const auto& into) {
-    request_object& made =
-        make_request(me, from.comm->peers_first, comm, request_object::type::receive);
+    request_object& made = make_receive(me, from.comm->peers_first, comm);
     *request = handle_of(made);
     describe_receive(me, from, kept_by(me, made, into), made.own_work);
     watch(me, made.own_work);
@@ -90,8 +89,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   if (call.me == nullptr || request == nullptr) [[unlikely]]
     return false;
   state& me = *call.me;
-  request_object& made =
-      make_request(me, call.comm->peers_first, comm, request_object::type::receive);
+  request_object& made = make_receive(me, call.comm->peers_first, comm);
   *request = handle_of(made);
   describe_receive(me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data,
                    made.own_work);

@@ -73,6 +73,10 @@ struct request_object : object {
   static constexpr object_kind own_kind = object_kind::request;
   enum class type : std::uint8_t { send, receive, collective, generalized };
 
+  request_object() = default;
+  explicit request_object(detail::operation::as_receive receive) noexcept
+      : what(type::receive), own_work(receive) {}
+
   type what = type::send;
   bool active = true;  // Started, and not yet waited for.
   bool cancelled = false;

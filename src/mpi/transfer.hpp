@@ -169,6 +169,13 @@ inline request_object& make_request(state& me, int peers_first, MPI_Comm comm,
   made.peers_first = peers_first;
   return made;
 }
+// Of a receive that is described at once.
+inline request_object& make_receive(state& me, int peers_first, MPI_Comm comm) {
+  request_object& made = me.requests.make(detail::operation::as_receive{});
+  made.where = comm;
+  made.peers_first = peers_first;
+  return made;
+}
 
 // In a checked job, before the operation of a request can be matched: does its memory overlap others'?
 inline void watch(const state& me, const detail::operation& op) {

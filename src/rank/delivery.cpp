@@ -167,30 +167,30 @@ void fill_laid_out(const operation& op, const segments& data) {
     copy_octets(segments({op.data, op.bytes}), data, 0, bytes);
 }
 
-void deliver_into(worker& here, operation& op, envelope from, octets data) {
+void deliver_into(worker& here, operation& op, packed_envelope from, octets data) {
   fill(op, data);
-  complete_receive(here, op, from, data.size());
+  complete_receive(here, op, from.unpacked(), data.size());
 }
-void deliver_into(worker& here, operation& op, envelope from, const segments& data) {
+void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data) {
   fill(op, data);
-  complete_receive(here, op, from, data.size());
+  complete_receive(here, op, from.unpacked(), data.size());
 }
 
 namespace {
 template <class Data>
-void take_or_keep_any(worker& here, rank_state& to, const envelope& from, const Data& data) {
-  if (operation* op = to.lists.take_posted(from); op != nullptr)
+void take_or_keep_any(worker& here, rank_state& to, packed_envelope from, const Data& data) {
+  if (operation* op = to.lists.take_posted(from.unpacked()); op != nullptr)
     return deliver_into(here, *op, from, data);
-  unexpected_message* m = make_unexpected(to, from, data.size());
+  unexpected_message* m = make_unexpected(to, from.unpacked(), data.size());
   copy_out(m->data(), data);
   add_unexpected(here, to, m);
 }
 }  // namespace
 
-void take_or_keep(worker& here, rank_state& to, envelope from, octets data) {
+void take_or_keep(worker& here, rank_state& to, packed_envelope from, octets data) {
   take_or_keep_any(here, to, from, data);
 }
-void take_or_keep(worker& here, rank_state& to, envelope from, const segments& data) {
+void take_or_keep(worker& here, rank_state& to, packed_envelope from, const segments& data) {
   take_or_keep_any(here, to, from, data);
 }
 
@@ -221,7 +221,7 @@ void deliver_early(worker& here, rank_state& to, const envelope& from, octets da
                    const offer& offered, early_sender sender) {
   if (operation* op = to.lists.take_posted(from); op != nullptr)
     return offered ? receive_offered(here, *op, from, offered)
-                   : deliver_into(here, *op, from, data);
+                   : deliver_into(here, *op, packed_envelope(from), data);
   unexpected_message* m = make_unexpected(to, from, data.size());
   m->offered = offered;
   m->early = sender;
@@ -234,10 +234,8 @@ namespace {
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
-  envelope from;
-  std::memcpy(&from, payload, sizeof from);
-  deliver(here, rank_of(here, header.target()), from,
-          octets(payload + sizeof from, header.size() - sizeof from));
+  deliver(here, rank_of(here, header.target()), packed_envelope::read(payload),
+          octets(payload + sizeof(envelope), header.size() - sizeof(envelope)));
 }
 
 void on_offer(worker& here, record_header header, const std::byte* payload) {
@@ -289,17 +287,17 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
 }
 
 // Waits until the mailbox has room: the receiver's worker empties it in any of its waits.
-[[gnu::noinline]] worker::ring::word* wait_for_room(worker& here, int to, std::size_t bytes,
-                                                    const wait_description& what) {
-  worker::ring::word* room = nullptr;
-  while ((room = here.try_reserve(to, bytes)) == nullptr)
-    here.wait_until([&] { return here.try_reserve(to, bytes) != nullptr; }, what);
+[[gnu::noinline]] worker::mail_room wait_for_room(worker& here, int to, std::size_t bytes,
+                                                  const wait_description& what) {
+  worker::mail_room room;
+  while (!(room = here.try_reserve(to, bytes)))
+    here.wait_until([&] { return static_cast<bool>(here.try_reserve(to, bytes)); }, what);
   return room;
 }
 
-[[gnu::noinline]] worker::ring::word* wait_with_message(worker& here, const peer& to,
-                                                        std::size_t record, const envelope& from,
-                                                        std::size_t bytes) {
+[[gnu::noinline]] worker::mail_room wait_with_message(worker& here, const peer& to,
+                                                      std::size_t record, const envelope& from,
+                                                      std::size_t bytes) {
   const auto& me = *static_cast<const rank_state*>(worker::caller());
   const auto c = find_communicator(me, base_context(from.context));
   const int rank = c != nullptr ? static_cast<int>(&to - c->peers.data()) : to.number;
@@ -311,13 +309,12 @@ template <class Data>
 [[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to,
                                                         packed_envelope from, const Data& data) {
   const std::size_t bytes = sizeof(envelope) + data.size();
-  worker::ring::word* words = here.try_reserve(to.worker, bytes);
-  if (words == nullptr) [[unlikely]]
-    words = wait_with_message(here, to, bytes, from.unpacked(), data.size());
-  auto* const room = reinterpret_cast<std::byte*>(words);
-  from.write(room);
-  copy_out(room + sizeof(envelope), data);
-  here.send_reserved(to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
+  worker::mail_room room = here.try_reserve(to.worker, bytes);
+  if (!room) [[unlikely]]
+    room = wait_with_message(here, to, bytes, from.unpacked(), data.size());
+  from.write(room.payload());
+  copy_out(room.payload() + sizeof(envelope), data);
+  here.send_reserved(room, to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
 }
 
 }  // namespace
@@ -342,9 +339,9 @@ void send_offer(worker& here, const peer& to, const envelope& from, operation& o
   }
   const offer_payload message{from, 0, offered};
   const wait_description what{call_of(op.mode), from.context, op.peer, from.tag, op.bytes};
-  auto* room = wait_for_room(here, to.worker, sizeof message, what);
-  std::memcpy(static_cast<void*>(room), &message, sizeof message);
-  here.send_reserved(to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
+  const worker::mail_room room = wait_for_room(here, to.worker, sizeof message, what);
+  std::memcpy(room.payload(), &message, sizeof message);
+  here.send_reserved(room, to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
 }
 
 void ask_back(worker& here, const peer& to, operation& op) {
@@ -354,10 +351,10 @@ void ask_back(worker& here, const peer& to, operation& op) {
     if (drop_offer_of(asked, *to.rank)) complete_withdrawn(here, op);
     return;
   }
-  auto* room = wait_for_room(here, to.worker, sizeof asked,
-                             {"cancel", op.match.context, op.peer, op.match.tag, op.bytes});
-  std::memcpy(static_cast<void*>(room), &asked, sizeof asked);
-  here.send_reserved(to.worker, mail_withdraw, static_cast<std::uint32_t>(to.number));
+  const worker::mail_room room = wait_for_room(
+      here, to.worker, sizeof asked, {"cancel", op.match.context, op.peer, op.match.tag, op.bytes});
+  std::memcpy(room.payload(), &asked, sizeof asked);
+  here.send_reserved(room, to.worker, mail_withdraw, static_cast<std::uint32_t>(to.number));
 }
 
 void set_mail_handlers(scheduler& workers) {

@@ -159,7 +159,7 @@ void distant_ways::on_eager(worker& here, const comm::event& happened) {
   const octets data(happened.data, happened.size);
   const origin source = origin_of(here, *to, from, happened);
   if (source == origin::right) [[likely]]
-    deliver(here, *to, from, data);
+    deliver(here, *to, packed_envelope(from), data);
   else if (source == origin::unknown)
     deliver_early(here, *to, from, data, {}, early_sender_of(happened));
   if (to->congested.load(std::memory_order_relaxed)) [[unlikely]]

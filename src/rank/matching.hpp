@@ -34,6 +34,7 @@ struct packed_envelope {
   std::uint64_t context_and_source;
   std::uint32_t tag;
 
+  packed_envelope() = default;
   constexpr explicit packed_envelope(const envelope& e) noexcept
       : context_and_source(e.context | std::uint64_t{static_cast<std::uint32_t>(e.source)} << 32),
         tag(static_cast<std::uint32_t>(e.tag)) {}
@@ -42,6 +43,12 @@ struct packed_envelope {
             static_cast<std::int32_t>(context_and_source >> 32), static_cast<std::int32_t>(tag)};
   }
   // As an envelope lies in memory.
+  [[nodiscard]] static packed_envelope read(const std::byte* from) noexcept {
+    packed_envelope made;
+    std::memcpy(&made.context_and_source, from, sizeof made.context_and_source);
+    std::memcpy(&made.tag, from + sizeof made.context_and_source, sizeof made.tag);
+    return made;
+  }
   void write(std::byte* to) const noexcept {
     static_assert(std::endian::native == std::endian::little);
     std::memcpy(to, &context_and_source, sizeof context_and_source);
@@ -56,6 +63,24 @@ struct packed_envelope {
 }
 [[nodiscard]] constexpr bool has_wildcard(const envelope& wanted) noexcept {
   return wanted.source == any_source || wanted.tag == any_tag;
+}
+
+// What an operation wants or says, written in words, so that it can be read in words at once.
+struct written_envelope : envelope {
+  written_envelope() = default;  // No aggregate: what is assigned in braces is an envelope.
+  written_envelope& operator=(const envelope& e) noexcept {
+    packed_envelope(e).write(reinterpret_cast<std::byte*>(this));
+    return *this;
+  }
+};
+static_assert(sizeof(written_envelope) == sizeof(envelope));
+[[nodiscard, gnu::always_inline]] inline bool matches(const written_envelope& wanted,
+                                                      packed_envelope message) noexcept {
+  const packed_envelope one = packed_envelope::read(reinterpret_cast<const std::byte*>(&wanted));
+  const std::uint64_t differs = one.context_and_source ^ message.context_and_source;
+  const bool from_there = differs == 0 || (static_cast<std::uint32_t>(differs) == 0 &&
+                                           one.unpacked().source == any_source);
+  return from_there && (one.tag == message.tag || one.unpacked().tag == any_tag);
 }
 
 // A list whose nodes hold their own links, `Links` naming which.
@@ -101,7 +126,7 @@ struct operation {
   // What only sends have, and what only its end tells, has no value before either.
   explicit operation(as_receive) noexcept {}
 
-  envelope match;  // Of a receive what it wants, of a send what it says.
+  written_envelope match;  // Of a receive what it wants, of a send what it says.
   kind what = kind::recv;
   bool complete = false;
   bool active = false;  // Started, and not yet waited for.
@@ -225,16 +250,21 @@ class match_lists {
   }
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard]] operation* take_posted(const envelope& message) {
-    operation* const op = take_from_row(message);
-    if (op != nullptr || (listed_ == 0 && row_end_ - row_begin_ <= row_looks)) return op;
+    for (std::uint32_t at = row_begin_; at < row_end_ && at < row_begin_ + row_looks; ++at)
+      if (matches(row_[at]->match, message)) return take_out_of_row(at);
+    if (listed_ == 0 && row_end_ - row_begin_ <= row_looks) return nullptr;
     list_row();
     return take_listed(message);
   }
-  // The quick half of it: null also when the receive is not among the first of the row.
-  [[nodiscard, gnu::always_inline]] operation* take_from_row(const envelope& message) noexcept {
-    for (std::uint32_t at = row_begin_; at < row_end_ && at < row_begin_ + row_looks; ++at)
-      if (matches(row_[at]->match, message)) return take_out_of_row(at);
-    return nullptr;
+  // The quick half of it: null also when the receive is not the first of the row.
+  [[nodiscard, gnu::always_inline]] operation* take_first(packed_envelope message) noexcept {
+    if (row_begin_ == row_end_) return nullptr;
+    operation* const first = row_[row_begin_];
+    if (!matches(first->match, message)) return nullptr;
+    first->posted_in = nullptr;
+    ++row_begin_;
+    forget_empty_row();
+    return first;
   }
 
   void add(unexpected_message& m) {

@@ -36,10 +36,11 @@ void send_eager(worker& here, const peer& to, packed_envelope from, const segmen
 void fill_laid_out(const operation& op, const segments& data);
 // A short message for a rank of this worker: into the posted receive, or kept as unexpected; and into a
 // receive that has been taken out.
-[[gnu::noinline]] void take_or_keep(worker& here, rank_state& to, envelope from, octets data);
-void take_or_keep(worker& here, rank_state& to, envelope from, const segments& data);
-[[gnu::noinline]] void deliver_into(worker& here, operation& op, envelope from, octets data);
-void deliver_into(worker& here, operation& op, envelope from, const segments& data);
+[[gnu::noinline]] void take_or_keep(worker& here, rank_state& to, packed_envelope from,
+                                    octets data);
+void take_or_keep(worker& here, rank_state& to, packed_envelope from, const segments& data);
+[[gnu::noinline]] void deliver_into(worker& here, operation& op, packed_envelope from, octets data);
+void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data);
 // A receive of an unexpected message, if one is there that matches.
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
@@ -176,13 +177,13 @@ inline bool fill_word(const operation&, const segments&) {
 // A short message for a rank of this worker: into the posted receive, or kept. All that is not as
 // usual is left to calls at the end, so that the usual way saves no registers.
 template <class Data>
-[[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, const envelope& from,
+[[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, packed_envelope from,
                                            const Data& data) {
-  operation* const op = to.lists.take_from_row(from);
+  operation* const op = to.lists.take_first(from);
   if (op == nullptr) [[unlikely]]
     return take_or_keep(here, to, from, data);
   if (!fill_word(*op, data)) return deliver_into(here, *op, from, data);
-  complete_receive(here, *op, from, data.size());
+  complete_receive(here, *op, from.unpacked(), data.size());
 }
 
 inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {
@@ -215,7 +216,7 @@ template <class Data>
                                               const Data& data) {
   worker& here = *me.home;
   if (to.worker == here.index())
-    deliver(here, *to.rank, from, data);
+    deliver(here, *to.rank, packed_envelope(from), data);
   else
     send_eager(here, to, packed_envelope(from), data);
 }
@@ -223,12 +224,11 @@ template <class Data>
 // Within a worker a posted receive takes any size at once.
 template <class Data>
 [[nodiscard, gnu::noinline]] bool give_to_fellow(rank_state& me, const peer& to,
-                                                 packed_envelope packed, const Data& data,
+                                                 packed_envelope from, const Data& data,
                                                  send_mode mode) {
   worker& here = *me.home;
   if (to.worker != here.index() || mode == send_mode::synchronous) return false;
-  const envelope from = packed.unpacked();
-  operation* op = to.rank->lists.take_posted(from);
+  operation* op = to.rank->lists.take_posted(from.unpacked());
   if (op == nullptr) return false;
   deliver_into(here, *op, from, data);
   return true;

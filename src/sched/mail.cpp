@@ -24,24 +24,24 @@ worker::ring* worker::connect(int to) {
 
 void worker::post(int to, std::uint8_t kind, std::uint32_t target,
                   std::span<const std::byte> payload) {
-  ring::word* room = posted_.empty() ? try_reserve(to, payload.size()) : nullptr;
-  if (room == nullptr) {
+  const mail_room room = posted_.empty() ? try_reserve(to, payload.size()) : mail_room();
+  if (!room) {
     posted_.push_back({to, kind, target, {payload.begin(), payload.end()}});
     ++rare_sources_;
     return;
   }
-  std::memcpy(static_cast<void*>(room), payload.data(), payload.size());
-  send_reserved(to, kind, target);
+  std::memcpy(room.payload(), payload.data(), payload.size());
+  send_reserved(room, to, kind, target);
 }
 
 bool worker::flush_posted() {
   bool any = false;
   while (!posted_.empty()) {
     const waiting_record& r = posted_.front();
-    ring::word* room = try_reserve(r.to, r.payload.size());
-    if (room == nullptr) break;
-    std::memcpy(static_cast<void*>(room), r.payload.data(), r.payload.size());
-    send_reserved(r.to, r.kind, r.target);
+    const mail_room room = try_reserve(r.to, r.payload.size());
+    if (!room) break;
+    std::memcpy(room.payload(), r.payload.data(), r.payload.size());
+    send_reserved(room, r.to, r.kind, r.target);
     posted_.pop_front();
     --rare_sources_;
     any = true;

@@ -161,8 +161,9 @@ inline void worker::notify() noexcept {
   owner_.parked_.wake_if_parked(spot_);
 }
 
-inline void worker::send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept {
-  outbound_[static_cast<std::size_t>(to)]->publish(kind, target);
+inline void worker::send_reserved(const mail_room& record, int to, std::uint8_t kind,
+                                  std::uint32_t target) noexcept {
+  record.in->publish(record.place, kind, target);
   owner_.at(to).notify();
 }
 

@@ -51,16 +51,16 @@ fiber* worker::take_ready() noexcept {
 // would wait for it. Likewise when another fiber can run and the next record lies in another line.
 inline bool worker::drain(const inbound& from, const waiter* w) {
   ring& r = *from.records;
-  std::uint64_t word = r.front();
-  if (word == 0) return false;
-  for (int left = records_delivered_max; left > 0 && word != 0; --left) {
-    const record_header header{word};
+  int delivered = 0;
+  while (delivered < records_delivered_max) {
+    const record_header header{r.front()};
+    if (header.word == 0) break;
+    ++delivered;
     owner_.handlers_[header.kind()](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
-    if (r.pop(word)) owner_.at(from.sender).notify();  // It may wait for room.
+    if (r.pop(header.word)) owner_.at(from.sender).notify();  // It may wait for room.
     if (w != nullptr && (w->holds(w->subject) || (has_ready() && r.at_new_line()))) break;
-    word = r.front();
   }
-  return true;
+  return delivered != 0;
 }
 
 // A quick look at the mail of a few peers and at the condition, which is true when it returns true.

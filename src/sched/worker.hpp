@@ -134,7 +134,7 @@ class worker {
   }
 
   // Counts down; the last count makes the fiber ready that waits, and there is one at most.
-  void complete(countdown& c) noexcept {
+  [[gnu::always_inline]] void complete(countdown& c) noexcept {
     // A wait for any of several ends with the first; the others find nothing pending.
     if (c.pending != 0 && --c.pending == 0 && c.last != nullptr)
       make_ready(*std::exchange(c.last, nullptr));
@@ -154,14 +154,24 @@ class worker {
   bool poll();
 
   // --- Mail to other workers -----------------------------------------------------------------
-  // Room for a record to `to`; nothing when the ring is full. Then send_reserved().
-  [[nodiscard]] ring::word* try_reserve(int to, std::size_t size) {
+  // Room for a record in the mailbox of another worker; false when there is none.
+  struct mail_room {
+    ring* in = nullptr;
+    ring::room place;
+    [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(place); }
+    [[nodiscard]] std::byte* payload() const noexcept {
+      return reinterpret_cast<std::byte*>(place.payload());
+    }
+  };
+  [[nodiscard]] mail_room try_reserve(int to, std::size_t size) {
     ring* r = outbound_[static_cast<std::size_t>(to)];
     if (r == nullptr) [[unlikely]]
       r = connect(to);
-    return r->try_reserve(size);
+    return {r, r->try_reserve(size)};
   }
-  void send_reserved(int to, std::uint8_t kind, std::uint32_t target) noexcept;
+  // What was reserved for `to`, when its payload is written.
+  void send_reserved(const mail_room& record, int to, std::uint8_t kind,
+                     std::uint32_t target) noexcept;
   // For handlers, which may not wait: a full ring makes the record wait here. Short payloads only.
   void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
 

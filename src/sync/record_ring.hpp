@@ -66,6 +66,18 @@ inline constexpr std::size_t record_granule = 32;
   return capacity_bytes / 8 * 3 - 64;
 }
 
+// Where a record goes that is about to be sent: what try_reserve() has found, for publish(). A value, so
+// that it stays in registers while the payload is written.
+template <class Word>
+struct record_room {
+  Word* header = nullptr;
+  std::size_t next = 0;    // Where the record behind it begins.
+  std::size_t size = 0;    // Octets of the payload.
+  std::size_t filler = 0;  // Octets that are passed over in front of it.
+  [[nodiscard]] explicit operator bool() const noexcept { return header != nullptr; }
+  [[nodiscard]] Word* payload() const noexcept { return header + 1; }
+};
+
 // The producer's side of a ring whose words are all zero at the start. With `ClearAhead` it clears
 // so many octets behind each record after having published it, when nobody waits for it any more,
 // so that the next record finds its lines at hand: between processes 8 octets one way took 190 ns
@@ -78,80 +90,74 @@ class record_producer {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
   using position = typename Atomics::template atomic<std::size_t>;
+  using room = record_room<word>;
   static constexpr std::size_t fetched_beyond = 2 * cache_line;  // What is cleared ahead.
 
   record_producer() = default;
   // `capacity_bytes` is a power of two of at least 256; `head` is the consumer's to write.
   record_producer(word* words, std::size_t capacity_bytes, const position& head) noexcept
-      : words_(words), capacity_(capacity_bytes), head_(&head) {}
+      : words_(words), mask_(capacity_bytes - 1), head_(&head) {}
 
-  // Room for a payload of `size` octets, to be filled and then published; nothing when the ring is
-  // full.
-  [[nodiscard]] word* try_reserve(std::size_t size) noexcept {
+  // Room for a payload of `size` octets, to be filled and then published; none when the ring is full.
+  [[nodiscard]] room try_reserve(std::size_t size) noexcept {
     const std::size_t length = record_bytes(size);
-    const std::size_t offset = tail_ & (capacity_ - 1);
+    const std::size_t offset = tail_ & mask_;
     std::size_t filler = 0;
-    if (offset + length > capacity_)
-      filler = capacity_ - offset;  // Records never wrap.
+    if (offset + length > mask_ + 1)
+      filler = mask_ + 1 - offset;  // Records never wrap.
     else if (length <= cache_line && offset % cache_line + length > cache_line)
       filler = cache_line - offset % cache_line;  // One that fits a line does not straddle two.
     // The word behind the record must be free too: it is cleared.
     if (!has_room(filler + length + record_granule)) [[unlikely]]
-      return nullptr;
-    start_ = tail_ + filler;
-    next_ = start_ + length;
-    reserved_size_ = size;
+      return {};
+    const std::size_t start = tail_ + filler, next = start + length;
+    word* const header = &word_at(start);
     // Relaxed: publish() makes it visible together with the record. Here rather than there, so that
     // the stores to the record's own line are not parted by one that waits for another line: the
     // consumer, who polls the record's line, would take it back in between.
-    if (ClearAhead == 0 || next_ >= cleared_) word_at(next_).store(0, std::memory_order_relaxed);
-    return &word_at(start_) + 1;
+    if (ClearAhead == 0 || next >= cleared_) word_at(next).store(0, std::memory_order_relaxed);
+    return {header, next, size, filler};
   }
 
-  // After try_reserve() and after the payload was written.
-  void publish(std::uint8_t kind, std::uint32_t target) noexcept {
-    const std::uint64_t header = record_header::pack(reserved_size_, kind, target);
-    if (start_ != tail_) [[unlikely]] {
+  // After its payload was written, with nothing else reserved or published in between.
+  void publish(const room& record, std::uint8_t kind, std::uint32_t target) noexcept {
+    const std::uint64_t header = record_header::pack(record.size, kind, target);
+    if (record.filler != 0) [[unlikely]] {
       // The filler is what the consumer waits at; publishing it publishes the record behind it.
-      word_at(start_).store(header, std::memory_order_relaxed);
-      word_at(tail_).store(record_header::pack(start_ - tail_, filler_kind, 0),
+      record.header->store(header, std::memory_order_relaxed);
+      word_at(tail_).store(record_header::pack(record.filler, filler_kind, 0),
                            Atomics::release("R1"));
     } else {
-      word_at(start_).store(header, Atomics::release("R1"));
+      record.header->store(header, Atomics::release("R1"));
     }
-    tail_ = next_;
+    tail_ = record.next;
     if constexpr (ClearAhead != 0) clear_ahead();
   }
 
  private:
   void clear_ahead() noexcept {
     cleared_ = std::max(cleared_, tail_ + record_granule);
-    if (tail_ + ClearAhead - head_seen_ > capacity_) [[unlikely]]
+    if (tail_ + ClearAhead - head_seen_ > mask_ + 1) [[unlikely]]
       return;  // It may be the consumer's.
     prefetch_for_writing(&word_at(tail_ + ClearAhead + fetched_beyond));
     for (; cleared_ < tail_ + ClearAhead; cleared_ += record_granule)
       word_at(cleared_).store(0, std::memory_order_relaxed);  // Relaxed: as in try_reserve().
   }
-  [[nodiscard]] word& word_at(std::size_t at) noexcept {
-    return words_[(at & (capacity_ - 1)) / 8];
-  }
+  [[nodiscard]] word& word_at(std::size_t at) noexcept { return words_[(at & mask_) / 8]; }
   [[nodiscard]] bool has_room(std::size_t bytes) noexcept {
-    if (tail_ + bytes - head_seen_ <= capacity_) [[likely]]
+    if (tail_ + bytes - head_seen_ <= mask_ + 1) [[likely]]
       return true;
     head_seen_ = head_->load(Atomics::acquire("A2"));
-    return tail_ + bytes - head_seen_ <= capacity_;
+    return tail_ + bytes - head_seen_ <= mask_ + 1;
   }
 
   // Positions count octets since the start and never wrap in practice (2^64).
   word* words_ = nullptr;
-  std::size_t capacity_ = 0;
+  std::size_t mask_ = 0;  // The ring's octets less one.
   const position* head_ = nullptr;
   std::size_t tail_ = 0;
   std::size_t head_seen_ = 0;
-  std::size_t start_ = 0;
-  std::size_t next_ = 0;
   std::size_t cleared_ = 0;  // Up to here every granule behind the tail begins with a zero.
-  std::size_t reserved_size_ = 0;
 };
 
 // The consumer's side.
@@ -163,7 +169,7 @@ class record_consumer {
 
   record_consumer() = default;
   record_consumer(word* words, std::size_t capacity_bytes, position& head) noexcept
-      : words_(words), capacity_(capacity_bytes), head_(&head) {}
+      : words_(words), mask_(capacity_bytes - 1), head_(&head) {}
 
   // The header of the oldest record, or 0 when there is none.
   [[nodiscard]] std::uint64_t front() noexcept {
@@ -178,7 +184,7 @@ class record_consumer {
   [[nodiscard]] bool plausible(std::uint64_t header) const noexcept {
     const record_header record{header};
     return record.kind() != 0 && record.kind() != filler_kind &&
-           (head_private_ & (capacity_ - 1)) + record_bytes(record.size()) <= capacity_;
+           (head_private_ & mask_) + record_bytes(record.size()) <= mask_ + 1;
   }
 
   // After front() was not 0. Valid until pop().
@@ -189,7 +195,7 @@ class record_consumer {
   bool pop(std::uint64_t header) noexcept {
     advance(record_bytes(record_header{header}.size()));
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
-    if (head_private_ - head_told_ < capacity_ / 4) return false;
+    if (head_private_ - head_told_ <= mask_ / 4) return false;
     head_told_ = head_private_;
     head_->store(head_told_, Atomics::release("R2"));
     return true;
@@ -212,9 +218,7 @@ class record_consumer {
   [[nodiscard]] const word* next() const noexcept { return &word_at(head_private_); }
 
  private:
-  [[nodiscard]] word& word_at(std::size_t at) const noexcept {
-    return words_[(at & (capacity_ - 1)) / 8];
-  }
+  [[nodiscard]] word& word_at(std::size_t at) const noexcept { return words_[(at & mask_) / 8]; }
   // Relaxed: only glimpse() looks at it from elsewhere.
   void advance(std::size_t bytes) noexcept {
     std::atomic_ref(head_private_).store(head_private_ + bytes, std::memory_order_relaxed);
@@ -222,15 +226,15 @@ class record_consumer {
   // Returns a filler when that made no sense.
   [[gnu::noinline]] std::uint64_t behind_filler(std::uint64_t filler) noexcept {
     const std::size_t size = record_header{filler}.size();
-    const std::size_t offset = head_private_ & (capacity_ - 1);
-    if (size == 0 || size % record_granule != 0 || offset + size > capacity_) return filler;
+    const std::size_t offset = head_private_ & mask_;
+    if (size == 0 || size % record_granule != 0 || offset + size > mask_ + 1) return filler;
     advance(size);
     // Relaxed: the acquire load of the filler already made the record visible.
     return word_at(head_private_).load(std::memory_order_relaxed);
   }
 
   word* words_ = nullptr;
-  std::size_t capacity_ = 0;
+  std::size_t mask_ = 0;  // The ring's octets less one.
   position* head_ = nullptr;
   std::size_t head_private_ = 0;
   std::size_t head_told_ = 0;
@@ -241,6 +245,7 @@ template <class Atomics = std_atomics, std::size_t ClearAhead = 0>
 class record_ring {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
+  using room = record_room<word>;
 
   // `capacity_bytes` is a power of two of at least 256.
   explicit record_ring(std::size_t capacity_bytes)
@@ -255,9 +260,9 @@ class record_ring {
   [[nodiscard]] std::size_t max_payload() const noexcept { return max_payload_; }
 
   // Called by the producer only.
-  [[nodiscard]] word* try_reserve(std::size_t size) noexcept { return producer_.try_reserve(size); }
-  void publish(std::uint8_t kind, std::uint32_t target) noexcept {
-    producer_.publish(kind, target);
+  [[nodiscard]] room try_reserve(std::size_t size) noexcept { return producer_.try_reserve(size); }
+  void publish(const room& record, std::uint8_t kind, std::uint32_t target) noexcept {
+    producer_.publish(record, kind, target);
   }
 
   // Called by the consumer only.

@@ -18,8 +18,7 @@ template <class ring_type>
 std::shared_ptr<ring_type> ring_with(std::size_t start) {
   auto ring = std::make_shared<ring_type>(256);
   for (std::size_t i = 0; i < start; ++i) {
-    (void)ring->try_reserve(8);
-    ring->publish(1, 0);
+    ring->publish(ring->try_reserve(8), 1, 0);
     ring->pop(ring->front());
   }
   return ring;
@@ -33,10 +32,10 @@ model::setup transfer(std::size_t start, std::vector<std::size_t> sizes) {
     auto ring = ring_with<ring_type>(start);
     const auto produce = [=] {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
-        typename ring_type::word* room;
-        while ((room = ring->try_reserve(sizes[i])) == nullptr) model::pause();
-        for (std::size_t w = 0; w < sizes[i] / 8; ++w) room[w].set(100 * (i + 1) + w);
-        ring->publish(2, static_cast<std::uint32_t>(i));
+        typename ring_type::room room;
+        while (!(room = ring->try_reserve(sizes[i]))) model::pause();
+        for (std::size_t w = 0; w < sizes[i] / 8; ++w) room.payload()[w].set(100 * (i + 1) + w);
+        ring->publish(room, 2, static_cast<std::uint32_t>(i));
       }
     };
     const auto consume = [=] {

@@ -19,13 +19,13 @@ TEST(record_ring_stress, records_of_random_sizes_arrive_whole_and_in_order) {
     auto random = run.random(0);
     while (run.time_left()) {
       const std::size_t size = random() % (ring.max_payload() + 1);
-      auto* room = ring.try_reserve(size);
-      if (room == nullptr) {
+      const auto room = ring.try_reserve(size);
+      if (!room) {
         std::this_thread::yield();
         continue;
       }
-      std::memset(static_cast<void*>(room), static_cast<int>(sent % 251), size);
-      ring.publish(7, static_cast<std::uint32_t>(sent));
+      std::memset(static_cast<void*>(room.payload()), static_cast<int>(sent % 251), size);
+      ring.publish(room, 7, static_cast<std::uint32_t>(sent));
       ++sent;
     }
     over = true;

@@ -10,10 +10,10 @@ namespace {
 
 template <class Ring>
 bool send(Ring& ring, const std::string& text, std::uint32_t target) {
-  auto* room = ring.try_reserve(text.size());
-  if (room == nullptr) return false;
-  std::memcpy(static_cast<void*>(room), text.data(), text.size());
-  ring.publish(3, target);
+  const auto room = ring.try_reserve(text.size());
+  if (!room) return false;
+  std::memcpy(static_cast<void*>(room.payload()), text.data(), text.size());
+  ring.publish(room, 3, target);
   return true;
 }
 

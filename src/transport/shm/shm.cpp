@@ -286,17 +286,17 @@ status shm_transport::send(std::uint32_t peer, const wire_header& header, wire_p
   std::size_t size = 0;
   for (const auto& part : parts) size += part.size();
   WEFT_ASSERT(size <= traits_.message_bytes_max);
-  auto* room = to.ring.try_reserve(sizeof header + size);
-  if (room == nullptr) [[unlikely]]
+  const auto room = to.ring.try_reserve(sizeof header + size);
+  if (!room) [[unlikely]]
     return no_room(to, peer, sizeof header + size);
-  auto* octets = reinterpret_cast<std::byte*>(room);
+  auto* octets = reinterpret_cast<std::byte*>(room.payload());
   std::memcpy(octets, &header, sizeof header);
   octets += sizeof header;
   for (const auto& part : parts) {
     copy(octets, part);
     octets += part.size();
   }
-  to.ring.publish(shm_message_kind, static_cast<std::uint32_t>(slot_));
+  to.ring.publish(room, shm_message_kind, static_cast<std::uint32_t>(slot_));
   if (to.needs_fence) [[unlikely]]
     asymmetric::full_fence();
   if (!to.control->watch.is_watched()) [[unlikely]]
@@ -559,7 +559,7 @@ void shm_transport::want_room() noexcept {
 bool shm_transport::room_came() noexcept {
   return std::ranges::any_of(room_refused_, [this](std::uint32_t peer) {
     outgoing& to = outgoing_[peer];
-    return !to.is_open || to.ring.try_reserve(to.refused_bytes) != nullptr;
+    return !to.is_open || to.ring.try_reserve(to.refused_bytes);
   });
 }
 
