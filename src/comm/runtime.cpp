@@ -1,4 +1,5 @@
 #include <cstring>
+#include <map>
 
 #include "base/format.hpp"
 #include "comm/endpoints.hpp"
@@ -65,6 +66,25 @@ void check(const runtime_options& how) {
         formatted("operations is {}; it must be from 1 to {}", how.operations, operations_max));
 }
 
+// A transport that others start, as MPIs do, was not told of this job when two of its processes have
+// the same address: each is a job of its own there, and would get what it sends to the other.
+void check_addresses(std::span<const std::vector<std::byte>> addresses,
+                     std::span<const address> places, std::string_view transport) {
+  std::map<std::string_view, int> owners;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::string_view octets(reinterpret_cast<const char*>(addresses[i].data()),
+                                  addresses[i].size());
+    if (octets.empty()) continue;
+    const auto [owner, is_first] = owners.try_emplace(octets, places[i].process);
+    if (!is_first)
+      throw error(
+          formatted("processes {} and {} have the same address over {}: each is a job of its own "
+                    "there; start them with the mpirun or mpiexec of that MPI, or use another "
+                    "--transport",
+                    owner->second, places[i].process, transport));
+  }
+}
+
 // Runtimes of a process are numbered as they are made, so that the keys of two do not meet.
 std::string key_for(weft::bootstrap& job) {
   static std::mutex guard;
@@ -120,6 +140,8 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
     }
   }
   first_endpoint.push_back(static_cast<std::uint32_t>(places.size()));
+  for (std::size_t i = 0; i < channels; ++i)
+    check_addresses(addresses[i], places, devices.front()->channel_transport(i).traits().name);
   for (auto& each : devices)
     each->connect(addresses, places, endpoint_of({process, each->index()}));
   // No message comes before its receiver knows all addresses.

@@ -144,6 +144,26 @@ INSTANTIATE_TEST_SUITE_P(comm_processes, over_an_mpi,
                                            job{"mpich", "mpi:mpich", 2, by_hydra}),
                          [](const auto& one) { return one.param.name; });
 
+// Not started by that MPI's launcher, each process is a job of its own to it.
+class without_its_launcher : public between_processes {};
+TEST_P(without_its_launcher, an_mpi_is_refused_with_the_reason) {
+  const job& which = GetParam();
+  const outcome got = shell(formatted("WEFT_TRANSPORT={} timeout 60 {} {} ./test-comm_ways",
+                                      which.transport, which.launcher, which.processes));
+  EXPECT_NE(got.status, 0) << got.text;
+  EXPECT_NE(got.status, 124) << got.text;
+  EXPECT_NE(
+      got.text.find("processes 0 and 1 have the same address over mpi: each is a job of its own"),
+      std::string::npos)
+      << got.text;
+}
+INSTANTIATE_TEST_SUITE_P(comm_processes, without_its_launcher,
+                         ::testing::Values(job{"openmpi", "mpi:openmpi", 2, by_weftrun},
+                                           job{"mpich", "mpi:mpich", 2, by_weftrun},
+                                           job{"openmpi_by_hydra", "mpi:openmpi", 2, by_hydra},
+                                           job{"mpich_by_open_mpi", "mpi:mpich", 2, by_open_mpi}),
+                         [](const auto& one) { return one.param.name; });
+
 // --- Deaths ------------------------------------------------------------------------------------------
 
 TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
