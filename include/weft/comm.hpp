@@ -8,3 +8,4 @@
 #include "weft/comm/graph.hpp"
 #include "weft/comm/operations.hpp"
 #include "weft/comm/runtime.hpp"
+#include "weft/error.hpp"

@@ -31,6 +31,24 @@ constexpr std::size_t long_bytes_min = 64 * 1024;
                         name_of(how)));
 }
 
+// `room` holds a block for each process.
+void check_blocks(const char* operation, std::size_t room, std::size_t block_bytes, view v) {
+  const std::size_t needed = block_bytes * static_cast<std::size_t>(v.size);
+  if (room < needed)
+    throw error(formatted(
+        "{} got {} octets for the blocks of all; {} processes with {} octets each need {}",
+        operation, room, v.size, block_bytes, needed));
+}
+
+void check_elements(const char* operation, std::size_t bytes, const combination& by) {
+  if (by.element_bytes == 0 || by.combine == nullptr)
+    throw error(formatted("{} got an empty combination; combination_of<T, Function>() makes one",
+                          operation));
+  if (bytes % by.element_bytes != 0)
+    throw error(formatted("{} of {} octets: give a multiple of {}, the size of an element",
+                          operation, bytes, by.element_bytes));
+}
+
 }  // namespace
 
 // --- The team ---
@@ -144,6 +162,7 @@ collective team::broadcast(octets data, int root, algorithm how) {
 collective team::reduce(octets data, const combination& by, int root, algorithm how) {
   state_->require_near("reduce", data);
   return state_->run(root, [&](schedule& s, view v) {
+    check_elements("reduce", data.size(), by);
     const octets room = s.scratch(2 * data.size());
     switch (how) {
       case algorithm::automatic:
@@ -162,6 +181,7 @@ collective team::reduce(octets data, const combination& by, int root, algorithm 
 collective team::all_reduce(octets data, const combination& by, algorithm how) {
   state_->require_near("all_reduce", data);
   return state_->run(0, [&](schedule& s, view v) {
+    check_elements("all_reduce", data.size(), by);
     const octets room = s.scratch(2 * data.size());
     if (how == algorithm::automatic)
       how = data.size() >= long_bytes_min ? algorithm::ring : algorithm::doubling;
@@ -188,6 +208,7 @@ collective team::all_reduce(octets data, const combination& by, algorithm how) {
 
 collective team::gather(const_octets mine, octets all, int root, algorithm how) {
   return state_->run(root, [&](schedule& s, view v) {
+    if (v.rank == v.root) check_blocks("gather", all.size(), mine.size(), v);
     if (how == algorithm::automatic)
       how = mine.size() <= 1024 && v.size > 8 ? algorithm::tree : algorithm::linear;
     switch (how) {
@@ -205,6 +226,7 @@ collective team::gather(const_octets mine, octets all, int root, algorithm how) 
 
 collective team::all_gather(const_octets mine, octets all, algorithm how) {
   return state_->run(0, [&](schedule& s, view v) {
+    check_blocks("all_gather", all.size(), mine.size(), v);
     if (how == algorithm::automatic)
       how = mine.size() >= 1024 ? algorithm::ring : algorithm::doubling;
     switch (how) {
@@ -226,6 +248,11 @@ collective team::all_gather(const_octets mine, octets all, algorithm how) {
 
 collective team::all_to_all(const_octets from, octets to, algorithm how) {
   return state_->run(0, [&](schedule& s, view v) {
+    if (from.size() % static_cast<std::size_t>(v.size) != 0)
+      throw error(
+          formatted("all_to_all of {} octets: give a block of equal size for each of {} processes",
+                    from.size(), v.size));
+    check_blocks("all_to_all", to.size(), from.size() / static_cast<std::size_t>(v.size), v);
     switch (how) {
       case algorithm::automatic:
       case algorithm::linear:
@@ -245,6 +272,8 @@ collective team::reduce_scatter(const_octets from, octets mine, const combinatio
   state_->require_near("reduce_scatter", from);
   state_->require_near("reduce_scatter", mine);
   return state_->run(0, [&](schedule& s, view v) {
+    check_elements("reduce_scatter", mine.size(), by);
+    check_blocks("reduce_scatter", from.size(), mine.size(), v);
     const octets room = s.scratch(3 * from.size());
     const octets data = room.first(from.size()), rest = room.subspan(from.size());
     s.copy(data, from);
@@ -265,6 +294,7 @@ collective team::reduce_scatter(const_octets from, octets mine, const combinatio
 collective team::scan(octets data, const combination& by, algorithm how) {
   state_->require_near("scan", data);
   return state_->run(0, [&](schedule& s, view v) {
+    check_elements("scan", data.size(), by);
     const octets room = s.scratch(2 * data.size());
     switch (how) {
       case algorithm::automatic:

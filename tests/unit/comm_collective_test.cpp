@@ -310,6 +310,33 @@ TEST_P(comm_collective, several_may_be_under_way_and_a_wrong_algorithm_is_refuse
   }
 }
 
+TEST_P(comm_collective, rooms_that_are_too_small_and_parts_of_elements_are_refused) {
+  const auto blocks = static_cast<std::size_t>(size());
+  std::vector<std::byte> block(8), room(8 * blocks), odd(8 * blocks - 1), part(12);
+  const auto refuses = [](auto&& begin, const char* why) {
+    try {
+      (void)begin();
+      ADD_FAILURE() << "nothing was thrown; expected: " << why;
+    } catch (const error& thrown) {
+      EXPECT_NE(std::string(thrown.what()).find(why), std::string::npos) << thrown.what();
+    }
+  };
+  for (auto& each : teams_) {
+    auto& team = *each;
+    refuses([&] { return team.all_gather(block, odd); }, "all_gather got");
+    refuses([&] { return team.gather(block, odd, team.rank()); }, "gather got");
+    refuses([&] { return team.all_to_all(room, odd); }, "all_to_all got");
+    if (size() > 1)
+      refuses([&] { return team.all_to_all(odd, room); }, "give a block of equal size");
+    refuses([&] { return team.reduce_scatter(odd, block, sum_); }, "reduce_scatter got");
+    refuses([&] { return team.all_reduce(part, sum_); }, "give a multiple of 8");
+    refuses([&] { return team.reduce(part, sum_, 0); }, "give a multiple of 8");
+    refuses([&] { return team.scan(part, sum_); }, "give a multiple of 8");
+    refuses([&] { return team.reduce_scatter(room, part, sum_); }, "give a multiple of 8");
+    refuses([&] { return team.all_reduce(block, {}); }, "empty combination");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(processes, comm_collective, testing::Values(1, 2, 3, 4, 5, 7, 8));
 
 }  // namespace
