@@ -277,7 +277,7 @@ void local_device::receive_announced(operation& posted, peer_state& from, const 
   const bool fits = what->in_place ? what->holding != nullptr : header.size <= room;
   if (!fits) {
     what->result = what->in_place ? outcome::failed : outcome::truncated;
-    tell_finished(from, what->partner, false);
+    tell_finished(from, what->partner, what->in_place);
     signal_end(*what);
     give_back(*what);
     return;

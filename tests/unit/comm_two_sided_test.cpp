@@ -171,6 +171,24 @@ TEST_P(comm_two_sided, a_message_too_long_for_its_receive_is_an_error_and_overwr
     }
 }
 
+// There is no memory for so long a message: nothing of it is ever read.
+TEST_P(comm_two_sided, a_message_that_finds_no_memory_where_it_would_lie_fails_on_both_sides) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers end the process when there is no memory";
+#endif
+  cluster job(2, {}, GetParam());
+  const std::string text = "the beginning";
+  const std::span<const char> endless(text.data(), std::size_t{1} << 47);
+  comm::synchronizer sent, received;
+  ASSERT_EQ(post_recv(job.device(1), 0, {}, with::in_place(true), with::local(received)),
+            status::posted);
+  ASSERT_EQ(job.insist([&] { return post_send(job.device(0), {1}, endless, with::local(sent)); }),
+            status::posted);
+  ASSERT_TRUE(job.until([&] { return received.test() && sent.test(); }));
+  EXPECT_EQ(received.events()[0].result, outcome::failed);
+  EXPECT_EQ(sent.events()[0].result, outcome::failed);
+}
+
 TEST_P(comm_two_sided, a_message_is_received_where_it_lies_and_released_later) {
   cluster job(2, {}, GetParam());
   for (const std::size_t size : sizes)
