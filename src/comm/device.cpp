@@ -346,7 +346,7 @@ status local_device::move_piece(operation& what) noexcept {
         to.number == self_ && (what.why == purpose::put || what.why == purpose::get);
     // Of a message that goes in several pieces none is known to be the last to arrive.
     what.tells = what.why == purpose::send && what.move == motion::put && size == what.size &&
-                 to.route->traits.can_tell_put && to.number != self_;
+                 to.number != self_ && by.traits().can_tell_put;
     if (is_own)
       said = copy_within(what, rest.first(size), offset);
     else if (what.move == motion::get)

@@ -69,7 +69,8 @@ struct transport_traits {
   std::size_t inject_bytes_max;   // Up to here send() never returns `posted`.
   bool can_put = false;           // Otherwise the core emulates by messages.
   bool can_get = false;
-  bool can_tell_put = false;  // put_and_tell() as well; not to oneself.
+  // put_and_tell() as well; not to oneself. May turn false when the first one is refused.
+  bool can_tell_put = false;
   // Puts up to here cost the poster less as messages, as long as there is room for them.
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;      // Local memory of put() and get() must be registered.

@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::tuple{"shm", "messages"}, std::tuple{"shm", "refused"},
                       std::tuple{"ofi:tcp", "read"}, std::tuple{"ofi:tcp", "write"},
                       std::tuple{"ofi:tcp", "messages"}, std::tuple{"ofi:shm", "read"},
-                      std::tuple{"ofi:shm", "messages"}),
+                      std::tuple{"ofi:shm", "write"}, std::tuple{"ofi:shm", "messages"}),
     [](const auto& one) {
       std::string name = std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
       std::replace(name.begin(), name.end(), ':', '_');

@@ -2,6 +2,7 @@
 #include "transport/ofi/ofi.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -92,6 +93,8 @@ class changed_provider {
     refusal = 0;
     first = nullptr;
     change = nullptr;
+    tells_of_writes = true;
+    refused_writes = 0;
     sent.clear();
   }
   ~changed_provider() { library_.fabric = usual_fabric; }
@@ -103,6 +106,9 @@ class changed_provider {
   // The next message that another endpoint sends.
   using octets = std::vector<std::byte>;
   void change_next(std::function<void(octets&)> how) { change = std::move(how); }
+  // From now on writes with immediate data are refused, as cxi does, which has it of messages only.
+  void tell_of_no_writes() { tells_of_writes = false; }
+  [[nodiscard]] int writes_refused() const { return refused_writes; }
 
  private:
   // Each object of libfabric makes the next one by a table of functions, of which it gets a copy.
@@ -132,6 +138,10 @@ class changed_provider {
     of_endpoint.recv = &receive;
     of_endpoint.send = &send;
     (*made)->msg = &of_endpoint;
+    usual_of_memory = (*made)->rma;
+    of_memory = *usual_of_memory;
+    of_memory.writemsg = &write;
+    (*made)->rma = &of_memory;
     if (first == nullptr) first = *made;
     return 0;
   }
@@ -153,16 +163,27 @@ class changed_provider {
     return said;
   }
 
+  static ssize_t write(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t flags) {
+    if (tells_of_writes || (flags & FI_REMOTE_CQ_DATA) == 0)
+      return usual_of_memory->writemsg(endpoint, message, flags);
+    ++refused_writes;
+    return -FI_EBADFLAGS;
+  }
+
   fabric_library& library_;
   static inline decltype(&::fi_fabric) usual_fabric;
   static inline fi_ops_fabric* usual_of_fabric;
   static inline fi_ops_domain* usual_of_domain;
   static inline fi_ops_msg* usual_of_endpoint;
+  static inline fi_ops_rma* usual_of_memory;
   static inline fi_ops_fabric of_fabric;
   static inline fi_ops_domain of_domain;
   static inline fi_ops_msg of_endpoint;
+  static inline fi_ops_rma of_memory;
   static inline int refusal;
   static inline fid_ep* first;
+  static inline bool tells_of_writes;
+  static inline int refused_writes;
   static inline std::function<void(octets&)> change;
   static inline std::deque<octets> sent;  // The provider may still read them.
 };
@@ -259,6 +280,34 @@ TEST(ofi, an_endpoint_that_gets_no_receive_buffers_at_all_is_not_made) {
   changed_provider provider;
   provider.set(FI_EOPBADSTATE);
   EXPECT_THROW((void)make_ofi_transport(parse_ofi_options("tcp@lo")), error);
+}
+
+// --- A provider that has immediate data of messages, and none of writes ---------------------------
+
+TEST(ofi, a_message_is_written_where_the_provider_tells_of_no_writes) {
+  if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  tests::note_provider("tcp");
+  changed_provider provider;
+  provider.tell_of_no_writes();
+  const std::vector<std::byte> message = contract_pattern(1'000'000, 7);
+  std::vector<std::byte> got(message.size());
+  std::array<comm::synchronizer, 2> sent, received;
+  tests::cluster job(2, {.rendezvous = comm::rendezvous_protocol::write}, tests::real_network([] {
+                       return make_ofi_transport(parse_ofi_options("tcp@lo"));
+                     }));
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::ranges::fill(got, std::byte{0});
+    ASSERT_EQ(post_recv(job.device(1), 0, got, comm::with::local(received[i])), status::posted);
+    ASSERT_EQ(job.insist([&] {
+      return post_send(job.device(0), {1}, message, comm::with::local(sent[i]));
+    }),
+              status::posted);
+    ASSERT_TRUE(job.until([&] { return sent[i].test() && received[i].test(); }));
+    EXPECT_EQ(sent[i].events()[0].result, comm::outcome::complete);
+    EXPECT_EQ(received[i].events()[0].result, comm::outcome::complete);
+    EXPECT_EQ(got, message);
+  }
+  EXPECT_EQ(provider.writes_refused(), 1) << "asked once";
 }
 
 // --- Messages that no endpoint of the job sends ---------------------------------------------------

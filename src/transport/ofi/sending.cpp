@@ -10,8 +10,6 @@
 #include "base/limits.hpp"
 #include "transport/ofi/endpoint.hpp"
 
-#include <rdma/fi_rma.h>
-
 namespace weft {
 
 namespace {
@@ -235,6 +233,12 @@ status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, 
   if (result == -FI_EAGAIN) {
     to.was_refused = true;
     (void)fi_cq_read(queue_.get(), nullptr, 0);
+    return status::retry;
+  }
+  // Some, as cxi, have immediate data of messages, and none of writes.
+  if (told != nullptr && (result == -FI_EBADFLAGS || result == -FI_ENOSYS ||
+                          result == -FI_EOPNOTSUPP || result == -FI_EINVAL)) {
+    traits_.can_tell_put = false;
     return status::retry;
   }
   fail(peer, formatted("libfabric cannot {} its memory: {}", is_put ? "write" : "read",
