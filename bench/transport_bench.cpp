@@ -59,6 +59,7 @@ class side : public weft::arrivals {
         break;
     }
   }
+  void written(std::uint64_t) noexcept override {}
   void completed(void*, bool failed) noexcept override {
     ++completions;
     ended = ended || failed;

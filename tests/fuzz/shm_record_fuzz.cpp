@@ -32,6 +32,7 @@ class listener final : public weft::arrivals {
     seen = sum;
   }
   void completed(void*, bool) noexcept override { std::abort(); }
+  void written(std::uint64_t) noexcept override { std::abort(); }
   void peer_failed(std::uint32_t, const char*) noexcept override { std::abort(); }
   void refused(std::uint32_t, const char*) noexcept override { ++refusals; }
 

@@ -104,6 +104,7 @@ class process final : public weft::arrivals {
       trouble = formatted("message {} of {} came as {} with {} octets", header.tag, peer, expected,
                           payload.size());
   }
+  void written(std::uint64_t) noexcept override { std::abort(); }
   void completed(void* context, bool failed) noexcept override {
     ++(failed ? contexts_failed : contexts_done);
     last_context = context;

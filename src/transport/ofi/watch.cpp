@@ -189,6 +189,7 @@ ofi_transport::~ofi_transport() {
     void delivered(std::uint32_t, const wire_header&,
                    std::span<const std::byte>) noexcept override {}
     void completed(void*, bool) noexcept override {}
+    void written(std::uint64_t) noexcept override {}
     void peer_failed(std::uint32_t, const char*) noexcept override {}
     void refused(std::uint32_t, const char*) noexcept override {}
   } nobody;
