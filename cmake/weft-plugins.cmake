@@ -1,6 +1,18 @@
 # src/transport/mpi/plugin.cpp, once for each MPI found, by that MPI's own compiler wrapper:
 # lib/weft/weft-transport-mpi-<mpi>.so, loaded on demand.
 
+# What a plug-in and its loader must have alike, so that no change of it is forgotten.
+set(interface)
+foreach(header IN ITEMS transport/transport.hpp transport/wire.hpp transport/mpi/plugin.hpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${header})
+  file(SHA256 ${PROJECT_SOURCE_DIR}/src/${header} octets)
+  string(APPEND interface ${octets})
+endforeach()
+string(SHA256 interface ${interface})
+string(SUBSTRING ${interface} 0 8 interface)
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/transport/mpi/loader.cpp APPEND PROPERTY
+  COMPILE_DEFINITIONS WEFT_PLUGIN_VERSION=0x${interface}u)
+
 foreach(mpi IN ITEMS mpich openmpi)
   find_program(WEFT_MPICXX_${mpi} mpicxx.${mpi})
   if(NOT WEFT_MPICXX_${mpi})
@@ -12,7 +24,8 @@ foreach(mpi IN ITEMS mpich openmpi)
   add_custom_command(OUTPUT ${plugin} DEPENDS ${source} DEPFILE ${plugin}.d
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib/weft
     COMMAND ${WEFT_MPICXX_${mpi}} -std=c++20 -O3 -g -fPIC -shared -fvisibility=hidden
-      -Wall -Wextra -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -DWEFT_MPI_NAME="${mpi}" -I${PROJECT_SOURCE_DIR}/src
+      -Wall -Wextra -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -DWEFT_MPI_NAME="${mpi}"
+      -DWEFT_PLUGIN_VERSION=0x${interface}u -I${PROJECT_SOURCE_DIR}/src
       -I${PROJECT_SOURCE_DIR}/include -MD -MF ${plugin}.d -MT ${plugin} -o ${plugin} ${source}
     VERBATIM)
   add_custom_target(weft-transport-mpi-${mpi} ALL DEPENDS ${plugin})

@@ -146,12 +146,6 @@ void preload_check_library() {
   ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
-// PROGRAM may lie where no plug-ins are, and has them from where this program finds its own.
-void name_plugins() {
-  if (const std::string directory = weft::mpi_plugin_directory(); !directory.empty())
-    ::setenv("WEFT_PLUGINS", directory.c_str(), 1);
-}
-
 // Whether somebody must stay and watch: the job has several processes, or is elsewhere.
 bool needs_supervisor(const weft::options& how) {
   if (!how.hosts.empty()) return true;
@@ -249,7 +243,7 @@ int main(int argc, char** argv) {
     check_command(request.command);
     put_into_environment(request.assignments);
     const weft::options how = options_of_environment();
-    if (how.transport.starts_with("mpi")) name_plugins();
+    if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
     if (const auto other =
             weft::hand_over(how, request.command, &std::getenv, settings_in_environment())) {
       put_into_environment(other->assignments);

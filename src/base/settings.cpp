@@ -553,7 +553,8 @@ options parse_options(int& argc, char** argv) {
 
 std::vector<std::string> remarks_on_environment() {
   // From weftrun to the processes it starts; for weftcc and its kin.
-  std::vector<std::string> known{"WEFT_JOB", told_variable, "WEFT_CC", "WEFT_CXX", "WEFT_FC"};
+  std::vector<std::string> known{"WEFT_JOB", told_variable, "WEFT_PLUGINS_LENT",
+                                 "WEFT_CC",  "WEFT_CXX",    "WEFT_FC"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> remarks;
   for (char** variable = environ; *variable != nullptr; ++variable) {

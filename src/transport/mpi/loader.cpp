@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,8 +36,10 @@ fs::path own_file() {
   return fs::read_symlink("/proc/self/exe", ignored);  // The program has no name there.
 }
 
+constexpr const char* lent_variable = "WEFT_PLUGINS_LENT";
+
 // Where the setting says. Otherwise beside what has this code, as built or installed, wherever the
-// tree was moved to; then where weft was to be installed.
+// tree was moved to; then where weft was to be installed; then where weftrun has its own.
 std::vector<fs::path> directories() {
   if (std::string named = plugin_directory(); !named.empty()) return {std::move(named)};
   std::vector<fs::path> found;
@@ -49,6 +53,9 @@ std::vector<fs::path> directories() {
     add(home.parent_path() / WEFT_PLUGIN_DIRECTORY);
   }
   add(WEFT_PLUGIN_INSTALLED);
+  const char* const lent = std::getenv(lent_variable);
+  std::istringstream each(lent != nullptr ? lent : "");
+  for (std::string directory; std::getline(each, directory, ':');) add(directory);
   return found;
 }
 
@@ -100,8 +107,8 @@ std::string mpi_of_launcher() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return "openmpi";
   if (std::getenv("PMI_RANK") != nullptr) return "mpich";
   throw error(
-      "messages over MPI need its launcher, and this process was started by none; use mpirun or "
-      "mpiexec, or another --transport");
+      "messages over MPI need the launcher of that MPI, which did not start this process; use its "
+      "mpirun or mpiexec, or another --transport");
 }
 
 }  // namespace
@@ -113,10 +120,12 @@ std::vector<std::string> mpi_plugins() {
   return there;
 }
 
-std::string mpi_plugin_directory() {
+void lend_mpi_plugins() {
+  std::string all;
   for (const std::string_view each : known_mpis)
-    if (const fs::path file = file_of(each); !file.empty()) return file.parent_path().string();
-  return {};
+    if (const fs::path file = file_of(each); !file.empty())
+      all += formatted("{}{}", all.empty() ? "" : ":", file.parent_path().string());
+  if (!all.empty()) ::setenv(lent_variable, all.c_str(), 1);
 }
 
 std::unique_ptr<transport> make_mpi_transport(std::string_view which) {

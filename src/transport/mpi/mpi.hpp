@@ -17,7 +17,8 @@ namespace weft {
 
 // The plug-ins that are installed.
 [[nodiscard]] std::vector<std::string> mpi_plugins();
-// Where they are; empty when there are none.
-[[nodiscard]] std::string mpi_plugin_directory();
+// For programs that this one starts, which may lie where there are none: they look last where this
+// one finds its own.
+void lend_mpi_plugins();
 
 }  // namespace weft

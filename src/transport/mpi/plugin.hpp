@@ -8,8 +8,9 @@
 namespace weft {
 
 struct mpi_plugin {
-  // Goes up with every change of transport.hpp or of this struct: the loader accepts its own only.
-  static constexpr std::uint32_t current_version = 1;
+  // Made of the octets of what both sides must agree on (weft-plugins.cmake): the loader accepts its
+  // own only.
+  static constexpr std::uint32_t current_version = WEFT_PLUGIN_VERSION;
   std::uint32_t version;
   std::size_t header_bytes;  // sizeof(wire_header), sizeof(remote_key): a second look.
   std::size_t key_bytes;
