@@ -37,8 +37,10 @@ class alternate_stack {
     stack_t stack{};
     stack.ss_sp = static_cast<std::byte*>(memory_) + guard_bytes;
     stack.ss_size = stack_bytes;
-    if (mprotect(stack.ss_sp, stack_bytes, PROT_READ | PROT_WRITE) == 0)
-      sigaltstack(&stack, &previous_);
+    if (mprotect(stack.ss_sp, stack_bytes, PROT_READ | PROT_WRITE) == 0 &&
+        sigaltstack(&stack, &previous_) == 0)
+      return;
+    munmap(std::exchange(memory_, MAP_FAILED), guard_bytes + stack_bytes);
   }
   ~alternate_stack() {
     if (memory_ == MAP_FAILED) return;
@@ -52,7 +54,7 @@ class alternate_stack {
   static constexpr std::size_t guard_bytes = std::size_t{64} * 1024,  // A page of any machine.
       stack_bytes = std::size_t{64} * 1024;
   void* memory_;
-  stack_t previous_{.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+  stack_t previous_{};
 };
 
 // A worker that gives its core away while it looks may look longer before it sleeps, which would cost
