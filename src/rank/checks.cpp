@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/stack_trace.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 
 namespace weft::detail {
 namespace {
@@ -45,7 +46,7 @@ std::string described(const operation& op) {
   return formatted("{} of {} octets {} {}, tag {}", name_of_start(op), op.bytes,
                    op.what == operation::kind::recv ? "from" : "to",
                    peer == any_source ? "any rank" : formatted("rank {}", peer),
-                   op.match.tag == any_tag ? "any" : std::to_string(op.match.tag));
+                   tag_name(op.match.tag));
 }
 
 // Octets in a row, by address.

@@ -1,8 +1,10 @@
 // Looking at messages before they are received, and the messages that were taken out of the matching.
 #include <string>
 
+#include "base/format.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 
 namespace weft {
 
@@ -49,9 +51,9 @@ message_status status_of(const unexpected_message& m) noexcept {
 
 [[noreturn, gnu::cold]] void throw_lost(const rank_state& me, const envelope& wanted,
                                         const char* call) {
-  throw error("rank " + std::to_string(me.number) + ": " + call + " of a message from rank " +
-              std::to_string(wanted.source) + ", tag " + std::to_string(wanted.tag) +
-              ", failed: the process of its partner is dead");
+  throw error(
+      formatted("rank {}: {} of a message from rank {}, tag {}, failed: its process is dead",
+                me.number, call, wanted.source, tag_name(wanted.tag)));
 }
 
 unexpected_message& wait_here(rank_state& me, communicator_state& c, int from, int tag,

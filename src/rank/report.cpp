@@ -9,15 +9,12 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "rank/names.hpp"
 #include "rank/stacks.hpp"
 #include "rank/state.hpp"
 
 namespace weft::detail {
 namespace {
-
-std::string rank_name(int rank) {
-  return rank == any_source ? "any" : std::to_string(rank);
-}
 
 // The rank whose message or receive a rank waits for; none when any of several could help.
 std::vector<int> awaited(const rank_state& r, const wait_description& what) {
@@ -71,7 +68,7 @@ std::string describe_wait(const fiber& f) {
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
   if (message) {
     text += formatted(", {} {}, tag {}", sends(what.call) ? "to rank" : "source",
-                      rank_name(what.peer), what.tag == any_tag ? "any" : std::to_string(what.tag));
+                      rank_name(what.peer), tag_name(what.tag));
     if (!probes(what.call)) text += formatted(", {} octets", what.bytes);
   }
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);

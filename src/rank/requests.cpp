@@ -6,19 +6,23 @@
 #include <memory>
 #include <string>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 
 namespace weft {
 namespace detail {
 
 [[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
-  if (op.failed)
-    return "rank " + std::to_string(op.owner->number) +
-           (op.what == operation::kind::send ? ": a send of " : ": a receive of ") +
-           std::to_string(op.bytes) + " octets, tag " + std::to_string(op.match.tag) +
-           ", failed: the process of its partner is dead";
+  if (op.failed) {
+    const bool is_send = op.what == operation::kind::send;
+    return formatted("rank {}: a {} of {} octets {} {}, tag {}, failed: its process is dead",
+                     op.owner->number, is_send ? "send" : "receive", op.bytes,
+                     is_send ? "to" : "from", rank_name(is_send ? op.peer : op.match.source),
+                     tag_name(op.match.tag));
+  }
   return "rank " + std::to_string(op.owner->number) + ": a receive of " + std::to_string(op.bytes) +
          " octets got a message of " + std::to_string(op.result.bytes) + " octets from rank " +
          std::to_string(op.result.source) + ", tag " + std::to_string(op.result.tag) +

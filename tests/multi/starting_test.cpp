@@ -46,7 +46,7 @@ TEST(starting, every_process_reads_what_every_other_has_put) {
 
 TEST(starting, a_command_for_other_hosts_that_is_not_there_is_named) {
   const outcome result = shell("./weftrun --rsh /no/such --hosts somewhere -n 2 true");
-  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.status, 2);
   EXPECT_NE(result.text.find("weftrun: host somewhere: cannot run /no/such: No such file"),
             std::string::npos)
       << result.text;
@@ -515,7 +515,7 @@ TEST_F(hosts, a_host_that_cannot_be_reached_is_named) {
   const outcome result =
       shell(formatted("./weftrun --rsh 'ip netns exec' --hosts {},nowhere -n 2 ./test-process wait",
                       both_.name(0)));
-  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.status, 2);
   EXPECT_NE(result.text.find("weftrun: host nowhere: no weftrun could be started there"),
             std::string::npos)
       << result.text;

@@ -110,7 +110,7 @@ class remote_host final : public host {
       ::dup2(its_out.get(), STDOUT_FILENO);
       ::execvp(command[0], command.data());
       const std::string why =
-          formatted("weftrun: host {}: {}\n", name_, cannot_run(words[0], errno));
+          formatted("weftrun: host {}: {} (--rsh)\n", name_, cannot_run(words[0], errno));
       static_cast<void>(!::write(STDERR_FILENO, why.data(), why.size()));
       ::_exit(127);
     }

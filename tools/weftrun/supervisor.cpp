@@ -267,7 +267,7 @@ class supervisor {
     if (!why.empty() && !finishing_) {
       if (!server_) {
         if (!ending_) say(why);
-        status_ = status_ == 0 ? 1 : status_;
+        status_ = status_ == 0 ? status_usage : status_;
         ending_ = true;
       }
       for (std::size_t p = 0; p < processes_.size(); ++p)

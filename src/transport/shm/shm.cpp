@@ -406,7 +406,7 @@ void shm_transport::look_around() noexcept {
       other.state = peer_state::left;
       outgoing_[number].is_open = false;
     } else {
-      learn_failure(number, formatted("its process {} has died", other.process->pid()));
+      learn_failure(number, formatted("the process with pid {} has died", other.process->pid()));
     }
   }
   stop_watching_the_silent();

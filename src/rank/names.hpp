@@ -1,0 +1,16 @@
+// Ranks and tags as people read them, wildcards too.
+#pragma once
+#include <string>
+
+#include "weft/communicator.hpp"
+
+namespace weft::detail {
+
+[[nodiscard]] inline std::string rank_name(int rank) {
+  return rank == any_source ? "any" : std::to_string(rank);
+}
+[[nodiscard]] inline std::string tag_name(int tag) {
+  return tag == any_tag ? "any" : std::to_string(tag);
+}
+
+}  // namespace weft::detail
