@@ -179,14 +179,16 @@ bool local_device::has_work() const noexcept {
 
 // What was put off.
 [[gnu::noinline]] int local_device::catch_up() noexcept {
-  notice_failures();
-  int happened = take_handed();
+  int happened = 0;
+  // First: what has ended before a death is complete.
   for (operation* each = ended_.take_all().first(); each != nullptr; ++happened) {
     operation& what = *each;
     each = each->behind;
     what.listed = false;
     finish(what);
   }
+  notice_failures();
+  happened += take_handed();
   happened += send_backlog();
   for (operation* each = moving_.take_all().first(); each != nullptr;) {
     operation& what = *each;
