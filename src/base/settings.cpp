@@ -503,7 +503,7 @@ resolved_options resolve_options(int& argc, char** argv) {
   const auto rows = settings();
   resolved_options result;
   result.sources.assign(rows.size(), setting_source::default_value);
-  has_read_environment.store(true, std::memory_order_relaxed);  // Read after the call returns.
+  note_environment_read();
 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = rows[i].environment_name();
@@ -569,6 +569,10 @@ std::vector<std::string> remarks_on_environment() {
         nearest == nullptr ? "" : formatted(" (did you mean {}?)", nearest->environment_name())));
   }
   return remarks;
+}
+
+void note_environment_read() noexcept {
+  has_read_environment.store(true, std::memory_order_relaxed);  // Read after the call returns.
 }
 
 void tell_of_environment() {

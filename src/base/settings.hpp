@@ -56,6 +56,8 @@ std::vector<std::string> remarks_on_environment();
 // Prints them once in this process, unless weftrun has done so for the whole job. Only where settings
 // were taken from the environment.
 void tell_of_environment();
+// For who reads some of them without resolve_options().
+void note_environment_read() noexcept;
 // Says so to the program that weftrun becomes.
 void note_environment_told();
 

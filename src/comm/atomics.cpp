@@ -2,6 +2,7 @@
 // them and std::atomic_ref at the target are atomic with respect to each other.
 #include <atomic>
 
+#include "base/log.hpp"
 #include "comm/device.hpp"
 #include "comm/far_memory.hpp"
 
@@ -9,9 +10,16 @@ namespace weft::comm {
 
 status local_device::start(const atomic& wanted) noexcept {
   peer_state* const to = usable_peer({wanted.to.process, wanted.to.device});
-  if (to == nullptr || wanted.offset % 8 != 0 || wanted.to.size < 8 ||
-      wanted.offset > wanted.to.size - 8) [[unlikely]]
+  if (to == nullptr) [[unlikely]]
     return status::failed;
+  if (wanted.offset % 8 != 0 || wanted.to.size < 8 || wanted.offset > wanted.to.size - 8)
+      [[unlikely]] {
+    log_line(
+        "an atomic operation at {} of the memory of process {}, which has {} octets: it needs "
+        "8 of them at a multiple of 8",
+        wanted.offset, wanted.to.process, wanted.to.size);
+    return status::failed;
+  }
   operation* const what = take_operation(purpose::atomic, to->number);
   if (what == nullptr) return status::retry;
   what->kind = operation_kind::atomic;

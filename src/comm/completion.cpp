@@ -2,7 +2,9 @@
 
 #include <bit>
 
+#include "base/format.hpp"
 #include "comm/event_slots.hpp"
+#include "weft/error.hpp"
 
 namespace weft::comm {
 
@@ -33,8 +35,13 @@ void synchronizer::signal(const event& happened) noexcept {
 struct completion_queue::state : event_ring<event> {
   using event_ring::event_ring;
 };
+static std::size_t places_for(std::size_t capacity) {
+  if (capacity > std::size_t{1} << 32)
+    throw error(formatted("a completion queue for {} events; 2^32 are the most", capacity));
+  return std::bit_ceil(capacity < 2 ? 2 : capacity);
+}
 completion_queue::completion_queue(std::size_t capacity)
-    : state_(std::make_unique<state>(std::bit_ceil(capacity < 2 ? 2 : capacity))) {}
+    : state_(std::make_unique<state>(places_for(capacity))) {}
 completion_queue::~completion_queue() = default;
 bool completion_queue::try_pop(event& to) noexcept {
   return state_->try_pop(to);

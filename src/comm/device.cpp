@@ -267,8 +267,14 @@ void local_device::give_back(operation& ended) noexcept {
   operations_.give_back(&ended);
 }
 
+static bool fits_parts(std::size_t count) noexcept {
+  if (count > message_parts_max)
+    log_line("a list of {} buffers: there may be {} at most", count, message_parts_max);
+  return count <= message_parts_max;
+}
+
 bool local_device::set_locals(operation& of, std::span<const std::span<std::byte>> parts) noexcept {
-  if (parts.size() > message_parts_max) return false;
+  if (!fits_parts(parts.size())) return false;
   for (const auto& part : parts) {
     if (part.empty()) continue;
     of.locals[of.local_count++] = part;
@@ -278,7 +284,7 @@ bool local_device::set_locals(operation& of, std::span<const std::span<std::byte
 
 bool local_device::set_locals(operation& of,
                               std::span<const std::span<const std::byte>> parts) noexcept {
-  if (parts.size() > message_parts_max) return false;
+  if (!fits_parts(parts.size())) return false;
   for (const auto& part : parts) {
     if (part.empty()) continue;
     of.locals[of.local_count++] = {const_cast<std::byte*>(part.data()), part.size()};

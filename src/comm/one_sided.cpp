@@ -90,7 +90,11 @@ namespace {
 
 template <class Operation>
 bool is_inside(const Operation& wanted, const remote_memory& memory, std::uint64_t size) noexcept {
-  return wanted.offset <= memory.size && size <= memory.size - wanted.offset;
+  if (wanted.offset <= memory.size && size <= memory.size - wanted.offset) [[likely]]
+    return true;
+  log_line("{} octets at {} are beyond the end of the memory of process {}, which has {}", size,
+           wanted.offset, memory.process, memory.size);
+  return false;
 }
 
 void describe(operation& what, const remote_memory& memory, std::size_t channel) noexcept {

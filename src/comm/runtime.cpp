@@ -61,6 +61,10 @@ void check(const runtime_options& how) {
     throw error(formatted("devices is {}; it must be from 1 to {}", how.devices, devices_max));
   if (how.packet_bytes < 64 || how.packet_bytes > (std::size_t{1} << 30))
     throw error(formatted("packet_bytes is {}; it must be from 64 to 2^30", how.packet_bytes));
+  constexpr std::size_t most = std::size_t{1} << 24;
+  if (how.packets > most || how.registrations > most)
+    throw error(formatted("packets is {} and registrations {}; each may be 2^24 at most",
+                          how.packets, how.registrations));
   if (how.operations < 1 || how.operations > operations_max)
     throw error(
         formatted("operations is {}; it must be from 1 to {}", how.operations, operations_max));
@@ -197,7 +201,10 @@ int runtime::device_count(int process) const noexcept {
   if (index >= static_cast<std::size_t>(state_->process_count)) return 0;
   return static_cast<int>(state_->first_endpoint[index + 1] - state_->first_endpoint[index]);
 }
-comm::device& runtime::device(int index) const noexcept {
+comm::device& runtime::device(int index) const {
+  if (static_cast<std::size_t>(index) >= state_->devices.size()) [[unlikely]]
+    throw error(formatted("device {} of this process: it has {}; give runtime_options::devices",
+                          index, state_->devices.size()));
   return *state_->devices[static_cast<std::size_t>(index)];
 }
 const runtime_options& runtime::options() const noexcept {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/settings.hpp"
 #include "comm/endpoints.hpp"
 #include "comm/runtime_state.hpp"
 
@@ -85,6 +86,8 @@ runtime::runtime(const runtime_options& how)
   own.enter(*this, [this](weft::bootstrap& job) {
     state_->join(job, default_endpoints(job, state_->options));
   });
+  note_environment_read();
+  if (process() == 0) tell_of_environment();
   state_->leave = [&own, this] { own.leave(*this); };
 }
 

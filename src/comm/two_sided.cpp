@@ -58,8 +58,10 @@ status local_device::start(const recv& wanted) noexcept {
   match_table* const engine = engine_of(wanted.engine);
   const match_key key = key_of(wanted.by, wanted.from, wanted.tag);
   if (engine == nullptr || key.process >= shared_.process_count) [[unlikely]] {
-    log_line("a receive from process {} in matching engine {}: there is no such one", wanted.from,
-             wanted.engine);
+    log_line(
+        "a receive from process {} in matching engine {}: there are processes 0 to {}, and "
+        "engines 0 to {}",
+        wanted.from, wanted.engine, shared_.process_count - 1, shared_.engine_count.value() - 1);
     return status::failed;
   }
   operation* const posted = take_operation(purpose::receive, self_);

@@ -193,7 +193,8 @@ class synchronizer {
 class completion_queue {
  public:
   static constexpr bool keeps_data = true;
-  explicit completion_queue(std::size_t capacity = 1024);  // Rounded up to a power of two.
+  // Rounded up to a power of two. Throws weft::error beyond 2^32.
+  explicit completion_queue(std::size_t capacity = 1024);
   completion_queue(const completion_queue&) = delete;
   completion_queue& operator=(const completion_queue&) = delete;
   ~completion_queue();

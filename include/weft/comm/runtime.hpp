@@ -205,7 +205,7 @@ class runtime {
   [[nodiscard]] int process_count() const noexcept;
   [[nodiscard]] int device_count() const noexcept;
   [[nodiscard]] int device_count(int process) const noexcept;
-  [[nodiscard]] comm::device& device(int index = 0) const noexcept;
+  [[nodiscard]] comm::device& device(int index = 0) const;  // Throws when there is no such one.
   [[nodiscard]] const runtime_options& options() const noexcept;
 
   // Called by any thread; best before the first message that names it. The completion stays until

@@ -1,0 +1,101 @@
+// What can never succeed is refused at once, with a line that has the value and the limit.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/comm.hpp"
+
+namespace weft {
+namespace {
+
+namespace with = comm::with;
+
+std::string why(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(comm_misuse, numbers_beyond_their_limits_are_named) {
+  EXPECT_NE(why([] {
+              const comm::runtime core({.packets = std::size_t{1} << 60});
+            }).find("packets is 1152921504606846976"),
+            std::string::npos);
+  EXPECT_NE(why([] {
+              const comm::completion_queue queue(std::size_t{1} << 40);
+            }).find("for 1099511627776 events; 2^32 are the most"),
+            std::string::npos);
+  const comm::runtime core({.devices = 2});
+  EXPECT_EQ(core.device(1).index(), 1);
+  for (const int index : {-1, 2})
+    EXPECT_EQ(why([&] { (void)core.device(index); }),
+              "device " + std::to_string(index) +
+                  " of this process: it has 2; give runtime_options::devices");
+}
+
+class failing_posts : public ::testing::Test {
+ protected:
+  // What a post says that must fail.
+  template <class Post>
+  std::string told(const Post& post) {
+    testing::internal::CaptureStderr();
+    const status said = post();
+    std::string text = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said, status::failed);
+    return text;
+  }
+  comm::runtime core_;
+  comm::device& on_ = core_.device();
+  std::array<std::byte, 64> memory_{};
+  const comm::registered_memory exposed_{on_, memory_};
+};
+
+TEST_F(failing_posts, beyond_the_end_of_memory_say_where) {
+  std::array<std::byte, 16> data{};
+  const std::string beyond =
+      "16 octets at 60 are beyond the end of the memory of process 0, which has 64";
+  EXPECT_NE(
+      told([&] { return post_put(on_, exposed_.remote(), data, with::offset(60)); }).find(beyond),
+      std::string::npos);
+  EXPECT_NE(
+      told([&] { return post_get(on_, exposed_.remote(), data, with::offset(60)); }).find(beyond),
+      std::string::npos);
+}
+
+TEST_F(failing_posts, of_atomics_say_what_they_need) {
+  for (const std::uint64_t offset : {4, 64}) {
+    const std::string text =
+        told([&] { return post_fetch_add(on_, exposed_.remote(), 1, with::offset(offset)); });
+    EXPECT_NE(text.find("an atomic operation at " + std::to_string(offset) +
+                        " of the memory of process 0, which has 64 octets"),
+              std::string::npos)
+        << text;
+  }
+}
+
+TEST_F(failing_posts, of_too_many_buffers_say_how_many_there_may_be) {
+  std::array<std::byte, 17> data{};
+  std::vector<std::span<const std::byte>> parts;
+  for (const std::byte& each : data) parts.emplace_back(&each, 1);
+  const std::string text = told([&] { return post_put(on_, exposed_.remote(), parts); });
+  EXPECT_NE(text.find("a list of 17 buffers: there may be 16 at most"), std::string::npos) << text;
+}
+
+TEST_F(failing_posts, to_nobody_say_who_there_is) {
+  std::array<std::byte, 8> data{};
+  EXPECT_NE(told([&] {
+              return post_recv(on_, 99, data);
+            }).find("a receive from process 99 in matching engine 0: there are processes 0 to 0"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft
