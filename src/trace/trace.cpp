@@ -130,6 +130,12 @@ constexpr int group_of_workers(const trace_part& part) noexcept {
   return 2 + part.process;
 }
 
+// The track of a worker, thread or rank. Viewers take track 0 of a group for the one whose number is
+// the group's.
+constexpr int track_of(int number) noexcept {
+  return 1'000'000 + number;
+}
+
 // Turns events into the objects of Chrome's trace format, which Perfetto reads. Behind the events of
 // other processes when the file has some.
 class json_writer {
@@ -161,9 +167,9 @@ class json_writer {
     metadata("process_labels", group, 0, formatted(R"("labels":"{}")", text));
   }
 
-  void thread(int process, int thread, const std::string& name) {
-    metadata("thread_name", process, thread, formatted(R"("name":"{}")", name));
-    metadata("thread_sort_index", process, thread, formatted(R"("sort_index":{})", thread));
+  void track(int group, int number, const std::string& name) {
+    metadata("thread_name", group, track_of(number), formatted(R"("name":"{}")", name));
+    metadata("thread_sort_index", group, track_of(number), formatted(R"("sort_index":{})", number));
   }
 
   void slice(const event& begin, std::uint64_t end_ticks, int worker) {
@@ -180,9 +186,9 @@ class json_writer {
   void finish() { write(end); }
 
  private:
-  void metadata(const char* kind, int process, int thread, const std::string& arguments) {
-    object(formatted(R"("ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}})", kind, process,
-                     thread, arguments));
+  void metadata(const char* kind, int group, int track, const std::string& arguments) {
+    object(formatted(R"("ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}})", kind, group, track,
+                     arguments));
   }
 
   std::string place_and_name(const event& e, int worker) {
@@ -192,7 +198,8 @@ class json_writer {
     if (*style.argument != '\0') arguments += formatted(R"(,"{}":{})", style.argument, e.argument);
     return formatted(R"("pid":{},"tid":{},"cat":"{}","name":"{}","args":{{{}}})",
                      style.on_rank_track ? rank_group : workers_,
-                     style.on_rank_track ? e.rank : worker, style.category, name, arguments);
+                     track_of(style.on_rank_track ? e.rank : worker), style.category, name,
+                     arguments);
   }
 
   // Of the clock that all processes of a host share.
@@ -254,17 +261,17 @@ void name_tracks(json_writer& json, const trace_state& trace) {
                                                     : formatted("process {}", trace.part.process));
   json.group(rank_group, "ranks");
   for (int worker = 0; worker < trace.workers; ++worker)
-    json.thread(workers, worker, formatted("worker {}", worker));
+    json.track(workers, worker, formatted("worker {}", worker));
   std::set<int> ranks;
   for (const auto& ring : trace.rings) {
     if (ring->thread >= trace.workers)
-      json.thread(workers, ring->thread, formatted("thread {}", ring->thread));
+      json.track(workers, ring->thread, formatted("thread {}", ring->thread));
     for (std::uint64_t i = ring->dropped(); i < ring->count; ++i) {
       const event& e = ring->at(i);
       if (style_of(e.kind).on_rank_track) ranks.insert(e.rank);
     }
   }
-  for (const int rank : ranks) json.thread(rank_group, rank, formatted("rank {}", rank));
+  for (const int rank : ranks) json.track(rank_group, rank, formatted("rank {}", rank));
 }
 
 }  // namespace

@@ -137,6 +137,26 @@ TEST(trace, nothing_is_recorded_while_off) {
   EXPECT_FALSE(tracing());
 }
 
+// Perfetto shows thread 0 of a process as the thread that has the process' number.
+TEST(trace, no_track_is_taken_for_another) {
+  const json trace = traced(4, [] {
+    trace_begin(trace_kind::run, 0);
+    for (int rank = 0; rank < 4; ++rank) {
+      trace_begin(trace_kind::wait_recv, rank, 0);
+      trace_end(trace_kind::wait_recv, rank);
+    }
+    trace_end(trace_kind::run, 0);
+  });
+  std::set<std::string> names;
+  for (const json& e : events_of_phase(trace, "M"))
+    if (e["name"].text == "thread_name") {
+      EXPECT_GT(e["tid"].number(), 4);
+      EXPECT_TRUE(names.insert(e["args"]["name"].text).second);
+    }
+  EXPECT_EQ(names.size(), 9U) << "four workers, this thread, four ranks";
+  for (const json& e : events_of_phase(trace, "X")) EXPECT_NE(track_name(trace, e), "unnamed");
+}
+
 TEST(trace, a_stolen_chunk_is_on_the_thiefs_track_under_its_owners_rank) {
   const json trace = traced(2, [] {
     std::thread([] {
