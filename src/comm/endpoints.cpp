@@ -33,8 +33,8 @@ std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view 
   }
   if (kind == "mpi") return make_mpi_transport(which);
   throw error(
-      formatted("there is no transport \"{}\" between processes; WEFT_TRANSPORT may be auto, shm, "
-                "ofi, mpi or ofi:PROVIDER",
+      formatted("there is no transport \"{}\" between processes; WEFT_TRANSPORT "
+                "(runtime_options::transport) may be auto, shm, ofi, mpi or ofi:PROVIDER",
                 name));
 }
 
