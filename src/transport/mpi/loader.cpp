@@ -147,7 +147,7 @@ std::unique_ptr<transport> make_mpi_transport(std::string_view which) {
     throw error(formatted("the plug-in for {} cannot be loaded: {}", name, ::dlerror()));
   const auto entry = reinterpret_cast<mpi_plugin_entry>(::dlsym(library, mpi_plugin_symbol));
   const mpi_plugin* const plugin = entry == nullptr ? nullptr : entry();
-  if (plugin == nullptr || plugin->version != mpi_plugin::current_version ||
+  if (plugin == nullptr || plugin->version != WEFT_PLUGIN_VERSION ||
       plugin->header_bytes != sizeof(wire_header) || plugin->key_bytes != sizeof(remote_key))
     throw error(
         formatted("{} belongs to another version of weft; install weft again", file.string()));

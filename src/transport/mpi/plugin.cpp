@@ -358,8 +358,7 @@ transport* make(char* why, std::size_t why_bytes) noexcept {
 }  // namespace weft
 
 extern "C" [[gnu::visibility("default")]] const weft::mpi_plugin* weft_transport_plugin() {
-  static constexpr weft::mpi_plugin table{weft::mpi_plugin::current_version,
-                                          sizeof(weft::wire_header), sizeof(weft::remote_key),
-                                          WEFT_MPI_NAME, weft::make};
+  static constexpr weft::mpi_plugin table{WEFT_PLUGIN_VERSION, sizeof(weft::wire_header),
+                                          sizeof(weft::remote_key), WEFT_MPI_NAME, weft::make};
   return &table;
 }

@@ -8,9 +8,8 @@
 namespace weft {
 
 struct mpi_plugin {
-  // Made of the octets of what both sides must agree on (weft-plugins.cmake): the loader accepts its
-  // own only.
-  static constexpr std::uint32_t current_version = WEFT_PLUGIN_VERSION;
+  // WEFT_PLUGIN_VERSION, which weft-plugins.cmake makes of the octets of what both sides must agree
+  // on: the loader accepts its own only.
   std::uint32_t version;
   std::size_t header_bytes;  // sizeof(wire_header), sizeof(remote_key): a second look.
   std::size_t key_bytes;
