@@ -84,7 +84,10 @@ void end_talks(worker& here, communicator_state& c) {
 
 site_talk::site_talk(communicator_state& c, rank_state& speaker,
                      const wait_description& what) noexcept
-    : c_(c), talk_(speaker, what, lengths::any), leads_(speaker.home == leader_of(c).home) {
+    : c_(c),
+      what_(what),
+      talk_(speaker, what, lengths::any),
+      leads_(speaker.home == leader_of(c).home) {
   if (leads_) ++c_.talks;  // Others do not touch it: it is of the leader's worker.
 }
 
@@ -93,6 +96,30 @@ void site_talk::begin_wait() {
   // Relaxed: the mail, which ends it otherwise, comes to this worker later.
   if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]]
     end_talks(*talk_.speaker().home, c_);
+}
+
+void site_talk::end_wait() {
+  try {
+    talk_.wait();
+  } catch (const error&) {
+    hear_why();
+    throw;
+  }
+}
+
+// Another site refuses what is sent to it when it has been told, or has found, that the communicator
+// is broken. The word of that is sent first, but over a device of its own: the refusal may overtake it.
+void site_talk::hear_why() {
+  worker& here = *talk_.speaker().home;
+  const comm::device& device = network::of(here).device();
+  const auto is_told = [&] { return c_.cut_off.load(std::memory_order_relaxed); };
+  const auto any_is_dead = [&] {
+    return std::ranges::any_of(c_.sites,
+                               [&](const site& s) { return !device.is_alive(s.process); });
+  };
+  here.wait_until([&] { return is_told() || any_is_dead(); }, what_);
+  here.check_stopped();
+  if (is_told()) throw_failed(c_);
 }
 
 // --- Meetings ------------------------------------------------------------------------------------

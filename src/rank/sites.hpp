@@ -49,25 +49,25 @@ class site_talk {
   void receive(int site, int tag, std::span<std::byte> into);
   // Until all that was begun is complete.
   void wait() {
-    wait([]() noexcept {});
+    begin_wait();
+    end_wait();
   }
   // The same; `look` is called now and then.
   template <class Look>
   void wait(const Look& look) {
     begin_wait();
-    try {
-      talk_.wait(look);
-    } catch (const error&) {
-      // Relaxed: it was set before the failure.
-      if (c_.cut_off.load(std::memory_order_relaxed)) throw_failed(c_);
-      throw;
-    }
+    talk_.watch(look);
+    end_wait();
   }
 
  private:
   void begin_wait();
+  void end_wait();
+  // Something failed. Throws what has broken the communicator; returns when a site is dead instead.
+  void hear_why();
 
   communicator_state& c_;
+  const wait_description& what_;
   talk talk_;
   const bool leads_;  // Its speaker is at home where the leader is.
 };

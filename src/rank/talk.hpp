@@ -33,18 +33,17 @@ class talk {
   // By the speaker, or another rank of its worker.
   void receive(rank_state& by, const envelope& wanted, std::span<std::byte> into);
   void receive(rank_state& by, const envelope& wanted, const segments& into);
-  // Until all that was begun is complete. `look` is called now and then.
+  // Until all that was begun is complete.
   void wait();
+  // The same, before wait(); `look` is called now and then.
   template <class Look>
-  void wait(const Look& look) {
-    if constexpr (!noexcept(look()))
-      speaker_.home->wait_until(
-          [&] {
-            if (pending_.pending != 0) look();
-            return pending_.pending == 0;
-          },
-          what_);
-    wait();
+  void watch(const Look& look) {
+    speaker_.home->wait_until(
+        [&] {
+          if (pending_.pending != 0) look();
+          return pending_.pending == 0;
+        },
+        what_);
   }
 
   [[nodiscard]] rank_state& speaker() const noexcept { return speaker_; }
