@@ -121,6 +121,8 @@ bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context
   l.identity = identity();
   l.number = running().number;
   loop_slot* slot = open_slot(l);
+  // Many begin between two passes, as when a window of long messages arrives.
+  if (slot == nullptr && end_detached()) slot = open_slot(l);
   if (slot == nullptr) return false;
   run_claims(l, *slot);
   if (slot->claims.finished()) {
