@@ -138,7 +138,7 @@ void measure(bench::peers& p, std::size_t bytes) {
   const std::string size = std::to_string(bytes >> 10) + "KiB";
   if (!bench::wanted("stencil/step/" + size)) return;
   const long count =
-      std::max(1, std::atoi(bench::setting("BENCH_STEPS", bytes <= 8192 ? "200" : "25").c_str()));
+      std::max(1, std::atoi(bench::setting("BENCH_STEPS", bytes <= 8192 ? "200" : "100").c_str()));
   stencil s(p, bytes / sizeof(double));
   double expected = 0;
   // The perfect time is taken anew before every repetition: processors change their pace.
