@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"

@@ -12,6 +12,8 @@
 
 namespace weft {
 
+inline constexpr std::string_view setting_variable_prefix = "WEFT_";
+
 struct setting {
   std::string_view name;
   std::string_view value_name;  // What stands for the value in a help text; empty for a switch.
@@ -30,6 +32,8 @@ struct setting {
 std::span<const setting> settings();
 
 const setting* find_setting(std::string_view name);
+// One whose name is nearly this; null when none is near.
+const setting* nearest_setting(std::string_view name);
 
 // Assigns or throws; `origin` is what the user wrote, say "--weft-ranks" or "WEFT_RANKS".
 void assign_setting(options& values, const setting& row, std::string_view origin,
@@ -48,18 +52,6 @@ struct resolved_options {
 // Defaults, then environment, then --weft-* words, which are removed from argv. A lone "--" ends
 // the search: what follows belongs to the program. Throws weft::error; argv is then unchanged.
 resolved_options resolve_options(int& argc, char** argv);
-
-// One line for each variable WEFT_* of the environment that no row knows: misspelt, or for another
-// program. With the nearest that there is.
-std::vector<std::string> remarks_on_environment();
-
-// Prints them once in this process, unless weftrun has done so for the whole job. Only where settings
-// were taken from the environment.
-void tell_of_environment();
-// For who reads some of them without resolve_options().
-void note_environment_read() noexcept;
-// Says so to the program that weftrun becomes.
-void note_environment_told();
 
 // Options that a program filled in itself: throws weft::error naming the field that is out of
 // range.

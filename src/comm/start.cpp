@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/settings.hpp"
+#include "base/environment.hpp"
 #include "comm/endpoints.hpp"
 #include "comm/runtime_state.hpp"
 

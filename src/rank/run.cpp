@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"

@@ -1,4 +1,5 @@
 #include "base/settings.hpp"
+#include "base/environment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,20 @@
+// Variables WEFT_* that nobody reads, which are mostly misspelt.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// One line for each variable WEFT_* of the environment that no row knows: misspelt, or for another
+// program. With the nearest that there is.
+std::vector<std::string> remarks_on_environment();
+
+// Prints them once in this process, unless weftrun has done so for the whole job. Only where settings
+// were taken from the environment.
+void tell_of_environment();
+// For who reads some of them without resolve_options().
+void note_environment_read() noexcept;
+// Says so to the program that weftrun becomes.
+void note_environment_told();
+
+}  // namespace weft
