@@ -451,7 +451,7 @@ struct kept_loop {
 };
 
 TEST(detached_loops, get_the_slots_that_thieves_have_left_since_the_last_pass) {
-  run_ranks(2, 2, [](communicator& world) {
+  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
     if (world.rank() != 0) return (void)world.recv<int>(0);
     worker& here = *worker::current();
     const auto ended = [](worker&, void* of) { static_cast<kept_loop*>(of)->has_ended = true; };
