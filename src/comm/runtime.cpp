@@ -2,6 +2,7 @@
 #include <map>
 
 #include "base/format.hpp"
+#include "base/log.hpp"
 #include "comm/endpoints.hpp"
 #include "comm/runtime_state.hpp"
 #include "weft/error.hpp"
@@ -172,7 +173,13 @@ std::string runtime::state::why_failed(int which) noexcept {
 void runtime::state::tell_of_failure(int which) noexcept {
   // Relaxed: only who is first matters.
   if (told[static_cast<std::size_t>(which)].exchange(true, std::memory_order_relaxed)) return;
-  if (options.on_peer_failure) options.on_peer_failure(which, why_failed(which).c_str());
+  const std::string why = why_failed(which);
+  if (options.on_peer_failure)
+    options.on_peer_failure(which, why.c_str());
+  else
+    log_line(
+        "process {} has lost process {}: {}; runtime_options::on_peer_failure can take this word",
+        process, which, why);
 }
 
 runtime::runtime(weft::bootstrap& job, const runtime_options& how,

@@ -111,6 +111,19 @@ TEST(comm_failure, what_a_bootstrap_knows_ends_receives_and_is_told_once) {
   EXPECT_EQ(failures.processes, std::vector<int>{1});
 }
 
+TEST(comm_failure, is_said_once_on_stderr_when_nobody_takes_the_word) {
+  testing::internal::CaptureStderr();
+  {
+    cluster job(2);
+    job[0].mark_failed(1, "it was killed");
+    for (int i = 0; i < 10; ++i) job.device(0).progress();
+  }
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "weft: process 0 has lost process 1: it was killed; runtime_options::on_peer_failure can "
+      "take this word\n");
+}
+
 // Whoever sends and dies at once has sent: its death is often known before its messages are read.
 TEST(comm_failure, what_came_before_a_death_is_received_although_the_death_is_known_first) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -50,7 +50,8 @@ struct runtime_options {
   // Whose memory buffers may lie in beside the processor's: of every operation but atomics, and of
   // registered_memory. Not of reductions. Stays until the runtime ends.
   weft::accelerator* accelerator = nullptr;
-  // Called once for each process that has failed, by whichever thread makes progress.
+  // Called once for each process that has failed, by whichever thread makes progress. Without one that
+  // is said on stderr.
   std::function<void(int process, const char* why)> on_peer_failure{};
 };
 
