@@ -460,7 +460,10 @@ void local_device::signal_end(operation& ended) noexcept {
   happened.context = ended.context;
   if (ended.holding != nullptr && ended.why == purpose::receive) {
     happened.data = ended.holding->octets;
-    if (ended.local.keeps_data()) happened.packet = std::exchange(ended.holding, nullptr);
+    if (ended.local.keeps_data()) {
+      packets_.begin_waiting(*ended.holding);
+      happened.packet = std::exchange(ended.holding, nullptr);
+    }
   }
   if (ended.why == purpose::receive && ended.kind == operation_kind::am &&
       ended.result != outcome::complete) {

@@ -38,7 +38,20 @@ place* packet_pool::take(std::size_t bytes) noexcept {
   if (bytes <= packet_bytes_) [[likely]]
     if (place* one = packets_.try_take(); one != nullptr) [[likely]]
       return one;
+  place* const one = take_buffer(bytes);
+  if (one != nullptr) begin_waiting(*one);
+  return one;
+}
+
+place* packet_pool::take_for_arrival(std::size_t bytes) noexcept {
+  if (bytes <= packet_bytes_)
+    if (place* one = packets_.try_take(); one != nullptr) return one;
   return take_buffer(bytes);
+}
+
+void packet_pool::begin_waiting(place& filled) noexcept {
+  if (filled.is_packet || std::exchange(filled.is_waiting, true)) return;
+  buffer_bytes_.fetch_add(filled.capacity, std::memory_order_relaxed);
 }
 
 place* packet_pool::take_copy(std::span<const std::byte> content) noexcept {
@@ -49,12 +62,18 @@ place* packet_pool::take_copy(std::span<const std::byte> content) noexcept {
   return to;
 }
 
+// Relaxed, here and above: a measure.
+void packet_pool::end_waiting(place& given) noexcept {
+  if (std::exchange(given.is_waiting, false))
+    buffer_bytes_.fetch_sub(given.capacity, std::memory_order_relaxed);
+}
+
 void packet_pool::give_back(place* given) noexcept {
   if (given->is_packet) [[likely]] {
     packets_.give_back(given);
     return;
   }
-  buffer_bytes_.fetch_sub(given->capacity, std::memory_order_relaxed);
+  end_waiting(*given);
   keep_or_free(static_cast<buffer*>(given));
 }
 
@@ -64,7 +83,7 @@ void packet_pool::give_back_remote(place* given) noexcept {
     home.packets_.give_back_remote(given);
     return;
   }
-  home.buffer_bytes_.fetch_sub(given->capacity, std::memory_order_relaxed);
+  home.end_waiting(*given);
   home.returned_.push(static_cast<buffer*>(given));
 }
 
@@ -99,7 +118,6 @@ void packet_pool::give_back_remote(place* given) noexcept {
     if (newest_ != nullptr) newest_->newer = found;
     newest_ = found;
   }
-  buffer_bytes_.fetch_add(found->capacity, std::memory_order_relaxed);
   return found;
 }
 

@@ -26,7 +26,8 @@ struct place : match_node {
   packet_pool* home = nullptr;
   std::byte* octets = nullptr;
   std::size_t capacity = 0;
-  bool is_packet = false;  // Otherwise a buffer from the heap.
+  bool is_packet = false;   // Otherwise a buffer from the heap.
+  bool is_waiting = false;  // A buffer whose data somebody must take before more are welcome.
 
   place* behind = nullptr;  // In the list that it waits in.
   std::uint32_t peer = 0;
@@ -50,12 +51,16 @@ class packet_pool {
   // Called by the owner only: a packet if one is free and large enough, else a buffer. Null when
   // there is no memory.
   [[nodiscard]] place* take(std::size_t bytes) noexcept;
-  // The same, filled with a copy of `content`.
+  // For data that are still under way. They wait for nobody before begin_waiting(): who stopped to look
+  // for messages because of them would not see them come.
+  [[nodiscard]] place* take_for_arrival(std::size_t bytes) noexcept;
+  void begin_waiting(place& filled) noexcept;
+  // As take(), filled with a copy of `content`.
   [[nodiscard]] place* take_copy(std::span<const std::byte> content) noexcept;
   // Called by the owner only.
   void give_back(place* given) noexcept;
 
-  // Octets in buffers that are out.
+  // Octets in buffers that wait for somebody.
   [[nodiscard]] std::size_t buffer_bytes() const noexcept {
     return buffer_bytes_.load(std::memory_order_relaxed);  // Relaxed: a measure of back-pressure.
   }
@@ -71,6 +76,7 @@ class packet_pool {
   };
 
   [[nodiscard]] place* take_buffer(std::size_t bytes) noexcept;
+  void end_waiting(place& given) noexcept;
   void keep_or_free(buffer* freed) noexcept;
   void free_buffer(buffer* freed) noexcept;
 

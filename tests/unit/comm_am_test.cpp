@@ -89,6 +89,27 @@ TEST_P(comm_am, with_retry_forbidden_everything_is_kept_and_stays_in_order) {
   }
 }
 
+// What is under way waits for nobody: the device that stopped to look would not see it come.
+TEST_P(comm_am, may_be_longer_than_what_may_wait) {
+  for (const comm::rendezvous_protocol way :
+       {comm::rendezvous_protocol::read, comm::rendezvous_protocol::write,
+        comm::rendezvous_protocol::messages}) {
+    cluster job(2, {.eager_bytes = 1000, .rendezvous = way, .waiting_bytes_max = 100}, GetParam());
+    mailbox box;
+    const handler_id handler = job[1].register_handler(box);
+    const std::string text = text_of(300'000);
+    for (std::size_t i = 1; i <= 3; ++i) {
+      comm::counter sent;
+      ASSERT_NE(
+          job.insist([&] { return post_am(job.device(0), {1}, handler, text, with::local(sent)); }),
+          status::failed);
+      ASSERT_TRUE(job.until([&] { return box.messages.size() == i; }));
+      EXPECT_EQ(box.messages.back().text, text);
+      ASSERT_TRUE(job.until([&] { return sent.value() == 1; }));
+    }
+  }
+}
+
 TEST_P(comm_am, a_list_of_buffers_arrives_as_one_message) {
   cluster job(2, {}, GetParam());
   mailbox box;
