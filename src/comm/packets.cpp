@@ -35,17 +35,16 @@ packet_pool::~packet_pool() {
 }
 
 place* packet_pool::take(std::size_t bytes) noexcept {
-  if (bytes <= packet_bytes_) [[likely]]
-    if (place* one = packets_.try_take(); one != nullptr) [[likely]]
-      return one;
-  place* const one = take_buffer(bytes);
-  if (one != nullptr) begin_waiting(*one);
+  place* const one = take_for_arrival(bytes);
+  if (one != nullptr) [[likely]]
+    begin_waiting(*one);
   return one;
 }
 
 place* packet_pool::take_for_arrival(std::size_t bytes) noexcept {
-  if (bytes <= packet_bytes_)
-    if (place* one = packets_.try_take(); one != nullptr) return one;
+  if (bytes <= packet_bytes_) [[likely]]
+    if (place* one = packets_.try_take(); one != nullptr) [[likely]]
+      return one;
   return take_buffer(bytes);
 }
 

@@ -51,8 +51,8 @@ class packet_pool {
   // Called by the owner only: a packet if one is free and large enough, else a buffer. Null when
   // there is no memory.
   [[nodiscard]] place* take(std::size_t bytes) noexcept;
-  // For data that are still under way. They wait for nobody before begin_waiting(): who stopped to look
-  // for messages because of them would not see them come.
+  // The same for data that are still under way. They wait for nobody before begin_waiting(): who stopped
+  // to look for messages because of them would not see them come.
   [[nodiscard]] place* take_for_arrival(std::size_t bytes) noexcept;
   void begin_waiting(place& filled) noexcept;
   // As take(), filled with a copy of `content`.
