@@ -52,8 +52,7 @@ void* make_flow(std::byte* low, std::size_t bytes) noexcept {
 // What lies where a flow is suspended; its stack pointer is right above. tools/gdb/weft.py reads it.
 struct suspended_flow {
   std::uint32_t vector_control;  // MXCSR
-  std::uint16_t x87_control;
-  std::uint16_t padding;
+  std::uint32_t unused;
   void* frame;  // rbp
   void* rbx;
   const void* at;  // rip
@@ -64,31 +63,41 @@ static_assert(sizeof(suspended_flow) == 32);
 // where to write where the caller is suspended. What is told arrives in rdi, as the argument of a
 // function that begins, and in rax, as the result of one that returns.
 //
-// The control registers are the flow's own, rounding and masks as the ABI has it and the flags of
-// what was raised as a program expects of its thread; all but "inexact", which nearly every
-// operation raises: it may be seen by other flows of the thread. They are loaded where they differ.
-#define WEFT_SUSPEND_AND_TAKE_STACK \
-  "leaq 9f(%%rip), %%rcx\n\t"       \
-  "leaq -32(%%rsp), %%rsp\n\t"      \
-  "stmxcsr (%%rsp)\n\t"             \
-  "fnstcw 4(%%rsp)\n\t"             \
-  "movq %%rbp, 8(%%rsp)\n\t"        \
-  "movq %%rbx, 16(%%rsp)\n\t"       \
-  "movq %%rcx, 24(%%rsp)\n\t"       \
-  "movl (%%rsp), %%ecx\n\t"         \
-  "movzwl 4(%%rsp), %%r9d\n\t"      \
-  "movq %%rsp, (%%rax)\n\t"         \
-  "movq %%rdi, %%rsp\n\t"           \
-  "xorl (%%rsp), %%ecx\n\t"         \
-  "testl $0xffdf, %%ecx\n\t"        \
-  "jz 1f\n\t"                       \
-  "ldmxcsr (%%rsp)\n"               \
-  "1:\tcmpw %%r9w, 4(%%rsp)\n\t"    \
-  "je 2f\n\t"                       \
-  "fldcw 4(%%rsp)\n"                \
-  "2:\tmovq 8(%%rsp), %%rbp\n\t"    \
-  "movq 16(%%rsp), %%rbx\n\t"       \
-  "movq 24(%%rsp), %%r8\n\t"        \
+// MXCSR is the flow's own, rounding and masks as the ABI has it and the flags of what was raised as a
+// program expects of its thread; all but "inexact", which nearly every operation raises: it may be
+// seen by other flows of the thread. It is loaded where it differs. Of the x87's control word rounding
+// and masks follow it, since the C library sets both alike: to ask for that word at each switch would
+// take 2 ns. What it has besides, the precision, is the thread's.
+#define WEFT_SUSPEND_AND_TAKE_STACK                    \
+  "leaq 9f(%%rip), %%rcx\n\t"                          \
+  "leaq -32(%%rsp), %%rsp\n\t"                         \
+  "stmxcsr (%%rsp)\n\t"                                \
+  "movq %%rbp, 8(%%rsp)\n\t"                           \
+  "movq %%rbx, 16(%%rsp)\n\t"                          \
+  "movq %%rcx, 24(%%rsp)\n\t"                          \
+  "movl (%%rsp), %%ecx\n\t"                            \
+  "movq %%rsp, (%%rax)\n\t"                            \
+  "movq %%rdi, %%rsp\n\t"                              \
+  "xorl (%%rsp), %%ecx\n\t"                            \
+  "testl $0xffdf, %%ecx\n\t"                           \
+  "jz 1f\n\t"                                          \
+  "ldmxcsr (%%rsp)\n\t"                                \
+  "testl $0x7f80, %%ecx\n\t" /* Masks and rounding. */ \
+  "jz 1f\n\t"                                          \
+  "fnstcw 4(%%rsp)\n\t"                                \
+  "movl (%%rsp), %%ecx\n\t"                            \
+  "shrl $7, %%ecx\n\t"                                 \
+  "movl %%ecx, %%r8d\n\t"                              \
+  "andl $0x3f, %%r8d\n\t"                              \
+  "andl $0xc0, %%ecx\n\t"                              \
+  "shll $4, %%ecx\n\t"                                 \
+  "orl %%r8d, %%ecx\n\t"                               \
+  "andw $0xf3c0, 4(%%rsp)\n\t"                         \
+  "orw %%cx, 4(%%rsp)\n\t"                             \
+  "fldcw 4(%%rsp)\n"                                   \
+  "1:\tmovq 8(%%rsp), %%rbp\n\t"                       \
+  "movq 16(%%rsp), %%rbx\n\t"                          \
+  "movq 24(%%rsp), %%r8\n\t"                           \
   "movq %%rsi, %%rdi\n\t"
 #if defined(__AVX512F__)
 #define WEFT_WIDE_REGISTERS                                                                     \
@@ -156,12 +165,11 @@ void* make_flow(std::byte* low, std::size_t bytes) noexcept {
   *reinterpret_cast<void**>(top) = nullptr;  // Where a function finds its return address: nowhere.
   auto& begin = reinterpret_cast<suspended_flow*>(top)[-1];
   begin = {.vector_control = 0,
-           .x87_control = 0,
-           .padding = 0,
+           .unused = 0,
            .frame = nullptr,
            .rbx = nullptr,
            .at = reinterpret_cast<const void*>(Entry)};
-  asm("stmxcsr %0\n\tfnstcw %1" : "=m"(begin.vector_control), "=m"(begin.x87_control));
+  asm("stmxcsr %0" : "=m"(begin.vector_control));
   begin.vector_control &= ~std::uint32_t{0x3f};
   return &begin;
 }

@@ -135,6 +135,36 @@ TEST(context, rounding_belongs_to_the_flow) {
   EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
+// How long doubles are rounded, for which some machines have a unit of its own: 1 up, -1 down, 0 neither.
+int rounding_of_long_doubles() {
+  volatile long double one = 1, minus_one = -1, three = 3;  // The processor's to divide.
+  const volatile long double third = one / three, mirrored = minus_one / three;
+  return (third > -mirrored) - (third < -mirrored);
+}
+
+TEST(context, long_doubles_are_rounded_as_the_flow_says) {
+  pair_of_flows flows([](pair_of_flows& f) {
+    std::fesetround(FE_DOWNWARD);
+    f.leave();
+    f.steps = rounding_of_long_doubles();
+    f.leave();
+    std::fesetround(FE_UPWARD);
+    f.leave();
+    f.steps = rounding_of_long_doubles();
+  });
+  flows.enter();
+  EXPECT_EQ(rounding_of_long_doubles(), 0);
+  std::fesetround(FE_UPWARD);
+  flows.enter();
+  EXPECT_EQ(flows.steps, -1);
+  EXPECT_EQ(rounding_of_long_doubles(), 1);
+  flows.enter();  // Now both round up.
+  std::fesetround(FE_TONEAREST);
+  flows.enter();
+  EXPECT_EQ(flows.steps, 1);
+  EXPECT_EQ(rounding_of_long_doubles(), 0);
+}
+
 TEST(context, raised_exceptions_of_arithmetic_belong_to_the_flow) {
   pair_of_flows flows([](pair_of_flows& f) {
     f.steps = std::fetestexcept(FE_DIVBYZERO) == 0 ? 1 : -1;
