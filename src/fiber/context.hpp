@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "fiber/returning.hpp"
 #include "fiber/switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -84,6 +85,7 @@ class context {
   [[gnu::always_inline]] static void enter(context& from, context& to) noexcept {
     from.start_switch(to);
     machine::jump(to.suspended_, &to, &from.suspended_);
+    note_switch();
     from.finish_switch();
   }
   static void first_entry(void* self) noexcept;

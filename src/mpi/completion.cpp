@@ -321,7 +321,7 @@ void look_at_some(state& me, int count, const MPI_Request* handles, int* outcoun
 
 using namespace weft::mpi;
 
-WEFT_MPI_FUNCTION(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
+WEFT_MPI_WAITING_FUNCTION(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
   return in_call(
       "MPI_Wait", MPI_COMM_SELF, [&](state& me) { wait_for_one(me, request, status); }, request,
       status);
@@ -331,8 +331,9 @@ WEFT_MPI_FUNCTION(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* 
       "MPI_Test", MPI_COMM_SELF, [&](state& me) { test_one(me, request, flag, status); }, request,
       flag, status);
 }
-WEFT_MPI_FUNCTION(int, MPI_Waitall,
-                  (int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses)) {
+WEFT_MPI_WAITING_FUNCTION(int, MPI_Waitall,
+                          (int count, MPI_Request* array_of_requests,
+                           MPI_Status* array_of_statuses)) {
   return in_call(
       "MPI_Waitall", MPI_COMM_SELF,
       [&](state& me) { wait_for_all(me, count, array_of_requests, array_of_statuses); }, count,

@@ -204,27 +204,28 @@ SEND(MPI_Ssend_c, MPI_Count, synchronous)
 SEND(MPI_Bsend, int, buffered)
 SEND(MPI_Bsend_c, MPI_Count, buffered)
 
-#define RECEIVE(name, count_type)                                                             \
-  WEFT_MPI_FUNCTION(int, name,                                                                \
-                    (void* buf, count_type count, MPI_Datatype datatype, int source, int tag, \
-                     MPI_Comm comm, MPI_Status* status)) {                                    \
-    int code = MPI_SUCCESS;                                                                   \
-    const auto fail = [&](blocking_receive& arrival) {                                        \
-      return fail_in_call(arrival, buf, count, datatype, source, tag, comm, status, #name);   \
-    };                                                                                        \
-    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code))  \
-        [[likely]]                                                                            \
-      return code;                                                                            \
-    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);           \
+#define RECEIVE(name, count_type)                                                            \
+  WEFT_MPI_WAITING_FUNCTION(int, name,                                                       \
+                            (void* buf, count_type count, MPI_Datatype datatype, int source, \
+                             int tag, MPI_Comm comm, MPI_Status* status)) {                  \
+    int code = MPI_SUCCESS;                                                                  \
+    const auto fail = [&](blocking_receive& arrival) {                                       \
+      return fail_in_call(arrival, buf, count, datatype, source, tag, comm, status, #name);  \
+    };                                                                                       \
+    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code)) \
+        [[likely]]                                                                           \
+      return code;                                                                           \
+    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);          \
   }
 RECEIVE(MPI_Recv, int)
 RECEIVE(MPI_Recv_c, MPI_Count)
 
 #define SENDRECV(name, count_type)                                                                \
-  WEFT_MPI_FUNCTION(int, name,                                                                    \
-                    (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype, int dest,  \
-                     int sendtag, void* recvbuf, count_type recvcount, MPI_Datatype recvtype,     \
-                     int source, int recvtag, MPI_Comm comm, MPI_Status* status)) {               \
+  WEFT_MPI_WAITING_FUNCTION(                                                                      \
+      int, name,                                                                                  \
+      (const void* sendbuf, count_type sendcount, MPI_Datatype sendtype, int dest, int sendtag,   \
+       void* recvbuf, count_type recvcount, MPI_Datatype recvtype, int source, int recvtag,       \
+       MPI_Comm comm, MPI_Status* status)) {                                                      \
     return in_call(                                                                               \
         #name, comm,                                                                              \
         [&](state& me) {                                                                          \
@@ -237,16 +238,17 @@ RECEIVE(MPI_Recv_c, MPI_Count)
 SENDRECV(MPI_Sendrecv, int)
 SENDRECV(MPI_Sendrecv_c, MPI_Count)
 
-#define SENDRECV_REPLACE(name, count_type)                                                      \
-  WEFT_MPI_FUNCTION(int, name,                                                                  \
-                    (void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, \
-                     int source, int recvtag, MPI_Comm comm, MPI_Status* status)) {             \
-    return in_call(                                                                             \
-        #name, comm,                                                                            \
-        [&](state& me) {                                                                        \
-          replace(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);      \
-        },                                                                                      \
-        buf, count, datatype, dest, sendtag, source, recvtag, comm, status);                    \
+#define SENDRECV_REPLACE(name, count_type)                                                    \
+  WEFT_MPI_WAITING_FUNCTION(                                                                  \
+      int, name,                                                                              \
+      (void* buf, count_type count, MPI_Datatype datatype, int dest, int sendtag, int source, \
+       int recvtag, MPI_Comm comm, MPI_Status* status)) {                                     \
+    return in_call(                                                                           \
+        #name, comm,                                                                          \
+        [&](state& me) {                                                                      \
+          replace(me, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);    \
+        },                                                                                    \
+        buf, count, datatype, dest, sendtag, source, recvtag, comm, status);                  \
   }
 SENDRECV_REPLACE(MPI_Sendrecv_replace, int)
 SENDRECV_REPLACE(MPI_Sendrecv_replace_c, MPI_Count)

@@ -307,7 +307,7 @@ struct blocking_operation : operation {
   if (c.pending == 0) return;
   if (tracing()) [[unlikely]]
     return traced_wait(kind, me, c, what, victim);
-  me.home->wait(c, what, victim);
+  me.home->wait_for_pending(c, what, victim);
 }
 
 // Where the octets of an operation are. A layout is referred to, and must outlive the operation.

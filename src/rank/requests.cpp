@@ -205,7 +205,7 @@ void request::release() noexcept {
   std::abort();
 }
 
-message_status request::wait() {
+WEFT_RETURNS_BY_JUMP message_status request::wait() {
   if (operation_ == nullptr || !operation_->active) return {};
   if (!operation_->complete) {
     rank_state& me = calling_rank("wait");
@@ -250,7 +250,7 @@ void request::cancel() {
   operation_->result = {};
 }
 
-void wait_all(std::span<request> requests) {
+WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
   const auto is_open = [](const request& r) { return r.active() && !r.operation_->complete; };
   if (std::ranges::any_of(requests, is_open)) {
     rank_state& me = calling_rank("wait_all");

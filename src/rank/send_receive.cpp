@@ -221,11 +221,13 @@ void communicator::send_bytes(octets data, int to, int tag, send_mode mode) cons
   detail::send(state_, rank_, data, to, tag, mode);
 }
 
-message_status communicator::recv_bytes(std::span<std::byte> into, int from, int tag) const {
+WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte> into, int from,
+                                                             int tag) const {
   return receive(*state_, into, from, tag);
 }
 
-message_status communicator::recv_exactly(std::span<std::byte> into, int from, int tag) const {
+WEFT_RETURNS_BY_JUMP message_status communicator::recv_exactly(std::span<std::byte> into, int from,
+                                                               int tag) const {
   const message_status got = receive(*state_, into, from, tag);
   if (got.bytes != into.size() && from != proc_null) [[unlikely]]
     throw_wrong_size(rank_, into.size(), got);
