@@ -360,7 +360,10 @@ class worker {
   scheduler& owner_;
   const int index_;
   const int core_;
-  bool seeded_ = false;
+
+  // What the worker writes is apart from that, which all senders read: each of its switches would take
+  // their line. With 16 ranks on two workers a message took 410 ns instead of 290.
+  alignas(padding_bytes) bool seeded_ = false;
   bool is_hindered_ = false;  // seeded_ or stop_acknowledged_.
   bool watched_ = false;      // The scheduler has a watcher of waits.
   thread_state thread_{};
