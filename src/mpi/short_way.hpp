@@ -56,7 +56,17 @@ template <class Fail>
                                                   const char* name, const Fail& fail, int* code) {
   const usual_call call = as_usual(buffer, count, datatype, source, tag, comm);
   if (call.me == nullptr) return false;
-  blocking_receive arrival(*call.me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data);
+  const route from{call.comm, nullptr, call.comm->peer(source), tag};
+  detail::rank_state& r = call.me->rank;
+  r.home->begin_call();
+  const std::span<std::byte> into(static_cast<std::byte*>(buffer), call.data.size());
+  if (const auto got = take_next(r, from.comm->shared->to(from.peer), from.of_receive(), into); got)
+      [[likely]] {
+    set_status(status, got->source - from.comm->peers_first, got->tag, got->bytes);
+    *code = MPI_SUCCESS;
+    return true;
+  }
+  blocking_receive arrival(*call.me, from, call.data);
   arrival.wait(name);
   if (arrival.bad()) [[unlikely]] {
     *code = fail(arrival);

@@ -267,6 +267,8 @@ class match_lists {
     return first;
   }
 
+  [[nodiscard]] bool has_posted() const noexcept { return row_begin_ != row_end_ || listed_ != 0; }
+
   void add(unexpected_message& m) {
     bucket(m).push_back(m);
     order_.push_back(m);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -262,6 +263,27 @@ template <class Data>
   if (me.lists.has_unexpected() && find_unexpected(me, op)) return op.complete;
   me.lists.post(op);
   return false;
+}
+
+// A receive that need not be posted: nothing else of this rank has come or is waited for, and what its
+// sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
+[[nodiscard, gnu::always_inline]] inline std::optional<message_status> take_next(
+    rank_state& me, const peer& there, const envelope& wanted, std::span<std::byte> into) {
+  worker& here = *me.home;
+  worker::ring* const mail = here.undivided_mail(there.worker);
+  if (mail == nullptr || me.lists.has_unexpected() || me.lists.has_posted()) return {};
+  const record_header header{worker::look_for_mail(*mail)};
+  if (header.kind() != mail_eager || header.target() != static_cast<std::uint32_t>(me.number))
+    return {};
+  const auto* const payload = reinterpret_cast<const std::byte*>(mail->payload());
+  const envelope from = packed_envelope::read(payload).unpacked();
+  const octets data(payload + sizeof(envelope), header.size() - sizeof(envelope));
+  if (!matches(wanted, from) || data.size() > into.size()) return {};
+  copy_out(into.data(), data);
+  ++me.counts.received;
+  me.counts.received_bytes += data.size();
+  here.drop_front(*mail, there.worker, header.word);
+  return message_status{from.source, from.tag, data.size()};
 }
 
 template <class... As>

@@ -51,8 +51,12 @@ template <class Room>
   me.home->begin_call();
   if (from == proc_null) return {};
   check_source(c, from, tag, "recv");
+  const envelope wanted{c.context, from, tag};
+  if constexpr (std::is_same_v<Room, std::span<std::byte>>)
+    if (from >= 0)
+      if (const auto got = take_next(me, c.to(from), wanted, into)) return *got;
   blocking_operation op;
-  op.match = {c.context, from, tag};
+  op.match = wanted;
   set_memory(op, into);
   op.owner = &me;
   countdown arrival{1, nullptr};

@@ -167,4 +167,28 @@ inline void worker::send_reserved(const mail_room& record, int to, std::uint8_t 
   owner_.at(to).notify();
 }
 
+inline worker::ring* worker::undivided_mail(int sender) noexcept {
+  const bool is_alone = first_ready() == nullptr && looked_at_.empty() && rare_sources_ == 0 &&
+                        helm_ == nullptr && !is_hindered_ && !watched_;
+  if (!is_alone || owner_.looking_.gives_core_up || tracing()) return nullptr;
+  if (--undivided_left_ <= 0) {
+    undivided_left_ = undivided_in_a_row_max;
+    return nullptr;
+  }
+  for (const inbound& from : inbound_)
+    if (from.sender == sender) return from.records;
+  return nullptr;
+}
+
+inline std::uint64_t worker::look_for_mail(ring& from) noexcept {
+  constexpr int looks = 1000;
+  for (int left = looks; left > 0; --left)
+    if (const std::uint64_t header = from.front(); header != 0) return header;
+  return 0;
+}
+
+inline void worker::drop_front(ring& from, int sender, std::uint64_t header) noexcept {
+  if (from.pop(header)) owner_.at(sender).notify();  // It may wait for room.
+}
+
 }  // namespace weft

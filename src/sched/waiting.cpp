@@ -57,7 +57,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     if (header.word == 0) break;
     ++delivered;
     owner_.handlers_[header.kind()](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
-    if (r.pop(header.word)) owner_.at(from.sender).notify();  // It may wait for room.
+    drop_front(r, from.sender, header.word);
     if (w != nullptr && (w->holds(w->subject) || (has_ready() && r.at_new_line()))) break;
   }
   return delivered != 0;

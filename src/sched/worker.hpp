@@ -179,6 +179,16 @@ class worker {
   // For handlers, which may not wait: a full ring makes the record wait here. Short payloads only.
   void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
 
+  // For a fiber that knows what the next record of worker `sender` will be: the mailbox of that worker,
+  // when it has sent any and the fiber waits here alone; every so often null, so that all else has its
+  // turn.
+  [[nodiscard]] ring* undivided_mail(int sender) noexcept;
+  // Looks into it for about as long as an answer of the next core takes: the header of its next record, 0
+  // when none came.
+  [[nodiscard]] static std::uint64_t look_for_mail(ring& from) noexcept;
+  // The record has been used.
+  void drop_front(ring& from, int sender, std::uint64_t header) noexcept;
+
   // --- Other processes -------------------------------------------------------------------------
   // Called before run(), which it outlives.
   void set_outside(class outside& view) noexcept {
@@ -366,6 +376,9 @@ class worker {
   alignas(padding_bytes) bool seeded_ = false;
   bool is_hindered_ = false;  // seeded_ or stop_acknowledged_.
   bool watched_ = false;      // The scheduler has a watcher of waits.
+  // How many records in a row a fiber may take from a mailbox by itself, and how many of them are left.
+  static constexpr int undivided_in_a_row_max = 16;
+  int undivided_left_ = 0;
   thread_state thread_{};
 
   // Fibers.

@@ -1,6 +1,7 @@
 // Point-to-point messages: every size and way, to oneself, within a worker and between workers.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <numeric>
@@ -488,6 +489,73 @@ TEST(a_ring, of_any_number_of_ranks_on_any_number_of_workers_passes_its_token) {
 }
 
 // --- Lengths beyond 32 bits ----------------------------------------------------------------------
+
+// Ranks 0 and 1, alone on their workers, exchange words without an end in sight, which takes each straight
+// from the mailbox of the other.
+class an_exchange_of_two : public testing::Test {
+ protected:
+  static void go_on_until_told(communicator& world, const std::atomic<bool>& told) {
+    for (bool is_last = false; !is_last;) {
+      if (world.rank() == 0) {
+        world.send(told.load(), 1);
+        is_last = world.recv<bool>(1);
+      } else {
+        is_last = world.recv<bool>(0);
+        world.send(is_last, 0);
+      }
+    }
+  }
+};
+
+TEST_F(an_exchange_of_two, does_not_keep_others_of_its_workers_waiting) {
+  std::atomic<bool> told{false};
+  EXPECT_EQ(run(alone(job_of(4, 3, "cyclic")),
+                [&](communicator& world) {  // Rank 3 shares the worker of rank 0.
+                  if (world.rank() == 2) world.send(7, 3);
+                  if (world.rank() == 3) {
+                    static_cast<void>(world.recv<int>(2));
+                    told = true;
+                  }
+                  if (world.rank() < 2) go_on_until_told(world, told);
+                }),
+            0);
+}
+
+TEST_F(an_exchange_of_two, ends_with_the_job) {
+  const failed_job job = run_to_failure(alone(job_of(3, 3)), [](communicator& world) {
+    const std::atomic<bool> never{false};
+    if (world.rank() == 2) throw std::runtime_error("enough");
+    go_on_until_told(world, never);
+  });
+  expect_contains(job.text, "enough");
+}
+
+TEST_F(an_exchange_of_two, leaves_what_is_not_asked_for_to_later_receives) {
+  run_ranks(2, 2, [](communicator& world) {
+    for (int i = 0; i < 1000; ++i) {
+      if (world.rank() == 0) {
+        world.send(i, 1, 5);
+        world.send(i + 1, 1, 6);
+        world.send(std::vector<int>(3, i), 1, 7);
+        EXPECT_EQ(world.recv<int>(1), i);
+      } else {
+        EXPECT_EQ(world.recv<int>(0, 6), i + 1);
+        if (i % 100 == 0) {
+          std::array<int, 2> room{};
+          EXPECT_THROW(world.recv(room, 0, 7), error);
+        } else {
+          std::array<int, 4> room{};
+          const message_status got = world.recv(room, 0, 7);
+          EXPECT_EQ(got.bytes, 3 * sizeof(int));
+          EXPECT_EQ(got.source, 0);
+          EXPECT_EQ(got.tag, 7);
+        }
+        EXPECT_EQ(world.recv<int>(0, any_tag), i);
+        world.send(i, 0);
+      }
+    }
+  });
+}
 
 TEST(a_message, of_more_than_4_GiB_has_all_its_octets) {
   if (sanitized) GTEST_SKIP() << "takes a sanitizer too long";

@@ -1,4 +1,5 @@
 // The one wait, as ranks meet it: who runs while somebody waits, and what a rank keeps across it.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "job.hpp"
+#include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 
 namespace weft {
@@ -221,6 +223,24 @@ TEST(sleep_for, a_sleeper_is_no_deadlock) {
       world.send(7, 0);
     }
   });
+}
+
+TEST(a_mailbox, is_left_to_one_rank_alone_for_a_few_records_in_a_row_only) {
+  int longest = 0;
+  EXPECT_EQ(run(alone(job_of(2, 2)),
+                [&](communicator& world) {
+                  if (world.rank() == 1) return world.send(world.recv<int>(0), 0);
+                  world.send(1, 1);
+                  EXPECT_EQ(world.recv<int>(1), 1);
+                  for (int asked = 0, in_a_row = 0; asked < 1000; ++asked) {
+                    const bool alone = worker::current()->undivided_mail(1) != nullptr;
+                    in_a_row = alone ? in_a_row + 1 : 0;
+                    longest = std::max(longest, in_a_row);
+                  }
+                }),
+            0);
+  EXPECT_LT(longest, 20);
+  if (longest == 0) GTEST_SKIP() << "workers that share cores give them up instead";
 }
 
 TEST(a_parked_worker, wakes_for_a_message) {
