@@ -125,6 +125,8 @@ class one_of_a_crowd {
         until([&] { return ended.value() == posted; });
       };
       complete([&] { return post_put(on_, theirs, text, with::local(ended)); });
+      // Its end says that the put has arrived.
+      complete([&] { return post_get(on_, theirs, {}, with::local(ended)); });
       complete([&] { return post_get(on_, theirs, got, with::local(ended)); });
       REQUIRE(got == text);
       REQUIRE(team_.barrier().wait() == comm::outcome::complete);

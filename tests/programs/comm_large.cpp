@@ -48,6 +48,10 @@ int main() {
       return post_put(on, everywhere[1], std::span<const char>(behind, 1), with::offset(size - 1),
                       with::local(ended), with::done(false));
     });
+    // Its end says that the put has arrived.
+    complete(core, [&](const comm::completion& ended) {
+      return post_get(on, everywhere[1], {}, with::local(ended), with::done(false));
+    });
     complete(core, [&](const comm::completion& ended) {
       return post_get(on, everywhere[1], std::span(behind + 1, 1), with::offset(size - 1),
                       with::local(ended), with::done(false));
