@@ -179,7 +179,7 @@ void deliver_into(worker& here, operation& op, packed_envelope from, const segme
 namespace {
 template <class Data>
 void take_or_keep_any(worker& here, rank_state& to, packed_envelope from, const Data& data) {
-  if (operation* op = to.lists.take_posted(from.unpacked()); op != nullptr)
+  if (operation* op = to.lists.take_posted(from); op != nullptr)
     return deliver_into(here, *op, from, data);
   unexpected_message* m = make_unexpected(to, from.unpacked(), data.size());
   copy_out(m->data(), data);
@@ -208,7 +208,7 @@ bool find_unexpected(rank_state& me, operation& op) {
 }
 
 void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered) {
-  if (operation* op = to.lists.take_posted(from); op != nullptr) {
+  if (operation* op = to.lists.take_posted(packed_envelope(from)); op != nullptr) {
     receive_offered(here, *op, from, offered);
     return;
   }
@@ -219,7 +219,7 @@ void deliver_offer(worker& here, rank_state& to, const envelope& from, const off
 
 void deliver_early(worker& here, rank_state& to, const envelope& from, octets data,
                    const offer& offered, early_sender sender) {
-  if (operation* op = to.lists.take_posted(from); op != nullptr)
+  if (operation* op = to.lists.take_posted(packed_envelope(from)); op != nullptr)
     return offered ? receive_offered(here, *op, from, offered)
                    : deliver_into(here, *op, packed_envelope(from), data);
   unexpected_message* m = make_unexpected(to, from, data.size());

@@ -2,8 +2,8 @@
 //
 // Both sides hash (context, source, tag) into intrusive lists, so that a match costs the same with
 // one and with thousands of entries. Receives with a wildcard stand in a list of their own; posting
-// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5). As long as messages
-// come about in the order of their receives, these stand in a row instead, oldest first.
+// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5). As long as there are
+// few, they stand in a row instead, oldest first.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -237,24 +237,26 @@ class match_lists {
   void post(operation& op) {
     if (listed_ != 0 || row_end_ == row_max) [[unlikely]]
       return post_beyond_row(op);
+    row_senders_[row_end_] = sender_of(op.match);
     row_[row_end_++] = &op;
     op.posted_in = &row_;
   }
   void withdraw(operation& op) noexcept {
     if (op.posted_in != &row_) return unlist(*static_cast<exact_list*>(op.posted_in), op);
     const auto at = std::find(row_.begin() + row_begin_, row_.begin() + row_end_, &op);
-    std::copy(at + 1, row_.begin() + row_end_, at);
-    --row_end_;
-    op.posted_in = nullptr;
-    forget_empty_row();
+    take_out_of_row(static_cast<std::uint32_t>(at - row_.begin()));
   }
   // The receive that a message matches, taken out; null when there is none.
-  [[nodiscard]] operation* take_posted(const envelope& message) {
-    for (std::uint32_t at = row_begin_; at < row_end_ && at < row_begin_ + row_looks; ++at)
-      if (matches(row_[at]->match, message)) return take_out_of_row(at);
-    if (listed_ == 0 && row_end_ - row_begin_ <= row_looks) return nullptr;
-    list_row();
-    return take_listed(message);
+  [[nodiscard]] operation* take_posted(packed_envelope message) {
+    if (listed_ != 0) return take_listed(message.unpacked());
+    const std::uint64_t from = message.context_and_source;
+    const std::uint64_t from_any =
+        sender_of({static_cast<std::uint32_t>(from), any_source, any_tag});
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at)
+      if ((row_senders_[at] == from || row_senders_[at] == from_any) && row_[at] != nullptr &&
+          matches(row_[at]->match, message))
+        return take_out_of_row(at);
+    return nullptr;
   }
   // The quick half of it: null also when the receive is not the first of the row.
   [[nodiscard, gnu::always_inline]] operation* take_first(packed_envelope message) noexcept {
@@ -263,7 +265,7 @@ class match_lists {
     if (!matches(first->match, message)) return nullptr;
     first->posted_in = nullptr;
     ++row_begin_;
-    forget_empty_row();
+    forget_gaps_in_front();
     return first;
   }
 
@@ -311,7 +313,8 @@ class match_lists {
     };
     all(wild_);
     exact_.each_list(all);
-    for (std::uint32_t at = row_begin_; at < row_end_; ++at) visit(*row_[at]);
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at)
+      if (row_[at] != nullptr) visit(*row_[at]);
   }
   [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }
 
@@ -320,18 +323,30 @@ class match_lists {
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
+  [[nodiscard]] static std::uint64_t sender_of(const envelope& e) noexcept {
+    return packed_envelope(e).context_and_source;
+  }
   [[gnu::noinline]] void post_beyond_row(operation& newest) {
-    if (listed_ == 0 &&
-        row_begin_ >= row_max / 2) {  // Room at the other end: once in so many posts.
-      std::copy(row_.begin() + row_begin_, row_.begin() + row_end_, row_.begin());
-      row_end_ -= std::exchange(row_begin_, 0);
-      return post(newest);
+    if (listed_ == 0) {
+      close_gaps();
+      if (row_end_ <= row_max / 2) return post(newest);  // Hence once in so many posts.
     }
     list_row();
     list(newest);
   }
+  void close_gaps() noexcept {
+    std::uint32_t kept = 0;
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at) {
+      if (row_[at] == nullptr) continue;
+      row_senders_[kept] = row_senders_[at];
+      row_[kept++] = row_[at];
+    }
+    row_begin_ = 0;
+    row_end_ = kept;
+  }
   void list_row() {
-    for (std::uint32_t at = row_begin_; at < row_end_; ++at) list(*row_[at]);
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at)
+      if (row_[at] != nullptr) list(*row_[at]);
     row_begin_ = row_end_ = 0;
   }
   void list(operation& op) {
@@ -349,15 +364,15 @@ class match_lists {
     op.posted_in = nullptr;
   }
   operation* take_out_of_row(std::uint32_t at) noexcept {
-    operation* const taken = row_[at];
+    operation* const taken = std::exchange(row_[at], nullptr);
     taken->posted_in = nullptr;
-    for (; at > row_begin_; --at) row_[at] = row_[at - 1];
-    ++row_begin_;
-    forget_empty_row();
+    while (row_end_ != row_begin_ && row_[row_end_ - 1] == nullptr) --row_end_;
+    forget_gaps_in_front();
     return taken;
   }
-  // A row of one receive at a time stays where it is in the cache.
-  void forget_empty_row() noexcept {
+  // The first of the row, if any, is a receive. A row of one at a time stays where it is in the cache.
+  [[gnu::always_inline]] void forget_gaps_in_front() noexcept {
+    while (row_begin_ != row_end_ && row_[row_begin_] == nullptr) [[unlikely]]++ row_begin_;
     if (row_begin_ == row_end_) row_begin_ = row_end_ = 0;
   }
   [[nodiscard, gnu::noinline]] operation* take_listed(const envelope& message) {
@@ -376,10 +391,12 @@ class match_lists {
     return found;
   }
 
-  // Either all that are posted stand in the row, oldest first, or all stand in lists, until none does.
-  // Messages mostly come in the order of their receives, so that only the first few are looked at.
-  static constexpr std::uint32_t row_max = 64, row_looks = 4;
+  // Either all that are posted stand in the row, oldest first, or, when they became too many, all stand
+  // in lists, until none does. What has been taken from among others leaves a gap, null. The senders that
+  // the receives want stand apart, so that the search reads few lines.
+  static constexpr std::uint32_t row_max = 64;
   std::array<operation*, row_max> row_;
+  std::array<std::uint64_t, row_max> row_senders_;
   std::uint32_t row_begin_ = 0;
   std::uint32_t row_end_ = 0;
   std::size_t listed_ = 0;

@@ -229,7 +229,7 @@ template <class Data>
                                                  send_mode mode) {
   worker& here = *me.home;
   if (to.worker != here.index() || mode == send_mode::synchronous) return false;
-  operation* op = to.rank->lists.take_posted(from.unpacked());
+  operation* op = to.rank->lists.take_posted(from);
   if (op == nullptr) return false;
   deliver_into(here, *op, from, data);
   return true;
