@@ -63,7 +63,7 @@ bool local_device::on_am_announce(peer_state& from, const wire_header& header,
   operation* const what = take_for_peer(purpose::receive, from.number);
   announcement first;
   if (what != nullptr && read_announcement(header, payload, first, what->remotes))
-    what->holding = packets_.take_for_arrival(static_cast<std::size_t>(header.size));
+    what->holding = packets_.take(static_cast<std::size_t>(header.size));
   if (what == nullptr || what->holding == nullptr) {
     called->cancel();
     if (what != nullptr) give_back(*what);

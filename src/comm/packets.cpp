@@ -35,13 +35,6 @@ packet_pool::~packet_pool() {
 }
 
 place* packet_pool::take(std::size_t bytes) noexcept {
-  place* const one = take_for_arrival(bytes);
-  if (one != nullptr) [[likely]]
-    begin_waiting(*one);
-  return one;
-}
-
-place* packet_pool::take_for_arrival(std::size_t bytes) noexcept {
   if (bytes <= packet_bytes_) [[likely]]
     if (place* one = packets_.try_take(); one != nullptr) [[likely]]
       return one;
@@ -58,6 +51,7 @@ place* packet_pool::take_copy(std::span<const std::byte> content) noexcept {
   if (to == nullptr) return nullptr;
   if (!content.empty()) std::memcpy(to->octets, content.data(), content.size());
   to->size = content.size();
+  begin_waiting(*to);
   return to;
 }
 

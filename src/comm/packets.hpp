@@ -51,11 +51,10 @@ class packet_pool {
   // Called by the owner only: a packet if one is free and large enough, else a buffer. Null when
   // there is no memory.
   [[nodiscard]] place* take(std::size_t bytes) noexcept;
-  // The same for data that are still under way. They wait for nobody before begin_waiting(): who stopped
-  // to look for messages because of them would not see them come.
-  [[nodiscard]] place* take_for_arrival(std::size_t bytes) noexcept;
+  // Its data have come and wait for the program. What is still under way, in or out, does not: a device
+  // that stopped to look for messages because of it would never see the end of it.
   void begin_waiting(place& filled) noexcept;
-  // As take(), filled with a copy of `content`.
+  // As take(), filled with a copy of `content` that waits for the program.
   [[nodiscard]] place* take_copy(std::span<const std::byte> content) noexcept;
   // Called by the owner only.
   void give_back(place* given) noexcept;

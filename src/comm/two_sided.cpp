@@ -270,7 +270,7 @@ void local_device::receive_announced(operation& posted, peer_state& from, const 
   what->size = header.size;
   what->partner = header.operation;
   if (what->in_place) {
-    what->holding = packets_.take_for_arrival(static_cast<std::size_t>(header.size));
+    what->holding = packets_.take(static_cast<std::size_t>(header.size));
     if (what->holding != nullptr) {
       what->locals[0] = {what->holding->octets, static_cast<std::size_t>(header.size)};
       what->local_count = 1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster.hpp"
+#include "transport/shm/shm.hpp"
 
 namespace weft {
 namespace {
@@ -87,6 +88,61 @@ TEST_P(comm_am, with_retry_forbidden_everything_is_kept_and_stays_in_order) {
     ASSERT_EQ(box.messages[i].tag, i);
     ASSERT_EQ(box.messages[i].text, text_of(i));
   }
+}
+
+// What a device keeps for sending waits for the peer's progress, which waits for this device's when
+// the peer keeps as much.
+void expect_both_to_keep_more_than_what_may_wait(cluster& job) {
+  mailbox boxes[2];
+  handler_id handler;
+  for (int p = 0; p < 2; ++p) handler = job[p].register_handler(boxes[p]);
+  constexpr std::uint64_t count = 100;
+  const std::string text = text_of(10'000);
+  for (int p = 0; p < 2; ++p)
+    for (std::uint64_t i = 0; i < count; ++i)
+      ASSERT_EQ(post_am(job.device(p), {1 - p}, handler, text, with::tag(i), with::retry(false)),
+                status::done);
+  ASSERT_TRUE(job.until(
+      [&] { return boxes[0].messages.size() == count && boxes[1].messages.size() == count; },
+      100'000));
+  for (const mailbox& box : boxes)
+    for (std::uint64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(box.messages[i].tag, i);
+      ASSERT_EQ(box.messages[i].text, text);
+    }
+}
+
+TEST_P(comm_am, kept_by_both_of_two_devices_beyond_what_may_wait_arrive) {
+  cluster job(2, {.waiting_bytes_max = 100}, GetParam());
+  expect_both_to_keep_more_than_what_may_wait(job);
+}
+
+TEST(comm_am_over_shm, kept_by_both_of_two_devices_beyond_what_may_wait_arrive) {
+  cluster job(2, {.waiting_bytes_max = 100},
+              tests::real_network([] { return make_shm_transport(); }));
+  expect_both_to_keep_more_than_what_may_wait(job);
+}
+
+// Past the limit of what a device keeps, its caller waits in the post itself.
+TEST(comm_am_over_shm, kept_by_both_of_two_devices_beyond_the_backlog_arrive) {
+  cluster job(2, {.waiting_bytes_max = 100},
+              tests::real_network([] { return make_shm_transport(); }));
+  mailbox boxes[2];
+  handler_id handler;
+  for (int p = 0; p < 2; ++p) handler = job[p].register_handler(boxes[p]);
+  constexpr std::size_t count = backlog_messages_max + 200;
+  const std::string text = text_of(10'000);
+  {
+    std::vector<std::jthread> posting;
+    for (int p = 0; p < 2; ++p)
+      posting.emplace_back([&, p] {
+        for (std::size_t i = 0; i < count; ++i)
+          EXPECT_EQ(post_am(job.device(p), {1 - p}, handler, text, with::retry(false)),
+                    status::done);
+      });
+  }
+  EXPECT_TRUE(job.until(
+      [&] { return boxes[0].messages.size() == count && boxes[1].messages.size() == count; }));
 }
 
 // What is under way waits for nobody: the device that stopped to look would not see it come.
