@@ -62,9 +62,7 @@ bool local_device::on_am_announce(peer_state& from, const wire_header& header,
   if (!called->reserve()) return false;
   operation* const what = take_for_peer(purpose::receive, from.number);
   announcement first;
-  if (what != nullptr && read_announcement(header, payload, first, what->remotes))
-    what->holding = packets_.take(static_cast<std::size_t>(header.size));
-  if (what == nullptr || what->holding == nullptr) {
+  if (what == nullptr || !read_announcement(header, payload, first, what->remotes)) {
     called->cancel();
     if (what != nullptr) give_back(*what);
     refuse(from, "its announcement makes no sense, or there is no memory for it");
@@ -80,9 +78,8 @@ bool local_device::on_am_announce(peer_state& from, const wire_header& header,
   what->head = {first.words[1], first.words[2]};
   what->user = header.user;
   what->local = *called;
-  what->locals[0] = {what->holding->octets, static_cast<std::size_t>(header.size)};
-  what->local_count = 1;
-  pull(*what, header);
+  note_preference(*what, header);
+  pull_or_wait(*what);
   return true;
 }
 

@@ -264,6 +264,11 @@ void local_device::give_back(operation& ended) noexcept {
     if (registration* const used = std::exchange(ended.registrations[i], nullptr); used != nullptr)
       registrations_.give_back(used);
   if (ended.holding != nullptr) packets_.give_back(ended.holding);
+  if (ended.is_arriving) {
+    --peers_[ended.peer].arriving;
+    arriving_bytes_ -= ended.size;
+    arrival_has_ended_ = true;
+  }
   operations_.give_back(&ended);
 }
 

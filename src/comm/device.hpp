@@ -126,6 +126,8 @@ class local_device final : public device {
     comm::address who;
     std::uint32_t kept = 0;  // Messages to it in the backlog.
     std::uint32_t number = 0;
+    std::uint32_t arriving = 0;   // Long messages from it, in the core's memory.
+    std::uint32_t announced = 0;  // Those that wait for the others.
     std::uint64_t full_in_pass = 0;
     bool failed = false;
     bool told = false;  // The transports were.
@@ -192,6 +194,7 @@ class local_device final : public device {
   void lose(peer_state& dead) noexcept;
   [[nodiscard]] int catch_up() noexcept;
   [[nodiscard]] int send_backlog() noexcept;
+  [[nodiscard]] int begin_announced() noexcept;
   [[nodiscard]] int poll_channels() noexcept;
   void end(operation& what) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
@@ -222,7 +225,12 @@ class local_device final : public device {
   [[nodiscard]] static bool read_announcement(const wire_header& header,
                                               std::span<const std::byte> payload,
                                               announcement& first, part_list& exposed) noexcept;
-  void pull(operation& what, const wire_header& header) noexcept;
+  static void note_preference(operation& what, const wire_header& header) noexcept;
+  void pull(operation& what) noexcept;
+  // Into memory of the core, now or when others have come.
+  void pull_or_wait(operation& what) noexcept;
+  [[nodiscard]] bool may_arrive(const peer_state& from, const operation& what) const noexcept;
+  void begin_arrival(operation& what) noexcept;
 
   // --- two_sided.cpp ---
   [[nodiscard]] match_table* engine_of(std::uint16_t index) noexcept;
@@ -270,9 +278,12 @@ class local_device final : public device {
   std::uint32_t self_ = 0;
   std::vector<exposure> exposures_;
 
-  waiting_list<operation> moving_;  // Those that wait for room in a transport.
-  waiting_list<operation> ended_;   // Those whose end progress() tells, since pump() may not.
-  waiting_list<place> backlog_;     // Messages kept for want of room, to any peer.
+  waiting_list<operation> moving_;     // Those that wait for room in a transport.
+  waiting_list<operation> ended_;      // Those whose end progress() tells, since pump() may not.
+  waiting_list<operation> announced_;  // Those that may not arrive yet.
+  std::uint64_t arriving_bytes_ = 0;   // Of long messages, in the core's memory.
+  bool arrival_has_ended_ = false;     // Since the announced ones were looked at.
+  waiting_list<place> backlog_;        // Messages kept for want of room, to any peer.
   std::size_t backlog_count_ = 0;
   waiting_list<place> deferred_;  // Messages that came and could not be given on.
   std::size_t deferred_count_ = 0;

@@ -22,6 +22,7 @@ void operation_table::give_back(operation* ended) noexcept {
   ended->awaited = message_kind::none;
   ended->result = outcome::complete;
   ended->in_place = ended->by_messages = ended->tells = ended->finished_elsewhere = false;
+  ended->is_arriving = false;
   ended->handler = 0;
   ended->outstanding = 0;
   ended->local = {};

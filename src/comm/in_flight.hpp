@@ -34,9 +34,10 @@ enum class purpose : std::uint8_t {
 };
 
 enum class phase : std::uint8_t {
-  matching,  // A receive that waits in a matching engine.
-  waiting,   // For a message of the peer, which `awaited` names.
-  moving,    // Pieces are handed to the transport, or wait until it has room.
+  matching,   // A receive that waits in a matching engine.
+  announced,  // It would come into the core's memory, where too much is arriving already.
+  waiting,    // For a message of the peer, which `awaited` names.
+  moving,     // Pieces are handed to the transport, or wait until it has room.
 };
 
 enum class motion : std::uint8_t { none, get, put, data, put_data };
@@ -59,6 +60,8 @@ struct operation : match_node {
   bool in_place = false;
   bool by_messages = false;         // The peer's memory can be reached in no other way.
   bool tells = false;               // It is one write, of whose arrival the peer is told.
+  bool prefers_write = false;       // The sender, to being asked for messages.
+  bool is_arriving = false;         // In the core's memory.
   bool finished_elsewhere = false;  // On the way home to be freed.
 
   std::uint16_t handler = 0;  // Of an am that arrives, or to be notified.

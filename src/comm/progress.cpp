@@ -155,6 +155,12 @@ void local_device::lose(peer_state& dead) noexcept {
     }
   }
   dead.kept = 0;
+  for (operation* each = announced_.take_all().first(); each != nullptr;) {
+    operation* const what = each;
+    each = each->behind;
+    if (what->peer != dead.number) announced_.push(what);
+  }
+  dead.announced = 0;
   operations_.each([&](operation& each) {
     if (each.peer != dead.number || each.at == phase::matching || each.finished_elsewhere) return;
     each.result = outcome::failed;
@@ -174,7 +180,8 @@ void local_device::lose(peer_state& dead) noexcept {
 
 bool local_device::has_work() const noexcept {
   return !moving_.empty() || !ended_.empty() || !backlog_.empty() || !deferred_.empty() ||
-         !dying_.empty() || handed_.has_any() || shared_.failures.hint() != failures_seen_;
+         !dying_.empty() || handed_.has_any() || shared_.failures.hint() != failures_seen_ ||
+         (arrival_has_ended_ && !announced_.empty());
 }
 
 // What was put off.
@@ -189,6 +196,7 @@ bool local_device::has_work() const noexcept {
   }
   notice_failures();
   happened += take_handed();
+  if (arrival_has_ended_) happened += begin_announced();
   happened += send_backlog();
   for (operation* each = moving_.take_all().first(); each != nullptr;) {
     operation& what = *each;

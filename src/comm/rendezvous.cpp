@@ -64,8 +64,12 @@ bool local_device::read_announcement(const wire_header& header, std::span<const 
   return first.part_count == 0 || rest == 0;
 }
 
+void local_device::note_preference(operation& what, const wire_header& header) noexcept {
+  what.prefers_write = (header.flags & prefer_write_flag) != 0;
+}
+
 // The receiver has a place for the message: read it, or ask for it.
-void local_device::pull(operation& what, const wire_header& header) noexcept {
+void local_device::pull(operation& what) noexcept {
   peer_state& from = peers_[what.peer];
   const transport_traits& traits = from.route->traits;
   if (what.remote_count != 0 && traits.can_get && reaches_locals(what)) {
@@ -82,8 +86,7 @@ void local_device::pull(operation& what, const wire_header& header) noexcept {
   std::size_t count = 0;
   what.at = phase::waiting;
   what.awaited = message_kind::data;
-  if ((header.flags & prefer_write_flag) != 0 && traits.can_put && reaches_locals(what) &&
-      register_locals(what)) {
+  if (what.prefers_write && traits.can_put && reaches_locals(what) && register_locals(what)) {
     answer.flags = write_flag;
     what.awaited = message_kind::finished;
     for (; count < what.local_count; ++count) {
@@ -93,6 +96,66 @@ void local_device::pull(operation& what, const wire_header& header) noexcept {
   }
   const std::span<const std::byte> parts[1] = {std::as_bytes(std::span(exposed).first(count))};
   tell(from, answer, parts);
+}
+
+// --- Into the core's memory, of which arriving messages get so much at a time ---
+
+// One message of each peer always may: a peer that does not go on keeps no others waiting.
+bool local_device::may_arrive(const peer_state& from, const operation& what) const noexcept {
+  const std::uint64_t most = shared_.options.waiting_bytes_max;
+  return from.arriving == 0 || (arriving_bytes_ <= most && what.size <= most - arriving_bytes_);
+}
+
+void local_device::pull_or_wait(operation& what) noexcept {
+  peer_state& from = peers_[what.peer];
+  if (from.announced == 0 && may_arrive(from, what)) [[likely]] {
+    begin_arrival(what);
+    return;
+  }
+  what.at = phase::announced;
+  ++from.announced;
+  announced_.push(&what);
+}
+
+void local_device::begin_arrival(operation& what) noexcept {
+  peer_state& from = peers_[what.peer];
+  const auto size = static_cast<std::size_t>(what.size);
+  what.holding = packets_.take(size);
+  if (what.holding == nullptr) {
+    refuse(from, "there is no memory for it");
+    what.result = outcome::failed;
+    tell_finished(from, what.partner, true);
+    signal_end(what);
+    give_back(what);
+    return;
+  }
+  what.is_arriving = true;
+  ++from.arriving;
+  arriving_bytes_ += size;
+  what.locals[0] = {what.holding->octets, size};
+  what.local_count = 1;
+  pull(what);
+}
+
+// Some that were arriving have come: others may. Those of one peer in their order.
+int local_device::begin_announced() noexcept {
+  int begun = 0;
+  arrival_has_ended_ = false;
+  ++pass_;
+  for (operation* each = announced_.take_all().first(); each != nullptr;) {
+    operation& what = *each;
+    each = each->behind;
+    peer_state& from = peers_[what.peer];
+    if (from.full_in_pass == pass_ || !may_arrive(from, what)) {
+      from.full_in_pass = pass_;
+      announced_.push(&what);
+      continue;
+    }
+    --from.announced;
+    ++begun;
+    begin_arrival(what);
+  }
+  return begun;
 }
 
 // To the sender: the receiver's memory may be written, or the data may come as messages.

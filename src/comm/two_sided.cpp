@@ -269,23 +269,20 @@ void local_device::receive_announced(operation& posted, peer_state& from, const 
   what->remote_count = first.part_count;
   what->size = header.size;
   what->partner = header.operation;
+  note_preference(*what, header);
   if (what->in_place) {
-    what->holding = packets_.take(static_cast<std::size_t>(header.size));
-    if (what->holding != nullptr) {
-      what->locals[0] = {what->holding->octets, static_cast<std::size_t>(header.size)};
-      what->local_count = 1;
-    }
+    pull_or_wait(*what);
+    return;
   }
-  const bool fits = what->in_place ? what->holding != nullptr : header.size <= room;
-  if (!fits) {
-    what->result = what->in_place ? outcome::failed : outcome::truncated;
-    tell_finished(from, what->partner, what->in_place);
+  if (header.size > room) {
+    what->result = outcome::truncated;
+    tell_finished(from, what->partner, false);
     signal_end(*what);
     give_back(*what);
     return;
   }
   shorten_locals(*what);
-  pull(*what, header);
+  pull(*what);
 }
 
 // Leaves of the receive's buffers what the message fills.

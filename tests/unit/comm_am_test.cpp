@@ -166,6 +166,157 @@ TEST_P(comm_am, may_be_longer_than_what_may_wait) {
   }
 }
 
+// --- Long messages into the core's memory, of which not all may be under way ---
+
+// Process 0 receives; only so much may arrive as to leave room for one message beside the first one
+// of each peer.
+class comm_arrivals : public comm_am {
+ protected:
+  static constexpr std::size_t size = 50'000;
+  static constexpr std::size_t most = 3 * size / 2;
+
+  [[nodiscard]] static comm::runtime_options limited(comm::rendezvous_protocol way) {
+    return {.eager_bytes = 1000,
+            .rendezvous = way,
+            .waiting_bytes_max = most,
+            .on_peer_failure = [](int, const char*) {}};
+  }
+  // Messages that process 0 has asked for, when it has announcements only and nothing else to say.
+  static std::uint64_t asked_for(cluster& job) {
+    for (int i = 0; i < 1000; ++i) job.device(0).progress();
+    return job.device(0).statistics().sent;
+  }
+};
+
+TEST_P(comm_arrivals, beyond_the_limit_wait_for_those_before_them) {
+  cluster job(3, limited(comm::rendezvous_protocol::messages), GetParam());
+  mailbox box;
+  const handler_id handler = job[0].register_handler(box);
+  comm::counter sent;
+  constexpr std::uint64_t count = 8;
+  const std::string text = text_of(size);
+  for (int p = 1; p < 3; ++p)
+    for (std::uint64_t i = 0; i < count; ++i)
+      ASSERT_EQ(post_am(job.device(p), {0}, handler, text, with::tag(i), with::local(sent),
+                        with::retry(false)),
+                status::posted);
+  EXPECT_EQ(asked_for(job), 2u) << "one of each";
+  ASSERT_TRUE(job.until([&] { return box.messages.size() == 2 * count; }));
+  EXPECT_TRUE(job.until([&] { return sent.value() == 2 * count; }));
+  EXPECT_EQ(sent.failures(), 0u);
+  std::array<std::uint64_t, 3> next{};
+  for (const message& got : box.messages) {
+    EXPECT_EQ(got.tag, next[static_cast<std::size_t>(got.process)]++) << "one at a time, in order";
+    EXPECT_EQ(got.text, text);
+  }
+}
+
+TEST_P(comm_arrivals, of_a_peer_that_does_not_go_on_keep_no_others_waiting) {
+  cluster job(3, limited(comm::rendezvous_protocol::messages), GetParam());
+  mailbox box;
+  const handler_id handler = job[0].register_handler(box);
+  const std::string text = text_of(size);
+  comm::counter sent;
+  // Process 1 only posts; process 2 makes progress.
+  const auto post_all = [&](int p) {
+    for (int i = 0; i < 4; ++i)
+      ASSERT_EQ(post_am(job.device(p), {0}, handler, text, with::local(sent), with::retry(false)),
+                status::posted);
+  };
+  post_all(1);
+  EXPECT_EQ(asked_for(job), 1u);
+  post_all(2);
+  for (long i = 0; i < 100'000 && box.messages.size() < 4; ++i) {
+    job.device(0).progress();
+    job.device(2).progress();
+  }
+  EXPECT_EQ(box.messages.size(), 4u);
+  for (const message& got : box.messages) EXPECT_EQ(got.process, 2);
+  EXPECT_TRUE(job.until([&] { return box.messages.size() == 8 && sent.value() == 8; }));
+}
+
+TEST_P(comm_arrivals, of_a_peer_that_dies_are_dropped) {
+  for (const comm::rendezvous_protocol way :
+       {comm::rendezvous_protocol::read, comm::rendezvous_protocol::write,
+        comm::rendezvous_protocol::messages}) {
+    cluster job(3, limited(way), GetParam());
+    comm::completion_queue arrived(8);
+    const handler_id handler = job[0].register_handler(arrived);
+    const std::string text = text_of(size);
+    comm::counter sent, received;
+    const auto post_ams = [&](int p, int count) {
+      for (int i = 0; i < count; ++i)
+        ASSERT_EQ(post_am(job.device(p), {0}, handler, text, with::local(sent), with::retry(false)),
+                  status::posted);
+    };
+    std::array<int, 3> came{};
+    const auto look = [&] {
+      for (event happened; arrived.try_pop(happened);) {
+        ++came[static_cast<std::size_t>(happened.process)];
+        release(happened);
+      }
+    };
+    for (int i = 0; i < 6; ++i)
+      ASSERT_EQ(post_recv(job.device(0), 1, {}, with::in_place(true), with::local(received)),
+                status::posted);
+    post_ams(1, 6);
+    for (int i = 0; i < 6; ++i)
+      ASSERT_EQ(post_send(job.device(1), {0}, text, with::local(sent), with::retry(false)),
+                status::posted);
+    for (int i = 0; i < 30; ++i) {
+      job.progress();
+      look();
+    }
+    job.fabric.kill(1);
+    const auto survive = [&](const auto& condition) {
+      for (long i = 0; i < 100'000 && !condition(); ++i) {
+        job.device(0).progress();
+        job.device(2).progress();
+        look();
+      }
+      return condition();
+    };
+    EXPECT_TRUE(survive([&] { return received.value() == 6; }));
+    EXPECT_FALSE(job.device(0).is_alive(1));
+    // Every place of the queue is free again, and so is the room for what arrives.
+    post_ams(2, 8);
+    EXPECT_TRUE(survive([&] { return came[2] == 8; }));
+    EXPECT_LT(came[1], 6) << "it died too late";
+  }
+}
+
+TEST_P(comm_arrivals, received_in_place_wait_for_those_before_them) {
+  for (const comm::rendezvous_protocol way :
+       {comm::rendezvous_protocol::read, comm::rendezvous_protocol::write,
+        comm::rendezvous_protocol::messages}) {
+    cluster job(2, limited(way), GetParam());
+    const std::string text = text_of(size);
+    comm::counter sent;
+    comm::completion_queue received(8);
+    for (int i = 0; i < 6; ++i)
+      ASSERT_EQ(post_recv(job.device(0), 1, {}, with::in_place(true), with::local(received)),
+                status::posted);
+    for (int i = 0; i < 6; ++i)
+      ASSERT_EQ(post_send(job.device(1), {0}, text, with::local(sent), with::retry(false)),
+                status::posted);
+    if (way == comm::rendezvous_protocol::messages) {
+      EXPECT_EQ(asked_for(job), 1u);
+    }
+    int came = 0;
+    ASSERT_TRUE(job.until([&] {
+      for (event happened; received.try_pop(happened); ++came) {
+        EXPECT_EQ(text, std::string(reinterpret_cast<const char*>(happened.data), happened.size));
+        release(happened);
+      }
+      return came == 6 && sent.value() == 6;
+    }));
+    EXPECT_EQ(sent.failures(), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(sim, comm_arrivals, testing::ValuesIn(tests::networks()),
+                         tests::name_of<testing::TestParamInfo<sim_options>>);
+
 TEST_P(comm_am, a_list_of_buffers_arrives_as_one_message) {
   cluster job(2, {}, GetParam());
   mailbox box;

@@ -339,6 +339,32 @@ TEST_F(comm_forged, nothing_outside_registered_memory_is_read_or_written) {
   EXPECT_TRUE(refused()) << "no longer registered";
 }
 
+TEST_F(comm_forged, messages_for_an_arrival_that_has_not_begun_are_refused) {
+  const comm::announcement first;
+  const std::uint64_t size = device().owner().options().waiting_bytes_max + 1;
+  for (const std::uint64_t partner : {71, 72})
+    arrive(message_kind::am_announce,
+           {.handler = handler_.index, .size = size, .operation = partner}, comm::octets_of(first));
+  ASSERT_EQ(outgoing_.size(), 1u) << "the other one waits";
+  const std::uint64_t begun = outgoing_[0].tag, waiting = begun + 1;
+  const std::byte octet[1] = {};
+  EXPECT_FALSE(refused());
+  arrive(message_kind::finished, {.flags = comm::failed_flag, .operation = waiting});
+  EXPECT_TRUE(refused());
+  arrive(message_kind::data, {.operation = waiting}, octet);
+  EXPECT_TRUE(refused());
+  arrive(message_kind::ready, {.operation = waiting});
+  EXPECT_TRUE(refused());
+  arrive_write(waiting);
+  EXPECT_TRUE(refused());
+  arrive(message_kind::finished, {.flags = comm::failed_flag, .operation = begun});
+  EXPECT_FALSE(refused());
+  device().progress();
+  ASSERT_EQ(outgoing_.size(), 2u);
+  EXPECT_EQ(outgoing_[1].operation, 72u);
+  EXPECT_EQ(outgoing_[1].tag, waiting);
+}
+
 TEST_F(comm_forged, a_million_random_messages_do_no_harm) {
   std::minstd_rand random(7);
   std::array<std::byte, 300> payload{};

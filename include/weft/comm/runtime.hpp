@@ -39,8 +39,11 @@ struct runtime_options {
   std::size_t packets = 256;  // Of each device.
   std::size_t packet_bytes = 8 * 1024;
   std::size_t operations = 1024;  // Under way at a time, of each device.
-  // Data of unexpected messages and of events not yet released, of each device; beyond, it takes no
-  // further messages from its peers until some are received.
+  // Octets that have come and wait for the program, of each device: unexpected messages, those that
+  // find no room in a completion object, events not yet released. Beyond, it takes no further messages
+  // from its peers until some are received. As many may be arriving beside them of long ams and long
+  // messages received in place, and in any case one of each peer. What fits into packets does not
+  // count, nor does what is kept to be sent.
   std::size_t waiting_bytes_max = std::size_t{16} << 20;
   // Registrations of buffers are kept for their next use also by networks that pin pages. The
   // program then calls runtime::forget_memory() after it freed or unmapped buffers that it had
