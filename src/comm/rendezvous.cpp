@@ -71,6 +71,11 @@ void local_device::note_preference(operation& what, const wire_header& header) n
 // The receiver has a place for the message: read it, or ask for it.
 void local_device::pull(operation& what) noexcept {
   peer_state& from = peers_[what.peer];
+  if (from.failed) [[unlikely]] {  // Its announcement is all that came.
+    what.result = outcome::failed;
+    finish(what);
+    return;
+  }
   const transport_traits& traits = from.route->traits;
   if (what.remote_count != 0 && traits.can_get && reaches_locals(what)) {
     what.move = motion::get;

@@ -152,6 +152,30 @@ TEST(comm_failure, what_came_before_a_death_is_received_although_the_death_is_kn
   }
 }
 
+// Its announcement came, its data never will.
+TEST(comm_failure, a_receive_of_what_a_dead_peer_had_announced_fails) {
+  for (const auto way : {comm::rendezvous_protocol::read, comm::rendezvous_protocol::write,
+                         comm::rendezvous_protocol::messages})
+    for (const bool in_place : {false, true}) {
+      told failures;
+      comm::runtime_options how = telling(failures);
+      how.rendezvous = way;
+      cluster job(2, how);
+      const std::string text = text_of(200'000);
+      std::string got(text.size(), '?');
+      comm::synchronizer received;
+      ASSERT_EQ(post_send(job.device(1), {0}, text), status::posted);
+      ASSERT_TRUE(job.until([&] { return job.device(0).statistics().unexpected == 1; }));
+      job.fabric.kill(1);
+      ASSERT_TRUE(job.until([&] { return !job.device(0).is_alive(1); }));
+      ASSERT_EQ(post_recv(job.device(0), 1, in_place ? std::span<char>() : std::span(got),
+                          with::in_place(in_place), with::local(received)),
+                status::posted);
+      ASSERT_TRUE(job.until([&] { return received.test(); }, 10'000));
+      EXPECT_EQ(received.events()[0].result, outcome::failed);
+    }
+}
+
 TEST(comm_failure, a_runtime_that_ends_cancels_what_is_under_way) {
   cluster job(2);
   std::string got(10, '?');
