@@ -1,5 +1,5 @@
-// Counts what a test program takes from the heap by any form of `new`. Included by one source file of
-// a program: it replaces the operators of the whole program.
+// Counts what a test program takes from the heap by any form of `new`, and refuses it on demand. Included
+// by one source file of a program: it replaces the operators of the whole program.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,8 +10,11 @@ namespace weft::tests {
 
 inline std::atomic<long> allocations{0};  // Of all threads, since the start.
 inline std::atomic<std::size_t> allocated_bytes{0};
+inline std::atomic<std::size_t> allocation_bytes_max{
+    ~std::size_t{0}};  // There is no memory for more.
 
 inline void* counted_allocation(std::size_t size, std::align_val_t alignment) noexcept {
+  if (size > allocation_bytes_max) return nullptr;
   ++allocations;
   allocated_bytes += size;
   const auto unit = static_cast<std::size_t>(alignment);

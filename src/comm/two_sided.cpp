@@ -248,7 +248,11 @@ void local_device::receive_announced(operation& posted, peer_state& from, const 
     if (what == nullptr) {
       event happened = event_from(from, operation_kind::recv);
       happened.result = outcome::failed;
+      happened.tag = header.tag;
+      happened.user = header.user;
+      happened.size = header.size;
       happened.context = posted.context;
+      tell_finished(from, header.operation, true);
       end_receive(posted, happened);
       return;
     }

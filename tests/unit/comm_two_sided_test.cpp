@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "cluster.hpp"
+#include "comm/in_flight.hpp"
+#include "counted_allocations.hpp"
 
 namespace weft {
 namespace {
@@ -282,6 +284,39 @@ TEST_P(comm_two_sided, an_engine_of_the_process_matches_messages_of_all_its_devi
       EXPECT_EQ(got, text);
       ASSERT_TRUE(job.until([&] { return said == status::done || sent.test(); }));
     }
+}
+
+// The message comes to a device other than the receive's, and needs an operation of that one.
+TEST(comm_engine, a_message_that_finds_no_memory_for_an_operation_fails_on_both_sides) {
+  for (const bool receive_first : {true, false}) {
+    cluster job(2, {.devices = 2}, {});
+    comm::matching_engine here(job[1]), there(job[0]);
+    const std::string text = text_of(50'000);
+    std::string got(text.size(), '?');
+    comm::synchronizer sent, received;
+    const auto receive = [&] {
+      ASSERT_EQ(post_recv(job.device(1, 0), 0, got, with::engine(here.index()), with::tag(7),
+                          with::local(received)),
+                status::posted);
+    };
+    if (receive_first) receive();
+    ASSERT_EQ(post_send(job.device(0), {1, 1}, text, with::engine(here.index()), with::tag(7),
+                        with::local(sent)),
+              status::posted);
+    if (!receive_first) {
+      ASSERT_TRUE(job.until([&] { return job.device(1, 1).statistics().unexpected == 1; }));
+      receive();
+    }
+    // Only a device's first operation, which makes some dozens, takes so much at once.
+    tests::allocation_bytes_max = 16 * sizeof(comm::operation);
+    EXPECT_TRUE(job.until([&] { return received.test() && sent.test(); }, 10'000));
+    tests::allocation_bytes_max = ~std::size_t{0};
+    ASSERT_TRUE(received.test());
+    EXPECT_EQ(received.events()[0].result, outcome::failed);
+    EXPECT_EQ(received.events()[0].tag, 7u);
+    ASSERT_TRUE(sent.test());
+    EXPECT_EQ(sent.events()[0].result, outcome::failed);
+  }
 }
 
 // --- Registrations ---
