@@ -45,8 +45,9 @@ class made_up_endpoint : public transport {
     read_ = sum;
   }
 
- private:
   transport_traits traits_;
+
+ private:
   volatile std::uint64_t read_ = 0;
 };
 

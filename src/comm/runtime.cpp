@@ -71,22 +71,30 @@ void check(const runtime_options& how) {
         formatted("operations is {}; it must be from 1 to {}", how.operations, operations_max));
 }
 
-// A transport that others start, as MPIs do, was not told of this job when two of its processes have
-// the same address: each is a job of its own there, and would get what it sends to the other.
+// Two endpoints of one address would get each other's messages. To a transport with a launcher of its
+// own, as MPIs have, processes that this launcher did not start are jobs of their own, and each is the
+// first process there.
 void check_addresses(std::span<const std::vector<std::byte>> addresses,
-                     std::span<const address> places, std::string_view transport) {
-  std::map<std::string_view, int> owners;
+                     std::span<const address> places, const transport_traits& of) {
+  std::map<std::string_view, address> owners;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::string_view octets(reinterpret_cast<const char*>(addresses[i].data()),
                                   addresses[i].size());
     if (octets.empty()) continue;
-    const auto [owner, is_first] = owners.try_emplace(octets, places[i].process);
-    if (!is_first)
+    const auto [known, is_first] = owners.try_emplace(octets, places[i]);
+    if (is_first) continue;
+    const address &one = known->second, &other = places[i];
+    if (of.has_launcher && one.process != other.process)
       throw error(
           formatted("processes {} and {} have the same address over {}: each is a job of its own "
                     "there; start them with the mpirun or mpiexec of that MPI, or use another "
                     "--transport",
-                    owner->second, places[i].process, transport));
+                    one.process, other.process, of.name));
+    throw error(
+        formatted("device {} of process {} and device {} of process {} have the same address over "
+                  "{}: what is sent to one would come to the other; use another transport "
+                  "(WEFT_TRANSPORT)",
+                  one.device, one.process, other.device, other.process, of.name));
   }
 }
 
@@ -146,7 +154,7 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
   }
   first_endpoint.push_back(static_cast<std::uint32_t>(places.size()));
   for (std::size_t i = 0; i < channels; ++i)
-    check_addresses(addresses[i], places, devices.front()->channel_transport(i).traits().name);
+    check_addresses(addresses[i], places, devices.front()->channel_transport(i).traits());
   for (auto& each : devices)
     each->connect(addresses, places, endpoint_of({process, each->index()}));
   // No message comes before its receiver knows all addresses.

@@ -76,6 +76,7 @@ struct transport_traits {
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;      // Local memory of put() and get() must be registered.
   bool registers_accelerators = false;  // As far as is known.
+  bool has_launcher = false;            // It numbers the processes that its own mpirun started.
   // Whoever sleeps polls at least this often, or the death of a peer goes unnoticed (-1: need not).
   std::int64_t sleep_ns_max = -1;
 };

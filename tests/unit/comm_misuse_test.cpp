@@ -4,10 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "made_up_endpoint.hpp"
+#include "mirrored_job.hpp"
 #include "weft/comm.hpp"
 
 namespace weft {
@@ -39,6 +42,41 @@ TEST(comm_misuse, numbers_beyond_their_limits_are_named) {
     EXPECT_EQ(why([&] { (void)core.device(index); }),
               "device " + std::to_string(index) +
                   " of this process: it has 2; give runtime_options::devices");
+}
+
+// One of those that all say the same of themselves.
+class indistinct_endpoint final : public tests::made_up_endpoint {
+ public:
+  explicit indistinct_endpoint(bool has_launcher) : made_up_endpoint("indistinct") {
+    traits_.has_launcher = has_launcher;
+  }
+  [[nodiscard]] std::vector<std::byte> address() const override { return {std::byte{7}}; }
+  status send(std::uint32_t, const wire_header&, wire_parts, void*) noexcept override {
+    return status::failed;
+  }
+  int poll(arrivals&, int) noexcept override { return 0; }
+};
+
+TEST(comm_misuse, equal_addresses_are_named_with_what_helps_there) {
+  const auto start = [](int processes, int devices, bool has_launcher) {
+    return why([&] {
+      tests::mirrored_job job(0, processes);
+      const comm::runtime core(job, {.devices = devices}, [&](int) {
+        std::vector<std::unique_ptr<transport>> made;
+        made.push_back(std::make_unique<indistinct_endpoint>(has_launcher));
+        return made;
+      });
+    });
+  };
+  const std::string rest =
+      " have the same address over indistinct: what is sent to one would come to the other; use "
+      "another transport (WEFT_TRANSPORT)";
+  EXPECT_EQ(start(2, 1, false), "device 0 of process 0 and device 0 of process 1" + rest);
+  for (const bool has_launcher : {false, true})
+    EXPECT_EQ(start(1, 2, has_launcher), "device 0 of process 0 and device 1 of process 0" + rest);
+  EXPECT_EQ(start(2, 1, true),
+            "processes 0 and 1 have the same address over indistinct: each is a job of its own "
+            "there; start them with the mpirun or mpiexec of that MPI, or use another --transport");
 }
 
 class failing_posts : public ::testing::Test {

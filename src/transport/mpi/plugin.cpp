@@ -150,6 +150,7 @@ class mpi_transport final : public transport {
                .can_put = false,
                .can_get = false,
                .needs_registration = false,
+               .has_launcher = true,
                .sleep_ns_max = 1'000'000};
     for (std::size_t i = 0; i < receives; ++i) post(i);
   }
