@@ -177,6 +177,14 @@ inline constexpr std::size_t engines_max = 64;
 inline constexpr int devices_max = 1024;
 inline constexpr std::size_t message_parts_max = 16;
 
+// What a program may ask for: packets of a device and their octets, registrations that it keeps, events
+// of a completion queue. More is a mistyped number.
+inline constexpr std::size_t packets_max = std::size_t{1} << 24;
+inline constexpr std::size_t packet_bytes_min = 64;
+inline constexpr std::size_t packet_bytes_max = std::size_t{1} << 30;
+inline constexpr std::size_t registrations_max = std::size_t{1} << 24;
+inline constexpr std::size_t queue_events_max = std::size_t{1} << 32;
+
 // Operations that one device may have under way for its peers, beyond those its owner posted.
 inline constexpr std::size_t operations_max = std::size_t{1} << 20;
 

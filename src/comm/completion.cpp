@@ -1,17 +1,32 @@
 #include "weft/comm/completion.hpp"
 
 #include <bit>
+#include <new>
+#include <string_view>
 
 #include "base/format.hpp"
+#include "base/limits.hpp"
 #include "comm/event_slots.hpp"
 #include "weft/error.hpp"
 
 namespace weft::comm {
 
+// Room for so many events; `wanted` is what the program has asked for.
+template <class State>
+static std::unique_ptr<State> make_room(auto places, std::size_t wanted, std::string_view whose) {
+  try {
+    return std::make_unique<State>(places);
+  } catch (const std::bad_alloc&) {
+    throw error(formatted("no memory for a {} for {} events of {} octets; make one for fewer",
+                          whose, wanted, sizeof(event)));
+  }
+}
+
 struct synchronizer::state : event_group<event> {
   using event_group::event_group;
 };
-synchronizer::synchronizer(std::uint32_t threshold) : state_(std::make_unique<state>(threshold)) {}
+synchronizer::synchronizer(std::uint32_t threshold)
+    : state_(make_room<state>(threshold, threshold, "synchronizer")) {}
 synchronizer::~synchronizer() = default;
 bool synchronizer::test() const noexcept {
   return state_->is_complete();
@@ -36,12 +51,13 @@ struct completion_queue::state : event_ring<event> {
   using event_ring::event_ring;
 };
 static std::size_t places_for(std::size_t capacity) {
-  if (capacity > std::size_t{1} << 32)
-    throw error(formatted("a completion queue for {} events; 2^32 are the most", capacity));
+  if (capacity > queue_events_max)
+    throw error(
+        formatted("a completion queue for {} events; {} are the most", capacity, queue_events_max));
   return std::bit_ceil(capacity < 2 ? 2 : capacity);
 }
 completion_queue::completion_queue(std::size_t capacity)
-    : state_(std::make_unique<state>(places_for(capacity))) {}
+    : state_(make_room<state>(places_for(capacity), capacity, "completion queue")) {}
 completion_queue::~completion_queue() = default;
 bool completion_queue::try_pop(event& to) noexcept {
   return state_->try_pop(to);

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <map>
+#include <new>
 
 #include "base/format.hpp"
 #include "base/log.hpp"
@@ -60,12 +61,14 @@ class text_reader {
 void check(const runtime_options& how) {
   if (how.devices < 1 || how.devices > devices_max)
     throw error(formatted("devices is {}; it must be from 1 to {}", how.devices, devices_max));
-  if (how.packet_bytes < 64 || how.packet_bytes > (std::size_t{1} << 30))
-    throw error(formatted("packet_bytes is {}; it must be from 64 to 2^30", how.packet_bytes));
-  constexpr std::size_t most = std::size_t{1} << 24;
-  if (how.packets > most || how.registrations > most)
-    throw error(formatted("packets is {} and registrations {}; each may be 2^24 at most",
-                          how.packets, how.registrations));
+  if (how.packet_bytes < packet_bytes_min || how.packet_bytes > packet_bytes_max)
+    throw error(formatted("packet_bytes is {}; it must be from {} to {}", how.packet_bytes,
+                          packet_bytes_min, packet_bytes_max));
+  if (how.packets > packets_max)
+    throw error(formatted("packets is {}; it may be {} at most", how.packets, packets_max));
+  if (how.registrations > registrations_max)
+    throw error(formatted("registrations is {}; it may be {} at most", how.registrations,
+                          registrations_max));
   if (how.operations < 1 || how.operations > operations_max)
     throw error(
         formatted("operations is {}; it must be from 1 to {}", how.operations, operations_max));
@@ -124,7 +127,14 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
   for (int i = 0; i < options.devices; ++i) {
     auto endpoints = make_endpoints(i);
     if (endpoints.empty()) throw error(formatted("device {} has no transport", i));
-    devices.push_back(std::make_unique<local_device>(owner, i, std::move(endpoints)));
+    try {
+      devices.push_back(std::make_unique<local_device>(owner, i, std::move(endpoints)));
+    } catch (const std::bad_alloc&) {
+      throw error(formatted(
+          "no memory for device {} of {}, with {} packets of {} octets and {} "
+          "registrations; lower packets, packet_bytes or registrations",
+          i, options.devices, options.packets, options.packet_bytes, options.registrations));
+    }
   }
   const std::size_t channels = devices.front()->channel_count();
   mine.number(static_cast<std::uint32_t>(options.devices));

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
+#include "counted_allocations.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
 #include "weft/comm.hpp"
@@ -34,7 +36,7 @@ TEST(comm_misuse, numbers_beyond_their_limits_are_named) {
             std::string::npos);
   EXPECT_NE(why([] {
               const comm::completion_queue queue(std::size_t{1} << 40);
-            }).find("for 1099511627776 events; 2^32 are the most"),
+            }).find("for 1099511627776 events; 4294967296 are the most"),
             std::string::npos);
   const comm::runtime core({.devices = 2});
   EXPECT_EQ(core.device(1).index(), 1);
@@ -42,6 +44,25 @@ TEST(comm_misuse, numbers_beyond_their_limits_are_named) {
     EXPECT_EQ(why([&] { (void)core.device(index); }),
               "device " + std::to_string(index) +
                   " of this process: it has 2; give runtime_options::devices");
+}
+
+TEST(comm_misuse, what_finds_no_memory_below_its_limits_says_what_to_lower) {
+  // So that it fails everywhere: where memory is only promised, up to 2^47 octets are.
+  tests::allocation_bytes_max = std::size_t{1} << 28;
+  const std::string packets = why(
+      [] { const comm::runtime core({.packets = packets_max, .packet_bytes = packet_bytes_max}); });
+  const std::string queue =
+      why([] { const comm::completion_queue made(queue_events_max / 2 + 1); });
+  const std::string synchronizer = why([] { const comm::synchronizer made(1u << 31); });
+  tests::allocation_bytes_max = ~std::size_t{0};
+  EXPECT_EQ(packets,
+            "no memory for device 0 of 1, with 16777216 packets of 1073741824 octets and 256 "
+            "registrations; lower packets, packet_bytes or registrations");
+  const std::string each = std::to_string(sizeof(comm::event));
+  EXPECT_EQ(queue, "no memory for a completion queue for 2147483649 events of " + each +
+                       " octets; make one for fewer");
+  EXPECT_EQ(synchronizer, "no memory for a synchronizer for 2147483648 events of " + each +
+                              " octets; make one for fewer");
 }
 
 // One of those that all say the same of themselves.

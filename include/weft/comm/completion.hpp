@@ -165,7 +165,7 @@ class counter : public basic_counter<counter_atomics> {};
 class synchronizer {
  public:
   static constexpr bool keeps_data = true;
-  explicit synchronizer(std::uint32_t threshold = 1);
+  explicit synchronizer(std::uint32_t threshold = 1);  // Throws weft::error without memory.
   synchronizer(const synchronizer&) = delete;
   synchronizer& operator=(const synchronizer&) = delete;
   ~synchronizer();
@@ -193,7 +193,7 @@ class synchronizer {
 class completion_queue {
  public:
   static constexpr bool keeps_data = true;
-  // Rounded up to a power of two. Throws weft::error beyond 2^32.
+  // Rounded up to a power of two. Throws weft::error beyond 2^32, and when there is no memory.
   explicit completion_queue(std::size_t capacity = 1024);
   completion_queue(const completion_queue&) = delete;
   completion_queue& operator=(const completion_queue&) = delete;
