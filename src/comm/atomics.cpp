@@ -2,7 +2,6 @@
 // them and std::atomic_ref at the target are atomic with respect to each other.
 #include <atomic>
 
-#include "base/log.hpp"
 #include "comm/device.hpp"
 #include "comm/far_memory.hpp"
 
@@ -14,7 +13,7 @@ status local_device::start(const atomic& wanted) noexcept {
     return status::failed;
   if (wanted.offset % 8 != 0 || wanted.to.size < 8 || wanted.offset > wanted.to.size - 8)
       [[unlikely]] {
-    log_line(
+    complain(
         "an atomic operation at {} of the memory of process {}, which has {} octets: it needs "
         "8 of them at a multiple of 8",
         wanted.offset, wanted.to.process, wanted.to.size);

@@ -87,7 +87,7 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
 local_device::peer_state* local_device::find_peer(const comm::address& who) noexcept {
   const std::uint32_t number = shared_.endpoint_of(who);
   if (number == no_endpoint) [[unlikely]] {
-    log_line("no device {} of process {}: the job has {} processes", who.device, who.process,
+    complain("no device {} of process {}: the job has {} processes", who.device, who.process,
              shared_.process_count);
     return nullptr;
   }
@@ -99,7 +99,7 @@ local_device::peer_state* local_device::usable_peer(const comm::address& who) no
   if (peer == nullptr || peer->failed) [[unlikely]]
     return nullptr;
   if (peer->route == nullptr) [[unlikely]] {
-    log_line("no transport reaches device {} of process {}", who.device, who.process);
+    complain("no transport reaches device {} of process {}", who.device, who.process);
     return nullptr;
   }
   return peer;
@@ -272,9 +272,9 @@ void local_device::give_back(operation& ended) noexcept {
   operations_.give_back(&ended);
 }
 
-static bool fits_parts(std::size_t count) noexcept {
+bool local_device::fits_parts(std::size_t count) noexcept {
   if (count > message_parts_max)
-    log_line("a list of {} buffers: there may be {} at most", count, message_parts_max);
+    complain("a list of {} buffers: there may be {} at most", count, message_parts_max);
   return count <= message_parts_max;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "comm/in_flight.hpp"
 #include "comm/matching.hpp"
 #include "comm/packets.hpp"
@@ -170,6 +171,13 @@ class local_device final : public device {
                           std::span<const std::byte> payload) noexcept;
   [[nodiscard]] const completion* handler_of(std::uint16_t index) const noexcept;
   void refuse(peer_state& from, const char* why) noexcept;
+  // Of a post that can never succeed.
+  template <class... Values>
+  [[gnu::noinline]] void complain(fmt::format_string<Values...> why,
+                                  const Values&... values) noexcept {
+    if (statistics_.failed++ == 0) log_line(why, values...);
+  }
+  [[nodiscard]] bool fits_parts(std::size_t count) noexcept;
   void wait_for_room(operation& what) noexcept;
 
   // --- device.cpp: memory of an accelerator ---
@@ -255,6 +263,8 @@ class local_device final : public device {
                                      std::uint64_t size) noexcept;
   [[nodiscard]] bool expose_far(transport& to, std::span<std::byte> memory,
                                 memory_region& made) noexcept;
+  [[nodiscard]] bool is_inside(const remote_memory& memory, std::uint64_t offset,
+                               std::uint64_t size) noexcept;
   status launch(operation& what, const completion& local) noexcept;
   [[nodiscard]] bool put_directly(operation& what) noexcept;
   [[nodiscard]] bool get_directly(operation& what) noexcept;

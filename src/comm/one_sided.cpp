@@ -88,15 +88,6 @@ std::byte* local_device::memory_at(std::uint64_t region, std::uint64_t offset,
 
 namespace {
 
-template <class Operation>
-bool is_inside(const Operation& wanted, const remote_memory& memory, std::uint64_t size) noexcept {
-  if (wanted.offset <= memory.size && size <= memory.size - wanted.offset) [[likely]]
-    return true;
-  log_line("{} octets at {} are beyond the end of the memory of process {}, which has {}", size,
-           wanted.offset, memory.process, memory.size);
-  return false;
-}
-
 void describe(operation& what, const remote_memory& memory, std::size_t channel) noexcept {
   what.partner = memory.region;
   what.by_messages = (memory.by_messages >> channel & 1) != 0;
@@ -109,10 +100,19 @@ void describe(operation& what, const remote_memory& memory, std::size_t channel)
 
 }  // namespace
 
+bool local_device::is_inside(const remote_memory& memory, std::uint64_t offset,
+                             std::uint64_t size) noexcept {
+  if (offset <= memory.size && size <= memory.size - offset) [[likely]]
+    return true;
+  complain("{} octets at {} are beyond the end of the memory of process {}, which has {}", size,
+           offset, memory.process, memory.size);
+  return false;
+}
+
 status local_device::start(const put& wanted) noexcept {
   peer_state* const to = usable_peer({wanted.to.process, wanted.to.device});
   const std::uint64_t size = wanted.data.size();
-  if (to == nullptr || !is_inside(wanted, wanted.to, size)) [[unlikely]]
+  if (to == nullptr || !is_inside(wanted.to, wanted.offset, size)) [[unlikely]]
     return status::failed;
   const transport_traits& traits = to->route->traits;
   operation* const what = take_operation(purpose::put, to->number);
@@ -138,7 +138,7 @@ status local_device::start(const put& wanted) noexcept {
 status local_device::start(const get& wanted) noexcept {
   peer_state* const to = usable_peer({wanted.from.process, wanted.from.device});
   const std::uint64_t size = wanted.data.size();
-  if (to == nullptr || !is_inside(wanted, wanted.from, size)) [[unlikely]]
+  if (to == nullptr || !is_inside(wanted.from, wanted.offset, size)) [[unlikely]]
     return status::failed;
   operation* const what = take_operation(purpose::get, to->number);
   if (what == nullptr) return status::retry;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/log.hpp"
 #include "comm/device.hpp"
 #include "comm/far_memory.hpp"
 #include "comm/runtime_state.hpp"
@@ -58,7 +57,7 @@ status local_device::start(const recv& wanted) noexcept {
   match_table* const engine = engine_of(wanted.engine);
   const match_key key = key_of(wanted.by, wanted.from, wanted.tag);
   if (engine == nullptr || key.process >= shared_.process_count) [[unlikely]] {
-    log_line(
+    complain(
         "a receive from process {} in matching engine {}: there are processes 0 to {}, and "
         "engines 0 to {}",
         wanted.from, wanted.engine, shared_.process_count - 1, shared_.engine_count.value() - 1);

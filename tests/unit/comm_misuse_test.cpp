@@ -1,6 +1,7 @@
 // What can never succeed is refused at once, with a line that has the value and the limit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -102,37 +103,44 @@ TEST(comm_misuse, equal_addresses_are_named_with_what_helps_there) {
 
 class failing_posts : public ::testing::Test {
  protected:
-  // What a post says that must fail.
+  // What a device says at first that makes this post, which must fail, several times.
   template <class Post>
   std::string told(const Post& post) {
+    comm::device& on = core_.device(used_++);
+    const comm::registered_memory exposed(on, memory_);
     testing::internal::CaptureStderr();
-    const status said = post();
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      EXPECT_EQ(post(on, exposed.remote()), status::failed);
+      EXPECT_EQ(on.statistics().failed, i);
+    }
     std::string text = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(said, status::failed);
+    EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
     return text;
   }
-  comm::runtime core_;
-  comm::device& on_ = core_.device();
+  comm::runtime core_{{.devices = 2}};
+  int used_ = 0;
   std::array<std::byte, 64> memory_{};
-  const comm::registered_memory exposed_{on_, memory_};
 };
 
 TEST_F(failing_posts, beyond_the_end_of_memory_say_where) {
   std::array<std::byte, 16> data{};
   const std::string beyond =
       "16 octets at 60 are beyond the end of the memory of process 0, which has 64";
-  EXPECT_NE(
-      told([&] { return post_put(on_, exposed_.remote(), data, with::offset(60)); }).find(beyond),
-      std::string::npos);
-  EXPECT_NE(
-      told([&] { return post_get(on_, exposed_.remote(), data, with::offset(60)); }).find(beyond),
-      std::string::npos);
+  EXPECT_NE(told([&](comm::device& on, const comm::remote_memory& there) {
+              return post_put(on, there, data, with::offset(60));
+            }).find(beyond),
+            std::string::npos);
+  EXPECT_NE(told([&](comm::device& on, const comm::remote_memory& there) {
+              return post_get(on, there, data, with::offset(60));
+            }).find(beyond),
+            std::string::npos);
 }
 
 TEST_F(failing_posts, of_atomics_say_what_they_need) {
   for (const std::uint64_t offset : {4, 64}) {
-    const std::string text =
-        told([&] { return post_fetch_add(on_, exposed_.remote(), 1, with::offset(offset)); });
+    const std::string text = told([&](comm::device& on, const comm::remote_memory& there) {
+      return post_fetch_add(on, there, 1, with::offset(offset));
+    });
     EXPECT_NE(text.find("an atomic operation at " + std::to_string(offset) +
                         " of the memory of process 0, which has 64 octets"),
               std::string::npos)
@@ -144,15 +152,21 @@ TEST_F(failing_posts, of_too_many_buffers_say_how_many_there_may_be) {
   std::array<std::byte, 17> data{};
   std::vector<std::span<const std::byte>> parts;
   for (const std::byte& each : data) parts.emplace_back(&each, 1);
-  const std::string text = told([&] { return post_put(on_, exposed_.remote(), parts); });
+  const std::string text = told([&](comm::device& on, const comm::remote_memory& there) {
+    return post_put(on, there, parts);
+  });
   EXPECT_NE(text.find("a list of 17 buffers: there may be 16 at most"), std::string::npos) << text;
 }
 
 TEST_F(failing_posts, to_nobody_say_who_there_is) {
   std::array<std::byte, 8> data{};
-  EXPECT_NE(told([&] {
-              return post_recv(on_, 99, data);
+  EXPECT_NE(told([&](comm::device& on, const comm::remote_memory&) {
+              return post_recv(on, 99, data);
             }).find("a receive from process 99 in matching engine 0: there are processes 0 to 0"),
+            std::string::npos);
+  EXPECT_NE(told([&](comm::device& on, const comm::remote_memory&) {
+              return post_send(on, {0, 7}, data);
+            }).find("no device 7 of process 0: the job has 1 processes"),
             std::string::npos);
 }
 

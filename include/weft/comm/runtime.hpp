@@ -126,6 +126,7 @@ struct device_statistics {
   std::uint64_t received = 0;       // Messages that made sense.
   std::uint64_t refused = 0;        // Messages that did not.
   std::uint64_t retries = 0;        // Posts refused for want of room.
+  std::uint64_t failed = 0;         // Posts that can never succeed, but those to the dead.
   std::uint64_t unexpected = 0;     // Messages that came before their receive.
   std::uint64_t registrations = 0;  // Made with a transport, of buffers that were not in the cache.
 };
