@@ -49,8 +49,7 @@ class arrivals {
   // The data of a send(), put() or get() that returned `posted` with this context are no longer in
   // use (of a get: have arrived). `failed`: they never will.
   virtual void completed(void* context, bool failed) noexcept = 0;
-  // A peer's put_and_tell() has arrived. Whose it was is not known: any process of the job may say
-  // it.
+  // A peer's put_and_tell() has arrived. Whose is not known: any process of the job may say it.
   virtual void written(std::uint64_t word) noexcept = 0;
   // Nothing will come from or go to this peer any more. Told once, after the messages that had come
   // whole. Contexts of operations under way to it complete as failed, before or after. A peer whose
