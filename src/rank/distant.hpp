@@ -105,6 +105,8 @@ class distant_ways {
                 std::uint32_t sequence) noexcept;
   // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
   void wait_for_the_end(worker& here) const;
+  // Whether the process of that rank of a communicator of `r` is dead, as the worker of `r` knows it.
+  [[nodiscard]] bool is_dead(const rank_state& r, std::uint32_t context, int rank) const;
   // Whether the job goes on without the process that would have sent what `wanted` asks for, and all
   // that it has sent has been delivered to the rank's worker.
   [[nodiscard]] bool is_lost(const rank_state& r, const envelope& wanted) const;

@@ -25,10 +25,14 @@ void distant_ways::throw_dead(const rank_state& me, const peer& to) const {
               between_.job().host_of(process) + " is dead");
 }
 
+bool distant_ways::is_dead(const rank_state& r, std::uint32_t context, int rank) const {
+  if (rank < 0 || !between_.any_has_died()) return false;
+  const int number = world_number(r, base_context(context), rank);
+  return number >= 0 && !network::of(*r.home).device().is_alive(address_of(number).process);
+}
+
 bool distant_ways::is_lost(const rank_state& r, const envelope& wanted) const {
-  if (wanted.source < 0 || !between_.any_has_died() || !survives()) return false;
-  const int source = world_number(r, base_context(wanted.context), wanted.source);
-  return source >= 0 && !network::of(*r.home).device().is_alive(address_of(source).process);
+  return survives() && is_dead(r, wanted.context, wanted.source);
 }
 
 bool is_lost(const rank_state& me, const envelope& wanted) {

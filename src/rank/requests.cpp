@@ -9,6 +9,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "rank/checks.hpp"
+#include "rank/distant.hpp"
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
 
@@ -18,10 +19,14 @@ namespace detail {
 [[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
   if (op.failed) {
     const bool is_send = op.what == operation::kind::send;
-    return formatted("rank {}: a {} of {} octets {} {}, tag {}, failed: its process is dead",
+    const int partner = is_send ? op.peer : op.match.source;
+    const bool is_dead = op.owner->of->ways->is_dead(*op.owner, op.match.context, partner);
+    return formatted("rank {}: a {} of {} octets {} {}, tag {}, failed: its process {}",
                      op.owner->number, is_send ? "send" : "receive", op.bytes,
-                     is_send ? "to" : "from", rank_name(is_send ? op.peer : op.match.source),
-                     tag_name(op.match.tag));
+                     is_send ? "to rank" : "from rank", rank_name(partner), tag_name(op.match.tag),
+                     is_dead   ? "is dead"
+                     : is_send ? "has died, or refused the data, or could not read them"
+                               : "has died, or the data could not be read");
   }
   return "rank " + std::to_string(op.owner->number) + ": a receive of " + std::to_string(op.bytes) +
          " octets got a message of " + std::to_string(op.result.bytes) + " octets from rank " +

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "rank/calls.hpp"
 #include "rank/distant.hpp"
 #include "rank/meetings.hpp"
@@ -109,15 +111,18 @@ void site_talk::end_wait() {
 
 // Another site refuses what is sent to it when it has been told, or has found, that the communicator
 // is broken. The word of that is sent first, but over a device of its own: the refusal may overtake it.
+// Where a transfer failed by itself no word comes.
 void site_talk::hear_why() {
   worker& here = *talk_.speaker().home;
-  const comm::device& device = network::of(here).device();
+  port& p = network::of(here);
   const auto is_told = [&] { return c_.cut_off.load(std::memory_order_relaxed); };
   const auto any_is_dead = [&] {
     return std::ranges::any_of(c_.sites,
-                               [&](const site& s) { return !device.is_alive(s.process); });
+                               [&](const site& s) { return !p.device().is_alive(s.process); });
   };
-  here.wait_until([&] { return is_told() || any_is_dead(); }, what_);
+  const std::uint64_t until_ns = now_ns() + death_known_ns;
+  const port::awake watching(p);
+  here.wait_until([&] { return is_told() || any_is_dead() || now_ns() >= until_ns; }, what_);
   here.check_stopped();
   if (is_told()) throw_failed(c_);
 }

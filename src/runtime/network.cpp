@@ -101,7 +101,7 @@ bool port::poll() noexcept {
 
 // A death that a glance has met is acted upon before the worker sleeps.
 bool port::busy() const noexcept {
-  return retrying_ != 0 || !attempts_.empty() || owner_.deaths_.hint() != deaths_seen_.hint();
+  return awake_ != 0 || !attempts_.empty() || owner_.deaths_.hint() != deaths_seen_.hint();
 }
 
 int port::count_living() const noexcept {

@@ -56,9 +56,17 @@ class port final : public outside {
   [[nodiscard]] std::uint64_t writing() const noexcept {
     return writing_.load(std::memory_order_relaxed);
   }
-  // A fiber wants to post again once there is room: until then the worker stays awake.
-  void begin_retrying() noexcept { ++retrying_; }
-  void end_retrying() noexcept { --retrying_; }
+  // A fiber waits for what nothing rings for, as room for a post or a time: the worker does not park.
+  class awake {
+   public:
+    explicit awake(port& p) noexcept : of_(p) { ++of_.awake_; }
+    ~awake() { --of_.awake_; }
+    awake(const awake&) = delete;
+    awake& operator=(const awake&) = delete;
+
+   private:
+    port& of_;
+  };
 
   // For handlers, which may not wait: `attempt(context)` is called in each pass until it is true.
   void keep_trying(bool (*attempt)(worker& here, void* context), void* context) {
@@ -91,7 +99,7 @@ class port final : public outside {
   comm::device& device_;
   std::vector<unfinished> attempts_;
   bool armed_ = false;
-  int retrying_ = 0;
+  int awake_ = 0;
   int lost_seen_ = 0;
   std::vector<traffic> of_process_;
   alignas(padding_bytes) traffic all_;
@@ -178,12 +186,7 @@ status post_in_wait(worker& here, const Post& post, const Describe& describe) {
   status answer = post();
   if (answer != status::retry) [[likely]]
     return answer;
-  port& p = network::of(here);
-  struct retrying {
-    port& of;
-    explicit retrying(port& p) noexcept : of(p) { of.begin_retrying(); }
-    ~retrying() { of.end_retrying(); }
-  } const awake(p);
+  const port::awake until_there_is_room(network::of(here));
   const wait_description what = describe();
   // The condition is looked at once more after it was true.
   here.wait_until(

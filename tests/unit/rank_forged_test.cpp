@@ -1,5 +1,7 @@
 // What processes say to each other of ranks and of the end of a job, and must not be believed: one
-// process of a job of three, whose peers say what a test puts into their mouths.
+// process of a job of three, whose peers say what a test puts into their mouths. And what they say in an
+// order that processes come to seldom.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -27,6 +29,7 @@ constexpr int processes = 3;  // Each has a rank and a worker.
 // In the order in which they are registered.
 constexpr std::uint16_t eager_handler = 1;
 constexpr std::uint16_t offer_handler = 2;
+constexpr std::uint16_t finished_handler = 3;
 constexpr std::uint16_t congestion_handler = 4;
 constexpr std::uint16_t broken_handler = 5;
 constexpr std::uint16_t question_handler = 6;
@@ -90,12 +93,18 @@ std::string list_of(const std::vector<std::uint32_t>& dead) {
   return {reinterpret_cast<const char*>(dead.data()), dead.size() * sizeof dead[0]};
 }
 
+// What becomes of reads from the memory of a peer.
+enum class reading { gives_zeros, fails };
+
 // Says one thing in each poll.
 class made_up_peers final : public tests::made_up_endpoint {
  public:
   using answers = std::function<std::vector<said>(const said&)>;
-  made_up_peers(std::deque<said> script, answers answer)
-      : made_up_endpoint("made up", true), script_(std::move(script)), answer_(std::move(answer)) {}
+  made_up_peers(std::deque<said> script, answers answer, reading how)
+      : made_up_endpoint("made up", true),
+        script_(std::move(script)),
+        answer_(std::move(answer)),
+        reading_(how) {}
   status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
               void*) noexcept override {
     said mine{static_cast<int>(peer), header};
@@ -115,6 +124,7 @@ class made_up_peers final : public tests::made_up_endpoint {
   }
   status get(std::uint32_t, std::span<std::byte> into, const memory_region*, const remote_key&,
              std::uint64_t, void*) noexcept override {
+    if (reading_ == reading::fails) return status::failed;
     std::memset(into.data(), 0, into.size());
     return status::done;
   }
@@ -123,6 +133,7 @@ class made_up_peers final : public tests::made_up_endpoint {
  private:
   std::deque<said> script_;
   answers answer_;
+  const reading reading_;
 };
 
 // What the judge answers, so that the job ends.
@@ -142,7 +153,8 @@ struct ended_job {
 // Process `self` runs `body` as its rank.
 ended_job run_among(int self, std::deque<said> script,
                     const std::function<void(communicator&)>& body,
-                    const made_up_peers::answers& answer = end_well) {
+                    const made_up_peers::answers& answer = end_well,
+                    reading how_read = reading::gives_zeros) {
   ended_job ended;
   tests::mirrored_job job(self, processes);
   options how = job_of(processes, 1);
@@ -158,10 +170,11 @@ ended_job run_among(int self, std::deque<said> script,
   };
   others.make_endpoints = [&](int) {
     std::vector<std::unique_ptr<transport>> made;
-    made.push_back(std::make_unique<made_up_peers>(std::move(script), [&](const said& mine) {
+    const auto answer_and_note = [&](const said& mine) {
       ended.said_here.push_back(mine);
       return answer(mine);
-    }));
+    };
+    made.push_back(std::make_unique<made_up_peers>(std::move(script), answer_and_note, how_read));
     return made;
   };
   testing::internal::CaptureStderr();
@@ -475,6 +488,75 @@ TEST(a_call, that_was_not_asked_for_is_refused) {
       receive_from_0);
   EXPECT_EQ(again.status, 0) << again.text;
   EXPECT_EQ(again.refused, 1u);
+}
+
+// --- Transfers of a collective that fail ---------------------------------------------------------
+
+// Process 2 gives to rank 0, which refuses what it is offered; then `later` comes.
+std::string told_of_refusal(const std::vector<said>& later) {
+  std::string text;
+  const ended_job ended = run_among(
+      2, {},
+      [&](communicator& world) {
+        const std::vector<char> mine(100'000);
+        std::vector<char> all;
+        text = error_of([&] { world.gather(mine, all, 0); });
+      },
+      [&](const said& mine) {
+        if (mine.header.handler != offer_handler) return say_the_same(mine, false);
+        detail::offer_on_wire offered;
+        std::memcpy(&offered, mine.octets.data(), sizeof offered);
+        said refusal = am(mine.process, finished_handler, 0, offered.send, 0);
+        refusal.header.user = 1;  // It failed.
+        std::vector<said> now{refusal};
+        // What says nothing more of it, so that many passes lie between the refusal and `later`.
+        now.insert(now.end(), 100, refusal);
+        now.insert(now.end(), later.begin(), later.end());
+        return now;
+      });
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.refused, 0u) << ended.text;
+  return text;
+}
+
+TEST(a_refused_site, waits_for_the_word_that_says_why) {
+  EXPECT_EQ(told_of_refusal({am(0, broken_handler, 0, 2, 0, octets_of_text("it is broken"))}),
+            "it is broken");
+}
+
+TEST(a_refused_site, goes_on_when_neither_word_nor_death_comes) {
+  EXPECT_EQ(
+      told_of_refusal({}),
+      "rank 2: a send of 100000 octets to rank 0, tag 1, failed: its process has died, or refused the "
+      "data, or could not read them");
+}
+
+TEST(a_site, that_cannot_read_what_it_is_offered_says_so_and_goes_on) {
+  detail::offer_on_wire offered;
+  offered.bytes = offered.memory.size = 100'000;
+  offered.memory.process = 0;
+  offered.send = 7;
+  const said offer = am(0, offer_handler, two(static_cast<int>(detail::hidden_context), 1),
+                        two(0, 2), 0, octets_of(offered));
+  std::string text;
+  const ended_job ended = run_among(
+      2, {offer},
+      [&](communicator& world) {
+        const std::vector<char> none;
+        std::vector<char> mine(100'000);
+        text = error_of([&] { world.scatter(none, mine, 0); });
+      },
+      [](const said& mine) { return say_the_same(mine, false); }, reading::fails);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(
+      text,
+      "rank 2: a receive of 100000 octets from rank 0, tag 1, failed: its process has died, or the data "
+      "could not be read");
+  const auto says_that_it_failed = [](const said& s) {
+    return s.process == 0 && s.header.handler == finished_handler && s.header.size == 7 &&
+           s.header.user == 1;
+  };
+  EXPECT_EQ(std::ranges::count_if(ended.said_here, says_that_it_failed), 1);
 }
 
 }  // namespace
