@@ -111,7 +111,8 @@ void site_talk::end_wait() {
 
 // Another site refuses what is sent to it when it has been told, or has found, that the communicator
 // is broken. The word of that is sent first, but over a device of its own: the refusal may overtake it.
-// Where a transfer failed by itself no word comes.
+// Where a transfer failed by itself no word comes. And what failed may be the work of a third process
+// that died, which others knew before.
 void site_talk::hear_why() {
   worker& here = *talk_.speaker().home;
   port& p = network::of(here);
@@ -125,6 +126,7 @@ void site_talk::hear_why() {
   here.wait_until([&] { return is_told() || any_is_dead() || now_ns() >= until_ns; }, what_);
   here.check_stopped();
   if (is_told()) throw_failed(c_);
+  check_sites_alive(c_, what_.call);
 }
 
 // --- Meetings ------------------------------------------------------------------------------------

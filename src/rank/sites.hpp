@@ -63,8 +63,8 @@ class site_talk {
  private:
   void begin_wait();
   void end_wait();
-  // Something failed. Throws what has broken the communicator; returns when a site is dead instead,
-  // or neither comes to be known.
+  // Something failed. Throws what has broken the communicator, or that a site is dead; returns when
+  // neither comes to be known.
   void hear_why();
 
   communicator_state& c_;

@@ -524,6 +524,16 @@ TEST(a_refused_site, waits_for_the_word_that_says_why) {
             "it is broken");
 }
 
+// Who refuses has heard of a death that this process hears of later.
+TEST(a_refused_site, names_the_process_that_has_died_and_not_the_one_that_refuses) {
+  said death;
+  death.process = 1;
+  death.dies = true;
+  EXPECT_EQ(
+      told_of_refusal({death}),
+      "gather on communicator 0: process 1 on host here, which holds some of its ranks, is dead");
+}
+
 TEST(a_refused_site, goes_on_when_neither_word_nor_death_comes) {
   EXPECT_EQ(
       told_of_refusal({}),
