@@ -102,6 +102,26 @@ TEST_P(a_pumped_device, tells_the_end_of_its_own_operations_in_progress) {
   EXPECT_EQ(into, source);
 }
 
+TEST_P(a_pumped_device, has_completed_what_ended_before_a_death) {
+  std::string source = tests::text_of(100'000);
+  const registered_memory exposed(all.device(0), std::as_writable_bytes(std::span(source)));
+  std::string into(source.size(), '?');
+  counter done;
+  status said = status::retry;
+  ASSERT_TRUE(pump_until([&] {
+    if (said == status::retry)
+      said = post_get(all.device(1), exposed.remote(), std::span(into), with::local(done));
+    return said != status::retry;
+  }));
+  if (said != status::posted) return;
+  EXPECT_FALSE(pump_until([&] { return done.value() != 0; }, 2000));
+  all[1].mark_failed(0, "it was killed");
+  for (int i = 0; i < 1000 && done.value() == 0; ++i) all.device(1).progress();
+  EXPECT_EQ(done.value(), 1u);
+  EXPECT_EQ(done.failures(), 0u);
+  EXPECT_EQ(into, source);
+}
+
 INSTANTIATE_TEST_SUITE_P(comm, a_pumped_device, ::testing::ValuesIn(tests::networks()),
                          [](const auto& one) { return tests::name_of(one); });
 
