@@ -10,8 +10,9 @@ foreach(header IN ITEMS transport/transport.hpp transport/wire.hpp transport/mpi
 endforeach()
 string(SHA256 interface ${interface})
 string(SUBSTRING ${interface} 0 8 interface)
+set(weft_plugin_version 0x${interface}u)
 set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/transport/mpi/loader.cpp APPEND PROPERTY
-  COMPILE_DEFINITIONS WEFT_PLUGIN_VERSION=0x${interface}u)
+  COMPILE_DEFINITIONS WEFT_PLUGIN_VERSION=${weft_plugin_version})
 
 foreach(mpi IN ITEMS mpich openmpi)
   find_program(WEFT_MPICXX_${mpi} mpicxx.${mpi})
@@ -25,7 +26,7 @@ foreach(mpi IN ITEMS mpich openmpi)
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib/weft
     COMMAND ${WEFT_MPICXX_${mpi}} -std=c++20 -O3 -g -fPIC -shared -fvisibility=hidden
       -Wall -Wextra -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -DWEFT_MPI_NAME="${mpi}"
-      -DWEFT_PLUGIN_VERSION=0x${interface}u -I${PROJECT_SOURCE_DIR}/src
+      -DWEFT_PLUGIN_VERSION=${weft_plugin_version} -I${PROJECT_SOURCE_DIR}/src
       -I${PROJECT_SOURCE_DIR}/include -MD -MF ${plugin}.d -MT ${plugin} -o ${plugin} ${source}
     VERBATIM)
   add_custom_target(weft-transport-mpi-${mpi} ALL DEPENDS ${plugin})

@@ -37,6 +37,19 @@ add_library(stand-in-cuda SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/libcuda.cpp)
 set_target_properties(stand-in-cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1 CXX_STANDARD 20
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/stand-in-cuda)
 add_dependencies(test-programs stand-in-cuda)
+# Plug-ins of no MPI, in a directory of their own.
+set(said_by_stand-in ${weft_plugin_version})
+set(said_by_stand-in-of-another-version ${weft_plugin_version}+1)
+foreach(plugin IN ITEMS stand-in stand-in-of-another-version)
+  add_library(plugin-${plugin} MODULE ${PROJECT_SOURCE_DIR}/tests/plugins/stand_in.cpp)
+  weft_compile_options(plugin-${plugin})
+  target_include_directories(plugin-${plugin}
+    PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(plugin-${plugin} PRIVATE STAND_IN_VERSION=${said_by_${plugin}})
+  set_target_properties(plugin-${plugin} PROPERTIES PREFIX "" OUTPUT_NAME weft-transport-mpi-${plugin}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/stand-in-plugins)
+  add_dependencies(test-programs plugin-${plugin})
+endforeach()
 if(TARGET image-programs)
   add_dependencies(test-programs image-programs)
 endif()

@@ -154,12 +154,14 @@ bool needs_supervisor(const weft::options& how) {
   return weft::shape_of(how, {weft::cores_of_this_host()}).processes() > 1;
 }
 
-// Names of the settings that are in the environment.
-std::vector<std::string> settings_in_environment() {
+// Of what is in the environment, the names of those variables that the processes of a job read.
+std::vector<std::string> variables_of_processes() {
   std::vector<std::string> names;
   for (const weft::setting& row : weft::settings())
     if (std::getenv(row.environment_name().c_str()) != nullptr)
       names.push_back(row.environment_name());
+  if (std::getenv(weft::lent_plugins_variable) != nullptr)
+    names.push_back(weft::lent_plugins_variable);
   return names;
 }
 
@@ -246,7 +248,7 @@ int main(int argc, char** argv) {
     const weft::options how = options_of_environment();
     if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
     if (const auto other =
-            weft::hand_over(how, request.command, &std::getenv, settings_in_environment())) {
+            weft::hand_over(how, request.command, &std::getenv, variables_of_processes())) {
       put_into_environment(other->assignments);
       execute(other->command);
     }

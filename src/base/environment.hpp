@@ -5,6 +5,10 @@
 
 namespace weft {
 
+// From weftrun to the processes of its job: the directories where it finds plug-ins of MPIs, in which
+// they look last.
+inline constexpr const char* lent_plugins_variable = "WEFT_PLUGINS_LENT";
+
 // One line for each variable WEFT_* of the environment that no row knows: misspelt, or for another
 // program. With the nearest that there is.
 std::vector<std::string> remarks_on_environment();

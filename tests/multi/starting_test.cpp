@@ -462,6 +462,17 @@ TEST_F(allocation, of_pbs_is_handed_to_mpirun) {
                       directory_.path()));
 }
 
+// Any file will do: weftrun only looks where it is.
+TEST_F(allocation, of_pbs_is_told_where_weftrun_finds_plug_ins) {
+  shell(formatted("touch {}/weft-transport-mpi-mpich.so", directory_.path()));
+  EXPECT_EQ(told(formatted("PBS_NODEFILE={}/nodes", directory_.path()),
+                 formatted("-n 2 --transport mpi:mpich --plugins {} ./heat", directory_.path())),
+            formatted("mpirun -n 2 --hostfile {}/nodes --map-by ppr:1:node --bind-to none -x "
+                      "WEFT_RANKS -x WEFT_TRANSPORT -x WEFT_PLUGINS -x WEFT_PLUGINS_LENT -x "
+                      "WEFT_PROCESSES ./heat WEFT_RANKS=2 WEFT_PROCESSES=2\n",
+                      directory_.path()));
+}
+
 TEST_F(allocation, of_one_node_or_inside_a_step_is_left_alone) {
   EXPECT_EQ(told("SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=1", "echo here"), "here\n");
   EXPECT_EQ(told(slurm_ + " SLURM_STEP_NUM_TASKS=2", "echo here"), "here\n");

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "transport/ofi/ofi.hpp"
@@ -119,6 +121,44 @@ TEST(mpi_plugin, that_does_not_exist_or_without_its_launcher_is_refused_with_the
   ::unsetenv("OMPI_COMM_WORLD_SIZE");
   ::unsetenv("PMI_RANK");
   EXPECT_THROW((void)make_mpi_transport(""), error);
+}
+
+// What make_mpi_transport() says of a plug-in of tests/plugins, with this variable naming `directories`.
+std::string told_of(const char* variable, const std::string& directories, const char* plugin) {
+  ::setenv(variable, directories.c_str(), 1);
+  std::string text = "nothing was thrown";
+  try {
+    (void)make_mpi_transport(plugin);
+  } catch (const error& told) {
+    text = told.what();
+  }
+  ::unsetenv(variable);
+  return text;
+}
+constexpr const char* stand_ins = WEFT_PROGRAM_DIR "/stand-in-plugins";
+constexpr const char* starts_not = "stand-in does not start: there is no MPI behind it";
+
+TEST(mpi_plugin, of_another_version_is_refused) {
+  EXPECT_EQ(told_of("WEFT_PLUGINS", stand_ins, "stand-in"), starts_not) << "of this version";
+  EXPECT_EQ(
+      told_of("WEFT_PLUGINS", stand_ins, "stand-in-of-another-version"),
+      formatted(
+          "{}/weft-transport-mpi-stand-in-of-another-version.so belongs to another version of "
+          "weft; install weft again",
+          stand_ins));
+}
+
+TEST(mpi_plugin, is_found_in_each_directory_that_weftrun_lends_unless_another_is_named) {
+  for (const char* before : {"", "/nowhere:"})
+    for (const char* behind : {"", ":/nowhere"})
+      EXPECT_EQ(told_of(lent_plugins_variable, formatted("{}{}{}", before, stand_ins, behind),
+                        "stand-in"),
+                starts_not);
+  ::setenv("WEFT_PLUGINS", "/nowhere", 1);
+  const std::string told = told_of(lent_plugins_variable, stand_ins, "stand-in");
+  ::unsetenv("WEFT_PLUGINS");
+  EXPECT_NE(told.find("weft-transport-mpi-stand-in.so is not in /nowhere;"), std::string::npos)
+      << told;
 }
 
 // Two hosts as network namespaces joined by a cable.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "base/settings.hpp"
 #include "transport/mpi/mpi.hpp"
@@ -36,8 +37,6 @@ fs::path own_file() {
   return fs::read_symlink("/proc/self/exe", ignored);  // The program has no name there.
 }
 
-constexpr const char* lent_variable = "WEFT_PLUGINS_LENT";
-
 // Where the setting says. Otherwise beside what has this code, as built or installed, wherever the
 // tree was moved to; then where weft was to be installed; then where weftrun has its own.
 std::vector<fs::path> directories() {
@@ -53,7 +52,7 @@ std::vector<fs::path> directories() {
     add(home.parent_path() / WEFT_PLUGIN_DIRECTORY);
   }
   add(WEFT_PLUGIN_INSTALLED);
-  const char* const lent = std::getenv(lent_variable);
+  const char* const lent = std::getenv(lent_plugins_variable);
   std::istringstream each(lent != nullptr ? lent : "");
   for (std::string directory; std::getline(each, directory, ':');) add(directory);
   return found;
@@ -125,7 +124,7 @@ void lend_mpi_plugins() {
   for (const std::string_view each : known_mpis)
     if (const fs::path file = file_of(each); !file.empty())
       all += formatted("{}{}", all.empty() ? "" : ":", file.parent_path().string());
-  if (!all.empty()) ::setenv(lent_variable, all.c_str(), 1);
+  if (!all.empty()) ::setenv(lent_plugins_variable, all.c_str(), 1);
 }
 
 std::unique_ptr<transport> make_mpi_transport(std::string_view which) {
