@@ -1,13 +1,27 @@
 # src/transport/mpi/plugin.cpp, once for each MPI found, by that MPI's own compiler wrapper:
 # lib/weft/weft-transport-mpi-<mpi>.so, loaded on demand.
 
-# What a plug-in and its loader must have alike, so that no change of it is forgotten.
+# What a plug-in and its loader must have alike: plugin.hpp and what it includes of this project, so that
+# no change of it is forgotten.
 set(interface)
-foreach(header IN ITEMS transport/transport.hpp transport/wire.hpp transport/mpi/plugin.hpp)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${header})
-  file(SHA256 ${PROJECT_SOURCE_DIR}/src/${header} octets)
+set(headers transport/mpi/plugin.hpp)
+set(directories ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+set(looked_at)
+while(headers)
+  list(POP_FRONT headers name)
+  if(name IN_LIST looked_at)
+    continue()
+  endif()
+  list(APPEND looked_at ${name})
+  find_file(header ${name} PATHS ${directories} NO_DEFAULT_PATH NO_CACHE REQUIRED)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  file(SHA256 ${header} octets)
   string(APPEND interface ${octets})
-endforeach()
+  file(STRINGS ${header} lines REGEX "^#include \"")
+  list(TRANSFORM lines REPLACE "^#include \"([^\"]*)\".*" "\\1")
+  list(APPEND headers ${lines})
+  unset(header)
+endwhile()
 string(SHA256 interface ${interface})
 string(SUBSTRING ${interface} 0 8 interface)
 set(weft_plugin_version 0x${interface}u)
