@@ -84,14 +84,15 @@ struct record_room {
 // ns without that instead of 28, one of a stream of ams between processes 130 instead of 70. With
 // `ClearAhead` it also clears so many octets behind each record after having published it, when nobody
 // waits for it any more: between processes 8 octets one way took 190 ns instead of 250. What is
-// written after try_reserve() must then be published.
-template <class Atomics = std_atomics, std::size_t ClearAhead = 0>
+// written after try_reserve() must then be published. `FetchBeyond` is the way from what is cleared to
+// the line that is asked for; one check serves for both, and with 0 it is just what clearing needs.
+template <class Atomics = std_atomics, std::size_t ClearAhead = 0,
+          std::size_t FetchBeyond = 2 * cache_line>
 class record_producer {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
   using position = typename Atomics::template atomic<std::size_t>;
   using room = record_room<word>;
-  static constexpr std::size_t fetched_beyond = 2 * cache_line;  // The tail, and what is cleared.
 
   record_producer() = default;
   // `capacity_bytes` is a power of two of at least 256; `head` is the consumer's to write.
@@ -136,7 +137,7 @@ class record_producer {
 
  private:
   void prepare_ahead() noexcept {
-    constexpr std::size_t fetched = ClearAhead + fetched_beyond;
+    constexpr std::size_t fetched = ClearAhead + FetchBeyond;
     if constexpr (ClearAhead != 0) cleared_ = std::max(cleared_, tail_ + record_granule);
     if (tail_ + fetched - head_seen_ > mask_ + 1) [[unlikely]]
       return;  // It may be the consumer's.
@@ -243,7 +244,8 @@ class record_consumer {
 };
 
 // Both sides and their memory, inside one process.
-template <class Atomics = std_atomics, std::size_t ClearAhead = 0>
+template <class Atomics = std_atomics, std::size_t ClearAhead = 0,
+          std::size_t FetchBeyond = 2 * cache_line>
 class record_ring {
  public:
   using word = typename Atomics::template atomic<std::uint64_t>;
@@ -296,7 +298,7 @@ class record_ring {
   const std::unique_ptr<word[], aligned_delete> words_;
   const std::size_t max_payload_;
   alignas(padding_bytes) typename Atomics::template atomic<std::size_t> head_{0};
-  alignas(padding_bytes) record_producer<Atomics, ClearAhead> producer_;
+  alignas(padding_bytes) record_producer<Atomics, ClearAhead, FetchBeyond> producer_;
   alignas(padding_bytes) record_consumer<Atomics> consumer_;
 };
 
