@@ -132,8 +132,9 @@ constexpr int group_of_workers(const trace_part& part) noexcept {
 
 // The track of a worker, thread or rank. Viewers take track 0 of a group for the one whose number is
 // the group's.
+constexpr int tracks_begin = 1'000'000;  // Beyond the number of any group.
 constexpr int track_of(int number) noexcept {
-  return 1'000'000 + number;
+  return tracks_begin + number;
 }
 
 // Turns events into the objects of Chrome's trace format, which Perfetto reads. Behind the events of

@@ -435,18 +435,22 @@ TEST(aligned_range, of_elements_that_divide_no_line_lets_no_two_chunks_begin_in_
 }
 
 // Three chunks: the first gives a thief time to be woken, in the second the owner waits for him, and he
-// stays in the third as long as `is_kept`.
+// stays in the third as long as `is_kept`. None waits for ever.
 struct kept_loop {
   static void run(void* self, std::int64_t first, std::int64_t) {
     auto& k = *static_cast<kept_loop*>(self);
     if (first == 0) std::this_thread::sleep_for(100us);
-    while (first == 1 && !k.has_thief) std::this_thread::yield();
+    if (first == 1) wait_while(k, [&] { return !k.has_thief; });
     if (first == 2) k.has_thief = true;
-    while (first == 2 && k.is_kept) std::this_thread::yield();
+    if (first == 2) wait_while(k, [&] { return k.is_kept.load(); });
+  }
+  static void wait_while(kept_loop& k, const auto& condition) {
+    while (condition() && std::chrono::steady_clock::now() < k.limit) std::this_thread::yield();
   }
   loop chunks{&run, this, 3, true, true};
   std::atomic<bool> has_thief{false};
   std::atomic<bool> is_kept{true};
+  const std::chrono::steady_clock::time_point limit = std::chrono::steady_clock::now() + 10s;
   bool has_ended = false;
 };
 
@@ -457,9 +461,8 @@ TEST(detached_loops, get_the_slots_that_thieves_have_left_since_the_last_pass) {
     const auto ended = [](worker&, void* of) { static_cast<kept_loop*>(of)->has_ended = true; };
     std::array<kept_loop, open_loops_max + 1> all;
     for (kept_loop& each : all) {
-      const auto limit = std::chrono::steady_clock::now() + 10s;
       bool is_open = false;
-      while (!is_open && std::chrono::steady_clock::now() < limit)
+      while (!is_open && std::chrono::steady_clock::now() < each.limit)
         is_open = here.open_detached(each.chunks, ended, &each);
       EXPECT_TRUE(is_open) << "loop " << &each - all.data();
       each.has_ended = !is_open;
