@@ -35,6 +35,26 @@ class a_pumped_device : public ::testing::TestWithParam<sim_options> {
     return condition();
   }
 
+  // A get of 100 kB by one process from the other, posted.
+  struct one_get {
+    one_get(a_pumped_device& of, int by, int from) : exposed(of.all.device(from), octets(source)) {
+      EXPECT_TRUE(of.pump_until([&] {
+        if (said == status::retry)
+          said = post_get(of.all.device(by), exposed.remote(), std::span(into), with::local(ended));
+        return said != status::retry;
+      }));
+    }
+    static std::span<std::byte> octets(std::string& text) {
+      return std::as_writable_bytes(std::span(text));
+    }
+
+    std::string source = tests::text_of(100'000);
+    std::string into = std::string(source.size(), '?');
+    registered_memory exposed;
+    counter ended;
+    status said = status::retry;
+  };
+
   cluster all{2, shared(), GetParam()};
 };
 
@@ -70,56 +90,29 @@ TEST_P(a_pumped_device, keeps_what_comes_in_order_for_the_next_progress) {
 }
 
 TEST_P(a_pumped_device, lets_its_memory_be_read) {
-  std::string source = tests::text_of(100'000);
-  const registered_memory exposed(all.device(1), std::as_writable_bytes(std::span(source)));
-  std::string into(source.size(), '?');
-  synchronizer done;
-  status said = status::retry;
-  ASSERT_TRUE(pump_until([&] {
-    if (said == status::retry)
-      said = post_get(all.device(0), exposed.remote(), std::span(into), with::local(done));
-    return said != status::retry;
-  }));
-  ASSERT_TRUE(said == status::done || pump_until([&] { return done.test(); }));
-  EXPECT_EQ(into, source);
+  one_get get(*this, 0, 1);
+  ASSERT_TRUE(get.said == status::done || pump_until([&] { return get.ended.value() == 1; }));
+  EXPECT_EQ(get.into, get.source);
 }
 
 TEST_P(a_pumped_device, tells_the_end_of_its_own_operations_in_progress) {
-  std::string source = tests::text_of(100'000);
-  const registered_memory exposed(all.device(0), std::as_writable_bytes(std::span(source)));
-  std::string into(source.size(), '?');
-  counter done;
-  status said = status::retry;
-  ASSERT_TRUE(pump_until([&] {
-    if (said == status::retry)
-      said = post_get(all.device(1), exposed.remote(), std::span(into), with::local(done));
-    return said != status::retry;
-  }));
-  if (said == status::posted) {
-    EXPECT_FALSE(pump_until([&] { return done.value() != 0; }, 2000));
-    ASSERT_TRUE(all.until([&] { return done.value() == 1; }));
+  one_get get(*this, 1, 0);
+  if (get.said == status::posted) {
+    EXPECT_FALSE(pump_until([&] { return get.ended.value() != 0; }, 2000));
+    ASSERT_TRUE(all.until([&] { return get.ended.value() == 1; }));
   }
-  EXPECT_EQ(into, source);
+  EXPECT_EQ(get.into, get.source);
 }
 
 TEST_P(a_pumped_device, has_completed_what_ended_before_a_death) {
-  std::string source = tests::text_of(100'000);
-  const registered_memory exposed(all.device(0), std::as_writable_bytes(std::span(source)));
-  std::string into(source.size(), '?');
-  counter done;
-  status said = status::retry;
-  ASSERT_TRUE(pump_until([&] {
-    if (said == status::retry)
-      said = post_get(all.device(1), exposed.remote(), std::span(into), with::local(done));
-    return said != status::retry;
-  }));
-  if (said != status::posted) return;
-  EXPECT_FALSE(pump_until([&] { return done.value() != 0; }, 2000));
+  one_get get(*this, 1, 0);
+  if (get.said != status::posted) return;
+  EXPECT_FALSE(pump_until([&] { return get.ended.value() != 0; }, 2000));
   all[1].mark_failed(0, "it was killed");
-  for (int i = 0; i < 1000 && done.value() == 0; ++i) all.device(1).progress();
-  EXPECT_EQ(done.value(), 1u);
-  EXPECT_EQ(done.failures(), 0u);
-  EXPECT_EQ(into, source);
+  for (int i = 0; i < 1000 && get.ended.value() == 0; ++i) all.device(1).progress();
+  EXPECT_EQ(get.ended.value(), 1u);
+  EXPECT_EQ(get.ended.failures(), 0u);
+  EXPECT_EQ(get.into, get.source);
 }
 
 INSTANTIATE_TEST_SUITE_P(comm, a_pumped_device, ::testing::ValuesIn(tests::networks()),
