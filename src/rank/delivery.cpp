@@ -167,6 +167,11 @@ void fill_laid_out(const operation& op, const segments& data) {
     copy_octets(segments({op.data, op.bytes}), data, 0, bytes);
 }
 
+void tell_received_traced(worker& here, operation& op) {
+  trace_instant(trace_kind::recv, op.owner->number, op.result.source);
+  tell_received(here, op);
+}
+
 void deliver_into(worker& here, operation& op, packed_envelope from, octets data) {
   fill(op, data);
   complete_receive(here, op, from.unpacked(), data.size());
@@ -231,11 +236,24 @@ void deliver_early(worker& here, rank_state& to, const envelope& from, octets da
 
 namespace {
 
+octets data_behind_envelope(record_header header, const std::byte* payload) {
+  return {payload + sizeof(envelope), header.size() - sizeof(envelope)};
+}
+
+[[gnu::noinline]] void take_or_keep_mail(worker& here, record_header header,
+                                         const std::byte* payload) {
+  take_or_keep(here, rank_of(here, header.target()), packed_envelope::read(payload),
+               data_behind_envelope(header, payload));
+}
+
+// What is not as usual is left to one call with the same arguments, so that the usual way saves no
+// registers.
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
-  deliver(here, rank_of(here, header.target()), packed_envelope::read(payload),
-          octets(payload + sizeof(envelope), header.size() - sizeof(envelope)));
+  if (!deliver_word(here, rank_of(here, header.target()), packed_envelope::read(payload),
+                    data_behind_envelope(header, payload))) [[unlikely]]
+    take_or_keep_mail(here, header, payload);
 }
 
 void on_offer(worker& here, record_header header, const std::byte* payload) {

@@ -249,6 +249,10 @@ class match_lists {
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard]] operation* take_posted(packed_envelope message) {
     if (listed_ != 0) return take_listed(message.unpacked());
+    if (operation* const first = first_for(message); first != nullptr) {
+      take_out_first(*first);
+      return first;
+    }
     const std::uint64_t from = message.context_and_source;
     const std::uint64_t from_any =
         sender_of({static_cast<std::uint32_t>(from), any_source, any_tag});
@@ -258,15 +262,15 @@ class match_lists {
         return take_out_of_row(at);
     return nullptr;
   }
-  // The quick half of it: null also when the receive is not the first of the row.
-  [[nodiscard, gnu::always_inline]] operation* take_first(packed_envelope message) noexcept {
+  // The quick half of it: null also when that receive is not the first of the row. It stays posted.
+  [[nodiscard, gnu::always_inline]] operation* first_for(packed_envelope message) const noexcept {
     if (row_begin_ == row_end_) return nullptr;
     operation* const first = row_[row_begin_];
-    if (!matches(first->match, message)) return nullptr;
-    first->posted_in = nullptr;
-    ++row_begin_;
-    forget_gaps_in_front();
-    return first;
+    return first != nullptr && matches(first->match, message) ? first : nullptr;
+  }
+  [[gnu::always_inline]] void take_out_first(operation& first) noexcept {
+    first.posted_in = nullptr;
+    if (++row_begin_ == row_end_) row_begin_ = row_end_ = 0;
   }
 
   [[nodiscard]] bool has_posted() const noexcept { return row_begin_ != row_end_ || listed_ != 0; }
@@ -367,13 +371,9 @@ class match_lists {
     operation* const taken = std::exchange(row_[at], nullptr);
     taken->posted_in = nullptr;
     while (row_end_ != row_begin_ && row_[row_end_ - 1] == nullptr) --row_end_;
-    forget_gaps_in_front();
-    return taken;
-  }
-  // The first of the row, if any, is a receive. A row of one at a time stays where it is in the cache.
-  [[gnu::always_inline]] void forget_gaps_in_front() noexcept {
-    while (row_begin_ != row_end_ && row_[row_begin_] == nullptr) [[unlikely]]++ row_begin_;
+    while (row_begin_ != row_end_ && row_[row_begin_] == nullptr) ++row_begin_;
     if (row_begin_ == row_end_) row_begin_ = row_end_ = 0;
+    return taken;
   }
   [[nodiscard, gnu::noinline]] operation* take_listed(const envelope& message) {
     exact_list& exact = exact_.at(message);
@@ -392,8 +392,9 @@ class match_lists {
   }
 
   // Either all that are posted stand in the row, oldest first, or, when they became too many, all stand
-  // in lists, until none does. What has been taken from among others leaves a gap, null. The senders that
-  // the receives want stand apart, so that the search reads few lines.
+  // in lists, until none does. What has been taken from among others leaves a gap, null, but the last is a
+  // receive. The senders that the receives want stand apart, so that the search reads few lines. A row of
+  // one at a time stays where it is in the cache.
   static constexpr std::uint32_t row_max = 64;
   std::array<operation*, row_max> row_;
   std::array<std::uint64_t, row_max> row_senders_;

@@ -154,37 +154,45 @@ inline void complete(worker& here, operation& op) noexcept {
   if (op.counter != nullptr) here.complete(*op.counter);
 }
 
+// The end of a receive, which is never detached.
+[[gnu::always_inline]] inline void tell_received(worker& here, operation& op) {
+  op.complete = true;
+  if (op.counter != nullptr) here.complete(*op.counter);
+}
+[[gnu::noinline]] void tell_received_traced(worker& here, operation& op);
+
 [[gnu::always_inline]] inline void complete_receive(worker& here, operation& op,
                                                     const envelope& from, std::size_t bytes) {
   op.result = {from.source, from.tag, bytes};
   rank_counts& counts = op.owner->counts;
   ++counts.received;
   counts.received_bytes += bytes;
-  trace_instant(trace_kind::recv, op.owner->number, from.source);
-  op.complete = true;  // A receive is never detached.
-  if (op.counter != nullptr) here.complete(*op.counter);
+  if (tracing()) [[unlikely]]
+    return tell_received_traced(here, op);
+  tell_received(here, op);
 }
 
-// What is commonest and needs no call: 8 octets for a receive of as many.
-[[gnu::always_inline]] inline bool fill_word(const operation& op, octets data) {
-  if (data.size() != 8 || op.bytes < 8 || op.layout != nullptr) return false;
-  std::memcpy(op.data, data.data(), 8);
+// What is commonest and needs no call: 8 octets for a receive of as many, the first that is posted.
+[[nodiscard, gnu::always_inline]] inline bool deliver_word(worker& here, rank_state& to,
+                                                           packed_envelope from, octets data) {
+  if (data.size() != 8) return false;
+  operation* const op = to.lists.first_for(from);
+  if (op == nullptr || op->bytes < 8 || op->layout != nullptr) return false;
+  to.lists.take_out_first(*op);
+  std::memcpy(op->data, data.data(), 8);
+  complete_receive(here, *op, from.unpacked(), 8);
   return true;
 }
-inline bool fill_word(const operation&, const segments&) {
+inline bool deliver_word(worker&, rank_state&, packed_envelope, const segments&) {
   return false;
 }
 
-// A short message for a rank of this worker: into the posted receive, or kept. All that is not as
-// usual is left to calls at the end, so that the usual way saves no registers.
+// A short message for a rank of this worker: into the posted receive, or kept.
 template <class Data>
 [[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, packed_envelope from,
                                            const Data& data) {
-  operation* const op = to.lists.take_first(from);
-  if (op == nullptr) [[unlikely]]
-    return take_or_keep(here, to, from, data);
-  if (!fill_word(*op, data)) return deliver_into(here, *op, from, data);
-  complete_receive(here, *op, from.unpacked(), data.size());
+  if (!deliver_word(here, to, from, data)) [[unlikely]]
+    take_or_keep(here, to, from, data);
 }
 
 inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {

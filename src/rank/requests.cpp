@@ -81,6 +81,10 @@ constexpr wait_names all_names{"wait_all (collective)", "wait_all (irecv)", "wai
 constexpr wait_names any_names{"wait_any (collective)", "wait_any (irecv)", "wait_any (isend)"};
 
 // At most as many as were under way at once are kept.
+[[gnu::always_inline]] inline void keep_spare(operation& op) noexcept {
+  op.in_list.next = std::exchange(op.owner->spare, &op);
+}
+
 void give_back(operation* op) noexcept {
   if (kept_operation* kept = as_kept(op); kept != nullptr) {
     if (op->active) watch_end(*op);  // Others may outlive their job.
@@ -90,7 +94,7 @@ void give_back(operation* op) noexcept {
       free_kept(*kept->owner, kept);
     return;
   }
-  op->in_list.next = std::exchange(op->owner->spare, op);
+  keep_spare(*op);
 }
 
 void start_persistent(rank_state& me, kept_operation& op) {
@@ -142,7 +146,7 @@ message_status conclude(operation*& op) {
   if (op->kept || is_bad(*op)) [[unlikely]]
     return conclude_rare(op);
   const message_status result = op->result;
-  give_back(std::exchange(op, nullptr));
+  keep_spare(*std::exchange(op, nullptr));
   return result;
 }
 

@@ -62,12 +62,15 @@ struct waiter {
   bool (*holds)(const void* subject) noexcept;
   const void* subject;
   const wait_description* description;
-  countdown* told = nullptr;      // Set: nobody needs to look, the countdown tells.
+  countdown* told = nullptr;  // Set: nobody needs to look, the countdown tells in place of `holds`.
   std::uint64_t deadline_ns = 0;  // Not 0: a timer; parked workers wake in time for it.
   int victim = -1;                // The worker to steal from first.
   bool may_switch = true;         // False inside a chunk.
   bool may_steal = true;
   bool may_stop = true;  // Whether the job's end ends this wait, by job_stopped.
+  [[nodiscard]] bool is_over() const noexcept {
+    return told != nullptr ? told->pending == 0 : holds(subject);
+  }
 };
 
 // Thrown out of waits when the job ends early. Not a std::exception, so that handlers of errors

@@ -116,10 +116,10 @@ void worker::leave_shared() noexcept {
 // The wait of a guest: progress and looks, but no fibers, no thefts and no parking.
 void worker::block_guest(waiter& w) {
   for (unsigned round = 0;; ++round) {
-    if (w.holds(w.subject)) return;
+    if (w.is_over()) return;
     const bool any = poll();
     if (w.may_stop && (unwinding_ || owner_.has_ended())) throw job_stopped{};
-    if (w.holds(w.subject)) return;
+    if (w.is_over()) return;
     if (any) round = 0;
     guest_->step_aside(round);
   }

@@ -10,7 +10,7 @@
 namespace weft {
 
 bool worker::has_own_work(const waiter& w) noexcept {
-  return w.holds(w.subject) || has_ready() || !posted_.empty();
+  return w.is_over() || has_ready() || !posted_.empty();
 }
 
 bool worker::has_work(const waiter& w) noexcept {
@@ -20,7 +20,7 @@ bool worker::has_work(const waiter& w) noexcept {
   for (const inbound& from : inbound_)
     if (from.records->front() != 0) return true;
   for (const looked_at& at : looked_at_)
-    if (at.w->holds(at.w->subject)) return true;
+    if (at.w->is_over()) return true;
   for (const detached_loop& d : detached_)
     if (slots_[d.slot].claims.finished()) return true;
   return false;

@@ -58,7 +58,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     ++delivered;
     owner_.handlers_[header.kind()](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
     drop_front(r, from.sender, header.word);
-    if (w != nullptr && (w->holds(w->subject) || (has_ready() && r.at_new_line()))) break;
+    if (w != nullptr && (w->is_over() || (has_ready() && r.at_new_line()))) break;
   }
   return delivered != 0;
 }
@@ -67,9 +67,9 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
 inline bool worker::take_arrival(const waiter& w) {
   const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
   for (std::size_t i = 0; i < few; ++i)
-    if (drain(inbound_[i], &w) && w.holds(w.subject)) return true;
-  if (outside_ != nullptr && outside_->glance()) return w.holds(w.subject);
-  return w.told == nullptr && w.holds(w.subject);
+    if (drain(inbound_[i], &w) && w.is_over()) return true;
+  if (outside_ != nullptr && outside_->glance()) return w.is_over();
+  return w.told == nullptr && w.is_over();
 }
 
 void worker::look_on_the_way() {
@@ -108,7 +108,7 @@ void worker::block(waiter& w) {
   std::uint64_t idle_since = 0;
   bool has_looked = false;
   for (;;) {
-    if (w.holds(w.subject)) return;
+    if (w.is_over()) return;
     const bool any = !std::exchange(has_looked, false) && poll();
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
@@ -116,7 +116,7 @@ void worker::block(waiter& w) {
       throw job_stopped{};
     if (any) {
       idle_rounds = 0;
-      if (w.holds(w.subject)) return;
+      if (w.is_over()) return;
       if (!has_ready()) continue;  // Mail that keeps coming must not starve the others.
     }
     // A fiber that perturb_seeded() has woken. Relaxed: this worker's own.
@@ -229,7 +229,7 @@ void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& desc
            },
            &deadline_ns, &description};
   w.deadline_ns = deadline_ns;
-  if (!w.holds(w.subject)) block(w);
+  if (!w.is_over()) block(w);
 }
 
 // --- Progress ------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ bool worker::look() noexcept {
   for (std::size_t left = std::min(looked_at_.size(), looks_max); left > 0; --left) {
     if (++next_look_ >= looked_at_.size()) next_look_ = 0;
     const looked_at at = looked_at_[next_look_];
-    if (!at.w->holds(at.w->subject)) continue;
+    if (!at.w->is_over()) continue;
     looked_at_[next_look_] = looked_at_.back();
     looked_at_.pop_back();
     make_ready(*at.f);

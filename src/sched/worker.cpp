@@ -111,7 +111,7 @@ void worker::run() {
              },
              &owner_, &idle};
   end.may_stop = false;
-  if (!end.holds(end.subject)) block(end);
+  if (!end.is_over()) block(end);
   leave_shared();
   root_.flow.reset();
   thread_number_.store(0, std::memory_order_relaxed);

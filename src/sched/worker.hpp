@@ -88,7 +88,7 @@ class worker {
   [[gnu::noinline]] void wait_in_loop(countdown& c, const wait_description& description,
                                       int victim) {
     short_ways_left_ = short_ways_from_now();
-    waiter w{&countdown_done, &c, &description, &c};
+    waiter w{nullptr, nullptr, &description, &c};
     w.victim = victim;
     block(w);
   }
@@ -279,10 +279,6 @@ class worker {
     void (*ended)(worker&, void*);
     void* context;
   };
-
-  static bool countdown_done(const void* subject) noexcept {
-    return static_cast<const countdown*>(subject)->pending == 0;
-  }
 
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);

@@ -28,8 +28,9 @@ class posted_receives {
   void deliver(const envelope& message) {
     const auto first = std::ranges::find_if(
         in_order_, [&](const operation* op) { return matches(op->match, message); });
-    operation* taken = lists_.take_first(packed_envelope(message));
-    if (taken == nullptr) taken = lists_.take_posted(packed_envelope(message));
+    operation* const quickly = lists_.first_for(packed_envelope(message));
+    operation* const taken = lists_.take_posted(packed_envelope(message));
+    if (quickly != nullptr) ASSERT_EQ(taken, quickly);
     ASSERT_EQ(taken, first == in_order_.end() ? nullptr : *first);
     if (taken != nullptr) forget(first);
   }
