@@ -4,6 +4,7 @@
     bench/comm_table.py out/bench/comm*.csv
 """
 import csv
+import re
 import statistics
 import sys
 
@@ -25,6 +26,11 @@ def octets(text):
         if text.endswith(unit) and text.removesuffix(unit).isdigit():
             return int(text.removesuffix(unit)) * factor
     return 0
+
+
+def spaced(size):
+    """8B as 8 B; what is no size stays."""
+    return re.sub(r"(?<=\d)(?=[KM]?i?B$)", " ", size)
 
 
 def place(name):

@@ -30,7 +30,6 @@ import targets
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
 ROUND_ATTEMPTS = 3
-PACE_RATIO_MAX = 2.5
 LAUNCHERS = {
     "mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "-n"],
@@ -490,7 +489,7 @@ def run_round(jobs, args, commit_text):
             for row in result or []:
                 row["bounce"] = f"{max(paces[-2:]):.1f}"
             rows += result or []
-        if max(paces) <= PACE_RATIO_MAX * min(paces):
+        if max(paces) <= targets.PACE_RATIO_MAX * min(paces):
             break
         print(f"bench: the two-line bounce moved between {min(paces):.0f} and {max(paces):.0f} ns; "
               + ("once more" if attempt + 1 < ROUND_ATTEMPTS else "figures are not comparable"), file=sys.stderr)
@@ -498,11 +497,9 @@ def run_round(jobs, args, commit_text):
 
 
 def merge(rows):
-    """One row per (name, peer, ranks, workers) from the rows of all rounds of the fastest pace."""
-    pace = PACE_RATIO_MAX * min(float(r["bounce"]) for r in rows)
+    """One row per (name, peer, ranks, workers) from the rows of all rounds of one pace."""
     groups = {}
-    rows = [r for r in rows if float(r["bounce"]) <= pace] or rows
-    for row in rows:
+    for row in targets.at_one_pace(rows):
         groups.setdefault((row["name"], row["peer"], row["ranks"], row["workers"]), []).append(row)
     merged = []
     for same in groups.values():
