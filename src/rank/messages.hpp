@@ -283,6 +283,7 @@ template <class Data>
   const record_header header{worker::look_for_mail(*mail)};
   if (header.kind() != mail_eager || header.target() != static_cast<std::uint32_t>(me.number))
     return {};
+  here.expect_answer(there.worker, header.word);
   const auto* const payload = reinterpret_cast<const std::byte*>(mail->payload());
   const envelope from = packed_envelope::read(payload).unpacked();
   const octets data(payload + sizeof(envelope), header.size() - sizeof(envelope));

@@ -173,6 +173,11 @@ class worker {
       r = connect(to);
     return {r, r->try_reserve(size)};
   }
+  // A record with this header word has come from worker `from`.
+  void expect_answer(int from, std::uint64_t header) noexcept {
+    if (ring* const back = outbound_[static_cast<std::size_t>(from)]; back != nullptr)
+      back->expect_answer(header);
+  }
   // What was reserved for `to`, when its payload is written.
   void send_reserved(const mail_room& record, int to, std::uint8_t kind,
                      std::uint32_t target) noexcept;

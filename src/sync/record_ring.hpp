@@ -120,6 +120,18 @@ class record_producer {
     return {header, next, size, filler};
   }
 
+  // `received`, a header word, has come from whoever consumes this ring, and an answer is likely: asks for
+  // the line in which the next record will begin. Who waits for the answer has that line, and a store would
+  // have to wait for it; asked for now it is under way while the message is handled. 8 octets one way
+  // between processes take 190 ns instead of 275 where a line takes 250 to go and come. Only behind a
+  // message of one line, whose answer is likely to be one too: into several lines the stores go on for
+  // so long that the poller has taken the first line back before the header is stored, the last of them
+  // (512 octets: 370 ns instead of 330).
+  void expect_answer(std::uint64_t received) noexcept {
+    if (record_bytes(record_header{received}.size()) <= cache_line)
+      prefetch_for_writing(&word_at(tail_));
+  }
+
   // After its payload was written, with nothing else reserved or published in between.
   void publish(const room& record, std::uint8_t kind, std::uint32_t target) noexcept {
     const std::uint64_t header = record_header::pack(record.size, kind, target);
@@ -265,6 +277,7 @@ class record_ring {
 
   // Called by the producer only.
   [[nodiscard]] room try_reserve(std::size_t size) noexcept { return producer_.try_reserve(size); }
+  void expect_answer(std::uint64_t received) noexcept { producer_.expect_answer(received); }
   void publish(const room& record, std::uint8_t kind, std::uint32_t target) noexcept {
     producer_.publish(record, kind, target);
   }
