@@ -86,6 +86,7 @@ class graph {
   // Dependences repeat after so many steps.
   [[nodiscard]] std::size_t phases() const noexcept { return inputs_.size(); }
   [[nodiscard]] std::size_t phase_of(long step) const noexcept {
+    if (phases() == 1) return 0;
     const long shifted = pattern_ == "fft" ? step - 1 + static_cast<long>(phases()) : step;
     return static_cast<std::size_t>(shifted) % phases();
   }

@@ -86,15 +86,21 @@ class part {
 
   void run(long steps, long iterations) {
     ++runs_[steps];
-    moment at = moment_of(0, steps, iterations);
-    if (posts_ahead()) post_receives(at);
+    moment moments
+        [2];  // By parity of the step; a copy would wait for what was just written in pieces.
+    set_moment(moments[0], 0, steps, iterations);
+    if (posts_ahead()) post_receives(moments[0]);
     for (long step = 0; step < steps; ++step) {
-      const moment next = moment_of(step + 1, steps, iterations);
+      const moment& at = moments[step & 1];
+      moment& next = moments[(step + 1) & 1];
       send_outputs(at);
+      // While the messages are under way: nobody waits for what is done here.
+      set_moment(next, step + 1, steps, iterations);
       if (!posts_ahead())
         post_receives(at);
       else if (step + 1 < steps)
         post_receives(next);
+      finish_sends(step - 1);
       switch (how_.backend) {
         case backend::ready:
           run_as_ready(at);
@@ -106,10 +112,8 @@ class part {
           run_as_loop(at);
           break;
       }
-      bench::peers::wait_all(sends_);
-      sends_.clear();
-      at = next;
     }
+    finish_sends(steps - 1);
   }
 
   // Processor time of the kernels of all ranks, in ns a core: what could be reached.
@@ -200,16 +204,14 @@ class part {
   [[nodiscard]] row own_part(const row& of) const {
     return {std::max(of.first, own_.first), std::min(of.end, own_.end)};
   }
-  [[nodiscard]] moment moment_of(long step, long steps, long iterations) {
-    const row before = step > 0 ? graph_.row_of(step - 1, steps) : row{};
-    const row now = step < steps ? graph_.row_of(step, steps) : row{};
+  void set_moment(moment& at, long step, long steps, long iterations) {
+    at.step = step;
+    at.iterations = iterations;
+    at.before = step > 0 ? graph_.row_of(step - 1, steps) : row{};
+    at.now = step < steps ? graph_.row_of(step, steps) : row{};
+    at.doing = &plans_[graph_.phase_of(step)];
     const auto is_whole = [&](const row& r) { return r.end - r.first == graph_.width(); };
-    return {step,
-            iterations,
-            before,
-            now,
-            &plans_[graph_.phase_of(step)],
-            is_whole(before) && is_whole(now)};
+    at.whole = is_whole(at.before) && is_whole(at.now);
   }
   // Whether a message is sent in this step: both sides ask.
   [[nodiscard]] static bool occurs(const moment& at, const message& m) {
@@ -306,8 +308,13 @@ class part {
     const std::span<const stamp> outputs = outputs_[(at.step - 1) & 1];
     for (const message& m : at.doing->departures)
       if (occurs(at, m))
-        sends_.push_back(p_.isend(outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)),
-                                  m.peer, m.tag));
+        sends_[at.step & 1].push_back(p_.isend(
+            outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)), m.peer, m.tag));
+  }
+  // Of a step; before the step after the next writes where they send from.
+  void finish_sends(long step) {
+    bench::peers::wait_all(sends_[step & 1]);
+    sends_[step & 1].clear();
   }
   void post_receives(const moment& at) {
     const std::span<stamp> inbox = at.doing->inbox[at.step & 1];
@@ -401,8 +408,8 @@ class part {
   std::size_t columns_;  // Of this rank.
   long pieces_;          // Of a task in a loop.
   std::vector<plan> plans_;
-  std::vector<stamp> outputs_[2];  // By parity of the step.
-  std::vector<bench::request> sends_;
+  std::vector<stamp> outputs_[2];            // By parity of the step.
+  std::vector<bench::request> sends_[2];     // By parity of the step.
   std::vector<bench::request> receives_[2];  // By parity of the step.
   std::vector<column_findings> found_;
   std::map<long, double> runs_;  // How many runs had so many steps.
