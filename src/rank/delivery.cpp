@@ -251,8 +251,8 @@ octets data_behind_envelope(record_header header, const std::byte* payload) {
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
-  if (!deliver_word(here, rank_of(here, header.target()), packed_envelope::read(payload),
-                    data_behind_envelope(header, payload))) [[unlikely]]
+  if (!deliver_words(here, rank_of(here, header.target()), packed_envelope::read(payload),
+                     data_behind_envelope(header, payload))) [[unlikely]]
     take_or_keep_mail(here, header, payload);
 }
 

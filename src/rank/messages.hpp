@@ -117,10 +117,17 @@ inline void check_result(const operation& op) {
 }
 
 // --- The short way -------------------------------------------------------------------------------
-// The commonest size without a call.
-[[gnu::always_inline]] inline void copy_short(void* to, const void* from, std::size_t bytes) {
+// 8 or 16 octets.
+[[gnu::always_inline]] inline void copy_words(void* to, const void* from, std::size_t bytes) {
   if (bytes == 8) [[likely]]
     std::memcpy(to, from, 8);
+  else
+    std::memcpy(to, from, 16);
+}
+// The commonest sizes without a call.
+[[gnu::always_inline]] inline void copy_short(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 8 || bytes == 16) [[likely]]
+    copy_words(to, from, bytes);
   else if (bytes != 0)
     std::memcpy(to, from, bytes);
 }
@@ -172,18 +179,18 @@ inline void complete(worker& here, operation& op) noexcept {
   tell_received(here, op);
 }
 
-// What is commonest and needs no call: 8 octets for a receive of as many, the first that is posted.
-[[nodiscard, gnu::always_inline]] inline bool deliver_word(worker& here, rank_state& to,
-                                                           packed_envelope from, octets data) {
-  if (data.size() != 8) return false;
+// What is commonest and needs no call: 8 or 16 octets for a receive of as many, the first that is posted.
+[[nodiscard, gnu::always_inline]] inline bool deliver_words(worker& here, rank_state& to,
+                                                            packed_envelope from, octets data) {
+  if (data.size() != 8 && data.size() != 16) return false;
   operation* const op = to.lists.first_for(from);
-  if (op == nullptr || op->bytes < 8 || op->layout != nullptr) return false;
+  if (op == nullptr || op->bytes < data.size() || op->layout != nullptr) return false;
   to.lists.take_out_first(*op);
-  std::memcpy(op->data, data.data(), 8);
-  complete_receive(here, *op, from.unpacked(), 8);
+  copy_words(op->data, data.data(), data.size());
+  complete_receive(here, *op, from.unpacked(), data.size());
   return true;
 }
-inline bool deliver_word(worker&, rank_state&, packed_envelope, const segments&) {
+inline bool deliver_words(worker&, rank_state&, packed_envelope, const segments&) {
   return false;
 }
 
@@ -191,7 +198,7 @@ inline bool deliver_word(worker&, rank_state&, packed_envelope, const segments&)
 template <class Data>
 [[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, packed_envelope from,
                                            const Data& data) {
-  if (!deliver_word(here, to, from, data)) [[unlikely]]
+  if (!deliver_words(here, to, from, data)) [[unlikely]]
     take_or_keep(here, to, from, data);
 }
 
