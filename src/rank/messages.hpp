@@ -345,7 +345,7 @@ struct blocking_operation : operation {
   if (c.pending == 0) return;
   if (tracing()) [[unlikely]]
     return traced_wait(kind, me, c, what, victim);
-  me.home->wait_for_pending(c, what, victim);
+  me.home->wait_for_pending(c, what, victim, kind == trace_kind::wait_recv ? victim : -1);
 }
 
 // Where the octets of an operation are. A layout is referred to, and must outlive the operation.

@@ -287,7 +287,8 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
       last = r.operation_;
     }
     me.home->check_stopped();
-    trace_wait(trace_kind::wait_recv, me, c, describe(*last, all_names), last->peer_worker);
+    trace_wait(last->what == operation::kind::send ? trace_kind::wait_send : trace_kind::wait_recv,
+               me, c, describe(*last, all_names), last->peer_worker);
     guard.cut_short = false;  // Each is concluded below.
   }
   // Every request is concluded before the first failure is thrown.

@@ -46,6 +46,11 @@ fiber* worker::take_ready() noexcept {
   return taken;
 }
 
+inline void worker::deliver_front(ring& r, int sender, record_header header) {
+  owner_.handlers_[header.kind()](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
+  drop_front(r, sender, header.word);
+}
+
 // Delivers what a peer has sent, up to a limit, or until `w` has what it waits for: looking at the
 // next record then would fetch a line that the peer may be writing, and the waiter's next store
 // would wait for it. Likewise when another fiber can run and the next record lies in another line.
@@ -56,8 +61,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     const record_header header{r.front()};
     if (header.word == 0) break;
     ++delivered;
-    owner_.handlers_[header.kind()](*this, header, reinterpret_cast<const std::byte*>(r.payload()));
-    drop_front(r, from.sender, header.word);
+    deliver_front(r, from.sender, header);
     if (w != nullptr && (w->is_over() || (has_ready() && r.at_new_line()))) break;
   }
   return delivered != 0;
@@ -72,10 +76,27 @@ inline bool worker::take_arrival(const waiter& w) {
   return w.told == nullptr && w.is_over();
 }
 
-void worker::look_on_the_way() {
+// Delivers what comes from there until nothing is pending, for which it returns true, or something else
+// is to be done as well.
+inline bool worker::take_mail_of(int sender, const countdown& c) {
+  do {
+    ring* const mail = undivided_mail(sender);
+    if (mail == nullptr) return false;
+    const record_header header{look_for_mail(*mail)};
+    if (header.word == 0) return false;
+    deliver_front(*mail, sender, header);
+  } while (c.pending != 0);
+  return true;
+}
+
+fiber* worker::look_on_the_way(const countdown& c, int sender) {
   const kept_errno kept;
-  if (short_ways_from_now() > 0) poll();
+  if (short_ways_from_now() > 0 && chunk_depth_ == 0 && !(sender >= 0 && take_mail_of(sender, c))) {
+    const waiter w{nullptr, nullptr, nullptr, const_cast<countdown*>(&c)};
+    poll(&w);
+  }
   short_ways_left_ = short_ways_from_now();
+  return short_ways_left_ > 0 ? first_ready() : nullptr;
 }
 
 void worker::block(waiter& w) {
@@ -109,7 +130,7 @@ void worker::block(waiter& w) {
   bool has_looked = false;
   for (;;) {
     if (w.is_over()) return;
-    const bool any = !std::exchange(has_looked, false) && poll();
+    const bool any = !std::exchange(has_looked, false) && poll(&w);
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
     if (unwinding_ && w.may_stop) [[unlikely]]
@@ -234,7 +255,7 @@ void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& desc
 
 // --- Progress ------------------------------------------------------------------------------------
 
-bool worker::poll() {
+bool worker::poll(const waiter* w) {
   // Relaxed: only the monitor compares it with its last look.
   passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // The value alone: attend() looks again.
@@ -247,7 +268,8 @@ bool worker::poll() {
   if (!is_idle) left = std::min(left, rings_polled_max);
   for (; left > 0; --left) {
     if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
-    any |= drain(inbound_[next_ring_], nullptr);
+    any |= drain(inbound_[next_ring_], w);
+    if (w != nullptr && w->is_over()) break;
   }
   if (!looked_at_.empty()) any |= look();
   if (rare_sources_ != 0) [[unlikely]]

@@ -60,17 +60,16 @@ class worker {
                                    int victim = -1) {
     if (c.pending != 0) wait_for_pending(c, description, victim);
   }
-  // The same where something is.
+  // The same where something is. What is awaited comes as mail of worker `sender`, or from -1, anywhere.
   [[gnu::always_inline]] void wait_for_pending(countdown& c, const wait_description& description,
-                                               int victim = -1) {
+                                               int victim = -1, int sender = -1) {
     // The short way: straight to the next ready fiber, from the caller's own frame, since each
     // frame between here and the fiber's code costs a mispredicted return (5 frames: 50 ns). Mail
-    // is looked at every few times, fewer as long as there is none.
+    // is looked at where there is no such fiber, and every few times, fewer as long as there is none.
     fiber* next = first_ready();
-    if (next != nullptr && --short_ways_left_ <= 0) [[unlikely]] {
-      look_on_the_way();
+    if (next == nullptr || --short_ways_left_ <= 0) [[unlikely]] {
+      next = look_on_the_way(c, sender);
       if (c.pending == 0) return;
-      if (short_ways_left_ <= 0) next = nullptr;
     }
     if (next != nullptr && next->flow) [[likely]] {
       pop_ready(*next);
@@ -154,8 +153,8 @@ class worker {
   }
   [[nodiscard]] fiber& running() const noexcept { return *running_; }
 
-  // Delivers what has arrived. True when anything was there.
-  bool poll();
+  // Delivers what has arrived, with a waiter until that one is over. True when anything was there.
+  bool poll(const waiter* w = nullptr);
 
   // --- Mail to other workers -----------------------------------------------------------------
   // Room for a record in the mailbox of another worker; false when there is none.
@@ -338,7 +337,10 @@ class worker {
   [[nodiscard]] int short_ways_from_now() const noexcept {
     return seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0 : short_ways_;
   }
-  [[gnu::noinline]] void look_on_the_way();
+  // Null: the wait takes the long way.
+  [[nodiscard, gnu::noinline]] fiber* look_on_the_way(const countdown& c, int sender);
+  bool take_mail_of(int sender, const countdown& c);
+  void deliver_front(ring& r, int sender, record_header header);
   bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
   [[gnu::noinline]] bool poll_rare();
