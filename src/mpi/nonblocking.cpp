@@ -77,6 +77,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
     watch(me, made.own_work);
     if (keeps_ledger(me)) [[unlikely]]
       note_posted(me, made.own_work, from.type, count);
+    me.rank.home->begin_call();
     begin_receive(me, made.own_work);
   });
 }
@@ -93,6 +94,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   *request = handle_of(made);
   describe_receive(me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data,
                    made.own_work);
+  me.rank.home->begin_call();
   begin_receive(me, made.own_work);
   return true;
 }
@@ -124,6 +126,7 @@ void start_exchange(state& me, const route& from, void* buf, MPI_Count count, MP
     watch(me, made.own_work);
     if (keeps_ledger(me)) [[unlikely]]
       note_posted(me, made.own_work, from.type, count);
+    me.rank.home->begin_call();
     begin_receive(me, made.own_work);
   });
   start_send_part(made);

@@ -6,6 +6,7 @@
 #include "mpi/short_way.hpp"
 #include "mpi/transfer.hpp"
 #include "mpi/type_ledger.hpp"
+#include "rank/distant.hpp"
 
 namespace weft::mpi {
 
@@ -20,11 +21,18 @@ void fail_buffer(const void* buffer, const datatype_object& type) {
 }
 
 void fail_message(const operation& op, int peers_first, MPI_Comm where) {
-  if (op.failed)
-    throw failure(MPI_ERR_PROC_ABORTED,
-                  formatted("a message of {} octets, tag {}: the process of its partner is dead",
-                            op.bytes, op.match.tag),
+  if (op.failed) {
+    const bool is_send = op.what == operation::kind::send;
+    const int partner = is_send ? op.peer : op.match.source;
+    const bool is_dead = op.owner->of->ways->is_dead(*op.owner, op.match.context, partner);
+    throw failure(is_dead ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
+                  formatted("a message of {} octets, tag {}: the process of its partner {}",
+                            op.bytes, op.match.tag,
+                            is_dead   ? "is dead"
+                            : is_send ? "has died, or refused the data, or could not read them"
+                                      : "has died, or the data could not be read"),
                   where);
+  }
   throw failure(MPI_ERR_TRUNCATE,
                 formatted("a receive of {} octets got a message of {} octets from rank {}, tag {}: "
                           "receive it with room for all, or call MPI_Probe first",
@@ -41,6 +49,7 @@ template <class Meanwhile>
                                                 const Meanwhile& meanwhile, const char* call) {
   const std::uint64_t turn = keeps_ledger(me) ? take_turn(me) : 0;
   with_data(buf, count, *from.type, [&](const auto& into) {
+    me.rank.home->begin_call();
     blocking_receive arrival(me, from, into);
     // What has arrived is used up, whatever fails besides.
     const auto note = [&] {

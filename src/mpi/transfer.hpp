@@ -108,13 +108,12 @@ template <class Room>
   op.owner = &me.rank;
   op.peer_worker = from.peer >= 0 ? from.comm->shared->to(from.peer).worker : -1;
 }
-// It may be complete at once.
+// After begin_call(). It may be complete at once.
 [[gnu::always_inline]] inline void begin_receive(state& me, detail::operation& op) {
-  me.rank.home->begin_call();
   start_receive(me.rank, op);
 }
 
-// A receive on the stack of the call that waits for it.
+// A receive on the stack of the call that waits for it, begun by that.
 class blocking_receive {
  public:
   template <class Room>

@@ -9,6 +9,10 @@ namespace weft::detail {
 [[nodiscard]] inline std::string rank_name(int rank) {
   return rank == any_source ? "any" : std::to_string(rank);
 }
+// The other side of a message.
+[[nodiscard]] inline std::string peer_name(int rank) {
+  return rank == any_source ? "any rank" : "rank " + std::to_string(rank);
+}
 [[nodiscard]] inline std::string tag_name(int tag) {
   return tag == any_tag ? "any" : std::to_string(tag);
 }

@@ -23,7 +23,7 @@ namespace detail {
     const bool is_dead = op.owner->of->ways->is_dead(*op.owner, op.match.context, partner);
     return formatted("rank {}: a {} of {} octets {} {}, tag {}, failed: its process {}",
                      op.owner->number, is_send ? "send" : "receive", op.bytes,
-                     is_send ? "to rank" : "from rank", rank_name(partner), tag_name(op.match.tag),
+                     is_send ? "to" : "from", peer_name(partner), tag_name(op.match.tag),
                      is_dead   ? "is dead"
                      : is_send ? "has died, or refused the data, or could not read them"
                                : "has died, or the data could not be read");
