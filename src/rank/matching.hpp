@@ -131,7 +131,7 @@ struct operation {
   bool complete = false;
   bool active = false;  // Started, and not yet waited for.
   bool kept = false;    // A kept_operation.
-  bool failed = false;  // The other side has died; result.bytes is failed_bytes.
+  bool failed = false;  // The other side has died or could not copy; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
   std::int32_t peer;                 // Of a send: the receiver's rank in the communicator.
   std::int32_t peer_worker;          // Where the other side's loop over a long copy will be open.

@@ -287,7 +287,7 @@ template <class Data>
   worker& here = *me.home;
   worker::ring* const mail = here.undivided_mail(there.worker);
   if (mail == nullptr || me.lists.has_unexpected() || me.lists.has_posted()) return {};
-  const record_header header{worker::look_for_mail(*mail)};
+  const record_header header{here.look_for_mail(*mail)};
   if (header.kind() != mail_eager || header.target() != static_cast<std::uint32_t>(me.number))
     return {};
   here.expect_answer(there.worker, header.word);

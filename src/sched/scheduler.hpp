@@ -171,19 +171,17 @@ inline worker::ring* worker::undivided_mail(int sender) noexcept {
   const bool is_alone = first_ready() == nullptr && looked_at_.empty() && rare_sources_ == 0 &&
                         helm_ == nullptr && !is_hindered_ && !watched_;
   if (!is_alone || owner_.looking_.gives_core_up || tracing()) return nullptr;
-  if (--undivided_left_ <= 0) {
-    undivided_left_ = undivided_in_a_row_max;
-    return nullptr;
-  }
-  for (const inbound& from : inbound_)
-    if (from.sender == sender) return from.records;
-  return nullptr;
+  if (undivided_left_ == 0) return nullptr;
+  --undivided_left_;
+  return mail_of_[static_cast<std::size_t>(sender)];
 }
 
 inline std::uint64_t worker::look_for_mail(ring& from) noexcept {
-  constexpr int looks = 1000;
-  for (int left = looks; left > 0; --left)
+  // While there are other mailboxes and other fibers, more than an answer may come.
+  const bool is_all = inbound_.size() == 1 || oldest_ == newest_;
+  for (int left = is_all ? 1000 : 100; left > 0; --left)
     if (const std::uint64_t header = from.front(); header != 0) return header;
+  undivided_left_ = 0;
   return 0;
 }
 

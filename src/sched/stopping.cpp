@@ -11,9 +11,10 @@ bool worker::attend() {
   const std::lock_guard hold(owner_.lock_);
   attended_ = owner_.attention_.value();
   inbound_.clear();
-  for (std::size_t i = 0; i < inbound_storage_.size(); ++i)
-    if (inbound_storage_[i] != nullptr)
-      inbound_.push_back({inbound_storage_[i].get(), static_cast<int>(i)});
+  for (std::size_t i = 0; i < inbound_storage_.size(); ++i) {
+    mail_of_[i] = inbound_storage_[i].get();
+    if (mail_of_[i] != nullptr) inbound_.push_back({mail_of_[i], static_cast<int>(i)});
+  }
   const auto here = static_cast<std::size_t>(index_);
   const bool is_asked =
       owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;

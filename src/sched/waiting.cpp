@@ -89,10 +89,10 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
   return true;
 }
 
-fiber* worker::look_on_the_way(const countdown& c, int sender) {
+fiber* worker::look_on_the_way(countdown& c, int sender) {
   const kept_errno kept;
   if (short_ways_from_now() > 0 && chunk_depth_ == 0 && !(sender >= 0 && take_mail_of(sender, c))) {
-    const waiter w{nullptr, nullptr, nullptr, const_cast<countdown*>(&c)};
+    const waiter w{nullptr, nullptr, nullptr, &c};
     poll(&w);
   }
   short_ways_left_ = short_ways_from_now();
@@ -261,6 +261,7 @@ bool worker::poll(const waiter* w) {
   // The value alone: attend() looks again.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     attend();
+  undivided_left_ = undivided_in_a_row_max;
   bool any = false;
   const bool is_idle = !has_ready();
   // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.

@@ -23,6 +23,7 @@ worker::worker(scheduler& owner, int index, int core)
       is_hindered_(seeded_),
       stacks_(owner.options().stack_bytes),
       outbound_(owner.options().cores.size(), nullptr),
+      mail_of_(owner.options().cores.size(), nullptr),
       random_((static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
                static_cast<std::uint32_t>(index) * 40503u) |
               1u),

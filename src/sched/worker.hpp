@@ -184,12 +184,12 @@ class worker {
   void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
 
   // For a fiber that knows what the next record of worker `sender` will be: the mailbox of that worker,
-  // when it has sent any and the fiber waits here alone; every so often null, so that all else has its
-  // turn.
+  // when it has sent any and the fiber waits here alone. Null after a few records in a row, and after
+  // a look in vain, until poll() has given all else its turn.
   [[nodiscard]] ring* undivided_mail(int sender) noexcept;
   // Looks into it for about as long as an answer of the next core takes: the header of its next record, 0
   // when none came.
-  [[nodiscard]] static std::uint64_t look_for_mail(ring& from) noexcept;
+  [[nodiscard]] std::uint64_t look_for_mail(ring& from) noexcept;
   // The record has been used.
   void drop_front(ring& from, int sender, std::uint64_t header) noexcept;
 
@@ -338,7 +338,7 @@ class worker {
     return seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0 : short_ways_;
   }
   // Null: the wait takes the long way.
-  [[nodiscard, gnu::noinline]] fiber* look_on_the_way(const countdown& c, int sender);
+  [[nodiscard, gnu::noinline]] fiber* look_on_the_way(countdown& c, int sender);
   bool take_mail_of(int sender, const countdown& c);
   void deliver_front(ring& r, int sender, record_header header);
   bool drain(const inbound& from, const waiter* w);
@@ -379,7 +379,8 @@ class worker {
   alignas(padding_bytes) bool seeded_ = false;
   bool is_hindered_ = false;  // seeded_ or stop_acknowledged_.
   bool watched_ = false;      // The scheduler has a watcher of waits.
-  // How many records in a row a fiber may take from a mailbox by itself, and how many of them are left.
+  // How many records a fiber may take from a mailbox by itself between two polls, and how many of them
+  // are left.
   static constexpr int undivided_in_a_row_max = 16;
   int undivided_left_ = 0;
   thread_state thread_{};
@@ -414,6 +415,7 @@ class worker {
   // Mail.
   std::vector<ring*> outbound_;   // By receiving worker; null before the first record.
   std::vector<inbound> inbound_;  // Rings that others have opened to here.
+  std::vector<ring*> mail_of_;    // The same by sending worker; null where there is none.
   std::size_t next_ring_ = 0;
   std::deque<waiting_record> posted_;
   class outside* outside_ = nullptr;

@@ -20,6 +20,7 @@ class posted_receives {
     lists_.post(op);
     in_order_.push_back(&op);
     EXPECT_NE(op.posted_in, nullptr);
+    EXPECT_TRUE(lists_.has_posted());
   }
   void withdraw(std::size_t at) {
     lists_.withdraw(*in_order_[at]);
@@ -49,6 +50,7 @@ class posted_receives {
     EXPECT_EQ((*at)->posted_in, nullptr);
     free_.push_back(*at);
     in_order_.erase(at);
+    EXPECT_EQ(lists_.has_posted(), !in_order_.empty());
   }
 
   match_lists lists_;

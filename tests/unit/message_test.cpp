@@ -530,6 +530,67 @@ TEST_F(an_exchange_of_two, ends_with_the_job) {
   expect_contains(job.text, "enough");
 }
 
+// Alone on their workers the receives could take one word after the other from the mailbox for ever.
+TEST_F(an_exchange_of_two, looks_at_all_else_every_few_receives) {
+  constexpr int rounds = 10'000;
+  std::atomic<std::uint64_t> passes{0};
+  EXPECT_EQ(run(alone(job_of(2, 2)),
+                [&](communicator& world) {
+                  const std::uint64_t before = worker::current()->passes();
+                  for (int i = 0; i < rounds; ++i) {
+                    if (world.rank() == 0) world.send(i, 1);
+                    EXPECT_EQ(world.recv<int>(1 - world.rank()), i);
+                    if (world.rank() == 1) world.send(i, 0);
+                  }
+                  if (world.rank() == 0) passes = worker::current()->passes() - before;
+                }),
+            0);
+  EXPECT_GE(passes, rounds / 17);
+}
+
+TEST_F(an_exchange_of_two, can_be_ended_by_a_timeout) {
+  options how = alone(job_of(2, 2));
+  how.timeout_s = 0.3;
+  const failed_job job = run_to_failure(how, [](communicator& world) {
+    const std::atomic<bool> never{false};
+    go_on_until_told(world, never);
+  });
+  EXPECT_EQ(job.status, 124);
+}
+
+// Rank 1 waits for what comes from rank 0, and finds records of others of that worker before it.
+TEST_F(an_exchange_of_two, finds_its_messages_behind_those_for_others) {
+  run_ranks(job_of(4, 2, "cyclic"), [](communicator& world) {
+    constexpr int others = 15;
+    std::vector<int> longer(64 << 10, world.rank());
+    for (int round = 0; round < 200; ++round) {
+      if (world.rank() == 2) {
+        for (int i = 0; i < others; ++i) world.send(i, 1, 3);
+        if (round % 8 == 0) world.send(longer, 3, 4);
+        world.send(round, 0, 5);
+      } else if (world.rank() == 0) {
+        EXPECT_EQ(world.recv<int>(2, 5), round);
+        world.send(round, 1, 6);
+        world.send(round + 1, 1, 7);
+      } else if (world.rank() == 1) {
+        int first = -1;
+        int second = -1;
+        request from_0 = world.irecv(second, 0, 7);
+        request from_2 = world.irecv(first, 2, 3);
+        EXPECT_EQ(world.recv<int>(0, 6), round);
+        std::array<request, 2> both{std::move(from_0), std::move(from_2)};
+        wait_all(both);
+        EXPECT_EQ(first, 0);
+        EXPECT_EQ(second, round + 1);
+        for (int i = 1; i < others; ++i) EXPECT_EQ(world.recv<int>(2, 3), i);
+      } else if (round % 8 == 0) {
+        EXPECT_EQ(world.recv_vector<int>(2, 4), std::vector<int>(64 << 10, 2));
+      }
+      if (round % 50 == 0) world.barrier();
+    }
+  });
+}
+
 TEST_F(an_exchange_of_two, leaves_what_is_not_asked_for_to_later_receives) {
   run_ranks(2, 2, [](communicator& world) {
     for (int i = 0; i < 1000; ++i) {
