@@ -52,7 +52,7 @@ void* make_flow(std::byte* low, std::size_t bytes) noexcept {
 // What lies where a flow is suspended; its stack pointer is right above. tools/gdb/weft.py reads it.
 struct suspended_flow {
   std::uint32_t vector_control;  // MXCSR
-  std::uint32_t unused;
+  std::uint32_t scratch;  // The x87's control word on its way.
   void* frame;  // rbp
   void* rbx;
   const void* at;  // rip
@@ -165,7 +165,7 @@ void* make_flow(std::byte* low, std::size_t bytes) noexcept {
   *reinterpret_cast<void**>(top) = nullptr;  // Where a function finds its return address: nowhere.
   auto& begin = reinterpret_cast<suspended_flow*>(top)[-1];
   begin = {.vector_control = 0,
-           .unused = 0,
+           .scratch = 0,
            .frame = nullptr,
            .rbx = nullptr,
            .at = reinterpret_cast<const void*>(Entry)};

@@ -237,40 +237,40 @@ class match_lists {
   void post(operation& op) {
     if (listed_ != 0 || row_end_ == row_max) [[unlikely]]
       return post_beyond_row(op);
-    row_senders_[row_end_] = sender_of(op.match);
+    if (row_end_ != 0) row_marks_.set(row_end_, mark_of(op.match));
     row_[row_end_++] = &op;
     op.posted_in = &row_;
   }
   void withdraw(operation& op) noexcept {
     if (op.posted_in != &row_) return unlist(*static_cast<exact_list*>(op.posted_in), op);
     const auto at = std::find(row_.begin() + row_begin_, row_.begin() + row_end_, &op);
-    take_out_of_row(static_cast<std::uint32_t>(at - row_.begin()));
+    (void)take_out_of_row(static_cast<std::uint32_t>(at - row_.begin()));
   }
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard]] operation* take_posted(packed_envelope message) {
     if (listed_ != 0) return take_listed(message.unpacked());
-    if (operation* const first = first_for(message); first != nullptr) {
-      take_out_first(*first);
-      return first;
-    }
-    const std::uint64_t from = message.context_and_source;
-    const std::uint64_t from_any =
-        sender_of({static_cast<std::uint32_t>(from), any_source, any_tag});
-    for (std::uint32_t at = row_begin_; at < row_end_; ++at)
-      if ((row_senders_[at] == from || row_senders_[at] == from_any) && row_[at] != nullptr &&
-          matches(row_[at]->match, message))
-        return take_out_of_row(at);
-    return nullptr;
+    const std::uint32_t at = place_in_row(message);
+    return at != no_place ? take_out_of_row(at) : nullptr;
   }
-  // The quick half of it: null also when that receive is not the first of the row. It stays posted.
-  [[nodiscard, gnu::always_inline]] operation* first_for(packed_envelope message) const noexcept {
-    if (row_begin_ == row_end_) return nullptr;
-    operation* const first = row_[row_begin_];
-    return first != nullptr && matches(first->match, message) ? first : nullptr;
+  // The quick half of it: where in the row that receive stands, no_place also when they stand in lists. It
+  // stays posted.
+  static constexpr std::uint32_t no_place = ~std::uint32_t{0};
+  [[nodiscard, gnu::always_inline]] std::uint32_t place_in_row(
+      packed_envelope message) const noexcept {
+    if (row_begin_ == row_end_) return no_place;
+    return matches(row_[row_begin_]->match, message) ? row_begin_ : search_row(message);
   }
-  [[gnu::always_inline]] void take_out_first(operation& first) noexcept {
-    first.posted_in = nullptr;
-    if (++row_begin_ == row_end_) row_begin_ = row_end_ = 0;
+  [[nodiscard]] operation& in_row(std::uint32_t at) const noexcept { return *row_[at]; }
+  [[gnu::always_inline]] operation* take_out_of_row(std::uint32_t at) noexcept {
+    operation* const taken = row_[at];
+    taken->posted_in = nullptr;
+    if (at != row_begin_)
+      leave_gap(at);
+    else if (++row_begin_ == row_end_)
+      row_begin_ = row_end_ = 0;
+    else
+      while (row_[row_begin_] == nullptr) ++row_begin_;  // The last is a receive.
+    return taken;
   }
 
   [[nodiscard]] bool has_posted() const noexcept { return row_begin_ != row_end_ || listed_ != 0; }
@@ -323,12 +323,57 @@ class match_lists {
   [[nodiscard]] unexpected_message* oldest() const noexcept { return order_.front(); }
 
  private:
+  static constexpr std::uint32_t row_max = 64;
   using exact_list = linked_list<operation, &operation::in_list>;
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
-  [[nodiscard]] static std::uint64_t sender_of(const envelope& e) noexcept {
-    return packed_envelope(e).context_and_source;
+  // Octets beside the row, eight of them searched at once: seven bits of what a receive wants to come from,
+  // and one that says that any rank will do.
+  class marks {
+   public:
+    static constexpr std::uint32_t any = 0x80;
+    // Negative sources are any_source.
+    [[nodiscard]] static constexpr std::uint32_t of(std::uint32_t context,
+                                                    std::int32_t source) noexcept {
+      const auto unsigned_source = static_cast<std::uint32_t>(source);
+      return ((context * 5 + unsigned_source) & (any - 1)) | (unsigned_source >> 24 & any);
+    }
+    void set(std::uint32_t at, std::uint32_t mark) noexcept {
+      octets_[at] = static_cast<std::uint8_t>(mark);
+    }
+    // The first of [begin, end) that is `mark` or says any, and of which accepts(its place) is true.
+    template <class Accepts>
+    [[nodiscard]] std::uint32_t find(std::uint32_t begin, std::uint32_t end, std::uint32_t mark,
+                                     const Accepts& accepts) const noexcept {
+      constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f * ones, high = 0x80 * ones;
+      std::uint64_t wanted = ~std::uint64_t{0} << begin % 8 * 8;
+      for (std::uint32_t first = begin & ~7u; first < end; first += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, &octets_[first], sizeof word);
+        // The highest bit of each octet whose lower seven are equal, or which has it itself.
+        std::uint64_t found = (~(((word ^ mark * ones) & low) + low) | word) & high & wanted;
+        for (; found != 0; found &= found - 1) {
+          const auto at = first + static_cast<std::uint32_t>(std::countr_zero(found)) / 8;
+          if (at >= end) return no_place;
+          if (accepts(at)) return at;
+        }
+        wanted = ~std::uint64_t{0};
+      }
+      return no_place;
+    }
+
+   private:
+    alignas(8) std::array<std::uint8_t, row_max> octets_{};
+  };
+  [[nodiscard]] static std::uint32_t mark_of(const envelope& e) noexcept {
+    return marks::of(e.context, e.source);
+  }
+  // Behind the first.
+  [[nodiscard, gnu::noinline]] std::uint32_t search_row(packed_envelope message) const noexcept {
+    return row_marks_.find(
+        row_begin_ + 1, row_end_, mark_of(message.unpacked()),
+        [&](std::uint32_t at) { return row_[at] != nullptr && matches(row_[at]->match, message); });
   }
   [[gnu::noinline]] void post_beyond_row(operation& newest) {
     if (listed_ == 0) {
@@ -342,7 +387,7 @@ class match_lists {
     std::uint32_t kept = 0;
     for (std::uint32_t at = row_begin_; at < row_end_; ++at) {
       if (row_[at] == nullptr) continue;
-      row_senders_[kept] = row_senders_[at];
+      row_marks_.set(kept, mark_of(row_[at]->match));
       row_[kept++] = row_[at];
     }
     row_begin_ = 0;
@@ -367,13 +412,10 @@ class match_lists {
     from.remove(op);
     op.posted_in = nullptr;
   }
-  operation* take_out_of_row(std::uint32_t at) noexcept {
-    operation* const taken = std::exchange(row_[at], nullptr);
-    taken->posted_in = nullptr;
-    while (row_end_ != row_begin_ && row_[row_end_ - 1] == nullptr) --row_end_;
-    while (row_begin_ != row_end_ && row_[row_begin_] == nullptr) ++row_begin_;
-    if (row_begin_ == row_end_) row_begin_ = row_end_ = 0;
-    return taken;
+  // The first one stays.
+  void leave_gap(std::uint32_t at) noexcept {
+    row_[at] = nullptr;
+    while (row_[row_end_ - 1] == nullptr) --row_end_;
   }
   [[nodiscard, gnu::noinline]] operation* take_listed(const envelope& message) {
     exact_list& exact = exact_.at(message);
@@ -392,12 +434,11 @@ class match_lists {
   }
 
   // Either all that are posted stand in the row, oldest first, or, when they became too many, all stand
-  // in lists, until none does. What has been taken from among others leaves a gap, null, but the last is a
-  // receive. The senders that the receives want stand apart, so that the search reads few lines. A row of
-  // one at a time stays where it is in the cache.
-  static constexpr std::uint32_t row_max = 64;
+  // in lists, until none does. What has been taken from among others leaves a gap, null, but the first and
+  // the last are receives. The first is looked at itself and needs no mark. A row of one at a time stays where
+  // it is in the cache.
   std::array<operation*, row_max> row_;
-  std::array<std::uint64_t, row_max> row_senders_;
+  marks row_marks_;
   std::uint32_t row_begin_ = 0;
   std::uint32_t row_end_ = 0;
   std::size_t listed_ = 0;

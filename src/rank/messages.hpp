@@ -179,15 +179,18 @@ inline void complete(worker& here, operation& op) noexcept {
   tell_received(here, op);
 }
 
-// What is commonest and needs no call: 8 or 16 octets for a receive of as many, the first that is posted.
+// What is commonest: 8 or 16 octets for a receive of as many, one of few. It needs no call where the receive is
+// the first that is posted.
 [[nodiscard, gnu::always_inline]] inline bool deliver_words(worker& here, rank_state& to,
                                                             packed_envelope from, octets data) {
   if (data.size() != 8 && data.size() != 16) return false;
-  operation* const op = to.lists.first_for(from);
-  if (op == nullptr || op->bytes < data.size() || op->layout != nullptr) return false;
-  to.lists.take_out_first(*op);
-  copy_words(op->data, data.data(), data.size());
-  complete_receive(here, *op, from.unpacked(), data.size());
+  const std::uint32_t at = to.lists.place_in_row(from);
+  if (at == match_lists::no_place) return false;
+  operation& op = to.lists.in_row(at);
+  if (op.bytes < data.size() || op.layout != nullptr) return false;
+  (void)to.lists.take_out_of_row(at);
+  copy_words(op.data, data.data(), data.size());
+  complete_receive(here, op, from.unpacked(), data.size());
   return true;
 }
 inline bool deliver_words(worker&, rank_state&, packed_envelope, const segments&) {
@@ -284,9 +287,11 @@ template <class Data>
 // sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
 [[nodiscard, gnu::always_inline]] inline std::optional<message_status> take_next(
     rank_state& me, const peer& there, const envelope& wanted, std::span<std::byte> into) {
+  if (me.lists.has_unexpected() || me.lists.has_posted() || there.worker == distant_worker)
+    return {};
   worker& here = *me.home;
   worker::ring* const mail = here.undivided_mail(there.worker);
-  if (mail == nullptr || me.lists.has_unexpected() || me.lists.has_posted()) return {};
+  if (mail == nullptr) return {};
   const record_header header{here.look_for_mail(*mail)};
   if (header.kind() != mail_eager || header.target() != static_cast<std::uint32_t>(me.number))
     return {};

@@ -260,35 +260,36 @@ void request::cancel() {
 }
 
 WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
-  const auto is_open = [](const request& r) { return r.active() && !r.operation_->complete; };
-  if (std::ranges::any_of(requests, is_open)) {
-    rank_state& me = calling_rank("wait_all");
-    // A wait that is cut short leaves operations behind that count, and errors that nobody would
-    // read: often the reason why the others never end.
-    struct uncount {
-      std::span<request> requests;
-      bool cut_short = true;
-      ~uncount() {
-        if (!cut_short) return;
-        for (request& r : requests) {
-          if (!r.active()) continue;
-          r.operation_->counter = nullptr;
-          if (r.operation_->complete && is_bad(*r.operation_))
-            log_text(text_of_bad_result(*r.operation_));
-        }
+  // A wait that is cut short leaves operations behind that count, and errors that nobody would
+  // read: often the reason why the others never end.
+  struct uncount {
+    std::span<request> requests;
+    bool cut_short = false;
+    ~uncount() {
+      if (!cut_short) return;
+      for (request& r : requests) {
+        if (!r.active()) continue;
+        r.operation_->counter = nullptr;
+        if (r.operation_->complete && is_bad(*r.operation_))
+          log_text(text_of_bad_result(*r.operation_));
       }
-    } guard{requests};
-    countdown c;
-    const operation* last = nullptr;
-    for (const request& r : requests) {
-      if (!is_open(r)) continue;
-      ++c.pending;
-      r.operation_->counter = &c;
-      last = r.operation_;
     }
-    me.home->check_stopped();
+  } guard{requests};
+  countdown c;
+  rank_state* me = nullptr;
+  const operation* last = nullptr;
+  for (const request& r : requests) {
+    if (!r.active() || r.operation_->complete) continue;
+    if (last == nullptr) me = &calling_rank("wait_all");
+    ++c.pending;
+    r.operation_->counter = &c;
+    last = r.operation_;
+  }
+  if (last != nullptr) {
+    guard.cut_short = true;
+    me->home->check_stopped();
     trace_wait(last->what == operation::kind::send ? trace_kind::wait_send : trace_kind::wait_recv,
-               me, c, describe(*last, all_names), last->peer_worker);
+               *me, c, describe(*last, all_names), last->peer_worker);
     guard.cut_short = false;  // Each is concluded below.
   }
   // Every request is concluded before the first failure is thrown.

@@ -99,6 +99,7 @@ thread_origin origin_of_new_thread() {
 void worker::share() {
   if (helm_ != nullptr) return;
   helm_ = std::make_unique<helm>();
+  undivided_left_ = 0;
   helm_->take();
   owner_.note_guests();
 }

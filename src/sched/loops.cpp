@@ -130,7 +130,7 @@ bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context
     ended(*this, context);
   } else {
     detached_.push_back({static_cast<std::size_t>(slot - slots_.data()), ended, context});
-    ++rare_sources_;
+    add_rare_source();
   }
   return true;
 }

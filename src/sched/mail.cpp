@@ -27,7 +27,7 @@ void worker::post(int to, std::uint8_t kind, std::uint32_t target,
   const mail_room room = posted_.empty() ? try_reserve(to, payload.size()) : mail_room();
   if (!room) {
     posted_.push_back({to, kind, target, {payload.begin(), payload.end()}});
-    ++rare_sources_;
+    add_rare_source();
     return;
   }
   std::memcpy(room.payload(), payload.data(), payload.size());

@@ -168,18 +168,17 @@ inline void worker::send_reserved(const mail_room& record, int to, std::uint8_t 
 }
 
 inline worker::ring* worker::undivided_mail(int sender) noexcept {
-  const bool is_alone = first_ready() == nullptr && looked_at_.empty() && rare_sources_ == 0 &&
-                        helm_ == nullptr && !is_hindered_ && !watched_;
-  if (!is_alone || owner_.looking_.gives_core_up || tracing()) return nullptr;
-  if (undivided_left_ == 0) return nullptr;
-  --undivided_left_;
-  return mail_of_[static_cast<std::size_t>(sender)];
+  // The value alone: attend() looks again.
+  if (undivided_left_ == 0 || first_ready() != nullptr || !looked_at_.empty() ||
+      owner_.attention_.hint() != attended_ || tracing())
+    return nullptr;
+  ring* const mail = mail_of_[static_cast<std::size_t>(sender)];
+  if (mail != nullptr) --undivided_left_;
+  return mail;
 }
 
 inline std::uint64_t worker::look_for_mail(ring& from) noexcept {
-  // While there are other mailboxes and other fibers, more than an answer may come.
-  const bool is_all = inbound_.size() == 1 || oldest_ == newest_;
-  for (int left = is_all ? 1000 : 100; left > 0; --left)
+  for (int left = awaits_one_mailbox() ? 1000 : 100; left > 0; --left)
     if (const std::uint64_t header = from.front(); header != 0) return header;
   undivided_left_ = 0;
   return 0;

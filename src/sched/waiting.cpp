@@ -91,6 +91,9 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
 
 fiber* worker::look_on_the_way(countdown& c, int sender) {
   const kept_errno kept;
+  // A report is given in the long way, where the fiber says what it waits for.
+  if (owner_.attention_.hint() != attended_) [[unlikely]]
+    return nullptr;
   if (short_ways_from_now() > 0 && chunk_depth_ == 0 && !(sender >= 0 && take_mail_of(sender, c))) {
     const waiter w{nullptr, nullptr, nullptr, &c};
     poll(&w);
@@ -130,7 +133,7 @@ void worker::block(waiter& w) {
   bool has_looked = false;
   for (;;) {
     if (w.is_over()) return;
-    const bool any = !std::exchange(has_looked, false) && poll(&w);
+    const bool any = !std::exchange(has_looked, false) && poll(w.told != nullptr ? &w : nullptr);
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
     if (unwinding_ && w.may_stop) [[unlikely]]
@@ -261,7 +264,7 @@ bool worker::poll(const waiter* w) {
   // The value alone: attend() looks again.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     attend();
-  undivided_left_ = undivided_in_a_row_max;
+  undivided_left_ = undivided_from_now();
   bool any = false;
   const bool is_idle = !has_ready();
   // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
@@ -278,6 +281,13 @@ bool worker::poll(const waiter* w) {
   // What comes when nothing else is to be done says nothing of when to look beside other work.
   if (!is_idle) short_ways_ = any ? short_ways_min : std::min(2 * short_ways_, short_ways_max);
   return any;
+}
+
+inline int worker::undivided_from_now() const noexcept {
+  if (rare_sources_ != 0 || helm_ != nullptr || is_hindered_ || watched_ ||
+      owner_.looking_.gives_core_up)
+    return 0;
+  return awaits_one_mailbox() ? undivided_in_a_row_max : undivided_beside_others_max;
 }
 
 bool worker::poll_rare() {

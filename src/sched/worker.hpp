@@ -60,7 +60,8 @@ class worker {
                                    int victim = -1) {
     if (c.pending != 0) wait_for_pending(c, description, victim);
   }
-  // The same where something is. What is awaited comes as mail of worker `sender`, or from -1, anywhere.
+  // The same where something is. What is awaited, or some of it, probably comes as mail of worker `sender`, or
+  // from -1, anywhere.
   [[gnu::always_inline]] void wait_for_pending(countdown& c, const wait_description& description,
                                                int victim = -1, int sender = -1) {
     // The short way: straight to the next ready fiber, from the caller's own frame, since each
@@ -153,7 +154,8 @@ class worker {
   }
   [[nodiscard]] fiber& running() const noexcept { return *running_; }
 
-  // Delivers what has arrived, with a waiter until that one is over. True when anything was there.
+  // Delivers what has arrived, with a waiter until that one is over or, at a line's end, while another fiber
+  // can run. True when anything was there.
   bool poll(const waiter* w = nullptr);
 
   // --- Mail to other workers -----------------------------------------------------------------
@@ -184,8 +186,8 @@ class worker {
   void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
 
   // For a fiber that knows what the next record of worker `sender` will be: the mailbox of that worker,
-  // when it has sent any and the fiber waits here alone. Null after a few records in a row, and after
-  // a look in vain, until poll() has given all else its turn.
+  // when it has sent any and the fiber waits here alone. Null when something rare is to be done, after a
+  // few records in a row, and after a look in vain, until poll() has given all else its turn.
   [[nodiscard]] ring* undivided_mail(int sender) noexcept;
   // Looks into it for about as long as an answer of the next core takes: the header of its next record, 0
   // when none came.
@@ -197,7 +199,7 @@ class worker {
   // Called before run(), which it outlives.
   void set_outside(class outside& view) noexcept {
     outside_ = &view;
-    ++rare_sources_;
+    add_rare_source();
   }
   [[nodiscard]] class outside* outside() const noexcept { return outside_; }
 
@@ -339,10 +341,20 @@ class worker {
   }
   // Null: the wait takes the long way.
   [[nodiscard, gnu::noinline]] fiber* look_on_the_way(countdown& c, int sender);
+  [[nodiscard]] int undivided_from_now() const noexcept;
+  // Whether all that can come here comes through one mailbox or is for one fiber.
+  [[nodiscard]] bool awaits_one_mailbox() const noexcept {
+    return inbound_.size() == 1 || oldest_ == newest_;
+  }
   bool take_mail_of(int sender, const countdown& c);
   void deliver_front(ring& r, int sender, record_header header);
   bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
+  // Something that poll_rare() looks at.
+  void add_rare_source() noexcept {
+    ++rare_sources_;
+    undivided_left_ = 0;
+  }
   [[gnu::noinline]] bool poll_rare();
   bool flush_posted();
   bool end_detached();
@@ -379,9 +391,10 @@ class worker {
   alignas(padding_bytes) bool seeded_ = false;
   bool is_hindered_ = false;  // seeded_ or stop_acknowledged_.
   bool watched_ = false;      // The scheduler has a watcher of waits.
-  // How many records a fiber may take from a mailbox by itself between two polls, and how many of them
-  // are left.
+  // How many records a fiber may take from a mailbox by itself between two polls, when nothing or something
+  // else may come to others; and how many of them are left, none while something rare is to be done.
   static constexpr int undivided_in_a_row_max = 16;
+  static constexpr int undivided_beside_others_max = 2;
   int undivided_left_ = 0;
   thread_state thread_{};
 
