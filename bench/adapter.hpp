@@ -279,6 +279,13 @@ double time_of(peers& p, Op&& op) {
   return last[0] + last[1];
 }
 
+// Changes a word of every cache line, which takes the lines from all other caches.
+template <class T>
+void rewrite(std::span<T> data) {
+  constexpr std::size_t line = 64;
+  for (std::size_t i = 0; i < data.size(); i += line / sizeof(T)) data[i] += 1;
+}
+
 inline setup setup_of(const peers& p, const std::string& variant = "") {
   return {p.name() + variant + setting("BENCH_VARIANT", ""), p.size(), p.workers()};
 }

@@ -14,13 +14,18 @@ int main(int argc, char** argv) {
       for (long i = 0; i < n; ++i) value = p.sum(value) / p.size();
     });
     for (const std::size_t bytes : {64u << 10, 1u << 20}) {
-      const std::vector<double> in(bytes / sizeof(double), 1.0);
-      std::vector<double> out(in.size());
-      bench::measure(
-          p, bytes == 64 << 10 ? "collectives/allreduce/64KiB" : "collectives/allreduce/1MiB",
-          [&](long n) {
-            for (long i = 0; i < n; ++i) p.sum(std::span(in), std::span(out));
-          });
+      const std::string name = "collectives/allreduce/" + bench::size_name(bytes);
+      std::vector<double> in(bytes / sizeof(double), 1.0), out(in.size());
+      bench::measure(p, name, [&](long n) {
+        for (long i = 0; i < n; ++i) p.sum(std::span<const double>(in), std::span(out));
+      });
+      // Of what every rank has just changed, as it does from one step of a program to the next.
+      bench::measure(p, name + "/fresh", [&](long n) {
+        for (long i = 0; i < n; ++i) {
+          bench::rewrite(std::span(in));
+          p.sum(std::span<const double>(in), std::span(out));
+        }
+      });
     }
     bench::measure(p, "collectives/bcast/8B", [&](long n) {
       double value = 1;
@@ -33,7 +38,7 @@ int main(int argc, char** argv) {
     });
     // Large data: of each rank, shared out to all, and of a root that moves on.
     for (const std::size_t bytes : {64u << 10, 1u << 20}) {
-      const std::string size = bytes == 64 << 10 ? "64KiB" : "1MiB";
+      const std::string size = bench::size_name(bytes);
       const auto each = bytes / sizeof(double) / static_cast<std::size_t>(p.size());
       const std::vector<double> from(each * static_cast<std::size_t>(p.size()), 1.0);
       std::vector<double> to(from.size());

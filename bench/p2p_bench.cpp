@@ -38,6 +38,34 @@ void latency(bench::peers& p, std::size_t bytes) {
       2);
 }
 
+// As latency(), but each sends what it has just changed: with the same data again and again, the lines
+// stay in both caches and only what is written into moves. The time covers the rewriting, which
+// p2p/rewriting has alone, where no other cache has the lines.
+void latency_of_fresh(bench::peers& p, std::size_t bytes) {
+  const std::string size = bench::size_name(bytes);
+  std::vector<std::uint64_t> out(bytes / sizeof(std::uint64_t)), in(out.size());
+  const auto send = [&](int to) {
+    bench::rewrite(std::span(out));
+    p.send_span(std::span<const std::uint64_t>(out), to);
+  };
+  bench::measure(
+      p, "p2p/one_way/" + size + "/fresh",
+      [&](long n) {
+        for (long i = 0; i < n; ++i) {
+          if (p.rank() == 0) send(1);
+          p.recv_span(std::span(in), 1 - p.rank());
+          if (p.rank() == 1) send(0);
+        }
+      },
+      2);
+  bench::measure(p, "p2p/rewriting/" + size, [&](long n) {
+    for (long i = 0; i < n; ++i) {
+      bench::rewrite(std::span(out));
+      asm volatile("" : : "r"(out.data()) : "memory");  // Each time anew.
+    }
+  });
+}
+
 // Windows of 64 messages from 0 to 1, each window answered by one word. Every message has memory of
 // its own, so large ones come from beyond the cache.
 void window(bench::peers& p, std::size_t bytes) {
@@ -79,6 +107,7 @@ int main(int argc, char** argv) {
       for (const std::size_t bytes : {64u, 512u, 1u << 10, 4u << 10, 8u << 10, 16u << 10, 64u << 10,
                                       256u << 10, 1u << 20, 4u << 20})
         latency(p, bytes);
+      for (const std::size_t bytes : {64u << 10, 1u << 20}) latency_of_fresh(p, bytes);
       window(p, 8);
       window(p, 1 << 20);
     } else if (p.size() % 2 == 0) {
