@@ -1,5 +1,8 @@
-// What a loop task costs: 64 chunks that do nothing, with nobody to steal them (one rank) and with
-// thieves that wait (the other ranks). 64 chunks of about 1 us show what stealing gains.
+// What a loop task costs: 64 chunks that do nothing, with nobody who could steal them (one worker: a
+// plain call), with others that compute meanwhile, and with thieves that wait (the other ranks). 64
+// chunks of about 1 us show what stealing gains.
+#include <atomic>
+
 #include "adapter.hpp"
 
 namespace {
@@ -25,11 +28,29 @@ void measure_loop(bench::peers& p, const std::string& name, Body&& body) {
   });
 }
 
+// Rank 0 executes a loop that is open to all; the others compute and look at nothing of weft's.
+void measure_beside_busy_ranks(bench::peers& p) {
+  static std::atomic<long> ended = 0;
+  long calls = 0;
+  weft::loop_task task(chunks, [](std::size_t, std::size_t) {});
+  bench::measure(p, "loop/empty64/busy", [&](long n) {
+    ++calls;
+    if (p.rank() != 0) {
+      while (ended.load(std::memory_order_relaxed) < calls) {
+      }
+      return;
+    }
+    for (long i = 0; i < n; ++i) task.execute();
+    ended.store(calls, std::memory_order_relaxed);
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return bench::run(argc, argv, [](bench::peers& p) {
     measure_loop(p, "empty64", [](std::size_t, std::size_t) {});
+    if (p.size() > 1 && p.size() == p.workers()) measure_beside_busy_ranks(p);
     measure_loop(p, "chunks64_of_1us", [](std::size_t first, std::size_t last) {
       for (std::size_t chunk = first; chunk < last; ++chunk) spin_ns(1000);
     });
