@@ -138,7 +138,7 @@ class pair {
 // --- Between two processes ---
 
 // One way of an am that carries `size` octets, there and back.
-void latency(pair& p, std::size_t size) {
+void latency(pair& p, std::size_t size, const std::string& protocol = "") {
   const auto hit = [&](long n, bool serves) {
     comm::counter sent;
     std::uint64_t posted = 0;
@@ -154,8 +154,26 @@ void latency(pair& p, std::size_t size) {
     while (sent.value() != posted) p.device().progress();
   };
   p.row(
-      "comm/am/" + bench::size_name(size), 2, [&](long n) { hit(n, true); },
+      "comm/am/" + bench::size_name(size) + protocol, 2, [&](long n) { hit(n, true); },
       [&](long n) { hit(n, false); });
+}
+
+// The same am by either protocol, each in a runtime of its own; the row of that which the default
+// takes ends in /default. Where the data lie makes more of a difference than a default may cost, so
+// they are not compared with the row that the default has in the first runtime.
+void latency_of_protocols(std::size_t size, std::size_t default_eager_bytes) {
+  const auto row = [&](std::string protocol, std::size_t eager_bytes) {
+    const bool is_eager = size <= eager_bytes;
+    if (is_eager == (size <= default_eager_bytes)) protocol += "/default";
+    if (!bench::wanted("comm/am/" + bench::size_name(size) + protocol)) return;
+    comm::runtime core({.eager_bytes = eager_bytes});
+    // Messages of some transports are shorter.
+    if (is_eager && core.device().eager_bytes_max(1 - core.process()) < size) return;
+    pair p(core);
+    latency(p, size, protocol);
+  };
+  row("/eager", size);
+  row("/rendezvous", size / 2);
 }
 
 void rate(pair& p, std::size_t size) {
@@ -455,6 +473,7 @@ int main() {
   bench::pin(core.process());
   if (core.process() == 0) bench::print_header();
   between_processes(core);
+  latency_of_protocols(64 << 10, core.device().eager_bytes_max(1 - core.process()));
   const auto threads = [&](const std::string& name, int devices, int count, bool shared) {
     if (bench::wanted(name))
       threads_between(std::max(cores / 2, 1), devices, count, shared).row(name);
