@@ -3,10 +3,13 @@
 
     bench/comm_table.py out/bench/comm*.csv
 """
-import csv
+import collections
 import re
-import statistics
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import rows as of_run
 
 # What each transport is compared with.
 PEERS = {
@@ -42,37 +45,37 @@ def place(name):
 def of_transport(rows, transport):
     """The rows of one transport and of what it is compared with; none when it was not measured itself."""
     mine = [r for r in rows if r["name"].startswith("comm/") and r["peer"] in PEERS[transport] and int(r["ranks"]) == 2]
-    if not (own := [float(r["bounce"]) for r in mine if r["peer"].startswith("weft")]):
+    if not (own := collections.Counter(r["group"] for r in mine if r["peer"].startswith("weft"))):
         return []
-    # Rivals may have run in several benchmarks: the row of the pace that is nearest to weft's own.
-    pace = statistics.median(own)
-    mine.sort(key=lambda r: abs(float(r["bounce"]) - pace), reverse=True)
-    nearest = {(r["name"], r["peer"]): r for r in mine}
-    return sorted(nearest.values(), key=lambda r: PEERS[transport].index(r["peer"]))
+    # Some rows were measured in several groups: all are of that which has most of weft's own.
+    group = own.most_common(1)[0][0]
+    return sorted((r for r in mine if r["group"] == group), key=lambda r: PEERS[transport].index(r["peer"]))
+
+
+def medians(rows, transport):
+    """(the peers that were measured, [(row's name, {peer: ns})]) of one transport."""
+    found = {}
+    for r in of_transport(rows, transport):
+        found.setdefault(r["name"].removeprefix("comm/"), {})[r["peer"]] = float(r["median"])
+    peers = [peer for peer in PEERS[transport] if any(peer in of_row for of_row in found.values())]
+    return peers, sorted(found.items(), key=lambda each: place(each[0]))
 
 
 def tables(rows):
     texts = []
-    for transport, peers in PEERS.items():
-        medians = {}
-        for r in of_transport(rows, transport):
-            medians.setdefault(r["name"].removeprefix("comm/"), {})[r["peer"]] = float(r["median"])
-        columns = [peer for peer in peers if any(peer in of_row for of_row in medians.values())]
-        if not medians:
+    for transport in PEERS:
+        columns, lines_of = medians(rows, transport)
+        if not columns:
             continue
         lines = [f"Two processes joined by {transport}, medians in ns", f"{'':<34}" + "".join(f"{p:>23}" for p in columns)]
         lines += [f"{name:<34}" + "".join(f"{of_row[p]:>23.4g}" if p in of_row else f"{'-':>23}" for p in columns)
-                  for name, of_row in sorted(medians.items(), key=lambda each: place(each[0]))]
+                  for name, of_row in lines_of]
         texts.append("\n".join(lines))
     return "\n\n".join(texts)
 
 
 if __name__ == "__main__":
-    found = []
-    for path in sys.argv[1:]:
-        with open(path, newline="") as file:
-            found += csv.DictReader(file)
-    if not (text := tables(found)):
+    if not (text := tables(of_run.read(sys.argv[1:]))):
         sys.exit("comm_table: no rows of the communication core; name the CSVs that bench/run.py wrote, for example "
                  "out/bench/comm.csv")
     print(text)

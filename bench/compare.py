@@ -5,14 +5,16 @@ Prints every row that both have, with the ratio of the medians; a change within 
 two runs (from minimum to p99 of either) is marked as noise.
 """
 import argparse
-import csv
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import rows as of_run
 
 
 def read(path):
     try:
-        with open(path, newline="") as file:
-            return {(r["name"], r["peer"], r["ranks"], r["workers"]): r for r in csv.DictReader(file)}
+        return {of_run.key(r): r for r in of_run.one_of_each(of_run.read([path]))}
     except (OSError, KeyError) as error:
         sys.exit(f"compare: {path}: {error}; expected a CSV written by bench/run.py")
 

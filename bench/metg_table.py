@@ -3,10 +3,13 @@
 
     bench/metg_table.py out/bench/metg-curves.csv
 """
-import csv
 import math
 import statistics
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import rows as of_run
 
 SHARE = 50.0  # Percent, of METG.
 PEERS = ("weft", "weft-steps", "weft-tasks", "weft-mpi", "weft-mpi-ready", "weft-mpi-tasks", "mpich", "mpich-ready",
@@ -69,8 +72,4 @@ def tables(rows):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    all_rows = []
-    for path in sys.argv[1:]:
-        with open(path, newline="") as file:
-            all_rows += csv.DictReader(file)
-    print(tables(all_rows) or "metg_table: no curves in these rows; write them with bench/run.py metg-curves")
+    print(tables(of_run.read(sys.argv[1:])) or "metg_table: no curves in these rows; write them with bench/run.py metg-curves")

@@ -2,35 +2,83 @@
 """The tables of docs/figures.md, in Markdown, from the rows of one call of bench/run.py.
 
     bench/page.py out/bench/all.csv
-"""
-import csv
-import sys
 
+A line has weft's figure and those of rivals that were measured beside it, in the same group.
+"""
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 import comm_table
+import rows as of_run
 import targets
 
-# Sections: the title, weft's peer, the names of the rivals' peers, and their rows: (text, name, ranks).
-SIZES = ("8B", "1KiB", "8KiB", "64KiB", "1MiB")
+
+class Line(NamedTuple):
+    text: str
+    name: str
+    ranks: int
+    suffix: str = ""  # Of weft's peer in this line.
+    variant: str = ""  # Of all peers.
+
+
+def by_size(text, name, sizes, ranks=2):
+    return [Line(text.format(comm_table.spaced(size)), name.format(size), ranks) for size in sizes]
+
+
+LARGE = ("64KiB", "1MiB")
+MPI = (("MPICH", "mpich"), ("Open MPI", "openmpi"))
 BESIDE_MPI = (
-    [(f"{comm_table.spaced(size)} one way", f"p2p/one_way/{size}", 2) for size in SIZES]
-    + [("8 B in windows of 64, a message", "p2p/window64/8B", 2),
-       ("1 MiB in windows of 64, a message", "p2p/window64/1MiB", 2),
-       ("8 B one way on one core", "p2p/one_way/8B/same_core", 2),
-       ("processor time of a rank that waits", "idle/waiting_rank", 2)]
-    + [(f"{text}{comm_table.spaced(size)}", f"collectives/{name}{size}", ranks) for ranks in (2, 16)
-       for text, name, size in (("barrier", "barrier", ""), ("all-reduce, ", "allreduce/", "8B"),
-                                ("all-reduce, ", "allreduce/", "64KiB"), ("all-reduce, ", "allreduce/", "1MiB"),
-                                ("broadcast, rotating root, ", "bcast/", "8B"), ("all-to-all, ", "alltoall/", "8B"))]
-    + [("all pairs at once, 8 B one way", "p2p/all_pairs/8B/across", 16),
-       ("token round a ring, a hop", "ring/hop/8B", 16),
-       ("gather by wildcards, a message", "ring/gather_any/8B", 16)])
-METG = [(f"METG(50 %), {pattern}, {columns} column{'s' if columns > 1 else ''} a rank", f"metg/{pattern}/{columns}c", ranks)
+    by_size("{} one way", "p2p/one_way/{}", ("8B", "1KiB", "8KiB", *LARGE))
+    + by_size("{} one way, just written", "p2p/one_way/{}/fresh", LARGE)
+    + by_size("that writing alone, {}", "p2p/rewriting/{}", LARGE)
+    + by_size("{} in windows of 64, a message", "p2p/window64/{}", ("8B", "1MiB"))
+    + [Line("8 B one way on one core", "p2p/one_way/8B/same_core", 2),
+       Line("processor time of a rank that waits", "idle/waiting_rank", 2)]
+    + [line for ranks in (2, 16) for line in (
+        [Line("barrier", "collectives/barrier", ranks)]
+        + by_size("all-reduce, {}", "collectives/allreduce/{}", ("8B", *LARGE), ranks)
+        + by_size("all-reduce, {}, just written", "collectives/allreduce/{}/fresh", LARGE, ranks)
+        + by_size("broadcast, rotating root, {}", "collectives/bcast/{}", ("8B", *LARGE), ranks)
+        + by_size("all-to-all, {}", "collectives/alltoall/{}", ("8B", *LARGE), ranks))]
+    + [Line("all pairs at once, 8 B one way", "p2p/all_pairs/8B/across", 16),
+       Line("token round a ring, a hop", "ring/hop/8B", 16), Line("token round a ring, a hop", "ring/hop/8B", 1000),
+       Line("gather by wildcards, a message", "ring/gather_any/8B", 16),
+       Line("gather by wildcards, a message", "ring/gather_any/8B", 1000)])
+STENCIL = [line for n in (2, 3, 4, 8, 16) for line in by_size("uneven stencil, {}: share of perfect", "stencil/share/{}",
+                                                              ("8KiB", "64KiB"), n)]
+MPI_STENCIL = [line._replace(text=line.text + how, suffix=suffix) for line in STENCIL if line.ranks == 16
+               for how, suffix in ((", unmodified", ""), (", three lines of weft/task.h", "-tasks"))]
+MPI_STENCIL += [line._replace(text=line.text + ", 25 steps", variant="-25-steps") for line in MPI_STENCIL
+                if "64KiB" in line.name]
+DATATYPES = by_size("derived datatype: {}", "datatypes/{}",
+                    ("one_way/column/8KiB", "one_way/members/28KiB", "one_way/face_x/32KiB", "one_way/face_y/32KiB",
+                     "one_way/face_z/32KiB", "halo/64^3"))
+PROCESSES = (
+    by_size("{} one way", "p2p/one_way/{}", ("8B", "1KiB", "8KiB", *LARGE)) + [Line("barrier", "collectives/barrier", 2),
+                                                                               Line("barrier", "collectives/barrier", 16)]
+    + [line for text, name in (("all-reduce", "allreduce"), ("broadcast, rotating root", "bcast"), ("all-to-all", "alltoall"))
+       for line in by_size(text + ", {}", f"collectives/{name}/{{}}", LARGE)])
+FOUR_PROCESSES = [line._replace(ranks=4) for line in PROCESSES if line.name.endswith(LARGE) and "collectives" in line.name]
+METG = [Line(f"{pattern}, {columns} column{'s' if columns > 1 else ''} a rank", f"metg/{pattern}/{columns}c", ranks)
         for ranks, columns in ((2, 1), (2, 8), (16, 1)) for pattern in ("stencil_1d", "nearest", "all_to_all")]
-PROCESSES = [(f"{text}, {comm_table.spaced(size)}", f"collectives/{name}/{size}", 2)
-             for text, name in (("all-reduce", "allreduce"), ("broadcast, rotating root", "bcast"),
-                                ("all-to-all", "alltoall")) for size in ("64KiB", "1MiB")]
-SECTIONS = [("Ranks beside MPI", "weft", BESIDE_MPI), ("Unmodified MPI programs", "weft-mpi", BESIDE_MPI),
-            ("Two processes, large collectives", "weft-processes", PROCESSES), ("Task granularity", "weft", METG)]
+TASKS = [Line(f"stencil_1d, 8 columns, tasks of 9.5 µs, {what}", f"metg/efficiency/stencil_1d/8c{kernel}/9.5us", 2)
+         for what, kernel in (("even", ""), ("uneven", "/imbalance"))]
+MD = [Line("an atom and step", "md/atom_step/full", 1), Line("an atom and step", "md/atom_step/full", 2),
+      Line("an atom and step, with voids", "md/atom_step/voids", 2)]
+
+# The title, the columns as (heading, peer), weft's own the first, and the lines.
+SECTIONS = [
+    ("Ranks beside MPI", (("weft", "weft"), *MPI), BESIDE_MPI + STENCIL),
+    ("Unmodified MPI programs", (("weft", "weft-mpi"), *MPI), BESIDE_MPI + MPI_STENCIL + DATATYPES),
+    ("Ranks in two processes", (("weft", "weft-processes"), *MPI), PROCESSES),
+    ("Ranks in four processes", (("weft", "weft-4-processes"), *MPI), FOUR_PROCESSES),
+    ("METG(50 %)", (("weft", "weft"), ("weft, steps", "weft-steps"), ("weft's MPI", "weft-mpi"), *MPI), METG),
+    ("Efficiency of even and uneven tasks",
+     (("weft with loop tasks", "weft-tasks"), ("weft's MPI with loop tasks", "weft-mpi-tasks"), ("weft", "weft"), *MPI), TASKS),
+    ("Molecular dynamics", (("weft", "weft"), ("weft, tasks off", "weft-no-tasks"), ("LAMMPS", "lammps")), MD),
+]
 
 
 def measured(value, unit):
@@ -45,38 +93,54 @@ def measured(value, unit):
     return f"{ns:.3g} ns"
 
 
-def beside(rows, own, lines):
-    """A table of weft and both MPIs; of rows that weft was not measured in, none."""
-    by_key = {(r["name"], r["peer"], int(r["ranks"])): r for r in targets.at_one_pace(rows)}
+def markdown(heads, lines):
+    return ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"] + ["| " + " | ".join(each) + " |" for each in lines]
+
+
+def beside(run, columns, lines):
+    """A table of weft and its rivals; of lines that weft was not measured in, none."""
     table = []
-    for text, name, ranks in lines:
-        cells = [by_key.get((name, peer, ranks)) for peer in (own, "mpich", "openmpi")]
-        if cells[0] is not None:
-            table.append(f"| {text} | {ranks} | "
-                         + " | ".join(measured(float(c["median"]), c["unit"]) if c else "–" for c in cells) + " |")
-    return ["| | ranks | weft | MPICH | Open MPI |", "|---|---|---|---|---|"] + table if table else []
+    for line in lines:
+        def row_in(group, peer):
+            # Of any number of workers: the same for all of a group.
+            return next((r for (name, who, ranks, _), r in group.rows.items()
+                         if (name, who, ranks) == (line.name, peer + line.variant, line.ranks)), None)
+        own = columns[0][1] + line.suffix
+        group = next((g for g in run.values() if row_in(g, own)), None)
+        if group is not None:
+            cells = [row_in(group, peer) for peer in (own, *(peer for _, peer in columns[1:]))]
+            table.append([line.text, str(line.ranks)]
+                         + [measured(float(c["median"]), c["unit"]) if c else "–" for c in cells])
+    return markdown(["", "ranks", *(heading for heading, _ in columns)], table) if table else []
 
 
 def limits(rows):
-    table = [f"| {text} | {measured(figure, unit)} | {measured(limit, unit)} | {'met' if good else '**missed**'} |"
-             for text, figure, limit, unit, good in targets.judged(rows)]
-    return ["| | figure | limit | |", "|---|---|---|---|"] + table if table else []
+    value = lambda figure, unit: "–" if figure is None else measured(figure, unit)
+    results = targets.judged(rows)
+    table = [[t.text, value(t.figure, t.unit), value(t.limit, t.unit),
+              "**missed**" if t.verdict() == "missed" else t.verdict()] for t in results]
+    return [targets.summary(results) + ".", "", *markdown(["", "figure", "limit", ""], table)] if table else []
+
+
+def processes(rows):
+    """(title, table) of each transport between two processes."""
+    for transport in comm_table.PEERS:
+        peers, lines = comm_table.medians(rows, transport)
+        if lines:
+            yield (f"The communication core between two processes, {transport}", markdown(["", *peers], [
+                [", ".join(map(comm_table.spaced, name.split("/"))), *(measured(of_row[p], "ns") if p in of_row else "–" for p in peers)]
+                for name, of_row in lines]))
 
 
 def page(rows):
-    parts = []
-    for title, table in ([(title, beside(rows, own, lines)) for title, own, lines in SECTIONS]
-                         + [("Against the limits that were set", limits(rows))]):
-        if table:
-            parts.append(f"## {title}\n\n" + "\n".join(table))
-    return "\n\n".join(parts)
+    run = of_run.Run(rows)
+    parts = [*((title, beside(run, columns, lines)) for title, columns, lines in SECTIONS), *processes(rows),
+             ("Against the limits that were set", limits(rows))]
+    return "\n\n".join(f"## {title}\n\n" + "\n".join(table) for title, table in parts if table)
 
 
 if __name__ == "__main__":
-    found = []
-    for path in sys.argv[1:]:
-        with open(path, newline="") as file:
-            found += csv.DictReader(file)
+    found = of_run.read(sys.argv[1:])
     if not (text := page(found)):
         sys.exit("page: no rows that a table has; name the CSVs that bench/run.py wrote, for example out/bench/all.csv")
     print(text)

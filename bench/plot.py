@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """Plot a run of the benchmarks: bench/plot.py [out/bench/all.csv]. PNGs are written beside it."""
-import csv
 import importlib.util
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import comm_table
 import metg_table
+import rows as of_run
 
 COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "weft-mpi": "#2b6cb0",
            "weft-mpi-tasks": "#7fb0e0", "mpich": "#c1440e", "openmpi": "#e0a030",
@@ -199,19 +199,19 @@ def draw_all(rows, out):
               "/usr/bin/python3 bench/plot.py", file=sys.stderr)
         return []
     out = Path(out)
-    drawn = [draw_latency(rows, "p2p/one_way", "Message between two ranks on two cores, one way", out / "latency.png"),
+    each = of_run.one_of_each(rows)
+    drawn = [draw_latency(each, "p2p/one_way", "Message between two ranks on two cores, one way", out / "latency.png"),
              *(path for transport in comm_table.PEERS for path in draw_comm(rows, transport, out)),
-             draw_collectives(rows, 2, out), draw_collectives(rows, 16, out),
-             draw_stencil(rows, "8KiB", out), draw_stencil(rows, "64KiB", out), draw_many(rows, out),
-             draw_modes(rows, out), draw_metg(rows, out)]
+             draw_collectives(each, 2, out), draw_collectives(each, 16, out),
+             draw_stencil(each, "8KiB", out), draw_stencil(each, "64KiB", out), draw_many(each, out),
+             draw_modes(each, out), draw_metg(each, out)]
     return [path for path in drawn if path]
 
 
 if __name__ == "__main__":
     source = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench/all.csv")
     try:
-        with open(source, newline="") as file:
-            table = list(csv.DictReader(file))
+        table = of_run.read([source])
     except OSError as error:
         sys.exit(f"plot: {error}; write it with bench/run.py")
     for path in draw_all(table, source.parent):

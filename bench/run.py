@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import comm_table
 import metg_table
 import plot
+import rows as of_run
 import targets
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -190,7 +191,11 @@ class MdJob:
         row |= {"min": value, "median": value, "p99": value, "repetitions": 1}
         row |= {"load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
                 "priority": f"fifo{self.real_time}" if self.real_time else "normal"}
-        return [row]
+        allowed = re.search(r"stealing can win at most ([0-9.]+) times", output)
+        if not allowed or self.peer != "weft":
+            return [row]
+        figures = dict.fromkeys(("min", "median", "p99"), float(allowed[1]))
+        return [row, row | {"name": row["name"].replace("atom_step", "allowed_speed_up"), "unit": "x"} | figures]
 
 
 class CommJob(Job):
@@ -475,8 +480,8 @@ def bounce(args):
     return float(rows[0]["median"]) if rows else 0.0
 
 
-def run_round(jobs, args, commit_text):
-    """Runs the jobs one after the other, again when the machine changed its pace between them.
+def run_round(group, jobs, args, commit_text):
+    """Runs the jobs of a group one after the other, again when the machine changed its pace between them.
 
     Returns (rows, whether a job failed).
     """
@@ -486,10 +491,8 @@ def run_round(jobs, args, commit_text):
             result = run(job, args, commit_text)
             failed = failed or result is None
             paces.append(bounce(args))
-            for row in result or []:
-                row["bounce"] = f"{max(paces[-2:]):.1f}"
-            rows += result or []
-        if max(paces) <= targets.PACE_RATIO_MAX * min(paces):
+            rows += [{"group": group, **row, "bounce": f"{max(paces[-2:]):.1f}"} for row in result or []]
+        if max(paces) <= of_run.PACE_RATIO_MAX * min(paces):
             break
         print(f"bench: the two-line bounce moved between {min(paces):.0f} and {max(paces):.0f} ns; "
               + ("once more" if attempt + 1 < ROUND_ATTEMPTS else "figures are not comparable"), file=sys.stderr)
@@ -497,12 +500,12 @@ def run_round(jobs, args, commit_text):
 
 
 def merge(rows):
-    """One row per (name, peer, ranks, workers) from the rows of all rounds of one pace."""
-    groups = {}
-    for row in targets.at_one_pace(rows):
-        groups.setdefault((row["name"], row["peer"], row["ranks"], row["workers"]), []).append(row)
+    """One row of each key from the rows of all rounds of one pace."""
+    by_key = {}
+    for row in of_run.at_one_pace(rows):
+        by_key.setdefault(of_run.key(row), []).append(row)
     merged = []
-    for same in groups.values():
+    for same in by_key.values():
         row = dict(same[0])
         row["min"] = min(float(r["min"]) for r in same)
         row["median"] = statistics.median(float(r["median"]) for r in same)
@@ -568,7 +571,7 @@ def main():
                     ready.append(job)
             here = []
             for _ in range(args.rounds if ready else 0):
-                result, bad = run_round(ready, args, commit_text)
+                result, bad = run_round(name, ready, args, commit_text)
                 here, failed = here + result, failed or bad
             if here:
                 here = merge(here)

@@ -1,0 +1,81 @@
+"""The rows of a run of the benchmarks, by the group that each was measured in.
+
+A group is one name of bench/run.py, whose jobs ran one after the other: figures of one group may be compared.
+Rivals are measured in several groups.
+"""
+import bisect
+import csv
+from pathlib import Path
+
+RIVALS = ("mpich", "openmpi")
+PACE_RATIO_MAX = 2.5  # Of two-line bounces whose figures may be compared.
+WORKERS = 2  # Limits are set for two cores.
+
+
+def read(paths):
+    """The rows of these CSVs. Those of earlier versions have no group: it is the name of the file."""
+    found = []
+    for path in paths:
+        with open(path, newline="") as file:
+            found += [{"group": Path(path).stem, **row} for row in csv.DictReader(file)]
+    return found
+
+
+def at_one_pace(rows):
+    """The rows of the pace that most have, the faster of two: a virtual machine's cores move, and figures with them."""
+    paces = sorted(float(r["bounce"]) for r in rows)
+    rows_with = lambda pace: bisect.bisect_right(paces, PACE_RATIO_MAX * pace) - bisect.bisect_left(paces, pace)
+    fastest = max(paces, key=rows_with)
+    return [r for r in rows if fastest <= float(r["bounce"]) <= PACE_RATIO_MAX * fastest]
+
+
+def key(row):
+    return row["name"], row["peer"], int(row["ranks"]), int(row["workers"])
+
+
+def one_of_each(rows):
+    """Of rows with the same key, that of the group which the benchmark is named after; else the first."""
+    chosen = {}
+    for row in rows:
+        if key(row) not in chosen or row["group"] == row["name"].split("/")[0]:
+            chosen[key(row)] = row
+    return list(chosen.values())
+
+
+class Group:
+    """The rows of one group."""
+
+    def __init__(self, rows):
+        self.rows = {key(r): r for r in rows}
+
+    def row(self, name, peer="weft", ranks=2, workers=None):
+        """A row, or None; of two workers where there are as many ranks."""
+        return self.rows.get((name, peer, ranks, workers or min(WORKERS, ranks)))
+
+    def get(self, *which, **named):
+        """The median of row(), or None."""
+        row = self.row(*which, **named)
+        return row and float(row["median"])
+
+    def least(self, name, *peers):
+        """The least median of those peers whose names begin with one of these words, or None."""
+        return min((float(row["median"]) for (n, p, *_), row in self.rows.items()
+                    if n == name and p.startswith(peers)), default=None)
+
+    def best(self, name, ranks=2, variant=""):
+        """The better MPI's median, or None."""
+        found = [v for v in (self.get(name, peer + variant, ranks) for peer in RIVALS) if v is not None]
+        return min(found, default=None)
+
+
+class Run(dict):
+    """The groups of a run by name, rows of one pace only; those that were not run have no rows."""
+
+    def __init__(self, rows):
+        by_name = {}
+        for row in at_one_pace(rows) if rows else []:
+            by_name.setdefault(row["group"], []).append(row)
+        super().__init__({name: Group(mine) for name, mine in by_name.items()})
+
+    def __missing__(self, name):
+        return Group([])

@@ -1,0 +1,87 @@
+"""What bench/ concludes from rows: rivals of the same group, two workers, and no target left out without a word."""
+import argparse
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PARSER = argparse.ArgumentParser(description=__doc__)
+PARSER.add_argument("--source", type=Path, required=True)
+sys.path.insert(0, str(PARSER.parse_known_args()[0].source / "bench"))
+import comm_table
+import page
+import rows as of_run
+import targets
+
+
+def row(group, name, peer, median, ranks=2, workers=2, spread=0.0, bounce=50, unit="ns"):
+    return {"group": group, "name": name, "peer": peer, "ranks": str(ranks), "workers": str(workers), "unit": unit,
+            "min": median * (1 - spread), "median": median, "p99": median * (1 + spread), "repetitions": 15,
+            "load": "0.1", "priority": "fifo50", "bounce": str(bounce)}
+
+
+def target(rows, words):
+    return next(t for t in targets.judged(rows) if words in t.text)
+
+
+class Targets(unittest.TestCase):
+    BARRIER = [row("collectives", "collectives/barrier", "weft", 60), row("collectives", "collectives/barrier", "mpich", 200),
+               row("collectives", "collectives/barrier", "openmpi", 100)]
+    MEASURED_AGAIN = [row("mpi", "collectives/barrier", "weft-mpi", 60), row("mpi", "collectives/barrier", "openmpi", 50)]
+
+    def test_rivals_are_those_of_the_same_group(self):
+        for rows in (self.BARRIER + self.MEASURED_AGAIN, self.MEASURED_AGAIN + self.BARRIER):
+            self.assertEqual(target(rows, "2 ranks: barrier <= 0.65").limit, 65)
+            self.assertEqual(target(rows, "MPI, 2 ranks: barrier").limit, 32.5)
+            self.assertIn("| barrier | 2 | 60 ns | 200 ns | 100 ns |", page.page(rows))
+            self.assertIn("| barrier | 2 | 60 ns | – | 50 ns |", page.page(rows))
+
+    def test_a_target_without_figure_or_rival_is_counted(self):
+        rows = self.BARRIER[:1]
+        self.assertEqual(target(rows, "2 ranks: barrier <= 0.65").verdict(), "not measured")
+        results = targets.judged(rows)
+        self.assertEqual(targets.summary(results), f"0 of 0 met, {len(results)} not measured")
+        self.assertIn("not measured", targets.table(rows))
+        self.assertFalse([t for t in targets.judged(self.BARRIER) if "ring" in t.text])  # Of what was not run, none.
+
+    def test_limits_of_two_workers_are_judged_by_two(self):
+        ring = lambda workers: [row("ring", "ring/hop/8B", "weft", 10, 16, workers)]
+        self.assertEqual(target(ring(2), "16 ranks: ring hop").verdict(), "met")
+        self.assertEqual(target(ring(16), "16 ranks: ring hop").verdict(), "not measured")
+
+    def test_a_cost_within_the_spread_of_the_rounds_is_not_resolved(self):
+        def cost(alone, tasks, spread):
+            rows = [row("md", "md/atom_step/full", "weft", tasks, spread=spread),
+                    row("md", "md/atom_step/full", "weft-no-tasks", alone, spread=spread)]
+            return target(rows, "cost of tasks").verdict()
+        self.assertEqual(cost(100, 101, 0.001), "met")
+        self.assertEqual(cost(100, 101, 0.15), "not resolved")
+        self.assertEqual(cost(100, 105, 0.001), "missed")
+        self.assertEqual(cost(100, 50, 0.15), "met")
+
+    def test_the_default_protocol_over_tcp_is_compared_with_the_other(self):
+        rows = [row("comm-tcp", f"comm/am/64KiB/{protocol}", "weft-ofi", ns, workers=1)
+                for protocol, ns in (("eager/default", 100), ("rendezvous", 90))]
+        self.assertEqual(target(rows, "1.05 x").limit, 1.05 * 90)
+        self.assertEqual(target(rows, "1.05 x").verdict(), "missed")
+        self.assertEqual(target(rows[:1], "1.05 x").verdict(), "not measured")
+
+    def test_a_table_of_a_transport_is_of_one_group(self):
+        rows = [row("comm", "comm/am/8B", "weft-shm", 1), row("comm", "comm/am/64B", "weft-shm", 2),
+                row("comm", "comm/am/8B", "mpich", 3), row("processes", "comm/am/8B", "weft-shm", 4),
+                row("comm-mpi", "comm/am/8B", "mpich", 5)]
+        self.assertEqual(comm_table.medians(rows, "shm"),
+                         (["weft-shm", "mpich"], [("am/8B", {"weft-shm": 1, "mpich": 3}), ("am/64B", {"weft-shm": 2})]))
+
+    def test_one_row_of_each_is_that_of_the_group_it_is_named_after(self):
+        rows = [row("processes", "collectives/barrier", "openmpi", 1)] + self.BARRIER + self.MEASURED_AGAIN
+        self.assertEqual([r["median"] for r in of_run.one_of_each(rows)], [100, 60, 200, 60])
+
+    def test_a_file_without_groups_is_one(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "ring.csv"
+            path.write_text("name,bounce\nring/hop/8B,50\n")
+            self.assertEqual(of_run.read([path]), [{"group": "ring", "name": "ring/hop/8B", "bounce": "50"}])
+
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
