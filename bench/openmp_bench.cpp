@@ -1,12 +1,15 @@
-// OpenMP's barrier, the rival of weft's between two workers.
+// OpenMP's barrier, the rival of weft's between as many workers.
 #include <omp.h>
+
+#include <algorithm>
 
 #include "report.hpp"
 
 int main() {
   bench::raise_priority();
   bench::print_header();
-  const int threads = bench::cores_allowed();
+  const int threads =
+      std::min(bench::cores_allowed(), std::atoi(bench::setting("BENCH_WORKERS", "1024").c_str()));
   const auto samples = bench::sample([&](long n) {
     double took = 0;
 #pragma omp parallel num_threads(threads)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 RIVALS = ("mpich", "openmpi")
 PACE_RATIO_MAX = 2.5  # Of two-line bounces whose figures may be compared.
-WORKERS = 2  # Limits are set for two cores.
+WORKERS = 2  # Of all benchmarks unless run.py is told otherwise: limits are set for two cores.
 
 
 def read(paths):

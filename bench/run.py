@@ -5,8 +5,8 @@
 
 Every benchmark runs weft, MPICH and Open MPI (where installed) one after the other, and that ROUNDS
 times, so that a neighbour or a slow minute meets all of them. Rows of several rounds are merged: least
-minimum, median of medians, greatest p99. Exit status 1 when a program failed; a missed target is a
-figure, not a failure.
+minimum, median of medians, greatest p99. All run on two cores, for which the limits are set, unless
+--workers says otherwise. Exit status 1 when a program failed; a missed target is a figure, not a failure.
 """
 import argparse
 import csv
@@ -30,6 +30,7 @@ import targets
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
+wanted_workers = min(of_run.WORKERS, CORES)  # Of every job that does not say; what --workers sets.
 ROUND_ATTEMPTS = 3
 LAUNCHERS = {
     "mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
@@ -45,7 +46,7 @@ class Job:
     def __init__(self, program, peer="weft", ranks=2, workers=None, variant="", only="", seconds=None,
                  spin=True, cores=None, **settings):
         self.program, self.peer, self.ranks = program, peer, ranks
-        self.workers = min(workers or CORES, ranks)
+        self.workers = min(workers or wanted_workers, ranks)
         self.seconds, self.spin, self.cores = seconds, spin, cores
         self.settings = {"BENCH_ONLY": only, "BENCH_VARIANT": variant, **settings}
 
@@ -128,7 +129,7 @@ class ImageJob:
         return total
 
     def command(self, build):
-        return [str(build / "bin" / "weftrun"), "-n", str(self.ranks), "--workers", str(min(CORES, self.ranks)),
+        return [str(build / "bin" / "weftrun"), "-n", str(self.ranks), "--workers", str(min(wanted_workers, self.ranks)),
                 str(self.path(build))]
 
     def environment(self, args, commit_text):
@@ -143,7 +144,7 @@ class ImageJob:
         figures = {"start_to_end": ("s", seconds), "memory": ("KiB", float(found[2])),
                    "segments": ("KiB", self.segments / 1024)}
         return [{"name": f"images/{what}/{self.kind}", "peer": self.peer, "ranks": str(self.ranks),
-                 "workers": str(min(CORES, self.ranks)), "unit": unit, "min": value, "median": value, "p99": value,
+                 "workers": str(min(wanted_workers, self.ranks)), "unit": unit, "min": value, "median": value, "p99": value,
                  "repetitions": 1, "load": f"{os.getloadavg()[0]:.2f}", "compiler": "-", "commit": commit_text,
                  "priority": "normal"} for what, (unit, value) in figures.items()]
 
@@ -334,7 +335,7 @@ def jobs():
     stencil = []
     for n in (2, 3, 4, 8, 16):
         stencil += [Job("stencil", ranks=n), Job("stencil", "openmpi", n)]
-        few = {} if n <= CORES else dict(spin=False, only="8KiB", seconds=1, BENCH_STEPS=3)
+        few = {} if n <= wanted_workers else dict(spin=False, only="8KiB", seconds=1, BENCH_STEPS=3)
         stencil.append(Job("stencil", "mpich", n, **few))
     modes = [Job(program, ranks=ranks, variant=f"-{chunks}-{steal}", only=only, WEFT_CHUNKS=chunks, WEFT_STEAL=steal)
              for program, ranks, only in (("loop", 2, ""), ("stencil", 4, "8KiB"))
@@ -525,20 +526,26 @@ def write(path, rows):
 
 
 def main():
-    table = jobs()
+    global wanted_workers
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run: " + ", ".join(table))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default all): see --list")
     parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=ROOT / "out/bench", help="where CSV and PNG go (default out/bench)")
     parser.add_argument("--rounds", type=int, default=2, help="times every program runs (default 2)")
     parser.add_argument("--seconds", type=float, default=2, help="upper bound of one row's repetitions (default 2)")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a program is stopped (default 60)")
     parser.add_argument("--priority", type=int, default=50, help="SCHED_FIFO priority, 0 for none (default 50)")
+    parser.add_argument("--workers", type=int, default=of_run.WORKERS,
+                        help=f"cores of every benchmark (default {of_run.WORKERS}, as the limits have it)")
     parser.add_argument("--neighbours", type=int, default=0, help="busy processes beside the benchmarks (default 0)")
     parser.add_argument("--no-rivals", action="store_true", help="weft and the machine's limits only")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Runs the finally clauses: nothing stays behind.
+    if args.workers < 1:
+        parser.error(f"--workers {args.workers}: at least 1")
+    wanted_workers = min(args.workers, CORES)
+    table = jobs()
     if args.list:
         print("\n".join(table))
         return 0

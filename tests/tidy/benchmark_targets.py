@@ -4,6 +4,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 PARSER = argparse.ArgumentParser(description=__doc__)
 PARSER.add_argument("--source", type=Path, required=True)
@@ -12,6 +13,9 @@ import comm_table
 import page
 import rows as of_run
 import targets
+
+with mock.patch("os.sched_getaffinity", return_value=set(range(16))):  # Of a large machine.
+    import run
 
 
 def row(group, name, peer, median, ranks=2, workers=2, spread=0.0, bounce=50, unit="ns"):
@@ -48,6 +52,9 @@ class Targets(unittest.TestCase):
         ring = lambda workers: [row("ring", "ring/hop/8B", "weft", 10, 16, workers)]
         self.assertEqual(target(ring(2), "16 ranks: ring hop").verdict(), "met")
         self.assertEqual(target(ring(16), "16 ranks: ring hop").verdict(), "not measured")
+
+    def test_a_large_machine_measures_with_two_workers(self):
+        self.assertEqual({job.workers for job in run.jobs()["ring"]}, {2})
 
     def test_a_cost_within_the_spread_of_the_rounds_is_not_resolved(self):
         def cost(alone, tasks, spread):
