@@ -358,7 +358,9 @@ def jobs():
     for program in ("p2p", "collectives"):
         own += [Job(program, peer) for peer in (OWN_MPI, *LAUNCHERS)] + [Job(program, peer, 16) for peer in (OWN_MPI, "openmpi")]
     own += [crowded_mpich("p2p", "across"), crowded_mpich("collectives", "barrier")]
-    own += [Job("stencil", peer, 16) for peer in (OWN_MPI, "openmpi")]
+    # 64 KiB in 100 steps, and in 25, of which the start is a larger part.
+    own += [Job("stencil", peer, 16, **how) for how in ({}, dict(only="64KiB", variant="-25-steps", BENCH_STEPS=25))
+            for peer in (OWN_MPI, "openmpi")]
     placement = [Job("p2p", workers=1)]
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*/cpulist"))
     first_cores = [cores for cores in (plot.first_of(n.read_text()) for n in nodes) if cores is not None]
