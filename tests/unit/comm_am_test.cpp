@@ -317,6 +317,28 @@ TEST_P(comm_arrivals, received_in_place_wait_for_those_before_them) {
 INSTANTIATE_TEST_SUITE_P(sim, comm_arrivals, testing::ValuesIn(tests::networks()),
                          tests::name_of<testing::TestParamInfo<sim_options>>);
 
+// The kernel copies fastest into whole pages.
+TEST(comm_am_over_shm, long_messages_lie_at_the_start_of_a_page) {
+  cluster job(2, {}, tests::real_network([] { return make_shm_transport(); }));
+  std::vector<std::uintptr_t> begins;
+  const handler_id handler = job[1].register_handler(comm::completion(
+      [](void* context, const event& happened) noexcept {
+        static_cast<std::vector<std::uintptr_t>*>(context)->push_back(
+            reinterpret_cast<std::uintptr_t>(happened.data));
+      },
+      &begins));
+  for (const std::size_t size : {200'000, 1 << 20, 5 << 20}) {
+    const std::string text = text_of(size);
+    comm::counter sent;
+    ASSERT_EQ(
+        job.insist([&] { return post_am(job.device(0), {1}, handler, text, with::local(sent)); }),
+        status::posted);
+    ASSERT_TRUE(job.until([&] { return sent.value() == 1; }));
+  }
+  ASSERT_EQ(begins.size(), 3u);
+  for (const std::uintptr_t each : begins) EXPECT_EQ(each % 4096, 0u);
+}
+
 TEST_P(comm_am, a_list_of_buffers_arrives_as_one_message) {
   cluster job(2, {}, GetParam());
   mailbox box;
