@@ -1,0 +1,241 @@
+// Buffers that the core registers for long messages: when they are registered anew, and that what comes is
+// right although other memory lies at the same address now.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cluster.hpp"
+#include "provider_leaks.hpp"
+#include "transport/ofi/ofi.hpp"
+#include "transport/shm/shm.hpp"
+
+namespace weft {
+namespace {
+
+using tests::cluster;
+using tests::text_of;
+namespace with = comm::with;
+
+constexpr std::size_t buffer_bytes = 256 * 1024;
+
+// An endpoint of a network that pins pages: what is registered stays that memory, also when the program
+// has unmapped it. Works for shared mappings, of which it makes another view.
+class pinning_endpoint final : public transport {
+ public:
+  explicit pinning_endpoint(std::unique_ptr<transport> beneath) : beneath_(std::move(beneath)) {}
+  ~pinning_endpoint() override {
+    for (const auto& [begin, view] : views_) munmap(view.data(), view.size());
+  }
+
+  memory_region register_memory(std::span<std::byte> memory) override {
+    void* const view = mremap(memory.data(), 0, memory.size(), MREMAP_MAYMOVE);
+    if (view == MAP_FAILED) return beneath_->register_memory(memory);
+    const std::span<std::byte> pinned(static_cast<std::byte*>(view), memory.size());
+    memory_region made = beneath_->register_memory(pinned);
+    views_[made.key.words[0]] = pinned;
+    made.begin = memory.data();
+    return made;
+  }
+  void deregister(memory_region& region) noexcept override {
+    if (const auto found = views_.find(region.key.words[0]); found != views_.end()) {
+      munmap(found->second.data(), found->second.size());
+      views_.erase(found);
+    }
+    beneath_->deregister(region);
+  }
+  status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
+             const remote_key& key, std::uint64_t offset, void* context) noexcept override {
+    return beneath_->put(peer, seen(local, region), region, key, offset, context);
+  }
+  status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
+             const remote_key& key, std::uint64_t offset, void* context) noexcept override {
+    return beneath_->get(peer, seen(local, region), region, key, offset, context);
+  }
+
+  [[nodiscard]] const transport_traits& traits() const noexcept override {
+    return beneath_->traits();
+  }
+  [[nodiscard]] std::vector<std::byte> address() const override { return beneath_->address(); }
+  void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) override {
+    beneath_->connect(addresses, self);
+  }
+  [[nodiscard]] bool reaches(std::uint32_t peer) const noexcept override {
+    return beneath_->reaches(peer);
+  }
+  status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
+              void* context) noexcept override {
+    return beneath_->send(peer, header, parts, context);
+  }
+  int poll(arrivals& to, int budget) noexcept override { return beneath_->poll(to, budget); }
+  [[nodiscard]] bool arm() noexcept override { return beneath_->arm(); }
+  void disarm() noexcept override { beneath_->disarm(); }
+  void mark_failed(std::uint32_t peer, const char* why) noexcept override {
+    beneath_->mark_failed(peer, why);
+  }
+
+ private:
+  // The same octets in what was registered.
+  template <class Octet>
+  std::span<Octet> seen(std::span<Octet> local, const memory_region* region) const noexcept {
+    const auto found = views_.find(region->key.words[0]);
+    if (found == views_.end()) return local;
+    return found->second.subspan(static_cast<std::size_t>(local.data() - region->begin),
+                                 local.size());
+  }
+
+  const std::unique_ptr<transport> beneath_;
+  std::map<std::uint64_t, std::span<std::byte>> views_;  // By their keys.
+};
+
+// Memory that can be exchanged for other memory at the same address.
+class mapped_buffer {
+ public:
+  mapped_buffer() : begin_(map(nullptr, 0)) {}
+  ~mapped_buffer() { munmap(begin_, buffer_bytes); }
+  mapped_buffer(const mapped_buffer&) = delete;
+  mapped_buffer& operator=(const mapped_buffer&) = delete;
+
+  void unmap() { ASSERT_EQ(munmap(begin_, buffer_bytes), 0); }
+  void map_again() { ASSERT_EQ(map(begin_, MAP_FIXED), begin_); }
+  [[nodiscard]] std::span<char> octets() { return {static_cast<char*>(begin_), buffer_bytes}; }
+
+ private:
+  static void* map(void* at, int flags) {
+    return mmap(at, buffer_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | flags, -1,
+                0);
+  }
+  void* begin_;
+};
+
+// Whether a send from `here` to `there`, an am and a put from `here`, and a get to it bring what they should.
+bool is_right(cluster& job, std::span<char> here, std::span<char> there, int seed) {
+  const std::string text = text_of(here.size(), seed);
+  const auto clear = [](std::span<char> octets) { std::ranges::fill(octets, '?'); };
+  const auto end = [&](const auto& post) {
+    comm::synchronizer ended;
+    const status said = job.insist([&] { return post(ended); });
+    EXPECT_NE(said, status::failed);
+    EXPECT_TRUE(job.until([&] { return said == status::done || ended.test(); }));
+  };
+  std::string brought, exposed(here.size(), '?');
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(exposed)));
+  const comm::handler_id handler = job[1].register_handler(comm::completion(
+      [](void* context, const comm::event& happened) noexcept {
+        const auto bytes = happened.bytes();
+        *static_cast<std::string*>(context) = {reinterpret_cast<const char*>(bytes.data()),
+                                               bytes.size()};
+      },
+      &brought));
+  std::ranges::copy(text, here.begin());
+  clear(there);
+  comm::synchronizer received;
+  EXPECT_EQ(post_recv(job.device(1), 0, there, with::local(received)), status::posted);
+  end([&](auto& ended) { return post_send(job.device(0), {1}, here, with::local(ended)); });
+  EXPECT_TRUE(job.until([&] { return received.test(); }));
+  end([&](auto& ended) { return post_am(job.device(0), {1}, handler, here, with::local(ended)); });
+  EXPECT_TRUE(job.until([&] { return !brought.empty(); }));
+  end([&](auto& ended) {
+    return post_put(job.device(0), memory.remote(), here, with::local(ended));
+  });
+  const bool put = job.until([&] { return exposed == text; });
+  exposed = text;
+  clear(here);
+  end([&](auto& ended) {
+    return post_get(job.device(0), memory.remote(), here, with::local(ended));
+  });
+  return std::string_view(there.data(), there.size()) == text && brought == text && put &&
+         std::string_view(here.data(), here.size()) == text;
+}
+
+struct tried {
+  const char* name;
+  bool pinned = false, kept = false;  // Pinned: over the simulated network.
+  std::unique_ptr<transport> (*make)() = nullptr;
+};
+
+class comm_buffers : public testing::TestWithParam<tried> {
+ protected:
+  std::unique_ptr<cluster> start() {
+    const auto& [name, pinned, kept, make] = GetParam();
+    if (make != nullptr) return std::make_unique<cluster>(2, how(), tests::real_network(make));
+    const sim_options network{.seed = 12, .needs_registration = pinned};
+    if (!pinned) return std::make_unique<cluster>(2, how(), network);
+    return std::make_unique<cluster>(
+        2, how(), tests::real_network([fabric = sim_fabric(network)]() mutable {
+          return std::make_unique<pinning_endpoint>(fabric.make_endpoint());
+        }));
+  }
+  comm::runtime_options how() { return {.keep_registrations = GetParam().kept}; }
+};
+
+TEST_P(comm_buffers, of_other_memory_at_the_same_address_are_exchanged_right) {
+  std::unique_ptr<cluster> job;
+  try {
+    job = start();
+  } catch (const error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  mapped_buffer here, there;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(is_right(*job, here.octets(), there.octets(), i)) << "round " << i;
+    here.unmap();
+    there.unmap();
+    if (GetParam().kept)
+      for (int p = 0; p < 2; ++p) (*job)[p].forget_memory();
+    here.map_again();
+    there.map_again();
+  }
+}
+
+TEST_P(comm_buffers, freed_and_allocated_anew_are_exchanged_right) {
+  std::unique_ptr<cluster> job;
+  try {
+    job = start();
+  } catch (const error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  for (int i = 0; i < 8; ++i) {
+    {
+      const auto here = std::make_unique<char[]>(buffer_bytes);
+      const auto there = std::make_unique<char[]>(buffer_bytes);
+      EXPECT_TRUE(is_right(*job, {here.get(), buffer_bytes}, {there.get(), buffer_bytes}, i))
+          << "round " << i;
+    }
+    if (GetParam().kept)
+      for (int p = 0; p < 2; ++p) (*job)[p].forget_memory();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    networks, comm_buffers,
+    testing::Values(tried{"sim"}, tried{"sim_pinned", true}, tried{"sim_pinned_kept", true, true},
+                    tried{"shm", false, false, [] { return make_shm_transport(); }},
+                    tried{"tcp", false, false,
+                          [] {
+                            tests::note_provider("tcp");
+                            return make_ofi_transport(parse_ofi_options("tcp@lo"));
+                          }}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+// Why forget_memory() must be called, and that the tests above could tell.
+TEST(comm_registration, kept_and_not_forgotten_is_that_of_the_memory_before) {
+  sim_fabric fabric({.seed = 12, .needs_registration = true});
+  cluster job(2, {.keep_registrations = true}, tests::real_network([&] {
+                return std::make_unique<pinning_endpoint>(fabric.make_endpoint());
+              }));
+  mapped_buffer here, there;
+  EXPECT_TRUE(is_right(job, here.octets(), there.octets(), 1));
+  here.unmap();
+  here.map_again();
+  EXPECT_FALSE(is_right(job, here.octets(), there.octets(), 2));
+  job[0].forget_memory();
+  EXPECT_TRUE(is_right(job, here.octets(), there.octets(), 3));
+}
+
+}  // namespace
+}  // namespace weft
