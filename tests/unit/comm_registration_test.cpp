@@ -237,5 +237,47 @@ TEST(comm_registration, kept_and_not_forgotten_is_that_of_the_memory_before) {
   EXPECT_TRUE(is_right(job, here.octets(), there.octets(), 3));
 }
 
+TEST(comm_registration, a_buffer_used_again_is_not_registered_again_unless_pages_are_pinned) {
+  for (const bool pinned : {false, true})
+    for (const bool kept : {false, true}) {
+      cluster job(2, {.keep_registrations = kept}, {.needs_registration = pinned});
+      const std::string text = text_of(50000);
+      std::string got(50000, '?');
+      const auto exchange = [&] {
+        comm::synchronizer sent, received;
+        ASSERT_EQ(post_recv(job.device(1), 0, got, with::local(received)), status::posted);
+        ASSERT_EQ(
+            job.insist([&] { return post_send(job.device(0), {1}, text, with::local(sent)); }),
+            status::posted);
+        ASSERT_TRUE(job.until([&] { return sent.test() && received.test(); }));
+        EXPECT_EQ(got, text);
+      };
+      const auto made = [&] { return job.device(0).statistics().registrations; };
+      for (int i = 0; i < 5; ++i) exchange();
+      EXPECT_EQ(made(), pinned && !kept ? 5u : 1u);
+      const std::uint64_t before = made();
+      job[0].forget_memory();
+      exchange();
+      EXPECT_EQ(made(), before + 1) << "what was told to be forgotten is registered anew";
+    }
+}
+
+TEST(comm_registration, the_cache_is_bounded) {
+  cluster job(2, {.registrations = 4}, {});
+  const std::string text = text_of(100000);
+  std::string got(50000, '?');
+  for (std::size_t i = 0; i < 40; ++i) {
+    comm::synchronizer sent, received;
+    ASSERT_EQ(post_recv(job.device(1), 0, got, with::local(received)), status::posted);
+    ASSERT_EQ(job.insist([&] {
+      return post_send(job.device(0), {1}, std::span(text).subspan(i % 8 * 10, 50000),
+                       with::local(sent));
+    }),
+              status::posted);
+    ASSERT_TRUE(job.until([&] { return sent.test() && received.test(); }));
+  }
+  EXPECT_EQ(job.device(0).statistics().registrations, 40u) << "eight in turn do not fit into four";
+}
+
 }  // namespace
 }  // namespace weft
