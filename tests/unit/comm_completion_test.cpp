@@ -262,31 +262,6 @@ TEST(comm_permitted, a_call_that_may_not_be_posted_returns_when_it_is_complete) 
   other.join();
 }
 
-TEST(comm_permitted, a_refused_post_changes_nothing) {
-  cluster job(2, {.operations = 1}, {.seed = 3, .delay_polls_max = 0, .queue_capacity = 2});
-  mailbox box;
-  const handler_id handler = job[1].register_handler(box);
-  comm::completion_queue queue(8);
-  std::uint64_t accepted = 0;
-  for (std::uint64_t i = 0; i < 50; ++i) {
-    const std::uint64_t value[] = {i};
-    const status said = post_am(job.device(0), {1}, handler, value, with::tag(i),
-                                with::local(queue), with::done(false));
-    accepted += said == status::posted;
-  }
-  EXPECT_EQ(accepted, 2u);
-  event happened;
-  EXPECT_TRUE(queue.try_pop(happened));
-  EXPECT_TRUE(queue.try_pop(happened));
-  EXPECT_FALSE(queue.try_pop(happened)) << "no completion of a refused post";
-  ASSERT_TRUE(job.until([&] { return box.messages.size() == 2; }));
-  for (int i = 0; i < 100; ++i) job.progress();
-  EXPECT_EQ(box.messages.size(), 2u);
-  // The places in the queue were given back: eight more fit.
-  for (int i = 0; i < 8; ++i) EXPECT_TRUE(queue.reserve());
-  EXPECT_FALSE(queue.reserve());
-}
-
 // --- Packets ---
 
 TEST(comm_packet, a_message_is_put_together_in_place_and_sent_from_there) {

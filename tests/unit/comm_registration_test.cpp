@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cluster.hpp"
+#include "forwarding_endpoint.hpp"
 #include "provider_leaks.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/shm/shm.hpp"
@@ -25,18 +26,18 @@ constexpr std::size_t buffer_bytes = 256 * 1024;
 
 // An endpoint of a network that pins pages: what is registered stays that memory, also when the program
 // has unmapped it. Works for shared mappings, of which it makes another view.
-class pinning_endpoint final : public transport {
+class pinning_endpoint final : public tests::forwarding_endpoint {
  public:
-  explicit pinning_endpoint(std::unique_ptr<transport> beneath) : beneath_(std::move(beneath)) {}
+  using forwarding_endpoint::forwarding_endpoint;
   ~pinning_endpoint() override {
-    for (const auto& [begin, view] : views_) munmap(view.data(), view.size());
+    for (const auto& [key, view] : views_) munmap(view.data(), view.size());
   }
 
   memory_region register_memory(std::span<std::byte> memory) override {
     void* const view = mremap(memory.data(), 0, memory.size(), MREMAP_MAYMOVE);
-    if (view == MAP_FAILED) return beneath_->register_memory(memory);
+    if (view == MAP_FAILED) return beneath().register_memory(memory);
     const std::span<std::byte> pinned(static_cast<std::byte*>(view), memory.size());
-    memory_region made = beneath_->register_memory(pinned);
+    memory_region made = beneath().register_memory(pinned);
     views_[made.key.words[0]] = pinned;
     made.begin = memory.data();
     return made;
@@ -46,36 +47,15 @@ class pinning_endpoint final : public transport {
       munmap(found->second.data(), found->second.size());
       views_.erase(found);
     }
-    beneath_->deregister(region);
+    beneath().deregister(region);
   }
   status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override {
-    return beneath_->put(peer, seen(local, region), region, key, offset, context);
+    return beneath().put(peer, seen(local, region), region, key, offset, context);
   }
   status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override {
-    return beneath_->get(peer, seen(local, region), region, key, offset, context);
-  }
-
-  [[nodiscard]] const transport_traits& traits() const noexcept override {
-    return beneath_->traits();
-  }
-  [[nodiscard]] std::vector<std::byte> address() const override { return beneath_->address(); }
-  void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) override {
-    beneath_->connect(addresses, self);
-  }
-  [[nodiscard]] bool reaches(std::uint32_t peer) const noexcept override {
-    return beneath_->reaches(peer);
-  }
-  status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
-              void* context) noexcept override {
-    return beneath_->send(peer, header, parts, context);
-  }
-  int poll(arrivals& to, int budget) noexcept override { return beneath_->poll(to, budget); }
-  [[nodiscard]] bool arm() noexcept override { return beneath_->arm(); }
-  void disarm() noexcept override { beneath_->disarm(); }
-  void mark_failed(std::uint32_t peer, const char* why) noexcept override {
-    beneath_->mark_failed(peer, why);
+    return beneath().get(peer, seen(local, region), region, key, offset, context);
   }
 
  private:
@@ -88,7 +68,6 @@ class pinning_endpoint final : public transport {
                                  local.size());
   }
 
-  const std::unique_ptr<transport> beneath_;
   std::map<std::uint64_t, std::span<std::byte>> views_;  // By their keys.
 };
 
