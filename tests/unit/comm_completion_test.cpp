@@ -2,6 +2,7 @@
 // allocated.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -305,12 +306,38 @@ void expect_no_allocations(cluster& job) {
   const handler_id to_function = job[1].register_handler(comm::completion(
       [](void* context, const event&) noexcept { ++*static_cast<std::uint64_t*>(context); },
       &calls));
-  std::string there(1 << 16, 'x'), here(1 << 16, 'y');
+  std::string there(1 << 19, 'x'), here(1 << 19, 'y');
   const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(there)));
   comm::counter ended;
   std::uint64_t posted = 0;
+  std::span<char> data, room;
+  comm::synchronizer met(2);
+  comm::graph
+      steps;  // A send and its receive at a time, a callback behind both, a get behind that.
+  const auto send = steps.add([&](const comm::completion& end) {
+    return post_send(job.device(0), {1}, data, with::tag(4), with::local(end));
+  });
+  const auto receive = steps.add([&](const comm::completion& end) {
+    return post_recv(job.device(1), 0, room, with::tag(4), with::local(end));
+  });
+  std::uint64_t met_in_graph = 0;
+  const auto both = steps.add_callback([&] { ++met_in_graph; });
+  steps.add_edge(send, both);
+  steps.add_edge(receive, both);
+  steps.add_edge(both, steps.add([&](const comm::completion& end) {
+    return post_get(job.device(0), memory.remote(), data, with::local(end));
+  }));
+  const auto go_on = [&] {
+    job.progress();
+    for (event happened; queue.try_pop(happened);) release(happened);
+  };
+  const auto until = [&](const auto& condition) {
+    for (long i = 0; i < 10'000'000 && !condition(); ++i) go_on();
+    EXPECT_TRUE(condition());
+  };
   const auto round = [&](std::size_t size) {
-    const auto data = std::span(here).first(size);
+    data = std::span(here).first(size);
+    room = std::span(there).first(size);
     const auto counted = [&](const auto& post) {
       const status said = job.insist(post);
       if (said == status::posted) ++posted;
@@ -324,18 +351,51 @@ void expect_no_allocations(cluster& job) {
     });
     counted([&] { return post_get(job.device(0), memory.remote(), data, with::local(ended)); });
     counted([&] { return post_fetch_add(job.device(0), memory.remote(), 1, with::local(ended)); });
+    counted([&] { return post_recv(job.device(1), 0, room, with::local(ended)); });
+    counted([&] { return post_send(job.device(0), {1}, data, with::local(ended)); });
+    until([&] { return ended.value() == posted; });
+
+    // As lists.
+    const std::span<const std::byte> all = std::as_bytes(data);
+    const std::span<const std::byte> parts[] = {
+        all.first(size / 4), all.subspan(size / 4, size / 2), all.subspan(size / 4 + size / 2)};
+    counted([&] { return post_am(job.device(0), {1}, to_queue, parts, with::local(ended)); });
+    counted([&] { return post_put(job.device(0), memory.remote(), parts, with::local(ended)); });
+    counted([&] { return post_recv(job.device(1), 0, room, with::local(ended)); });
+    counted([&] { return post_send(job.device(0), {1}, parts, with::local(ended)); });
+    until([&] { return ended.value() == posted; });
+
+    // Out of a packet, and received where it lies.
+    comm::packet place;
+    until([&] { return static_cast<bool>(place) || (place = job.device(0).take_packet()); });
     counted([&] {
-      return post_recv(job.device(1), 0, std::span(there).first(size), with::local(ended));
+      return post_am(job.device(0), {1}, to_queue,
+                     place.bytes().first(std::min(size, place.bytes().size())), with::local(ended),
+                     with::from(&place));
+    });
+    const std::span<char> none;
+    (void)job.insist([&] {
+      return post_recv(job.device(1), 0, none, with::in_place(true), with::local(queue));
     });
     counted([&] { return post_send(job.device(0), {1}, data, with::local(ended)); });
-    for (long i = 0; i < 10'000'000 && ended.value() != posted; ++i) {
-      job.progress();
-      for (event happened; queue.try_pop(happened);) release(happened);
-    }
-    for (int i = 0; i < 50; ++i) job.progress();
-    for (event happened; queue.try_pop(happened);) release(happened);
+    until([&] { return ended.value() == posted; });
+
+    // Told by a synchronizer, and by a graph.
+    (void)job.insist([&] {
+      return post_recv(job.device(1), 0, room, with::tag(3), with::local(met), with::done(false));
+    });
+    (void)job.insist([&] {
+      return post_send(job.device(0), {1}, data, with::tag(3), with::local(met), with::done(false));
+    });
+    until([&] { return met.test(); });
+    met.reset();
+    const std::uint64_t before = met_in_graph;
+    steps.start();
+    until([&] { return steps.advance(); });
+    EXPECT_EQ(met_in_graph, before + 1);
+    for (int i = 0; i < 50; ++i) go_on();
   };
-  for (const std::size_t size : {8, 300, 5000, 60000}) {
+  for (const std::size_t size : {8, 300, 5000, 60000, 300'000}) {
     // Until every slot of the simulated queues has held the longest message.
     for (int i = 0; i < 400; ++i) round(size);
     const long before = tests::allocations;
