@@ -170,6 +170,8 @@ foreach(name IN ITEMS collective_test communicator_test broken_communicator_test
   weft_add_test_of_processes(multi.nodes.${name} multi 5 ${name} TEST_PER_NODE=2)
 endforeach()
 foreach(way IN LISTS ways)
+  weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test
+    GTEST_FILTER=memory.is_not_taken_for_blocking_messages)
   foreach(name IN LISTS tests_of_programs)
     weft_add_test_of_processes(multi.${way}2.${name} multi 2 ${name}
       WEFT_TRANSPORT=${transport_${way}})

@@ -1,5 +1,6 @@
 // What is used again: after the first round, sends and receives under way take no memory, and messages
 // of derived datatypes of MPI none to pack them.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <vector>
@@ -11,22 +12,43 @@
 namespace weft {
 namespace {
 
-// Allocations of the rounds after the first ones, on two ranks of one worker.
+constexpr long rounds = 50;
+
+// Allocations of the rounds after the first ones, on two ranks of one worker, or of two processes: in this
+// one.
 template <class Round>
 long allocations_of(const Round& round) {
-  long more = -1;
+  std::atomic<long> more = -1;
   run_ranks(2, 1, [&](communicator& world) {
-    for (int first = 0; first < 4; ++first) {  // Each rank is ahead of the other in two rounds.
+    for (int first = 0; first < 8; ++first) {  // Each rank is ahead of the other in half of them.
       if (world.rank() == first % 2) yield();
       round(world);
       world.barrier();
     }
     const long before = tests::allocations;
-    for (int i = 0; i < 50; ++i) round(world);
+    for (long i = 0; i < rounds; ++i) round(world);
     world.barrier();
-    if (world.rank() == 0) more = tests::allocations - before;
+    more = std::max(more.load(), tests::allocations - before);
   });
   return more;
+}
+
+// Between processes, too, where the receiver of what is read from its sender notes two things about it.
+TEST(memory, is_not_taken_for_blocking_messages) {
+  constexpr long unexpected = 5;  // When more wait at a time than in the first rounds.
+  for (const std::size_t size : {8, 1000, 20'000, 300'000}) {
+    const std::vector<char> out(size, 'x');
+    std::array<std::vector<char>, 2> in{std::vector<char>(size), std::vector<char>(size)};
+    const bool is_noted = tests::processes_of(job_of(2, 1)) > 1 && size == 300'000;
+    EXPECT_LE(allocations_of([&](communicator& world) {
+                const int other = 1 - world.rank();
+                if (world.rank() == 0) world.send(out, other, 5);
+                world.recv(in[static_cast<std::size_t>(world.rank())], other, 5);
+                if (world.rank() == 1) world.send(out, other, 5);
+              }),
+              (is_noted ? 2 * rounds : 0) + unexpected)
+        << size << " octets";
+  }
 }
 
 TEST(memory, is_taken_once_for_started_messages_in_a_row) {
@@ -67,7 +89,6 @@ TEST(memory, is_taken_once_for_started_messages_with_a_layout) {
 // message; `exchange(from, into, column, rank)` is one message from each rank to the other.
 template <class Exchange>
 std::size_t octets_of_a_column(int workers, int rows, const Exchange& exchange) {
-  constexpr std::size_t rounds = 50;
   std::atomic<std::size_t> each = ~std::size_t{0};
   run_ranks(2, workers, [&](communicator& world) {
     MPI_Init(nullptr, nullptr);
@@ -80,7 +101,7 @@ std::size_t octets_of_a_column(int workers, int rows, const Exchange& exchange) 
     world.barrier();
     const std::size_t before = tests::allocated_bytes;
     world.barrier();
-    for (std::size_t i = 0; i < rounds; ++i) exchange(from, into, column, world.rank());
+    for (long i = 0; i < rounds; ++i) exchange(from, into, column, world.rank());
     world.barrier();
     if (world.rank() == 0) each = (tests::allocated_bytes - before) / (2 * rounds);
     world.barrier();
