@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -261,6 +262,106 @@ TEST(comm_permitted, a_call_that_may_not_be_posted_returns_when_it_is_complete) 
   EXPECT_EQ(here, there);
   over = true;
   other.join();
+}
+
+// --- Objects ---
+
+// The other tests use the short form, and options by name.
+TEST(comm_object, of_every_operation_is_posted_with_all_that_it_says) {
+  cluster job(2, {}, {.seed = 6});
+  mailbox told, ended;
+  const handler_id handler = job[1].register_handler(told);
+  comm::matching_engine here(job[0]), there(job[1]);  // With the same index.
+  const std::string text = text_of(300);
+  std::string exposed(400, '?'), got(300, '?');
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(exposed)));
+  std::uint64_t old = 0;
+  comm::counter count;
+  const auto post_one = [&](const auto& what) {
+    const std::uint64_t before = count.value();
+    ASSERT_EQ(job.insist([&] { return comm::post(job.device(0), what); }), status::posted);
+    ASSERT_TRUE(job.until([&] { return count.value() == before + 1; }));
+  };
+  const auto last = [&] {
+    EXPECT_TRUE(job.until([&] { return !told.messages.empty(); }));
+    const tests::message came = told.messages.back();
+    told.messages.clear();
+    return came;
+  };
+  const comm::permitted allow{.done = false};
+  post_one(comm::am{.to = {1},
+                    .handler = handler,
+                    .data = text,
+                    .tag = 7,
+                    .head = {8, 9},
+                    .user = 10,
+                    .local = count,
+                    .allow = allow});
+  tests::message came = last();
+  EXPECT_EQ(came.text, text);
+  EXPECT_EQ(came.tag, 7u);
+  EXPECT_EQ(came.head, (std::array<std::uint64_t, 2>{8, 9}));
+  EXPECT_EQ(came.user, 10u);
+
+  ASSERT_EQ(comm::post(job.device(1), comm::recv{.from = 0,
+                                                 .data = got,
+                                                 .tag = 11,
+                                                 .by = comm::matching::tag,
+                                                 .engine = there.index(),
+                                                 .local = ended}),
+            status::posted);
+  post_one(comm::send{.to = {1},
+                      .data = text,
+                      .tag = 11,
+                      .by = comm::matching::tag,
+                      .engine = there.index(),
+                      .user = 12,
+                      .local = count,
+                      .allow = allow});
+  EXPECT_TRUE(job.until([&] { return ended.messages.size() == 1; }));
+  EXPECT_EQ(got, text);
+  EXPECT_EQ(ended.messages[0].user, 12u);
+
+  post_one(comm::put{.to = memory.remote(),
+                     .offset = 100,
+                     .data = text,
+                     .notify = handler,
+                     .tag = 13,
+                     .user = 14,
+                     .local = count,
+                     .allow = allow});
+  came = last();
+  EXPECT_EQ(came.text, text);
+  EXPECT_EQ(came.tag, 13u);
+  EXPECT_EQ(came.user, 14u);
+  EXPECT_EQ(exposed, std::string(100, '?') + text);
+
+  std::ranges::fill(got, '?');
+  post_one(comm::get{.from = memory.remote(),
+                     .offset = 100,
+                     .data = got,
+                     .notify = handler,
+                     .tag = 15,
+                     .user = 16,
+                     .local = count,
+                     .allow = allow});
+  came = last();
+  EXPECT_EQ(came.tag, 15u);
+  EXPECT_EQ(came.user, 16u);
+  EXPECT_EQ(got, text);
+
+  std::uint64_t value = 40;
+  std::memcpy(exposed.data(), &value, sizeof value);
+  post_one(comm::atomic{.to = memory.remote(),
+                        .offset = 0,
+                        .what = comm::atomic_operation::compare_swap,
+                        .operand = 42,
+                        .expected = 40,
+                        .old = &old,
+                        .local = count});
+  EXPECT_EQ(old, 40u);
+  std::memcpy(&value, exposed.data(), sizeof value);
+  EXPECT_EQ(value, 42u);
 }
 
 // --- Packets ---
