@@ -1,12 +1,15 @@
 // Active messages and one-sided operations over a network that misbehaves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "cluster.hpp"
+#include "forwarding_endpoint.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace weft {
@@ -359,6 +362,82 @@ TEST_P(comm_am, a_list_of_buffers_arrives_as_one_message) {
     box.messages.clear();
     job.until([&] { return sent.test(); }, 1000);
   }
+}
+
+// Counts what the core hands to a network in which it takes long.
+class counting_endpoint final : public tests::forwarding_endpoint {
+ public:
+  struct counts {
+    int moves = 0, under_way = 0;
+  };
+  counting_endpoint(std::unique_ptr<transport> beneath, counts& all)
+      : forwarding_endpoint(std::move(beneath)), all_(all) {}
+  status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
+             const remote_key& key, std::uint64_t offset, void* context) noexcept override {
+    return count(beneath().put(peer, local, region, key, offset, context));
+  }
+  status get(std::uint32_t peer, std::span<std::byte> local, const memory_region* region,
+             const remote_key& key, std::uint64_t offset, void* context) noexcept override {
+    return count(beneath().get(peer, local, region, key, offset, context));
+  }
+
+ private:
+  status count(status said) noexcept {
+    ++all_.moves;
+    all_.under_way += said == status::posted;
+    return said;
+  }
+  counts& all_;
+};
+
+TEST(comm_list, has_all_parts_under_way_at_once) {
+  sim_fabric fabric({.seed = 2, .delay_polls_max = 1000});
+  counting_endpoint::counts moved;
+  cluster job(2, {}, tests::real_network([&] {
+                return std::make_unique<counting_endpoint>(fabric.make_endpoint(), moved);
+              }));
+  std::string text = text_of(160'000), there(text.size(), '?');
+  std::vector<std::span<const std::byte>> parts;
+  std::vector<std::span<std::byte>> room;
+  for (std::size_t i = 0; i < 16; ++i) {
+    parts.push_back(std::as_bytes(std::span(text)).subspan(i * 10'000, 10'000));
+    room.push_back(std::as_writable_bytes(std::span(there)).subspan(i * 10'000, 10'000));
+  }
+  mailbox box;
+  const handler_id handler = job[1].register_handler(box);
+  const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(there)));
+  const auto expect_all_at_once = [&](const char* what, const auto& post, bool waits = false) {
+    comm::counter ended;
+    moved = {};
+    ASSERT_EQ(post(ended), status::posted) << what;
+    if (waits) job.until([&] { return moved.moves != 0; });  // For the announcement.
+    EXPECT_EQ(moved.moves, 16) << what;
+    EXPECT_GT(moved.under_way, 8) << what << ": some come at once";
+    ASSERT_TRUE(job.until([&] { return ended.value() == 1; })) << what;
+    EXPECT_EQ(moved.moves, 16) << what;
+  };
+  expect_all_at_once("put", [&](comm::counter& ended) {
+    return post_put(job.device(0), memory.remote(), parts, with::local(ended));
+  });
+  EXPECT_EQ(there, text);
+  expect_all_at_once("get", [&](comm::counter& ended) {
+    return post_get(job.device(0), memory.remote(), room, with::local(ended));
+  });
+  const auto am = [&](comm::counter& ended) {
+    return post_am(job.device(0), {1}, handler, parts, with::local(ended));
+  };
+  expect_all_at_once("am", am, true);
+  ASSERT_TRUE(job.until([&] { return box.messages.size() == 1; }));
+  EXPECT_EQ(box.messages[0].text, text);
+  std::ranges::fill(there, '?');
+  comm::counter received;
+  ASSERT_EQ(post_recv(job.device(1), 0, room, with::local(received)), status::posted);
+  const auto send = [&](comm::counter& ended) {
+    return post_send(job.device(0), {1}, parts, with::local(ended));
+  };
+  expect_all_at_once("send", send, true);
+  ASSERT_TRUE(job.until([&] { return received.value() == 1; }));
+  EXPECT_EQ(there, text);
 }
 
 TEST_P(comm_am, put_and_get_move_every_size_and_notify_with_source_and_64_bit_tag) {
