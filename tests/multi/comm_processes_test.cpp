@@ -256,22 +256,33 @@ TEST(comm_processes, which_accelerator_there_is_and_why_none_is_said) {
 // --- Memory ------------------------------------------------------------------------------------------
 
 // A process, not only its rings: with packets, buffers and the library itself.
-TEST(comm_processes, one_with_sixteen_peers_has_less_than_64_mebibytes) {
+void expect_less_than_64_mebibytes(const std::string& command) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's own memory is more than that";
 #endif
-  const outcome got =
-      shell("WEFT_TRANSPORT=shm timeout 200 ./weftrun --processes 17 ./test-comm_memory");
+  const outcome got = shell(command);
   EXPECT_EQ(got.status, 0) << got.text;
   int processes = 0;
   for (std::size_t at = 0; (at = got.text.find(" has ", at)) != std::string::npos; ++processes) {
     at += 5;
     const long kib = std::stol(got.text.substr(at));
     EXPECT_LT(kib, 64 * 1024);
-    EXPECT_GT(kib, 4 * 1024) << "the rings alone have more";
+    EXPECT_GT(kib, 4 * 1024) << "the library alone has more";
   }
   EXPECT_EQ(processes, 17) << got.text;
 }
+
+class with_sixteen_peers : public ::testing::TestWithParam<const char*> {};
+TEST_P(with_sixteen_peers, a_process_has_less_than_64_mebibytes) {
+  if (GetParam() == std::string("ofi:tcp") && ofi_providers().empty())
+    GTEST_SKIP() << "libfabric has no provider";
+  const std::string over = std::string("WEFT_TRANSPORT=") + GetParam();
+  expect_less_than_64_mebibytes(over + " timeout 200 ./weftrun --processes 17 ./test-comm_memory");
+  expect_less_than_64_mebibytes(
+      over + " timeout 200 ./weftrun -n 17 --processes 17 --workers 1 ./test-comm_memory ranks");
+}
+INSTANTIATE_TEST_SUITE_P(comm_processes, with_sixteen_peers, ::testing::Values("shm", "ofi:tcp"),
+                         [](const auto& one) { return std::string(one.param).substr(0, 3); });
 
 }  // namespace
 }  // namespace weft
