@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "base/format.hpp"
 #include "unit/shell.hpp"
@@ -46,6 +48,24 @@ bool is_zombie(pid_t pid) {
   const std::string stat = contents(formatted("/proc/{}/stat", pid));
   const std::size_t end = stat.rfind(')');
   return end == stat.npos || stat.compare(end, 4, ") Z ") == 0;
+}
+
+std::set<std::string> shared_files() {
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    found.insert(entry.path().string());
+  return found;
+}
+
+// Of these files those that no process has mapped: what others use is not left behind.
+std::set<std::string> unused(std::set<std::string> files) {
+  if (files.empty()) return files;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (std::atoi(entry.path().filename().c_str()) <= 0) continue;
+    const std::string maps = contents(entry.path() / "maps");
+    std::erase_if(files, [&](const std::string& one) { return maps.find(one) != maps.npos; });
+  }
+  return files;
 }
 
 }  // namespace
@@ -106,7 +126,8 @@ void cabled_hosts::cut(int host) {
   shell(formatted("ip -n {} link set {}v down", switch_, name(host)));
 }
 
-started_job::started_job(const std::string& line) : mark_("TEST_MARK=" + unique_name()) {
+started_job::started_job(const std::string& line)
+    : mark_("TEST_MARK=" + unique_name()), shared_before_(shared_files()) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
   output_ = ends[0];
@@ -179,6 +200,7 @@ std::vector<pid_t> started_job::processes() const {
 
 std::string started_job::left_behind() const {
   std::string left;
+  std::optional<std::set<std::string>> suspects;
   // The sweeper of a weftrun that was killed needs a moment. This bounds a wait; it is no limit
   // that a good run comes near to.
   for (int i = 0; i < patience_s * 100; ++i) {
@@ -189,6 +211,15 @@ std::string started_job::left_behind() const {
     for (std::string word; lines >> word;)
       if (word.starts_with("weft-"))  // A segment that a process says it made.
         if (std::filesystem::exists("/dev/shm/" + word)) left += "/dev/shm/" + word + "\n";
+    if (left.empty()) {
+      // What lies there since the job began, by any name. Other jobs that run meanwhile remove theirs.
+      std::set<std::string> now = shared_files();
+      std::erase_if(now, [&](const std::string& one) {
+        return shared_before_.contains(one) || (suspects && !suspects->contains(one));
+      });
+      suspects = unused(std::move(now));
+      for (const std::string& each : *suspects) left += each + "\n";
+    }
     if (left.empty()) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,13 +67,14 @@ class started_job {
   // Processes of this job, weftrun's own among them, that run: found by a mark that they inherit.
   std::vector<pid_t> processes() const;
   // Waits a moment for them to go. Empty when nothing is left of the job: no process, no file of
-  // /dev/shm that was made for it; otherwise what is.
+  // /dev/shm that was made for it or came meanwhile and nobody uses; otherwise what is.
   std::string left_behind() const;
 
  private:
   bool read_more();
 
   std::string mark_;
+  std::set<std::string> shared_before_;  // Files of /dev/shm.
   pid_t pid_ = -1;
   int output_ = -1;
   int status_ = -1;
