@@ -359,6 +359,7 @@ int shm_transport::poll(arrivals& to, int budget) noexcept {
 int shm_transport::deliver(std::size_t place, arrivals& to, int budget) noexcept {
   incoming& from = incoming_[watched_[place]];
   from.has_spoken = true;
+  // Also for a filler: most short messages lie behind one, which keeps them in a line.
   if (outgoing& back = outgoing_[from.peer]; back.is_open) [[likely]]
     back.ring.expect_answer(next_[place]->load(std::memory_order_relaxed));  // Relaxed: a hint.
   const auto outcome = from.inbox.deliver(from.peer, to, budget);
