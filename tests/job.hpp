@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -42,9 +43,26 @@ inline options alone(options how) {
   how.processes = 1;
   return how;
 }
+namespace tests {
+inline std::atomic<int> jobs_of_several_processes{0};  // Of the test that runs.
+// A test without them has not passed as one of several processes.
+class skip_of_tests_alone final : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override { jobs_of_several_processes = 0; }
+  void OnTestEnd(const testing::TestInfo&) override {
+    if (jobs_of_several_processes == 0) GTEST_SKIP() << "all its jobs are of one process";
+  }
+};
+inline const bool tests_alone_are_skipped = [] {
+  if (number_of_environment("TEST_PROCESSES", 1) <= 1) return false;
+  testing::UnitTest::GetInstance()->listeners().Append(new skip_of_tests_alone);  // Deletes it.
+  return true;
+}();
+}  // namespace tests
+
 inline int run_job_of(const options& how, const std::function<void(communicator&)>& body) {
   const int processes = tests::processes_of(how);
   if (processes <= 1) return run(alone(how), body);
+  ++tests::jobs_of_several_processes;
   return tests::is_started() ? tests::run_in_started(processes, how, body)
                              : tests::run_in_processes(processes, how, body);
 }

@@ -4,6 +4,7 @@
 // of which run the same tests, and each is a part of every job.
 #pragma once
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,13 +35,13 @@ inline bool is_started() {
   return number_of_environment("TEST_STARTED", 0) != 0;
 }
 
-// A schedule is of one process by its nature; a job has no more processes than ranks. Of those that
-// have been started, all or none take part.
+// A schedule is of one process by its nature, and so is one rank. Of those that have been started all take
+// part, some without ranks where there are fewer; others are made as needed.
 inline int processes_of(const options& how) {
   if (how.processes != 0) return how.processes;
   const int wanted = number_of_environment("TEST_PROCESSES", 1);
-  if (how.schedule || how.ranks <= 0 || how.ranks > 100'000) return 1;
-  return how.ranks >= wanted ? wanted : is_started() ? 1 : how.ranks;
+  if (how.schedule || how.ranks <= 1 || how.ranks > 100'000) return 1;
+  return is_started() ? wanted : std::min(how.ranks, wanted);
 }
 
 // The workers of each process of such a job.
@@ -49,14 +50,33 @@ inline int workers_of_process(const options& how) {
   return (how.workers + processes - 1) / processes;
 }
 
+// Every rank looks first whether messages of its worker go to all other processes by the transport of this
+// name, or, when that is auto, by shared memory within its node and by libfabric to others.
+inline std::function<void(communicator&)> over(const std::string& transport,
+                                               const std::function<void(communicator&)>& body) {
+  return [&body, name = transport.substr(0, transport.find(':'))](communicator& world) {
+    const port& mine = network::of(*worker::current());
+    const network& all = mine.owner();
+    for (int other = 0; other < all.process_count(); ++other) {
+      if (other == all.process()) continue;
+      const bool near = all.job().node_of(other) == all.job().node_of(all.process());
+      EXPECT_EQ(mine.device().transport_to(other), name != "auto" ? name
+                                                   : near         ? "shm"
+                                                                  : "ofi")
+          << "to process " << other;
+    }
+    body(world);
+  };
+}
+
 // The part of this process in the job that it was started for, over WEFT_TRANSPORT: run() takes its
 // options as they are, and does not look at the environment.
 inline int run_in_started(int processes, options how,
                           const std::function<void(communicator&)>& body) {
-  how.processes = processes;
+  how.processes = 0;  // As many as have been started, also of fewer ranks.
   if (const char* const named = std::getenv("WEFT_TRANSPORT")) how.transport = named;
   if (how.workers != 0) how.workers = (how.workers + processes - 1) / processes;
-  return run(how, body);
+  return run(how, over(how.transport, body));
 }
 
 // Counters that all ranks of a job share, in whatever processes they are; zero at first. Made before
@@ -141,6 +161,7 @@ inline ended_job run_on_nodes(const std::vector<int>& node_of_process, options h
   how.processes = 0;
   if (how.workers != 0) how.workers = (how.workers + processes - 1) / processes;
   shared_job& job = new_job(processes);
+  const auto checked = processes > 1 ? over("sim", body) : body;
   std::vector<int> statuses(node_of_process.size(), -1);
   std::vector<std::thread> threads;
   for (int p = 0; p < processes; ++p)
@@ -156,7 +177,7 @@ inline ended_job run_on_nodes(const std::vector<int>& node_of_process, options h
         return made;
       };
       try {
-        statuses[static_cast<std::size_t>(p)] = detail::run_job(how, body, others);
+        statuses[static_cast<std::size_t>(p)] = detail::run_job(how, checked, others);
       } catch (const error& e) {
         if (*e.what() != '\0') log_text(e.what());
         statuses[static_cast<std::size_t>(p)] = 2;
