@@ -151,6 +151,14 @@ class a_host : public ::testing::TestWithParam<int> {
   std::string line(const std::string& words) const {
     return formatted("timeout 100 ./weftrun {} --transport ofi:tcp {}", all_.words(), words);
   }
+  // A program of the tests of ranks, with a process on each host.
+  void expect_passes(const std::string& test) const {
+    const outcome got =
+        shell(formatted("env TEST_STARTED=1 TEST_PROCESSES={0} {1} --gtest_brief=1", GetParam(),
+                        line(formatted("-n {0} --processes {0} ./{1}", GetParam(), test))));
+    EXPECT_EQ(got.status, 0) << got.text;
+    EXPECT_EQ(count_of(got.text, "[  PASSED  ]"), static_cast<std::size_t>(GetParam())) << got.text;
+  }
   cabled_hosts all_;
 };
 
@@ -200,6 +208,47 @@ TEST_P(a_host, that_is_cut_off_is_given_up_with_on_failure_error) {
   EXPECT_EQ(job.left_behind(), "");
 }
 
+// But for those that count in memory that the processes of one weftrun share, or know of one node.
+TEST_P(a_host, of_several_passes_the_tests_of_messages) {
+  expect_passes("message_test --gtest_filter=-*returns_only_after*");
+}
+TEST_P(a_host, of_several_passes_the_tests_of_requests) {
+  expect_passes("request_test");
+}
+TEST_P(a_host, of_several_passes_the_tests_of_communicators) {
+  expect_passes("communicator_test --gtest_filter=-split_node.*");
+}
+TEST_P(a_host, of_several_passes_the_tests_of_failures) {
+  expect_passes("failure_test");
+}
+
+// --- Routes ----------------------------------------------------------------------------------------
+
+TEST(a_route, of_processes_on_one_host_is_shared_memory_unless_another_is_asked_for) {
+  for (const auto& [asked, taken] :
+       {std::pair{"-u WEFT_TRANSPORT", "shm"}, std::pair{"WEFT_TRANSPORT=shm", "shm"},
+        std::pair{"WEFT_TRANSPORT=ofi:tcp", "ofi"}}) {
+    if (taken == std::string("ofi") && !has_network()) GTEST_SKIP() << "built without libfabric";
+    const outcome got = shell(formatted(
+        "env {} timeout 100 ./weftrun -n 2 --processes 2 ./test-survivors 0 nodes", asked));
+    EXPECT_EQ(got.status, 0) << got.text;
+    for (int rank = 0; rank < 2; ++rank)
+      EXPECT_EQ(count_of(got.text,
+                         formatted("rank {} reaches process {} by {}\n", rank, 1 - rank, taken)),
+                1u)
+          << asked << ": " << got.text;
+  }
+}
+
+TEST(a_route, over_a_provider_that_is_not_there_is_refused) {
+  if (!has_network()) GTEST_SKIP() << "built without libfabric";
+  const outcome got = shell(
+      "WEFT_TRANSPORT=ofi:nowhere timeout 100 ./weftrun -n 2 --processes 2 ./test-survivors 0 none");
+  EXPECT_EQ(got.status, 2) << got.text;
+  EXPECT_NE(got.text.find("nowhere"), std::string::npos) << got.text;
+  EXPECT_EQ(got.text.find(" went on\n"), std::string::npos) << got.text;
+}
+
 // --- Nodes of several processes ----------------------------------------------------------------------
 
 // "Hosts" that are namespaces of process numbers: their processes cannot map each other's memory, so
@@ -237,6 +286,11 @@ TEST_F(nodes_of_two, take_shared_memory_within_and_the_network_between) {
               1u)
         << got.text;
     EXPECT_EQ(count_of(got.text, formatted("rank {} went on\n", rank)), 1u) << got.text;
+    for (int other = 0; other < 4; ++other)
+      EXPECT_EQ(count_of(got.text, formatted("rank {} reaches process {} by {}\n", rank, other,
+                                             other / 2 == rank / 4 ? "shm" : "ofi")),
+                other == rank / 2 ? 0u : 1u)
+          << got.text;
   }
 }
 

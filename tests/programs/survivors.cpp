@@ -2,7 +2,7 @@
 // of rank VICTIM kills itself in the middle of what MODE names. The others see errors of everything
 // that concerns its ranks, and only of that, and go on without them. `traffic`: nobody dies, and all
 // exchange messages for ever. `cut`: somebody cuts VICTIM's host off.
-// `nodes`: who shares one. `deadlock`: the living wait for each other.
+// `nodes`: who shares one, and by what each process is reached. `deadlock`: the living wait for each other.
 #include <signal.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include <weft/weft.hpp>
 
 #include "mpi/mpi.h"
+#include "runtime/network.hpp"
 
 namespace {
 
@@ -234,6 +235,11 @@ class cast {
     for (std::size_t i = 0; i < ranks.size(); ++i)
       if (ranks[i] != ranks[0] + static_cast<int>(i)) fail(world_, "a rank of another node");
     std::printf("rank %d is one of %d from %d\n", world_.rank(), here.size(), ranks[0]);
+    const weft::port& mine = weft::network::of(*weft::worker::current());
+    for (int other = 0; other < mine.owner().process_count(); ++other)
+      if (other != mine.owner().process())
+        std::printf("rank %d reaches process %d by %s\n", world_.rank(), other,
+                    std::string(mine.device().transport_to(other)).c_str());
   }
 
   void traffic() {
