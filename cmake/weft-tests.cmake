@@ -106,8 +106,11 @@ endif()
 # that a misbehaving network joins, or processes that weftrun starts, each of which runs all tests.
 set(tests_of_ranks message_test request_test layout_test report_test collective_test
   communicator_test failure_test broken_communicator_test loop_test wait_test traffic_stress)
-# Those whose jobs are programs that weftrun starts.
+# Those whose jobs are programs that weftrun starts, and the processes that they may have: what check_test
+# starts is made for two ranks.
 set(tests_of_programs jobs_test check_test)
+set(processes_of_jobs_test 2 4)
+set(processes_of_check_test 2)
 # How such processes are started, and over what they are joined: by weftrun, or by an MPI's own
 # launcher over that MPI, whose library the sanitizers do not know.
 set(ways)
@@ -173,9 +176,11 @@ foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test
     GTEST_FILTER=memory.is_not_taken_for_blocking_messages)
   foreach(name IN LISTS tests_of_programs)
-    weft_add_test_of_processes(multi.${way}2.${name} multi 2 ${name}
-      WEFT_TRANSPORT=${transport_${way}})
-    set_tests_properties(multi.${way}2.${name} PROPERTIES RESOURCE_LOCK processes)
+    foreach(processes IN LISTS processes_of_${name})
+      weft_add_test_of_processes(multi.${way}${processes}.${name} multi ${processes} ${name}
+        WEFT_TRANSPORT=${transport_${way}})
+      set_tests_properties(multi.${way}${processes}.${name} PROPERTIES RESOURCE_LOCK processes)
+    endforeach()
   endforeach()
   foreach(seed IN ITEMS 2 3 4 5)
     weft_add_started_test(${way} soak.${way}3.traffic_stress.${seed} soak 3 traffic_stress
