@@ -166,15 +166,17 @@ INSTANTIATE_TEST_SUITE_P(comm_processes, without_its_launcher,
 
 // --- Deaths ------------------------------------------------------------------------------------------
 
-TEST(comm_processes, a_killed_process_is_noticed_and_the_others_go_on) {
-  for (const char* const transport : {"shm", "ofi:tcp"}) {
-    const outcome got = shell(std::string("WEFT_TRANSPORT=") + transport +
-                              " timeout 60 ./weftrun --on-failure error --processes 3 "
-                              "./test-comm_exchange die 1");
-    if (got.text.find("without libfabric") != std::string::npos) continue;
-    EXPECT_NE(got.text.find("the living went on"), std::string::npos) << got.text;
-  }
+class a_killed_process : public between_processes {};
+TEST_P(a_killed_process, is_noticed_and_the_others_go_on) {
+  const outcome got = shell(
+      formatted("WEFT_TRANSPORT={} timeout 60 {} {} --on-failure error ./test-comm_exchange die 1",
+                GetParam().transport, GetParam().launcher, GetParam().processes));
+  EXPECT_NE(got.text.find("the living went on"), std::string::npos) << got.text;
 }
+INSTANTIATE_TEST_SUITE_P(comm_processes, a_killed_process,
+                         ::testing::Values(job{"shm", "shm", 3, by_weftrun},
+                                           job{"tcp", "ofi:tcp", 3, by_weftrun}),
+                         [](const auto& one) { return one.param.name; });
 
 TEST(comm_processes, each_runtime_of_a_process_hears_of_a_death) {
   const outcome got = shell(
