@@ -100,6 +100,32 @@ TEST(starting, two_jobs_at_the_same_time_do_not_meet) {
   }
 }
 
+// Ranks of test-survivors, each of which says it once.
+void expect_all_went_on(const std::string& text, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string said = formatted("rank {} went on\n", rank);
+    const std::size_t at = text.find(said);
+    EXPECT_NE(at, std::string::npos) << said << text;
+    EXPECT_EQ(text.find(said, at + 1), std::string::npos) << said << text;
+  }
+}
+
+// Four jobs of four ranks.
+void expect_four_at_once(const std::string& line) {
+  std::vector<std::unique_ptr<started_job>> jobs;
+  for (int i = 0; i < 4; ++i) jobs.push_back(std::make_unique<started_job>(line));
+  for (const auto& job : jobs) {
+    EXPECT_EQ(job->finish(), 0) << job->text();
+    expect_all_went_on(job->text(), 4);
+    EXPECT_EQ(job->left_behind(), "");
+  }
+}
+
+TEST(starting, jobs_of_ranks_at_the_same_time_do_not_meet) {
+  expect_four_at_once(
+      "./weftrun --transport shm -n 4 --processes 2 --timeout 60 ./test-survivors 0 none");
+}
+
 TEST(starting, without_a_launcher_a_program_is_a_job_of_one) {
   const outcome result = shell("./test-process identify");
   EXPECT_TRUE(result.text.starts_with("single 0 of 1 job ")) << result.text;
@@ -397,16 +423,23 @@ TEST_P(a_foreign_launcher, a_missing_key_is_an_error_and_no_wait) {
       << result.text;
 }
 
-TEST_P(a_foreign_launcher, carries_ranks_over_each_transport) {
-  for (const char* transport : {"shm", "ofi:tcp"}) {
-    const outcome result = shell("WEFT_TRANSPORT=" + std::string(transport) + " WEFT_RANKS=6 " +
-                                 start(3, "./test-survivors 0 none"));
-    if (result.text.find("without libfabric") != result.text.npos) continue;
-    EXPECT_EQ(result.status, 0) << result.text;
-    for (int rank = 0; rank < 6; ++rank)
-      EXPECT_NE(result.text.find(formatted("rank {} went on\n", rank)), std::string::npos)
-          << transport << ": " << result.text;
-  }
+TEST_P(a_foreign_launcher, starts_ranks_that_meet_in_shared_memory) {
+  const outcome result =
+      shell("WEFT_TRANSPORT=shm WEFT_RANKS=6 " + start(3, "./test-survivors 0 none"));
+  EXPECT_EQ(result.status, 0) << result.text;
+  expect_all_went_on(result.text, 6);
+}
+
+TEST_P(a_foreign_launcher, starts_ranks_that_meet_over_tcp) {
+  if (!has_network()) GTEST_SKIP() << "built without libfabric";
+  const outcome result =
+      shell("WEFT_TRANSPORT=ofi:tcp WEFT_RANKS=6 " + start(3, "./test-survivors 0 none"));
+  EXPECT_EQ(result.status, 0) << result.text;
+  expect_all_went_on(result.text, 6);
+}
+
+TEST_P(a_foreign_launcher, starts_jobs_at_the_same_time_that_do_not_meet) {
+  expect_four_at_once("env WEFT_TRANSPORT=shm WEFT_RANKS=4 " + start(2, "./test-survivors 0 none"));
 }
 
 TEST_P(a_foreign_launcher, ends_all_when_one_aborts_or_dies) {
