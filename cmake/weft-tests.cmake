@@ -167,6 +167,10 @@ foreach(processes IN ITEMS 2 4)
         TEST_SEED=${seed})
     endforeach()
   endforeach()
+  foreach(seed IN ITEMS 10 11)
+    weft_add_test_of_processes(multi.sim${processes}.traffic_stress.${seed} multi ${processes}
+      traffic_stress TEST_JOBS=10 TEST_SEED=${seed})
+  endforeach()
 endforeach()
 # Three nodes, the last of which has one process only.
 foreach(name IN ITEMS collective_test communicator_test broken_communicator_test failure_test)
