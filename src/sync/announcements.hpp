@@ -12,11 +12,14 @@
 // In the other direction a producer that found no room asks for it before it sleeps, and the
 // consumer looks for that after it has given some.
 //
-//   R3 announce: fetch_or bits_, summary_     -- A3 take: exchange summary_, bits_
-//      Who takes a bit sees the record behind it; who finds a summary finds its bits.
+//   R3 announce: fetch_or bits_               -- A3 take: exchange bits_
+//      Who takes a bit sees the record behind it.
 //   L2 is_watched: the record, then watched_  -- H2 settle, or H1 of the parking spot:
 //      watched_, then the ring. No record is overlooked.
 //   L3 take_request: the room, then wanted_   -- H1 of the parking spot: wanted_, then the room
+//
+// Who finds a summary finds its bits: the release and the acquire for it carry no label, since the
+// checker executes read-modify-writes in program order and cannot show what they prevent.
 #pragma once
 #include <array>
 #include <bit>
@@ -84,7 +87,7 @@ class announcements {
   // Called by the producer of ring `index`.
   void announce(std::size_t index) noexcept {
     bits_[index / 64].fetch_or(std::uint64_t{1} << index % 64, Atomics::release("R3"));
-    summary_.fetch_or(std::uint64_t{1} << index / 64, Atomics::release("R3"));
+    summary_.fetch_or(std::uint64_t{1} << index / 64, std::memory_order_release);
   }
 
   // Called by the consumer. Relaxed: a hint, or ordered by the heavy fence before it.
@@ -93,7 +96,7 @@ class announcements {
   // Called by the consumer: `look(index)` for each announced ring.
   template <class Look>
   void take(const Look& look) noexcept {
-    for (std::uint64_t words = summary_.exchange(0, Atomics::acquire("A3")); words != 0;
+    for (std::uint64_t words = summary_.exchange(0, std::memory_order_acquire); words != 0;
          words &= words - 1) {
       const auto word = static_cast<std::size_t>(std::countr_zero(words));
       if (word >= Words) continue;  // Written by a broken process.

@@ -44,6 +44,23 @@ struct event {
   std::size_t newer;  // Stores that the load could have read and did not.
 };
 
+std::string text_of(const std::source_location& where) {
+  const std::string_view path = where.file_name();
+  return formatted("{}:{}", path.substr(path.find_last_of('/') + 1), where.line());
+}
+
+// A label where it is used, and whether that is what is weakened.
+struct labelled_place {
+  const char* label;
+  std::source_location where;
+  bool weakened;
+
+  [[nodiscard]] bool is(const char* other, const std::source_location& at) const {
+    return label == other && where.line() == at.line() && where.file_name() == at.file_name();
+  }
+  [[nodiscard]] std::string text() const { return formatted("{} at {}", label, text_of(where)); }
+};
+
 bool acquires(std::memory_order order) {
   return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
          order == std::memory_order_seq_cst;
@@ -102,8 +119,8 @@ class machine {
   void require(bool condition, const char* what);
   void wait_until(const std::function<bool()>& condition);
   void pause();
-  void light_fence(const char* label);
-  void heavy_fence(const char* label);
+  void light_fence(const char* label, const std::source_location& where);
+  void heavy_fence(const char* label, const std::source_location& where);
 
   [[nodiscard]] bool active() const { return active_; }
 
@@ -140,7 +157,8 @@ class machine {
   void deadlock();
   std::string report() const;
   std::memory_order effective(order how);
-  bool is_weakened(const char* label);
+  bool is_weakened(const char* label, const std::source_location& where);
+  void fence(const char* operation, const char* label, const std::source_location& where);
   void note(const char* operation, order how, std::source_location where, std::size_t at);
   knowledge& new_release() {
     if (released_used_ == released_.size()) released_.emplace_back();
@@ -153,8 +171,7 @@ class machine {
   // Of the exploration.
   std::vector<decision> path_;
   std::string weakened_;
-  std::set<std::string> labels_;
-  std::vector<const char*> label_texts_;
+  std::vector<labelled_place> places_;
 
   // Of the execution.
   bool active_ = false;
@@ -202,8 +219,7 @@ void thread_fiber::enter(void* self) {
 result machine::explore(const setup& make, int preemption_bound, const std::string& weakened) {
   WEFT_ASSERT(!active_);
   path_.clear();
-  labels_.clear();
-  label_texts_.clear();
+  places_.clear();
   weakened_ = weakened;
   result outcome;
   do {
@@ -218,8 +234,7 @@ result machine::explore(const setup& make, int preemption_bound, const std::stri
       break;
     }
   } while (next_path());
-  for (const char* label : label_texts_) labels_.insert(label);
-  outcome.labels = labels_;
+  for (const labelled_place& place : places_) outcome.places.insert(place.text());
   return outcome;
 }
 
@@ -408,15 +423,17 @@ void machine::pause() {
 
 // --- memory ---
 
-bool machine::is_weakened(const char* label) {
+bool machine::is_weakened(const char* label, const std::source_location& where) {
   if (label == nullptr) return false;
-  if (std::ranges::find(label_texts_, label) == label_texts_.end()) label_texts_.push_back(label);
-  return weakened_ == label;
+  for (const labelled_place& place : places_)
+    if (place.is(label, where)) return place.weakened;
+  labelled_place& place = places_.emplace_back(label, where, false);
+  return place.weakened = place.text() == weakened_;
 }
 
 std::memory_order machine::effective(order how) {
-  const bool load_weak = is_weakened(how.load_label);
-  const bool store_weak = is_weakened(how.store_label);
+  const bool load_weak = is_weakened(how.load_label, how.place);
+  const bool store_weak = is_weakened(how.store_label, how.place);
   if (how.value == std::memory_order_seq_cst)
     return load_weak ? std::memory_order_acq_rel : how.value;
   const bool acquire = acquires(how.value) && !load_weak;
@@ -566,42 +583,24 @@ void machine::wake_one(const location& at, std::source_location where) {
     }
 }
 
+void machine::fence(const char* operation, const char* label, const std::source_location& where) {
+  point();
+  events_.push_back({current_, operation, where, std::memory_order_seq_cst, label, false,
+                     locations_max, false, false, 0, 0, 0});
+}
+
 // A heavy fence and a light one are ordered as they are executed: the later one sees what the
 // thread of the earlier one had seen and stored before it. Two light ones are not ordered.
-void machine::light_fence(const char* label) {
-  if (is_weakened(label)) return;
-  point();
-  events_.push_back({current_,
-                     "light_fence",
-                     {},
-                     std::memory_order_seq_cst,
-                     label,
-                     false,
-                     locations_max,
-                     false,
-                     false,
-                     0,
-                     0,
-                     0});
+void machine::light_fence(const char* label, const std::source_location& where) {
+  if (is_weakened(label, where)) return;
+  fence("light_fence", label, where);
   self().known.join_seen(heavy_, locations_);
   self().at_light_fence = self().known;
 }
 
-void machine::heavy_fence(const char* label) {
-  if (is_weakened(label)) return;
-  point();
-  events_.push_back({current_,
-                     "heavy_fence",
-                     {},
-                     std::memory_order_seq_cst,
-                     label,
-                     false,
-                     locations_max,
-                     false,
-                     false,
-                     0,
-                     0,
-                     0});
+void machine::heavy_fence(const char* label, const std::source_location& where) {
+  if (is_weakened(label, where)) return;
+  fence("heavy_fence", label, where);
   for (const thread& t : threads_) heavy_.join_seen(t.at_light_fence, locations_);
   heavy_.join_seen(self().known, locations_);
   heavy_.join_seen(seq_cst_, locations_);
@@ -616,12 +615,9 @@ std::string machine::report() const {
                                           "release", "acq_rel", "seq_cst"};
   std::string text = *error_ + "\n";
   for (const event& e : events_) {
-    const std::string_view path = e.where.file_name();
-    const std::string_view file = path.substr(path.find_last_of('/') + 1);
-    const std::string place = e.where.line() == 0 ? "" : formatted("{}:{}", file, e.where.line());
     const std::string operation =
         e.location == locations_max ? e.operation : formatted("{} #{}", e.operation, e.location);
-    std::string line = formatted("  thread {}  {:24}{:22}{}", e.thread, place, operation,
+    std::string line = formatted("  thread {}  {:24}{:22}{}", e.thread, text_of(e.where), operation,
                                  order_names[static_cast<std::size_t>(e.order)]);
     if (e.label != nullptr) line += formatted(" {}{}", e.label, e.weakened ? " weakened" : "");
     if (e.has_loaded) line += formatted("  reads {}", e.loaded);
@@ -684,16 +680,18 @@ std::string failures(const std::vector<setup>& scenarios, int preemption_bound) 
   return text;
 }
 
-std::vector<std::string> unneeded_labels(const std::vector<setup>& scenarios,
-                                         int preemption_bound) {
-  std::set<std::string> labels;
-  for (const setup& make : scenarios) labels.merge(explore(make, preemption_bound).labels);
-  std::erase_if(labels, [&](const std::string& label) {
+std::vector<std::string> unneeded_places(const std::vector<setup>& scenarios, int preemption_bound,
+                                         const std::string& elsewhere) {
+  std::set<std::string> places;
+  for (const setup& make : scenarios) places.merge(explore(make, preemption_bound).places);
+  std::erase_if(places, [&](const std::string& place) {
+    if (!elsewhere.empty() && place.find(" at " + elsewhere + ":") != std::string::npos)
+      return true;
     return std::ranges::any_of(scenarios, [&](const setup& make) {
-      return explore(make, preemption_bound, label).error.has_value();
+      return explore(make, preemption_bound, place).error.has_value();
     });
   });
-  return {labels.begin(), labels.end()};
+  return {places.begin(), places.end()};
 }
 
 void require(bool condition, const char* what) {
@@ -705,11 +703,11 @@ void wait_until(const std::function<bool()>& condition) {
 void pause() {
   the_machine().pause();
 }
-void light_fence(const char* label) {
-  the_machine().light_fence(label);
+void light_fence(const char* label, const std::source_location& where) {
+  the_machine().light_fence(label, where);
 }
-void heavy_fence(const char* label) {
-  the_machine().heavy_fence(label);
+void heavy_fence(const char* label, const std::source_location& where) {
+  the_machine().heavy_fence(label, where);
 }
 
 }  // namespace weft::model

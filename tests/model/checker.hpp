@@ -57,19 +57,22 @@ using setup = std::function<scenario()>;
 struct result {
   std::size_t executions = 0;
   std::optional<std::string> error;  // With the failing interleaving.
-  std::set<std::string> labels;      // Of the orderings and fences that were met.
+  std::set<std::string> places;      // Of the labelled orderings and fences that were met.
 };
 
-// Stops at the first error. The ordering labelled `weakened` becomes relaxed, a labelled fence
-// nothing, a labelled seq_cst acquire or release.
+// Stops at the first error. The ordering that stands at the place `weakened` becomes relaxed, a
+// labelled fence nothing, a labelled seq_cst acquire or release. A place is a label and where it is
+// used, as in "A1 at record_ring.hpp:214": each use of a label has its own proof.
 result explore(const setup& make, int preemption_bound, const std::string& weakened = {});
 
 // The first error of each scenario that has one; empty when all hold.
 std::string failures(const std::vector<setup>& scenarios, int preemption_bound);
 
-// The labels of the scenarios' orderings and fences that may be weakened without any scenario's
-// failing: guesses. Every label has its proof when the list is empty and there are no failures.
-std::vector<std::string> unneeded_labels(const std::vector<setup>& scenarios, int preemption_bound);
+// The places of the scenarios' orderings and fences that may be weakened without any scenario's
+// failing: guesses. Every place has its proof when the list is empty and there are no failures.
+// Those in the file `elsewhere` are left to that file's own scenarios.
+std::vector<std::string> unneeded_places(const std::vector<setup>& scenarios, int preemption_bound,
+                                         const std::string& elsewhere = {});
 
 // --- called by the threads of a scenario ---
 
@@ -88,12 +91,14 @@ void pause();
 
 struct order {
   order(std::memory_order plain_order) : value(plain_order) {}
-  order(std::memory_order labelled, const char* of_load, const char* of_store)
-      : value(labelled), load_label(of_load), store_label(of_store) {}
+  order(std::memory_order labelled, const char* of_load, const char* of_store,
+        const std::source_location& labelled_at)
+      : value(labelled), load_label(of_load), store_label(of_store), place(labelled_at) {}
 
   std::memory_order value;
   const char* load_label = nullptr;
   const char* store_label = nullptr;
+  std::source_location place;
 };
 
 struct knowledge;
@@ -258,8 +263,8 @@ class plain : location {
   T value_{};
 };
 
-void light_fence(const char* label);
-void heavy_fence(const char* label);
+void light_fence(const char* label, const std::source_location& where);
+void heavy_fence(const char* label, const std::source_location& where);
 
 }  // namespace weft::model
 
@@ -271,30 +276,36 @@ struct model_atomics {
   template <class T>
   using plain = model::plain<T>;
 
-  static model::order acquire(const char* label) {
-    return {std::memory_order_acquire, label, nullptr};
+  using place = std::source_location;
+
+  static model::order acquire(const char* label, const place& where = place::current()) {
+    return {std::memory_order_acquire, label, nullptr, where};
   }
-  static model::order release(const char* label) {
-    return {std::memory_order_release, nullptr, label};
+  static model::order release(const char* label, const place& where = place::current()) {
+    return {std::memory_order_release, nullptr, label, where};
   }
-  static model::order acq_rel(const char* load_label, const char* store_label) {
-    return {std::memory_order_acq_rel, load_label, store_label};
+  static model::order acq_rel(const char* load_label, const char* store_label,
+                              const place& where = place::current()) {
+    return {std::memory_order_acq_rel, load_label, store_label, where};
   }
-  static model::order seq_cst(const char* label) {
-    return {std::memory_order_seq_cst, label, label};
+  static model::order seq_cst(const char* label, const place& where = place::current()) {
+    return {std::memory_order_seq_cst, label, label, where};
   }
 
-  static void light_fence(const char* label) { model::light_fence(label); }
-  static void heavy_fence(const char* label) { model::heavy_fence(label); }
+  static void light_fence(const char* label, const place& where = place::current()) {
+    model::light_fence(label, where);
+  }
+  static void heavy_fence(const char* label, const place& where = place::current()) {
+    model::heavy_fence(label, where);
+  }
 
   static void wait(const model::atomic<std::uint32_t>& word, std::uint32_t expected,
-                   std::int64_t timeout_ns,
-                   const std::source_location& where = std::source_location::current()) {
+                   std::int64_t timeout_ns, const place& where = place::current()) {
     word.futex_wait(expected, timeout_ns >= 0, where);
   }
   static void pause() { model::pause(); }
   static void wake(const model::atomic<std::uint32_t>& word,
-                   const std::source_location& where = std::source_location::current()) {
+                   const place& where = place::current()) {
     word.futex_wake(where);
   }
 };

@@ -6,6 +6,8 @@
 #include <array>
 #include <memory>
 
+#include "base/format.hpp"
+
 namespace weft {
 namespace {
 
@@ -355,16 +357,20 @@ TEST(checker_model, a_futex_sleeps_only_on_the_expected_value_and_until_woken) {
   EXPECT_NE(lost.error->find("sleeps for ever"), std::string::npos) << *lost.error;
 }
 
-// --- labels ---
+// --- labels and where they stand ---
 
-TEST(checker_model, a_label_that_no_scenario_needs_is_named) {
+TEST(checker_model, a_place_that_no_scenario_needs_is_named_though_its_label_is_needed_elsewhere) {
+  static std::source_location needless;
   const auto make = [](bool superfluous) {
     return [=] {
       auto words = std::make_shared<shared_words>();
       return scenario{.threads = {[=] {
                                     words->field[0].set(1);
-                                    if (superfluous)
-                                      words->word[1].store(1, model_atomics::release("R9"));
+                                    if (superfluous) {
+                                      needless = std::source_location::current();
+                                      words->word[1].store(1,
+                                                           model_atomics::release("R1", needless));
+                                    }
                                     words->word[0].store(1, model_atomics::release("R1"));
                                   },
                                   [=] {
@@ -373,11 +379,16 @@ TEST(checker_model, a_label_that_no_scenario_needs_is_named) {
                                   }}};
     };
   };
-  EXPECT_EQ(model::unneeded_labels({make(false)}, 2), std::vector<std::string>{});
-  EXPECT_EQ(model::unneeded_labels({make(true), make(false)}, 2), std::vector<std::string>{"R9"});
+  EXPECT_EQ(model::unneeded_places({make(false)}, 2), std::vector<std::string>{});
+  const auto unneeded = model::unneeded_places({make(true), make(false)}, 2);
+  const std::vector<std::string> expected{formatted("R1 at checker_model.cpp:{}", needless.line())};
+  EXPECT_EQ(unneeded, expected);
+  EXPECT_EQ(model::unneeded_places({make(true)}, 2, "model.cpp"), expected);
+  EXPECT_EQ(model::unneeded_places({make(true)}, 2, "checker_model.cpp"),
+            std::vector<std::string>{});
 }
 
-TEST(checker_model, labels_of_seq_cst_and_fences_are_weakened_too) {
+TEST(checker_model, places_of_seq_cst_and_fences_are_weakened_too) {
   const auto buffering = [](bool fences) {
     return [=] {
       auto words = std::make_shared<shared_words>();
@@ -397,9 +408,10 @@ TEST(checker_model, labels_of_seq_cst_and_fences_are_weakened_too) {
                       .check = [=] { return words->seen[0] + words->seen[1] > 0; }};
     };
   };
-  EXPECT_EQ(model::unneeded_labels({buffering(true)}, 4), std::vector<std::string>{});
-  EXPECT_EQ(model::unneeded_labels({buffering(false)}, 4), std::vector<std::string>{});
-  EXPECT_EQ(model::explore(buffering(true), 4).labels, (std::set<std::string>{"H1", "L1"}));
+  EXPECT_EQ(model::unneeded_places({buffering(true)}, 4), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places({buffering(false)}, 4), std::vector<std::string>{});
+  EXPECT_EQ(model::explore(buffering(true), 4).places.size(),
+            2u);  // The fences, however often met.
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(claim_slot_model, every_schedule_runs_each_chunk_once_while_its_loop_is_ope
 }
 
 TEST(claim_slot_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 2), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(comm_completion_model, every_schedule_shows_all_values_of_a_group) {
 }
 
 TEST(comm_completion_model, each_ordering_of_a_group_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(groups, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(groups, 2), std::vector<std::string>{});
 }
 
 // --- Completion queue ---
@@ -75,7 +75,7 @@ TEST(comm_completion_model, every_schedule_of_a_queue_pops_what_was_pushed) {
 }
 
 TEST(comm_completion_model, each_ordering_of_a_queue_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(queues, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(queues, 2), std::vector<std::string>{});
 }
 
 // --- The lock of a shared device ---
@@ -105,7 +105,7 @@ TEST(comm_completion_model, one_thread_at_a_time_holds_the_lock) {
 }
 
 TEST(comm_completion_model, each_ordering_of_the_lock_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(locks, 3), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(locks, 3), std::vector<std::string>{});
 }
 
 }  // namespace

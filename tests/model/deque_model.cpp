@@ -69,7 +69,7 @@ TEST(deque_model, every_schedule_gives_each_value_to_one_taker) {
 }
 
 TEST(deque_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 2), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST(dropbox_model, every_schedule_gives_each_party_the_value_of_its_broadcast) 
 
 TEST(dropbox_model, each_ordering_is_needed) {
   EXPECT_EQ(
-      model::unneeded_labels({meetings(2, 5), climbs({0, 0, 1}, 3), broadcasts(2, 5, false)}, 2),
+      model::unneeded_places({meetings(2, 5), climbs({0, 0, 1}, 3), broadcasts(2, 5, false)}, 2),
       std::vector<std::string>{});
 }
 

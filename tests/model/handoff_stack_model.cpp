@@ -110,7 +110,7 @@ TEST(handoff_stack_model, every_schedule_of_queue_and_pool_loses_and_doubles_not
 }
 
 TEST(handoff_stack_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 2), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(helm_model, one_thread_at_a_time_has_the_helm) {
 }
 
 TEST(helm_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(helms, 3), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(helms, 3), std::vector<std::string>{});
 }
 
 // --- The gate ---
@@ -84,7 +84,7 @@ TEST(gate_model, nobody_is_inside_when_it_is_closed_and_empty) {
 }
 
 TEST(gate_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(gates, 3), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(gates, 3), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST(parking_model, no_schedule_loses_a_wake_up) {
 }
 
 TEST(parking_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 2), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(published_model, in_every_schedule_what_was_written_before_is_there) {
 }
 
 TEST(published_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 2), std::vector<std::string>{});
 }
 
 // --- The counter of completions ---
@@ -149,7 +149,7 @@ TEST(published_model, a_counter_shows_what_the_counted_operations_brought) {
 }
 
 TEST(published_model, each_ordering_of_a_counter_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(counters, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(counters, 2), std::vector<std::string>{});
 }
 
 }  // namespace

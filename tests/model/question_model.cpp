@@ -79,7 +79,7 @@ TEST(question_model, in_every_schedule_an_answer_is_whole_and_of_who_was_asked) 
 }
 
 TEST(question_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 3), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 3), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -86,8 +86,8 @@ TEST(record_ring_model, every_schedule_delivers_all_records_when_it_clears_ahead
 }
 
 TEST(record_ring_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 2), std::vector<std::string>{});
-  EXPECT_EQ(model::unneeded_labels(scenarios_ahead, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 2), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios_ahead, 2), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST(visitors_model, in_every_schedule_nobody_uses_what_has_gone) {
 }
 
 TEST(visitors_model, each_ordering_is_needed) {
-  EXPECT_EQ(model::unneeded_labels(scenarios, 3), std::vector<std::string>{});
+  EXPECT_EQ(model::unneeded_places(scenarios, 3), std::vector<std::string>{});
 }
 
 }  // namespace
