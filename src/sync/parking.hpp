@@ -38,8 +38,8 @@ class parking_spot {
   }
 
   // The same beside a word that others change from `value` to bring work.
-  bool sleep_beside(const std::atomic<std::uint32_t>& bell, std::uint32_t value, bool shared,
-                    std::int64_t timeout_ns) noexcept {
+  bool sleep_beside(const typename Atomics::template atomic<std::uint32_t>& bell,
+                    std::uint32_t value, bool shared, std::int64_t timeout_ns) noexcept {
     if (state_.load(Atomics::acquire("A1")) == awake) return true;
     Atomics::wait_for_either(state_, parked, bell, value, shared, timeout_ns);
     return state_.load(Atomics::acquire("A1")) == awake;

@@ -112,7 +112,7 @@ class machine {
   void constructed(const location& at);
   void access_plain(const location& at, bool write, std::source_location where);
   void stored_plain(location& at, std::source_location where);
-  void sleep(const location& at, bool timed);
+  void sleep(const location& at, bool timed, const location* beside);
   void loaded_by_kernel(const location& at);
   void wake_one(const location& at, std::source_location where);
 
@@ -129,6 +129,7 @@ class machine {
     phase state = phase::running;
     const std::function<bool()>* condition = nullptr;
     std::size_t asleep_at = 0;
+    std::size_t asleep_beside = 0;  // The same, or a second location.
     bool timed = false;
     bool woken = false;
     bool newest_only = false;  // Loads read the newest values.
@@ -556,11 +557,12 @@ void machine::destroyed(const location& at) {
     fail(formatted("#{} is destroyed while another thread may use it", at.id_));
 }
 
-void machine::sleep(const location& at, bool timed) {
+void machine::sleep(const location& at, bool timed, const location* beside) {
   const std::size_t id = current_;
   thread& me = self();
   me.state = phase::asleep;
   me.asleep_at = at.id_;
+  me.asleep_beside = beside != nullptr ? beside->id_ : at.id_;
   me.timed = timed;
   me.woken = false;
   switch_from(id);
@@ -577,7 +579,8 @@ void machine::wake_one(const location& at, std::source_location where) {
   point();
   note("futex_wake", std::memory_order_relaxed, where, at.id_);
   for (thread& t : threads_)
-    if (t.state == phase::asleep && t.asleep_at == at.id_ && !t.woken) {
+    if (t.state == phase::asleep && (t.asleep_at == at.id_ || t.asleep_beside == at.id_) &&
+        !t.woken) {
       t.woken = true;
       return;
     }
@@ -658,8 +661,8 @@ void location::access_plain(bool write, place where) const {
 void location::stored_plain(place where) {
   the_machine().stored_plain(*this, where);
 }
-void location::sleep(bool timed) const {
-  the_machine().sleep(*this, timed);
+void location::sleep(bool timed, const location* beside) const {
+  the_machine().sleep(*this, timed, beside);
 }
 void location::loaded_by_kernel() const {
   the_machine().loaded_by_kernel(*this);

@@ -124,7 +124,7 @@ class location {
   void stored(order how, bool is_exchange, std::uint64_t value);
   void access_plain(bool write, place where) const;
   void stored_plain(place where);
-  void sleep(bool timed) const;
+  void sleep(bool timed, const location* beside = nullptr) const;
   void loaded_by_kernel() const;
   void wake_one(place where) const;
 
@@ -217,6 +217,15 @@ class atomic : location {
     if (word(values_.back().value) == word(expected)) sleep(timed);
     loaded_by_kernel();
   }
+  // The same on two words: sleeps while neither has changed.
+  void futex_wait_beside(T expected, const atomic& other, T value, bool timed, place where) const {
+    begin("futex_waitv", std::memory_order_relaxed, where);
+    if (word(values_.back().value) == word(expected) &&
+        word(other.values_.back().value) == word(value))
+      sleep(timed, &other);
+    loaded_by_kernel();
+    other.loaded_by_kernel();
+  }
   void futex_wake(place where) const { wake_one(where); }
 
  private:
@@ -302,6 +311,12 @@ struct model_atomics {
   static void wait(const model::atomic<std::uint32_t>& word, std::uint32_t expected,
                    std::int64_t timeout_ns, const place& where = place::current()) {
     word.futex_wait(expected, timeout_ns >= 0, where);
+  }
+  static void wait_for_either(const model::atomic<std::uint32_t>& word, std::uint32_t expected,
+                              const model::atomic<std::uint32_t>& bell, std::uint32_t value,
+                              bool /*shared*/, std::int64_t timeout_ns,
+                              const place& where = place::current()) {
+    word.futex_wait_beside(expected, bell, value, timeout_ns >= 0, where);
   }
   static void pause() { model::pause(); }
   static void wake(const model::atomic<std::uint32_t>& word,

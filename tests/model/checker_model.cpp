@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "base/format.hpp"
 
@@ -353,6 +354,29 @@ TEST(checker_model, a_futex_sleeps_only_on_the_expected_value_and_until_woken) {
   };
   EXPECT_FALSE(sleeper(true).error);
   const auto lost = sleeper(false);
+  ASSERT_TRUE(lost.error);
+  EXPECT_NE(lost.error->find("sleeps for ever"), std::string::npos) << *lost.error;
+}
+
+TEST(checker_model, a_sleep_on_two_words_ends_when_either_is_woken) {
+  const auto sleeper = [](std::optional<std::size_t> woken) {
+    return model::explore(
+        [=] {
+          using word = atomic<std::uint32_t>;
+          const std::array words{std::make_shared<word>(0u), std::make_shared<word>(0u)};
+          return scenario{
+              .threads = {
+                  [=] { model_atomics::wait_for_either(*words[0], 0, *words[1], 0, false, -1); },
+                  [=] {
+                    words[woken.value_or(0)]->store(1, relaxed);
+                    if (woken) model_atomics::wake(*words[*woken]);
+                  }}};
+        },
+        model::unbounded);
+  };
+  EXPECT_FALSE(sleeper(0).error);
+  EXPECT_FALSE(sleeper(1).error);
+  const auto lost = sleeper(std::nullopt);
   ASSERT_TRUE(lost.error);
   EXPECT_NE(lost.error->find("sleeps for ever"), std::string::npos) << *lost.error;
 }

@@ -58,19 +58,98 @@ model::setup park(std::size_t wakers, std::int64_t timeout_ns) {
   };
 }
 
+// One waker knows the spot; another one, as it were of another process, knows only the bell beside it.
+// The parker must not sleep for ever while there is work of either.
+scenario park_beside_a_bell() {
+  struct sides {
+    parking_spot<model_atomics> spot, bell;
+    std::array<model_atomics::atomic<int>, 2> work;
+  };
+  auto shared = std::make_shared<sides>();
+  const auto parker = [=] {
+    int done = 0;
+    const auto look = [&] {
+      for (auto& work : shared->work)
+        if (work.load(relaxed) == 1) {
+          work.store(0, relaxed);
+          ++done;
+          return true;
+        }
+      return false;
+    };
+    while (done < 2) {
+      if (look()) continue;
+      shared->bell.announce();
+      shared->spot.announce();
+      if (!look())
+        (void)shared->spot.sleep_beside(shared->bell.word(), shared->bell.parked, true, -1);
+      shared->spot.cancel();
+      shared->bell.cancel();
+    }
+  };
+  const auto waker = [=](std::size_t which) {
+    return [=] {
+      shared->work[which].store(1, relaxed);
+      (which == 0 ? shared->spot : shared->bell).wake_if_parked();
+    };
+  };
+  return scenario{.threads = {parker, waker(0), waker(1)}};
+}
+
 // Who is woken, by sleep() or by a cancel() that came too late, sees what its waker did before.
-scenario hand_over() {
-  auto shared = std::make_shared<shared_work>();
-  return scenario{.threads = {[=] {
-                                shared->spot.announce();
-                                // False for a sleep that ended for no reason.
-                                if (shared->spot.sleep(0) || !shared->spot.cancel())
-                                  (void)shared->from_waker.get();
-                              },
-                              [=] {
-                                shared->from_waker.set(1);
-                                shared->spot.wake_if_parked();
-                              }}};
+model::setup hand_over(bool beside_a_bell) {
+  return [=] {
+    auto shared = std::make_shared<shared_work>();
+    auto bell = std::make_shared<parking_spot<model_atomics>>();
+    return scenario{.threads = {[=] {
+                                  shared->spot.announce();
+                                  // False for a sleep that ended for no reason.
+                                  if ((beside_a_bell
+                                           ? shared->spot.sleep_beside(bell->word(), 0, true, 0)
+                                           : shared->spot.sleep(0)) ||
+                                      !shared->spot.cancel())
+                                    (void)shared->from_waker.get();
+                                },
+                                [=] {
+                                  shared->from_waker.set(1);
+                                  shared->spot.wake_if_parked();
+                                }}};
+  };
+}
+
+// One that is awake looks whether the other one is parked, sees then what that one did before, and
+// brings it work.
+scenario look_at_the_others() {
+  struct job {
+    parked_count<model_atomics> parked{2};
+    parking_spot<model_atomics> spot;
+    model_atomics::plain<int> waits_for;
+    model_atomics::atomic<int> work{0};
+  };
+  auto shared = std::make_shared<job>();
+  return scenario{
+      .threads = {[=] {
+                    const auto has_work = [&] { return shared->work.load(relaxed) == 1; };
+                    shared->waits_for.set(1);
+                    while (!has_work()) {
+                      const auto outcome = shared->parked.park(shared->spot, has_work);
+                      model::require(outcome != parked_count<model_atomics>::outcome::last,
+                                     "never the last, since the other one never parks");
+                      if (outcome == parked_count<model_atomics>::outcome::parked)
+                        while (!shared->spot.sleep(-1)) {
+                        }
+                    }
+                  },
+                  [=] {
+                    if (shared->parked.all_but_one()) {
+                      model::require(shared->spot.is_parked(), "parked until it gets work");
+                      (void)shared->waits_for.get();
+                    }
+                    shared->work.store(1, relaxed);
+                    shared->parked.wake_if_parked(shared->spot);
+                    model::require(!shared->parked.all_but_one(), "who has got work is not parked");
+                  }},
+      .check = [=] { return !shared->parked.any(); }};
 }
 
 // Workers 0 and 1 send each other `rounds` messages in turn; then, when `hang` is set, both wait
@@ -134,9 +213,10 @@ model::setup converse(int rounds, bool hang) {
   };
 }
 
-const std::vector<model::setup> scenarios{park(1, -1),      park(2, -1),        park(1, 0),
-                                          hand_over,        converse(2, false), converse(3, false),
-                                          converse(1, true)};
+const std::vector<model::setup> scenarios{
+    park(1, -1),        park(2, -1),        park(1, 0),         hand_over(false),
+    hand_over(true),    park_beside_a_bell, look_at_the_others, converse(2, false),
+    converse(3, false), converse(1, true)};
 
 TEST(parking_model, no_schedule_loses_a_wake_up) {
   const std::string failures = model::failures(scenarios, 3);
