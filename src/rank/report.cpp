@@ -9,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "rank/calls.hpp"
 #include "rank/names.hpp"
 #include "rank/stacks.hpp"
 #include "rank/state.hpp"
@@ -86,12 +87,42 @@ void append_worker_report(job& j, worker& only, std::map<int, std::string>& line
   }
 }
 
+namespace {
+
+// Ranks meet in every collective but a small broadcast, which its root leaves alone. So a member that has
+// ended and is past the collective in which another one waits has called something else instead.
+std::string left_behind(const rank_state& r, const communicator_state& c) {
+  // Relaxed, here and in the other: all workers are parked.
+  if (c.failed.load(std::memory_order_relaxed)) return {};
+  const auto own = std::ranges::find_if(c.members, [&](const member& m) { return m.rank == &r; });
+  if (own == c.members.end() || own->acting != own->turn) return {};
+  const auto index = [&](const member& m) { return static_cast<int>(&m - c.members.data()); };
+  for (const member& other : c.members) {
+    if (other.rank == nullptr || !other.rank->ended || other.turn <= own->turn) continue;
+    if (other.turn == own->turn + 1) {
+      if (!is_same(own->call, other.call))
+        return mismatch(c, index(*own), own->call, index(other), other.call);
+    } else if (own->call.root == no_root) {
+      return formatted(
+          "collective mismatch on communicator {}: rank {} calls {} as number {}, but rank {} has "
+          "ended after {} collectives, the last a {}: all ranks must call the same collectives in "
+          "the same order, with the same sizes",
+          c.context, index(*own), described(own->call), own->turn + 1, index(other), other.turn,
+          described(other.call));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 // One line per rank that waits or has ended, "W number ended context first n awaited... text", and
 // one per communicator that some wait in a collective of, "C context first n members... k arrived".
 // `first`, a communicator's first member, tells it from others of the same context. Numbers are
 // those of the world. "B text" when this process knows why.
 std::string describe_waits(job& j) {
   std::string text;
+  std::string reason = unmet_broadcast(j);
   std::set<const communicator_state*> communicators;
   const auto append = [&](const std::vector<int>& numbers) {
     text += formatted(" {}", numbers.size());
@@ -106,7 +137,9 @@ std::string describe_waits(job& j) {
                       c != nullptr ? c->peers[0].number : -1);
     append(r->ended || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
     text += formatted(" {}\n", r->ended ? "has ended" : describe_wait(*f));
-    if (c != nullptr) communicators.insert(c);
+    if (c == nullptr) continue;
+    communicators.insert(c);
+    if (reason.empty()) reason = left_behind(*r, *c);
   }
   for (const communicator_state* c : communicators) {
     text += formatted("C {} {}", c->context, c->peers[0].number);
@@ -119,7 +152,7 @@ std::string describe_waits(job& j) {
     append(arrived);
     text += '\n';
   }
-  if (const std::string unmet = unmet_broadcast(j); !unmet.empty()) text += "B " + unmet + '\n';
+  if (!reason.empty()) text += "B " + reason + '\n';
   return text;
 }
 

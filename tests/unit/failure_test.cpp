@@ -542,6 +542,35 @@ TEST(a_mismatch, of_the_order_of_a_broadcast_and_a_barrier_is_found) {
   });
 }
 
+// A root does not wait in a small broadcast, so it may have ended before the others come to a meeting.
+TEST(a_mismatch, of_a_barrier_and_a_broadcast_whose_root_has_ended_is_found) {
+  const auto broadcasts = [](int count) {
+    return [count](communicator& c) {
+      for (int i = 0; i < count && c.rank() == 0; ++i) (void)c.bcast(1, 0);
+      if (c.rank() != 0) c.barrier();
+    };
+  };
+  expect_failure(3,
+                 {"rank 1: in barrier",
+                  "collective mismatch on communicator 0: rank 1 calls "
+                  "barrier, but rank 0 calls bcast of 4 octets with root 0"},
+                 broadcasts(1));
+  expect_failure(3,
+                 {"collective mismatch on communicator 0: rank 1 calls barrier as number 1, but "
+                  "rank 0 has ended after 2 collectives, the last a bcast of 4 octets"},
+                 broadcasts(2));
+}
+
+TEST(a_deadlock, of_a_barrier_that_one_rank_never_comes_to_is_no_mismatch) {
+  const failed_job job = run_to_failure(job_of(3, 3), [](communicator& world) {
+    (void)world.bcast(1, 0);
+    if (world.rank() == 1) world.barrier();
+    if (world.rank() == 2) (void)world.recv<int>(1);
+  });
+  expect_contains(job.text, "rank 1 waits for rank 0, which has ended");
+  EXPECT_EQ(job.text.find("mismatch"), std::string::npos) << job.text;
+}
+
 TEST(a_mismatch, of_broadcast_sizes_is_found) {
   expect_failure(2, {"bcast of 8 octets with root 0", "bcast of 16 octets with root 0"},
                  [](communicator& world) {
