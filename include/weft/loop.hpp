@@ -73,7 +73,8 @@ template <std::size_t N>
 }  // namespace detail
 
 // The indices of `chunk`, of `chunks` of an array of `count` elements: equal shares whose borders
-// lie on cache lines, so that no two chunks write to one line.
+// lie on cache lines, so that no two chunks write to one line. Where an element straddles a border, the
+// chunk that it begins in writes its end as well: then two chunks share that line.
 template <class T>
 [[nodiscard]] range_1d aligned_range(const T* base, std::size_t count, std::size_t chunk,
                                      std::size_t chunks) noexcept {

@@ -229,6 +229,43 @@ INSTANTIATE_TEST_SUITE_P(with, loops,
                                   std::to_string(p.param.helpers) + "_helpers";
                          });
 
+// The sizes of the owner's claims of a loop of 64 chunks.
+std::vector<std::size_t> claims_of_owner(const char* chunks, chunk_mode mode) {
+  std::vector<std::size_t> claims;
+  options how = alone(job_of(2, 2));
+  how.chunks = chunks;
+  run_ranks(how, [&](communicator& world) {
+    world.barrier();
+    if (world.rank() == 0) {
+      const auto mine = std::this_thread::get_id();
+      loop_task all(64,
+                    [&](std::size_t first, std::size_t end) {
+                      if (std::this_thread::get_id() == mine) claims.push_back(end - first);
+                    },
+                    {.mode = mode});
+      all.execute();
+    }
+    world.barrier();
+  });
+  return claims;
+}
+
+TEST(the_owner_of_a_loop, claims_one_chunk_when_single_and_many_at_first_when_guided) {
+  const std::vector<std::pair<const char*, chunk_mode>> single{{"single", chunk_mode::automatic},
+                                                               {"guided", chunk_mode::single}};
+  for (const auto& [chunks, mode] : single)
+    EXPECT_EQ(std::ranges::max(claims_of_owner(chunks, mode)), 1u) << chunks;
+  const std::vector<std::pair<const char*, chunk_mode>> guided{{"guided", chunk_mode::automatic},
+                                                               {"single", chunk_mode::guided}};
+  for (const auto& [chunks, mode] : guided) {
+    const auto claims = claims_of_owner(chunks, mode);
+    // The first is one chunk while somebody sleeps.
+    ASSERT_GE(claims.size(), 2u) << chunks;
+    EXPECT_GT(std::max(claims[0], claims[1]), 4u) << chunks;
+    EXPECT_EQ(claims.back(), 1u) << chunks;
+  }
+}
+
 // --- What a chunk may not do
 // -----------------------------------------------------------------------
 
@@ -423,11 +460,18 @@ TEST(aligned_range, of_elements_that_divide_no_line_lets_no_two_chunks_begin_in_
     char octets[24];
   };
   alignas(64) static std::array<odd, 200> data;
+  const auto line_of = [](std::size_t element) {
+    return reinterpret_cast<std::uintptr_t>(&data[element]) / 64;
+  };
   for (const std::size_t chunks : {2u, 5u, 70u}) {
     std::size_t next = 0;
     for (std::size_t c = 0; c < chunks; ++c) {
       const range_1d part = aligned_range(data.data(), data.size(), c, chunks);
       ASSERT_EQ(part.begin, next);
+      if (part.begin != 0 && part.begin != part.end) {
+        ASSERT_NE(line_of(part.begin - 1), line_of(part.begin))
+            << "chunk " << c << " of " << chunks;
+      }
       next = part.end;
     }
     ASSERT_EQ(next, data.size());
