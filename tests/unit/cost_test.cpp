@@ -28,7 +28,7 @@ std::size_t resident_octets() {
 }
 
 // One that spun would use all of its second.
-TEST(waiting_ranks, use_no_processor_time) {
+TEST(waiting_ranks, use_less_than_a_tenth_of_a_core_together) {
   double used = 0, waited = 0;
   run_ranks(8, 4, [&](communicator& world) {
     world.barrier();

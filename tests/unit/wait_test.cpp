@@ -255,15 +255,22 @@ TEST(a_mailbox, is_left_to_one_rank_alone_for_a_few_records_between_two_polls) {
   if (given == 0) GTEST_SKIP() << "workers that share cores give them up instead";
 }
 
+// Called by a rank that has waited while another one kept its core for a while.
+void expect_parked() {
+  EXPECT_GT(worker::current()->counts().parks, 0U);
+}
+
 TEST(a_parked_worker, wakes_for_a_message) {
   options how = job_of(2, 2);
   how.spin_us = 0;  // Parks at once.
   run_ranks(how, [](communicator& world) {
+    if (world.rank() == 0) std::this_thread::sleep_for(50ms);
     for (int i = 0; i < 2000; ++i) {
       if (world.rank() == 0) world.send(i, 1);
       EXPECT_EQ(world.recv<int>(1 - world.rank()), i);
       if (world.rank() == 1) world.send(i, 0);
     }
+    if (world.rank() == 1) expect_parked();
   });
 }
 
@@ -271,10 +278,12 @@ TEST(a_parked_worker, wakes_for_a_collective) {
   options how = job_of(4, 4);
   how.spin_us = 0;
   run_ranks(how, [](communicator& world) {
+    if (world.rank() == 0) std::this_thread::sleep_for(50ms);
     for (int i = 0; i < 500; ++i) {
       EXPECT_EQ(world.allreduce(i, std::plus<>{}), 4 * i);
       EXPECT_EQ(world.bcast(world.rank() == i % 4 ? i : -1, i % 4), i);
     }
+    if (world.rank() != 0) expect_parked();
   });
 }
 
@@ -286,6 +295,7 @@ TEST(a_parked_worker, wakes_when_a_full_mailbox_has_room_again) {
     const std::vector<char> text(4096, 'x');
     if (world.rank() == 0) {
       for (int i = 0; i < 200; ++i) world.send(text, 1);
+      expect_parked();
     } else {
       // Computes while the sender fills the mailbox and parks.
       std::this_thread::sleep_for(50ms);
