@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -82,6 +83,30 @@ TEST(mpi_threads, of_several_ranks_of_a_worker_exchange_messages) {
 }
 
 // Whoever waits longest gets its message first, while the others wait.
+// All workers are parked meanwhile, and no rank could go on by itself.
+TEST(mpi_threads, that_send_later_keep_ranks_that_all_wait_from_being_called_a_deadlock) {
+  for (const int workers : {1, 2})
+    run_ranks(2, workers, [](communicator& world) {
+      int level = 0, got = -1;
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+      rank_threads threads;
+      if (world.rank() == 0)
+        threads.start([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(200));
+          const int value = 7;
+          MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        });
+      MPI_Recv(&got, 1, MPI_INT, 1 - world.rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      EXPECT_EQ(got, 7);
+      if (world.rank() == 1) {
+        EXPECT_GT(worker::current()->counts().parks, 0u);
+        MPI_Send(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+      }
+      threads.join(true);
+      MPI_Finalize();
+    });
+}
+
 TEST(mpi_threads, probe_at_the_same_time) {
   run_ranks(2, 2, [](communicator& world) {
     int level = 0;
