@@ -281,6 +281,37 @@ TEST(md_program, moves_atoms_likewise_in_several_processes) {
   }
 }
 
+// The column "stolen" of the ranks, added up.
+std::uint64_t stolen_chunks_of(const std::string& output) {
+  std::uint64_t all = 0;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string speaker;
+    words >> speaker;
+    std::vector<std::uint64_t> row;
+    for (std::uint64_t number = 0; words >> number;) row.push_back(number);
+    if (speaker == "weft:" && row.size() == 10) all += row.back();
+  }
+  return all;
+}
+
+TEST(md_program, lets_ranks_in_the_voids_steal_chunks_of_the_others_unless_tasks_are_off) {
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  const auto stolen = [](const std::string& tasks) {
+    const auto [status, output] = run_program(
+        "--size 8 --steps 40 --thermo 20 --voids 2/5 --weft-ranks 2 --weft-workers 2 "
+        "--weft-stats --tasks " +
+        tasks);
+    EXPECT_EQ(status, 0) << output;
+    EXPECT_NE(output.find("stolen chunks"), std::string::npos) << output;
+    return stolen_chunks_of(output);
+  };
+  EXPECT_GT(stolen("on"), 0u);
+  EXPECT_EQ(stolen("off"), 0u);
+}
+
 TEST(md_program, help_teaches_and_succeeds) {
   const auto [status, output] = run_program("--help");
   EXPECT_EQ(status, 0);
