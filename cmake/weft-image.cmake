@@ -141,11 +141,12 @@ if(WEFT_BUILD_TESTS)
     set(image_programs ${image_programs} ${program} PARENT_SCOPE)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
-  foreach(name IN ITEMS globals.c environment.c objects.cpp lines.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
+  foreach(name IN ITEMS globals.c environment.c objects.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
       own_environment.c directories.c input.c handlers.c footprint.c)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()
+  weft_add_image(lines ${directory}/lines.cpp -fopenmp)
   weft_add_image(ends_c ${directory}/ends.c)
   weft_add_image(initial_exec ${directory}/initial_exec.c -ftls-model=initial-exec)
   set(library ${PROJECT_BINARY_DIR}/bin/image/libstate.so)

@@ -1,5 +1,6 @@
 // A job in this process, from its options to its status: workers and ranks, and what is told when all have
 // ended.
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -139,36 +140,23 @@ std::string unequal_ends(job& j) {
   return {};
 }
 
-// The rank that ends its process although others run in it; null for all who may. In programs with a
-// main() for each rank a call ends the calling rank alone, and does not come here.
-const rank_state* leaves_others_behind() {
-  const rank_state* const me = is_forked_child() ? nullptr : state_of_caller();
+// In programs with a main() for each rank a call ends the calling rank alone, and does not come here.
+void end_with_others(const std::string& call, int status) {
+  if (is_forked_child()) return;
+  const maker_of_thread maker;
+  const rank_state* const me = maker.get() != nullptr ? maker.get() : state_of_caller();
   // The launcher tells of a process that ends before its part.
-  if (me == nullptr || me->of->ranks.size() != me->of->places.size()) return nullptr;
-  return me->of->ranks.size() == 1 || me->of->workers->living() == 1 ? nullptr : me;
+  if (me != nullptr && me->of->ranks.size() == me->of->places.size() && has_others_beside(*me))
+    end_process(*me, call, status);
 }
 
-[[noreturn]] void end_process(const rank_state& me, const std::string& call, int status) {
-  log_line(
-      "rank {} called {} while other ranks run, which ends the job: return from its function "
-      "instead",
-      me.number, call);
-  end_begun_lines();
-  ::_exit(status);
-}
-
-// Destructors of globals would run while ranks use them, hence _exit().
 void on_exit_of_rank(int status, void*) {
-  const rank_state* const me = leaves_others_behind();
-  if (me == nullptr) return;
-  std::fflush(nullptr);
-  end_process(*me, formatted("exit({})", status), status != 0 ? status : 1);
+  end_with_others(formatted("exit({})", status), status);
 }
 
 // Which status it was called with nobody says.
 void on_quick_exit_of_rank() {
-  if (const rank_state* const me = leaves_others_behind(); me != nullptr)
-    end_process(*me, "quick_exit()", 1);
+  end_with_others("quick_exit()", 1);
 }
 
 // Before the job goes, whichever way.
@@ -179,6 +167,22 @@ struct leaving {
 };
 
 }  // namespace
+
+bool has_others_beside(const rank_state& me) {
+  return me.of->ranks.size() != 1 && me.of->workers->living() != 1;
+}
+
+// Destructors of globals would run while ranks use them. Not _exit(), which may lead back here.
+void end_process(const rank_state& me, const std::string& call, int status) {
+  const bool in_thread = origin_of_this_thread().identity != nullptr;
+  std::fflush(nullptr);
+  log_line(
+      "rank {} called {}{} while other ranks run, which ends the job: return from its function "
+      "instead",
+      me.number, call, in_thread ? " in a thread" : "");
+  end_begun_lines();
+  for (;;) ::syscall(SYS_exit_group, status != 0 ? status : 1);
+}
 
 int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
   if (worker::current() != nullptr)

@@ -142,9 +142,18 @@ bool is_default(const resolved_options& resolved, std::string_view name) {
          setting_source::default_value;
 }
 
+// A thread that a rank has made cannot leave the rank's own stack.
+void leave_in_thread(const rank_state& maker, int status, bool at_once) {
+  if (detail::has_others_beside(maker))
+    detail::end_process(maker, formatted("{}({})", at_once ? "_exit" : "exit", status), status);
+}
+
 // Returns when the caller is no rank that is in its program.
 void leave_program(int status, bool at_once) {
-  program_run* const mine = detail::is_forked_child() ? nullptr : detail::run_of_caller();
+  if (detail::is_forked_child()) return;
+  const detail::maker_of_thread maker;
+  if (maker.get() != nullptr) return leave_in_thread(*maker.get(), status, at_once);
+  program_run* const mine = detail::run_of_caller();
   if (mine == nullptr) return;
   program_run& run = *mine;
   run.exit_status = status;
@@ -181,6 +190,11 @@ bool ends_process(int number) {
 
 }  // namespace
 
+int detail::number_of_caller() noexcept {
+  const int number = origin_of_this_thread().number;
+  return number >= 0 ? number : this_rank();
+}
+
 detail::program_run* detail::run_of_caller() {
   const rank_state* const me = state_of_caller();
   if (me == nullptr) return nullptr;
@@ -207,7 +221,7 @@ int run_program(const options& how, int argc, char** argv,
                 const std::function<program_copy(int rank)>& load) {
   // The rank's lines are whole; a single rank's pass as they come, prompts too.
   std::optional<line_output> lines;
-  if (how.ranks != 1) lines.emplace(&this_rank, line_style::plain);
+  if (how.ranks != 1) lines.emplace(&detail::number_of_caller, line_style::plain);
   int status_alone = 0;
   const int status = run(how, [&](communicator& world) {
     const int ended_with = run_rank_of_program(argc, argv, load);
@@ -252,22 +266,27 @@ void weft_exit_at_once(int status) {
 
 void weft_raises(int number) {
   struct sigaction now {};
-  if (weft::detail::state_of_caller() == nullptr || weft::detail::is_forked_child() ||
-      weft::world_size() == 1 || !weft::ends_process(number) ||
-      sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+  const weft::detail::maker_of_thread maker;
+  const weft::detail::rank_state* const me =
+      maker.get() != nullptr ? maker.get() : weft::detail::state_of_caller();
+  if (me == nullptr || weft::detail::is_forked_child() || me->of->places.size() == 1 ||
+      !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 ||
+      now.sa_handler != SIG_DFL)
     return;
-  weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job",
-                 weft::this_rank(), sigabbrev_np(number), sigdescr_np(number));
+  weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job", me->number,
+                 sigabbrev_np(number), sigdescr_np(number));
 }
 
 long weft_read(int descriptor, void* octets, unsigned long size) {
-  if (descriptor == STDIN_FILENO && weft::this_rank() > 0) return 0;
+  if (descriptor == STDIN_FILENO && weft::detail::number_of_caller() > 0) return 0;
   return ::syscall(SYS_read, descriptor, octets, size);
 }
 
 long weft_write(int descriptor, const void* octets, unsigned long size) {
   const int saved = errno;
-  if ((descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) && weft::this_rank() >= 0 &&
+  const weft::detail::maker_of_thread maker;  // Whose job has the lines.
+  if ((descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) &&
+      (maker.get() != nullptr || weft::this_rank() >= 0) &&
       weft::append_to_line(descriptor, {static_cast<const char*>(octets), size})) {
     errno = saved;
     return static_cast<long>(size);

@@ -1,9 +1,11 @@
 // A rank that is inside its own main().
 #pragma once
 #include <csetjmp>
+#include <string>
 
 #include "rank/program.h"
 #include "rank/state.hpp"
+#include "sched/guest.hpp"
 
 namespace weft::detail {
 
@@ -20,6 +22,35 @@ struct program_run {
   const worker* const here = worker::current();
   return here == nullptr ? nullptr : static_cast<rank_state*>(here->identity());
 }
+
+// The rank that has made the calling thread, null when none has; while this lives, its job does not end.
+class maker_of_thread {
+ public:
+  maker_of_thread() noexcept
+      : from_(origin_of_this_thread()),
+        is_inside_(from_.identity != nullptr && from_.way_in->enter()) {}
+  ~maker_of_thread() {
+    if (is_inside_) from_.way_in->leave();
+  }
+  maker_of_thread(const maker_of_thread&) = delete;
+  maker_of_thread& operator=(const maker_of_thread&) = delete;
+
+  [[nodiscard]] const rank_state* get() const noexcept {
+    return is_inside_ ? static_cast<const rank_state*>(from_.identity) : nullptr;
+  }
+
+ private:
+  const thread_origin& from_;
+  bool is_inside_;
+};
+
+// Of the calling rank, also on threads that it has made; -1 on others.
+[[nodiscard]] int number_of_caller() noexcept;
+
+// Whether the process must not end on account of this rank, since others run in it.
+[[nodiscard]] bool has_others_beside(const rank_state& me);
+// Ends the process with all its ranks for a call of one, and says so.
+[[noreturn]] void end_process(const rank_state& me, const std::string& call, int status);
 
 // Whether this process was forked by a rank: it is no rank, though its memory says so.
 [[nodiscard]] bool is_forked_child() noexcept;

@@ -14,6 +14,7 @@
 #include "base/output.hpp"
 #include "base/settings.hpp"
 #include "rank/checks.hpp"
+#include "rank/program_run.hpp"
 #include "rank/stacks.hpp"
 #include "runtime/monitor.hpp"
 #include "sync/published.hpp"
@@ -78,7 +79,7 @@ std::string describe_stacks(job& j) {
 void run_workers(job& j, failure_note& failure, termination* ending) {
   const fault_reports faults;
   std::optional<line_output> tags;
-  if (j.how.tag_output) tags.emplace(&this_rank, line_style::tagged);
+  if (j.how.tag_output) tags.emplace(&number_of_caller, line_style::tagged);
   monitor_options watching;
   watching.report_signal = report_signal_number(j.how);
   watching.timeout_s = j.how.timeout_s;

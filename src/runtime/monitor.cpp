@@ -235,7 +235,6 @@ const std::byte* stack_pointer_of(const void* context) noexcept {
 // between its end and the stack.
 bool is_overflow(const worker& here, const void* address, const void* context) noexcept {
   if (here.stacks().in_guard_page(address)) return true;
-  if (here.has_guest()) return false;         // Whose stack is another's.
   constexpr std::ptrdiff_t call_bytes = 256;  // A call writes below the stack pointer.
   const std::byte* const bottom = here.running().stack.data();
   const std::byte* const pointer = stack_pointer_of(context);
@@ -247,7 +246,14 @@ bool is_overflow(const worker& here, const void* address, const void* context) n
 void on_fault(int number, siginfo_t* details, void* context) {
   char line[320];
   int length = 0;
-  if (const worker* here = worker::current(); here != nullptr) {
+  if (const thread_origin& from = origin_of_this_thread(); from.identity != nullptr) {
+    if (number == SIGABRT)
+      length = std::snprintf(line, sizeof line, "weft: rank %d called abort() in a thread\n",
+                             from.number);
+    else
+      length = std::snprintf(line, sizeof line, "weft: rank %d in a thread: %s at address %p\n",
+                             from.number, sigdescr_np(number), details->si_addr);
+  } else if (const worker* here = worker::current(); here != nullptr) {
     const int rank = here->running_number();
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);

@@ -1,6 +1,7 @@
 /* One rank ends in the way that the first word says; when it ends badly, the others wait for ever, else
    they go on for a while. */
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,20 @@ static void quick_handler(void) { printf("handler of quick_exit\n"); }
 static volatile sig_atomic_t noted;
 static void note(int number) { noted = number; }
 
+static void end_in(const char* way);
+
+static void* end_thread_in(void* way) {
+  end_in(way);
+  return NULL;
+}
+
 static void end_in(const char* way) {
+  if (strncmp(way, "thread-", 7) == 0) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_thread_in, (void*)(way + 7)) == 0) pthread_join(thread, NULL);
+  }
+  if (strcmp(way, "exit-0") == 0) exit(0);
+  if (strcmp(way, "fault") == 0) *(volatile int*)NULL = 1;
   if (strcmp(way, "exit") == 0) exit(7);
   if (strcmp(way, "_exit") == 0) _exit(7);
   if (strcmp(way, "_Exit") == 0) _Exit(7);

@@ -1,8 +1,12 @@
 // Each rank writes lines piece by piece in every way there is, and waits between the pieces.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
+#include <string>
+#include <thread>
 #include <weft/weft.hpp>
 
 int main() {
@@ -35,5 +39,22 @@ int main() {
     }
     std::fprintf(stderr, "\n");
   }
+  // Threads that the rank makes write as the rank.
+  const auto write_lines = [rank](const char* name) {
+    for (int line = 0; line < 5; ++line) {
+      std::printf("%s %d:", name, rank);
+      for (int i = 0; i < 2; ++i) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        std::printf(" %d", rank);
+        const std::string digit = " " + std::to_string(rank);
+        if (::write(1, digit.data(), digit.size()) < 0) std::abort();
+      }
+      std::printf("\n");
+    }
+  };
+  std::thread(write_lines, "thread").join();
+  const auto own_thread = std::this_thread::get_id();
+#pragma omp parallel num_threads(2)
+  if (std::this_thread::get_id() != own_thread) write_lines("openmp");
   std::printf("last %d: %d %d %d %d", rank, rank, rank, rank, rank);  // Without its end.
 }

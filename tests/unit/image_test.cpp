@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "unit/shell.hpp"
@@ -103,11 +104,19 @@ TEST(image, lines_written_in_pieces_do_not_mix_and_none_is_lost) {
   for (int rank = 0; rank < 6; ++rank) {
     const std::string r = std::to_string(rank);
     const std::string digits = " " + r + " " + r + " " + r + " " + r;
-    for (const char* way : {"printf ", "cout ", "write ", "stderr "})
+    for (const char* way : {"printf ", "cout ", "write ", "stderr ", "thread ", "openmp "})
       EXPECT_EQ(count_of(ran.text, way + r + ":" + digits), 5) << way << ran.text;
     EXPECT_EQ(count_of(ran.text, "last " + r + ":" + digits), 1) << ran.text;
   }
-  EXPECT_EQ(lines_of(ran.text).size(), 6u * (4 * 5 + 1)) << ran.text;
+  EXPECT_EQ(lines_of(ran.text).size(), 6u * (6 * 5 + 1)) << ran.text;
+}
+
+TEST(image, lines_of_threads_have_the_tag_of_the_rank_that_made_them) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 2 --workers 2 --tag-output", "lines");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  for (const char* way : {"thread ", "openmp "})
+    EXPECT_EQ(count_of(ran.text, std::string("[1] ") + way + "1: 1 1 1 1"), 5) << way << ran.text;
 }
 
 TEST(image, a_status_of_one_rank_is_that_of_the_job_and_is_told_in_one_line) {
@@ -200,6 +209,9 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
       {"ends_c", "raise", 143, signalled},
       {"ends_c", "kill", 143, signalled},
       {"ends_c", "handled", 7, with_7},
+      {"ends_c", "thread-abort", 134, "weft: rank 1 called abort() in a thread"},
+      {"ends_c", "thread-fault", 139, "weft: rank 1 in a thread: Segmentation fault at address"},
+      {"ends_c", "thread-raise", 143, signalled},
       // Status 0 is no success of a program that uses MPI.
       {"ends_c", "early", 1, "weft: rank 1: the program ended after MPI_Init without MPI_Finalize"},
   };
@@ -218,6 +230,24 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
     EXPECT_EQ(ran.status, one.status) << one.program << ' ' << one.way << '\n' << ran.text;
     EXPECT_NE(ran.text.find(one.line), std::string::npos) << one.program << ' ' << one.way << '\n'
                                                           << ran.text;
+  }
+}
+
+// A thread cannot leave the rank's stack: its process ends, whose other ranks are told of.
+TEST_P(ends, badly_in_a_thread_of_one_rank_the_job_ends_with_rank_and_reason) {
+  WEFT_NEEDS_IMAGES();
+  const bool is_alone = std::string(GetParam()).starts_with("--ranks-per-process");
+  for (const auto& [way, call, status] :
+       {std::tuple{"thread-exit", "exit(7)", 7}, std::tuple{"thread-_exit", "_exit(7)", 7},
+        std::tuple{"thread-quick_exit", "_exit(7)", 7},
+        std::tuple{"thread-exit-0", "exit(0)", 1}}) {
+    const outcome ran = run_image(std::string("-n 4 ") + GetParam(), std::string("ends_c ") + way);
+    EXPECT_EQ(ran.status, status) << way << '\n' << ran.text;
+    const std::string line = is_alone
+                                 ? "weftrun: process 1 (rank 1) on host "
+                                 : "weft: rank 1 called " + std::string(call) +
+                                       " in a thread while other ranks run, which ends the job";
+    EXPECT_NE(ran.text.find(line), std::string::npos) << way << '\n' << ran.text;
   }
 }
 
