@@ -134,6 +134,17 @@ unsigned weft_change_mask(unsigned mask) {
   return static_cast<unsigned>(::syscall(SYS_umask, mask));
 }
 
+int weft_number(void) {
+  return weft::detail::is_forked_child() ? -1 : weft::detail::number_of_caller();
+}
+
+void weft_refuses(const char* what) {
+  weft::log_line(
+      "rank {} may not {}, which ranks of a process share; with --ranks-per-process 1 each has its "
+      "own",
+      weft_number(), what);
+}
+
 void weft_shares(const char* what, const char* value) {
   weft::detail::note_shared(what, value, false);
 }

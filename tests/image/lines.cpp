@@ -1,6 +1,7 @@
 // Each rank writes lines piece by piece in every way there is, and waits between the pieces.
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,10 @@
 
 int main() {
   const int rank = weft::this_rank();
+  static char buffer[4096];
+  bool failed = std::setvbuf(stdout, nullptr, _IOFBF, sizeof buffer) != 0;
+  std::setbuf(stderr, buffer);
+  failed |= std::freopen("/dev/null", "w", stdout) != nullptr || errno != EPERM;
   for (int line = 0; line < 5; ++line) {
     std::printf("printf %d:", rank);
     for (int i = 0; i < 4; ++i) {
@@ -39,6 +44,8 @@ int main() {
     }
     std::fprintf(stderr, "\n");
   }
+  ::setbuffer(stdout, buffer, sizeof buffer);
+  failed |= std::fclose(stdout) != 0 || std::fclose(stderr) != 0;
   // Threads that the rank makes write as the rank.
   const auto write_lines = [rank](const char* name) {
     for (int line = 0; line < 5; ++line) {
@@ -57,4 +64,5 @@ int main() {
 #pragma omp parallel num_threads(2)
   if (std::this_thread::get_id() != own_thread) write_lines("openmp");
   std::printf("last %d: %d %d %d %d", rank, rank, rank, rank, rank);  // Without its end.
+  return failed ? 1 : 0;
 }
