@@ -12,15 +12,21 @@
    CASE freed_communicator: MPI_Barrier[(].*MPI_ERR_COMM
    CASE garbage_communicator: MPI_Send[(].*MPI_ERR_COMM
    CASE freed_request: MPI_Wait[(].*MPI_ERR_REQUEST
+   CASE freed_operation: MPI_Allreduce[(].*MPI_ERR_OP
+   CASE freed_group: MPI_Group_size[(].*MPI_ERR_GROUP
+   CASE freed_info: MPI_Info_set[(].*MPI_ERR_INFO
+   CASE freed_handler: MPI_Comm_set_errhandler[(].*MPI_ERR_ERRHANDLER
+   CASE freed_keyval: MPI_Comm_set_attr[(].*MPI_ERR_KEYVAL
+   CASE used_message: MPI_Mrecv[(].*MPI_ERR_REQUEST
    CASE wrong_root: MPI_Bcast[(].*MPI_ERR_ROOT
    CASE null_operation: MPI_Allreduce[(].*MPI_ERR_OP
    CASE truncated: MPI_Recv[(].*(400.*200|200.*400|100.*50|50.*100).*MPI_ERR_TRUNCATE
    CASE before_init: MPI_Comm_rank.*MPI_Init
    CASE after_finalize: MPI_Barrier.*MPI_Finalize
    CASE init_twice: MPI_Init.*
-   CASE mismatched_collectives: (MPI_)?[Bb](arrier|cast).*
-   CASE mismatched_operations: Allreduce of 4 octets, (max|sum) of int32, but .* of 4 octets, (max|sum) of int32
-   CASE mismatched_elements: MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but .*sum of (int|float)32
+   CASE mismatched_collectives: rank [01] .*(Barrier.*rank [01] .*Bcast|Bcast.*rank [01] .*Barrier)
+   CASE mismatched_operations: rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32
+   CASE mismatched_elements: rank [01] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [01] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
    CASE aborted: MPI_Abort.*3
    CASE absent: MPI_Win_create.*windows.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
@@ -31,6 +37,17 @@
 #include <string.h>
 
 static int rank, size, value[100];
+
+static void ignore(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)in;
+  (void)inout;
+  (void)count;
+  (void)type;
+}
+static void handle(MPI_Comm* comm, int* code, ...) {
+  (void)comm;
+  (void)code;
+}
 
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
@@ -72,6 +89,49 @@ int main(int argc, char** argv) {
     MPI_Send(&rank, 1, MPI_INT, rank, 0, comm);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Wait(&again, MPI_STATUS_IGNORE);
+  }
+  CASE(freed_operation) {
+    MPI_Op operation, freed;
+    MPI_Op_create(ignore, 1, &operation);
+    freed = operation;
+    MPI_Op_free(&operation);
+    MPI_Allreduce(value, value + 1, 1, MPI_INT, freed, comm);
+  }
+  CASE(freed_group) {
+    MPI_Group group, freed;
+    MPI_Comm_group(comm, &group);
+    freed = group;
+    MPI_Group_free(&group);
+    MPI_Group_size(freed, value);
+  }
+  CASE(freed_info) {
+    MPI_Info info, freed;
+    MPI_Info_create(&info);
+    freed = info;
+    MPI_Info_free(&info);
+    MPI_Info_set(freed, "key", "value");
+  }
+  CASE(freed_handler) {
+    MPI_Errhandler handler, freed;
+    MPI_Comm_create_errhandler(handle, &handler);
+    freed = handler;
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_set_errhandler(comm, freed);
+  }
+  CASE(freed_keyval) {
+    int keyval, freed;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    freed = keyval;
+    MPI_Comm_free_keyval(&keyval);
+    MPI_Comm_set_attr(comm, freed, value);
+  }
+  CASE(used_message) {
+    MPI_Message message, used;
+    MPI_Isend(&rank, 1, MPI_INT, rank, 0, comm, &request);
+    MPI_Mprobe(rank, 0, comm, &message, MPI_STATUS_IGNORE);
+    used = message;
+    MPI_Mrecv(value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(value, 1, MPI_INT, &used, MPI_STATUS_IGNORE);
   }
   CASE(wrong_root) MPI_Bcast(value, 1, MPI_INT, 5, comm);
   CASE(null_operation) MPI_Allreduce(value, value + 1, 1, MPI_INT, MPI_OP_NULL, comm);
