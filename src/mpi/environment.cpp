@@ -92,7 +92,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
-  return in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
+  const int code = in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
     delete_attributes(me, MPI_COMM_SELF, *me.self);
     finish_requests(me);
     free_taken_messages(me);
@@ -101,8 +101,10 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     me.finalized = true;
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     if (keeps_ledger(me)) compare_types(me);
-    me.close();
   });
+  // Not before an error has come to its handler.
+  if (state* const me = find_state(); me != nullptr && me->finalized) me->close();
+  return code;
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {

@@ -36,6 +36,7 @@ static void end_in(const char* way) {
   if (strcmp(way, "quick_exit-0") == 0) quick_exit(0);
   if (strcmp(way, "early") == 0) _exit(0);
   if (strcmp(way, "raise") == 0) raise(SIGTERM);
+  if (strcmp(way, "killed") == 0) raise(SIGKILL);
   if (strcmp(way, "handled") == 0) {
     signal(SIGTERM, note);
     raise(SIGTERM);
@@ -60,6 +61,15 @@ int main(int argc, char** argv) {
   at_quick_exit(quick_handler);
   if (ends_well) MPI_Finalize();
   if (rank == 1) end_in(way);
+  if (strcmp(way, "killed") == 0) {
+    /* Not all come to the end: that is an error, and the end all the same. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int code = MPI_Finalize(), flag = 0;
+    MPI_Finalized(&flag);
+    printf("finalized %d with an error %d\n", flag, code != MPI_SUCCESS);
+    fflush(stdout);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  }
   if (!ends_well && rank != 1) MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (ends_well) {
     usleep(300000); /* Longer than the other takes to end. */
