@@ -54,6 +54,15 @@ std::string text_of_code(state* me, int code) {
   fail(MPI_ERR_ARG, "{} is no error code", code);
 }
 
+// With the sizes, ranks or handles of the last call that returned this code, as far as there is room.
+std::string text_with_details(state* me, int code) {
+  std::string text = text_of_code(me, code);
+  if (me != nullptr && code != MPI_SUCCESS && me->last_failure.code == code && code <= MPI_ERR_ABI)
+    text += ": " + me->last_failure.text;
+  if (text.size() >= MPI_MAX_ERROR_STRING) text.resize(MPI_MAX_ERROR_STRING - 1);
+  return text;
+}
+
 // They may be called before MPI_Init and after MPI_Finalize.
 template <class Body>
 int in_any_call(const char* name, const Body& body) {
@@ -163,7 +172,7 @@ WEFT_MPI_FUNCTION(int, MPI_Error_string, (int errorcode, char* string, int* resu
   return in_any_call("MPI_Error_string", [&](state* me) {
     check_not_null(string, "string");
     check_not_null(resultlen, "resultlen");
-    const std::string text = text_of_code(me, errorcode);
+    const std::string text = text_with_details(me, errorcode);
     std::memcpy(string, text.c_str(), text.size() + 1);
     *resultlen = static_cast<int>(text.size());
   });

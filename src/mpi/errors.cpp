@@ -254,6 +254,7 @@ int end_in_error(MPI_Comm where, const std::string& call) {
   const cause why = current_cause();
   state* const me = find_state();
   if (me == nullptr || !me->is_open()) end_job(me, why, call);
+  me->last_failure = {why.code, why.text};
   communicator_object& c = concerned(*me, why.where != MPI_COMM_NULL ? why.where : where);
   if (c.handler == MPI_ERRORS_RETURN) return why.code;
   if (is_predefined(c.handler)) end_job(me, why, call);

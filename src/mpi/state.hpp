@@ -69,6 +69,10 @@ struct state final : detail::face_state {
   info_object environment;       // MPI_INFO_ENV; filled in when it is first asked for.
   attributes_state attributes;
   added_codes codes;
+  struct {
+    int code = MPI_SUCCESS;
+    std::string text;
+  } last_failure;                                           // For MPI_Error_string().
   std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
 
   std::shared_ptr<class type_ledger> types;  // Of a checked job.

@@ -39,6 +39,30 @@ TEST(mpi_message, truncation_names_both_sizes) {
   }
 }
 
+TEST(mpi_message, the_string_of_a_code_that_was_returned_names_both_sizes) {
+  const int status = run(job_of(1, 1), [](communicator&) {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int values[3] = {1, 2, 3};
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Request request;
+    MPI_Isend(values, 3, MPI_INT, 0, 5, MPI_COMM_WORLD, &request);
+    const int code = MPI_Recv(values, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQ(code, MPI_ERR_TRUNCATE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_string(code, text, &length);
+    expect_contains(text, "MPI_ERR_TRUNCATE: ");
+    expect_contains(text, "a receive of 8 octets got a message of 12 octets from rank 0, tag 5");
+    EXPECT_EQ(std::string(text).size(), static_cast<std::size_t>(length));
+    // Another code has its own text.
+    MPI_Error_string(MPI_ERR_TAG, text, &length);
+    EXPECT_EQ(std::string(text).find("octets"), std::string::npos) << text;
+    MPI_Finalize();
+  });
+  EXPECT_EQ(status, 0);
+}
+
 TEST(mpi_message, a_deadlock_names_the_calls_of_mpi) {
   const failed_job job = failing(3, [](int rank) {
     std::vector<int> values(1 << 20);
