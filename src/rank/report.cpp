@@ -89,8 +89,9 @@ void append_worker_report(job& j, worker& only, std::map<int, std::string>& line
 
 namespace {
 
-// Ranks meet in every collective but a small broadcast, which its root leaves alone. So a member that has
-// ended and is past the collective in which another one waits has called something else instead.
+// Ranks meet in every collective but a small broadcast, which its root leaves alone, and what only neighbours
+// say to each other. So a member that has ended and is past the collective in which another one waits has
+// called something else instead.
 std::string left_behind(const rank_state& r, const communicator_state& c) {
   // Relaxed, here and in the other: all workers are parked.
   if (c.failed.load(std::memory_order_relaxed)) return {};
@@ -99,10 +100,12 @@ std::string left_behind(const rank_state& r, const communicator_state& c) {
   const auto index = [&](const member& m) { return static_cast<int>(&m - c.members.data()); };
   for (const member& other : c.members) {
     if (other.rank == nullptr || !other.rank->ended || other.turn <= own->turn) continue;
+    if (other.acting + 1 != other.turn)
+      continue;  // Its last was refused: `call` is of another one.
     if (other.turn == own->turn + 1) {
       if (!is_same(own->call, other.call))
         return mismatch(c, index(*own), own->call, index(other), other.call);
-    } else if (own->call.root == no_root) {
+    } else if (own->call.root == no_root && own->call.same_size) {  // Not of neighbours.
       return formatted(
           "collective mismatch on communicator {}: rank {} calls {} as number {}, but rank {} has "
           "ended after {} collectives, the last a {}: all ranks must call the same collectives in "
