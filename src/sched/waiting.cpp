@@ -284,7 +284,7 @@ bool worker::poll(const waiter* w) {
 }
 
 inline int worker::undivided_from_now() const noexcept {
-  if (rare_sources_ != 0 || helm_ != nullptr || is_hindered_ || watched_ ||
+  if (inbound_.empty() || rare_sources_ != 0 || helm_ != nullptr || is_hindered_ || watched_ ||
       owner_.looking_.gives_core_up)
     return 0;
   return awaits_one_mailbox() ? undivided_in_a_row_max : undivided_beside_others_max;
