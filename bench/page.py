@@ -102,7 +102,7 @@ def beside(run, columns, lines):
     table = []
     for line in lines:
         def row_in(group, peer):
-            # Of any number of workers: the same for all of a group.
+            # Of any number of workers: no line has several in its group.
             return next((r for (name, who, ranks, _), r in group.rows.items()
                          if (name, who, ranks) == (line.name, peer + line.variant, line.ranks)), None)
         own = columns[0][1] + line.suffix

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,10 +51,14 @@ bool is_zombie(pid_t pid) {
   return end == stat.npos || stat.compare(end, 4, ") Z ") == 0;
 }
 
+// Of this user.
 std::set<std::string> shared_files() {
   std::set<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    found.insert(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    struct stat about {};
+    if (::lstat(entry.path().c_str(), &about) == 0 && about.st_uid == ::geteuid())
+      found.insert(entry.path().string());
+  }
   return found;
 }
 

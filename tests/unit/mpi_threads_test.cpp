@@ -82,17 +82,18 @@ TEST(mpi_threads, of_several_ranks_of_a_worker_exchange_messages) {
   exchange_in_threads(3, 1, true);
 }
 
-// Whoever waits longest gets its message first, while the others wait.
 // All workers are parked meanwhile, and no rank could go on by itself.
 TEST(mpi_threads, that_send_later_keep_ranks_that_all_wait_from_being_called_a_deadlock) {
-  for (const int workers : {1, 2})
-    run_ranks(2, workers, [](communicator& world) {
+  for (const int count : {1, 2})
+    run_ranks(2, count, [](communicator& world) {
       int level = 0, got = -1;
       MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
       rank_threads threads;
       if (world.rank() == 0)
-        threads.start([] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        threads.start([&workers = worker::current()->owner()] {
+          for (int left = 1000; left > 0 && !workers.any_parked(); --left)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
           const int value = 7;
           MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
         });
@@ -107,6 +108,7 @@ TEST(mpi_threads, that_send_later_keep_ranks_that_all_wait_from_being_called_a_d
     });
 }
 
+// Whoever waits longest gets its message first, while the others wait.
 TEST(mpi_threads, probe_at_the_same_time) {
   run_ranks(2, 2, [](communicator& world) {
     int level = 0;

@@ -255,7 +255,14 @@ TEST(a_mailbox, is_left_to_one_rank_alone_for_a_few_records_between_two_polls) {
   if (given == 0) GTEST_SKIP() << "workers that share cores give them up instead";
 }
 
-// Called by a rank that has waited while another one kept its core for a while.
+// Keeps its core in the kernel until another worker of the process has parked, in a job of several
+// processes for a while.
+void let_others_park() {
+  const auto one_is_parked = [] { return worker::current()->owner().any_parked(); };
+  for (int left = 200; left > 0 && !one_is_parked(); --left) std::this_thread::sleep_for(10ms);
+  std::this_thread::sleep_for(50ms);  // For the others of them.
+}
+// Called by a rank that has waited meanwhile.
 void expect_parked() {
   EXPECT_GT(worker::current()->counts().parks, 0U);
 }
@@ -264,7 +271,7 @@ TEST(a_parked_worker, wakes_for_a_message) {
   options how = job_of(2, 2);
   how.spin_us = 0;  // Parks at once.
   run_ranks(how, [](communicator& world) {
-    if (world.rank() == 0) std::this_thread::sleep_for(50ms);
+    if (world.rank() == 0) let_others_park();
     for (int i = 0; i < 2000; ++i) {
       if (world.rank() == 0) world.send(i, 1);
       EXPECT_EQ(world.recv<int>(1 - world.rank()), i);
@@ -278,12 +285,12 @@ TEST(a_parked_worker, wakes_for_a_collective) {
   options how = job_of(4, 4);
   how.spin_us = 0;
   run_ranks(how, [](communicator& world) {
-    if (world.rank() == 0) std::this_thread::sleep_for(50ms);
+    if (world.rank() == 0) let_others_park();
     for (int i = 0; i < 500; ++i) {
       EXPECT_EQ(world.allreduce(i, std::plus<>{}), 4 * i);
       EXPECT_EQ(world.bcast(world.rank() == i % 4 ? i : -1, i % 4), i);
     }
-    if (world.rank() != 0) expect_parked();
+    if (world.rank() == 1) expect_parked();
   });
 }
 
@@ -298,7 +305,7 @@ TEST(a_parked_worker, wakes_when_a_full_mailbox_has_room_again) {
       expect_parked();
     } else {
       // Computes while the sender fills the mailbox and parks.
-      std::this_thread::sleep_for(50ms);
+      let_others_park();
       for (int i = 0; i < 200; ++i) EXPECT_EQ(world.recv_vector<char>(0).size(), text.size());
     }
   });

@@ -281,9 +281,10 @@ TEST(md_program, moves_atoms_likewise_in_several_processes) {
   }
 }
 
-// The column "stolen" of the ranks, added up.
+// The column "stolen" of two ranks, added up.
 std::uint64_t stolen_chunks_of(const std::string& output) {
   std::uint64_t all = 0;
+  int rows = 0;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -291,8 +292,11 @@ std::uint64_t stolen_chunks_of(const std::string& output) {
     words >> speaker;
     std::vector<std::uint64_t> row;
     for (std::uint64_t number = 0; words >> number;) row.push_back(number);
-    if (speaker == "weft:" && row.size() == 10) all += row.back();
+    if (speaker != "weft:" || row.size() != 10) continue;
+    all += row.back();
+    ++rows;
   }
+  EXPECT_EQ(rows, 2) << output;
   return all;
 }
 
