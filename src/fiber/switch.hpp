@@ -52,8 +52,8 @@ void* make_flow(std::byte* low, std::size_t bytes) noexcept {
 // What lies where a flow is suspended; its stack pointer is right above. tools/gdb/weft.py reads it.
 struct suspended_flow {
   std::uint32_t vector_control;  // MXCSR
-  std::uint32_t scratch;  // The x87's control word on its way.
-  void* frame;  // rbp
+  std::uint32_t scratch;         // The x87's control word on its way.
+  void* frame;                   // rbp
   void* rbx;
   const void* at;  // rip
 };
