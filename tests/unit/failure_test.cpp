@@ -550,15 +550,23 @@ TEST(a_mismatch, of_a_barrier_and_a_broadcast_whose_root_has_ended_is_found) {
       if (c.rank() != 0) c.barrier();
     };
   };
+  // A process knows of the calls of others what it has been asked.
+  const bool alone = tests::processes_of(job_of(3, 3)) == 1;
+  const std::string mismatch = "collective mismatch on communicator 0: ";
   expect_failure(3,
                  {"rank 1: in barrier",
-                  "collective mismatch on communicator 0: rank 1 calls "
-                  "barrier, but rank 0 calls bcast of 4 octets with root 0"},
+                  alone ? mismatch + "rank 1 calls barrier, but rank 0 calls "
+                                     "bcast of 4 octets with root 0"
+                        : mismatch,
+                  "bcast of 4 octets with root 0"},
                  broadcasts(1));
-  expect_failure(3,
-                 {"collective mismatch on communicator 0: rank 1 calls barrier as number 1, but "
-                  "rank 0 has ended after 2 collectives, the last a bcast of 4 octets"},
-                 broadcasts(2));
+  expect_failure(
+      3,
+      {alone ? mismatch + "rank 1 calls barrier as number 1, but rank 0 has ended after 2 "
+                          "collectives, the last a bcast of 4 octets"
+             : mismatch,
+       "bcast of 4 octets with root 0"},
+      broadcasts(2));
 }
 
 TEST(a_deadlock, of_a_barrier_that_one_rank_never_comes_to_is_no_mismatch) {
