@@ -364,6 +364,20 @@ termination::counts termination::count() noexcept {
   return sum;
 }
 
+// Nothing when somebody may still go on without a message from another process.
+std::optional<termination::counts> termination::counts_at_rest() noexcept {
+  // The order matters. A thread of a rank that ends later may have woken a worker; and a worker may have
+  // been woken by a message, which would be counted although it has not been acted upon: whoever counted
+  // it has left its spot before.
+  const std::uint64_t threads_ended = workers_.threads_ended();
+  const counts now = count();
+  if (!workers_.others_are_parked() || !workers_.no_guests_since(threads_ended) || is_writing())
+    return {};
+  // A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
+  if (!between_.all_have_seen_deaths()) return {};
+  return now;
+}
+
 bool termination::is_writing() noexcept {
   return std::any_of(between_.ports().begin(), between_.ports().end(),
                      [](const auto& p) { return p->writing() != 0; });
@@ -375,23 +389,17 @@ bool termination::quiescent(worker& last) {
     return true;
   }
   const std::lock_guard hold(lock_);
-  // Another worker may have been woken by a message meanwhile, which would be counted although it has
-  // not been acted upon: whoever counted it has left its spot before.
-  const counts now = count();
-  if (!workers_.others_are_parked() || is_writing()) return true;
-  // A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
-  if (!between_.all_have_seen_deaths()) return true;
-  if (told_valid_ && now == told_) return true;
-  told_ = now;
+  const std::optional<counts> now = counts_at_rest();
+  if (!now || (told_valid_ && *now == told_)) return true;
+  told_ = *now;
   told_valid_ = true;
-  state(message::quiet, now);
+  state(message::quiet, *now);
   return true;
 }
 
 // The ranks of a process that was quiet go on only after a message has come, which counts.
 bool termination::still_quiet() {
-  told_valid_ = told_valid_ && count() == told_ && workers_.others_are_parked() && !is_writing() &&
-                between_.all_have_seen_deaths();
+  told_valid_ = told_valid_ && counts_at_rest() == told_;
   return told_valid_;
 }
 

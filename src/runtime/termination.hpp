@@ -106,6 +106,7 @@ class termination final : public attendant {
   [[nodiscard]] int judge() const noexcept;
   [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
   [[nodiscard]] counts count() noexcept;
+  [[nodiscard]] std::optional<counts> counts_at_rest() noexcept;
   [[nodiscard]] bool is_writing() noexcept;
   [[nodiscard]] bool still_quiet();
 

@@ -90,10 +90,17 @@ thread_origin& origin_of_this_thread() noexcept {
 }
 
 thread_origin origin_of_new_thread() {
-  if (origin_of_this_thread().identity != nullptr) return origin_of_this_thread();
+  if (const thread_origin& mine = origin_of_this_thread(); mine.identity != nullptr) {
+    // The job may have ended.
+    if (!mine.way_in->enter()) return mine;
+    thread_origin its = mine;
+    its.way_in = mine.home->owner().way_in_of_new_thread();
+    mine.way_in->leave();
+    return its;
+  }
   worker* const here = worker::current();
   if (here == nullptr || worker::identity() == nullptr) return {};
-  return {here, worker::identity(), here->running_number(), here->owner().way_in()};
+  return {here, worker::identity(), here->running_number(), here->owner().way_in_of_new_thread()};
 }
 
 void worker::share() {

@@ -40,7 +40,8 @@ struct thread_origin {
   worker* home = nullptr;
   void* identity = nullptr;
   int number = -1;
-  std::shared_ptr<gate> way_in;  // Closed when the job ends: the rest is gone then.
+  // Closed when the job ends: the rest is gone then. As long as somebody has it, the thread lives.
+  std::shared_ptr<gate> way_in;
 };
 [[nodiscard]] thread_origin& origin_of_this_thread() noexcept;
 // That of a thread which the calling thread makes.

@@ -39,10 +39,12 @@ void worker::park(waiter& w) {
       if (of != nullptr) of->disarm();
     }
   } const guard{outside_};
+  // First: a thread that ends later may have woken a worker after all were parked.
+  const std::uint64_t threads_ended = owner_.threads_ended();
   outcome now_is = lie_down(w);
   if (now_is == outcome::awake) return;
   // Relaxed: the last sees what the others did before they parked.
-  if (now_is == outcome::last && !owner_.has_guests() &&
+  if (now_is == outcome::last && owner_.no_guests_since(threads_ended) &&
       owner_.timers_.load(std::memory_order_relaxed) == 0 && !owner_.has_ended() && !has_work(w) &&
       !owner_.stopping()) {
     owner_.parked_.leave(spot_);

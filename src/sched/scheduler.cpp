@@ -94,8 +94,13 @@ void scheduler::run() {
     });
   for (std::thread& t : threads_) t.join();
   threads_.clear();
-  way_in_->close();
-  while (!way_in_->is_empty()) give_core_up();  // Their waits end with the job.
+  made_->way_in.close();
+  while (!made_->way_in.is_empty()) give_core_up();  // Their waits end with the job.
+}
+
+std::shared_ptr<gate> scheduler::way_in_of_new_thread() const {
+  made_->lived.begin();
+  return {&made_->way_in, [kept = made_](gate*) { kept->lived.end(); }};
 }
 
 void scheduler::set_wait_watcher(wait_watcher watcher) noexcept {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sched/worker.hpp"
+#include "sync/lives.hpp"
 #include "sync/published.hpp"
 
 namespace weft {
@@ -66,11 +67,17 @@ class scheduler {
   // True: there is nothing to do but sleep, since somebody else may bring work.
   using quiescent_handler = std::function<bool(worker& last)>;
   void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
-  // Threads that are no workers may bring work from now on: nobody can tell that none will come.
+  // Threads that ranks have made may bring work from now on.
   void note_guests() noexcept { guests_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool has_guests() const noexcept { return guests_.load(std::memory_order_relaxed); }
-  // The way of such threads into workers; closed, with nobody inside, when run() returns.
-  [[nodiscard]] const std::shared_ptr<gate>& way_in() const noexcept { return way_in_; }
+  // Called before all workers are seen to be parked, and after it with what that said: no thread that
+  // might have brought work has lived in between. docs/protocols/parking.md.
+  [[nodiscard]] std::uint64_t threads_ended() const noexcept { return made_->lived.ended(); }
+  [[nodiscard]] bool no_guests_since(std::uint64_t ended) const noexcept {
+    return !guests_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
+  }
+  // The way of a thread that is about to be made into workers; closed, with nobody inside, when run()
+  // returns. The thread lives while somebody has it.
+  [[nodiscard]] std::shared_ptr<gate> way_in_of_new_thread() const;
   // Called by any thread, a hint: fibers that have not ended.
   [[nodiscard]] std::uint64_t living() const noexcept { return living_.left(); }
   [[nodiscard]] bool has_ended() const noexcept {
@@ -144,7 +151,11 @@ class scheduler {
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   std::atomic<bool> guests_{false};
-  const std::shared_ptr<gate> way_in_ = std::make_shared<gate>();
+  struct threads_of_ranks {
+    gate way_in;
+    lives<> lived;
+  };
+  const std::shared_ptr<threads_of_ranks> made_ = std::make_shared<threads_of_ranks>();
   // Changes when workers have to look at something rare; who attends to it sees what that is.
   alignas(padding_bytes) published<std::uint64_t> attention_;
   published<bool> stop_;

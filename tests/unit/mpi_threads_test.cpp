@@ -2,11 +2,14 @@
 // a pthread_create that does it, which tests/conformance/threads.c uses.
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "job.hpp"
@@ -20,12 +23,14 @@ namespace {
 class rank_threads {
  public:
   void start(const std::function<void()>& body) {
-    const thread_origin origin = origin_of_new_thread();
     ++living_;
-    threads_.emplace_back([=, this] {
-      origin_of_this_thread() = origin;
+    threads_.emplace_back([this, body, origin = origin_of_new_thread()]() mutable {
+      struct ended {
+        std::atomic<int>& living;
+        ~ended() { --living; }
+      } const at_the_end{living_};
+      origin_of_this_thread() = std::move(origin);
       body();
-      --living_;
     });
   }
   // Other ranks of the worker run meanwhile, or none do.
@@ -109,6 +114,76 @@ TEST(mpi_threads, that_send_later_keep_ranks_that_all_wait_from_being_called_a_d
 }
 
 // Whoever waits longest gets its message first, while the others wait.
+// All workers may park just before a thread sends, and it ends just after.
+TEST(mpi_threads, that_send_and_end_at_once_are_never_overlooked) {
+  options how = job_of(2, 2);
+  how.spin_us = 0;
+  run_ranks(how, [](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    for (int i = 0; i < rounds; ++i) {
+      int got = -1;
+      rank_threads threads;
+      if (world.rank() == 0) threads.start([=] { MPI_Send(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD); });
+      MPI_Recv(&got, 1, MPI_INT, 1 - world.rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      ASSERT_EQ(got, i);
+      if (world.rank() == 1) MPI_Send(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+      threads.join(true);
+    }
+    MPI_Finalize();
+  });
+}
+
+void wait_for_nothing(int rank) {
+  int value = 0;
+  MPI_Recv(&value, 1, MPI_INT, 1 - rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+void expect_a_report(const failed_job& job) {
+  EXPECT_EQ(job.status, 1);
+  expect_contains(job.text, "deadlock: every rank waits and no message is under way\n");
+  expect_contains(job.text, "rank 1: in MPI_Recv, source 0, tag 5");
+}
+
+TEST(mpi_threads, that_nobody_has_made_do_not_hide_a_deadlock) {
+  expect_a_report(run_to_failure(job_of(2, 2), [](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    wait_for_nothing(world.rank());
+  }));
+}
+
+// However they have ended, and whoever has made them.
+TEST(mpi_threads, that_have_ended_do_not_hide_a_deadlock) {
+  expect_a_report(run_to_failure(job_of(2, 2), [](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    const int rank = world.rank();
+    rank_threads threads, of_threads;
+    threads.start([=] { exchange(rank, 2, 0); });
+    threads.start([] { pthread_exit(nullptr); });
+    threads.start([&] { of_threads.start([=] { exchange(rank, 2, 1); }); });
+    threads.join(true);
+    of_threads.join(true);
+    wait_for_nothing(rank);
+  }));
+}
+
+TEST(mpi_threads, that_end_while_all_ranks_wait_do_not_hide_a_deadlock) {
+  std::thread late;
+  expect_a_report(run_to_failure(job_of(2, 2), [&](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    if (world.rank() == 0)
+      late = std::thread([origin = origin_of_new_thread()]() mutable {
+        origin_of_this_thread() = std::move(origin);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      });
+    wait_for_nothing(world.rank());
+  }));
+  late.join();
+}
+
 TEST(mpi_threads, probe_at_the_same_time) {
   run_ranks(2, 2, [](communicator& world) {
     int level = 0;

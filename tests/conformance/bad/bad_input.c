@@ -28,15 +28,25 @@
    CASE mismatched_operations: rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32
    CASE mismatched_elements: rank [01] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [01] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
+   CASE deadlock_after_threads: MPI_Recv
    CASE aborted: MPI_Abort.*3
    CASE absent: MPI_Win_create.*windows.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
    CASE without_finalize: MPI_Finalize */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size, value[100];
+
+enum { returned, left, cancelled, ways_to_end };
+static void* end_somehow(void* how) {
+  if ((MPI_Aint)how == left) pthread_exit(NULL);
+  while ((MPI_Aint)how == cancelled) pause();
+  return NULL;
+}
 
 static void ignore(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)in;
@@ -55,8 +65,10 @@ int main(int argc, char** argv) {
   MPI_Datatype type = MPI_INT, old;
   MPI_Comm comm = MPI_COMM_WORLD, copy;
   MPI_Request request, again;
+  int level = MPI_THREAD_SINGLE;
   CASE(before_init) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Init(&argc, &argv);
+  CASE(deadlock_after_threads) level = MPI_THREAD_MULTIPLE;
+  MPI_Init_thread(&argc, &argv, level, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   CASE(wrong_rank) MPI_Send(value, 1, MPI_INT, 7, 0, comm);
@@ -150,6 +162,15 @@ int main(int argc, char** argv) {
   CASE(mismatched_elements)
     MPI_Reduce(value, value + 1, 1, rank == 0 ? MPI_INT : MPI_FLOAT, MPI_SUM, 0, comm);
   CASE(deadlock) MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
+  CASE(deadlock_after_threads) {
+    for (int end = 0; end < ways_to_end; ++end) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, end_somehow, (void*)(MPI_Aint)end);
+      if (end == cancelled) pthread_cancel(thread);
+      pthread_join(thread, NULL);
+    }
+    MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
+  }
   CASE(aborted) MPI_Abort(comm, 3);
   CASE(absent) {
     MPI_Win window;
