@@ -172,6 +172,10 @@ TEST(starting, cores_are_shared_out_and_pin_off_leaves_them) {
   EXPECT_EQ(
       shell("taskset -c 0,1 ./weftrun --pin=off -n 2 --processes 2 printenv WEFT_WORKERS").text,
       "1\n1\n");
+  // So are OpenMP's teams, unless somebody has said how large they are.
+  const std::string teams = "./weftrun --pin=off -n 2 --processes 2 printenv OMP_NUM_THREADS";
+  EXPECT_EQ(shell("taskset -c 0,1 env -u OMP_NUM_THREADS " + teams).text, "1\n1\n");
+  EXPECT_EQ(shell("taskset -c 0,1 env OMP_NUM_THREADS=7 " + teams).text, "7\n7\n");
 }
 
 TEST(starting, every_numa_node_has_a_process_on_its_cores) {

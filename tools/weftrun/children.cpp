@@ -55,6 +55,13 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   return result;
 }
 
+// Unless `changes` or this process's environment give the variable a value.
+void assign_where_missing(std::vector<std::string>& changes, const std::string& name, int value) {
+  const auto gives_it = [&](const std::string& change) { return change.starts_with(name + "="); };
+  if (std::getenv(name.c_str()) == nullptr && std::ranges::none_of(changes, gives_it))
+    changes.push_back(formatted("{}={}", name, value));
+}
+
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -99,7 +106,12 @@ struct new_process {
 
 std::string start_order::encoded() const {
   field_writer fields;
-  fields.number(slot).number(slots).number(pin).number(inherits_stdin).text(directory);
+  fields.number(slot)
+      .number(slots)
+      .number(ranks)
+      .number(pin)
+      .number(inherits_stdin)
+      .text(directory);
   for (const auto* list : {&command, &environment}) {
     fields.number(static_cast<std::int64_t>(list->size()));
     for (const std::string& word : *list) fields.text(word);
@@ -113,6 +125,7 @@ start_order start_order::decoded(int process, std::string_view octets) {
   order.process = process;
   order.slot = static_cast<int>(fields.number());
   order.slots = static_cast<int>(fields.number());
+  order.ranks = static_cast<int>(fields.number());
   order.pin = fields.number() != 0;
   order.inherits_stdin = fields.number() != 0;
   order.directory = fields.text();
@@ -171,16 +184,15 @@ void children::start(const start_order& order) {
   std::vector<std::string> changes = order.environment;
   changes.push_back(formatted("{}={}", job_variable, its.get()));
   std::vector<int> cpus;
-  if (order.pin)
+  if (order.pin) {
     cpus = cpus_of_slot(order.slot, order.slots);
-  else if (std::getenv("WEFT_WORKERS") == nullptr &&
-           std::ranges::none_of(changes, [](const std::string& change) {
-             return change.starts_with("WEFT_WORKERS=");
-           }))
-    // Every process may use every core, so none takes more workers than its share.
-    changes.push_back(formatted(
-        "WEFT_WORKERS={}", std::max<std::size_t>(1, machine_topology().threads.size() /
-                                                        static_cast<std::size_t>(order.slots))));
+  } else {
+    // Every process may use every core, so none takes more workers than its share, nor its ranks larger
+    // teams of OpenMP.
+    const int share = static_cast<int>(machine_topology().threads.size()) / order.slots;
+    assign_where_missing(changes, "WEFT_WORKERS", std::max(1, share));
+    assign_where_missing(changes, "OMP_NUM_THREADS", std::max(1, share / std::max(1, order.ranks)));
+  }
   const std::vector<std::string> environment = environment_with(changes);
   new_process one{.command = pointers_to(order.command),
                   .environment = pointers_to(environment),

@@ -19,6 +19,7 @@ struct start_order {
   int process = 0;
   int slot = 0;  // Of the processes of this host.
   int slots = 1;
+  int ranks = 1;                // Of the process.
   bool pin = true;              // To its share of the cores.
   bool inherits_stdin = false;  // Otherwise a pipe for process 0, nothing for others.
   std::string directory = {};   // Empty: this one.

@@ -124,6 +124,7 @@ class supervisor {
     order.process = number;
     order.slot = slot;
     order.slots = slots;
+    order.ranks = ranks_ / static_cast<int>(processes_.size());
     order.pin = how_.pin;
     order.command = command_;
     if (how_.hosts.empty()) {
