@@ -41,16 +41,21 @@ NARROW = {"MPI_Address", "MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_stru
           "MPI_Type_ub", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get"}
 # There is no such thing in Fortran, or only in the module mpi_f08.
 ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_[gs]et_fortran_|^MPI_T_")
+OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Of MPI_OFFSET_KIND.
 # As C's, one octet less where C counts the end of a string.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
 FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
              "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
 PLACES = ("MPI_BOTTOM", "MPI_IN_PLACE", "MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE", "MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY",
-          "MPI_ERRCODES_IGNORE", "MPI_BUFFER_AUTOMATIC")
+          "MPI_ERRCODES_IGNORE", "MPI_BUFFER_AUTOMATIC", "MPI_ARGV_NULL", "MPI_ARGVS_NULL")
+# Of those that are no scalar.
+SHAPES = {"MPI_STATUS_IGNORE": "(8)", "MPI_STATUSES_IGNORE": "(8,1)", "MPI_UNWEIGHTED": "(1)", "MPI_WEIGHTS_EMPTY": "(1)",
+          "MPI_ERRCODES_IGNORE": "(1)", "MPI_ARGV_NULL": "(1)", "MPI_ARGVS_NULL": "(1,1)"}
 OWN_CONSTANTS = {"MPI_ADDRESS_KIND": 8, "MPI_COUNT_KIND": 8, "MPI_OFFSET_KIND": 8, "MPI_INTEGER_KIND": 4,
                  "MPI_STATUS_SIZE": 8, "MPI_SOURCE": 1, "MPI_TAG": 2, "MPI_ERROR": 3}
 CALLBACKS = ("COMM_DUP_FN", "COMM_NULL_COPY_FN", "COMM_NULL_DELETE_FN", "TYPE_DUP_FN", "TYPE_NULL_COPY_FN",
-             "TYPE_NULL_DELETE_FN", "WIN_DUP_FN", "WIN_NULL_COPY_FN", "WIN_NULL_DELETE_FN", "DUP_FN", "NULL_COPY_FN", "NULL_DELETE_FN")
+             "TYPE_NULL_DELETE_FN", "WIN_DUP_FN", "WIN_NULL_COPY_FN", "WIN_NULL_DELETE_FN", "DUP_FN", "NULL_COPY_FN", "NULL_DELETE_FN",
+             "CONVERSION_FN_NULL")
 
 
 # Of MPI_Sizeof: kinds and the octets of one, by type.
@@ -204,8 +209,8 @@ def interface(name, parameters):
         elif p.is_choice:
             lines.append(f"type(*), dimension(*) :: {n}")
             lines.append(f"!GCC$ ATTRIBUTES NO_ARG_CHECK :: {n}")
-        elif p.is_string:
-            lines.append(f"character(len=*) :: {n}")
+        elif p.base == "char":
+            lines.append(f"character(len=*) :: {n}{('', '(*)', '(count, *)')[p.pointers - 1]}")
         elif p.is_status:
             lines.append(f"integer :: {n}(MPI_STATUS_SIZE{', *' if n.startswith('array_of_') else ''})")
         elif p.base in KINDS and name not in NARROW:
@@ -233,8 +238,9 @@ def parameters_of(name, text):
     if text in ("", "void"):
         return []
     text = SHORTER.get(name, text)
-    found = [part for part in text.split(",") if part.split()[-1].strip("*[]") not in ("argc", "argv")]
-    return [Parameter(part) for part in found]
+    if name in ("MPI_Init", "MPI_Init_thread"):  # Fortran has no words of the command line to give.
+        text = re.sub(r"int\* argc, char\*\*\* argv(, )?", "", text)
+    return [Parameter(part) for part in text.split(",") if part.strip()]
 
 
 def constants(header):
@@ -242,7 +248,7 @@ def constants(header):
     values = dict(OWN_CONSTANTS)
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     for name, text in re.findall(r"^#define (MPI_\w+) (.+)$", header, re.MULTILINE):
-        found = re.fullmatch(r"\(\(MPI_(?:\w+)\)(0x[0-9a-f]+)\)|(-?\d+)", text.strip())
+        found = re.fullmatch(r"\(\(MPI_(?:\w+)\)(0x[0-9a-f]+)\)|(?:\(\(MPI_Offset\))?(-?\d+)\)?", text.strip())
         if found:
             values[name] = int(found[1], 16) if found[1] else int(found[2])
         elif text.strip() in values:
@@ -265,11 +271,11 @@ def mpif(values):
              "      logical MPI_SUBARRAYS_SUPPORTED", "      parameter (MPI_SUBARRAYS_SUPPORTED=.false.)",
              "      logical MPI_ASYNC_PROTECTS_NONBLOCKING", "      parameter (MPI_ASYNC_PROTECTS_NONBLOCKING=.false.)"]
     for name, value in values.items():
-        lines += [f"      integer {name}", f"      parameter ({name}={value})"]
+        kind = "integer(kind=8)" if name in OFFSETS else "integer"
+        lines += [f"      {kind} {name}", f"      parameter ({name}={value})"]
     for name in PLACES:
-        shape = "(8)" if name == "MPI_STATUS_IGNORE" else "(8,1)" if name == "MPI_STATUSES_IGNORE" else \
-            "(1)" if name in ("MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_ERRCODES_IGNORE") else ""
-        lines.append(f"      integer {name}{shape}")
+        kind = "character" if name.startswith("MPI_ARGV") else "integer"
+        lines.append(f"      {kind} {name}{SHAPES.get(name, '')}")
         lines.append(f"      common /{COMMON[name]}/ {name}")
     return "\n".join(lines) + "\n"
 

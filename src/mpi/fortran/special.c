@@ -12,6 +12,7 @@
 int weft_mpi_bottom_ COMMON, weft_mpi_in_place_ COMMON, weft_mpi_buffer_automatic_ COMMON;
 int weft_mpi_status_ignore_[8] COMMON, weft_mpi_statuses_ignore_[8] COMMON;
 int weft_mpi_unweighted_[1] COMMON, weft_mpi_weights_empty_[1] COMMON, weft_mpi_errcodes_ignore_[1] COMMON;
+char weft_mpi_argv_null_[1] COMMON, weft_mpi_argvs_null_[1] COMMON;
 
 char* weft_fortran_text_in(const char* text, size_t length) {
   while (length > 0 && text[length - 1] == ' ') --length;
@@ -335,6 +336,9 @@ void pmpi_errhandler_create_(fortran_handler* function, MPI_Fint* handler, MPI_F
 }
 WEFT_FORTRAN_NAME(mpi_errhandler_create_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
 #endif
+
+/* Known by its address; MPI never calls it. */
+void mpi_conversion_fn_null_(void) {}
 
 /* --- Attributes: values of an address's size, passed by reference ------------------------------- */
 
