@@ -160,9 +160,15 @@ TEST(mpi_threads, that_have_ended_do_not_hide_a_deadlock) {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
     const int rank = world.rank();
     rank_threads threads, of_threads;
-    threads.start([=] { exchange(rank, 2, 0); });
+    const auto swap = [=](int tag) {
+      int value = rank;
+      MPI_Sendrecv_replace(&value, 1, MPI_INT, 1 - rank, tag, 1 - rank, tag, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE);
+      EXPECT_EQ(value, 1 - rank);
+    };
+    threads.start([=] { swap(0); });
     threads.start([] { pthread_exit(nullptr); });
-    threads.start([&] { of_threads.start([=] { exchange(rank, 2, 1); }); });
+    threads.start([&] { of_threads.start([=] { swap(1); }); });
     threads.join(true);
     of_threads.join(true);
     wait_for_nothing(rank);
