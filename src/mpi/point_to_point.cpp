@@ -6,7 +6,6 @@
 #include "mpi/short_way.hpp"
 #include "mpi/transfer.hpp"
 #include "mpi/type_ledger.hpp"
-#include "rank/distant.hpp"
 
 namespace weft::mpi {
 
@@ -22,15 +21,10 @@ void fail_buffer(const void* buffer, const datatype_object& type) {
 
 void fail_message(const operation& op, int peers_first, MPI_Comm where) {
   if (op.failed) {
-    const bool is_send = op.what == operation::kind::send;
-    const int partner = is_send ? op.peer : op.match.source;
-    const bool is_dead = op.owner->of->ways->is_dead(*op.owner, op.match.context, partner);
-    throw failure(is_dead ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
+    const reason_of_failure why = reason_of(op);
+    throw failure(why.is_dead ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
                   formatted("a message of {} octets, tag {}: the process of its partner {}",
-                            op.bytes, op.match.tag,
-                            is_dead   ? "is dead"
-                            : is_send ? "has died, or refused the data, or could not read them"
-                                      : "has died, or the data could not be read"),
+                            op.bytes, op.match.tag, why.text),
                   where);
   }
   throw failure(MPI_ERR_TRUNCATE,

@@ -236,10 +236,6 @@ void deliver_early(worker& here, rank_state& to, const envelope& from, octets da
 
 namespace {
 
-octets data_behind_envelope(record_header header, const std::byte* payload) {
-  return {payload + sizeof(envelope), header.size() - sizeof(envelope)};
-}
-
 [[gnu::noinline]] void take_or_keep_mail(worker& here, record_header header,
                                          const std::byte* payload) {
   take_or_keep(here, rank_of(here, header.target()), packed_envelope::read(payload),

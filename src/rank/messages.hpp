@@ -88,6 +88,12 @@ void deliver_early(worker& here, rank_state& to, const envelope& from, octets da
 // Of an operation from take_kept(): to be used again.
 void free_kept(rank_state& of, kept_operation* op) noexcept;
 [[gnu::cold]] void throw_bad_result(const operation& op);  // Truncated, or the partner has died.
+// Of an operation that has failed: whether its partner's process is dead, and else what may have been.
+struct reason_of_failure {
+  bool is_dead;
+  const char* text;  // Of that process.
+};
+[[nodiscard]] reason_of_failure reason_of(const operation& op);
 // In a checked job, whose ranks have nothing spare, every request has a kept operation.
 [[nodiscard, gnu::noinline]] operation* new_operation(rank_state& me);
 
@@ -283,6 +289,12 @@ template <class Data>
   return false;
 }
 
+// A short message in the mail: its data stand behind what it says.
+[[nodiscard]] inline octets data_behind_envelope(record_header header,
+                                                 const std::byte* payload) noexcept {
+  return {payload + sizeof(envelope), header.size() - sizeof(envelope)};
+}
+
 // A receive that need not be posted: nothing else of this rank has come or is waited for, and what its
 // sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
 [[nodiscard, gnu::always_inline]] inline std::optional<message_status> take_next(
@@ -298,7 +310,7 @@ template <class Data>
   here.expect_answer(there.worker, header.word);
   const auto* const payload = reinterpret_cast<const std::byte*>(mail->payload());
   const envelope from = packed_envelope::read(payload).unpacked();
-  const octets data(payload + sizeof(envelope), header.size() - sizeof(envelope));
+  const octets data = data_behind_envelope(header, payload);
   if (!matches(wanted, from) || data.size() > into.size()) return {};
   copy_out(into.data(), data);
   ++me.counts.received;

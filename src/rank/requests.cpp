@@ -16,17 +16,25 @@
 namespace weft {
 namespace detail {
 
+static int partner_of(const operation& op) {
+  return op.what == operation::kind::send ? op.peer : op.match.source;
+}
+
+reason_of_failure reason_of(const operation& op) {
+  if (op.owner->of->ways->is_dead(*op.owner, op.match.context, partner_of(op)))
+    return {true, "is dead"};
+  return {false, op.what == operation::kind::send
+                     ? "has died, or refused the data, or could not read them"
+                     : "has died, or the data could not be read"};
+}
+
 [[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
   if (op.failed) {
     const bool is_send = op.what == operation::kind::send;
-    const int partner = is_send ? op.peer : op.match.source;
-    const bool is_dead = op.owner->of->ways->is_dead(*op.owner, op.match.context, partner);
     return formatted("rank {}: a {} of {} octets {} {}, tag {}, failed: its process {}",
                      op.owner->number, is_send ? "send" : "receive", op.bytes,
-                     is_send ? "to" : "from", peer_name(partner), tag_name(op.match.tag),
-                     is_dead   ? "is dead"
-                     : is_send ? "has died, or refused the data, or could not read them"
-                               : "has died, or the data could not be read");
+                     is_send ? "to" : "from", peer_name(partner_of(op)), tag_name(op.match.tag),
+                     reason_of(op).text);
   }
   return "rank " + std::to_string(op.owner->number) + ": a receive of " + std::to_string(op.bytes) +
          " octets got a message of " + std::to_string(op.result.bytes) + " octets from rank " +
