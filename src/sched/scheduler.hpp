@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/pause.hpp"
 #include "sched/worker.hpp"
 #include "sync/lives.hpp"
 #include "sync/published.hpp"
@@ -189,8 +190,10 @@ inline worker::ring* worker::undivided_mail(int sender) noexcept {
 }
 
 inline std::uint64_t worker::look_for_mail(ring& from) noexcept {
-  for (int left = awaits_one_mailbox() ? 1000 : 100; left > 0; --left)
+  for (int left = awaits_one_mailbox() ? 48 : 6; left > 0; --left) {
     if (const std::uint64_t header = from.front(); header != 0) return header;
+    rest_between_looks();
+  }
   undivided_left_ = 0;
   return 0;
 }

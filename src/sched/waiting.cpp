@@ -18,7 +18,7 @@ namespace {
 
 // Quick looks between two polls. The first round takes about as long as an answer from the next core
 // or through shared memory. On a crowded host whoever should answer may have no core meanwhile.
-constexpr int looks_at_first = 48;
+constexpr int looks_at_first = 16;
 constexpr int looks_in_a_round = 8;
 
 }  // namespace
@@ -84,6 +84,7 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
     if (mail == nullptr) return false;
     const record_header header{look_for_mail(*mail)};
     if (header.word == 0) return false;
+    expect_answer(sender, header.word);
     deliver_front(*mail, sender, header);
   } while (c.pending != 0);
   return true;
@@ -160,12 +161,15 @@ void worker::block(waiter& w) {
       idle_rounds = 0;
       continue;
     }
-    // What comes waits for the next look: at first, when it is most likely to come, there is no pause
-    // between two, and later little more than one.
+    // What comes waits for the next look: at first, when it is most likely to come, there is a short rest
+    // between two, and later little more than a pause.
     const looking& how = owner_.looking_;
     const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
     for (int left = is_soon ? looks_at_first : looks_in_a_round; left > 0; --left) {
-      if (!is_soon) pause_processor();
+      if (is_soon)
+        rest_between_looks();
+      else
+        pause_processor();
       if (take_arrival(w)) return;
       if (has_ready()) {
         has_looked = w.may_switch;  // To what has come, before another look.
