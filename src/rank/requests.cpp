@@ -73,9 +73,8 @@ struct wait_names {
   const char* receive;
   const char* send;
 };
-wait_description describe(const operation& op,
-                          const wait_names& call = {"wait (collective)", "wait (irecv)",
-                                                    "wait (isend)"}) {
+constexpr wait_names one_name{"wait (collective)", "wait (irecv)", "wait (isend)"};
+wait_description describe(const operation& op, const wait_names& call = one_name) {
   if (op.what == operation::kind::collective) {
     communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
     return {call.collective, c->context, -1, -1, 0, c};
@@ -158,6 +157,25 @@ message_status conclude(operation*& op) {
   return result;
 }
 
+// Waits for an operation that may have ended, or be none.
+[[gnu::always_inline]] inline message_status wait_for(operation*& op, const char* call,
+                                                      const wait_names& names) {
+  if (op == nullptr || !op->active) return {};
+  if (!op->complete) {
+    rank_state& me = calling_rank(call);
+    me.home->check_stopped();
+    countdown c{1, nullptr};
+    op->counter = &c;
+    struct uncount {
+      operation* op;
+      ~uncount() { op->counter = nullptr; }
+    } const guard{op};
+    trace_wait(op->what == operation::kind::recv ? trace_kind::wait_recv : trace_kind::wait_send,
+               me, c, describe(*op, names), op->peer_worker);
+  }
+  return conclude(op);
+}
+
 // While it lives, completions of the operations count here; whatever way the wait ends, none counts
 // into a stack frame that is gone.
 struct counting {
@@ -223,21 +241,7 @@ void request::release() noexcept {
 }
 
 WEFT_RETURNS_BY_JUMP message_status request::wait() {
-  if (operation_ == nullptr || !operation_->active) return {};
-  if (!operation_->complete) {
-    rank_state& me = calling_rank("wait");
-    me.home->check_stopped();
-    countdown c{1, nullptr};
-    operation_->counter = &c;
-    struct uncount {
-      operation* op;
-      ~uncount() { op->counter = nullptr; }
-    } const guard{operation_};
-    trace_wait(
-        operation_->what == operation::kind::recv ? trace_kind::wait_recv : trace_kind::wait_send,
-        me, c, describe(*operation_), operation_->peer_worker);
-  }
-  return conclude(operation_);
+  return wait_for(operation_, "wait", one_name);
 }
 
 bool request::test(message_status* status) {
@@ -268,6 +272,10 @@ void request::cancel() {
 }
 
 WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
+  if (requests.size() == 1) {
+    (void)wait_for(requests.front().operation_, "wait_all", all_names);
+    return;
+  }
   // A wait that is cut short leaves operations behind that count, and errors that nobody would
   // read: often the reason why the others never end.
   struct uncount {
