@@ -42,9 +42,10 @@ target_compile_options(weft-program PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WE
 # The process of a program that has several ranks in it.
 add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
   ${PROJECT_SOURCE_DIR}/src/image/host/environment.c ${PROJECT_SOURCE_DIR}/src/image/host/process.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/streams.c
+  ${PROJECT_SOURCE_DIR}/src/image/host/streams.c ${PROJECT_SOURCE_DIR}/src/image/host/libraries.c
   ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/signals.c
   ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/image/host/libraries.c PROPERTIES COMPILE_OPTIONS -O2)
 weft_compile_options(weft-host)
 target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(weft-host PRIVATE weft-shared fmt::fmt)
@@ -167,5 +168,22 @@ if(WEFT_BUILD_TESTS)
   weft_add_image(with_numbers ${directory}/with_numbers.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
   weft_add_image(footprint_library ${directory}/footprint.c -DWITH_LIBRARY ${plain}
     -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
-  add_custom_target(image-programs ALL DEPENDS ${library} ${plain} ${image_programs})
+  # What a program opens itself.
+  set(opened_directory ${PROJECT_BINARY_DIR}/bin/image/opened)
+  set(opened_libraries)
+  function(weft_add_opened name source)
+    set(made ${opened_directory}/lib${name}.so)
+    add_custom_command(OUTPUT ${made} DEPENDS ${directory}/${source} ${opened_libraries}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${opened_directory}
+      COMMAND ${CMAKE_C_COMPILER} -O1 -fPIC -shared ${directory}/${source} ${ARGN} -o ${made} VERBATIM)
+    set(opened_libraries ${opened_libraries} ${made} PARENT_SCOPE)
+  endfunction()
+  weft_add_opened(second second_plugin.c -Wl,-soname,libsecond.so)
+  weft_add_opened(second_global second_plugin.c)
+  weft_add_opened(plugin plugin.c)
+  weft_add_opened(plugin_user plugin.c -DWITH_SECOND -L${opened_directory} -lsecond -Wl,-rpath,$ORIGIN)
+  weft_add_opened(plugin_alone plugin.c -DWITH_SECOND)
+  weft_add_opened(plugin_unknown plugin.c -DWITH_UNKNOWN)
+  weft_add_image(opens ${directory}/opens.c)
+  add_custom_target(image-programs ALL DEPENDS ${library} ${plain} ${opened_libraries} ${image_programs})
 endif()

@@ -64,11 +64,12 @@ bool has_names_left_to_loader(const elf_file& file) {
 }
 
 std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> files,
-                                              std::span<const std::size_t> order) {
+                                              std::span<const std::size_t> order,
+                                              std::size_t first) {
   definitions all;
   for (const std::size_t index : order) add_definitions(all, *files[index], index);
   std::vector<std::vector<binding>> result(files.size());
-  for (std::size_t at = 0; at < files.size(); ++at) {
+  for (std::size_t at = first; at < files.size(); ++at) {
     const elf_file& file = *files[at];
     if (file.has_text_relocations()) continue;
     definitions own;

@@ -18,10 +18,11 @@ struct binding {
   std::uint64_t value;  // There.
 };
 
-// For each file the words that refer to names which one of the files defines. The program is the last;
-// `order` lists the files as the loader of a process would look at them.
+// For each file the words that refer to names which one of the files defines.
+// `order` lists the files as the loader of a process would look at them. Of files before `first` nothing is told.
 [[nodiscard]] std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> files,
-                                                            std::span<const std::size_t> order);
+                                                            std::span<const std::size_t> order,
+                                                            std::size_t first = 0);
 
 // Whether it defines names that bindings_of() leaves to the loader: the allocator's, which copies do not
 // use, thread-local variables, and functions that are chosen when they are bound.

@@ -235,6 +235,18 @@ void elf_file::each_reference(const std::function<void(const ElfW(Rela) &)>& vis
   }
 }
 
+bool elf_file::is_of_call(const ElfW(Rela) & r) noexcept {
+  return static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)) == references.back();
+}
+
+bool elf_file::is_bound_at_once() const noexcept {
+  return (value_of(DT_FLAGS_1) & DF_1_NOW) != 0 || (value_of(DT_FLAGS) & DF_BIND_NOW) != 0;
+}
+
+bool elf_file::is_never_unloaded() const noexcept {
+  return (value_of(DT_FLAGS_1) & DF_1_NODELETE) != 0;
+}
+
 std::size_t elf_file::span_bytes() const noexcept {
   std::size_t end = 0;
   for (const ElfW(Phdr) & s : segments())
@@ -252,10 +264,8 @@ std::size_t elf_file::writable_bytes() const noexcept {
   }
   const std::size_t calls =
       value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela)) * sizeof(void*) + 3 * sizeof(void*);
-  const bool calls_are_constant =
-      (value_of(DT_FLAGS_1) & DF_1_NOW) != 0 || (value_of(DT_FLAGS) & DF_BIND_NOW) != 0;
   const std::size_t rest = writable - std::min(writable, constant);
-  return rest - std::min(rest, calls_are_constant ? 0 : calls);
+  return rest - std::min(rest, is_bound_at_once() ? 0 : calls);
 }
 
 }  // namespace weft

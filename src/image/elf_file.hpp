@@ -73,6 +73,12 @@ class elf_file {
   // nothing.
   static const ElfW(Xword) own_address;
   static constexpr ElfW(Xword) no_relocation = 0;
+  // Whether that is of a function, which the loader may look for when it is called.
+  [[nodiscard]] static bool is_of_call(const ElfW(Rela) & r) noexcept;
+  // Whether the linker was told that the loader is to look for all names at once.
+  [[nodiscard]] bool is_bound_at_once() const noexcept;
+  // Whether the linker was told that dlclose() leaves it in memory.
+  [[nodiscard]] bool is_never_unloaded() const noexcept;
   // Octets from the file's address in memory to its end there.
   [[nodiscard]] std::size_t span_bytes() const noexcept;
   // Octets that the program may write and the loader does not: .data and .bss.

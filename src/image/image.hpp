@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "image/elf_file.hpp"
+#include "image/copied_file.hpp"
+#include "image/opened_libraries.hpp"
 
 struct weft_own_state;
 
@@ -30,21 +30,17 @@ class image {
 
  private:
   friend class image_program;
-  struct part {
-    std::uintptr_t base;
-    elf_calls calls;
-    std::size_t fini_left;
-    int attempts;  // At the finisher that is next.
-  };
-  std::vector<part> parts_;  // Libraries before those that need them, the program last.
+  std::vector<loaded_part> parts_;  // Libraries before those that need them, the program last.
+  opened_libraries* opened_ = nullptr;
   main_function main_ = nullptr;
   const weft_own_state* own_ = nullptr;
 };
 
 class image_program {
  public:
-  // `libraries` are those of which each copy of the program has its own. Throws weft::error.
-  image_program(const std::string& path, const std::vector<std::string>& libraries);
+  // `libraries` are those of which each copy of the program has its own; `tells` of libraries that a copy opens
+  // when all have one. Throws weft::error.
+  image_program(const std::string& path, const std::vector<std::string>& libraries, bool tells);
   ~image_program();
   image_program(const image_program&) = delete;
   image_program& operator=(const image_program&) = delete;
@@ -53,17 +49,17 @@ class image_program {
   [[nodiscard]] image load();
 
  private:
-  class source;
   void bind_names();
   void open_copies();
   void close_copies() noexcept;
   [[nodiscard]] std::string failure_text(std::string_view reason) const;
 
-  std::vector<std::unique_ptr<source>> sources_;  // In the order of image::parts_.
+  std::vector<std::unique_ptr<copied_file>> sources_;  // In the order of image::parts_.
+  std::vector<std::size_t> order_;                     // In which names are looked up in them.
+  std::string search_path_;                            // LD_LIBRARY_PATH of the program.
   bool debugged_ = false;  // A debugger reads what is loaded through the file's name, at once.
-  std::mutex lock_;        // Never held across a wait.
+  bool tells_ = false;
   std::size_t loaded_ = 0;
-  int next_number_ = 0;
 };
 
 // How the process of a program becomes the host of its copies: one variable of the environment.

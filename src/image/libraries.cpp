@@ -120,6 +120,13 @@ void follow_users(std::vector<library>& all) {
   }
 }
 
+std::optional<library_choice::shared_state> state_of(const std::string& path, const elf_file& file,
+                                                     sharing how) {
+  const std::size_t bytes = file.writable_bytes();
+  if (how != sharing::shared || bytes <= harmless_data_bytes) return {};
+  return library_choice::shared_state{path, bytes};
+}
+
 }  // namespace
 
 library_choice choose_libraries(const elf_file& program, std::span<const std::string> loaded,
@@ -135,11 +142,24 @@ library_choice choose_libraries(const elf_file& program, std::span<const std::st
     const std::string path = std::filesystem::absolute(l.path).string();
     if (l.how == sharing::own)
       chosen.own.push_back(path);
-    else if (const std::size_t bytes = l.file.writable_bytes();
-             l.how == sharing::shared && bytes > harmless_data_bytes)
-      chosen.shared.push_back({path, bytes});
+    else if (auto state = state_of(path, l.file, l.how))
+      chosen.shared.push_back(*std::move(state));
   }
   return chosen;
+}
+
+opened_library_choice choose_opened(const elf_file& file, const library_list_settings& how,
+                                    const std::function<bool(std::string_view)>& is_private) {
+  const std::string path = std::filesystem::absolute(file.path()).string();
+  const sharing is = sharing_of(path, how);
+  if (is == sharing::own) return {true, {}};
+  const auto uses = [&](std::uint64_t index) {
+    const std::string_view name = file.string_at(index);
+    return !is_in(name_of(name), private_run_times) && is_private(name);
+  };
+  if (!is_in(name_of(path), run_time) && std::ranges::any_of(file.needed(), uses))
+    return {true, {}};
+  return {false, state_of(path, file, is)};
 }
 
 std::string text_of(const library_choice::shared_state& one) {

@@ -1,6 +1,8 @@
 // Which shared libraries of a program each rank has its own copy of, and which of the others hold state
 // that ranks of a process then share.
 #pragma once
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,16 @@ struct library_choice {
 [[nodiscard]] library_choice choose_libraries(const elf_file& program,
                                               std::span<const std::string> loaded,
                                               const library_list_settings& how);
+
+// The same for one that the program opens by itself. `is_private` says whether the program has a library of
+// this name that each rank has its own copy of.
+struct opened_library_choice {
+  bool own;
+  std::optional<library_choice::shared_state> shared;
+};
+[[nodiscard]] opened_library_choice choose_opened(
+    const elf_file& file, const library_list_settings& how,
+    const std::function<bool(std::string_view)>& is_private);
 
 // One line for a person.
 [[nodiscard]] std::string text_of(const library_choice::shared_state& one);

@@ -1,4 +1,5 @@
-/* Called by the start code of every program that weftcc links, before its constructors. */
+/* What the start code of every program that weftcc links calls, before its constructors, and what the host
+   calls when a program opens libraries. */
 #ifndef WEFT_IMAGE_START_H
 #define WEFT_IMAGE_START_H
 #include "rank/program.h"
@@ -18,6 +19,12 @@ struct weft_program {
 /* Returns when the program is one rank; otherwise this process becomes the host of its copies, and
    the call does not return. */
 void weft_become_host(int argc, char** argv);
+
+/* dlopen() of the code at `caller`, and dlclose(). 0: it is the loader's business. */
+int weft_open_library(const char* path, int flags, const void* caller, void** handle);
+int weft_close_library(void* handle, int* failed);
+/* What dlerror() says of the last that failed, once; null when none has. */
+const char* weft_open_error(void);
 
 #ifdef __cplusplus
 }

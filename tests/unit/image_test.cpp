@@ -430,6 +430,40 @@ TEST(image, a_shared_library_that_uses_a_private_one_is_private_too) {
   EXPECT_EQ(ran.status, 0) << ran.text;
 }
 
+TEST(image, libraries_that_a_program_opens_are_its_ranks_own) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* how : {"--workers 1", "--workers 2", "--processes 2", "--ranks-per-process 1"}) {
+    const outcome ran = run_image(std::string("-n 4 ") + how, "opens image/opened");
+    EXPECT_EQ(ran.status, 0) << how << '\n' << ran.text;
+    EXPECT_EQ(count_of(ran.text, "right"), 4) << how << '\n' << ran.text;
+  }
+}
+
+TEST(image, with_check_a_library_with_state_that_all_ranks_open_is_named_once) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "state.c")
+      << "static int values[100]; int value(int i) { return values[i]++; }\n";
+  std::ofstream(directory / "main.c")
+      << "#include <dlfcn.h>\nint main(int argc, char** argv) { return dlopen(argv[1], RTLD_NOW) == 0; }\n";
+  const std::string library = directory / "libstate.so";
+  const outcome made = shell("cc=$PWD/weftcc; cd " + directory.path() +
+                             "; gcc -shared -fPIC state.c -o libstate.so && $cc main.c -o main");
+  ASSERT_EQ(made.status, 0) << made.text;
+  const auto run_with = [&](const std::string& words) {
+    return shell("./weftrun -n 4 --timeout 30 " + words + " " + (directory / "main") + " " +
+                 library);
+  };
+  EXPECT_EQ(run_with("--check").text, "");
+  const std::string as_of_system = "--shared-libraries " + directory.path() + "/";
+  const outcome told = run_with("--check " + as_of_system);
+  EXPECT_EQ(told.status, 0) << told.text;
+  EXPECT_EQ(lines_of(told.text).size(), 1u) << told.text;
+  EXPECT_NE(told.text.find("weft: check: ranks of one process share " + library), std::string::npos)
+      << told.text;
+  EXPECT_EQ(run_with(as_of_system).text, "");
+}
+
 TEST(image, a_program_alone_ends_as_any_program) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = shell("image/ends exit");

@@ -1,0 +1,124 @@
+// One file of a program as its copies are loaded from it: written anew for the loader with what must be
+// different, and put in place of what has been loaded where both are equal. image.cpp says how that goes.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "image/binding.hpp"
+#include "image/elf_file.hpp"
+
+namespace weft {
+
+// What the kernel allows a process (vm.max_map_count).
+[[nodiscard]] long limit_of_mappings();
+
+// A file, and where its number is written by which the loader knows the copy that is meant.
+struct numbered_file {
+  const elf_file* file;
+  const int* number;
+};
+
+class copied_file {
+ public:
+  explicit copied_file(const std::string& path) : file(path) {}
+  ~copied_file();
+  copied_file(const copied_file&) = delete;
+  copied_file& operator=(const copied_file&) = delete;
+
+  // Called once, when it is known which libraries have copies of their own. A debugger reads a copy that
+  // is `whole`.
+  void prepare(std::span<const numbered_file> others, bool whole);
+
+  // Makes the file that one copy is loaded from. A number names a file for the life of the process, since
+  // glibc remembers what it has loaded: none comes twice. False: errno says why.
+  [[nodiscard]] bool open_copy();
+  // Called when all copies have been opened: those of the libraries are known by their numbers.
+  void write_copy();
+  void close_copy() noexcept;
+
+  // Puts right what the loader has found elsewhere. `bases` are those of all files that bindings name.
+  void bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases);
+  void set_bindings(std::vector<binding> all) { bindings_ = std::move(all); }
+
+  // Called for the first copy, when its names have been bound: each word that refers to one is left to the
+  // loader as an address of this file, is to be bound when it is of another file of the copy, or is
+  // the same in all copies.
+  void keep_findings(std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
+                     const std::vector<std::unique_ptr<copied_file>>& all);
+  // The loader looks for no name that is bound: it would not find them all. When it looks for those of
+  // functions only as they are called, `late`, it may be told of these afterwards.
+  void keep_from_loader(bool late);
+
+  // Maps the original in place of the copy, wherever both are equal.
+  void share_pages(std::uintptr_t base) const;
+
+  // A debugger opens it when it likes.
+  void leave_copy_open() noexcept { copy_ = -1; }
+
+  // Of the copy that was opened last.
+  [[nodiscard]] int number() const noexcept { return number_; }
+  [[nodiscard]] numbered_file numbered() const noexcept { return {&file, &number_}; }
+  // Of the links that glibc keeps: what a debugger and a stack trace take for the file's name.
+  [[nodiscard]] char* shown_name() const { return ::strdup(file.path().c_str()); }
+
+  const elf_file file;
+
+ private:
+  struct range {
+    std::size_t offset;
+    std::size_t size;
+  };
+  struct library_name {
+    std::size_t offset;
+    const int* number;
+  };
+  [[nodiscard]] std::size_t size() const noexcept { return file.octets().size(); }
+  template <class T>
+  T& edited_at(const T& original);
+  [[noreturn]] void fail(const char* what) const;
+  void take_for_library();
+  void edit(bool whole);
+  void show_own_variables();
+  void choose_ranges(bool whole);
+  [[nodiscard]] std::vector<std::uint64_t> indices_of(const elf_file& library) const;
+  [[nodiscard]] std::size_t string_checked(std::uint64_t index) const;
+  [[nodiscard]] std::pair<std::size_t, std::size_t> constant_part() const;
+  void share_writable(std::uintptr_t base, std::size_t first, std::size_t size, off_t offset) const;
+
+  std::byte* edited_ = nullptr;
+  std::vector<range> written_;
+  std::vector<library_name> names_;
+  std::vector<binding> bindings_;
+  int copy_ = -1;
+  int number_ = -1;
+};
+
+// One file that has been loaded: its calls before main() and after it.
+class loaded_part {
+ public:
+  loaded_part(const elf_file& file, std::uintptr_t base) noexcept
+      : base_(base), calls_(file.calls()), fini_left_(calls_.fini_count) {}
+  [[nodiscard]] std::uintptr_t base() const noexcept { return base_; }
+  void construct(int argc, char** argv, char** environment) const;
+  // A call that was left by a jump is made again when this is called again: that which calls the handlers
+  // of atexit() goes on with those that are left. One that leaves each time is given up.
+  void finish();
+  [[nodiscard]] bool is_finished() const noexcept {
+    return fini_left_ == 0 && calls_.last_fini == 0;
+  }
+
+ private:
+  std::uintptr_t base_;
+  elf_calls calls_;
+  std::size_t fini_left_;
+  int attempts_ = 0;  // At the finisher that is next.
+};
+
+}  // namespace weft
