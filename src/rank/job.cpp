@@ -143,8 +143,8 @@ std::string unequal_ends(job& j) {
 // In programs with a main() for each rank a call ends the calling rank alone, and does not come here.
 void end_with_others(const std::string& call, int status) {
   if (is_forked_child()) return;
-  const maker_of_thread maker;
-  const rank_state* const me = maker.get() != nullptr ? maker.get() : state_of_caller();
+  const rank_of_caller caller;
+  const rank_state* const me = caller.get();
   // The launcher tells of a process that ends before its part.
   if (me != nullptr && me->of->ranks.size() == me->of->places.size() && has_others_beside(*me))
     end_process(*me, call, status);

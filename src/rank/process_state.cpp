@@ -91,7 +91,8 @@ struct shared_value {
 std::map<std::string, shared_value> shared_values;
 
 void note_shared(const std::string& what, const std::string& value, bool once_only) {
-  const rank_state* const me = is_forked_child() ? nullptr : state_of_caller();
+  const rank_of_caller caller;
+  const rank_state* const me = is_forked_child() ? nullptr : caller.get();
   if (me == nullptr || me->of->checks == nullptr || !has_copy()) return;
   const std::lock_guard hold(shared_lock);
   const auto [at, is_first] = shared_values.try_emplace(what, shared_value{value, me->number});
@@ -126,7 +127,7 @@ extern "C" {
 int weft_change_directory(const char* path, int descriptor) {
   using namespace weft::detail;
   if (is_forked_child() || !has_copy()) return static_cast<int>(change_directory(path, descriptor));
-  return change_directory_of_all(path, descriptor, weft::this_rank());
+  return change_directory_of_all(path, descriptor, number_of_caller());
 }
 
 unsigned weft_change_mask(unsigned mask) {
@@ -151,7 +152,7 @@ void weft_shares(const char* what, const char* value) {
 
 void weft_handles(int number, void (*handler)(int)) {
   using namespace weft::detail;
-  if (const rank_state* const me = state_of_caller(); me == nullptr || me->of->checks == nullptr)
+  if (const rank_of_caller caller; caller.get() == nullptr || caller.get()->of->checks == nullptr)
     return;
   note_shared(weft::formatted("the handler of SIG{}", sigabbrev_np(number)),
               name_of_function(reinterpret_cast<const void*>(handler)), true);

@@ -67,6 +67,20 @@ active_runs& runs() {
   return all;
 }
 
+// Null where this is no rank, or one that has no main() of its own. `use` is called under the lock: threads
+// of a rank may ask while it ends.
+template <class Use>
+auto with_run_of(const rank_state* rank, Use&& use) -> decltype(use(std::declval<program_run&>())) {
+  if (rank == nullptr) return nullptr;
+  const std::lock_guard hold(runs().lock);
+  const auto found = runs().by_rank.find(rank);
+  return found == runs().by_rank.end() ? nullptr : use(*found->second);
+}
+
+const weft_own_state* own_of(const rank_state* rank) {
+  return with_run_of(rank, [](program_run& run) { return run.own; });
+}
+
 class registered_run {
  public:
   explicit registered_run(program_run& run) : rank_(state_of_caller()) {
@@ -153,7 +167,7 @@ void leave_program(int status, bool at_once) {
   if (detail::is_forked_child()) return;
   const detail::maker_of_thread maker;
   if (maker.get() != nullptr) return leave_in_thread(*maker.get(), status, at_once);
-  program_run* const mine = detail::run_of_caller();
+  program_run* const mine = with_run_of(state_of_caller(), [](program_run& run) { return &run; });
   if (mine == nullptr) return;
   program_run& run = *mine;
   run.exit_status = status;
@@ -193,14 +207,6 @@ bool ends_process(int number) {
 int detail::number_of_caller() noexcept {
   const int number = origin_of_this_thread().number;
   return number >= 0 ? number : this_rank();
-}
-
-detail::program_run* detail::run_of_caller() {
-  const rank_state* const me = state_of_caller();
-  if (me == nullptr) return nullptr;
-  const std::lock_guard hold(runs().lock);
-  const auto found = runs().by_rank.find(me);
-  return found == runs().by_rank.end() ? nullptr : found->second;
 }
 
 // Relaxed: called when the ranks have ended.
@@ -253,8 +259,8 @@ int weft_run_main(int (*main)(int, char**, char**), int argc, char** argv) {
 }
 
 const struct weft_own_state* weft_own(void) {
-  const weft::detail::program_run* const run = weft::detail::run_of_caller();
-  return run == nullptr ? nullptr : run->own;
+  const weft::detail::rank_of_caller me;
+  return weft::own_of(me.get());
 }
 
 void weft_exit(int status) {
@@ -266,9 +272,8 @@ void weft_exit_at_once(int status) {
 
 void weft_raises(int number) {
   struct sigaction now {};
-  const weft::detail::maker_of_thread maker;
-  const weft::detail::rank_state* const me =
-      maker.get() != nullptr ? maker.get() : weft::detail::state_of_caller();
+  const weft::detail::rank_of_caller caller;
+  const weft::detail::rank_state* const me = caller.get();
   if (me == nullptr || weft::detail::is_forked_child() || me->of->places.size() == 1 ||
       !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 ||
       now.sa_handler != SIG_DFL)

@@ -17,7 +17,7 @@ struct weft_own_state {
   int (*unsetenv)(const char* name);
 };
 
-/* Of the calling rank; null when a thread calls that is no rank, or the rank has no copy. */
+/* Of the calling rank, also in threads that it has made; null elsewhere, and when the rank has no copy. */
 const struct weft_own_state* weft_own(void);
 
 /* Runs main() as the only rank of this process, which has been loaded by the system. */

@@ -44,6 +44,17 @@ class maker_of_thread {
   bool is_inside_;
 };
 
+// The calling rank, also on threads that it has made; null on others. While this lives, its job does not end.
+class rank_of_caller {
+ public:
+  [[nodiscard]] const rank_state* get() const noexcept {
+    return maker_.get() != nullptr ? maker_.get() : state_of_caller();
+  }
+
+ private:
+  maker_of_thread maker_;
+};
+
 // Of the calling rank, also on threads that it has made; -1 on others.
 [[nodiscard]] int number_of_caller() noexcept;
 
@@ -55,12 +66,9 @@ class maker_of_thread {
 // Whether this process was forked by a rank: it is no rank, though its memory says so.
 [[nodiscard]] bool is_forked_child() noexcept;
 
-// Null where no rank calls, or one that has no main() of its own.
-[[nodiscard]] program_run* run_of_caller();
 // Whether the calling rank has a copy of its program, beside others in its process.
 [[nodiscard]] inline bool has_copy() {
-  const program_run* const run = run_of_caller();
-  return run != nullptr && run->own != nullptr;
+  return weft_own() != nullptr;
 }
 
 }  // namespace weft::detail

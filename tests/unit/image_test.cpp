@@ -327,6 +327,26 @@ TEST(image, ranks_may_go_to_one_directory_and_are_refused_different_ones) {
   }
 }
 
+TEST(image, threads_of_a_rank_change_what_a_process_has_once_as_the_rank_would) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  const std::string program = "in_threads " + directory.path();
+  const outcome shared = run_image(
+      "-n 3 --workers 1 --check --shared-libraries " WEFT_PROGRAM_DIR "/image/system/", program);
+  EXPECT_EQ(shared.status, 0) << shared.text;
+  EXPECT_EQ(count_of(shared.text, "right"), 3) << shared.text;
+  EXPECT_EQ(count_of(shared.text, "rank 0 alone 0"), 1) << shared.text;
+  EXPECT_EQ(count_of(shared.text, "rank 1 refused 1"), 1) << shared.text;
+  EXPECT_EQ(count_of(shared.text, "rank 2 refused 1"), 1) << shared.text;
+  EXPECT_NE(shared.text.find("weft: rank 1 may not change to directory"), std::string::npos)
+      << shared.text;
+  EXPECT_NE(shared.text.find("rank 1 sets the handler of SIGTERM"), std::string::npos)
+      << shared.text;
+  const outcome own = run_image("-n 3 --ranks-per-process 1", program);
+  EXPECT_EQ(count_of(own.text, "right"), 3) << own.text;
+  EXPECT_EQ(count_of(own.text, "rank 2 alone 0"), 1) << own.text;
+}
+
 TEST(image, standard_input_belongs_to_the_first_rank) {
   WEFT_NEEDS_IMAGES();
   for (const char* how : {"--workers 2", "--processes 2"}) {
