@@ -1,16 +1,19 @@
 // pthread_create and pthread_join of programs of weftcc, in libweft.so, where they stand before those of
-// the C library: threads know which rank made them and may use all cores of the process, and a rank
-// that joins one lets other ranks run. Not part of libweft.a.
+// the C library: threads know which rank made them, may use all cores of the process and can tell of a stack
+// that overflowed, and a rank that joins one lets other ranks run. Not part of libweft.a.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "rank/program.h"
+#include "sched/alternate_stack.hpp"
 #include "sched/guest.hpp"
 #include "sched/worker.hpp"
 
@@ -33,6 +36,16 @@ const cpu_set_t cores_of_process = [] {
   return set;
 }();
 
+std::span<std::byte> stack_of_this_thread() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+  void* low = nullptr;
+  std::size_t size = 0;
+  pthread_attr_getstack(&attributes, &low, &size);
+  pthread_attr_destroy(&attributes);
+  return {static_cast<std::byte*>(low), size};
+}
+
 struct thread_start {
   void* (*body)(void*);
   void* argument;
@@ -42,6 +55,8 @@ struct thread_start {
 void* begin_thread(void* argument) {
   const std::unique_ptr<thread_start> start(static_cast<thread_start*>(argument));
   origin_of_this_thread() = std::move(start->origin);
+  origin_of_this_thread().stack = stack_of_this_thread();
+  const alternate_stack for_faults;
   pthread_setaffinity_np(pthread_self(), sizeof cores_of_process, &cores_of_process);
   return start->body(start->argument);
 }

@@ -233,10 +233,9 @@ const std::byte* stack_pointer_of(const void* context) noexcept {
 
 // In the guard page, or beyond it: a large frame steps over the page, and what it touches first lies
 // between its end and the stack.
-bool is_overflow(const worker& here, const void* address, const void* context) noexcept {
-  if (here.stacks().in_guard_page(address)) return true;
+bool is_overflow(std::span<std::byte> stack, const void* address, const void* context) noexcept {
   constexpr std::ptrdiff_t call_bytes = 256;  // A call writes below the stack pointer.
-  const std::byte* const bottom = here.running().stack.data();
+  const std::byte* const bottom = stack.data();
   const std::byte* const pointer = stack_pointer_of(context);
   const auto* const at = static_cast<const std::byte*>(address);
   return bottom != nullptr && pointer != nullptr && pointer < bottom &&
@@ -250,6 +249,13 @@ void on_fault(int number, siginfo_t* details, void* context) {
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort() in a thread\n",
                              from.number);
+    else if (is_overflow(from.stack, details->si_addr, context))
+      length = std::snprintf(
+          line, sizeof line,
+          "weft: rank %d in a thread overflowed the thread's stack of %zu KiB: give it "
+          "more with pthread_attr_setstacksize(), ulimit -s or, for OpenMP, "
+          "OMP_STACKSIZE\n",
+          from.number, from.stack.size() / 1024);
     else
       length = std::snprintf(line, sizeof line, "weft: rank %d in a thread: %s at address %p\n",
                              from.number, sigdescr_np(number), details->si_addr);
@@ -257,7 +263,8 @@ void on_fault(int number, siginfo_t* details, void* context) {
     const int rank = here->running_number();
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
-    else if (is_overflow(*here, details->si_addr, context))
+    else if (here->stacks().in_guard_page(details->si_addr) ||
+             is_overflow(here->running().stack, details->si_addr, context))
       length = std::snprintf(line, sizeof line,
                              "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
                              "weftrun --stack, --weft-stack or WEFT_STACK\n",

@@ -100,7 +100,8 @@ thread_origin origin_of_new_thread() {
   }
   worker* const here = worker::current();
   if (here == nullptr || worker::identity() == nullptr) return {};
-  return {here, worker::identity(), here->running_number(), here->owner().way_in_of_new_thread()};
+  return {
+      here, worker::identity(), here->running_number(), {}, here->owner().way_in_of_new_thread()};
 }
 
 void worker::share() {

@@ -10,7 +10,9 @@
 // waiting for this very guest; it offers the helm between two looks, and so does the worker's thread
 // in its waits. A guest that leaves something to do wakes the worker's thread.
 #pragma once
+#include <cstddef>
 #include <memory>
+#include <span>
 
 #include "sync/gate.hpp"
 #include "sync/helm.hpp"
@@ -40,6 +42,7 @@ struct thread_origin {
   worker* home = nullptr;
   void* identity = nullptr;
   int number = -1;
+  std::span<std::byte> stack;  // Of the thread.
   // Closed when the job ends: the rest is gone then. As long as somebody has it, the thread lives.
   std::shared_ptr<gate> way_in;
 };

@@ -14,6 +14,12 @@ static void quick_handler(void) { printf("handler of quick_exit\n"); }
 static volatile sig_atomic_t noted;
 static void note(int number) { noted = number; }
 
+static __attribute__((noinline)) int deeper(int level) {
+  volatile char some[2048];
+  some[0] = (char)level;
+  return level == 0 ? 0 : deeper(level + 1) + some[0];
+}
+
 static void end_in(const char* way);
 
 static void* end_thread_in(void* way) {
@@ -28,6 +34,7 @@ static void end_in(const char* way) {
   }
   if (strcmp(way, "exit-0") == 0) exit(0);
   if (strcmp(way, "fault") == 0) *(volatile int*)NULL = 1;
+  if (strcmp(way, "overflow") == 0) (void)deeper(1);
   if (strcmp(way, "exit") == 0) exit(7);
   if (strcmp(way, "_exit") == 0) _exit(7);
   if (strcmp(way, "_Exit") == 0) _Exit(7);

@@ -216,6 +216,9 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
       {"ends_c", "handled", 7, with_7},
       {"ends_c", "thread-abort", 134, "weft: rank 1 called abort() in a thread"},
       {"ends_c", "thread-fault", 139, "weft: rank 1 in a thread: Segmentation fault at address"},
+      {"ends_c", "thread-overflow", 139,
+       "weft: rank 1 in a thread overflowed the thread's stack of 8"},
+      {"ends_c", "overflow", 139, "weft: rank 1 overflowed its stack of 8"},
       {"ends_c", "thread-raise", 143, signalled},
       // Status 0 is no success of a program that uses MPI.
       {"ends_c", "early", 1, "weft: rank 1: the program ended after MPI_Init without MPI_Finalize"},
