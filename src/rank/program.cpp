@@ -81,6 +81,11 @@ const weft_own_state* own_of(const rank_state* rank) {
   return with_run_of(rank, [](program_run& run) { return run.own; });
 }
 
+// Of the calling rank, not of threads that it has made.
+program_run* own_run() {
+  return with_run_of(state_of_caller(), [](program_run& run) { return &run; });
+}
+
 class registered_run {
  public:
   explicit registered_run(program_run& run) : rank_(state_of_caller()) {
@@ -167,7 +172,7 @@ void leave_program(int status, bool at_once) {
   if (detail::is_forked_child()) return;
   const detail::maker_of_thread maker;
   if (maker.get() != nullptr) return leave_in_thread(*maker.get(), status, at_once);
-  program_run* const mine = with_run_of(state_of_caller(), [](program_run& run) { return &run; });
+  program_run* const mine = own_run();
   if (mine == nullptr) return;
   program_run& run = *mine;
   run.exit_status = status;
@@ -268,6 +273,11 @@ void weft_exit(int status) {
 }
 void weft_exit_at_once(int status) {
   weft::leave_program(status, true);
+}
+
+int weft_exit_status(void) {
+  const weft::detail::program_run* const run = weft::own_run();
+  return run == nullptr ? 0 : run->exit_status;
 }
 
 void weft_raises(int number) {

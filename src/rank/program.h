@@ -28,6 +28,9 @@ void weft_exit(int status);
 /* The same without handlers of atexit() and destructors. */
 void weft_exit_at_once(int status);
 
+/* With which the calling rank ends, as far as it is known. */
+int weft_exit_status(void);
+
 /* The calling rank is about to send this signal to its process: says so when the process dies of it. */
 void weft_raises(int number);
 

@@ -1,5 +1,6 @@
 /* One rank ends in the way that the first word says; when it ends badly, the others wait for ever, else
    they go on for a while. */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +11,10 @@
 
 static void handler(void) { printf("handler of exit\n"); }
 static void quick_handler(void) { printf("handler of quick_exit\n"); }
+
+static void handler_with_status(int status, void* text) {
+  printf("handler of %s with %d\n", (const char*)text, status);
+}
 
 static volatile sig_atomic_t noted;
 static void note(int number) { noted = number; }
@@ -32,7 +37,9 @@ static void end_in(const char* way) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, end_thread_in, (void*)(way + 7)) == 0) pthread_join(thread, NULL);
   }
-  if (strcmp(way, "exit-0") == 0) exit(0);
+  if (strncmp(way, "on_exit", 7) == 0) on_exit(handler_with_status, (void*)"on_exit");
+  if (strcmp(way, "on_exit-0") == 0 || strcmp(way, "exit-0") == 0) exit(0);
+  if (strcmp(way, "on_exit") == 0) exit(7);
   if (strcmp(way, "fault") == 0) *(volatile int*)NULL = 1;
   if (strcmp(way, "overflow") == 0) (void)deeper(1);
   if (strcmp(way, "exit") == 0) exit(7);

@@ -272,6 +272,17 @@ TEST_P(ends, at_once_with_status_0_in_one_rank_the_others_go_on) {
   }
 }
 
+TEST_P(ends, handlers_of_on_exit_are_its_own_and_get_its_status) {
+  WEFT_NEEDS_IMAGES();
+  for (const int status : {0, 7}) {
+    const outcome ran = run_image(std::string("-n 4 ") + GetParam(),
+                                  status == 0 ? "ends_c on_exit-0" : "ends_c on_exit");
+    EXPECT_EQ(ran.status, status) << ran.text;
+    EXPECT_EQ(count_of(ran.text, "handler of on_exit with " + std::to_string(status)), 1)
+        << ran.text;
+  }
+}
+
 TEST(image, finalize_is_the_end_of_mpi_also_where_a_process_has_died) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = run_image("-n 2 --ranks-per-process 1 --on-failure error", "ends_c killed");
