@@ -1,4 +1,4 @@
-# tests/conformance/*.c, *.f, *.f90: plain MPI programs, one per chapter of the standard. Each is a
+# tests/conformance/*.c, *.f, *.f90, *.F90: plain MPI programs, one per chapter of the standard. Each is a
 # program of weftcc, run with its ranks in one process, in two, and in one each, and checked; and a program of each
 # MPI found, which checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
 
@@ -49,9 +49,10 @@ function(weft_add_mpi_program program source compiler)
 endfunction()
 
 set(programs)
-file(GLOB sources CONFIGURE_DEPENDS ${conformance_directory}/*.c ${conformance_directory}/*.f ${conformance_directory}/*.f90)
+file(GLOB sources CONFIGURE_DEPENDS ${conformance_directory}/*.c ${conformance_directory}/*.f ${conformance_directory}/*.f90
+  ${conformance_directory}/*.F90)
 if(NOT WEFT_GFORTRAN)
-  list(FILTER sources EXCLUDE REGEX "\\.f(90)?$")
+  list(FILTER sources EXCLUDE REGEX "\\.[fF](90)?$")
 endif()
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
@@ -88,6 +89,18 @@ foreach(source IN LISTS sources)
     endif()
   endforeach()
 endforeach()
+if(WEFT_GFORTRAN)
+  # Procedures without interfaces, whose arguments differ in rank: the compiler warns.
+  set(source ${conformance_directory}/fortran_collectives.F90)
+  set(program ${conformance_bin}/fortran_collectives_mpif)
+  weft_choose_wrapper(${source})
+  weft_add_mpi_program(${program} ${source} ${weft_wrapper} -w -O1 -g -DBY_MPIF_H)
+  list(APPEND programs ${program})
+  foreach(ranks IN ITEMS 1 5)
+    weft_add_conformance_test(fortran_collectives_mpif.n${ranks} ${weftrun} -n ${ranks} ${program})
+  endforeach()
+  weft_add_conformance_test(fortran_collectives_mpif.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
+endif()
 add_custom_target(conformance-programs ALL DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs)
 

@@ -1,7 +1,13 @@
-! Fortran's blocking and non-blocking collectives, in one group and between neighbours.
+! Fortran's blocking and non-blocking collectives, in one group and between neighbours; with BY_MPIF_H by the
+! older of the two interfaces.
 module checks
+#ifdef BY_MPIF_H
+  implicit none
+  include 'mpif.h'
+#else
   use mpi
   implicit none
+#endif
   integer, parameter :: n = 3, gap = 5
   integer :: rank, ranks, error, request, round, before, i, r, root, wrong = 0
   integer, allocatable, target :: in(:), out(:)
