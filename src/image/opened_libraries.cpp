@@ -299,7 +299,7 @@ void* opened_libraries::load(std::vector<std::unique_ptr<opened>>& fresh, int fl
 }
 
 std::optional<void*> opened_libraries::open_from(const elf_file& by, const char* path, int flags) {
-  if (path == nullptr) return program_.handle;
+  if (path == nullptr || *path == '\0') return program_.handle;
   std::vector<std::unique_ptr<opened>> fresh;
   std::vector<const loaded_part*> constructed;
   void* handle = nullptr;

@@ -79,6 +79,7 @@ static void check_needed(void) {
 static void check_names(void) {
   void* const self = dlopen(NULL, RTLD_NOW);
   expect(self != NULL && dlsym(self, "program_number") == (void*)program_number, "dlopen(NULL)");
+  expect(dlopen("", RTLD_NOW) == self, "dlopen() of an empty name");
   expect(dlclose(self) == 0, "dlclose() of that");
   expect(dlsym(RTLD_DEFAULT, "program_number") == (void*)program_number, "RTLD_DEFAULT");
   expect(dlopen("libm.so.6", RTLD_NOW) != NULL, "a library of the system");
