@@ -10,13 +10,18 @@
 #include <cstring>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/limits.hpp"
+
+#ifdef __GLIBCXX__
+#include <ext/stdio_filebuf.h>
+#include <ext/stdio_sync_filebuf.h>
+#endif
 
 namespace weft {
 
@@ -36,12 +41,11 @@ bool is_of_broken_pipe(int error) {
 // One file descriptor, and for each rank the line that it has begun.
 class line_writer {
  public:
-  line_writer(int descriptor, int (*current_rank)() noexcept)
-      : descriptor_(descriptor), current_rank_(current_rank) {}
+  explicit line_writer(int descriptor) : descriptor_(descriptor) {}
 
   void append(std::string_view text) {
-    const int rank = current_rank_();
     const std::lock_guard lock(mutex_);
+    const int rank = current_rank_();
     if (rank < 0) return write_all(text);
     std::string& begun = begun_[rank];
     std::string lines;
@@ -50,17 +54,35 @@ class line_writer {
       begun.clear();
     }
     begun += text;
+    // A line that its rank writes over, such as a bar of progress, is to be seen before its end.
+    if (!tagged_ && (begun.find('\r') != begun.npos || begun.size() > output_line_bytes_max))
+      lines += std::exchange(begun, {});
     write_all(lines);
   }
 
+  // The calling rank's line is to be seen as far as it goes.
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    if (const int rank = current_rank_(); rank >= 0 && !tagged_)
+      write_all(std::exchange(begun_[rank], {}));
+  }
+
+  // Untagged, the last line that was begun stays open: the program may go on with it.
   void finish() {
     const std::lock_guard lock(mutex_);
-    for (auto& [rank, text] : begun_)
-      if (!text.empty()) write_all(whole(rank, text, ""));
+    std::erase_if(begun_, [](const auto& line) { return line.second.empty(); });
+    for (auto& [rank, text] : begun_) {
+      const bool stays_open = !tagged_ && rank == begun_.rbegin()->first;
+      write_all(stays_open ? text : whole(rank, text, ""));
+    }
     begun_.clear();
   }
 
-  // Called by whoever starts or ends a line_output.
+  // These two are called by whoever starts or ends a line_output.
+  void set_source(int (*current_rank)() noexcept) {
+    const std::lock_guard lock(mutex_);
+    current_rank_ = current_rank;
+  }
   void set_tagged(bool tagged) {
     const std::lock_guard lock(mutex_);
     tagged_ = tagged;
@@ -86,7 +108,7 @@ class line_writer {
   }
 
   int descriptor_;
-  int (*current_rank_)() noexcept;
+  int (*current_rank_)() noexcept = nullptr;
   std::mutex mutex_;  // Never held across a wait of a rank.
   std::map<int, std::string> begun_;
   bool tagged_ = false;
@@ -95,7 +117,9 @@ class line_writer {
 // What std::cout and its like write to.
 class line_stream : public std::streambuf {
  public:
-  explicit line_stream(line_writer& lines) : lines_(lines) {}
+  // std::cerr flushes after each piece, and shows what it has at the end of a line all the same.
+  line_stream(line_writer& lines, bool shows_flushed)
+      : lines_(lines), shows_flushed_(shows_flushed) {}
 
  private:
   int_type overflow(int_type c) override {
@@ -108,123 +132,164 @@ class line_stream : public std::streambuf {
     lines_.append({text, static_cast<std::size_t>(size)});
     return size;
   }
+  int sync() override {
+    if (shows_flushed_) lines_.flush();
+    return 0;
+  }
 
   line_writer& lines_;
+  const bool shows_flushed_;
 };
 
-// A FILE without a buffer of its own, so that every call arrives while its rank runs.
-std::FILE* open_stream(line_writer& lines) {
-  cookie_io_functions_t calls{};
-  calls.write = [](void* to, const char* text, std::size_t size) {
-    static_cast<line_writer*>(to)->append({text, size});
-    return static_cast<ssize_t>(size);
-  };
-  std::FILE* const file = ::fopencookie(&lines, "w", calls);
-  if (file != nullptr) std::setvbuf(file, nullptr, _IONBF, 0);
-  return file;
-}
-
-// stdout or stderr, and the C++ streams over it, redirected while this lives.
+// stdout or stderr, redirected from begin() to end(). It outlives both, since a thread of the program may
+// have taken the stream just before.
 class redirection {
  public:
-  redirection(std::FILE*& file, int descriptor, int (*current_rank)() noexcept)
-      : lines_(descriptor, current_rank), stream_(lines_), place_(file), before_(file) {
+  redirection(std::FILE*& file, int descriptor)
+      : descriptor_(descriptor), lines_(descriptor), place_(file) {}
+
+  void begin(int (*current_rank)() noexcept) {
+    lines_.set_source(current_rank);
+    before_ = place_;
+    // One that the program has put in its place, such as a stream of memory, stays.
+    if (before_ == nullptr || ::fileno(before_) != descriptor_) return;
     std::fflush(before_);
-    if (std::FILE* const replacement = open_stream(lines_)) place_ = replacement;
+    if (stream_ == nullptr) stream_ = open();
+    if (stream_ != nullptr) place_ = stream_;
   }
-  ~redirection() {
-    if (place_ != before_) std::fclose(std::exchange(place_, before_));
+  void end() {
+    if (stream_ == nullptr || place_ == stream_) place_ = before_;
     lines_.finish();
   }
-  redirection(const redirection&) = delete;
-  redirection& operator=(const redirection&) = delete;
-
-  std::streambuf* stream() { return &stream_; }
   line_writer& lines() { return lines_; }
 
  private:
+  // Without a buffer of its own, so that every call arrives while its rank runs.
+  std::FILE* open() {
+    cookie_io_functions_t calls{};
+    calls.write = [](void* to, const char* text, std::size_t size) {
+      static_cast<redirection*>(to)->lines_.append({text, size});
+      return static_cast<ssize_t>(size);
+    };
+    calls.close = [](void* of) {  // By the program.
+      static_cast<redirection*>(of)->stream_ = nullptr;
+      return 0;
+    };
+    std::FILE* const file = ::fopencookie(this, "w", calls);
+    if (file == nullptr) return nullptr;
+    std::setvbuf(file, nullptr, _IONBF, 0);
+    file->_fileno = descriptor_;  // For isatty(fileno(stdout)).
+    return file;
+  }
+
+  const int descriptor_;
   line_writer lines_;
-  line_stream stream_;
   std::FILE*& place_;
-  std::FILE* before_;
+  std::FILE* before_ = nullptr;
+  std::FILE* stream_ = nullptr;
+};
+
+// Whether it is as the library has made it: where the program has put another one, that stays.
+bool is_of_library(std::streambuf* buffer) {
+#ifdef __GLIBCXX__
+  return dynamic_cast<__gnu_cxx::stdio_sync_filebuf<char>*>(buffer) != nullptr ||
+         dynamic_cast<__gnu_cxx::stdio_filebuf<char>*>(buffer) != nullptr;
+#else
+  return buffer != nullptr;
+#endif
+}
+
+// std::cout or its like, likewise.
+class stream_redirection {
+ public:
+  stream_redirection(std::ostream& stream, line_writer& lines, bool shows_flushed)
+      : stream_(stream), lines_(lines, shows_flushed) {}
+
+  void begin() {
+    before_ = stream_.rdbuf();
+    if (!is_of_library(before_)) return;
+    stream_.flush();
+    stream_.rdbuf(&lines_);
+  }
+  void end() {
+    if (stream_.rdbuf() == &lines_) stream_.rdbuf(before_);
+  }
+
+ private:
+  std::ostream& stream_;
+  line_stream lines_;
+  std::streambuf* before_ = nullptr;
 };
 
 struct redirections {
-  explicit redirections(int (*current_rank)() noexcept)
-      : out(stdout, STDOUT_FILENO, current_rank),
-        err(stderr, STDERR_FILENO, current_rank),
-        cout_before(std::cout.rdbuf(out.stream())),
-        cerr_before(std::cerr.rdbuf(err.stream())),
-        clog_before(std::clog.rdbuf(err.stream())) {}
-  ~redirections() {
-    std::cout.rdbuf(cout_before);
-    std::cerr.rdbuf(cerr_before);
-    std::clog.rdbuf(clog_before);
+  void begin(int (*current_rank)() noexcept) {
+    for (auto* each : {&out, &err}) each->begin(current_rank);
+    for (auto* each : {&cout, &cerr, &clog}) each->begin();
   }
-  redirections(const redirections&) = delete;
-  redirections& operator=(const redirections&) = delete;
+  void end() {
+    for (auto* each : {&cout, &cerr, &clog}) each->end();
+    for (auto* each : {&out, &err}) each->end();
+  }
 
-  redirection out;
-  redirection err;
-  std::streambuf* cout_before;
-  std::streambuf* cerr_before;
-  std::streambuf* clog_before;
+  redirection out{stdout, STDOUT_FILENO};
+  redirection err{stderr, STDERR_FILENO};
+  stream_redirection cout{std::cout, out.lines(), true};
+  stream_redirection cerr{std::cerr, err.lines(), false};
+  stream_redirection clog{std::clog, err.lines(), true};
 };
 
 struct shared_redirections {
   std::mutex mutex;
   int users = 0;
   int tagging = 0;
-  std::unique_ptr<redirections> active;
+  redirections all;
   // For append_to_line(), which is called by ranks: they start after their job's line_output was made
   // and end before it does. Hence relaxed.
-  std::atomic<redirections*> found{nullptr};
+  std::atomic<bool> active{false};
 
   // Under the mutex.
-  void set_tagged() const {
-    active->out.lines().set_tagged(tagging != 0);
-    active->err.lines().set_tagged(tagging != 0);
+  void set_tagged() {
+    for (auto* each : {&all.out, &all.err}) each->lines().set_tagged(tagging != 0);
   }
 };
 
 shared_redirections& shared() {
-  static shared_redirections instance;
+  static shared_redirections& instance = *new shared_redirections;  // Threads may outlive main().
   return instance;
 }
 
 }  // namespace
 
 line_output::line_output(int (*current_rank)() noexcept, line_style style) : style_(style) {
-  shared_redirections& all = shared();
-  const std::lock_guard lock(all.mutex);
-  if (all.users++ == 0) all.active = std::make_unique<redirections>(current_rank);
-  if (style_ == line_style::tagged) ++all.tagging;
-  all.set_tagged();
-  all.found.store(all.active.get(), std::memory_order_relaxed);
+  shared_redirections& to = shared();
+  const std::lock_guard lock(to.mutex);
+  if (to.users++ == 0) to.all.begin(current_rank);
+  if (style_ == line_style::tagged) ++to.tagging;
+  to.set_tagged();
+  to.active.store(true, std::memory_order_relaxed);
 }
 
 line_output::~line_output() {
-  shared_redirections& all = shared();
-  const std::lock_guard lock(all.mutex);
-  if (--all.users == 0) {
-    all.found.store(nullptr, std::memory_order_relaxed);
-    all.active.reset();
+  shared_redirections& to = shared();
+  const std::lock_guard lock(to.mutex);
+  if (--to.users == 0) {
+    to.active.store(false, std::memory_order_relaxed);
+    to.all.end();
   }
-  if (style_ == line_style::tagged && --all.tagging == 0 && all.active != nullptr) all.set_tagged();
+  if (style_ == line_style::tagged && --to.tagging == 0) to.set_tagged();
 }
 
 bool append_to_line(int descriptor, std::string_view text) {
-  redirections* const all = shared().found.load(std::memory_order_relaxed);
-  if (all == nullptr) return false;
-  (descriptor == STDOUT_FILENO ? all->out : all->err).lines().append(text);
+  shared_redirections& to = shared();
+  if (!to.active.load(std::memory_order_relaxed)) return false;
+  (descriptor == STDOUT_FILENO ? to.all.out : to.all.err).lines().append(text);
   return true;
 }
 
 void end_begun_lines() {
-  redirections* const all = shared().found.load(std::memory_order_relaxed);
-  if (all == nullptr) return;
-  all->out.lines().finish();
-  all->err.lines().finish();
+  shared_redirections& to = shared();
+  if (!to.active.load(std::memory_order_relaxed)) return;
+  for (auto* each : {&to.all.out, &to.all.err}) each->lines().finish();
 }
 
 std::string lost_output() {

@@ -9,12 +9,14 @@ enum class line_style { plain, tagged };
 
 // While one lives, what the program writes to stdout, stderr, std::cout, std::cerr and std::clog
 // leaves in whole lines; lines that several ranks put together piece by piece do not mix. Tagged
-// ones begin with "[rank] ". Text written where `current_rank` gives a negative number passes
-// unchanged. Several may live at once; they are one, and tagged if any is.
+// ones begin with "[rank] ". Of others, what std::cout has flushed, what has a carriage return and what
+// is longer than output_line_bytes_max is written before its end. Text written where `current_rank`
+// gives a negative number passes unchanged, and streams that the program has replaced are left alone.
+// Several may live at once; they are one, and tagged if any is.
 class line_output {
  public:
   line_output(int (*current_rank)() noexcept, line_style style);
-  ~line_output();  // Ends lines that were begun.
+  ~line_output();  // Writes lines that were begun; they end, untagged all but the last.
   line_output(const line_output&) = delete;
   line_output& operator=(const line_output&) = delete;
 

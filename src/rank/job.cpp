@@ -148,6 +148,7 @@ void end_with_others(const std::string& call, int status) {
   // The launcher tells of a process that ends before its part.
   if (me != nullptr && me->of->ranks.size() == me->of->places.size() && has_others_beside(*me))
     end_process(*me, call, status);
+  end_begun_lines();
 }
 
 void on_exit_of_rank(int status, void*) {

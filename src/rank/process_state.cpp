@@ -136,7 +136,7 @@ unsigned weft_change_mask(unsigned mask) {
 }
 
 int weft_number(void) {
-  return weft::detail::is_forked_child() ? -1 : weft::detail::number_of_caller();
+  return weft::detail::number_of_writer();
 }
 
 void weft_refuses(const char* what) {

@@ -232,13 +232,13 @@ int run_program(const options& how, int argc, char** argv,
                 const std::function<program_copy(int rank)>& load) {
   // The rank's lines are whole; a single rank's pass as they come, prompts too.
   std::optional<line_output> lines;
-  if (how.ranks != 1) lines.emplace(&detail::number_of_caller, line_style::plain);
+  if (how.ranks != 1) lines.emplace(&detail::number_of_writer, line_style::plain);
   int status_alone = 0;
   const int status = run(how, [&](communicator& world) {
     const int ended_with = run_rank_of_program(argc, argv, load);
     if (world.size() == 1) status_alone = ended_with;
   });
-  lines.reset();  // Ends lines that were begun.
+  lines.reset();  // Writes lines that were begun.
   const std::string lost = lost_output();
   if (!lost.empty()) log_text(lost);
   if (status != 0 || status_alone != 0) return status != 0 ? status : status_alone;

@@ -65,6 +65,10 @@ class rank_of_caller {
 
 // Whether this process was forked by a rank: it is no rank, though its memory says so.
 [[nodiscard]] bool is_forked_child() noexcept;
+// As number_of_caller(), for what is written: a forked child's lines are not those of the rank.
+[[nodiscard]] inline int number_of_writer() noexcept {
+  return is_forked_child() ? -1 : number_of_caller();
+}
 
 // Whether the calling rank has a copy of its program, beside others in its process.
 [[nodiscard]] inline bool has_copy() {

@@ -78,8 +78,9 @@ std::string describe_stacks(job& j) {
 
 void run_workers(job& j, failure_note& failure, termination* ending) {
   const fault_reports faults;
-  std::optional<line_output> tags;
-  if (j.how.tag_output) tags.emplace(&number_of_caller, line_style::tagged);
+  std::optional<line_output> lines;
+  if (j.how.tag_output || j.ranks.size() > 1)
+    lines.emplace(&number_of_writer, j.how.tag_output ? line_style::tagged : line_style::plain);
   monitor_options watching;
   watching.report_signal = report_signal_number(j.how);
   watching.timeout_s = j.how.timeout_s;

@@ -1,5 +1,6 @@
 // A job that behaves as its first word says; tests/unit/jobs_test.cpp runs it under weftrun and
 // looks at output and exit status.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -21,6 +23,39 @@ using weft::communicator;
 
 void greet(communicator& world) {
   std::printf("rank %d of %d\n", world.rank(), world.size());
+}
+
+void print_in_pieces(communicator& world) {
+  for (int line = 0; line < 5; ++line) {
+    std::printf("printf %d:", world.rank());
+    std::fprintf(stderr, "stderr %d:", world.rank());
+    for (int i = 0; i < 3; ++i) {
+      weft::yield();
+      std::printf(" %d", world.rank());
+      std::fprintf(stderr, " %d", world.rank());
+    }
+    std::printf("\n");
+    std::fprintf(stderr, "\n");
+    std::cout << "cout " << world.rank() << ':';
+    for (int i = 0; i < 3; ++i) {
+      weft::yield();
+      std::cout << ' ' << world.rank();
+    }
+    std::cout << std::endl;
+  }
+}
+
+// A child of it writes, too.
+void fork_one(communicator& world) {
+  if (world.rank() != 0) return;
+  std::printf("parent ");
+  if (const pid_t child = ::fork(); child == 0) {
+    std::printf("child ");
+    std::exit(0);
+  } else {
+    ::waitpid(child, nullptr, 0);
+  }
+  std::printf("again\n");
 }
 
 void throw_one(communicator& world) {
@@ -127,6 +162,8 @@ void steal(communicator& world) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(communicator&)> bodies{{"greet", greet},
+                                                              {"pieces", print_in_pieces},
+                                                              {"fork", fork_one},
                                                               {"throw", throw_one},
                                                               {"deadlock", deadlock},
                                                               {"truncate", truncate},

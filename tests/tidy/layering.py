@@ -48,7 +48,7 @@ THIRD_PARTY = {
 SYSTEM = re.compile(
     r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
     r"|cxxabi|unwind|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
-    r"|cpuid|termios|stdio|threads)\.h)$")
+    r"|cpuid|termios|stdio|threads)\.h|ext/[a-z_]+\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

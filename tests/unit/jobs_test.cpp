@@ -79,6 +79,25 @@ TEST(job, output_is_tagged_with_ranks_on_request) {
   EXPECT_EQ(sorted_lines(result.text), expected);
 }
 
+TEST(job, lines_that_ranks_of_a_process_write_in_pieces_do_not_mix) {
+  const outcome result = shell("./test-job pieces --weft-ranks 4 --weft-workers 2");
+  EXPECT_EQ(result.status, 0);
+  std::vector<std::string> expected;
+  for (int rank = 0; rank < 4; ++rank)
+    for (const std::string way : {"printf", "cout", "stderr"}) {
+      const std::string number = std::to_string(rank);
+      std::string line = way + " " + number + ":";
+      for (int i = 0; i < 3; ++i) line.append(" ").append(number);
+      expected.insert(expected.end(), 5, line);
+    }
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(sorted_lines(result.text), expected);
+}
+
+TEST(job, what_a_child_of_a_rank_writes_is_not_lost_nor_written_twice) {
+  EXPECT_EQ(shell("./test-job fork --weft-ranks 2").text, "child parent again\n");
+}
+
 // A limit for files stands for a full disk; standard error is a pipe.
 outcome with_full_disk(const std::string& command) {
   return shell("(trap '' XFSZ; ulimit -f 0; " + command +

@@ -4,7 +4,11 @@
 
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 #include <string>
+#include <utility>
+
+#include "base/limits.hpp"
 
 namespace weft {
 namespace {
@@ -20,17 +24,29 @@ void as_rank(int rank, auto&& body) {
   rank_now = -1;
 }
 
-// What arrives at the file descriptors while `body` runs with tags.
+// What arrives at the file descriptors.
 template <class Body>
-std::pair<std::string, std::string> tagged(const Body& body) {
+std::pair<std::string, std::string> written(const Body& body) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  {
-    const line_output tags(&current_rank, line_style::tagged);
-    body();
-  }
+  body();
   std::string out = ::testing::internal::GetCapturedStdout();
   return {out, ::testing::internal::GetCapturedStderr()};
+}
+template <class Body>
+std::pair<std::string, std::string> written(line_style style, const Body& body) {
+  return written([&] {
+    const line_output lines(&current_rank, style);
+    body();
+  });
+}
+template <class Body>
+std::pair<std::string, std::string> tagged(const Body& body) {
+  return written(line_style::tagged, body);
+}
+template <class Body>
+std::pair<std::string, std::string> plain(const Body& body) {
+  return written(line_style::plain, body);
 }
 
 TEST(line_output, every_line_begins_with_its_rank) {
@@ -81,6 +97,75 @@ TEST(line_output, two_at_once_tag_once_and_the_last_restores) {
   });
   EXPECT_EQ(out, "[1] x\n");
   EXPECT_EQ(stdout, before);
+}
+
+TEST(line_output, the_program_goes_on_with_the_line_that_the_ranks_have_left_open) {
+  const auto [out, err] = written([] {
+    std::printf("before, ");
+    {
+      const line_output lines(&current_rank, line_style::plain);
+      as_rank(0, [] { std::printf("one"); });
+      as_rank(1, [] { std::printf("two"); });
+    }
+    std::printf(", after\n");
+  });
+  EXPECT_EQ(out, "before, one\ntwo, after\n");
+}
+
+TEST(line_output, what_cout_has_flushed_and_what_is_written_over_does_not_wait_for_the_end) {
+  const auto [out, err] = plain([] {
+    as_rank(0, [] {
+      std::cout << "a number? " << std::flush;
+      std::fputs("\r50 %", stderr);
+      std::cerr << "kept";
+    });
+    as_rank(1, [] {
+      std::puts("one");
+      std::fputs("eins\n", stderr);
+    });
+  });
+  EXPECT_EQ(out, "a number? one\n");
+  EXPECT_EQ(err, "\r50 %eins\nkept");
+}
+
+TEST(line_output, a_line_without_an_end_is_kept_up_to_a_limit) {
+  const std::string part(output_line_bytes_max / 4, 'x');
+  const auto [out, err] = plain([&] {
+    as_rank(0, [&] {
+      for (int i = 0; i < 5; ++i) std::fputs(part.c_str(), stdout);
+    });
+    as_rank(1, [] { std::puts("one"); });
+  });
+  EXPECT_EQ(out.size(), 5 * part.size() + 4);
+  EXPECT_TRUE(out.ends_with("xone\n"));
+}
+
+TEST(line_output, streams_that_the_program_has_replaced_are_left_alone) {
+  std::ostringstream kept;
+  std::streambuf* const before = std::cout.rdbuf(kept.rdbuf());
+  const auto [out, err] = plain([] { as_rank(0, [] { std::cout << "no end"; }); });
+  std::cout.rdbuf(before);
+  EXPECT_EQ(kept.str(), "no end");
+  EXPECT_EQ(out, "");
+}
+
+TEST(line_output, streams_of_c_say_which_descriptor_they_write_to) {
+  (void)plain([] {
+    as_rank(0, [] {
+      EXPECT_EQ(::fileno(stdout), 1);
+      EXPECT_EQ(::fileno(stderr), 2);
+    });
+  });
+}
+
+TEST(line_output, a_rank_may_close_its_stream) {
+  const auto closed = [] {
+    as_rank(0, [] {
+      std::puts("x");
+      std::fclose(stdout);
+    });
+  };
+  for (int again = 0; again < 2; ++again) EXPECT_EQ(plain(closed).first, "x\n");
 }
 
 }  // namespace
