@@ -46,21 +46,24 @@ request start_collective(const std::shared_ptr<communicator_state>& state, int r
                          std::function<void()> body) {
   rank_state& me = calling_rank("a non-blocking collective");
   me.home->check_stopped();
-  const std::uint64_t ticket = state->at(rank).tickets++;
-  return start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {
+  const std::uint64_t ticket = state->at(rank).tickets;
+  request started = start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {
     member& self = c->at(rank);
-    me.home->wait_until([&] { return self.turn == ticket; },
+    me.home->wait_until([&] { return self.next_ticket() == ticket; },
                         {"non-blocking collective", c->context});
     self.has_turn = true;
     // A call that is refused before it begins has had its turn all the same.
     struct turn_end {
       member& m;
       ~turn_end() {
-        if (std::exchange(m.has_turn, false)) ++m.turn;
+        if (std::exchange(m.has_turn, false)) ++m.refused;
       }
     } const ended{self};
     run();
   });
+  ++state->at(rank)
+        .tickets;  // No sooner: one that could not start would keep those after it waiting.
+  return started;
 }
 
 }  // namespace detail

@@ -31,9 +31,9 @@ class in_turn {
     if (c.of.ways != nullptr && c.of.ways->between().any_has_died()) [[unlikely]]
       check_sites_alive(c, call.name);
     const std::uint64_t ticket =
-        std::exchange(member_.has_turn, false) ? member_.turn : member_.tickets++;
+        std::exchange(member_.has_turn, false) ? member_.next_ticket() : member_.tickets++;
     me_.home->begin_call();  // With the ticket taken: another fiber of this rank may run now.
-    if (ticket != member_.turn) [[unlikely]]
+    if (ticket != member_.next_ticket()) [[unlikely]]
       wait_for_turn(ticket, call.name, call.bytes);
     if (c.failed.load(std::memory_order_relaxed)) [[unlikely]]  // Relaxed: see note_failure().
       leave_failed(call.name);
@@ -128,7 +128,7 @@ class in_turn {
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
   }
   [[gnu::noinline]] void wait_for_turn(std::uint64_t ticket, const char* call, std::size_t bytes) {
-    me_.home->wait_until([this, ticket] { return member_.turn == ticket; },
+    me_.home->wait_until([this, ticket] { return member_.next_ticket() == ticket; },
                          {call, c_.context, -1, -1, bytes});
     me_.home->check_stopped();  // The one before may have ended by unwinding.
   }

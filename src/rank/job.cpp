@@ -124,13 +124,13 @@ std::string unequal_ends(job& j) {
     return {};
   const auto said = [&](int rank) {
     const member& m = world.at(rank);
-    std::string text = "rank " + std::to_string(rank) + " has called " + std::to_string(m.tickets);
-    if (m.tickets != 0) text += ", the last a " + described(m.call);
+    std::string text = "rank " + std::to_string(rank) + " has called " + std::to_string(m.called());
+    if (m.called() != 0) text += ", the last a " + described(m.call);
     return text;
   };
   const int first = j.ranks.front()->number;
   for (const auto& r : j.ranks) {
-    if (world.at(r->number).tickets == world.at(first).tickets &&
+    if (world.at(r->number).called() == world.at(first).called() &&
         world.at(r->number).call.history == world.at(first).call.history)
       continue;
     return "collective mismatch on communicator 0, of collectives at the end of the job: " +

@@ -147,11 +147,16 @@ struct alignas(padding_bytes) member {
   std::uint64_t gathering = 0;  // Of its group, the last to which it came, counted from 1.
   bool moving = false;          // Past the first meeting of a collective.
   bool has_turn = false;        // A collective's own fiber, which waited for its turn, calls now.
-  std::uint64_t tickets = 0;    // Collectives called.
+  std::uint64_t tickets = 0;    // Collectives called, those that were refused too.
   std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
+  std::uint64_t refused =
+      0;  // Non-blocking ones that had their turn and were none: others make no such call.
   std::uint64_t broadcasts = 0;
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
+
+  [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
+  [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }
 };
 
 // What the last to arrive of one worker tells the other workers, and the root of a small broadcast

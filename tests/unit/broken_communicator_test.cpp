@@ -1,6 +1,7 @@
 // A rank that catches a failed collective and goes on: every other rank of that communicator is
 // told, nobody waits for ever, and all else works as before.
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -87,6 +88,25 @@ TEST(broadcasts_that_nobody_meets, are_compared_when_the_job_has_ended) {
   });
   EXPECT_EQ(two.status, 1);
   expect_contains(two.text, "rank 0 has called 2");
+}
+
+TEST(a_non_blocking_call_that_is_refused, does_not_count_as_a_collective) {
+  for (const int workers : {1, 3})
+    run_ranks(3, workers, [](communicator& world) {
+      std::vector<int> data(1);
+      if (world.rank() == 1) {
+        request refused = world.ibcast(data, 99);
+        request after = world.ibcast(data, 0);
+        expect_contains(error_of([&] { refused.wait(); }), "the communicator has ranks 0 to 2");
+        after.wait();
+      } else {
+        // Long enough for rank 1 to ask whether the root is in the same call.
+        if (world.rank() == 0) sleep_for(std::chrono::milliseconds(50));
+        world.bcast(data, 0);
+      }
+      EXPECT_EQ(world.allreduce(1, std::plus<>{}), 3);
+      (void)world.bcast(1, 0);  // Meets nobody: compared when the job has ended.
+    });
 }
 
 TEST(a_caught_mismatch, of_the_number_of_broadcasts_is_thrown_by_those_that_went_on) {
