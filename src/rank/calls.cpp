@@ -69,6 +69,28 @@ bool is_same(const collective_call& one, const collective_call& two) noexcept {
   return text;
 }
 
+std::string unequal_calls(const communicator_state& c) {
+  // Relaxed: whoever called last is ordered before the end.
+  if (c.failed.load(std::memory_order_relaxed) || c.broken.load(std::memory_order_relaxed))
+    return {};
+  const auto said = [&](const member& m) {
+    std::string text =
+        "rank " + std::to_string(c.rank_of(m)) + " has called " + std::to_string(m.called());
+    if (m.called() != 0) text += ", the last a " + described(m.call);
+    return text;
+  };
+  const member* first = nullptr;
+  for (const member& m : c.members) {
+    if (m.rank == nullptr) continue;  // Of another process.
+    if (first == nullptr) first = &m;
+    if (m.called() == first->called() && m.call.history == first->call.history) continue;
+    return "collective mismatch on communicator " + std::to_string(c.context) +
+           ", of all its collectives: " + said(*first) + ", but " + said(m) +
+           ": all ranks must call the same collectives in the same order, with the same sizes";
+  }
+  return {};
+}
+
 namespace {
 
 [[noreturn, gnu::cold]] void throw_mismatch(communicator_state& c, int a,

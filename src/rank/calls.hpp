@@ -12,6 +12,9 @@ namespace weft::detail {
 // What is wrong when rank `a` `calls` and rank `b` calls something else.
 [[nodiscard]] std::string mismatch(const communicator_state& c, int a, const collective_call& calls,
                                    int b, const collective_call& but);
+// Small broadcasts, whose roots meet nobody, may be the last that ranks call. What is wrong when those of
+// this process have not called the same collectives; empty when they have. None calls any more.
+[[nodiscard]] std::string unequal_calls(const communicator_state& c);
 // Breaks the communicator and throws when they, or the broadcasts before them, differ.
 void check_same_slowly(communicator_state& c, int a, const collective_call& one, int b,
                        const collective_call& two);

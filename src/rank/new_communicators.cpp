@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rank/calls.hpp"
 #include "rank/exhibition.hpp"
 #include "rank/meetings.hpp"
 #include "rank/new_communicators.hpp"
@@ -120,7 +121,9 @@ std::shared_ptr<communicator_state> communicator_state::make(job& j, const std::
 }
 
 communicator_state::~communicator_state() {
+  std::string unequal = unequal_calls(*this);
   const std::lock_guard hold(listed_in->lock);
+  if (listed_in->unequal.empty()) listed_in->unequal = std::move(unequal);
   const auto same = listed_in->by_context.equal_range(context);
   for (auto at = same.first; at != same.second; ++at)
     if (at->second == this) {

@@ -251,6 +251,8 @@ struct communicator_list {
     std::string why;
   };
   std::vector<early_failure> failures;
+  // What unequal_calls() says of the first communicator that went away with such ranks.
+  std::string unequal;
   // Where sites met, by worker and name: nobody meets there any more.
   std::vector<std::pair<int, std::uint64_t>> ended_meetings;
 };

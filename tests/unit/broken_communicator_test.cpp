@@ -90,6 +90,25 @@ TEST(broadcasts_that_nobody_meets, are_compared_when_the_job_has_ended) {
   expect_contains(two.text, "rank 0 has called 2");
 }
 
+TEST(broadcasts_that_nobody_meets, are_compared_on_every_communicator) {
+  // Kept to the end of the job, kept beyond it, and gone before it.
+  std::vector<std::optional<communicator>> kept(4);
+  for (const std::string how : {"kept", "kept beyond", "gone"}) {
+    const failed_job ended = run_to_failure(alone(job_of(4, 2)), [&](communicator& world) {
+      std::optional<communicator> half = world.split(world.rank() % 2, 0);
+      (void)half->bcast(1, 0);
+      if (world.rank() == 1) (void)half->bcast(7, 0);
+      if (how == "gone") half.reset();
+      world.barrier();
+      if (how == "kept beyond") kept[std::size_t(world.rank())] = half;
+    });
+    EXPECT_EQ(ended.status, 1) << how;
+    expect_contains(ended.text, "collective mismatch on communicator 2");
+    expect_contains(ended.text, "rank 0 has called 2, the last a bcast of 4 octets with root 0");
+    expect_contains(ended.text, "rank 1 has called 1");
+  }
+}
+
 TEST(a_non_blocking_call_that_is_refused, does_not_count_as_a_collective) {
   for (const int workers : {1, 3})
     run_ranks(3, workers, [](communicator& world) {
