@@ -271,5 +271,24 @@ TEST(job, statistics_have_a_line_per_rank) {
   EXPECT_EQ(said, expected) << result.text;
 }
 
+// Stacks of fibers are registered with it: it takes no switch for a stack that moves, and knows what of
+// each is initialised.
+TEST(job, memcheck_finds_nothing_and_knows_the_stacks_of_ranks) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer and memcheck do not go together";
+#endif
+#if !__has_include(<valgrind/valgrind.h>)
+  GTEST_SKIP() << "without valgrind's header stacks are not registered";
+#endif
+  if (shell("valgrind --version").status != 0) GTEST_SKIP() << "valgrind is not installed";
+  for (const std::string what : {"greet", "pieces", "steal"}) {
+    const outcome result = shell("timeout -s KILL 60 valgrind --error-exitcode=99 ./test-job " +
+                                 what + " --weft-ranks 4 --weft-workers 2");
+    EXPECT_EQ(result.status, 0) << result.text;
+    expect_in(result, {"ERROR SUMMARY: 0 errors"});
+    EXPECT_EQ(result.text.find("switching stacks"), std::string::npos) << result.text;
+  }
+}
+
 }  // namespace
 }  // namespace weft
