@@ -206,6 +206,26 @@ TEST(md_program, ends_with_status_1_when_ranks_do_not_fit) {
   EXPECT_NE(output.find("27 ranks cannot share a box"), std::string::npos) << output;
 }
 
+TEST(md_program, shows_a_progress_bar_on_a_terminal_alone_and_removes_it) {
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  if (std::system("command -v script >/dev/null") != 0)
+    GTEST_SKIP() << "script(1), which has a terminal for it, is missing";
+  const std::string words = "--size 5 --steps 100 --weft-ranks 2";
+  const auto [piped_status, piped] = run_program(words);
+  EXPECT_EQ(piped_status, 0) << piped;
+  EXPECT_EQ(piped.find('\r'), std::string::npos) << piped;
+  const auto [status, shown] = run_program(words + "\" /dev/null", "script -qec \"");
+  EXPECT_EQ(status, 0) << shown;
+  const std::size_t bar = shown.find("\r[....................");
+  ASSERT_NE(bar, std::string::npos) << shown;
+  EXPECT_NE(shown.find("step 1 of 100", bar), std::string::npos) << shown;
+  const std::size_t removed = shown.find("\r\x1b[K", bar);
+  ASSERT_NE(removed, std::string::npos) << shown;
+  // While the job runs.
+  EXPECT_LT(removed, shown.find("energy drift")) << shown;
+}
+
 TEST(md_program, ends_with_status_1_when_atoms_fly_apart) {
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
