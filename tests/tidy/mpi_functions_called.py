@@ -32,7 +32,7 @@ def main():
     for name in missing:
         print(f"{name} is declared in mpi.h, and no program of tests/conformance calls it")
     absent = set(LISTED.findall((header / "mpi_absent.h").read_text()))
-    text = "".join(path.read_text().lower() for end in ("f90", "f")
+    text = "".join(path.read_text().lower() for end in ("F90", "f90", "f")
                    for path in (args.source / "tests/conformance").rglob(f"*.{end}"))
     module = args.build / "fortran/mpi.f90"
     of_fortran = set(OF_FORTRAN.findall(module.read_text())) - absent - NOT_IN_FORTRAN if module.exists() else set()
