@@ -19,6 +19,7 @@ namespace {
 // Quick looks between two polls. The first round takes about as long as an answer from the next core
 // or through shared memory. On a crowded host whoever should answer may have no core meanwhile.
 constexpr int looks_at_first = 16;
+constexpr int looks_outside_at_first = 48;  // Which take as long as a look and a rest.
 constexpr int looks_in_a_round = 8;
 
 }  // namespace
@@ -162,14 +163,15 @@ void worker::block(waiter& w) {
       continue;
     }
     // What comes waits for the next look: at first, when it is most likely to come, there is a short rest
-    // between two, and later little more than a pause.
+    // between two, none where other processes are looked at as well, and later little more than a pause.
     const looking& how = owner_.looking_;
     const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
-    for (int left = is_soon ? looks_at_first : looks_in_a_round; left > 0; --left) {
-      if (is_soon)
-        rest_between_looks();
-      else
+    const int at_first = outside_ == nullptr ? looks_at_first : looks_outside_at_first;
+    for (int left = is_soon ? at_first : looks_in_a_round; left > 0; --left) {
+      if (!is_soon)
         pause_processor();
+      else if (outside_ == nullptr)
+        rest_between_looks();
       if (take_arrival(w)) return;
       if (has_ready()) {
         has_looked = w.may_switch;  // To what has come, before another look.
