@@ -44,9 +44,10 @@ class line_writer {
   explicit line_writer(int descriptor) : descriptor_(descriptor) {}
 
   void append(std::string_view text) {
-    const std::lock_guard lock(mutex_);
-    const int rank = current_rank_();
+    // Asked first: in a process that a rank has forked, the mutex may be another thread's for ever.
+    const int rank = current_rank();
     if (rank < 0) return write_all(text);
+    const std::lock_guard lock(mutex_);
     std::string& begun = begun_[rank];
     std::string lines;
     for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
@@ -54,46 +55,77 @@ class line_writer {
       begun.clear();
     }
     begun += text;
-    // A line that its rank writes over, such as a bar of progress, is to be seen before its end.
-    if (!tagged_ && (begun.find('\r') != begun.npos || begun.size() > output_line_bytes_max))
-      lines += std::exchange(begun, {});
+    if (is_to_be_seen(begun)) lines += std::exchange(begun, {});
     write_all(lines);
   }
 
   // The calling rank's line is to be seen as far as it goes.
   void flush() {
+    const int rank = current_rank();
+    if (rank < 0) return;
     const std::lock_guard lock(mutex_);
-    if (const int rank = current_rank_(); rank >= 0 && !tagged_)
-      write_all(std::exchange(begun_[rank], {}));
+    if (!is_tagged()) write_all(std::exchange(begun_[rank], {}));
   }
 
   // Untagged, the last line that was begun stays open: the program may go on with it.
   void finish() {
     const std::lock_guard lock(mutex_);
-    std::erase_if(begun_, [](const auto& line) { return line.second.empty(); });
-    for (auto& [rank, text] : begun_) {
-      const bool stays_open = !tagged_ && rank == begun_.rbegin()->first;
-      write_all(stays_open ? text : whole(rank, text, ""));
-    }
+    write_begun();
     begun_.clear();
   }
 
-  // These two are called by whoever starts or ends a line_output.
-  void set_source(int (*current_rank)() noexcept) {
-    const std::lock_guard lock(mutex_);
-    current_rank_ = current_rank;
+  // In a handler of signals, which may have interrupted whoever holds the mutex.
+  void finish_before_death() noexcept {
+    if (::getpid() != process_) return;  // A forked child has a copy of what its parent will write.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock()) write_begun();
   }
-  void set_tagged(bool tagged) {
+
+  // These two are called by whoever starts or ends a line_output.
+  void set_source(int (*of_caller)() noexcept) {
+    current_rank_.store(of_caller, std::memory_order_relaxed);  // Relaxed: a function is all.
+    process_ = ::getpid();
+  }
+  void set_style(line_style style) {
     const std::lock_guard lock(mutex_);
-    tagged_ = tagged;
+    style_ = style;
   }
 
  private:
   std::string whole(int rank, std::string_view begun, std::string_view rest) const {
-    return tagged_ ? formatted("[{}] {}{}\n", rank, begun, rest) : formatted("{}{}\n", begun, rest);
+    return is_tagged() ? formatted("[{}] {}{}\n", rank, begun, rest)
+                       : formatted("{}{}\n", begun, rest);
   }
 
-  void write_all(std::string_view text) {
+  int current_rank() const noexcept { return current_rank_.load(std::memory_order_relaxed)(); }
+
+  bool is_tagged() const { return style_ == line_style::tagged; }
+
+  // Before its end: what a process that dies must not lose, and a line that its rank writes over, such as
+  // a bar of progress.
+  bool is_to_be_seen(std::string_view begun) const {
+    if (is_tagged()) return false;
+    return (descriptor_ == STDERR_FILENO && style_ == line_style::plain) ||
+           begun.find('\r') != begun.npos || begun.size() > output_line_bytes_max;
+  }
+
+  // Async-signal-safe: allocates nothing.
+  void write_begun() noexcept {
+    const std::string* last = nullptr;
+    for (const auto& [rank, text] : begun_)
+      if (!text.empty()) last = &text;
+    for (auto& [rank, text] : begun_) {
+      if (text.empty()) continue;
+      char tag[16];
+      if (is_tagged())
+        write_all({tag, static_cast<std::size_t>(std::snprintf(tag, sizeof tag, "[%d] ", rank))});
+      write_all(text);
+      if (is_tagged() || &text != last) write_all("\n");
+      text.clear();
+    }
+  }
+
+  void write_all(std::string_view text) noexcept {
     while (!text.empty()) {
       const long written = write_directly(descriptor_, text);
       if (written < 0 && errno == EINTR) continue;
@@ -108,18 +140,17 @@ class line_writer {
   }
 
   int descriptor_;
-  int (*current_rank_)() noexcept = nullptr;
+  pid_t process_ = 0;
+  std::atomic<int (*)() noexcept> current_rank_{nullptr};
   std::mutex mutex_;  // Never held across a wait of a rank.
   std::map<int, std::string> begun_;
-  bool tagged_ = false;
+  line_style style_ = line_style::plain;
 };
 
 // What std::cout and its like write to.
 class line_stream : public std::streambuf {
  public:
-  // std::cerr flushes after each piece, and shows what it has at the end of a line all the same.
-  line_stream(line_writer& lines, bool shows_flushed)
-      : lines_(lines), shows_flushed_(shows_flushed) {}
+  explicit line_stream(line_writer& lines) : lines_(lines) {}
 
  private:
   int_type overflow(int_type c) override {
@@ -133,12 +164,11 @@ class line_stream : public std::streambuf {
     return size;
   }
   int sync() override {
-    if (shows_flushed_) lines_.flush();
+    lines_.flush();
     return 0;
   }
 
   line_writer& lines_;
-  const bool shows_flushed_;
 };
 
 // stdout or stderr, redirected from begin() to end(). It outlives both, since a thread of the program may
@@ -153,13 +183,18 @@ class redirection {
     before_ = place_;
     // One that the program has put in its place, such as a stream of memory, stays.
     if (before_ == nullptr || ::fileno(before_) != descriptor_) return;
+    // Streams of open() take octets alone.
+    if (std::fwide(before_, 0) > 0) return;
     std::fflush(before_);
     if (stream_ == nullptr) stream_ = open();
-    if (stream_ != nullptr) place_ = stream_;
+    if (stream_ == nullptr) return;
+    std::setvbuf(stream_, nullptr, _IONBF, 0);  // A rank of an earlier job may have set another.
+    place_ = stream_;
   }
   void end() {
-    if (stream_ == nullptr || place_ == stream_) place_ = before_;
+    if (place_ == stream_) place_ = before_;
     lines_.finish();
+    if (stream_ != nullptr) std::fflush(stream_);  // Where a rank has set a buffer all the same.
   }
   line_writer& lines() { return lines_; }
 
@@ -172,7 +207,7 @@ class redirection {
       return static_cast<ssize_t>(size);
     };
     calls.close = [](void* of) {  // By the program.
-      static_cast<redirection*>(of)->stream_ = nullptr;
+      static_cast<redirection*>(of)->reopen();
       return 0;
     };
     std::FILE* const file = ::fopencookie(this, "w", calls);
@@ -180,6 +215,13 @@ class redirection {
     std::setvbuf(file, nullptr, _IONBF, 0);
     file->_fileno = descriptor_;  // For isatty(fileno(stdout)).
     return file;
+  }
+
+  // The stream that a rank closes is freed, and the others go on to write.
+  void reopen() {
+    const bool is_in_place = place_ == stream_;
+    stream_ = open();
+    if (is_in_place) place_ = stream_ != nullptr ? stream_ : before_;
   }
 
   const int descriptor_;
@@ -202,8 +244,7 @@ bool is_of_library(std::streambuf* buffer) {
 // std::cout or its like, likewise.
 class stream_redirection {
  public:
-  stream_redirection(std::ostream& stream, line_writer& lines, bool shows_flushed)
-      : stream_(stream), lines_(lines, shows_flushed) {}
+  stream_redirection(std::ostream& stream, line_writer& lines) : stream_(stream), lines_(lines) {}
 
   void begin() {
     before_ = stream_.rdbuf();
@@ -233,23 +274,24 @@ struct redirections {
 
   redirection out{stdout, STDOUT_FILENO};
   redirection err{stderr, STDERR_FILENO};
-  stream_redirection cout{std::cout, out.lines(), true};
-  stream_redirection cerr{std::cerr, err.lines(), false};
-  stream_redirection clog{std::clog, err.lines(), true};
+  stream_redirection cout{std::cout, out.lines()};
+  stream_redirection cerr{std::cerr, err.lines()};
+  stream_redirection clog{std::clog, err.lines()};
 };
+
+// Whether a line_output lives. For ranks: they start after their job's line_output was made and end before
+// it does. Hence relaxed.
+std::atomic<bool> active{false};
 
 struct shared_redirections {
   std::mutex mutex;
-  int users = 0;
-  int tagging = 0;
+  std::map<line_style, int> users;
   redirections all;
-  // For append_to_line(), which is called by ranks: they start after their job's line_output was made
-  // and end before it does. Hence relaxed.
-  std::atomic<bool> active{false};
 
   // Under the mutex.
-  void set_tagged() {
-    for (auto* each : {&all.out, &all.err}) each->lines().set_tagged(tagging != 0);
+  void set_style() {
+    const line_style greatest = users.empty() ? line_style::plain : users.rbegin()->first;
+    for (auto* each : {&all.out, &all.err}) each->lines().set_style(greatest);
   }
 };
 
@@ -263,33 +305,38 @@ shared_redirections& shared() {
 line_output::line_output(int (*current_rank)() noexcept, line_style style) : style_(style) {
   shared_redirections& to = shared();
   const std::lock_guard lock(to.mutex);
-  if (to.users++ == 0) to.all.begin(current_rank);
-  if (style_ == line_style::tagged) ++to.tagging;
-  to.set_tagged();
-  to.active.store(true, std::memory_order_relaxed);
+  if (to.users.empty()) to.all.begin(current_rank);
+  ++to.users[style_];
+  to.set_style();
+  active.store(true, std::memory_order_relaxed);
 }
 
 line_output::~line_output() {
   shared_redirections& to = shared();
   const std::lock_guard lock(to.mutex);
-  if (--to.users == 0) {
-    to.active.store(false, std::memory_order_relaxed);
+  if (--to.users[style_] == 0) to.users.erase(style_);
+  if (to.users.empty()) {
+    active.store(false, std::memory_order_relaxed);
     to.all.end();
   }
-  if (style_ == line_style::tagged && --to.tagging == 0) to.set_tagged();
+  to.set_style();
 }
 
 bool append_to_line(int descriptor, std::string_view text) {
+  if (!active.load(std::memory_order_relaxed)) return false;
   shared_redirections& to = shared();
-  if (!to.active.load(std::memory_order_relaxed)) return false;
   (descriptor == STDOUT_FILENO ? to.all.out : to.all.err).lines().append(text);
   return true;
 }
 
 void end_begun_lines() {
-  shared_redirections& to = shared();
-  if (!to.active.load(std::memory_order_relaxed)) return;
-  for (auto* each : {&to.all.out, &to.all.err}) each->lines().finish();
+  if (!active.load(std::memory_order_relaxed)) return;
+  for (auto* each : {&shared().all.out, &shared().all.err}) each->lines().finish();
+}
+
+void write_begun_lines_before_death() noexcept {
+  if (!active.load(std::memory_order_relaxed)) return;
+  for (auto* each : {&shared().all.out, &shared().all.err}) each->lines().finish_before_death();
 }
 
 std::string lost_output() {

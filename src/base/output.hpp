@@ -5,14 +5,19 @@
 
 namespace weft {
 
-enum class line_style { plain, tagged };
+// Each holds back more than the one before it.
+enum class line_style {
+  plain,   // Standard error is written at once, for processes that die.
+  whole,   // It, too, waits for the ends of lines.
+  tagged,  // Lines begin with "[rank] ".
+};
 
 // While one lives, what the program writes to stdout, stderr, std::cout, std::cerr and std::clog
-// leaves in whole lines; lines that several ranks put together piece by piece do not mix. Tagged
-// ones begin with "[rank] ". Of others, what std::cout has flushed, what has a carriage return and what
-// is longer than output_line_bytes_max is written before its end. Text written where `current_rank`
+// leaves in whole lines; lines that several ranks put together piece by piece do not mix. Of
+// untagged ones, what std::cout has flushed, what has a carriage return and what is longer than
+// output_line_bytes_max is written before its end. Text written where `current_rank`
 // gives a negative number passes unchanged, and streams that the program has replaced are left alone.
-// Several may live at once; they are one, and tagged if any is.
+// Several may live at once; they are one, of the greatest style among them.
 class line_output {
  public:
   line_output(int (*current_rank)() noexcept, line_style style);
@@ -30,6 +35,10 @@ bool append_to_line(int descriptor, std::string_view text);
 
 // For a rank that ends the process: ends every line that was begun.
 void end_begun_lines();
+
+// For a handler of a signal that ends the process: writes the lines that were begun, unless it has
+// interrupted another that writes.
+void write_begun_lines_before_death() noexcept;
 
 // Writes out what stdio and std::cout hold, and says what became of standard output since the last call:
 // empty when all of it was written, or when nobody reads it any longer.

@@ -232,7 +232,7 @@ int run_program(const options& how, int argc, char** argv,
                 const std::function<program_copy(int rank)>& load) {
   // The rank's lines are whole; a single rank's pass as they come, prompts too.
   std::optional<line_output> lines;
-  if (how.ranks != 1) lines.emplace(&detail::number_of_writer, line_style::plain);
+  if (how.ranks != 1) lines.emplace(&detail::number_of_writer, line_style::whole);
   int status_alone = 0;
   const int status = run(how, [&](communicator& world) {
     const int ended_with = run_rank_of_program(argc, argv, load);
@@ -288,6 +288,7 @@ void weft_raises(int number) {
       !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 ||
       now.sa_handler != SIG_DFL)
     return;
+  weft::write_begun_lines_before_death();
   weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job", me->number,
                  sigabbrev_np(number), sigdescr_np(number));
 }

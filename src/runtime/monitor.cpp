@@ -160,6 +160,7 @@ void monitor::watch() {
         const int status = how_.exit_status ? how_.exit_status() : 1;
         log_line("the job does not end: some rank computes without calling weft; process ended");
         std::fflush(nullptr);
+        write_begun_lines_before_death();
         _exit(status);
       }
     } else if (how_.busy_warning_s > 0) {
@@ -243,6 +244,7 @@ bool is_overflow(std::span<std::byte> stack, const void* address, const void* co
 }
 
 void on_fault(int number, siginfo_t* details, void* context) {
+  write_begun_lines_before_death();
   char line[320];
   int length = 0;
   if (const thread_origin& from = origin_of_this_thread(); from.identity != nullptr) {

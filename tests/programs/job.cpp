@@ -28,14 +28,12 @@ void greet(communicator& world) {
 void print_in_pieces(communicator& world) {
   for (int line = 0; line < 5; ++line) {
     std::printf("printf %d:", world.rank());
-    std::fprintf(stderr, "stderr %d:", world.rank());
+    std::fprintf(stderr, "stderr %d\n", world.rank());
     for (int i = 0; i < 3; ++i) {
       weft::yield();
       std::printf(" %d", world.rank());
-      std::fprintf(stderr, " %d", world.rank());
     }
     std::printf("\n");
-    std::fprintf(stderr, "\n");
     std::cout << "cout " << world.rank() << ':';
     for (int i = 0; i < 3; ++i) {
       weft::yield();
@@ -46,12 +44,12 @@ void print_in_pieces(communicator& world) {
 }
 
 // A child of it writes, too.
-void fork_one(communicator& world) {
+void fork_one(communicator& world, void (*of_child)()) {
   if (world.rank() != 0) return;
   std::printf("parent ");
   if (const pid_t child = ::fork(); child == 0) {
     std::printf("child ");
-    std::exit(0);
+    of_child();
   } else {
     ::waitpid(child, nullptr, 0);
   }
@@ -104,6 +102,16 @@ void exit_last(communicator& world) {
   weft::sleep_for(std::chrono::milliseconds(100));
   std::printf("the last\n");
   std::exit(status_of_exit);
+}
+
+// Nothing of what a rank has written before is lost.
+void die_in_a_line(communicator& world, void (*die)()) {
+  if (world.rank() == 1) {
+    std::printf("begun");
+    std::fprintf(stderr, "cause");
+    die();
+  }
+  world.barrier();
 }
 
 void crash(communicator& world) {
@@ -161,21 +169,25 @@ void steal(communicator& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)(communicator&)> bodies{{"greet", greet},
-                                                              {"pieces", print_in_pieces},
-                                                              {"fork", fork_one},
-                                                              {"throw", throw_one},
-                                                              {"deadlock", deadlock},
-                                                              {"truncate", truncate},
-                                                              {"send-to-nobody", send_to_nobody},
-                                                              {"mismatch", mismatch},
-                                                              {"exit", exit_one},
-                                                              {"exit-last", exit_last},
-                                                              {"quick_exit", quick_exit_one},
-                                                              {"crash", crash},
-                                                              {"poll-forever", poll_forever},
-                                                              {"report", ask_for_report},
-                                                              {"steal", steal}};
+  const std::map<std::string, void (*)(communicator&)> bodies{
+      {"greet", greet},
+      {"pieces", print_in_pieces},
+      {"fork", [](communicator& world) { fork_one(world, [] { std::exit(0); }); }},
+      {"fork-abort", [](communicator& world) { fork_one(world, [] { std::abort(); }); }},
+      {"throw", throw_one},
+      {"deadlock", deadlock},
+      {"truncate", truncate},
+      {"send-to-nobody", send_to_nobody},
+      {"mismatch", mismatch},
+      {"exit", exit_one},
+      {"exit-last", exit_last},
+      {"quick_exit", quick_exit_one},
+      {"crash", crash},
+      {"abort-in-a-line", [](communicator& world) { die_in_a_line(world, [] { std::abort(); }); }},
+      {"leave-in-a-line", [](communicator& world) { die_in_a_line(world, [] { ::_exit(3); }); }},
+      {"poll-forever", poll_forever},
+      {"report", ask_for_report},
+      {"steal", steal}};
   const auto body = bodies.find(argc > 1 ? argv[1] : "");
   if (body == bodies.end()) return 64;
   if (body->first.find("exit") != std::string::npos && argc > 2)

@@ -1,11 +1,18 @@
 #include "base/output.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cwchar>
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/limits.hpp"
@@ -13,7 +20,7 @@
 namespace weft {
 namespace {
 
-int rank_now = -1;
+thread_local int rank_now = -1;
 int current_rank() noexcept {
   return rank_now;
 }
@@ -117,7 +124,7 @@ TEST(line_output, what_cout_has_flushed_and_what_is_written_over_does_not_wait_f
     as_rank(0, [] {
       std::cout << "a number? " << std::flush;
       std::fputs("\r50 %", stderr);
-      std::cerr << "kept";
+      std::cerr << "at once, ";
     });
     as_rank(1, [] {
       std::puts("one");
@@ -125,7 +132,7 @@ TEST(line_output, what_cout_has_flushed_and_what_is_written_over_does_not_wait_f
     });
   });
   EXPECT_EQ(out, "a number? one\n");
-  EXPECT_EQ(err, "\r50 %eins\nkept");
+  EXPECT_EQ(err, "\r50 %at once, eins\n");
 }
 
 TEST(line_output, a_line_without_an_end_is_kept_up_to_a_limit) {
@@ -166,6 +173,92 @@ TEST(line_output, a_rank_may_close_its_stream) {
     });
   };
   for (int again = 0; again < 2; ++again) EXPECT_EQ(plain(closed).first, "x\n");
+}
+
+TEST(line_output, others_write_on_when_a_rank_has_closed_its_stream) {
+  const auto [out, err] = plain([] {
+    for (int rank = 0; rank < 3; ++rank)
+      as_rank(rank, [] {
+        std::puts("x");
+        EXPECT_EQ(std::fclose(stdout), 0);
+      });
+  });
+  EXPECT_EQ(out, "x\nx\nx\n");
+}
+
+TEST(line_output, standard_error_waits_for_the_ends_of_lines_on_request) {
+  const auto [out, err] = written(line_style::whole, [] {
+    as_rank(0, [] { std::fputs("one ", stderr); });
+    as_rank(1, [] { std::cerr << "eins" << '\n'; });
+    as_rank(0, [] { std::fputs("two\n", stderr); });
+  });
+  EXPECT_EQ(err, "eins\none two\n");
+}
+
+TEST(line_output, a_buffer_that_a_rank_has_set_ends_with_the_job) {
+  static char buffer[64];
+  const auto [out, err] = written([] {
+    {
+      const line_output lines(&current_rank, line_style::plain);
+      as_rank(0, [] {
+        std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+        std::printf("late\n");
+      });
+    }
+    std::printf("after\n");
+  });
+  EXPECT_EQ(out, "late\nafter\n");
+  const auto again = plain([] {
+    as_rank(0, [] { std::printf("one "); });
+    as_rank(1, [] { std::printf("eins\n"); });
+    as_rank(0, [] { std::printf("two\n"); });
+  });
+  EXPECT_EQ(again.first, "eins\none two\n");
+}
+
+// In a process of its own: no stream forgets that it is wide.
+TEST(line_output_death, a_stream_that_is_wide_is_left_alone) {
+  EXPECT_EXIT(
+      {
+        std::fputws(L"wide ", stderr);
+        const line_output lines(&current_rank, line_style::plain);
+        as_rank(0, [] { std::fputws(L"in a rank\n", stderr); });
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), "wide in a rank");
+}
+
+TEST(line_output, a_forked_child_writes_while_another_rank_of_its_parent_does) {
+  constexpr int pipe_bytes = 1 << 16;
+  int full[2];
+  ASSERT_EQ(::pipe(full), 0);
+  ASSERT_EQ(::fcntl(full[1], F_SETPIPE_SZ, pipe_bytes), pipe_bytes);
+  std::fflush(stdout);
+  const int before = ::dup(STDOUT_FILENO);
+  ::dup2(full[1], STDOUT_FILENO);
+  const std::string text(2 * pipe_bytes, 'x');
+  int status = -1;
+  {
+    const line_output lines(&current_rank, line_style::plain);
+    std::thread writing([&] { as_rank(0, [&] { std::puts(text.c_str()); }); });
+    for (int unread = 0; unread < pipe_bytes; std::this_thread::yield())
+      ::ioctl(full[0], FIONREAD, &unread);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(10);
+      ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+      std::puts("child");
+      ::_exit(0);
+    }
+    ::waitpid(child, &status, 0);
+    std::string read(text.size() + 1, ' ');
+    for (std::size_t left = read.size(); left != 0;)
+      left -= static_cast<std::size_t>(std::max<ssize_t>(::read(full[0], read.data(), left), 0));
+    writing.join();
+  }
+  ::dup2(before, STDOUT_FILENO);
+  for (const int each : {before, full[0], full[1]}) ::close(each);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
