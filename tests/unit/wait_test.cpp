@@ -271,6 +271,7 @@ TEST(a_parked_worker, wakes_for_a_message) {
   options how = job_of(2, 2);
   how.spin_us = 0;  // Parks at once.
   run_ranks(how, [](communicator& world) {
+    world.barrier();  // Who connects to another process goes on looking.
     if (world.rank() == 0) let_others_park();
     for (int i = 0; i < 2000; ++i) {
       if (world.rank() == 0) world.send(i, 1);
