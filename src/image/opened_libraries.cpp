@@ -21,7 +21,13 @@
 namespace weft {
 namespace {
 
-// Where the code of copies lies.
+const pid_t own_process = ::getpid();
+bool is_forked_child() noexcept {
+  return ::getpid() != own_process;
+}
+
+// Where the code of copies lies, and the handles that programs have. The lock is held for no call of the loader,
+// which may hold its own when a library closes another.
 struct code_range {
   std::uintptr_t end;
   opened_libraries* of;
@@ -30,7 +36,7 @@ struct code_range {
 struct known_code {
   std::mutex lock;
   std::map<std::uintptr_t, code_range> by_start;
-  std::vector<opened_libraries*> all;
+  std::map<void*, opened_libraries*> by_handle;
 };
 known_code& code() {
   static known_code* const known =
@@ -43,9 +49,21 @@ void note_code(const elf_file& file, std::uintptr_t base, opened_libraries* of) 
   code().by_start[base] = {base + file.span_bytes(), of, &file};
 }
 
-void forget_code(std::uintptr_t base) {
+void note_handle(void* handle, opened_libraries* of) {
+  const std::lock_guard hold(code().lock);
+  code().by_handle[handle] = of;
+}
+
+void forget(std::uintptr_t base, void* handle) {
   const std::lock_guard hold(code().lock);
   code().by_start.erase(base);
+  code().by_handle.erase(handle);
+}
+
+opened_libraries* opener_of(void* handle) {
+  const std::lock_guard hold(code().lock);
+  const auto found = code().by_handle.find(handle);
+  return found == code().by_handle.end() ? nullptr : found->second;
 }
 
 code_range code_at(const void* address) {
@@ -61,6 +79,17 @@ bool is_file(const elf_file& file, const std::string& path) {
   }, b{};
   return !path.empty() && ::fstat(file.descriptor(), &a) == 0 && ::stat(path.c_str(), &b) == 0 &&
          a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// A name with a slash means that file alone, as glibc has it.
+bool is_meant(const elf_file& file, std::string_view name, const std::string& path) {
+  if (name.find('/') != name.npos) return is_file(file, std::string(name));
+  return file.answers_to(name) || is_file(file, path);
+}
+
+// The loader counts this call too.
+void* open_again(int number, int flags) {
+  return ::dlopen(std::to_string(number).c_str(), RTLD_LAZY | RTLD_NOLOAD | flags);
 }
 
 // Not the host's, which would ask here again.
@@ -109,13 +138,40 @@ struct opened_libraries::opened {
   std::vector<opened*> uses;
   bool is_global = false;  // Its names mean something in those that are opened later.
   bool stays = false;
+
+  // Breadth first; itself among them when what it needs needs it.
+  [[nodiscard]] std::vector<opened*> needs() const {
+    std::vector<opened*> all;
+    const auto add = [&](const opened& one) {
+      for (opened* const used : one.uses)
+        if (std::ranges::find(all, used) == all.end()) all.push_back(used);
+    };
+    add(*this);
+    for (std::size_t i = 0; i < all.size(); ++i) add(*all[i]);
+    return all;
+  }
+  // Also for the loader, which does not count what is counted here.
+  void keep() {
+    if (!stays) open_again(source.number(), RTLD_NODELETE);
+    stays = true;
+  }
+  // Nobody counts who binds a name to one that is open for all.
+  void open_for_all() {
+    is_global = true;
+    keep();
+  }
+};
+
+struct opened_libraries::listed {
+  const elf_file* file;
+  const opened* one;    // Null for those of the program.
+  std::uintptr_t base;  // 0: not loaded yet.
 };
 
 opened_libraries& opened_libraries::of_copy(program_files program) {
   auto* const made = new opened_libraries(std::move(program));
   for (const own_file& f : made->program_.files) note_code(*f.file, f.base, made);
-  const std::lock_guard hold(code().lock);
-  code().all.push_back(made);
+  note_handle(made->program_.handle, made);
   return *made;
 }
 
@@ -143,7 +199,7 @@ void opened_libraries::finish() {
 const opened_libraries::own_file* opened_libraries::linked(std::string_view name,
                                                            const std::string& path) const {
   for (const own_file& f : program_.files)
-    if (f.file->answers_to(name) || is_file(*f.file, path)) return &f;
+    if (is_meant(*f.file, name, path)) return &f;
   return nullptr;
 }
 
@@ -151,7 +207,7 @@ opened_libraries::opened* opened_libraries::find(
     std::string_view name, const std::string& path,
     const std::vector<std::unique_ptr<opened>>& among) const {
   for (const std::unique_ptr<opened>& one : among)
-    if (one->source.file.answers_to(name) || is_file(one->source.file, path)) return one.get();
+    if (is_meant(one->source.file, name, path)) return one.get();
   return nullptr;
 }
 
@@ -220,25 +276,29 @@ opened_libraries::opened& opened_libraries::collect(const std::string& path,
   return one;
 }
 
+// Those of the program, what is open, what is to be.
+std::vector<opened_libraries::listed> opened_libraries::all_files(
+    const std::vector<std::unique_ptr<opened>>& fresh) const {
+  std::vector<listed> all;
+  for (const own_file& f : program_.files) all.push_back({f.file, nullptr, f.base});
+  for (const auto* const some : {&open_, &fresh})
+    for (const std::unique_ptr<opened>& one : *some)
+      all.push_back({&one->source.file, one.get(), one->part ? one->part->base() : 0});
+  return all;
+}
+
 // As in a process of its own: the program and its libraries, what has been opened for all, the library and
 // what it needs.
 void opened_libraries::bind_names(std::vector<std::unique_ptr<opened>>& fresh, int flags) {
+  const std::vector<listed> all = all_files(fresh);
   std::vector<const elf_file*> files;
-  std::vector<const opened*> at;  // Of the same index; null for those of the program.
-  for (const own_file& f : program_.files) files.push_back(f.file), at.push_back(nullptr);
-  for (const auto* const some : {&std::as_const(open_), &std::as_const(fresh)})
-    for (const std::unique_ptr<opened>& one : *some)
-      files.push_back(&one->source.file), at.push_back(one.get());
+  for (const listed& each : all) files.push_back(each.file);
   const auto index_of = [&](const opened* one) {
-    return static_cast<std::size_t>(std::ranges::find(at, one) - at.begin());
+    return static_cast<std::size_t>(std::ranges::find(all, one, &listed::one) - all.begin());
   };
   std::vector<std::size_t> local{files.size() - 1};
-  for (std::size_t looked_at = 0; looked_at < local.size(); ++looked_at)
-    if (const opened* const one = at[local[looked_at]]; one != nullptr)
-      for (const opened* const used : one->uses)
-        if (const std::size_t index = index_of(used);
-            std::ranges::find(local, index) == local.end())
-          local.push_back(index);
+  for (const opened* const needed : fresh.back()->needs())
+    if (needed != fresh.back().get()) local.push_back(index_of(needed));
   std::vector<std::size_t> order = program_.order;
   for (const std::unique_ptr<opened>& one : open_)
     if (one->is_global) order.push_back(index_of(one.get()));
@@ -254,11 +314,13 @@ void opened_libraries::bind_names(std::vector<std::unique_ptr<opened>>& fresh, i
 }
 
 void* opened_libraries::load(std::vector<std::unique_ptr<opened>>& fresh, int flags) {
-  std::vector<numbered_file> all;
-  for (const own_file& f : program_.files) all.push_back({f.file, &f.number});
-  for (const auto* const some : {&std::as_const(open_), &std::as_const(fresh)})
-    for (const std::unique_ptr<opened>& one : *some) all.push_back(one->source.numbered());
-  for (const std::unique_ptr<opened>& one : fresh) one->source.prepare(all, program_.debugged);
+  for (const std::unique_ptr<opened>& one : fresh) {
+    // What else is open may have the name of one of these.
+    std::vector<numbered_file> needed;
+    for (const own_file& f : program_.files) needed.push_back({f.file, &f.number});
+    for (const opened* const used : one->uses) needed.push_back(used->source.numbered());
+    one->source.prepare(needed, program_.debugged);
+  }
   bind_names(fresh, flags);
   const opened& last = *fresh.back();
   const std::string& path = last.source.file.path();
@@ -270,32 +332,46 @@ void* opened_libraries::load(std::vector<std::unique_ptr<opened>>& fresh, int fl
   void* const handle = ::dlopen(std::to_string(last.source.number()).c_str(),
                                 (flags & (RTLD_NOW | RTLD_LAZY)) | RTLD_LOCAL);
   if (handle == nullptr) throw error(reason_of_loader(path, last.source.number()));
-  std::vector<link_map*> maps;
-  for (const std::unique_ptr<opened>& one : fresh) {
-    maps.push_back(map_of(handle, one->source.number()));
-    if (maps.back() == nullptr)
-      throw error(formatted("{}: its library {} was not found", path, one->source.file.path()));
-    one->part.emplace(one->source.file, maps.back()->l_addr);
+  try {
+    take(handle, fresh);
+  } catch (...) {
+    close_in_loader(handle);
+    throw;
   }
-  std::vector<std::uintptr_t> bases;
-  for (const own_file& f : program_.files) bases.push_back(f.base);
-  for (const auto* const some : {&std::as_const(open_), &std::as_const(fresh)})
-    for (const std::unique_ptr<opened>& one : *some) bases.push_back(one->part->base());
-  for (std::size_t i = 0; i < fresh.size(); ++i) {
-    opened& one = *fresh[i];
-    one.handle = maps[i];
-    one.source.bind(one.part->base(), bases);
-    if (program_.debugged) {
-      one.source.leave_copy_open();
-    } else {
-      one.source.share_pages(one.part->base());
-      maps[i]->l_name = one.source.shown_name();
-      one.source.close_copy();
-    }
-    note_code(one.source.file, one.part->base(), this);
-    for (opened* const used : one.uses) ++used->users;
+  for (const std::unique_ptr<opened>& one : fresh) {
+    note_code(one->source.file, one->part->base(), this);
+    note_handle(one->handle, this);
+    for (opened* const used : one->uses) ++used->users;
+    if (one->source.file.is_never_unloaded()) one->keep();
+    // Of those that need each other none would ever be without users.
+    const std::vector<opened*> needs = one->needs();
+    if (std::ranges::find(needs, one.get()) != needs.end()) one->keep();
   }
   return handle;
+}
+
+// What the loader has loaded becomes ours.
+void opened_libraries::take(void* handle, const std::vector<std::unique_ptr<opened>>& fresh) {
+  for (const std::unique_ptr<opened>& one : fresh) {
+    link_map* const map = map_of(handle, one->source.number());
+    if (map == nullptr)
+      throw error(formatted("{}: its library {} was not found", fresh.back()->source.file.path(),
+                            one->source.file.path()));
+    one->handle = map;
+    one->part.emplace(one->source.file, map->l_addr);
+  }
+  std::vector<std::uintptr_t> bases;
+  for (const listed& each : all_files(fresh)) bases.push_back(each.base);
+  for (const std::unique_ptr<opened>& one : fresh) {
+    one->source.bind(one->part->base(), bases);
+    if (program_.debugged) {
+      one->source.leave_copy_open();
+    } else {
+      one->source.share_pages(one->part->base());
+      static_cast<link_map*>(one->handle)->l_name = one->source.shown_name();
+      one->source.close_copy();
+    }
+  }
 }
 
 std::optional<void*> opened_libraries::open_from(const elf_file& by, const char* path, int flags) {
@@ -306,14 +382,11 @@ std::optional<void*> opened_libraries::open_from(const elf_file& by, const char*
   {
     const std::lock_guard hold(loading_lock());
     const std::string found = path_of(path, by);
-    const auto again = [](int number) {
-      return ::dlopen(std::to_string(number).c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    };
     if (const own_file* const file = linked(path, found); file != nullptr)
-      return file == &program_.files.back() ? program_.handle : again(file->number);
+      return file == &program_.files.back() ? program_.handle : open_again(file->number, 0);
     opened* one = find(path, found, open_);
     if (one != nullptr) {
-      handle = again(one->source.number());
+      handle = open_again(one->source.number(), 0);
     } else {
       if (found.empty() || ::access(found.c_str(), R_OK) != 0 || !is_own(found)) return {};
       if ((flags & RTLD_NOLOAD) != 0) return nullptr;
@@ -321,10 +394,11 @@ std::optional<void*> opened_libraries::open_from(const elf_file& by, const char*
       handle = load(fresh, flags);
     }
     ++one->users;
-    one->is_global = one->is_global || (flags & RTLD_GLOBAL) != 0;
-    // Nobody counts who has bound a name to one that is open for all.
-    one->stays = one->stays || one->is_global || (flags & RTLD_NODELETE) != 0 ||
-                 one->source.file.is_never_unloaded();
+    if ((flags & RTLD_GLOBAL) != 0) {
+      one->open_for_all();
+      for (opened* const needed : one->needs()) needed->open_for_all();
+    }
+    if ((flags & RTLD_NODELETE) != 0) one->keep();
     for (std::unique_ptr<opened>& each : fresh) {
       constructed.push_back(&*each->part);
       open_.push_back(std::move(each));
@@ -336,6 +410,8 @@ std::optional<void*> opened_libraries::open_from(const elf_file& by, const char*
 }
 
 std::optional<void*> opened_libraries::open(const char* path, int flags, const void* caller) {
+  // The numbers of its files are not those of the process that it has for its own.
+  if (is_forked_child()) return {};
   const code_range by = code_at(caller);
   if (by.of == nullptr) return {};
   return by.of->open_from(*by.file, path, flags);
@@ -352,28 +428,24 @@ void opened_libraries::release(opened& one, std::vector<std::unique_ptr<opened>>
 }
 
 std::optional<int> opened_libraries::close(void* handle) {
-  std::vector<opened_libraries*> all;
-  {
-    const std::lock_guard hold(code().lock);
-    all = code().all;
-  }
+  if (is_forked_child()) return {};
+  // Not the loading's lock yet: the caller may be a library that the loader calls while it holds its own.
+  opened_libraries* const of = opener_of(handle);
+  if (of == nullptr) return {};
+  if (of->program_.handle == handle) return 0;
   std::vector<std::unique_ptr<opened>> unused;
   {
     const std::lock_guard hold(loading_lock());
-    opened_libraries* of = nullptr;
-    opened* one = nullptr;
-    for (opened_libraries* const each : all) {
-      if (each->program_.handle == handle) return 0;
-      for (const std::unique_ptr<opened>& o : each->open_)
-        if (o->handle == handle) of = each, one = o.get();
-    }
-    if (one == nullptr) return {};
+    const auto found = std::ranges::find_if(
+        of->open_, [&](const std::unique_ptr<opened>& each) { return each->handle == handle; });
+    if (found == of->open_.end()) return {};
+    opened* const one = found->get();
     if (one->stays && one->users == 1) return 0;
     of->release(*one, unused);
   }
   for (const std::unique_ptr<opened>& one : unused) one->part->finish();
   const std::lock_guard hold(loading_lock());
-  for (const std::unique_ptr<opened>& one : unused) forget_code(one->part->base());
+  for (const std::unique_ptr<opened>& one : unused) forget(one->part->base(), one->handle);
   return close_in_loader(handle);
 }
 
@@ -390,23 +462,21 @@ thread_local std::string open_error, told_error;
 
 extern "C" {
 
-int weft_open_library(const char* path, int flags, const void* caller, void** handle) {
+struct weft_own_library weft_open_library(const char* path, int flags, const void* caller) {
   open_error.clear();
   try {
     const std::optional<void*> opened = weft::opened_libraries::open(path, flags, caller);
-    *handle = opened.value_or(nullptr);
-    return opened.has_value() ? 1 : 0;
-  } catch (const weft::error& e) {
+    return {opened.has_value(), opened.value_or(nullptr)};
+  } catch (const std::exception& e) {
+    static_cast<void>(::dlerror());  // An older one.
     open_error = e.what();
-    *handle = nullptr;
-    return 1;
+    return {1, nullptr};
   }
 }
 
-int weft_close_library(void* handle, int* failed) {
+struct weft_own_closing weft_close_library(void* handle) {
   const std::optional<int> closed = weft::opened_libraries::close(handle);
-  *failed = closed.value_or(0);
-  return closed.has_value() ? 1 : 0;
+  return {closed.has_value(), closed.value_or(0)};
 }
 
 const char* weft_open_error(void) {

@@ -46,7 +46,7 @@ class opened_libraries {
   static opened_libraries& of_copy(program_files program);
 
   // What dlopen() and dlclose() of the calling code return; nothing where the loader is to be asked, since it
-  // is no code of a copy, or no library of which each rank has its own. Throws weft::error.
+  // is no code of a copy, no library of which each rank has its own, or a forked child. Throws weft::error.
   static std::optional<void*> open(const char* path, int flags, const void* caller);
   static std::optional<int> close(void* handle);
 
@@ -66,8 +66,12 @@ class opened_libraries {
   [[nodiscard]] std::string path_of(std::string_view name, const elf_file& by) const;
   [[nodiscard]] bool is_own(const std::string& path) const;
   opened& collect(const std::string& path, std::vector<std::unique_ptr<opened>>& fresh);
+  struct listed;
+  [[nodiscard]] std::vector<listed> all_files(
+      const std::vector<std::unique_ptr<opened>>& fresh) const;
   void bind_names(std::vector<std::unique_ptr<opened>>& fresh, int flags);
   void* load(std::vector<std::unique_ptr<opened>>& fresh, int flags);
+  void take(void* handle, const std::vector<std::unique_ptr<opened>>& fresh);
   // Takes out those that nobody uses any more, now that this one is used less.
   void release(opened& one, std::vector<std::unique_ptr<opened>>& unused);
 

@@ -20,9 +20,18 @@ struct weft_program {
    the call does not return. */
 void weft_become_host(int argc, char** argv);
 
-/* dlopen() of the code at `caller`, and dlclose(). 0: it is the loader's business. */
-int weft_open_library(const char* path, int flags, const void* caller, void** handle);
-int weft_close_library(void* handle, int* failed);
+/* dlopen() of the code at `caller`, and dlclose(). Not `own`: it is the loader's business. Returned by value, in
+   registers: the host's calls of the loader's are jumps only where no address of a variable has been given away. */
+struct weft_own_library {
+  long own;
+  void* handle;
+};
+struct weft_own_closing {
+  int own;
+  int failed;
+};
+struct weft_own_library weft_open_library(const char* path, int flags, const void* caller);
+struct weft_own_closing weft_close_library(void* handle);
 /* What dlerror() says of the last that failed, once; null when none has. */
 const char* weft_open_error(void);
 

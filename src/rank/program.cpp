@@ -169,7 +169,11 @@ void leave_in_thread(const rank_state& maker, int status, bool at_once) {
 
 // Returns when the caller is no rank that is in its program.
 void leave_program(int status, bool at_once) {
-  if (detail::is_forked_child()) return;
+  if (detail::is_forked_child()) {
+    // Its handlers ask for it.
+    if (program_run* const copied = own_run(); copied != nullptr) copied->exit_status = status;
+    return;
+  }
   const detail::maker_of_thread maker;
   if (maker.get() != nullptr) return leave_in_thread(*maker.get(), status, at_once);
   program_run* const mine = own_run();

@@ -239,7 +239,7 @@ bool is_overflow(std::span<std::byte> stack, const void* address, const void* co
   const std::byte* const bottom = stack.data();
   const std::byte* const pointer = stack_pointer_of(context);
   const auto* const at = static_cast<const std::byte*>(address);
-  return bottom != nullptr && pointer != nullptr && pointer < bottom &&
+  return bottom != nullptr && pointer != nullptr && pointer <= bottom &&
          at >= pointer - call_bytes && at < bottom;
 }
 

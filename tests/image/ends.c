@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void handler(void) { printf("handler of exit\n"); }
@@ -38,6 +39,11 @@ static void end_in(const char* way) {
     if (pthread_create(&thread, NULL, end_thread_in, (void*)(way + 7)) == 0) pthread_join(thread, NULL);
   }
   if (strncmp(way, "on_exit", 7) == 0) on_exit(handler_with_status, (void*)"on_exit");
+  if (strcmp(way, "on_exit-fork-0") == 0) {
+    if (fork() == 0) exit(3);
+    wait(NULL);
+    exit(0);
+  }
   if (strcmp(way, "on_exit-0") == 0 || strcmp(way, "exit-0") == 0) exit(0);
   if (strcmp(way, "on_exit") == 0) exit(7);
   if (strcmp(way, "fault") == 0) *(volatile int*)NULL = 1;

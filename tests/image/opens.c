@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int rank, ranks, wrong;
 static const char* directory;
@@ -74,6 +76,35 @@ static void check_needed(void) {
   expect(call(user, "plugin_second") == 1 && call(second, "second_count") == 2, "a library that another needs");
   step();
   expect(dlclose(user) == 0 && call(second, "second_count") == 3, "one that outlives its user");
+  expect(dlclose(second) == 0, "dlclose() of that");
+}
+
+static void check_kept(void) {
+  void* const second = open_library("libsecond.so", RTLD_NOW | RTLD_NODELETE);
+  void* const user = open_library("libplugin_user.so", RTLD_NOW);
+  expect(call(user, "plugin_second") == 1, "one that is kept and another needs");
+  expect(dlclose(second) == 0 && dlclose(user) == 0, "dlclose() of both");
+  expect(call(second, "second_count") == 2, "RTLD_NODELETE");
+}
+
+static void check_places(void) {
+  void* const one = open_library("libplugin.so", RTLD_NOW);
+  void* const other = open_library("other/libplugin.so", RTLD_NOW);
+  expect(one != NULL && other != NULL && one != other, "two of one name in two directories");
+  expect(dlclose(one) == 0 && dlclose(other) == 0, "dlclose() of both");
+}
+
+static void check_circle(void) {
+  void* const one = open_library("libcircle.so", RTLD_NOW);
+  expect(one != NULL && call(one, "plugin_second") == 1, "two that need each other");
+  expect(dlclose(one) == 0 && open_library("libcircle.so", RTLD_NOW) == one, "one of these that is opened again");
+}
+
+static void check_errors(void) {
+  (void)open_library("libplugin_unknown.so", RTLD_NOW);
+  (void)dlsym(RTLD_DEFAULT, "is_nowhere");
+  const char* const error = dlerror();
+  expect(error != NULL && strstr(error, "is_nowhere") != NULL && dlerror() == NULL, "the newer of two errors");
 }
 
 static void check_names(void) {
@@ -98,6 +129,15 @@ static void check_names(void) {
   expect(open_library("libsecond_global.so", RTLD_NOW | RTLD_GLOBAL) != NULL, "RTLD_GLOBAL");
   void* const later = open_library("libplugin_alone.so", RTLD_NOW);
   expect(later != NULL && call(later, "plugin_second") == 1, "what was opened for all");
+  expect(open_library("libthird_user.so", RTLD_NOW | RTLD_GLOBAL) != NULL, "RTLD_GLOBAL of what needs another");
+  expect(open_library("libthird_alone.so", RTLD_NOW) != NULL, "what was opened for all with it");
+}
+
+static void check_child(void) {
+  int status = -1;
+  const pid_t child = fork();
+  if (child == 0) _exit(open_library("other/libsecond.so", RTLD_NOW) == NULL);
+  expect(waitpid(child, &status, 0) == child && status == 0, "a library that a forked child opens");
 }
 
 int main(int argc, char** argv) {
@@ -108,7 +148,14 @@ int main(int argc, char** argv) {
   check_state();
   check_threads();
   check_needed();
+  check_kept();
+  check_places();
+  check_circle();
+  check_errors();
   check_names();
+  /* The loader's lock stays taken in a child that is made while another thread loads. */
+  MPI_Barrier(MPI_COMM_WORLD);
+  check_child();
   MPI_Finalize();
   printf("%s\n", wrong ? "wrong" : "right");
   return wrong;

@@ -283,6 +283,14 @@ TEST_P(ends, handlers_of_on_exit_are_its_own_and_get_its_status) {
   }
 }
 
+TEST(image, a_forked_child_gives_handlers_of_on_exit_its_status) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_image("-n 4 --workers 1", "ends_c on_exit-fork-0");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  for (const char* const status : {"0", "3"})
+    EXPECT_EQ(count_of(ran.text, std::string("handler of on_exit with ") + status), 1) << ran.text;
+}
+
 TEST(image, finalize_is_the_end_of_mpi_also_where_a_process_has_died) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = run_image("-n 2 --ranks-per-process 1 --on-failure error", "ends_c killed");
@@ -471,6 +479,24 @@ TEST(image, libraries_that_a_program_opens_are_its_ranks_own) {
     EXPECT_EQ(ran.status, 0) << how << '\n' << ran.text;
     EXPECT_EQ(count_of(ran.text, "right"), 4) << how << '\n' << ran.text;
   }
+}
+
+TEST(image, a_library_that_all_ranks_share_opens_what_its_own_path_names) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  std::ofstream(directory / "inner.c") << "int inner(void) { return 1; }\n";
+  std::ofstream(directory / "outer.c")
+      << "#include <dlfcn.h>\n"
+         "int outer(void) { return dlopen(\"libinner.so\", RTLD_NOW) != 0; }\n";
+  std::ofstream(directory / "main.c")
+      << "int outer(void);\nint main(void) { return outer() ? 0 : 1; }\n";
+  const outcome ran = shell(
+      "cc=$PWD/weftcc; run=$PWD/weftrun; cd " + directory.path() +
+      "; mkdir inner && gcc -shared -fPIC inner.c -o inner/libinner.so && "
+      "gcc -shared -fPIC outer.c -Wl,--enable-new-dtags,-rpath,'$ORIGIN/inner' -o libouter.so && "
+      "$cc main.c -L. -louter -Wl,--enable-new-dtags,-rpath,$PWD -o main && "
+      "WEFT_SHARED_LIBRARIES=$PWD/ $run -n 4 --timeout 30 ./main");
+  EXPECT_EQ(ran.status, 0) << ran.text;
 }
 
 TEST(image, with_check_a_library_with_state_that_all_ranks_open_is_named_once) {

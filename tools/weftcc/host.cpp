@@ -49,7 +49,8 @@ int run(int argc, char** argv) {
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   const weft::options how = weft::program_options(argc, argv).values;
   choose_team_size(how);
-  weft::image_program program(request.program, request.libraries, how.check);
+  // Kept: a thread that a rank has left behind may still open libraries.
+  auto& program = *new weft::image_program(request.program, request.libraries, how.check);
   return weft::run_program(how, argc, argv, [&](int) {
     auto copy = std::make_shared<weft::image>(program.load());
     return weft::program_copy{copy->main(),

@@ -22,21 +22,24 @@ static __attribute__((constructor)) void find_next(void) {
 }
 
 void* dlopen(const char* path, int flags) {
-  void* handle;
   find_next();
-  if (weft_open_library(path, flags, __builtin_return_address(0), &handle)) return handle;
+  const struct weft_own_library opened =
+      weft_open_library(path, flags, __builtin_return_address(0));
+  if (opened.own) return opened.handle;
   return next_open(path, flags);
 }
 
 int dlclose(void* handle) {
-  int failed;
   find_next();
-  if (weft_close_library(handle, &failed)) return failed;
+  const struct weft_own_closing closed = weft_close_library(handle);
+  if (closed.own) return closed.failed;
   return next_close(handle);
 }
 
 char* dlerror(void) {
   find_next();
+  /* The loader's is forgotten when one of ours comes: it is the newer one. */
   char* const own = (char*)weft_open_error();
-  return own != 0 ? own : next_error();
+  char* const of_loader = next_error();
+  return of_loader != 0 ? of_loader : own;
 }
