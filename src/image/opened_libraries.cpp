@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "base/forked_child.hpp"
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "image/libraries.hpp"
@@ -20,11 +21,6 @@
 
 namespace weft {
 namespace {
-
-const pid_t own_process = ::getpid();
-bool is_forked_child() noexcept {
-  return ::getpid() != own_process;
-}
 
 // Where the code of copies lies, and the handles that programs have. The lock is held for no call of the loader,
 // which may hold its own when a library closes another.

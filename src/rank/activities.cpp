@@ -61,8 +61,8 @@ request start_collective(const std::shared_ptr<communicator_state>& state, int r
     } const ended{self};
     run();
   });
-  ++state->at(rank)
-        .tickets;  // No sooner: one that could not start would keep those after it waiting.
+  // No sooner: one that could not start would keep those after it waiting.
+  ++state->at(rank).tickets;
   return started;
 }
 

@@ -24,8 +24,6 @@
 namespace weft::detail {
 namespace {
 
-const pid_t own_process = getpid();
-
 std::mutex shared_lock;
 
 // --- The working directory --------------------------------------------------------------------------
@@ -116,17 +114,14 @@ std::string name_of_function(const void* address) {
 
 }  // namespace
 
-bool is_forked_child() noexcept {
-  return getpid() != own_process;
-}
-
 }  // namespace weft::detail
 
 extern "C" {
 
 int weft_change_directory(const char* path, int descriptor) {
   using namespace weft::detail;
-  if (is_forked_child() || !has_copy()) return static_cast<int>(change_directory(path, descriptor));
+  if (weft::is_forked_child() || !has_copy())
+    return static_cast<int>(change_directory(path, descriptor));
   return change_directory_of_all(path, descriptor, number_of_caller());
 }
 

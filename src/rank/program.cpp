@@ -169,7 +169,7 @@ void leave_in_thread(const rank_state& maker, int status, bool at_once) {
 
 // Returns when the caller is no rank that is in its program.
 void leave_program(int status, bool at_once) {
-  if (detail::is_forked_child()) {
+  if (is_forked_child()) {
     // Its handlers ask for it.
     if (program_run* const copied = own_run(); copied != nullptr) copied->exit_status = status;
     return;
@@ -288,7 +288,7 @@ void weft_raises(int number) {
   struct sigaction now {};
   const weft::detail::rank_of_caller caller;
   const weft::detail::rank_state* const me = caller.get();
-  if (me == nullptr || weft::detail::is_forked_child() || me->of->places.size() == 1 ||
+  if (me == nullptr || weft::is_forked_child() || me->of->places.size() == 1 ||
       !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 ||
       now.sa_handler != SIG_DFL)
     return;

@@ -3,6 +3,7 @@
 #include <csetjmp>
 #include <string>
 
+#include "base/forked_child.hpp"
 #include "rank/program.h"
 #include "rank/state.hpp"
 #include "sched/guest.hpp"
@@ -63,8 +64,6 @@ class rank_of_caller {
 // Ends the process with all its ranks for a call of one, and says so.
 [[noreturn]] void end_process(const rank_state& me, const std::string& call, int status);
 
-// Whether this process was forked by a rank: it is no rank, though its memory says so.
-[[nodiscard]] bool is_forked_child() noexcept;
 // As number_of_caller(), for what is written: a forked child's lines are not those of the rank.
 [[nodiscard]] inline int number_of_writer() noexcept {
   return is_forked_child() ? -1 : number_of_caller();

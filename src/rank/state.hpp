@@ -149,8 +149,8 @@ struct alignas(padding_bytes) member {
   bool has_turn = false;        // A collective's own fiber, which waited for its turn, calls now.
   std::uint64_t tickets = 0;    // Collectives called, those that were refused too.
   std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
-  std::uint64_t refused =
-      0;  // Non-blocking ones that had their turn and were none: others make no such call.
+  // Non-blocking ones that had their turn and were none: others make no such call.
+  std::uint64_t refused = 0;
   std::uint64_t broadcasts = 0;
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
