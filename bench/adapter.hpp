@@ -279,6 +279,17 @@ double time_of(peers& p, Op&& op) {
   return last[0] + last[1];
 }
 
+// Collective. All cores are idle for a while. Linux stops real-time threads for the rest of a second of which they
+// have used 95 % (sched_rt_runtime_us), so work that lasts nearly as long begins after a rest.
+inline void rest(peers& p) {
+  constexpr double rest_ns = 150e6;
+  const double now = clock_ns();
+  double last;
+  p.max(std::span(&now, 1), std::span(&last, 1));
+  const double left_ns = last + rest_ns - clock_ns();
+  if (left_ns > 0) peers::sleep_for(std::chrono::nanoseconds(static_cast<long>(left_ns)));
+}
+
 // Changes a word of every cache line, which takes the lines from all other caches.
 template <class T>
 void rewrite(std::span<T> data) {

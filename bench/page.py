@@ -20,7 +20,6 @@ class Line(NamedTuple):
     name: str
     ranks: int
     suffix: str = ""  # Of weft's peer in this line.
-    variant: str = ""  # Of all peers.
 
 
 def by_size(text, name, sizes, ranks=2):
@@ -50,8 +49,6 @@ STENCIL = [line for n in (2, 3, 4, 8, 16) for line in by_size("uneven stencil, {
                                                               ("8KiB", "64KiB"), n)]
 MPI_STENCIL = [line._replace(text=line.text + how, suffix=suffix) for line in STENCIL if line.ranks == 16
                for how, suffix in ((", unmodified", ""), (", three lines of weft/task.h", "-tasks"))]
-MPI_STENCIL += [line._replace(text=line.text + ", 25 steps", variant="-25-steps") for line in MPI_STENCIL
-                if "64KiB" in line.name]
 DATATYPES = by_size("derived datatype: {}", "datatypes/{}",
                     ("one_way/column/8KiB", "one_way/members/28KiB", "one_way/face_x/32KiB", "one_way/face_y/32KiB",
                      "one_way/face_z/32KiB", "halo/64^3"))
@@ -104,7 +101,7 @@ def beside(run, columns, lines):
         def row_in(group, peer):
             # Of any number of workers: no line has several in its group.
             return next((r for (name, who, ranks, _), r in group.rows.items()
-                         if (name, who, ranks) == (line.name, peer + line.variant, line.ranks)), None)
+                         if (name, who, ranks) == (line.name, peer, line.ranks)), None)
         own = columns[0][1] + line.suffix
         group = next((g for g in run.values() if row_in(g, own)), None)
         if group is not None:

@@ -147,8 +147,10 @@ void measure(bench::peers& p, std::size_t bytes) {
     bench::samples_of(
         p,
         [&](long) {
+          bench::rest(p);
           const double perfect = s.perfect(count);
           s.reset();
+          bench::rest(p);
           const double took = bench::time_of(p, run);
           steps_us.push_back(took / 1e3 / static_cast<double>(count));
           shares.push_back(100 * perfect / took);
