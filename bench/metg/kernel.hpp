@@ -1,7 +1,7 @@
 // What a task does: a number of iterations that nobody can leave out, in pieces that may run on
 // different cores.
 //
-//   compute    64 fused multiply-adds each, in registers
+//   compute    64 multiply-adds each, in registers
 //   memory     one pass over 4 KiB of the column's own memory each, which is larger than caches
 //   imbalance  compute, but a task's iterations are those asked for, times a factor between
 //              1 - imbalance / 2 and 1 + imbalance / 2 that a hash of (step, column) draws
@@ -50,13 +50,20 @@ class kernel {
   }
 
  private:
+  // As many chains as keep the arithmetic busy. Were they fewer, a task could run in the shadow of the one before
+  // it, and many short tasks would seem to be less work than few long ones.
   static void multiply(long iterations) {
-    double a[8] = {1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7};
+    using pair = double __attribute__((vector_size(16)));
+    pair a[8];
+    for (int k = 0; k < 8; ++k) a[k] = pair{1 + 0.1 * k, 1.05 + 0.1 * k};
     for (long i = 0; i < iterations; ++i)
-      for (int k = 0; k < 8; ++k) {
-        for (double& x : a) x = x * 0.999 + 0.001;
-        keep(a);
-      }
+#pragma GCC unroll 4
+      for (int round = 0; round < 4; ++round)
+#pragma GCC unroll 8
+        for (pair& x : a) x = x * 0.999 + 0.001;
+    pair sum = a[0];
+    for (int k = 1; k < 8; ++k) sum += a[k];
+    keep(&sum);
   }
   static void pass(std::vector<double>& memory, long first, long last) {
     constexpr std::size_t each = pass_bytes / sizeof(double);
@@ -68,7 +75,9 @@ class kernel {
     }
   }
   // What the pointer reaches counts as read and changed.
-  static void keep(double* values) { asm volatile("" : : "g"(values) : "memory"); }
+  static void keep(const void* values) {
+    asm volatile("" : : "g"(values) : "memory");
+  }
 
   bool memory_;
   double imbalance_;
