@@ -55,14 +55,15 @@ class line_writer {
       begun.clear();
     }
     begun += text;
-    if (is_to_be_seen(begun)) lines += std::exchange(begun, {});
+    if (is_to_be_seen(begun, text)) lines += std::exchange(begun, {});
     write_all(lines);
   }
 
-  // The calling rank's line is to be seen as far as it goes.
+  // The calling rank's line is to be seen as far as it goes. That std::cerr is flushed says nothing: it is
+  // after each piece.
   void flush() {
     const int rank = current_rank();
-    if (rank < 0) return;
+    if (rank < 0 || descriptor_ == STDERR_FILENO) return;
     const std::lock_guard lock(mutex_);
     if (!is_tagged()) write_all(std::exchange(begun_[rank], {}));
   }
@@ -102,11 +103,11 @@ class line_writer {
   bool is_tagged() const { return style_ == line_style::tagged; }
 
   // Before its end: what a process that dies must not lose, and a line that its rank writes over, such as
-  // a bar of progress.
-  bool is_to_be_seen(std::string_view begun) const {
+  // a bar of progress. Of what was begun the `newest` has not been looked at.
+  bool is_to_be_seen(std::string_view begun, std::string_view newest) const {
     if (is_tagged()) return false;
     return (descriptor_ == STDERR_FILENO && style_ == line_style::plain) ||
-           begun.find('\r') != begun.npos || begun.size() > output_line_bytes_max;
+           newest.find('\r') != newest.npos || begun.size() > output_line_bytes_max;
   }
 
   // Async-signal-safe: allocates nothing.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <cwchar>
 #include <iostream>
 #include <sstream>
@@ -147,6 +148,23 @@ TEST(line_output, a_line_without_an_end_is_kept_up_to_a_limit) {
   EXPECT_TRUE(out.ends_with("xone\n"));
 }
 
+// Each octet is looked at once, not with all before it, which takes 8 s and more.
+TEST(line_output, a_long_line_may_be_written_octet_by_octet) {
+  const auto seconds = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec;
+  };
+  const auto before = seconds();
+  const auto [out, err] = plain([] {
+    as_rank(0, [] {
+      for (std::size_t i = 0; i < output_line_bytes_max; ++i) std::putchar('x');
+    });
+  });
+  EXPECT_EQ(out.size(), output_line_bytes_max);
+  EXPECT_LT(seconds() - before, 4);
+}
+
 TEST(line_output, streams_that_the_program_has_replaced_are_left_alone) {
   std::ostringstream kept;
   std::streambuf* const before = std::cout.rdbuf(kept.rdbuf());
@@ -188,11 +206,14 @@ TEST(line_output, others_write_on_when_a_rank_has_closed_its_stream) {
 
 TEST(line_output, standard_error_waits_for_the_ends_of_lines_on_request) {
   const auto [out, err] = written(line_style::whole, [] {
-    as_rank(0, [] { std::fputs("one ", stderr); });
+    as_rank(0, [] {
+      std::fputs("one ", stderr);
+      std::cerr << "two " << std::flush;
+    });
     as_rank(1, [] { std::cerr << "eins" << '\n'; });
-    as_rank(0, [] { std::fputs("two\n", stderr); });
+    as_rank(0, [] { std::fputs("three\n", stderr); });
   });
-  EXPECT_EQ(err, "eins\none two\n");
+  EXPECT_EQ(err, "eins\none two three\n");
 }
 
 TEST(line_output, a_buffer_that_a_rank_has_set_ends_with_the_job) {
