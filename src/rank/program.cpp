@@ -1,5 +1,6 @@
 #include "rank/program.hpp"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,6 +65,9 @@ struct active_runs {
 
 active_runs& runs() {
   static active_runs all;
+  // A child that a rank forks asks too: another rank's thread, which the child has not, must not have the lock.
+  [[maybe_unused]] static const int is_held_in_forks = ::pthread_atfork(
+      [] { all.lock.lock(); }, [] { all.lock.unlock(); }, [] { all.lock.unlock(); });
   return all;
 }
 

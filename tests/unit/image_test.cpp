@@ -291,6 +291,14 @@ TEST(image, a_forked_child_gives_handlers_of_on_exit_its_status) {
     EXPECT_EQ(count_of(ran.text, std::string("handler of on_exit with ") + status), 1) << ran.text;
 }
 
+TEST(image, a_forked_child_ends_also_when_another_rank_was_asking_for_its_environment) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran =
+      run_image("-n 2 --workers 2 --shared-libraries " WEFT_PROGRAM_DIR "/image/system/", "forks");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 2) << ran.text;
+}
+
 TEST(image, finalize_is_the_end_of_mpi_also_where_a_process_has_died) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = run_image("-n 2 --ranks-per-process 1 --on-failure error", "ends_c killed");
