@@ -3,7 +3,11 @@
 
 namespace weft {
 
-// Called by any thread: whether this process is not the one that started.
+// Called by any thread: whether this process is not the one in which a job has started last, or, before
+// any has, the program.
 [[nodiscard]] bool is_forked_child() noexcept;
+
+// Called when a job starts, also in a process that was forked before, as those are that leave their terminal.
+void note_process_of_job() noexcept;
 
 }  // namespace weft

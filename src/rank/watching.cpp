@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/forked_child.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -77,6 +78,7 @@ std::string describe_stacks(job& j) {
 }  // namespace
 
 void run_workers(job& j, failure_note& failure, termination* ending) {
+  note_process_of_job();
   const fault_reports faults;
   std::optional<line_output> lines;
   if (j.how.tag_output || j.ranks.size() > 1)

@@ -172,6 +172,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, void (*)(communicator&)> bodies{
       {"greet", greet},
       {"pieces", print_in_pieces},
+      {"forked", greet},
       {"fork", [](communicator& world) { fork_one(world, [] { std::exit(0); }); }},
       {"fork-abort", [](communicator& world) { fork_one(world, [] { std::abort(); }); }},
       {"throw", throw_one},
@@ -190,6 +191,12 @@ int main(int argc, char** argv) {
       {"steal", steal}};
   const auto body = bodies.find(argc > 1 ? argv[1] : "");
   if (body == bodies.end()) return 64;
+  if (body->first == "forked")  // Before the job.
+    if (const pid_t child = ::fork(); child != 0) {
+      int status = 1;
+      ::waitpid(child, &status, 0);
+      return status;
+    }
   if (body->first.find("exit") != std::string::npos && argc > 2)
     status_of_exit = std::stoi(argv[2]);
   const int status = weft::run(argc, argv, body->second);

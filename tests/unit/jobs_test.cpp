@@ -96,6 +96,13 @@ TEST(job, lines_that_ranks_of_a_process_write_in_pieces_do_not_mix) {
   EXPECT_EQ(sorted_lines(result.text), expected);
 }
 
+TEST(job, a_process_that_was_forked_may_run_a_job_and_its_output_is_that_of_ranks) {
+  const outcome result = shell("./test-job forked --weft-ranks 2 --weft-tag-output");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(sorted_lines(result.text),
+            (std::vector<std::string>{"[0] rank 0 of 2", "[1] rank 1 of 2"}));
+}
+
 TEST(job, what_a_child_of_a_rank_writes_is_not_lost_nor_written_twice) {
   EXPECT_EQ(shell("./test-job fork --weft-ranks 2").text, "child parent again\n");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
