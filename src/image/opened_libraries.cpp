@@ -22,6 +22,9 @@
 namespace weft {
 namespace {
 
+// What a thread that is not the first to open rests between two looks.
+constexpr long long look_for_turn_ns = 100'000;
+
 // Where the code of copies lies, and the handles that programs have. The lock is held for no call of the loader,
 // which may hold its own when a library closes another.
 struct code_range {
@@ -183,11 +186,13 @@ void opened_libraries::set_words(int argc, char** argv, char** environment) {
 void opened_libraries::finish() {
   // A destructor may open and close libraries.
   const auto is_left = [](const std::unique_ptr<opened>& one) { return !one->part->is_finished(); };
-  for (;;) {
+  const auto next = [&]() -> loaded_part* {
+    const std::lock_guard hold(
+        loading_lock());  // A thread that the rank leaves behind may open some, too.
     const auto last = std::find_if(open_.rbegin(), open_.rend(), is_left);
-    if (last == open_.rend()) return;
-    (*last)->part->finish();
-  }
+    return last == open_.rend() ? nullptr : &*(*last)->part;
+  };
+  while (loaded_part* const part = next()) part->finish();
 }
 
 // --- Which library is meant -------------------------------------------------------------------------
@@ -370,11 +375,23 @@ void opened_libraries::take(void* handle, const std::vector<std::unique_ptr<open
   }
 }
 
+// Whoever comes second finds what the first has constructed. Other ranks run while a rank waits.
+std::unique_lock<std::recursive_mutex> opened_libraries::take_turn() {
+  std::unique_lock turn(turn_, std::defer_lock);
+  while (!turn.try_lock())
+    if (weft_sleep(look_for_turn_ns) == 0) {  // No rank.
+      turn.lock();
+      break;
+    }
+  return turn;
+}
+
 std::optional<void*> opened_libraries::open_from(const elf_file& by, const char* path, int flags) {
   if (path == nullptr || *path == '\0') return program_.handle;
   std::vector<std::unique_ptr<opened>> fresh;
   std::vector<const loaded_part*> constructed;
   void* handle = nullptr;
+  const std::unique_lock turn = take_turn();
   {
     const std::lock_guard hold(loading_lock());
     const std::string found = path_of(path, by);

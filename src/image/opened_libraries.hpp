@@ -59,6 +59,7 @@ class opened_libraries {
   struct opened;
   explicit opened_libraries(program_files program);
   ~opened_libraries();
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> take_turn();
   std::optional<void*> open_from(const elf_file& by, const char* path, int flags);
   [[nodiscard]] const own_file* linked(std::string_view name, const std::string& path) const;
   [[nodiscard]] opened* find(std::string_view name, const std::string& path,
@@ -76,6 +77,8 @@ class opened_libraries {
   void release(opened& one, std::vector<std::unique_ptr<opened>>& unused);
 
   program_files program_;
+  // Of threads that open, also while constructors run, which may wait, and open more.
+  std::recursive_mutex turn_;
   std::vector<std::unique_ptr<opened>> open_;  // Each after those that it needs.
   int argc_ = 0;
   char** argv_ = nullptr;

@@ -67,6 +67,23 @@ static void check_threads(void) {
   expect(dlclose(same) == 0 && dlclose(same) == 0, "dlclose() of that");
 }
 
+/* Who opens second finds what the first has constructed, slowly. */
+static void* count_in_thread(void* seen) {
+  void* const library = open_library("libslow.so", RTLD_NOW);
+  *(int*)seen = library != NULL ? call(library, "slow_constructed") : -1;
+  return library;
+}
+
+static void check_threads_at_once(void) {
+  pthread_t threads[2];
+  int seen[3] = {0, 0, 0};
+  for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, count_in_thread, &seen[i]);
+  void* const library = count_in_thread(&seen[2]);
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  expect(seen[0] == 1 && seen[1] == 1 && seen[2] == 1, "a library that several threads open at once");
+  for (int i = 0; i < 3; ++i) expect(dlclose(library) == 0, "dlclose() of that");
+}
+
 static void check_needed(void) {
   void* const user = open_library("libplugin_user.so", RTLD_LAZY);
   void* const second = dlopen("libsecond.so", RTLD_NOW);
@@ -147,6 +164,7 @@ int main(int argc, char** argv) {
   directory = argv[1];
   check_state();
   check_threads();
+  check_threads_at_once();
   check_needed();
   check_kept();
   check_places();
