@@ -1,17 +1,24 @@
-// The parts of weftrun without processes: the state of a job, its shape, its frames.
+// The parts of weftrun without processes: the state of a job, its shape, its frames, what it waits for.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "weft/error.hpp"
+#include "weftrun/event_loop.hpp"
 #include "weftrun/job_server.hpp"
 #include "weftrun/job_shape.hpp"
+#include "weftrun/output.hpp"
 #include "weftrun/sweeper.hpp"
 
 namespace weft {
@@ -282,6 +289,69 @@ TEST(job_shape, what_cannot_be_is_refused) {
   EXPECT_THROW(shape({1}, [](options& how) { how.ranks = 2, how.processes = 3; }), error);
   EXPECT_THROW(shape({1, 1}, [](options& how) { how.ranks = 2, how.schedule = 1; }), error);
   EXPECT_THROW(shape({1, 1}, [](options& how) { how.ranks = 2, how.transport = "shm"; }), error);
+}
+
+struct pipe_of_test {
+  descriptor read, write;
+};
+pipe_of_test make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw error("no pipe");
+  return {descriptor(ends[0]), descriptor(ends[1])};
+}
+
+// A thread that did not run for long finds that its time is up and what came meanwhile, both at once.
+TEST(event_loop, what_has_come_is_taken_before_a_time_that_is_up) {
+  event_loop loop;
+  const pipe_of_test one = make_pipe();
+  std::string order;
+  loop.after(0.02, [&] {
+    order += "time ";
+    loop.stop();
+  });
+  loop.post([&] {
+    ASSERT_EQ(::write(one.write.get(), "x", 1), 1);
+    loop.watch(one.read.get(), POLLIN, [&](short) {
+      order += "octet ";
+      loop.forget(one.read.get());
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  });
+  loop.run();
+  EXPECT_EQ(order, "octet time ");
+}
+
+TEST(event_loop, a_time_that_is_up_is_not_put_off_by_what_comes_all_the_while) {
+  event_loop loop;
+  const pipe_of_test one = make_pipe();
+  ASSERT_EQ(::write(one.write.get(), "x", 1), 1);
+  int looks = 0;
+  loop.watch(one.read.get(), POLLIN, [&](short) { ASSERT_LT(++looks, 1000); });
+  loop.after(0, [&] { loop.stop(); });
+  loop.run();
+  EXPECT_LE(looks, 2);
+}
+
+// Something that the job left behind keeps the pipe open, so only the time ends it.
+TEST(output_forwarder, a_thread_that_gets_no_core_for_the_time_of_grace_loses_nothing) {
+  std::string lines;
+  pipe_of_test one = make_pipe();
+  output_forwarder output([&](int, int, std::string_view more) {
+    lines += more;
+    return true;
+  });
+  std::promise<void> asked;
+  std::promise<void> finished;
+  output.pass(0, 1, "begin\n", [&](bool) { asked.get_future().wait(); });
+  output.add(0, 1, std::move(one.read));
+  ASSERT_EQ(::write(one.write.get(), "row\n", 4), 4);
+  output.finish([&] { finished.set_value(); });
+  output.pass(0, 1, "", [&](bool) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(output_grace_s + 0.1));
+  });
+  asked.set_value();
+  finished.get_future().wait();
+  EXPECT_EQ(lines, "begin\nrow\n");
 }
 
 }  // namespace

@@ -67,26 +67,29 @@ void event_loop::run_posted() {
   for (const auto& word : words) word();
 }
 
-int event_loop::run_due_timers() {
-  while (!timers_.empty()) {
-    const std::uint64_t due = timers_.begin()->first;
-    if (const std::uint64_t now = now_ns(); due > now)
-      return static_cast<int>(std::min<std::uint64_t>((due - now) / 1'000'000 + 1, 60'000));
+int event_loop::ms_until_timer(std::uint64_t now) const {
+  if (timers_.empty()) return -1;
+  const std::uint64_t due = timers_.begin()->first;
+  return due <= now
+             ? 0
+             : static_cast<int>(std::min<std::uint64_t>((due - now) / 1'000'000 + 1, 60'000));
+}
+
+void event_loop::run_timers(std::uint64_t due) {
+  while (!stopping_ && !timers_.empty() && timers_.begin()->first <= due) {
     const auto what = std::move(timers_.extract(timers_.begin()).mapped());
     what();
   }
-  return -1;
 }
 
 void event_loop::run() {
   stopping_ = false;
   std::vector<pollfd> waits;
   while (!stopping_) {
-    const int limit_ms = run_due_timers();
-    if (stopping_) return;
+    const std::uint64_t now = now_ns();
     waits.clear();
     for (const auto& [number, what] : watched_) waits.push_back({number, what.events, 0});
-    ::poll(waits.data(), waits.size(), limit_ms);
+    ::poll(waits.data(), waits.size(), ms_until_timer(now));
     for (const pollfd& wait : waits) {
       if (wait.revents == 0) continue;
       // An earlier handler may have closed it, and the number may be another's by now: that one is
@@ -97,6 +100,9 @@ void event_loop::run() {
       ready(wait.revents);
       if (stopping_) return;
     }
+    // After the look, and only those that were due before it: a thread that did not run for long must
+    // not take for silence what stands there unread.
+    run_timers(now);
   }
 }
 

@@ -47,6 +47,7 @@ class event_loop {
   void change(int number, short events);
   void forget(int number);
 
+  // Called when whatever had come by that time has been looked at, however late that is.
   void after(double seconds, std::function<void()> what);
   void post(std::function<void()> what);  // By any thread.
 
@@ -59,7 +60,8 @@ class event_loop {
     ready_handler ready;
   };
   void run_posted();
-  int run_due_timers();  // Returns milliseconds until the next one; -1: none.
+  [[nodiscard]] int ms_until_timer(std::uint64_t now) const;  // -1: there is none.
+  void run_timers(std::uint64_t due);
 
   std::map<int, watched> watched_;
   std::multimap<std::uint64_t, std::function<void()>> timers_;  // By the time when they are due.
