@@ -342,12 +342,18 @@ void write_begun_lines_before_death() noexcept {
 
 std::string lost_output() {
   static std::atomic<bool> told_before{false};  // stdio never forgets.
-  int by_stdio = std::fflush(stdout) == 0 ? 0 : errno;
+  std::FILE* file;
+  std::streambuf* of_cout;  // With a buffer of its own, or the program's.
+  {
+    const std::lock_guard lock(shared().mutex);  // The end of another job changes both.
+    file = stdout;
+    of_cout = std::cout.rdbuf();
+  }
+  int by_stdio = std::fflush(file) == 0 ? 0 : errno;
   errno = 0;
-  std::streambuf* const of_cout = std::cout.rdbuf();  // With a buffer of its own, or the program's.
   if (of_cout != nullptr && of_cout->pubsync() != 0 && by_stdio == 0) by_stdio = errno;
   const int by_lines = first_error.exchange(0, std::memory_order_relaxed);
-  const bool had_error = std::ferror(stdout) != 0;
+  const bool had_error = std::ferror(file) != 0;
   const bool is_told = told_before.exchange(had_error, std::memory_order_relaxed);
   const int error = by_lines != 0 ? by_lines : by_stdio;
   if (error == 0 && (!had_error || is_told)) return {};

@@ -273,8 +273,8 @@ void request::cancel() {
 
 WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
   if (requests.size() == 1) {
-    // Cut short, it leaves no error unread: a wait asks first whether it is over, and nothing is delivered
-    // once the job stops.
+    // Cut short, it leaves an error unread only where the very poll that begins the unwinding has failed it for
+    // its partner's death: a wait asks first whether it is over, and nothing is delivered once the job stops.
     (void)wait_for(requests.front().operation_, "wait_all", all_names);
     return;
   }

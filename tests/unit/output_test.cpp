@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <cwchar>
 #include <iostream>
 #include <sstream>
@@ -146,23 +145,6 @@ TEST(line_output, a_line_without_an_end_is_kept_up_to_a_limit) {
   });
   EXPECT_EQ(out.size(), 5 * part.size() + 4);
   EXPECT_TRUE(out.ends_with("xone\n"));
-}
-
-// Each octet is looked at once, not with all before it, which takes 8 s and more.
-TEST(line_output, a_long_line_may_be_written_octet_by_octet) {
-  const auto seconds = [] {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec;
-  };
-  const auto before = seconds();
-  const auto [out, err] = plain([] {
-    as_rank(0, [] {
-      for (std::size_t i = 0; i < output_line_bytes_max; ++i) std::putchar('x');
-    });
-  });
-  EXPECT_EQ(out.size(), output_line_bytes_max);
-  EXPECT_LT(seconds() - before, 4);
 }
 
 TEST(line_output, streams_that_the_program_has_replaced_are_left_alone) {
