@@ -81,9 +81,7 @@ port::port(network& owner, comm::device& device)
 bool port::poll() noexcept {
   bool any = device_.progress() > 0;
   if (!attempts_.empty()) [[unlikely]]
-    any |= std::erase_if(attempts_, [&](const unfinished& u) {
-             return u.attempt(*worker::current(), u.context);
-           }) > 0;
+    any |= try_again();
   if (device_.index() == 0) owner_.whole_->attend();
   const int deaths = owner_.deaths_.value();
   if (deaths == 0) [[likely]]
@@ -97,6 +95,21 @@ bool port::poll() noexcept {
   }
   // Its ranks may have begun to wait for the dead since.
   return any || owner_.visit_(device_.index());
+}
+
+// An attempt may begin another, which moves all.
+bool port::try_again() noexcept {
+  bool any = false;
+  for (std::size_t i = 0; i < attempts_.size();) {
+    const unfinished one = attempts_[i];
+    if (!one.attempt(*worker::current(), one.context)) {
+      ++i;
+      continue;
+    }
+    attempts_.erase(attempts_.begin() + static_cast<std::ptrdiff_t>(i));
+    any = true;
+  }
+  return any;
 }
 
 // A death that a glance has met is acted upon before the worker sleeps.

@@ -68,7 +68,8 @@ class port final : public outside {
     port& of_;
   };
 
-  // For handlers, which may not wait: `attempt(context)` is called in each pass until it is true.
+  // For handlers, which may not wait: `attempt(context)` is called in each pass until it is true. It may itself
+  // keep_trying() something.
   void keep_trying(bool (*attempt)(worker& here, void* context), void* context) {
     attempts_.push_back({attempt, context});
   }
@@ -89,6 +90,7 @@ class port final : public outside {
   }
 
   [[nodiscard]] int count_living() const noexcept;
+  bool try_again() noexcept;
 
   struct unfinished {
     bool (*attempt)(worker&, void*);
