@@ -238,8 +238,8 @@ namespace {
 
 [[gnu::noinline]] void take_or_keep_mail(worker& here, record_header header,
                                          const std::byte* payload) {
-  take_or_keep(here, rank_of(here, header.target()), packed_envelope::read(payload),
-               data_behind_envelope(header, payload));
+  const auto [from, data] = mailed_message::read(header, payload);
+  take_or_keep(here, rank_of(here, mailed_message::receiver_of(header)), from, data);
 }
 
 // What is not as usual is left to one call with the same arguments, so that the usual way saves no
@@ -247,8 +247,9 @@ namespace {
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
-  if (!deliver_words(here, rank_of(here, header.target()), packed_envelope::read(payload),
-                     data_behind_envelope(header, payload))) [[unlikely]]
+  const auto [from, data] = mailed_message::read(header, payload);
+  if (!deliver_words(here, rank_of(here, mailed_message::receiver_of(header)), from, data))
+      [[unlikely]]
     take_or_keep_mail(here, header, payload);
 }
 
@@ -319,16 +320,36 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
                        {"send (mailbox full)", from.context, rank, from.tag, bytes});
 }
 
+// Room for the data and for what stands before them.
+[[gnu::always_inline]] inline worker::mail_room reserve(worker& here, const peer& to,
+                                                        packed_envelope from, std::size_t bytes,
+                                                        std::size_t before) {
+  worker::mail_room room = here.try_reserve(to.worker, before + bytes);
+  if (!room) [[unlikely]]
+    room = wait_with_message(here, to, before + bytes, from.unpacked(), bytes);
+  return room;
+}
+
+template <class Data>
+[[gnu::noinline]] void send_whole(worker& here, const peer& to, packed_envelope from,
+                                  const Data& data) {
+  const worker::mail_room room = reserve(here, to, from, data.size(), sizeof(envelope));
+  from.write(room.payload());
+  copy_out(room.payload() + sizeof(envelope), data);
+  here.send_reserved(room, to.worker, mail_eager_whole, static_cast<std::uint32_t>(to.number));
+}
+
 template <class Data>
 [[gnu::always_inline]] inline void send_through_mailbox(worker& here, const peer& to,
                                                         packed_envelope from, const Data& data) {
-  const std::size_t bytes = sizeof(envelope) + data.size();
-  worker::mail_room room = here.try_reserve(to.worker, bytes);
-  if (!room) [[unlikely]]
-    room = wait_with_message(here, to, bytes, from.unpacked(), data.size());
-  from.write(room.payload());
-  copy_out(room.payload() + sizeof(envelope), data);
-  here.send_reserved(room, to.worker, mail_eager, static_cast<std::uint32_t>(to.number));
+  if (!mailed_message::has_room_for(from.context())) [[unlikely]]
+    return send_whole(here, to, from, data);
+  const std::uint64_t source_and_tag = from.source_and_tag();
+  const worker::mail_room room = reserve(here, to, from, data.size(), sizeof source_and_tag);
+  std::memcpy(room.payload(), &source_and_tag, sizeof source_and_tag);
+  copy_out(room.payload() + sizeof source_and_tag, data);
+  here.send_reserved(room, to.worker, mail_eager,
+                     mailed_message::target_of(from.context(), to.number));
 }
 
 }  // namespace
@@ -373,6 +394,7 @@ void ask_back(worker& here, const peer& to, operation& op) {
 
 void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_eager, &on_eager);
+  workers.set_handler(mail_eager_whole, &on_eager);
   workers.set_handler(mail_offer, &on_offer);
   workers.set_handler(mail_finished, &on_finished);
   workers.set_handler(mail_broken, &on_broken);

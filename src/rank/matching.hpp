@@ -42,6 +42,16 @@ struct packed_envelope {
     return {static_cast<std::uint32_t>(context_and_source),
             static_cast<std::int32_t>(context_and_source >> 32), static_cast<std::int32_t>(tag)};
   }
+  // The context apart from the other two.
+  constexpr packed_envelope(std::uint32_t context, std::uint64_t source_and_tag) noexcept
+      : context_and_source(context | source_and_tag << 32),
+        tag(static_cast<std::uint32_t>(source_and_tag >> 32)) {}
+  [[nodiscard]] constexpr std::uint32_t context() const noexcept {
+    return static_cast<std::uint32_t>(context_and_source);
+  }
+  [[nodiscard]] constexpr std::uint64_t source_and_tag() const noexcept {
+    return context_and_source >> 32 | std::uint64_t{tag} << 32;
+  }
   // As an envelope lies in memory.
   [[nodiscard]] static packed_envelope read(const std::byte* from) noexcept {
     packed_envelope made;

@@ -289,11 +289,40 @@ template <class Data>
   return false;
 }
 
-// A short message in the mail: its data stand behind what it says.
-[[nodiscard]] inline octets data_behind_envelope(record_header header,
-                                                 const std::byte* payload) noexcept {
-  return {payload + sizeof(envelope), header.size() - sizeof(envelope)};
-}
+// A short message in the mail. The header has the number of the receiver in the world and, when there is room
+// for it, the context; source and tag stand before the data. So a message of 16 octets takes half a cache line.
+// The context of the 4097th communicator and of hidden traffic stands before the data as well.
+struct mailed_message {
+  static constexpr int receiver_bits = 20;
+  static_assert(ranks_max <= 1 << receiver_bits);
+  packed_envelope from;
+  octets data;
+
+  [[nodiscard]] static constexpr bool is_one(record_header header) noexcept {
+    return header.kind() == mail_eager || header.kind() == mail_eager_whole;
+  }
+  [[nodiscard]] static constexpr bool has_room_for(std::uint32_t context) noexcept {
+    return context >> (32 - receiver_bits) == 0;
+  }
+  [[nodiscard]] static constexpr std::uint32_t target_of(std::uint32_t context,
+                                                         int receiver) noexcept {
+    return context << receiver_bits | static_cast<std::uint32_t>(receiver);
+  }
+  // Of mail of any kind.
+  [[nodiscard]] static constexpr std::uint32_t receiver_of(record_header header) noexcept {
+    return header.target() & ((std::uint32_t{1} << receiver_bits) - 1);
+  }
+  [[gnu::always_inline]] static mailed_message read(record_header header,
+                                                    const std::byte* payload) noexcept {
+    if (header.kind() != mail_eager) [[unlikely]]
+      return {packed_envelope::read(payload),
+              {payload + sizeof(envelope), header.size() - sizeof(envelope)}};
+    std::uint64_t source_and_tag = 0;
+    std::memcpy(&source_and_tag, payload, sizeof source_and_tag);
+    return {packed_envelope(header.target() >> receiver_bits, source_and_tag),
+            {payload + sizeof source_and_tag, header.size() - sizeof source_and_tag}};
+  }
+};
 
 // A receive that need not be posted: nothing else of this rank has come or is waited for, and what its
 // sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
@@ -305,12 +334,13 @@ template <class Data>
   worker::ring* const mail = here.undivided_mail(there.worker);
   if (mail == nullptr) return {};
   const record_header header{here.look_for_mail(*mail)};
-  if (header.kind() != mail_eager || header.target() != static_cast<std::uint32_t>(me.number))
+  if (!mailed_message::is_one(header) ||
+      mailed_message::receiver_of(header) != static_cast<std::uint32_t>(me.number))
     return {};
   here.expect_answer(there.worker, header.word);
   const auto* const payload = reinterpret_cast<const std::byte*>(mail->payload());
-  const envelope from = packed_envelope::read(payload).unpacked();
-  const octets data = data_behind_envelope(header, payload);
+  const auto [said, data] = mailed_message::read(header, payload);
+  const envelope from = said.unpacked();
   if (!matches(wanted, from) || data.size() > into.size()) return {};
   copy_out(into.data(), data);
   ++me.counts.received;

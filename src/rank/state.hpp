@@ -406,13 +406,14 @@ struct job {
 }
 
 enum mail_kind : std::uint8_t {
-  mail_eager = 1,
-  mail_offer = 2,
-  mail_finished = 3,
-  mail_broken = 4,     // A communicator.
-  mail_question = 5,   // Of a broadcast.
-  mail_withdraw = 6,   // An offer that its sender wants back,
-  mail_withdrawn = 7,  // and has got back.
+  mail_eager = 1,        // A short message,
+  mail_eager_whole = 2,  // with its context before the data.
+  mail_offer = 3,
+  mail_finished = 4,
+  mail_broken = 5,     // A communicator.
+  mail_question = 6,   // Of a broadcast.
+  mail_withdraw = 7,   // An offer that its sender wants back,
+  mail_withdrawn = 8,  // and has got back.
 };
 void set_mail_handlers(scheduler& workers);
 [[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {

@@ -15,6 +15,7 @@
 #include "base/output.hpp"
 #include "base/settings.hpp"
 #include "rank/checks.hpp"
+#include "rank/messages.hpp"
 #include "rank/program_run.hpp"
 #include "rank/stacks.hpp"
 #include "runtime/monitor.hpp"
@@ -89,7 +90,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   watching.busy_warning_s = j.how.busy_warning_s;
   watching.is_for_other = [](worker& w, record_header header) {
     return header.kind() != mail_finished &&
-           header.target() != static_cast<std::uint32_t>(w.running_number());
+           mailed_message::receiver_of(header) != static_cast<std::uint32_t>(w.running_number());
   };
   watching.report = [&] { report_state(j); };
   std::atomic<bool> time_is_up{false};

@@ -294,6 +294,33 @@ TEST(messages, of_different_communicators_do_not_meet) {
   });
 }
 
+struct numbered {
+  long round, of;
+  bool operator==(const numbered&) const = default;
+};
+// The mail says the context of the first 4096 in another way than that of later ones.
+TEST(messages, of_late_communicators_do_not_meet_those_of_early_ones) {
+  run_ranks(2, 2, [](communicator& world) {
+    communicator before = world.dup();
+    for (long i = 0; i < 4200; ++i) {
+      const communicator now = before.dup();
+      if (world.rank() == 0) {
+        now.send(numbered{i, 1}, 1, 3);
+        before.send(numbered{i, 2}, 1, 3);
+        world.send(numbered{i, 3}, 1, 3);
+      } else {
+        EXPECT_EQ(world.recv<numbered>(0, 3), (numbered{i, 3}));
+        EXPECT_EQ(before.recv<numbered>(any_source, any_tag), (numbered{i, 2}));
+        message_status got;
+        EXPECT_EQ(now.recv<numbered>(any_source, any_tag, &got), (numbered{i, 1}));
+        EXPECT_EQ(got.source, 0);
+        EXPECT_EQ(got.tag, 3);
+      }
+      before = now;
+    }
+  });
+}
+
 TEST(messages, to_and_from_proc_null_do_nothing) {
   run_ranks(2, 2, [](communicator& world) {
     int kept = 5;
