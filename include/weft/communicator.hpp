@@ -68,10 +68,7 @@ class request {
   explicit request(detail::operation* started) noexcept : operation_(started) {}
   request(request&& other) noexcept : operation_(std::exchange(other.operation_, nullptr)) {}
   request& operator=(request&& other) noexcept {
-    if (this != &other) {
-      if (operation_ != nullptr) release();
-      operation_ = std::exchange(other.operation_, nullptr);
-    }
+    const request before(std::exchange(operation_, std::exchange(other.operation_, nullptr)));
     return *this;
   }
   ~request() {

@@ -157,6 +157,19 @@ message_status conclude(operation*& op) {
   return result;
 }
 
+// Concludes all that are active, which have ended, and throws the first failure then.
+[[gnu::cold, gnu::noinline]] void conclude_rest(std::span<request> requests) {
+  std::exception_ptr failure;
+  for (request& r : requests) {
+    try {
+      r.wait();
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
 // Waits for an operation that may have ended, or be none.
 [[gnu::always_inline]] inline message_status wait_for(operation*& op, const char* call,
                                                       const wait_names& names) {
@@ -296,12 +309,25 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
   countdown c;
   rank_state* me = nullptr;
   const operation* last = nullptr;
-  for (const request& r : requests) {
-    if (!r.active() || r.operation_->complete) continue;
+  bool any_bad = false;
+  // What has come is concluded at once, but for what fails or is rare.
+  const auto conclude_good = [&](operation*& op) {
+    if (op->kept || is_bad(*op)) [[unlikely]]
+      any_bad = true;
+    else
+      keep_spare(*std::exchange(op, nullptr));
+  };
+  for (request& r : requests) {
+    operation*& op = r.operation_;
+    if (op == nullptr || !op->active) continue;
+    if (op->complete) {
+      conclude_good(op);
+      continue;
+    }
     if (last == nullptr) me = &calling_rank("wait_all");
     ++c.pending;
-    r.operation_->counter = &c;
-    last = r.operation_;
+    op->counter = &c;
+    last = op;
   }
   if (last != nullptr) {
     guard.cut_short = true;
@@ -309,18 +335,10 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
     trace_wait(last->what == operation::kind::send ? trace_kind::wait_send : trace_kind::wait_recv,
                *me, c, describe(*last, all_names), last->peer_worker);
     guard.cut_short = false;  // Each is concluded below.
+    for (request& r : requests)
+      if (operation*& op = r.operation_; op != nullptr && op->active) conclude_good(op);
   }
-  // Every request is concluded before the first failure is thrown.
-  std::exception_ptr failure;
-  for (request& r : requests) {
-    if (!r.active()) continue;
-    try {
-      conclude(r.operation_);
-    } catch (...) {
-      if (failure == nullptr) failure = std::current_exception();
-    }
-  }
-  if (failure != nullptr) std::rethrow_exception(failure);
+  if (any_bad) conclude_rest(requests);
 }
 
 std::size_t wait_any(std::span<request> requests, message_status* status) {
