@@ -155,7 +155,8 @@ class part {
     row to;    // Those that read them there, and perhaps others between.
     int peer;  // The other rank.
     int tag;
-    std::size_t slot = 0;  // Of one that arrives: where in the inbox, in outputs.
+    std::span<stamp>
+        at[2];  // In steps of even and odd numbers: the outputs before them, or where they arrive.
   };
   struct input {
     int from;
@@ -216,7 +217,7 @@ class part {
   // Whether a message is sent in this step: both sides ask.
   [[nodiscard]] static bool occurs(const moment& at, const message& m) {
     const auto meet = [](const row& a, const row& b) { return a.first < b.end && b.first < a.end; };
-    return at.whole || (meet(at.before, m.from) && meet(at.now, m.to));
+    return meet(at.before, m.from) && meet(at.now, m.to);
   }
   // Of all own tasks in a run.
   [[nodiscard]] double inputs_of(long steps) const {
@@ -241,11 +242,11 @@ class part {
       for (const int to : graph_.readers(phase, from)) {
         if (owner(to) != reader) continue;
         if (how_.backend == backend::steps) {
-          all.push_back({{from, from + 1}, {to, to + 1}, peer, from * how_.width + to});
+          all.push_back({{from, from + 1}, {to, to + 1}, peer, from * how_.width + to, {}});
           continue;
         }
         if (all.empty() || all.back().from.end < from)
-          all.push_back({{from, from + 1}, {to, to + 1}, peer, from});
+          all.push_back({{from, from + 1}, {to, to + 1}, peer, from, {}});
         message& m = all.back();
         m.from.end = from + 1;
         m.to = {std::min(m.to.first, to), std::max(m.to.end, to + 1)};
@@ -266,7 +267,9 @@ class part {
       std::ranges::copy(messages_of(phase, p_.rank(), rank, rank),
                         std::back_inserter(all.departures));
     }
-    std::size_t slots = 0;
+    place(all.departures, [&](const message& m, std::size_t parity) {
+      return outputs_[1 - parity].data() + index_of(m.from.first) * stamps_;
+    });
     const auto with = [](std::vector<message>& among, int from, int to) {
       return std::ranges::find_if(
           among, [=](const message& m) { return m.from.has(from) && m.to.has(to); });
@@ -276,14 +279,19 @@ class part {
       here.first_message = all.arrivals.size();
       for (const int from : graph_.inputs(phase, c))
         if (const auto m = with(coming, from, c); m != coming.end()) {
-          m->slot =
-              std::exchange(slots, slots + static_cast<std::size_t>(m->from.end - m->from.first));
           all.arrivals.push_back(*m);
           coming.erase(m);
         }
       here.end_message = all.arrivals.size();
     }
-    for (auto& inbox : all.inbox) inbox.resize(slots * stamps_);
+    std::size_t arriving = 0;
+    for (const message& m : all.arrivals) arriving += length_of(m);
+    for (auto& inbox : all.inbox) inbox.resize(arriving);
+    std::size_t placed[2] = {};
+    place(all.arrivals, [&](const message& m, std::size_t parity) {
+      return all.inbox[parity].data() +
+             std::exchange(placed[parity], placed[parity] + length_of(m));
+    });
     for (const int c : all.order)
       for (const int from : graph_.inputs(phase, c)) {
         input in{from, {}};
@@ -292,8 +300,8 @@ class part {
             in.at[step] = output(step + 1, from).data();
           } else {
             const message& m = *with(all.arrivals, from, c);
-            in.at[step] = all.inbox[step].data() +
-                          (m.slot + static_cast<std::size_t>(from - m.from.first)) * stamps_;
+            in.at[step] =
+                m.at[step].data() + static_cast<std::size_t>(from - m.from.first) * stamps_;
           }
         }
         all.columns[index_of(c)].inputs.push_back(in);
@@ -304,28 +312,33 @@ class part {
   [[nodiscard]] std::size_t length_of(const message& m) const {
     return static_cast<std::size_t>(m.from.end - m.from.first) * stamps_;
   }
+  template <class Where>
+  void place(std::vector<message>& messages, Where&& where) const {
+    for (message& m : messages)
+      for (const std::size_t parity : {0, 1}) m.at[parity] = {where(m, parity), length_of(m)};
+  }
   void send_outputs(const moment& at) {
-    const std::span<const stamp> outputs = outputs_[(at.step - 1) & 1];
-    for (const message& m : at.doing->departures)
-      if (occurs(at, m))
-        sends_[at.step & 1].push_back(p_.isend(
-            outputs.subspan(index_of(m.from.first) * stamps_, length_of(m)), m.peer, m.tag));
+    start(sends_[at.step & 1], at, at.doing->departures, [&](const message& m) {
+      return p_.isend(std::span<const stamp>(m.at[at.step & 1]), m.peer, m.tag);
+    });
   }
   // Of a step; before the step after the next writes where they send from.
-  void finish_sends(long step) {
-    bench::peers::wait_all(sends_[step & 1]);
-    sends_[step & 1].clear();
-  }
+  void finish_sends(long step) { bench::peers::wait_all(sends_[step & 1]); }
   void post_receives(const moment& at) {
-    const std::span<stamp> inbox = at.doing->inbox[at.step & 1];
-    std::vector<bench::request>& receives = receives_[at.step & 1];
-    receives.resize(at.doing->arrivals.size());
-    for (std::size_t i = 0; i < receives.size(); ++i) {
-      const message& m = at.doing->arrivals[i];
-      receives[i] = occurs(at, m)
-                        ? p_.irecv(inbox.subspan(m.slot * stamps_, length_of(m)), m.peer, m.tag)
-                        : bench::peers::nothing();
-    }
+    start(receives_[at.step & 1], at, at.doing->arrivals,
+          [&](const message& m) { return p_.irecv(m.at[at.step & 1], m.peer, m.tag); });
+  }
+  // A request for each message, complete where there is none in this step.
+  template <class Begin>
+  static void start(std::vector<bench::request>& requests, const moment& at,
+                    const std::vector<message>& messages, Begin&& begin) {
+    requests.resize(messages.size());
+    bench::request* request = requests.data();
+    if (at.whole)
+      for (const message& m : messages) *request++ = begin(m);
+    else
+      for (const message& m : messages)
+        *request++ = occurs(at, m) ? begin(m) : bench::peers::nothing();
   }
 
   // A message then finds its receive, however far its sender is ahead.
@@ -370,19 +383,26 @@ class part {
 
   void check(const moment& at, int column) {
     column_findings& found = found_[index_of(column)];
-    long looked = 0;
-    for (const input& in : at.doing->columns[index_of(column)].inputs) {
-      if (!at.whole && !at.before.has(in.from)) continue;
-      const stamp* const is = in.at[at.step & 1];
-      const stamp wanted{at.step - 1, in.from};
-      ++looked;
-      for (std::size_t s = 0; s < stamps_; ++s)
-        if (is[s] != wanted) [[unlikely]] {
-          note(found, at.step, column, is[s], wanted);
-          break;
-        }
+    const std::vector<input>& inputs = at.doing->columns[index_of(column)].inputs;
+    if (at.whole) {
+      for (const input& in : inputs) look(found, at, column, in);
+      found.inputs += static_cast<long>(inputs.size());
+      return;
     }
-    found.inputs += looked;
+    for (const input& in : inputs)
+      if (at.before.has(in.from)) {
+        look(found, at, column, in);
+        ++found.inputs;
+      }
+  }
+  void look(column_findings& found, const moment& at, int column, const input& in) const {
+    const stamp wanted{at.step - 1, in.from};
+    const stamp* const first = in.at[at.step & 1];
+    const stamp* is = first;
+    do
+      if (*is != wanted) [[unlikely]]
+        return note(found, at.step, column, *is, wanted);
+    while (++is != first + stamps_);
   }
   [[gnu::noinline]] static void note(column_findings& found, long step, int column, const stamp& is,
                                      const stamp& wanted) {
