@@ -61,8 +61,10 @@ template <class Handle>
 void set_value(state& me, attribute_list& list, int key, void* value, Handle h) {
   if (const auto at = find_value(list, key); at != list.end()) {
     call_delete(me, key, at->second, h);
-    at->second = value;
-    return;
+    if (const auto still = find_value(list, key); still != list.end()) {
+      still->second = value;
+      return;
+    }
   }
   ++me.attributes.keyvals.at(key).holders;
   list.emplace_back(key, value);
@@ -73,19 +75,16 @@ void delete_value(state& me, attribute_list& list, int key, Handle h) {
   const auto at = find_value(list, key);
   if (at == list.end()) return;
   call_delete(me, key, at->second, h);
-  if (const auto still = find_value(list, key); still != list.end()) list.erase(still);
+  const auto still = find_value(list, key);
+  if (still == list.end()) return;
+  list.erase(still);
   release(me, key);
 }
 
 // Last set, first deleted.
 template <class Handle>
 void delete_all(state& me, attribute_list& list, Handle h) {
-  while (!list.empty()) {
-    const auto [key, value] = list.back();
-    call_delete(me, key, value, h);
-    list.pop_back();
-    release(me, key);
-  }
+  while (!list.empty()) delete_value(me, list, list.back().first, h);
 }
 
 int call_copy(const keyval& k, MPI_Comm from, int key, void* value, void** copy, int* flag) {
