@@ -179,10 +179,10 @@ void distant_ways::tell_congested(rank_state& r, const comm::event& happened) {
 }
 
 void distant_ways::tell_relaxed(rank_state& r) {
-  auto& told = told_congested_[static_cast<std::size_t>(r.number)];
-  for (const comm::address& one : told)
+  // A post that finds no room lets messages be handled, and the rank may be congested again meanwhile.
+  for (const comm::address& one :
+       std::exchange(told_congested_[static_cast<std::size_t>(r.number)], {}))
     post_small(*r.home, one, congestion_, static_cast<std::uint64_t>(r.number), 0);
-  told.clear();
 }
 
 void distant_ways::on_congestion(worker& here, const comm::event& happened) {

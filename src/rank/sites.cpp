@@ -76,11 +76,16 @@ void end_talks(worker& here, communicator_state& c) {
     leader.lists.withdraw(*op);
     fail(here, *op);
   }
-  for (unexpected_message* m = leader.lists.oldest(); m != nullptr;) {
-    unexpected_message* const old = std::exchange(m, match_lists::after(*m));
-    if (old->from.context != context) continue;
-    leader.lists.remove(*old);
-    refuse(here, leader, old);
+  // A refusal that finds no room lets other messages be handled, this call among what they do: the list is
+  // looked at anew after each.
+  const auto oldest = [&] {
+    unexpected_message* m = leader.lists.oldest();
+    while (m != nullptr && m->from.context != context) m = match_lists::after(*m);
+    return m;
+  };
+  while (unexpected_message* const m = oldest()) {
+    leader.lists.remove(*m);
+    refuse(here, leader, m);
   }
 }
 
