@@ -122,7 +122,13 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
   }
   check_agreement(settings, process);
 
-  if (how.ranks == 0) how.ranks = processes * std::max(how.ranks_per_process, 1);
+  if (how.ranks == 0) {
+    const long all = long{processes} * std::max(how.ranks_per_process, 1);
+    if (all > ranks_max)
+      throw error(formatted("{} processes of {} ranks each are {} ranks: the limit is {}",
+                            processes, how.ranks_per_process, all, ranks_max));
+    how.ranks = static_cast<int>(all);
+  }
   const int ranks_here_max = (how.ranks + processes - 1) / processes;
   const auto workers_of = [&](int p) {
     const int wanted =

@@ -274,5 +274,16 @@ INSTANTIATE_TEST_SUITE_P(of, between_nodes,
                                          layout_of_job{"one_each", {0, 1, 2}, 3, 6}),
                          [](const auto& p) { return std::string(p.param.name); });
 
+TEST(a_job_of_too_many_ranks, is_refused_also_where_each_process_has_few_enough) {
+  options how;
+  how.workers = 2;
+  how.ranks_per_process = 600'000;
+  testing::internal::CaptureStderr();
+  const int status = run_on_nodes({0, 0}, how, [](communicator&) {}).status;
+  EXPECT_NE(status, 0);
+  expect_contains(testing::internal::GetCapturedStderr(),
+                  "2 processes of 600000 ranks each are 1200000 ranks: the limit is 1048576");
+}
+
 }  // namespace
 }  // namespace weft
