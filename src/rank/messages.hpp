@@ -291,7 +291,7 @@ template <class Data>
 
 // A short message in the mail. The header has the number of the receiver in the world and, when there is room
 // for it, the context; source and tag stand before the data. So a message of 16 octets takes half a cache line.
-// The context of the 4097th communicator and of hidden traffic stands before the data as well.
+// A context of 4096 or more, as hidden traffic has, stands before the data instead.
 struct mailed_message {
   static constexpr int receiver_bits = 20;
   static_assert(ranks_max <= 1 << receiver_bits);

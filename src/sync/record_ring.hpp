@@ -1,6 +1,6 @@
 // Bounded single-producer single-consumer ring of variable-length records: the mailbox between two
 // workers. A record is one header word and its payload, both inside the ring, so a small message
-// costs one cache line; two 8-byte messages share a line, so a burst costs half a line each.
+// costs one cache line; two short messages share a line, so a burst costs half a line each.
 //
 //   R1 publish:     store word   -- A1 front:       load word    the consumer sees the payload
 //   R2 pop:         store head_  -- A2 try_reserve: load head_   the producer may reuse the bytes

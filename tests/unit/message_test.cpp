@@ -298,7 +298,7 @@ struct numbered {
   long round, of;
   bool operator==(const numbered&) const = default;
 };
-// The mail says the context of the first 4096 in another way than that of later ones.
+// The mail says a context of 4096 or more in another way.
 TEST(messages, of_late_communicators_do_not_meet_those_of_early_ones) {
   run_ranks(2, 2, [](communicator& world) {
     communicator before = world.dup();
