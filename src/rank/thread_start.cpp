@@ -54,8 +54,8 @@ struct thread_start {
 
 void* begin_thread(void* argument) {
   const std::unique_ptr<thread_start> start(static_cast<thread_start*>(argument));
-  origin_of_this_thread() = std::move(start->origin);
-  origin_of_this_thread().stack = stack_of_this_thread();
+  start->origin.stack = stack_of_this_thread();
+  set_origin_of_this_thread(std::move(start->origin));
   const alternate_stack for_faults;
   pthread_setaffinity_np(pthread_self(), sizeof cores_of_process, &cores_of_process);
   return start->body(start->argument);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/kernel.hpp"
 #include "base/pause.hpp"
@@ -84,9 +85,28 @@ void guest::step_aside(unsigned round) {
   install();
 }
 
-thread_origin& origin_of_this_thread() noexcept {
-  static thread_local constinit thread_origin origin;
-  return origin;
+namespace {
+
+constinit const thread_origin no_origin;
+// A pointer, since the first use of what has a destructor takes memory, which the thread that a fault
+// interrupts may be about to do itself.
+thread_local constinit const thread_origin* origin_here = &no_origin;
+
+struct kept_origin {
+  thread_origin origin;
+  ~kept_origin() { origin_here = &no_origin; }
+};
+
+}  // namespace
+
+const thread_origin& origin_of_this_thread() noexcept {
+  return *origin_here;
+}
+
+void set_origin_of_this_thread(thread_origin origin) {
+  static thread_local constinit kept_origin kept;
+  kept.origin = std::move(origin);
+  origin_here = &kept.origin;
 }
 
 thread_origin origin_of_new_thread() {

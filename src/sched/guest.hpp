@@ -46,7 +46,10 @@ struct thread_origin {
   // Closed when the job ends: the rest is gone then. As long as somebody has it, the thread lives.
   std::shared_ptr<gate> way_in;
 };
-[[nodiscard]] thread_origin& origin_of_this_thread() noexcept;
+// Async-signal-safe: handlers of faults ask. The reference holds while the thread runs.
+[[nodiscard]] const thread_origin& origin_of_this_thread() noexcept;
+// Called once, when the thread begins.
+void set_origin_of_this_thread(thread_origin origin);
 // That of a thread which the calling thread makes.
 [[nodiscard]] thread_origin origin_of_new_thread();
 

@@ -1,8 +1,13 @@
 // What is used again: after the first round, sends and receives under way take no memory, and messages
 // of derived datatypes of MPI none to pack them.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "counted_allocations.hpp"
@@ -161,5 +166,38 @@ TEST(memory, is_taken_once_for_started_exchanges_of_a_derived_datatype) {
         << rows << " rows of 8 octets";
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+std::atomic<bool> calloc_ends_process{false};
+
+// A rank calls abort() where the heap is found corrupt, and malloc() holds its locks then. The first use of a
+// thread_local object takes memory for its destructor.
+TEST(memory, is_not_taken_by_the_handler_of_a_fault) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(alone(job_of(2, 2)),
+                  [](communicator& world) {
+                    if (world.rank() == 1) {
+                      calloc_ends_process = true;
+                      std::abort();
+                    }
+                    world.barrier();
+                  }),
+              testing::KilledBySignal(SIGABRT), "rank 1 called abort\\(\\)");
+}
+#endif
+
 }  // namespace
 }  // namespace weft
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Instead of the C library's, for the library itself, too.
+extern "C" void* calloc(std::size_t count, std::size_t size) noexcept {
+  if (weft::calloc_ends_process) ::_exit(99);
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return nullptr;
+  constexpr auto unit = static_cast<std::size_t>(weft::tests::usual);
+  if (__builtin_add_overflow(bytes, unit, &bytes)) return nullptr;
+  // Not malloc(): of that and memset() the compiler makes a call of calloc().
+  void* const made = std::aligned_alloc(unit, bytes / unit * unit);
+  return made == nullptr ? nullptr : std::memset(made, 0, bytes / unit * unit);
+}
+#endif
