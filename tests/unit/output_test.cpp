@@ -219,8 +219,9 @@ TEST(line_output, a_buffer_that_a_rank_has_set_ends_with_the_job) {
   EXPECT_EQ(again.first, "eins\none two\n");
 }
 
-// In a process of its own: no stream forgets that it is wide.
+// In a process of its own, begun anew: no stream forgets that it is wide, or that it is not.
 TEST(line_output_death, a_stream_that_is_wide_is_left_alone) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
         std::fputws(L"wide ", stderr);
