@@ -34,7 +34,10 @@ std::string octets_of_program(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string octets(4, '\0');
   if (!file.read(octets.data(), 4) || octets != "\177ELF") return "";
-  return octets.append(std::istreambuf_iterator<char>(file), {});
+  file.seekg(0, std::ios::end);
+  octets.resize(static_cast<std::size_t>(file.tellg()));  // One by one, 45 MB took 0.1 s.
+  file.seekg(0);
+  return file.read(octets.data(), std::ssize(octets)) ? octets : "";
 }
 
 std::string path_of(const std::string& program) {
