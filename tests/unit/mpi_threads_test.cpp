@@ -29,7 +29,7 @@ class rank_threads {
         std::atomic<int>& living;
         ~ended() { --living; }
       } const at_the_end{living_};
-      origin_of_this_thread() = std::move(origin);
+      set_origin_of_this_thread(std::move(origin));
       body();
     });
   }
@@ -182,7 +182,7 @@ TEST(mpi_threads, that_end_while_all_ranks_wait_do_not_hide_a_deadlock) {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
     if (world.rank() == 0)
       late = std::thread([origin = origin_of_new_thread()]() mutable {
-        origin_of_this_thread() = std::move(origin);
+        set_origin_of_this_thread(std::move(origin));
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
       });
     wait_for_nothing(world.rank());
