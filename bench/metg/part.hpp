@@ -155,8 +155,8 @@ class part {
     row to;    // Those that read them there, and perhaps others between.
     int peer;  // The other rank.
     int tag;
-    std::span<stamp>
-        at[2];  // In steps of even and odd numbers: the outputs before them, or where they arrive.
+    // In steps of even and odd numbers: the outputs of the step before, or where they arrive.
+    std::span<stamp> at[2];
   };
   struct input {
     int from;

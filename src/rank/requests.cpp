@@ -148,9 +148,14 @@ void start_persistent(rank_state& me, kept_operation& op) {
   return result;
 }
 
+// Nothing is left to do but to keep it for another.
+bool has_ended_well(const operation& op) noexcept {
+  return !op.kept && !is_bad(op);
+}
+
 // After completion: status out, error thrown, operation given back unless persistent.
 message_status conclude(operation*& op) {
-  if (op->kept || is_bad(*op)) [[unlikely]]
+  if (!has_ended_well(*op)) [[unlikely]]
     return conclude_rare(op);
   const message_status result = op->result;
   keep_spare(*std::exchange(op, nullptr));
@@ -309,13 +314,13 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
   countdown c;
   rank_state* me = nullptr;
   const operation* last = nullptr;
-  bool any_bad = false;
+  bool any_rare = false;
   // What has come is concluded at once, but for what fails or is rare.
   const auto conclude_good = [&](operation*& op) {
-    if (op->kept || is_bad(*op)) [[unlikely]]
-      any_bad = true;
-    else
+    if (has_ended_well(*op)) [[likely]]
       keep_spare(*std::exchange(op, nullptr));
+    else
+      any_rare = true;
   };
   for (request& r : requests) {
     operation*& op = r.operation_;
@@ -338,7 +343,7 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
     for (request& r : requests)
       if (operation*& op = r.operation_; op != nullptr && op->active) conclude_good(op);
   }
-  if (any_bad) conclude_rest(requests);
+  if (any_rare) conclude_rest(requests);
 }
 
 std::size_t wait_any(std::span<request> requests, message_status* status) {
