@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -134,7 +135,11 @@ void monitor::watch() {
   while (!ending_.load(std::memory_order_relaxed)) {
     pollfd wait{event_, POLLIN, 0};
     // Idle, the monitor costs a few wake-ups a second.
-    ::poll(&wait, 1, how_.timeout_s > 0 || workers_.stopping() ? 20 : 200);
+    double sleep_ms = workers_.stopping() ? 20 : 200;
+    if (how_.timeout_s > 0 && !timed_out)
+      sleep_ms = std::clamp(how_.timeout_s * 1e3 - static_cast<double>(looked_at - start) * 1e-6,
+                            0.0, sleep_ms);
+    ::poll(&wait, 1, static_cast<int>(std::ceil(sleep_ms)));
     if (ending_.load(std::memory_order_relaxed)) return;
     std::uint64_t count = 0;
     if (read(event_, &count, sizeof count) > 0) {

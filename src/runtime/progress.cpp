@@ -20,12 +20,17 @@ progress_worker::~progress_worker() {
   thread_.join();
 }
 
-// Sleeps ever longer while there is nothing to do: what it is for are long messages.
+// Sleeps ever longer while there is nothing to do: what it is for are long messages. Each sleep is
+// about as long as all before it, so after the workers were parked the first look comes no later than
+// they had been idle for.
 void progress_worker::run() noexcept {
   pthread_setname_np(pthread_self(), "weft-progress");
   long sleep_ns = progress_sleep_ns_min;
   while (!ending_.load(std::memory_order_relaxed)) {
-    sleep_ns = pump() > 0 ? progress_sleep_ns_min : std::min(2 * sleep_ns, progress_sleep_ns_max);
+    const bool moved = pump() > 0;
+    const long most_ns =
+        workers_.all_parked() ? progress_sleep_ns_max_parked : progress_sleep_ns_max;
+    sleep_ns = moved ? progress_sleep_ns_min : std::min(2 * sleep_ns, most_ns);
     sleep_in_kernel(std::chrono::nanoseconds(sleep_ns));
   }
 }

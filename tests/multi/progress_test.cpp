@@ -72,7 +72,8 @@ constexpr double share_max = 0.02;
 #endif
 
 void expect_idle(const std::string& words) {
-  started_job job(formatted("timeout 100 ./weftrun {} -n 4 --processes 2 ./test-idle", words));
+  started_job job(
+      formatted("timeout 100 ./weftrun {} -n 4 --processes 2 --timeout 90 ./test-idle", words));
   for (int rank = 0; rank < 4; ++rank)
     ASSERT_TRUE(job.wait_for(formatted("rank {} waits in ", rank))) << job.text();
   const auto processes = waiting_processes(job.text());
