@@ -139,7 +139,7 @@ inline void check_result(const operation& op) {
 }
 
 // Into as many octets in a row.
-inline void copy_out(std::byte* to, octets data) {
+[[gnu::always_inline]] inline void copy_out(std::byte* to, octets data) {
   copy_short(to, data.data(), data.size());
 }
 inline void copy_out(std::byte* to, const segments& data) {

@@ -200,7 +200,8 @@ inline std::uint64_t worker::look_for_mail(ring& from) noexcept {
   return 0;
 }
 
-inline void worker::drop_front(ring& from, int sender, std::uint64_t header) noexcept {
+[[gnu::always_inline]] inline void worker::drop_front(ring& from, int sender,
+                                                      std::uint64_t header) noexcept {
   if (from.pop(header)) owner_.at(sender).notify();  // It may wait for room.
 }
 

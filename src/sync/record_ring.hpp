@@ -207,7 +207,7 @@ class record_consumer {
 
   // Gives the front record's bytes back. True when the producer was told, so that one who sleeps
   // for want of room can be woken.
-  bool pop(std::uint64_t header) noexcept {
+  [[gnu::always_inline]] bool pop(std::uint64_t header) noexcept {
     advance(record_bytes(record_header{header}.size()));
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
     if (head_private_ - head_told_ <= mask_ / 4) return false;
@@ -285,7 +285,7 @@ class record_ring {
   // Called by the consumer only.
   [[nodiscard]] std::uint64_t front() noexcept { return consumer_.front(); }
   [[nodiscard]] const word* payload() const noexcept { return consumer_.payload(); }
-  bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
+  [[gnu::always_inline]] bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
   // Whether the next record lies in another line than the one that was popped last.
   [[nodiscard]] bool at_new_line() const noexcept { return consumer_.at_new_line(); }
   // Called by any thread, a hint.
