@@ -205,11 +205,12 @@ inline constexpr unsigned network_skips_max = 16;
 // Messages that a device keeps because its caller forbade retry, before it makes that caller wait.
 inline constexpr std::size_t backlog_messages_max = 1024;
 
-// How long the progress worker sleeps between two looks, at most while some worker is awake and while
-// all are parked, and how often it looks at one device in a row while something happens there.
+// How long the progress worker sleeps between two looks: at least; at most while some worker is awake; at
+// most while all are parked.
 inline constexpr long progress_sleep_ns_min = 20'000;
 inline constexpr long progress_sleep_ns_max = 4'000'000;
 inline constexpr long progress_sleep_ns_max_parked = 20'000'000;
+// How often it looks at one device in a row while something happens there.
 inline constexpr int progress_rounds_max = 256;
 
 // Messages that came while a device was pumped and wait for its owner, before the transports hold

@@ -37,7 +37,7 @@ std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
 // Handlers that run now: a descriptor is closed only when none could still write to it.
 visitors<> handlers;
 
-// Of the time between two looks, 20 ms when all is well, so much counts against a job that does not end.
+// Of the time between two looks, 20 ms while a job stops, so much counts against a job that does not end.
 constexpr std::uint64_t look_counted_ns_max = 40'000'000;
 
 constexpr std::uint64_t one_call = std::uint64_t{1} << 32;
@@ -137,7 +137,7 @@ void monitor::watch() {
     // Idle, the monitor costs a few wake-ups a second.
     double sleep_ms = workers_.stopping() ? 20 : 200;
     if (how_.timeout_s > 0 && !timed_out)
-      sleep_ms = std::clamp(how_.timeout_s * 1e3 - static_cast<double>(looked_at - start) * 1e-6,
+      sleep_ms = std::clamp(how_.timeout_s * 1e3 - static_cast<double>(now_ns() - start) * 1e-6,
                             0.0, sleep_ms);
     ::poll(&wait, 1, static_cast<int>(std::ceil(sleep_ms)));
     if (ending_.load(std::memory_order_relaxed)) return;

@@ -25,7 +25,9 @@ class progress_worker {
   network& between_;
   scheduler& workers_;
   std::vector<std::uint64_t> passes_seen_;  // Of each worker.
-  std::atomic<bool> ending_{false};
+  bool all_rested_ =
+      false;  // At the last look: all were parked, and none had passed since the one before.
+  std::atomic<std::uint32_t> ending_{0};
   std::thread thread_;
 };
 

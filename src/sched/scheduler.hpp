@@ -122,7 +122,7 @@ class scheduler {
   // Called now and then by a thread that is no worker: when all are parked, one looks again whether
   // that is a deadlock. A count of parked workers that was too low for a moment could hide it.
   void look_again_if_all_parked() noexcept {
-    if (all_parked()) at(0).notify();
+    if (parked_.all()) at(0).notify();
   }
 
   // Called by any thread, a hint: whether the oldest record of some worker to this one is such.
@@ -130,9 +130,7 @@ class scheduler {
 
   // Called by any thread, with fewer fences: an idle worker may steal.
   void wake_a_thief(int owner) noexcept;
-  // Called by any thread: hints.
   [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
-  [[nodiscard]] bool all_parked() const noexcept { return parked_.all(); }
 
  private:
   friend class worker;
