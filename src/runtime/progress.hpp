@@ -25,8 +25,8 @@ class progress_worker {
   network& between_;
   scheduler& workers_;
   std::vector<std::uint64_t> passes_seen_;  // Of each worker.
-  bool all_rested_ =
-      false;  // At the last look: all were parked, and none had passed since the one before.
+  // At the last look: all workers were parked, and none had made a pass since the look before.
+  bool all_rested_ = false;
   std::atomic<std::uint32_t> ending_{0};
   std::thread thread_;
 };
