@@ -55,7 +55,8 @@ context::~context() {
 #endif
 }
 
-void context::switch_with_exceptions(context& from, context& to, thread_state thread) noexcept {
+void context::switch_with_exceptions(context& from, context& to,
+                                     const thread_state& thread) noexcept {
   const exception_state saved = std::exchange(*thread.exceptions, {});
   const int saved_errno = *thread.error_number;
   enter(from, to);

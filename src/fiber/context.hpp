@@ -50,7 +50,7 @@ class context {
   // `thread` is this thread's state. Keep the caller shallow: each frame between here and the
   // fiber's own code costs a mispredicted return.
   [[gnu::always_inline]] static void switch_to(context& from, context& to,
-                                               thread_state thread) noexcept {
+                                               const thread_state& thread) noexcept {
     // While a flow runs that has no exception at hand, which is nearly always, there is nothing to
     // keep: who has one takes it away with it.
     if (thread.exceptions->caught != nullptr || thread.exceptions->uncaught_count != 0) [[unlikely]]
@@ -80,7 +80,7 @@ class context {
   };
 
   [[gnu::noinline]] static void switch_with_exceptions(context& from, context& to,
-                                                       thread_state thread) noexcept;
+                                                       const thread_state& thread) noexcept;
   static void* receive_visit(void* order) noexcept;
   [[gnu::always_inline]] static void enter(context& from, context& to) noexcept {
     from.start_switch(to);

@@ -119,7 +119,6 @@ class blocking_receive {
   template <class Room>
   [[gnu::always_inline]] blocking_receive(state& me, const route& from, const Room& into)
       : me_(me), peers_first_(from.comm->peers_first) {
-    op_.counter = &arrival_;
     describe_receive(me, from, into, op_);
     begin_receive(me, op_);
   }
@@ -135,7 +134,7 @@ class blocking_receive {
   }
 
   [[gnu::always_inline]] void wait(const char* call) {
-    trace_wait(trace_kind::wait_recv, me_.rank, arrival_,
+    trace_wait(trace_kind::wait_recv, me_.rank, op_.arrival,
                {call, op_.match.context, op_.match.source, op_.match.tag, op_.bytes},
                op_.peer_worker);
   }
@@ -155,7 +154,6 @@ class blocking_receive {
   state& me_;
   int peers_first_;
   detail::blocking_operation op_;
-  countdown arrival_{1, nullptr};
 };
 
 // --- Not blocking --------------------------------------------------------------------------------

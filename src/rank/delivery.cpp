@@ -119,7 +119,7 @@ struct shared_copy {
     const std::unique_ptr<shared_copy> c(static_cast<shared_copy*>(self));
     if (here.owner().stopping()) return;  // Both ranks may have unwound.
     finish_offer(here, c->offered);
-    complete_receive(here, *c->receive, c->source, c->offered.bytes);
+    complete_receive(here, *c->receive, packed_envelope(c->source), c->offered.bytes);
   }
 };
 
@@ -144,7 +144,7 @@ void receive_offered(worker& here, operation& op, const envelope& from, const of
   }
   if (bytes != 0) copy_part(op, offered, 0, bytes);
   finish_offer(here, offered);
-  complete_receive(here, op, from, offered.bytes);
+  complete_receive(here, op, packed_envelope(from), offered.bytes);
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
     receive_offered(here, op, m->from, m->offered);
   } else {
     fill(op, octets(m->data(), m->bytes));
-    complete_receive(here, op, m->from, m->bytes);
+    complete_receive(here, op, packed_envelope(m->from), m->bytes);
   }
   free_unexpected(*op.owner, m);
 }
@@ -174,11 +174,18 @@ void tell_received_traced(worker& here, operation& op) {
 
 void deliver_into(worker& here, operation& op, packed_envelope from, octets data) {
   fill(op, data);
-  complete_receive(here, op, from.unpacked(), data.size());
+  complete_receive(here, op, from, data.size());
 }
 void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data) {
   fill(op, data);
-  complete_receive(here, op, from.unpacked(), data.size());
+  complete_receive(here, op, from, data.size());
+}
+
+bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from, octets data) {
+  const std::uint32_t at = to.lists.search_row(from);
+  if (at == match_lists::no_place || !takes_words(to.lists.in_row(at), data)) return false;
+  give_words(here, *to.lists.take_out_of_row(at), from, data);
+  return true;
 }
 
 namespace {

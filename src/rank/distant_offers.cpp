@@ -231,7 +231,7 @@ void distant_ways::end_read(worker& here, const reading& r, bool failed) {
   if (r.copy != nullptr && !failed)
     fill_laid_out(*r.op, segments({r.copy.get(), std::min<std::size_t>(r.op->bytes, bytes)}));
   finish(here, r.offered, failed);
-  if (!failed) return complete_receive(here, *r.op, r.from, bytes);
+  if (!failed) return complete_receive(here, *r.op, packed_envelope(r.from), bytes);
   if (survives()) return fail(here, *r.op);
   network::of(here).keep_trying(&try_fail,
                                 new failed_read{r.op, process, now_ns() + death_known_ns});

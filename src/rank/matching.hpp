@@ -78,8 +78,9 @@ struct packed_envelope {
 // What an operation wants or says, written in words, so that it can be read in words at once.
 struct written_envelope : envelope {
   written_envelope() = default;  // No aggregate: what is assigned in braces is an envelope.
-  written_envelope& operator=(const envelope& e) noexcept {
-    packed_envelope(e).write(reinterpret_cast<std::byte*>(this));
+  written_envelope& operator=(const envelope& e) noexcept { return *this = packed_envelope(e); }
+  written_envelope& operator=(packed_envelope e) noexcept {
+    e.write(reinterpret_cast<std::byte*>(this));
     return *this;
   }
 };
@@ -139,8 +140,9 @@ struct operation {
   written_envelope match;  // Of a receive what it wants, of a send what it says.
   kind what = kind::recv;
   bool complete = false;
-  bool active = false;  // Started, and not yet waited for.
-  bool kept = false;    // A kept_operation.
+  bool active = false;    // Started, and not yet waited for.
+  bool kept = false;      // A kept_operation.
+  bool blocking = false;  // A blocking_operation.
   bool failed = false;  // The other side has died or could not copy; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
   std::int32_t peer;                 // Of a send: the receiver's rank in the communicator.
@@ -155,6 +157,20 @@ struct operation {
   message_status result;
   std::uint64_t number;  // Order of posting, among those in lists.
   links<operation> in_list;
+};
+
+// A receive on the stack of the call that waits for it; taken back when that unwinds. Its countdown is its own, so that
+// whoever delivers need not load where it is: on one worker each message waits for the loads that lead to its fiber.
+struct blocking_operation : operation {
+  blocking_operation() noexcept : operation(as_receive{}) {
+    blocking = true;
+    counter = &arrival;
+  }
+  blocking_operation(const blocking_operation&) = delete;
+  blocking_operation& operator=(const blocking_operation&) = delete;
+  ~blocking_operation();
+
+  countdown arrival{1, nullptr};
 };
 
 // One that lives longer than a call and its wait, or has more to keep: persistent, buffered, started
@@ -247,7 +263,10 @@ class match_lists {
   void post(operation& op) {
     if (listed_ != 0 || row_end_ == row_max) [[unlikely]]
       return post_beyond_row(op);
-    if (row_end_ != 0) row_marks_.set(row_end_, mark_of(op.match));
+    if (row_end_ != 0)
+      row_marks_.set(row_end_, mark_of(op.match));
+    else
+      first_ = &op;
     row_[row_end_++] = &op;
     op.posted_in = &row_;
   }
@@ -259,31 +278,48 @@ class match_lists {
   // The receive that a message matches, taken out; null when there is none.
   [[nodiscard]] operation* take_posted(packed_envelope message) {
     if (listed_ != 0) return take_listed(message.unpacked());
-    const std::uint32_t at = place_in_row(message);
+    operation* const first = first_;
+    if (first == nullptr) return nullptr;
+    if (matches(first->match, message)) {
+      take_first_out_of_row();
+      return first;
+    }
+    const std::uint32_t at = search_row(message);
     return at != no_place ? take_out_of_row(at) : nullptr;
   }
-  // The quick half of it: where in the row that receive stands, no_place also when they stand in lists. It
-  // stays posted.
+  // Its parts while all stand in the row: the receive that was posted first, null when none is; the place of another
+  // that a message matches, or no_place; and what stands there. It stays posted.
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
-  [[nodiscard, gnu::always_inline]] std::uint32_t place_in_row(
-      packed_envelope message) const noexcept {
-    if (row_begin_ == row_end_) return no_place;
-    return matches(row_[row_begin_]->match, message) ? row_begin_ : search_row(message);
+  [[nodiscard]] operation* first_in_row() const noexcept { return first_; }
+  [[nodiscard, gnu::noinline]] std::uint32_t search_row(packed_envelope message) const noexcept {
+    return row_marks_.find(
+        row_begin_ + 1, row_end_, mark_of(message.unpacked()),
+        [&](std::uint32_t at) { return row_[at] != nullptr && matches(row_[at]->match, message); });
   }
   [[nodiscard]] operation& in_row(std::uint32_t at) const noexcept { return *row_[at]; }
-  [[gnu::always_inline]] operation* take_out_of_row(std::uint32_t at) noexcept {
-    operation* const taken = row_[at];
-    taken->posted_in = nullptr;
-    if (at != row_begin_)
-      leave_gap(at);
-    else if (++row_begin_ == row_end_)
+  [[gnu::always_inline]] void take_first_out_of_row() noexcept {
+    first_->posted_in = nullptr;
+    if (row_end_ - row_begin_ == 1) {
       row_begin_ = row_end_ = 0;
-    else
-      while (row_[row_begin_] == nullptr) ++row_begin_;  // The last is a receive.
+      first_ = nullptr;
+    } else {
+      while (row_[++row_begin_] == nullptr) {
+      }  // The last is a receive.
+      first_ = row_[row_begin_];
+    }
+  }
+  operation* take_out_of_row(std::uint32_t at) noexcept {
+    operation* const taken = row_[at];
+    if (taken == first_) {
+      take_first_out_of_row();
+    } else {
+      taken->posted_in = nullptr;
+      leave_gap(at);
+    }
     return taken;
   }
 
-  [[nodiscard]] bool has_posted() const noexcept { return row_begin_ != row_end_ || listed_ != 0; }
+  [[nodiscard]] bool has_posted() const noexcept { return first_ != nullptr || listed_ != 0; }
 
   void add(unexpected_message& m) {
     bucket(m).push_back(m);
@@ -379,12 +415,6 @@ class match_lists {
   [[nodiscard]] static std::uint32_t mark_of(const envelope& e) noexcept {
     return marks::of(e.context, e.source);
   }
-  // Behind the first.
-  [[nodiscard, gnu::noinline]] std::uint32_t search_row(packed_envelope message) const noexcept {
-    return row_marks_.find(
-        row_begin_ + 1, row_end_, mark_of(message.unpacked()),
-        [&](std::uint32_t at) { return row_[at] != nullptr && matches(row_[at]->match, message); });
-  }
   [[gnu::noinline]] void post_beyond_row(operation& newest) {
     if (listed_ == 0) {
       close_gaps();
@@ -407,6 +437,7 @@ class match_lists {
     for (std::uint32_t at = row_begin_; at < row_end_; ++at)
       if (row_[at] != nullptr) list(*row_[at]);
     row_begin_ = row_end_ = 0;
+    first_ = nullptr;
   }
   void list(operation& op) {
     exact_list& list = has_wildcard(op.match) ? wild_ : exact_.at(op.match);
@@ -447,6 +478,7 @@ class match_lists {
   // in lists, until none does. What has been taken from among others leaves a gap, null, but the first and
   // the last are receives. The first is looked at itself and needs no mark. A row of one at a time stays where
   // it is in the cache.
+  operation* first_ = nullptr;  // What stands first in the row, which takes one load to find here.
   std::array<operation*, row_max> row_;
   marks row_marks_;
   std::uint32_t row_begin_ = 0;

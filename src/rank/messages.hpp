@@ -102,13 +102,13 @@ struct reason_of_failure {
 [[gnu::cold]] void wrong_tag(int tag, const char* call);
 
 inline void check_destination(communicator_state& c, int to, int tag, const char* call) {
-  if (to < 0 || to >= c.size()) [[unlikely]]
+  if (!c.has(to)) [[unlikely]]
     wrong_rank(c, to, call, "to");
   if (tag < 0) [[unlikely]]
     wrong_tag(tag, call);
 }
 inline void check_source(communicator_state& c, int from, int tag, const char* call) {
-  if ((from < 0 || from >= c.size()) && from != any_source) [[unlikely]]
+  if (!c.has(from) && from != any_source) [[unlikely]]
     wrong_rank(c, from, call, "from");
   if (tag < 0 && tag != any_tag) [[unlikely]]
     wrong_tag(tag, call);
@@ -123,16 +123,18 @@ inline void check_result(const operation& op) {
 }
 
 // --- The short way -------------------------------------------------------------------------------
-// 8 or 16 octets.
+// 8 or 16 octets, the commonest sizes, which are copied without a call.
+[[nodiscard]] constexpr bool are_words(std::size_t bytes) noexcept {
+  return bytes == 8 || bytes == 16;
+}
 [[gnu::always_inline]] inline void copy_words(void* to, const void* from, std::size_t bytes) {
   if (bytes == 8) [[likely]]
     std::memcpy(to, from, 8);
   else
     std::memcpy(to, from, 16);
 }
-// The commonest sizes without a call.
 [[gnu::always_inline]] inline void copy_short(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 8 || bytes == 16) [[likely]]
+  if (are_words(bytes)) [[likely]]
     copy_words(to, from, bytes);
   else if (bytes != 0)
     std::memcpy(to, from, bytes);
@@ -170,13 +172,21 @@ inline void complete(worker& here, operation& op) noexcept {
 // The end of a receive, which is never detached.
 [[gnu::always_inline]] inline void tell_received(worker& here, operation& op) {
   op.complete = true;
-  if (op.counter != nullptr) here.complete(*op.counter);
+  if (op.blocking)
+    here.complete(static_cast<blocking_operation&>(op).arrival);
+  else if (op.counter != nullptr)
+    here.complete(*op.counter);
 }
 [[gnu::noinline]] void tell_received_traced(worker& here, operation& op);
 
+// Source and tag are written in one word: whoever waits reads them so, and would else wait for the processor's store
+// buffer.
 [[gnu::always_inline]] inline void complete_receive(worker& here, operation& op,
-                                                    const envelope& from, std::size_t bytes) {
-  op.result = {from.source, from.tag, bytes};
+                                                    packed_envelope from, std::size_t bytes) {
+  static_assert(offsetof(message_status, source) == 0 && offsetof(message_status, tag) == 4);
+  const std::uint64_t source_and_tag = from.source_and_tag();
+  std::memcpy(static_cast<void*>(&op.result), &source_and_tag, sizeof source_and_tag);
+  op.result.bytes = bytes;
   rank_counts& counts = op.owner->counts;
   ++counts.received;
   counts.received_bytes += bytes;
@@ -185,18 +195,35 @@ inline void complete(worker& here, operation& op) noexcept {
   tell_received(here, op);
 }
 
-// What is commonest: 8 or 16 octets for a receive of as many, one of few. It needs no call where the receive is
-// the first that is posted.
+// What is commonest: 8 or 16 octets for a receive of as many, the one that was posted first.
+[[nodiscard, gnu::always_inline]] inline bool takes_words(const operation& op, octets data) {
+  return op.bytes >= data.size() && op.layout == nullptr;
+}
+[[gnu::always_inline]] inline void give_words(worker& here, operation& op, packed_envelope from,
+                                              octets data) {
+  copy_words(op.data, data.data(), data.size());
+  complete_receive(here, op, from, data.size());
+}
+// The receive that was posted first, taken out, if the message is for it.
+[[nodiscard, gnu::always_inline]] inline operation* take_first_for_words(rank_state& to,
+                                                                         packed_envelope from,
+                                                                         octets data) {
+  operation* const first = to.lists.first_in_row();
+  if (first == nullptr || !matches(first->match, from) || !takes_words(*first, data))
+    return nullptr;
+  to.lists.take_first_out_of_row();
+  return first;
+}
+[[nodiscard]] bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
+                                              octets data);
+// Needs a call only where it is another one.
 [[nodiscard, gnu::always_inline]] inline bool deliver_words(worker& here, rank_state& to,
                                                             packed_envelope from, octets data) {
-  if (data.size() != 8 && data.size() != 16) return false;
-  const std::uint32_t at = to.lists.place_in_row(from);
-  if (at == match_lists::no_place) return false;
-  operation& op = to.lists.in_row(at);
-  if (op.bytes < data.size() || op.layout != nullptr) return false;
-  (void)to.lists.take_out_of_row(at);
-  copy_words(op.data, data.data(), data.size());
-  complete_receive(here, op, from.unpacked(), data.size());
+  if (!are_words(data.size()) || to.lists.first_in_row() == nullptr) return false;
+  operation* const first = take_first_for_words(to, from, data);
+  if (first == nullptr) [[unlikely]]
+    return deliver_words_behind_first(here, to, from, data);
+  give_words(here, *first, from, data);
   return true;
 }
 inline bool deliver_words(worker&, rank_state&, packed_envelope, const segments&) {
@@ -229,9 +256,12 @@ inline bool goes_eager(const rank_state& me, const peer& to, const segments& dat
          to.worker != me.home->index() && has_short_blocks(data) && goes_eager(me, to, 0, mode);
 }
 
-inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexcept {
+inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
   ++me.counts.sent;
   me.counts.sent_bytes += bytes;
+}
+inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexcept {
+  note_sent(me, bytes);
   trace_instant(trace_kind::send, me.number, to.number);
 }
 
@@ -375,24 +405,25 @@ inline void withdraw_posted(operation& op) noexcept {
   if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
 }
 
-// A receive on the stack of the call that waits for it; taken back when that unwinds.
-struct blocking_operation : operation {
-  blocking_operation() noexcept : operation(as_receive{}) {}
-  blocking_operation(const blocking_operation&) = delete;
-  blocking_operation& operator=(const blocking_operation&) = delete;
-  ~blocking_operation() { withdraw_posted(*this); }
-};
+inline blocking_operation::~blocking_operation() {
+  withdraw_posted(*this);
+}
 
 [[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, countdown& c,
                                    const wait_description& what, int victim);
 
-// Inlined into the call that waits: see worker::wait().
-[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c,
-                                              const wait_description& what, int victim = -1) {
-  if (c.pending == 0) return;
+// Inlined into the call that waits: see worker::wait(). The first where something is pending.
+[[gnu::always_inline]] inline void trace_wait_for_pending(trace_kind kind, rank_state& me,
+                                                          countdown& c,
+                                                          const wait_description& what,
+                                                          int victim) {
   if (tracing()) [[unlikely]]
     return traced_wait(kind, me, c, what, victim);
   me.home->wait_for_pending(c, what, victim, kind == trace_kind::wait_recv ? victim : -1);
+}
+[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c,
+                                              const wait_description& what, int victim = -1) {
+  if (c.pending != 0) trace_wait_for_pending(kind, me, c, what, victim);
 }
 
 // Where the octets of an operation are. A layout is referred to, and must outlive the operation.

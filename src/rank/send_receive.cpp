@@ -44,6 +44,25 @@ namespace {
               std::to_string(got.tag) + ": send and receive the same type");
 }
 
+// A receive that has been checked, of a message from rank `there`, or null, any. Whoever calls this returns by a jump.
+template <class Room>
+[[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
+                                                           packed_envelope wanted,
+                                                           const Room& into) {
+  blocking_operation op;
+  op.match = wanted;
+  set_memory(op, into);
+  op.owner = &me;
+  if (!start_receive(me, op)) {
+    const envelope e = wanted.unpacked();
+    trace_wait_for_pending(trace_kind::wait_recv, me, op.arrival,
+                           {"recv", e.context, e.source, e.tag, into.size()},
+                           there != nullptr ? there->worker : -1);
+  }
+  check_result(op);
+  return op.result;
+}
+
 template <class Room>
 [[gnu::always_inline]] inline message_status receive(communicator_state& c, const Room& into,
                                                      int from, int tag) {
@@ -52,20 +71,11 @@ template <class Room>
   if (from == proc_null) return {};
   check_source(c, from, tag, "recv");
   const envelope wanted{c.context, from, tag};
+  const peer* const there = from >= 0 ? &c.to(from) : nullptr;
   if constexpr (std::is_same_v<Room, std::span<std::byte>>)
-    if (from >= 0)
-      if (const auto got = take_next(me, c.to(from), wanted, into)) return *got;
-  blocking_operation op;
-  op.match = wanted;
-  set_memory(op, into);
-  op.owner = &me;
-  countdown arrival{1, nullptr};
-  op.counter = &arrival;
-  if (!start_receive(me, op))
-    trace_wait(trace_kind::wait_recv, me, arrival, {"recv", c.context, from, tag, into.size()},
-               from >= 0 ? c.to(from).worker : -1);
-  check_result(op);
-  return op.result;
+    if (there != nullptr && there->worker != me.home->index())
+      if (const auto got = take_next(me, *there, wanted, into)) return *got;
+  return post_and_wait(me, there, packed_envelope(wanted), into);
 }
 
 template <class Data>
@@ -113,6 +123,45 @@ template <class Data>
     return send_buffered(state, me, to, from, data);
   if (!send_now(me, there, from, data, mode)) [[unlikely]]
     send_long(me, there, to, from, data, mode);
+}
+
+// 8 or 16 octets as they are usually sent. Neither of their two ways calls anybody but at its end, so that they save no
+// registers; what turns out to be unusual is left to the long way, one call with the same arguments.
+[[nodiscard, gnu::always_inline]] inline bool are_usual(octets data, int to, int tag,
+                                                        send_mode mode, const rank_state* me,
+                                                        const communicator_state& c) {
+  return me != nullptr && !me->home->is_hindered() && c.has(to) && tag >= 0 &&
+         mode == send_mode::standard && are_words(data.size()) && !tracing();
+}
+[[gnu::noinline]] void send_the_long_way(const communicator& c, octets data, int to, int tag,
+                                         send_mode mode) {
+  send(c.shared_state(), c.rank(), data, to, tag, mode);
+}
+[[gnu::always_inline]] inline void give_words_to_fellow(const communicator& c, octets data, int to,
+                                                        int tag, rank_state& me) {
+  const packed_envelope from({c.state().context, c.rank(), tag});
+  operation* const first = take_first_for_words(*c.state().to(to).rank, from, data);
+  if (first == nullptr) [[unlikely]]
+    return send_the_long_way(c, data, to, tag, send_mode::standard);
+  note_sent(me, data.size());
+  give_words(*me.home, *first, from, data);
+}
+[[gnu::noinline]] void mail_words(const communicator& c, octets data, int to, int tag,
+                                  rank_state& me) {
+  const peer& there = c.state().to(to);
+  const packed_envelope from({c.state().context, c.rank(), tag});
+  worker::mail_room room;
+  if (goes_eager(me, there, data, send_mode::standard) &&
+      mailed_message::has_room_for(from.context())) [[likely]]
+    room = me.home->try_reserve_known(there.worker, sizeof(std::uint64_t) + data.size());
+  if (!room) [[unlikely]]
+    return send_the_long_way(c, data, to, tag, send_mode::standard);
+  const std::uint64_t source_and_tag = from.source_and_tag();
+  std::memcpy(room.payload(), &source_and_tag, sizeof source_and_tag);
+  copy_words(room.payload() + sizeof source_and_tag, data.data(), data.size());
+  note_sent(me, data.size());
+  me.home->send_reserved(room, there.worker, mail_eager,
+                         mailed_message::target_of(from.context(), there.number));
 }
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the
@@ -222,7 +271,13 @@ using namespace detail;
 // --- Octets in a row -----------------------------------------------------------------------------
 
 void communicator::send_bytes(octets data, int to, int tag, send_mode mode) const {
-  detail::send(state_, rank_, data, to, tag, mode);
+  auto* const me = static_cast<rank_state*>(worker::caller());
+  if (!are_usual(data, to, tag, mode, me, *state_)) [[unlikely]]
+    return send_the_long_way(*this, data, to, tag, mode);
+  if (state_->to(to).worker == me->home->index())
+    give_words_to_fellow(*this, data, to, tag, *me);
+  else
+    mail_words(*this, data, to, tag, *me);
 }
 
 WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte> into, int from,

@@ -302,6 +302,9 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   site_meetings* meetings = nullptr;  // Of the leader's worker, from the first meeting of sites on.
 
   [[nodiscard]] int size() const noexcept { return rank_count; }
+  [[nodiscard]] bool has(int rank) const noexcept {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(rank_count);
+  }
   [[nodiscard]] const peer& to(int rank) const noexcept {
     return peers[static_cast<std::size_t>(rank)];
   }

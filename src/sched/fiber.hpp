@@ -51,7 +51,9 @@ struct countdown {
   fiber* last = nullptr;  // Of those that wait, in a ring: its `next` is the first.
 
   void add(fiber& f) noexcept {
-    f.next = last != nullptr ? std::exchange(last->next, &f) : &f;
+    f.next = &f;
+    if (last != nullptr) [[unlikely]]
+      f.next = std::exchange(last->next, &f);
     last = &f;
   }
 };

@@ -116,6 +116,8 @@ class worker {
     if (is_hindered_) [[unlikely]]
       begin_hindered_call();
   }
+  // Whether that is more than nothing.
+  [[nodiscard]] bool is_hindered() const noexcept { return is_hindered_; }
   // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
   // For destructors: throws nothing.
   void stop_and_wait() noexcept;
@@ -173,6 +175,11 @@ class worker {
     if (r == nullptr) [[unlikely]]
       r = connect(to);
     return {r, r->try_reserve(size)};
+  }
+  // The same, none also where no record has been sent to that worker yet.
+  [[nodiscard]] mail_room try_reserve_known(int to, std::size_t size) noexcept {
+    ring* const r = outbound_[static_cast<std::size_t>(to)];
+    return r != nullptr ? mail_room{r, r->try_reserve(size)} : mail_room();
   }
   // A record with this header word has come from worker `from`.
   void expect_answer(int from, std::uint64_t header) noexcept {
@@ -306,12 +313,10 @@ class worker {
     return ready_head_.load(std::memory_order_relaxed);
   }
   void pop_ready(fiber& first) noexcept {
-    fiber* const next = first.next;
-    ready_head_.store(next, std::memory_order_relaxed);
-    if (next == nullptr) ready_tail_ = nullptr;
+    ready_head_.store(first.next, std::memory_order_relaxed);
   }
   void append_ready(fiber& first, fiber& last) noexcept {
-    if (ready_tail_ == nullptr)
+    if (first_ready() == nullptr)
       ready_head_.store(&first, std::memory_order_relaxed);
     else
       ready_tail_->next = &first;
@@ -404,7 +409,7 @@ class worker {
   std::atomic<int> thread_number_{0};
   fiber root_;
   std::atomic<fiber*> ready_head_{nullptr};
-  fiber* ready_tail_ = nullptr;
+  fiber* ready_tail_ = nullptr;  // Means nothing without a head.
   fiber* oldest_ = nullptr;
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;

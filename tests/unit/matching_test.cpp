@@ -29,8 +29,11 @@ class posted_receives {
   void deliver(const envelope& message) {
     const auto first = std::ranges::find_if(
         in_order_, [&](const operation* op) { return matches(op->match, message); });
-    const std::uint32_t place = lists_.place_in_row(packed_envelope(message));
-    operation* const in_row = place != match_lists::no_place ? &lists_.in_row(place) : nullptr;
+    operation* in_row = lists_.first_in_row();
+    if (in_row != nullptr && !matches(in_row->match, message)) {
+      const std::uint32_t place = lists_.search_row(packed_envelope(message));
+      in_row = place != match_lists::no_place ? &lists_.in_row(place) : nullptr;
+    }
     operation* const taken = lists_.take_posted(packed_envelope(message));
     ASSERT_TRUE(in_row == nullptr || in_row == taken);
     ASSERT_EQ(taken, first == in_order_.end() ? nullptr : *first);
