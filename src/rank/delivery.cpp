@@ -182,7 +182,9 @@ void deliver_into(worker& here, operation& op, packed_envelope from, const segme
 }
 
 bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from, octets data) {
-  const std::uint32_t at = to.lists.search_row(from);
+  // One that wants the message but takes no words gets it, in another way.
+  if (matches(to.lists.first_in_row()->match, from)) return false;
+  const std::uint32_t at = to.lists.search_behind_first(from);
   if (at == match_lists::no_place || !takes_words(to.lists.in_row(at), data)) return false;
   give_words(here, *to.lists.take_out_of_row(at), from, data);
   return true;
@@ -351,10 +353,9 @@ template <class Data>
                                                         packed_envelope from, const Data& data) {
   if (!mailed_message::has_room_for(from.context())) [[unlikely]]
     return send_whole(here, to, from, data);
-  const std::uint64_t source_and_tag = from.source_and_tag();
-  const worker::mail_room room = reserve(here, to, from, data.size(), sizeof source_and_tag);
-  std::memcpy(room.payload(), &source_and_tag, sizeof source_and_tag);
-  copy_out(room.payload() + sizeof source_and_tag, data);
+  const worker::mail_room room =
+      reserve(here, to, from, data.size(), mailed_message::bytes_before_data);
+  copy_out(mailed_message::begin(room.payload(), from), data);
   here.send_reserved(room, to.worker, mail_eager,
                      mailed_message::target_of(from.context(), to.number));
 }

@@ -284,14 +284,15 @@ class match_lists {
       take_first_out_of_row();
       return first;
     }
-    const std::uint32_t at = search_row(message);
+    const std::uint32_t at = search_behind_first(message);
     return at != no_place ? take_out_of_row(at) : nullptr;
   }
-  // Its parts while all stand in the row: the receive that was posted first, null when none is; the place of another
-  // that a message matches, or no_place; and what stands there. It stays posted.
+  // Its parts while all stand in the row: the receive that was posted first, null when none is; the place of the
+  // one to which a message goes that the first does not match, or no_place; and what stands there. It stays posted.
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
   [[nodiscard]] operation* first_in_row() const noexcept { return first_; }
-  [[nodiscard, gnu::noinline]] std::uint32_t search_row(packed_envelope message) const noexcept {
+  [[nodiscard, gnu::noinline]] std::uint32_t search_behind_first(
+      packed_envelope message) const noexcept {
     return row_marks_.find(
         row_begin_ + 1, row_end_, mark_of(message.unpacked()),
         [&](std::uint32_t at) { return row_[at] != nullptr && matches(row_[at]->match, message); });

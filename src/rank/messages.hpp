@@ -195,7 +195,7 @@ inline void complete(worker& here, operation& op) noexcept {
   tell_received(here, op);
 }
 
-// What is commonest: 8 or 16 octets for a receive of as many, the one that was posted first.
+// 8 or 16 octets can be copied into its memory as they are.
 [[nodiscard, gnu::always_inline]] inline bool takes_words(const operation& op, octets data) {
   return op.bytes >= data.size() && op.layout == nullptr;
 }
@@ -204,7 +204,7 @@ inline void complete(worker& here, operation& op) noexcept {
   copy_words(op.data, data.data(), data.size());
   complete_receive(here, op, from, data.size());
 }
-// The receive that was posted first, taken out, if the message is for it.
+// What is commonest: such a message is for the receive that was posted first, which is taken out. Null otherwise.
 [[nodiscard, gnu::always_inline]] inline operation* take_first_for_words(rank_state& to,
                                                                          packed_envelope from,
                                                                          octets data) {
@@ -216,7 +216,7 @@ inline void complete(worker& here, operation& op) noexcept {
 }
 [[nodiscard]] bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
                                               octets data);
-// Needs a call only where it is another one.
+// Needs a call only where it is for another one.
 [[nodiscard, gnu::always_inline]] inline bool deliver_words(worker& here, rank_state& to,
                                                             packed_envelope from, octets data) {
   if (!are_words(data.size()) || to.lists.first_in_row() == nullptr) return false;
@@ -337,6 +337,14 @@ struct mailed_message {
   [[nodiscard]] static constexpr std::uint32_t target_of(std::uint32_t context,
                                                          int receiver) noexcept {
     return context << receiver_bits | static_cast<std::uint32_t>(receiver);
+  }
+  static constexpr std::size_t bytes_before_data = sizeof(std::uint64_t);
+  // Writes what stands before the data, where there is room for the context in the header; returns where the data go.
+  [[gnu::always_inline]] static std::byte* begin(std::byte* payload,
+                                                 packed_envelope from) noexcept {
+    const std::uint64_t source_and_tag = from.source_and_tag();
+    std::memcpy(payload, &source_and_tag, sizeof source_and_tag);
+    return payload + sizeof source_and_tag;
   }
   // Of mail of any kind.
   [[nodiscard]] static constexpr std::uint32_t receiver_of(record_header header) noexcept {

@@ -44,7 +44,7 @@ namespace {
               std::to_string(got.tag) + ": send and receive the same type");
 }
 
-// A receive that has been checked, of a message from rank `there`, or null, any. Whoever calls this returns by a jump.
+// A receive that has been checked, of a message from rank `there`, or null, any.
 template <class Room>
 [[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
                                                            packed_envelope wanted,
@@ -153,12 +153,11 @@ template <class Data>
   worker::mail_room room;
   if (goes_eager(me, there, data, send_mode::standard) &&
       mailed_message::has_room_for(from.context())) [[likely]]
-    room = me.home->try_reserve_known(there.worker, sizeof(std::uint64_t) + data.size());
+    room =
+        me.home->try_reserve_known(there.worker, mailed_message::bytes_before_data + data.size());
   if (!room) [[unlikely]]
     return send_the_long_way(c, data, to, tag, send_mode::standard);
-  const std::uint64_t source_and_tag = from.source_and_tag();
-  std::memcpy(room.payload(), &source_and_tag, sizeof source_and_tag);
-  copy_words(room.payload() + sizeof source_and_tag, data.data(), data.size());
+  copy_words(mailed_message::begin(room.payload(), from), data.data(), data.size());
   note_sent(me, data.size());
   me.home->send_reserved(room, there.worker, mail_eager,
                          mailed_message::target_of(from.context(), there.number));

@@ -52,8 +52,7 @@ struct countdown {
 
   void add(fiber& f) noexcept {
     f.next = &f;
-    if (last != nullptr) [[unlikely]]
-      f.next = std::exchange(last->next, &f);
+    if (last != nullptr) f.next = std::exchange(last->next, &f);
     last = &f;
   }
 };

@@ -31,7 +31,7 @@ class posted_receives {
         in_order_, [&](const operation* op) { return matches(op->match, message); });
     operation* in_row = lists_.first_in_row();
     if (in_row != nullptr && !matches(in_row->match, message)) {
-      const std::uint32_t place = lists_.search_row(packed_envelope(message));
+      const std::uint32_t place = lists_.search_behind_first(packed_envelope(message));
       in_row = place != match_lists::no_place ? &lists_.in_row(place) : nullptr;
     }
     operation* const taken = lists_.take_posted(packed_envelope(message));

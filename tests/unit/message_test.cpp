@@ -262,6 +262,48 @@ TEST(messages, match_receives_in_the_order_posted_wildcards_among_them) {
   }
 }
 
+// 8 octets go a shorter way where a receive takes them as they are; another that wants them and was posted before still
+// comes first.
+TEST(messages, match_receives_in_the_order_posted_whatever_memory_they_have) {
+  for (const int workers : {1, 2}) {
+    for (const bool blocking : {true, false}) {
+      for (const bool behind_another : {true, false}) {
+        SCOPED_TRACE(testing::Message() << workers << " workers, blocking " << blocking
+                                        << ", behind another " << behind_another);
+        run_ranks(2, workers, [&](communicator& world) {
+          const auto give = [&](std::uint64_t value, int tag) {
+            if (blocking)
+              world.send(value, 1, tag);
+            else
+              world.isend(value, 1, tag).wait();
+          };
+          if (world.rank() == 0) {
+            world.barrier();
+            for (std::uint64_t value = 1; value <= 3; ++value) give(value, 1);
+            if (behind_another) give(4, 2);
+            return;
+          }
+          std::uint64_t other = 0, last = 0;
+          std::array<std::uint32_t, 4> apart{};
+          std::uint32_t little = 0;
+          std::vector<request> all;
+          if (behind_another) all.push_back(world.irecv(std::span(&other, 1), 0, 2));
+          all.push_back(world.irecv(strided(apart, {.first = 0, .stride = 2, .count = 2}), 0, 1));
+          request too_short = world.irecv(std::span(&little, 1), 0, 1);
+          all.push_back(world.irecv(std::span(&last, 1), 0, 1));
+          world.barrier();
+          wait_all(all);
+          EXPECT_EQ(apart[0], 1u);
+          EXPECT_EQ(last, 3u);
+          EXPECT_EQ(other, behind_another ? 4u : 0u);
+          EXPECT_THROW(too_short.wait(), error);
+          EXPECT_EQ(little, 2u);
+        });
+      }
+    }
+  }
+}
+
 TEST(messages, that_are_unexpected_are_taken_oldest_first_by_wildcards) {
   run_ranks(4, 2, [](communicator& world) {
     if (world.rank() != 0) {
