@@ -173,8 +173,9 @@ class communicator {
   [[nodiscard]] T recv(int from = any_source, int tag = any_tag,
                        message_status* status = nullptr) const {
     T value{};
-    const message_status got =
-        recv_exactly(std::as_writable_bytes(std::span(&value, 1)), from, tag);
+    const message_status got = recv_bytes(std::as_writable_bytes(std::span(&value, 1)), from, tag);
+    if (got.bytes != sizeof(T) && from != proc_null) [[unlikely]]
+      refuse_size(sizeof(T), got);
     if (status != nullptr) *status = got;
     return value;
   }
@@ -486,7 +487,9 @@ class communicator {
  private:
   void send_bytes(std::span<const std::byte> data, int to, int tag, detail::send_mode mode) const;
   message_status recv_bytes(std::span<std::byte> into, int from, int tag) const;
-  message_status recv_exactly(std::span<std::byte> into, int from, int tag) const;
+  // A message of another size than the value that it was received into.
+  [[gnu::cold, noreturn]] void refuse_size(std::size_t value_bytes,
+                                           const message_status& got) const;
   request isend_bytes(std::span<const std::byte> data, int to, int tag,
                       detail::send_mode mode) const;
   request irecv_bytes(std::span<std::byte> into, int from, int tag) const;

@@ -245,10 +245,10 @@ void deliver_early(worker& here, rank_state& to, const envelope& from, octets da
 
 namespace {
 
-[[gnu::noinline]] void take_or_keep_mail(worker& here, record_header header,
-                                         const std::byte* payload) {
+[[gnu::noinline]] void deliver_mail_the_long_way(worker& here, record_header header,
+                                                 const std::byte* payload) {
   const auto [from, data] = mailed_message::read(header, payload);
-  take_or_keep(here, rank_of(here, mailed_message::receiver_of(header)), from, data);
+  deliver(here, rank_of(here, mailed_message::receiver_of(header)), from, data);
 }
 
 // What is not as usual is left to one call with the same arguments, so that the usual way saves no
@@ -257,9 +257,11 @@ void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
   const auto [from, data] = mailed_message::read(header, payload);
-  if (!deliver_words(here, rank_of(here, mailed_message::receiver_of(header)), from, data))
-      [[unlikely]]
-    take_or_keep_mail(here, header, payload);
+  rank_state& to = rank_of(here, mailed_message::receiver_of(header));
+  operation* const first = are_words(data.size()) ? take_first_for_words(to, from, data) : nullptr;
+  if (first == nullptr) [[unlikely]]
+    return deliver_mail_the_long_way(here, header, payload);
+  give_words(here, *first, from, data);
 }
 
 void on_offer(worker& here, record_header header, const std::byte* payload) {

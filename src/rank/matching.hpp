@@ -261,8 +261,15 @@ class hashed_lists {
 class match_lists {
  public:
   void post(operation& op) {
-    if (listed_ != 0 || row_end_ == row_max) [[unlikely]]
+    if (!has_room_in_row()) [[unlikely]]
       return post_beyond_row(op);
+    post_in_row(op);
+  }
+  // The usual part of it.
+  [[nodiscard]] bool has_room_in_row() const noexcept {
+    return listed_ == 0 && row_end_ != row_max;
+  }
+  [[gnu::always_inline]] void post_in_row(operation& op) noexcept {
     if (row_end_ != 0)
       row_marks_.set(row_end_, mark_of(op.match));
     else

@@ -387,13 +387,18 @@ struct mailed_message {
   return message_status{from.source, from.tag, data.size()};
 }
 
+// Where there is one.
 template <class... As>
-operation* take_operation(rank_state& me, As... as) {
-  operation* op = me.spare;
-  if (op == nullptr) [[unlikely]]
-    return new_operation(me);
+[[nodiscard, gnu::always_inline]] inline operation* take_spare(rank_state& me, As... as) {
+  operation* const op = me.spare;
   me.spare = op->in_list.next;
   return new (op) operation(as...);
+}
+template <class... As>
+operation* take_operation(rank_state& me, As... as) {
+  if (me.spare == nullptr) [[unlikely]]
+    return new_operation(me);
+  return take_spare(me, as...);
 }
 
 // One with more to keep. Not for persistent operations, which may outlive the job.

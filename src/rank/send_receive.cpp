@@ -36,14 +36,6 @@ void throw_not_a_rank(const char* call) {
 
 namespace {
 
-[[noreturn, gnu::cold]] void throw_wrong_size(int rank, std::size_t room,
-                                              const message_status& got) {
-  throw error("rank " + std::to_string(rank) + ": a receive of one value of " +
-              std::to_string(room) + " octets got a message of " + std::to_string(got.bytes) +
-              " octets from rank " + std::to_string(got.source) + ", tag " +
-              std::to_string(got.tag) + ": send and receive the same type");
-}
-
 // A receive that has been checked, of a message from rank `there`, or null, any.
 template <class Room>
 [[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
@@ -212,18 +204,24 @@ template <class Data>
   return request(start_long_send(me, there, to, from, data));
 }
 
+// The parts that every receive with a request fills in alike, besides its memory.
+[[gnu::always_inline]] inline void describe_receive(operation& op, rank_state& me,
+                                                    const communicator_state& c, int from,
+                                                    int tag) {
+  op.match = {c.context, from, tag};
+  op.owner = &me;
+  op.active = true;
+  op.peer_worker = from >= 0 ? c.to(from).worker : -1;
+}
+
 template <class Room>
-[[gnu::always_inline]] inline request start_recv(communicator_state& c, const Room& into, int from,
-                                                 int tag) {
+[[gnu::noinline]] request start_recv(communicator_state& c, const Room& into, int from, int tag) {
   rank_state& me = calling_rank("irecv");
   me.home->begin_call();
   if (from == proc_null) return request();
   check_source(c, from, tag, "irecv");
   operation* op = make_operation(me, into, operation::as_receive{});
-  op->match = {c.context, from, tag};
-  op->owner = &me;
-  op->active = true;
-  op->peer_worker = from >= 0 ? c.to(from).worker : -1;
+  describe_receive(*op, me, c, from, tag);
   if (op->kept) [[unlikely]]
     watch_start(*op);
   start_receive(me, *op);
@@ -284,20 +282,31 @@ WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte
   return receive(*state_, into, from, tag);
 }
 
-WEFT_RETURNS_BY_JUMP message_status communicator::recv_exactly(std::span<std::byte> into, int from,
-                                                               int tag) const {
-  const message_status got = receive(*state_, into, from, tag);
-  if (got.bytes != into.size() && from != proc_null) [[unlikely]]
-    throw_wrong_size(rank_, into.size(), got);
-  return got;
+void communicator::refuse_size(std::size_t value_bytes, const message_status& got) const {
+  throw error("rank " + std::to_string(rank_) + ": a receive of one value of " +
+              std::to_string(value_bytes) + " octets got a message of " +
+              std::to_string(got.bytes) + " octets from rank " + std::to_string(got.source) +
+              ", tag " + std::to_string(got.tag) + ": send and receive the same type");
 }
 
 request communicator::isend_bytes(octets data, int to, int tag, send_mode mode) const {
   return start_send(*state_, rank_, data, to, tag, mode);
 }
 
+// A receive for which nothing has come yet calls nobody, and what is rarer is left to one call with the same
+// arguments: so it saves no registers.
 request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) const {
-  return start_recv(*state_, octets(into), from, tag);
+  auto* const me = static_cast<rank_state*>(worker::caller());
+  const communicator_state& c = *state_;
+  if (me == nullptr || me->home->is_hindered() || !c.has(from) || (tag < 0 && tag != any_tag) ||
+      me->spare == nullptr || me->lists.has_unexpected() || !me->lists.has_room_in_row())
+      [[unlikely]]
+    return start_recv(*state_, octets(into), from, tag);
+  operation* const op = take_spare(*me, operation::as_receive{});
+  set_memory(*op, octets(into));
+  describe_receive(*op, *me, c, from, tag);
+  me->lists.post_in_row(*op);
+  return request(op);
 }
 
 request communicator::send_init_bytes(octets data, int to, int tag) const {

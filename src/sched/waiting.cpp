@@ -61,7 +61,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   while (delivered < records_delivered_max) {
     const record_header header{r.front()};
     if (header.word == 0) break;
-    ++delivered;
+    if (++delivered > 1) r.fetch_ahead();
     deliver_front(r, from.sender, header);
     if (w != nullptr && (w->is_over() || (has_ready() && r.at_new_line()))) break;
   }
@@ -80,12 +80,14 @@ inline bool worker::take_arrival(const waiter& w) {
 // Delivers what comes from there until nothing is pending, for which it returns true, or something else
 // is to be done as well.
 inline bool worker::take_mail_of(int sender, const countdown& c) {
+  int delivered = 0;
   do {
     ring* const mail = undivided_mail(sender);
     if (mail == nullptr) return false;
     const record_header header{look_for_mail(*mail)};
     if (header.word == 0) return false;
     expect_answer(sender, header.word);
+    if (++delivered > 1) mail->fetch_ahead();
     deliver_front(*mail, sender, header);
   } while (c.pending != 0);
   return true;

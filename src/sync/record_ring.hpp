@@ -229,6 +229,12 @@ class record_consumer {
 
   [[nodiscard]] bool at_new_line() const noexcept { return head_private_ % cache_line == 0; }
 
+  // Between front() and pop(), where one record comes right behind another, so that their producer is ahead:
+  // asks for a line that it has probably written already. Else it would be taken from it while it writes.
+  void fetch_ahead() const noexcept {
+    __builtin_prefetch(&word_at(head_private_ + 2 * cache_line));
+  }
+
   // Where the next header will be, for whoever looks at many rings.
   [[nodiscard]] const word* next() const noexcept { return &word_at(head_private_); }
 
@@ -288,6 +294,7 @@ class record_ring {
   [[gnu::always_inline]] bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
   // Whether the next record lies in another line than the one that was popped last.
   [[nodiscard]] bool at_new_line() const noexcept { return consumer_.at_new_line(); }
+  void fetch_ahead() const noexcept { consumer_.fetch_ahead(); }
   // Called by any thread, a hint.
   [[nodiscard]] std::uint64_t glimpse() const noexcept { return consumer_.glimpse(); }
 
