@@ -41,7 +41,7 @@ endmacro()
 function(weft_add_mpi_program program source compiler)
   set(needed ${source} ${conformance_directory}/conform.h)
   if(compiler STREQUAL weft_wrapper)
-    list(APPEND needed ${mpi_header} weft-wrappers)
+    list(APPEND needed ${mpi_header} weft-wrappers weft-program)
   endif()
   add_custom_command(OUTPUT ${program} DEPENDS ${needed} COMMAND_EXPAND_LISTS
     COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.modules

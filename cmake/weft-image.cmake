@@ -138,7 +138,7 @@ if(WEFT_BUILD_TESTS)
     endif()
     set(libraries ${ARGN})
     list(FILTER libraries INCLUDE REGEX "^/.*\\.so")
-    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${libraries} weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc ${headers}
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${libraries} weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc ${headers}
       COMMAND ${PROJECT_BINARY_DIR}/bin/${wrapper} -O1 -g ${words} ${source} ${ARGN} -o ${program})
     set(image_programs ${image_programs} ${program} PARENT_SCOPE)
   endfunction()

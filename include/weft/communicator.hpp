@@ -488,8 +488,7 @@ class communicator {
   void send_bytes(std::span<const std::byte> data, int to, int tag, detail::send_mode mode) const;
   message_status recv_bytes(std::span<std::byte> into, int from, int tag) const;
   // A message of another size than the value that it was received into.
-  [[gnu::cold, noreturn]] void refuse_size(std::size_t value_bytes,
-                                           const message_status& got) const;
+  [[gnu::cold, noreturn]] void refuse_size(std::size_t value_bytes, message_status got) const;
   request isend_bytes(std::span<const std::byte> data, int to, int tag,
                       detail::send_mode mode) const;
   request irecv_bytes(std::span<std::byte> into, int from, int tag) const;

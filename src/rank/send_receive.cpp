@@ -282,7 +282,7 @@ WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte
   return receive(*state_, into, from, tag);
 }
 
-void communicator::refuse_size(std::size_t value_bytes, const message_status& got) const {
+void communicator::refuse_size(std::size_t value_bytes, message_status got) const {
   throw error("rank " + std::to_string(rank_) + ": a receive of one value of " +
               std::to_string(value_bytes) + " octets got a message of " +
               std::to_string(got.bytes) + " octets from rank " + std::to_string(got.source) +

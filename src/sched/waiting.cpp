@@ -86,7 +86,7 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
     if (mail == nullptr) return false;
     const record_header header{look_for_mail(*mail)};
     if (header.word == 0) return false;
-    expect_answer(sender, header.word);
+    if (c.pending == 1) expect_answer(sender, header.word);
     if (++delivered > 1) mail->fetch_ahead();
     deliver_front(*mail, sender, header);
   } while (c.pending != 0);
