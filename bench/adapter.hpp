@@ -266,7 +266,7 @@ void loop(std::size_t chunks, Body&& body) {
 }
 #endif
 
-// Of ranks: whichever is the last to end.
+// As the rank that ends last: it is not known which.
 inline constexpr int any_rank = -1;
 
 // Collective. Every rank runs op() after a barrier; returns, on all ranks, the nanoseconds from the
@@ -324,7 +324,7 @@ std::vector<double> samples_of(peers& p, Once&& once, double sample_ms) {
 }
 
 // Collective. Measures op(iterations) and prints a row: nanoseconds per iteration, divided by
-// `divisor` (hops of a ring, messages of a window).
+// `divisor` (hops of a ring, messages of a window). `ends_last`: see time_of().
 template <class Op>
 void measure(peers& p, const std::string& name, Op&& op, double divisor = 1, double sample_ms = 10,
              int ends_last = any_rank) {

@@ -6,8 +6,8 @@
 
 namespace {
 
-// The loops below have the peers in variables of their own, as a program would: else each call waits for the loads
-// that lead there from the closure.
+// The loops of short messages have the peers in variables of their own, as a program would: else each call waits
+// for the loads that lead there from the closure.
 
 // 8 bytes as a value: the size is known where the call is compiled.
 void latency_of_value(bench::peers& p, const std::string& name, int partner, bool first) {

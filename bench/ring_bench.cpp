@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
             for (int m = 1; m < p.size(); ++m) (void)p.recv_any<std::uint64_t>();
           }
         },
-        std::max(p.size() - 1, 1), 0, 0);
+        std::max(p.size() - 1, 1), /*sample_ms=*/0, /*ends_last=*/0);
     // One pair talks, and rank 0 would take a message of anybody: what the others cost that are silent.
     bench::measure(
         p, "ring/any_of_idle/8B",

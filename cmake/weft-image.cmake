@@ -152,7 +152,7 @@ if(WEFT_BUILD_TESTS)
   weft_add_image(ends_c ${directory}/ends.c)
   weft_add_image(initial_exec ${directory}/initial_exec.c -ftls-model=initial-exec)
   set(library ${PROJECT_BINARY_DIR}/bin/image/libstate.so)
-  add_custom_command(OUTPUT ${library} DEPENDS ${directory}/library.c weft-wrappers ${PROJECT_BINARY_DIR}/bin/weftcc
+  add_custom_command(OUTPUT ${library} DEPENDS ${directory}/library.c weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc
     COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -shared ${directory}/library.c -o ${library})
   weft_add_image(with_library ${directory}/with_library.c ${library} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image)
   if(WEFT_GFORTRAN)

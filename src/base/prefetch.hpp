@@ -3,6 +3,10 @@
 
 namespace weft {
 
+inline void prefetch_for_reading(const void* line) noexcept {
+  __builtin_prefetch(line);
+}
+
 // For writing: the line leaves all other caches. A store to a line that another core has waits for
 // it in the store buffer, and all later stores behind it; this does not.
 inline void prefetch_for_writing(const void* line) noexcept {

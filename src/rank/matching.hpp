@@ -265,15 +265,12 @@ class match_lists {
       return post_beyond_row(op);
     post_in_row(op);
   }
-  // The usual part of it.
   [[nodiscard]] bool has_room_in_row() const noexcept {
     return listed_ == 0 && row_end_ != row_max;
   }
+  // As post(), where has_room_in_row().
   [[gnu::always_inline]] void post_in_row(operation& op) noexcept {
-    if (row_end_ != 0)
-      row_marks_.set(row_end_, mark_of(op.match));
-    else
-      first_ = &op;
+    if (row_end_ == 0) first_ = &op;
     row_[row_end_++] = &op;
     op.posted_in = &row_;
   }
@@ -298,8 +295,9 @@ class match_lists {
   // one to which a message goes that the first does not match, or no_place; and what stands there. It stays posted.
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
   [[nodiscard]] operation* first_in_row() const noexcept { return first_; }
-  [[nodiscard, gnu::noinline]] std::uint32_t search_behind_first(
-      packed_envelope message) const noexcept {
+  [[nodiscard, gnu::noinline]] std::uint32_t search_behind_first(packed_envelope message) noexcept {
+    for (marks_end_ = std::max(marks_end_, row_begin_ + 1); marks_end_ < row_end_; ++marks_end_)
+      if (row_[marks_end_] != nullptr) row_marks_.set(marks_end_, mark_of(row_[marks_end_]->match));
     return row_marks_.find(
         row_begin_ + 1, row_end_, mark_of(message.unpacked()),
         [&](std::uint32_t at) { return row_[at] != nullptr && matches(row_[at]->match, message); });
@@ -308,8 +306,7 @@ class match_lists {
   [[gnu::always_inline]] void take_first_out_of_row() noexcept {
     first_->posted_in = nullptr;
     if (row_end_ - row_begin_ == 1) {
-      row_begin_ = row_end_ = 0;
-      first_ = nullptr;
+      clear_row();
     } else {
       while (row_[++row_begin_] == nullptr) {
       }  // The last is a receive.
@@ -433,18 +430,18 @@ class match_lists {
   }
   void close_gaps() noexcept {
     std::uint32_t kept = 0;
-    for (std::uint32_t at = row_begin_; at < row_end_; ++at) {
-      if (row_[at] == nullptr) continue;
-      row_marks_.set(kept, mark_of(row_[at]->match));
-      row_[kept++] = row_[at];
-    }
-    row_begin_ = 0;
+    for (std::uint32_t at = row_begin_; at < row_end_; ++at)
+      if (row_[at] != nullptr) row_[kept++] = row_[at];
+    row_begin_ = marks_end_ = 0;
     row_end_ = kept;
   }
   void list_row() {
     for (std::uint32_t at = row_begin_; at < row_end_; ++at)
       if (row_[at] != nullptr) list(*row_[at]);
-    row_begin_ = row_end_ = 0;
+    clear_row();
+  }
+  void clear_row() noexcept {
+    row_begin_ = row_end_ = marks_end_ = 0;
     first_ = nullptr;
   }
   void list(operation& op) {
@@ -465,6 +462,7 @@ class match_lists {
   void leave_gap(std::uint32_t at) noexcept {
     row_[at] = nullptr;
     while (row_[row_end_ - 1] == nullptr) --row_end_;
+    marks_end_ = std::min(marks_end_, row_end_);
   }
   [[nodiscard, gnu::noinline]] operation* take_listed(const envelope& message) {
     exact_list& exact = exact_.at(message);
@@ -484,13 +482,14 @@ class match_lists {
 
   // Either all that are posted stand in the row, oldest first, or, when they became too many, all stand
   // in lists, until none does. What has been taken from among others leaves a gap, null, but the first and
-  // the last are receives. The first is looked at itself and needs no mark. A row of one at a time stays where
-  // it is in the cache.
+  // the last are receives. Marks are made when a search first needs them: most messages are for the first receive.
+  // A row of one at a time stays where it is in the cache.
   operation* first_ = nullptr;  // What stands first in the row, which takes one load to find here.
   std::array<operation*, row_max> row_;
   marks row_marks_;
   std::uint32_t row_begin_ = 0;
   std::uint32_t row_end_ = 0;
+  std::uint32_t marks_end_ = 0;  // Up to here each receive behind the first has its mark.
   std::size_t listed_ = 0;
   std::size_t wildcards_ = 0;  // Of those listed.
   hashed_lists<operation, &operation::in_list> exact_;

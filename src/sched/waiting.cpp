@@ -80,15 +80,19 @@ inline bool worker::take_arrival(const waiter& w) {
 // Delivers what comes from there until nothing is pending, for which it returns true, or something else
 // is to be done as well.
 inline bool worker::take_mail_of(int sender, const countdown& c) {
-  int delivered = 0;
+  bool has_delivered = false;
   do {
     ring* const mail = undivided_mail(sender);
     if (mail == nullptr) return false;
+    const bool is_ahead = has_delivered && mail->front() != 0;
     const record_header header{look_for_mail(*mail)};
     if (header.word == 0) return false;
-    if (c.pending == 1) expect_answer(sender, header.word);
-    if (++delivered > 1) mail->fetch_ahead();
+    if (c.pending == 1)
+      expect_answer(sender, header.word);
+    else if (is_ahead)
+      mail->fetch_ahead();
     deliver_front(*mail, sender, header);
+    has_delivered = true;
   } while (c.pending != 0);
   return true;
 }

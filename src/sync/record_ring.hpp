@@ -184,7 +184,7 @@ class record_consumer {
 
   record_consumer() = default;
   record_consumer(word* words, std::size_t capacity_bytes, position& head) noexcept
-      : words_(words), mask_(capacity_bytes - 1), head_(&head) {}
+      : words_(words), mask_(capacity_bytes - 1), head_(&head), untold_until_(mask_ / 4) {}
 
   // The header of the oldest record, or 0 when there is none.
   [[nodiscard]] std::uint64_t front() noexcept {
@@ -210,9 +210,9 @@ class record_consumer {
   [[gnu::always_inline]] bool pop(std::uint64_t header) noexcept {
     advance(record_bytes(record_header{header}.size()));
     // The producer looks only when it runs short, so telling it rarely saves its cache line.
-    if (head_private_ - head_told_ <= mask_ / 4) return false;
-    head_told_ = head_private_;
-    head_->store(head_told_, Atomics::release("R2"));
+    if (head_private_ <= untold_until_) return false;
+    untold_until_ = head_private_ + mask_ / 4;
+    head_->store(head_private_, Atomics::release("R2"));
     return true;
   }
 
@@ -230,9 +230,9 @@ class record_consumer {
   [[nodiscard]] bool at_new_line() const noexcept { return head_private_ % cache_line == 0; }
 
   // Between front() and pop(), where one record comes right behind another, so that their producer is ahead:
-  // asks for a line that it has probably written already. Else it would be taken from it while it writes.
+  // asks for a line that is probably written already. One that is not would be taken from the producer.
   void fetch_ahead() const noexcept {
-    __builtin_prefetch(&word_at(head_private_ + 2 * cache_line));
+    prefetch_for_reading(&word_at(head_private_ + 2 * cache_line));
   }
 
   // Where the next header will be, for whoever looks at many rings.
@@ -258,7 +258,7 @@ class record_consumer {
   std::size_t mask_ = 0;  // The ring's octets less one.
   position* head_ = nullptr;
   std::size_t head_private_ = 0;
-  std::size_t head_told_ = 0;
+  std::size_t untold_until_ = 0;  // The producer is told of a head beyond.
 };
 
 // Both sides and their memory, inside one process.
