@@ -296,11 +296,22 @@ class match_lists {
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
   [[nodiscard]] operation* first_in_row() const noexcept { return first_; }
   [[nodiscard, gnu::noinline]] std::uint32_t search_behind_first(packed_envelope message) noexcept {
-    for (marks_end_ = std::max(marks_end_, row_begin_ + 1); marks_end_ < row_end_; ++marks_end_)
-      if (row_[marks_end_] != nullptr) row_marks_.set(marks_end_, mark_of(row_[marks_end_]->match));
-    return row_marks_.find(
-        row_begin_ + 1, row_end_, mark_of(message.unpacked()),
-        [&](std::uint32_t at) { return row_[at] != nullptr && matches(row_[at]->match, message); });
+    const std::uint32_t begin = row_begin_ + 1;
+    if (begin < marks_end_) {
+      const std::uint32_t at = row_marks_.find(
+          begin, marks_end_, mark_of(message.unpacked()),
+          [&](std::uint32_t a) { return row_[a] != nullptr && matches(row_[a]->match, message); });
+      if (at != no_place) return at;
+    }
+    // Those behind have no marks yet. To make them all first and read them at once would wait for the stores.
+    for (std::uint32_t at = std::max(marks_end_, begin); at < row_end_; ++at) {
+      const operation* const posted = row_[at];
+      marks_end_ = at + 1;
+      if (posted == nullptr) continue;
+      row_marks_.set(at, mark_of(posted->match));
+      if (matches(posted->match, message)) return at;
+    }
+    return no_place;
   }
   [[nodiscard]] operation& in_row(std::uint32_t at) const noexcept { return *row_[at]; }
   [[gnu::always_inline]] void take_first_out_of_row() noexcept {
@@ -482,7 +493,7 @@ class match_lists {
 
   // Either all that are posted stand in the row, oldest first, or, when they became too many, all stand
   // in lists, until none does. What has been taken from among others leaves a gap, null, but the first and
-  // the last are receives. Marks are made when a search first needs them: most messages are for the first receive.
+  // the last are receives. Marks are made by the first search that passes: most messages are for the first receive.
   // A row of one at a time stays where it is in the cache.
   operation* first_ = nullptr;  // What stands first in the row, which takes one load to find here.
   std::array<operation*, row_max> row_;
