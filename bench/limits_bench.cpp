@@ -86,6 +86,32 @@ void bounces() {
   row("limits/fetch_add/contended", add, add, 2);
 }
 
+// How fast two cores go that are both busy, by the slower: 1,000 additions that need not wait for each other. A
+// virtual core does half as many while the other thread of its real core works for somebody else.
+void instructions() {
+  const auto add = [](long n) {
+    std::uint64_t a = 0, b = 0, c = 0, d = 0;
+    for (long i = 0; i < 250 * n; ++i) {
+      ++a, ++b, ++c, ++d;
+      asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    }
+  };
+  word done;
+  row(
+      "limits/instructions",
+      [&](long n) {
+        add(n);
+        while (done.value.load() == 0) {
+        }
+        done.value = 0;
+      },
+      [&](long n) {
+        add(n);
+        done.value = 1;
+      },
+      1);
+}
+
 // One way of copying `size` bytes between the two threads' buffers. With two copiers each moves a
 // half and both meet after every copy.
 void copies() {
@@ -204,6 +230,7 @@ int main() {
   bench::raise_priority();
   bench::print_header();
   bounces();
+  instructions();
   copies();
   copies_of_the_kernel();
   kernel();

@@ -3,12 +3,16 @@
 A group is one name of bench/run.py, whose jobs ran one after the other: figures of one group may be compared.
 Rivals are measured in several groups.
 """
-import bisect
+import collections
 import csv
+import itertools
 from pathlib import Path
 
 RIVALS = ("mpich", "openmpi")
-PACE_RATIO_MAX = 2.5  # Of two-line bounces whose figures may be compared.
+# The pace of the machine, measured between any two programs: columns of a row, each with what two may differ by
+# whose figures are compared. How long two lines take from core to core and back, and how long the slower of two
+# cores takes for 1,000 instructions.
+PACES = {"bounce": 2.5, "instructions": 1.25}
 WORKERS = 2  # Of all benchmarks unless run.py is told otherwise: limits are set for two cores.
 
 
@@ -21,12 +25,24 @@ def read(paths):
     return found
 
 
+def pace(row):
+    """The pace in which a row was measured; of files that do not say it, the same."""
+    return tuple(float(row.get(column, 1)) for column in PACES)
+
+
+def is_alike(paces):
+    """Whether all figures of these paces may be compared."""
+    return all(max(values) <= ratio * min(values) for ratio, *values in zip(PACES.values(), *paces))
+
+
 def at_one_pace(rows):
     """The rows of the pace that most have, the faster of two: a virtual machine's cores move, and figures with them."""
-    paces = sorted(float(r["bounce"]) for r in rows)
-    rows_with = lambda pace: bisect.bisect_right(paces, PACE_RATIO_MAX * pace) - bisect.bisect_left(paces, pace)
-    fastest = max(paces, key=rows_with)
-    return [r for r in rows if fastest <= float(r["bounce"]) <= PACE_RATIO_MAX * fastest]
+    def is_within(measured, fastest):
+        return all(least <= value <= ratio * least for value, least, ratio in zip(measured, fastest, PACES.values()))
+    count = collections.Counter(map(pace, rows))
+    rows_from = lambda fastest: sum(n for measured, n in count.items() if is_within(measured, fastest))
+    most = max(itertools.product(*(sorted(set(values)) for values in zip(*count))), key=rows_from)
+    return [r for r in rows if is_within(pace(r), most)]
 
 
 def key(row):

@@ -476,11 +476,16 @@ def run(job, args, commit_text, quiet=False):
     return job.rows(output, commit_text)
 
 
-def bounce(args):
-    """The two-line bounce of now, ns: virtual machines move, and cores then lie nearer or farther."""
-    job = Job("limits", "hardware", only="bounce/two_lines", seconds=0.1)
-    rows = run(job, args, "", quiet=True) if job.path(args.build).exists() else None
-    return float(rows[0]["median"]) if rows else 0.0
+PACE_ROWS = {"bounce": "bounce/two_lines", "instructions": "instructions"}
+
+
+def pace(args):
+    """The pace of now: virtual machines move, cores then lie nearer or farther, and others share them."""
+    def median(only):
+        job = Job("limits", "hardware", only=only, seconds=0.1)
+        rows = run(job, args, "", quiet=True) if job.path(args.build).exists() else None
+        return float(rows[0]["median"]) if rows else 1.0
+    return {column: median(PACE_ROWS[column]) for column in of_run.PACES}
 
 
 def run_round(group, jobs, args, commit_text):
@@ -489,15 +494,18 @@ def run_round(group, jobs, args, commit_text):
     Returns (rows, whether a job failed).
     """
     for attempt in range(ROUND_ATTEMPTS):
-        rows, failed, paces = [], False, [bounce(args)]
+        rows, failed, paces = [], False, [pace(args)]
         for job in jobs:
             result = run(job, args, commit_text)
             failed = failed or result is None
-            paces.append(bounce(args))
-            rows += [{"group": group, **row, "bounce": f"{max(paces[-2:]):.1f}"} for row in result or []]
-        if max(paces) <= of_run.PACE_RATIO_MAX * min(paces):
+            paces.append(pace(args))
+            slower = {column: f"{max(p[column] for p in paces[-2:]):.1f}" for column in of_run.PACES}
+            rows += [{"group": group, **row, **slower} for row in result or []]
+        if of_run.is_alike([of_run.pace(p) for p in paces]):
             break
-        print(f"bench: the two-line bounce moved between {min(paces):.0f} and {max(paces):.0f} ns; "
+        moved = lambda column: f"{min(p[column] for p in paces):.0f} and {max(p[column] for p in paces):.0f} ns"
+        print(f"bench: the two-line bounce moved between {moved('bounce')}, 1,000 instructions between "
+              f"{moved('instructions')}; "
               + ("once more" if attempt + 1 < ROUND_ATTEMPTS else "figures are not comparable"), file=sys.stderr)
     return rows, failed
 
@@ -515,7 +523,7 @@ def merge(rows):
         row["p99"] = max(float(r["p99"]) for r in same)
         row["repetitions"] = sum(int(r["repetitions"]) for r in same)
         row["load"] = max(float(r["load"]) for r in same)
-        row["bounce"] = max(float(r["bounce"]) for r in same)
+        row.update({column: max(float(r[column]) for r in same) for column in of_run.PACES})
         merged.append(row)
     return merged
 

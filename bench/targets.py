@@ -287,10 +287,11 @@ def circumstances(rows):
     """What the machine did meanwhile."""
     loads = [float(r["load"]) for r in rows]
     priorities = ", ".join(sorted({r["priority"] for r in rows}))
-    paces = [float(r["bounce"]) for r in rows]
+    bounces, instructions = zip(*map(of_run.pace, rows))
     other = len(rows) - len(of_run.at_one_pace(rows))
     return (f"load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}; "
-            f"two-line bounce {min(paces):.0f} to {max(paces):.0f} ns"
+            f"two-line bounce {min(bounces):.0f} to {max(bounces):.0f} ns; "
+            f"1,000 instructions {min(instructions):.0f} to {max(instructions):.0f} ns"
             + (f"; {other} of {len(rows)} rows are of another pace and not compared" if other else ""))
 
 

@@ -18,10 +18,11 @@ with mock.patch("os.sched_getaffinity", return_value=set(range(16))):  # Of a la
     import run
 
 
-def row(group, name, peer, median, ranks=2, workers=2, spread=0.0, bounce=50, unit="ns", repetitions=15):
+def row(group, name, peer, median, ranks=2, workers=2, spread=0.0, bounce=50, unit="ns", repetitions=15,
+        instructions=90):
     return {"group": group, "name": name, "peer": peer, "ranks": str(ranks), "workers": str(workers), "unit": unit,
             "min": median * (1 - spread), "median": median, "p99": median * (1 + spread), "repetitions": repetitions,
-            "load": "0.1", "priority": "fifo50", "bounce": str(bounce)}
+            "load": "0.1", "priority": "fifo50", "bounce": str(bounce), "instructions": str(instructions)}
 
 
 def target(rows, words):
@@ -39,6 +40,21 @@ class Targets(unittest.TestCase):
             self.assertEqual(target(rows, "MPI, 2 ranks: barrier").limit, 32.5)
             self.assertIn("| barrier | 2 | 60 ns | 200 ns | 100 ns |", page.page(rows))
             self.assertIn("| barrier | 2 | 60 ns | – | 50 ns |", page.page(rows))
+
+    def test_figures_of_one_pace_are_compared(self):
+        at = lambda bounce, instructions, figure: row("ring", "ring/hop/8B", "weft", figure, 16, bounce=bounce,
+                                                      instructions=instructions)
+        medians = lambda rows: sorted(r["median"] for r in of_run.at_one_pace(rows))
+        near, far, shared = [at(50, 100, 1), at(60, 90, 2)], [at(240, 90, 3)], [at(52, 170, 4)]
+        self.assertEqual(medians(far + shared + near), [1, 2])
+        self.assertEqual(medians(far + near[:1]), [1])  # The faster of two.
+        self.assertEqual(medians(far + far + near[:1]), [3, 3])
+        self.assertEqual(medians([{"group": "ring", "median": 5}]), [5])  # A file of before.
+        self.assertEqual(medians([]), [])
+        self.assertTrue(of_run.is_alike([(50, 90), (120, 100)]))
+        self.assertFalse(of_run.is_alike([(50, 90), (130, 90)]))
+        self.assertFalse(of_run.is_alike([(50, 90), (50, 120)]))
+        self.assertIn("2 of 4 rows are of another pace", targets.circumstances(far + shared + near))
 
     def test_a_target_without_figure_or_rival_is_counted(self):
         rows = self.BARRIER[:1]
