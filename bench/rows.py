@@ -30,11 +30,6 @@ def pace(row):
     return tuple(float(row.get(column, 1)) for column in PACES)
 
 
-def is_alike(paces):
-    """Whether all figures of these paces may be compared."""
-    return all(max(values) <= ratio * min(values) for ratio, *values in zip(PACES.values(), *paces))
-
-
 def at_one_pace(rows):
     """The rows of the pace that most have, the faster of two: a virtual machine's cores move, and figures with them."""
     def is_within(measured, fastest):

@@ -489,24 +489,25 @@ def pace(args):
 
 
 def run_round(group, jobs, args, commit_text):
-    """Runs the jobs of a group one after the other, again when the machine changed its pace between them.
+    """Runs the jobs of a group one after the other, and those again that ran at another pace than most.
 
     Returns (rows, whether a job failed).
     """
+    rows_of, failed, now, left = {}, False, pace(args), range(len(jobs))
     for attempt in range(ROUND_ATTEMPTS):
-        rows, failed, paces = [], False, [pace(args)]
-        for job in jobs:
-            result = run(job, args, commit_text)
+        for job in left:
+            before, result, now = now, run(jobs[job], args, commit_text), pace(args)
             failed = failed or result is None
-            paces.append(pace(args))
-            slower = {column: f"{max(p[column] for p in paces[-2:]):.1f}" for column in of_run.PACES}
-            rows += [{"group": group, **row, **slower} for row in result or []]
-        if of_run.is_alike([of_run.pace(p) for p in paces]):
+            slower = {column: f"{max(before[column], now[column]):.1f}" for column in of_run.PACES}
+            rows_of[job] = [{"group": group, **row, **slower} for row in result or []]
+        rows = [row for job in sorted(rows_of) for row in rows_of[job]]
+        paces = {of_run.pace(row) for row in of_run.at_one_pace(rows)}
+        left = [job for job, its in sorted(rows_of.items()) if its and of_run.pace(its[0]) not in paces]
+        if not left:
             break
-        moved = lambda column: f"{min(p[column] for p in paces):.0f} and {max(p[column] for p in paces):.0f} ns"
-        print(f"bench: the two-line bounce moved between {moved('bounce')}, 1,000 instructions between "
-              f"{moved('instructions')}; "
-              + ("once more" if attempt + 1 < ROUND_ATTEMPTS else "figures are not comparable"), file=sys.stderr)
+        others = ", ".join("{:.0f} and {:.0f} ns".format(*of_run.pace(rows_of[job][0])) for job in left)
+        print(f"bench: {len(left)} of {len(jobs)} programs ran where two lines bounce and 1,000 instructions take {others}; "
+              + ("once more" if attempt + 1 < ROUND_ATTEMPTS else "their figures are not comparable"), file=sys.stderr)
     return rows, failed
 
 

@@ -51,10 +51,19 @@ class Targets(unittest.TestCase):
         self.assertEqual(medians(far + far + near[:1]), [3, 3])
         self.assertEqual(medians([{"group": "ring", "median": 5}]), [5])  # A file of before.
         self.assertEqual(medians([]), [])
-        self.assertTrue(of_run.is_alike([(50, 90), (120, 100)]))
-        self.assertFalse(of_run.is_alike([(50, 90), (130, 90)]))
-        self.assertFalse(of_run.is_alike([(50, 90), (50, 120)]))
         self.assertIn("2 of 4 rows are of another pace", targets.circumstances(far + shared + near))
+
+    def test_what_ran_at_another_pace_is_run_again(self):
+        paces = iter([(50, 90), (50, 90), (50, 95), (50, 170), (50, 92), (50, 90)])  # Before, and behind each.
+        pace = lambda args: dict(zip(of_run.PACES, next(paces)))
+        ran = []
+        with mock.patch.object(run, "pace", pace), mock.patch("sys.stderr"), mock.patch.object(
+                run, "run", lambda job, *_: ran.append(job) or [{"name": job, "median": len(ran)}]):
+            rows, failed = run.run_round("ring", ["a", "b", "c"], None, "")
+        self.assertEqual(ran, ["a", "b", "c", "c", "c"])  # The second of c began where others share the cores.
+        self.assertEqual([(r["name"], r["instructions"]) for r in rows],
+                         [("a", "90.0"), ("b", "95.0"), ("c", "92.0")])
+        self.assertFalse(failed)
 
     def test_a_target_without_figure_or_rival_is_counted(self):
         rows = self.BARRIER[:1]
