@@ -12,7 +12,8 @@ RIVALS = ("mpich", "openmpi")
 # The pace of the machine, measured between any two programs: columns of a row, each with what two may differ by
 # whose figures are compared. How long two lines take from core to core and back, and how long the slower of two
 # cores takes for 1,000 instructions.
-PACES = {"bounce": 2.5, "instructions": 1.25}
+Pace = collections.namedtuple("Pace", "row ratio")  # The row of `limits` that measures it.
+PACES = {"bounce": Pace("bounce/two_lines", 2.5), "instructions": Pace("instructions", 1.25)}
 WORKERS = 2  # Of all benchmarks unless run.py is told otherwise: limits are set for two cores.
 
 
@@ -33,7 +34,7 @@ def pace(row):
 def at_one_pace(rows):
     """The rows of the pace that most have, the faster of two: a virtual machine's cores move, and figures with them."""
     def is_within(measured, fastest):
-        return all(least <= value <= ratio * least for value, least, ratio in zip(measured, fastest, PACES.values()))
+        return all(least <= value <= of.ratio * least for value, least, of in zip(measured, fastest, PACES.values()))
     count = collections.Counter(map(pace, rows))
     rows_from = lambda fastest: sum(n for measured, n in count.items() if is_within(measured, fastest))
     most = max(itertools.product(*(sorted(set(values)) for values in zip(*count))), key=rows_from)

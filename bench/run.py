@@ -476,16 +476,13 @@ def run(job, args, commit_text, quiet=False):
     return job.rows(output, commit_text)
 
 
-PACE_ROWS = {"bounce": "bounce/two_lines", "instructions": "instructions"}
-
-
 def pace(args):
     """The pace of now: virtual machines move, cores then lie nearer or farther, and others share them."""
     def median(only):
         job = Job("limits", "hardware", only=only, seconds=0.1)
         rows = run(job, args, "", quiet=True) if job.path(args.build).exists() else None
         return float(rows[0]["median"]) if rows else 1.0
-    return {column: median(PACE_ROWS[column]) for column in of_run.PACES}
+    return {column: median(of.row) for column, of in of_run.PACES.items()}
 
 
 def run_round(group, jobs, args, commit_text):

@@ -103,10 +103,8 @@ template <class Data>
 template <class Room>
 [[gnu::always_inline]] inline void describe_receive(state& me, const route& from, const Room& into,
                                                     detail::operation& op) {
-  op.match = from.of_receive();
+  detail::describe_receive(op, me.rank, *from.comm->shared, from.of_receive());
   set_memory(op, into);
-  op.owner = &me.rank;
-  op.peer_worker = from.peer >= 0 ? from.comm->shared->to(from.peer).worker : -1;
 }
 // After begin_call(). It may be complete at once.
 [[gnu::always_inline]] inline void begin_receive(state& me, detail::operation& op) {

@@ -463,5 +463,13 @@ inline void describe_send(operation& op, rank_state& me, const envelope& from, i
   op.owner = &me;
   op.peer_worker = peer_worker;
 }
+// Those of every receive that has been checked.
+[[gnu::always_inline]] inline void describe_receive(operation& op, rank_state& me,
+                                                    const communicator_state& c,
+                                                    const envelope& wanted) noexcept {
+  op.match = wanted;
+  op.owner = &me;
+  op.peer_worker = wanted.source >= 0 ? c.to(wanted.source).worker : -1;
+}
 
 }  // namespace weft::detail

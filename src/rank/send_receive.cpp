@@ -204,16 +204,6 @@ template <class Data>
   return request(start_long_send(me, there, to, from, data));
 }
 
-// The parts that every receive with a request fills in alike, besides its memory.
-[[gnu::always_inline]] inline void describe_receive(operation& op, rank_state& me,
-                                                    const communicator_state& c, int from,
-                                                    int tag) {
-  op.match = {c.context, from, tag};
-  op.owner = &me;
-  op.active = true;
-  op.peer_worker = from >= 0 ? c.to(from).worker : -1;
-}
-
 template <class Room>
 [[gnu::noinline]] request start_recv(communicator_state& c, const Room& into, int from, int tag) {
   rank_state& me = calling_rank("irecv");
@@ -221,7 +211,8 @@ template <class Room>
   if (from == proc_null) return request();
   check_source(c, from, tag, "irecv");
   operation* op = make_operation(me, into, operation::as_receive{});
-  describe_receive(*op, me, c, from, tag);
+  describe_receive(*op, me, c, {c.context, from, tag});
+  op->active = true;
   if (op->kept) [[unlikely]]
     watch_start(*op);
   start_receive(me, *op);
@@ -293,8 +284,8 @@ request communicator::isend_bytes(octets data, int to, int tag, send_mode mode) 
   return start_send(*state_, rank_, data, to, tag, mode);
 }
 
-// A receive for which nothing has come yet calls nobody, and what is rarer is left to one call with the same
-// arguments: so it saves no registers.
+// A receive for which nothing has come yet calls nobody, and what is rarer is left to one call: so it saves hardly
+// any registers.
 request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) const {
   auto* const me = static_cast<rank_state*>(worker::caller());
   const communicator_state& c = *state_;
@@ -304,7 +295,8 @@ request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) 
     return start_recv(*state_, octets(into), from, tag);
   operation* const op = take_spare(*me, operation::as_receive{});
   set_memory(*op, octets(into));
-  describe_receive(*op, *me, c, from, tag);
+  describe_receive(*op, *me, c, {c.context, from, tag});
+  op->active = true;
   me->lists.post_in_row(*op);
   return request(op);
 }
