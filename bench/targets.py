@@ -248,7 +248,7 @@ def mpi(here, run):
 
 
 def face(here, run):
-    for what, name in (("ping-pong", "face/ping_pong/8B"), ("windows of 64", "face/window64/8B")):
+    for what, name in (("ping-pong", "face/ping_pong_call/8B"), ("windows of 64", "face/window64_call/8B")):
         for workers in (1, 2):
             rank, of_mpi = (here.get(name, peer, 2, workers) for peer in ("weft", "weft-mpi"))
             yield Target(f"MPI: a call of {what}, {workers} worker(s), costs <= 10 ns more than that of a rank",

@@ -7,10 +7,21 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# To optimise what is run once took a quarter of the build, unless the build is for something else. Stress and model tests run
+# the same for long, and see what the compiler makes of a memory order. A test's own copies of functions in headers count
+# for the library in it too.
+function(weft_compile_test target label)
+  if(NOT label MATCHES "^(stress|model)$")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+  endif()
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g1>)
+endfunction()
+
 # What follows the fixed arguments are further properties of the tests.
 function(weft_add_test source label timeout processors)
   cmake_path(GET source STEM name)
   weft_add_program(${name} ${source})
+  weft_compile_test(${name} ${label})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE GTest::gtest_main fmt::fmt)
   # Where a test finds its data files, and the programs that it runs.
@@ -70,6 +81,7 @@ function(weft_add_tests label suffix timeout processors)
   if(shared)
     add_library(${label}-shared STATIC ${shared})
     weft_compile_options(${label}-shared)
+    weft_compile_test(${label}-shared ${label})
     target_include_directories(${label}-shared
       PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(${label}-shared PUBLIC weft::weft PRIVATE fmt::fmt)
@@ -86,6 +98,7 @@ function(weft_add_tests label suffix timeout processors)
 endfunction()
 
 weft_add_tests(unit test 120 1)
+target_compile_options(report_test PRIVATE -g)  # Reports name lambdas from what -g1 leaves out.
 if(TARGET weftrun-parts)
   target_link_libraries(weftrun_test PRIVATE weftrun-parts)
 endif()

@@ -250,15 +250,25 @@ using weft::detail::send_mode;
   }
 // A short message has gone when its call returns: all such requests are one.
 #define SHORT_SEND(name, count_type)                                                              \
-  WEFT_MPI_FUNCTION(int, name,                                                                    \
-                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
-                     MPI_Comm comm, MPI_Request* request)) {                                      \
+  [[gnu::noinline]] static int name##_of_any_size(const void* buf, count_type count,              \
+                                                  MPI_Datatype datatype, int dest, int tag,       \
+                                                  MPI_Comm comm, MPI_Request* request) {          \
     if (request != nullptr) [[likely]]                                                            \
       if (state* const me = sent_short(buf, count, datatype, dest, tag, comm); me != nullptr) {   \
         *request = handle_of(me->done);                                                           \
         return MPI_SUCCESS;                                                                       \
       }                                                                                           \
     return start_send_in_call(buf, count, datatype, dest, tag, comm, request, #name);             \
+  }                                                                                               \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
+                     MPI_Comm comm, MPI_Request* request)) {                                      \
+    if (request != nullptr) [[likely]]                                                            \
+      if (state* const me = sent_words(buf, count, datatype, dest, tag, comm); me != nullptr) {   \
+        *request = handle_of(me->done);                                                           \
+        return MPI_SUCCESS;                                                                       \
+      }                                                                                           \
+    return name##_of_any_size(buf, count, datatype, dest, tag, comm, request);                    \
   }
 SHORT_SEND(MPI_Isend, int)
 SHORT_SEND(MPI_Isend_c, MPI_Count)

@@ -109,12 +109,13 @@ template <send_mode Mode>
       [&](state& me) { receive(me, buf, count, datatype, source, tag, comm, status, call); }, buf,
       count, datatype, source, tag, comm, status);
 }
-[[gnu::noinline, gnu::cold]] int fail_in_call(blocking_receive& arrival, void* buf, MPI_Count count,
-                                              MPI_Datatype datatype, int source, int tag,
-                                              MPI_Comm comm, MPI_Status* status, const char* call) {
+[[gnu::noinline, gnu::cold]] int fail_in_call(const operation& op, int peers_first, void* buf,
+                                              MPI_Count count, MPI_Datatype datatype, int source,
+                                              int tag, MPI_Comm comm, MPI_Status* status,
+                                              const char* call) {
   return in_call(
-      call, comm, [&](state&) { arrival.conclude(status); }, buf, count, datatype, source, tag,
-      comm, status);
+      call, comm, [&](state&) { fail_receive(op, peers_first, status); }, buf, count, datatype,
+      source, tag, comm, status);
 }
 
 // Both halves; a half with MPI_PROC_NULL does nothing.
@@ -175,6 +176,7 @@ void replace(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int d
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
+using weft::detail::operation;
 using weft::detail::send_mode;
 
 // Each exists for int and for MPI_Count.
@@ -191,12 +193,18 @@ using weft::detail::send_mode;
   }
 // Those that may go the short way.
 #define SHORT_SEND(name, count_type)                                                              \
-  WEFT_MPI_FUNCTION(int, name,                                                                    \
-                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
-                     MPI_Comm comm)) {                                                            \
+  [[gnu::noinline]] static int name##_of_any_size(const void* buf, count_type count,              \
+                                                  MPI_Datatype datatype, int dest, int tag,       \
+                                                  MPI_Comm comm) {                                \
     if (sent_short(buf, count, datatype, dest, tag, comm) != nullptr) [[likely]]                  \
       return MPI_SUCCESS;                                                                         \
     return send_in_call(buf, count, datatype, dest, tag, comm, #name);                            \
+  }                                                                                               \
+  WEFT_MPI_FUNCTION(int, name,                                                                    \
+                    (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
+                     MPI_Comm comm)) {                                                            \
+    if (sent_words(buf, count, datatype, dest, tag, comm) != nullptr) return MPI_SUCCESS;         \
+    return name##_of_any_size(buf, count, datatype, dest, tag, comm);                             \
   }
 SHORT_SEND(MPI_Send, int)
 SHORT_SEND(MPI_Send_c, MPI_Count)
@@ -207,18 +215,19 @@ SEND(MPI_Ssend_c, MPI_Count, synchronous)
 SEND(MPI_Bsend, int, buffered)
 SEND(MPI_Bsend_c, MPI_Count, buffered)
 
-#define RECEIVE(name, count_type)                                                            \
-  WEFT_MPI_WAITING_FUNCTION(int, name,                                                       \
-                            (void* buf, count_type count, MPI_Datatype datatype, int source, \
-                             int tag, MPI_Comm comm, MPI_Status* status)) {                  \
-    int code = MPI_SUCCESS;                                                                  \
-    const auto fail = [&](blocking_receive& arrival) {                                       \
-      return fail_in_call(arrival, buf, count, datatype, source, tag, comm, status, #name);  \
-    };                                                                                       \
-    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code)) \
-        [[likely]]                                                                           \
-      return code;                                                                           \
-    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);          \
+#define RECEIVE(name, count_type)                                                                \
+  WEFT_MPI_WAITING_FUNCTION(int, name,                                                           \
+                            (void* buf, count_type count, MPI_Datatype datatype, int source,     \
+                             int tag, MPI_Comm comm, MPI_Status* status)) {                      \
+    int code = MPI_SUCCESS;                                                                      \
+    const auto fail = [&](const operation& op, int peers_first) __attribute__((always_inline)) { \
+      return fail_in_call(op, peers_first, buf, count, datatype, source, tag, comm, status,      \
+                          #name);                                                                \
+    };                                                                                           \
+    if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code))     \
+        [[likely]]                                                                               \
+      return code;                                                                               \
+    return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);              \
   }
 RECEIVE(MPI_Recv, int)
 RECEIVE(MPI_Recv_c, MPI_Count)

@@ -29,6 +29,26 @@ struct usual_call {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
 }
 
+// Not null when the message has gone, of 8 or 16 octets: to a rank of the same worker whose first receive is for it, or into the
+// mail of another worker, where there is room as usual.
+[[gnu::always_inline]] inline state* sent_words(const void* buffer, MPI_Count count,
+                                                MPI_Datatype datatype, int dest, int tag,
+                                                MPI_Comm comm) {
+  const usual_call call = as_usual(buffer, count, datatype, dest, tag, comm);
+  if (call.me == nullptr || !detail::are_words(call.data.size())) [[unlikely]]
+    return nullptr;
+  detail::rank_state& r = call.me->rank;
+  if (r.home->is_hindered() || tracing()) [[unlikely]]
+    return nullptr;
+  const detail::communicator_state& shared = *call.comm->shared;
+  const detail::peer& there = shared.to(call.comm->peer(dest));
+  const detail::packed_envelope from({shared.context, call.comm->own, tag});
+  const bool sent = there.worker == r.home->index()
+                        ? give_words_to_fellow(r, *there.rank, from, call.data)
+                        : mail_words(r, there, from, call.data);
+  return sent ? call.me : nullptr;
+}
+
 // Not null when the message has gone: a short one, to a rank that takes it.
 [[gnu::always_inline]] inline state* sent_short(const void* buffer, MPI_Count count,
                                                 MPI_Datatype datatype, int dest, int tag,
@@ -47,33 +67,38 @@ struct usual_call {
   return call.me;
 }
 
-// True when the message is there. One that was too long is left to fail(arrival), whose result is that
-// of the call.
+// True when the receive has ended. One that got too long a message, or whose partner has died, is left to fail(operation,
+// first peer), whose result is that of the call.
 template <class Fail>
 [[gnu::always_inline]] inline bool received_short(void* buffer, MPI_Count count,
                                                   MPI_Datatype datatype, int source, int tag,
                                                   MPI_Comm comm, MPI_Status* status,
                                                   const char* name, const Fail& fail, int* code) {
   const usual_call call = as_usual(buffer, count, datatype, source, tag, comm);
-  if (call.me == nullptr) return false;
-  const route from{call.comm, nullptr, call.comm->peer(source), tag};
+  if (call.me == nullptr) [[unlikely]]
+    return false;
   detail::rank_state& r = call.me->rank;
   r.home->begin_call();
-  const std::span<std::byte> into(static_cast<std::byte*>(buffer), call.data.size());
-  if (const auto got = take_next(r, from.comm->shared->to(from.peer), from.of_receive(), into); got)
-      [[likely]] {
-    set_status(status, got->source - from.comm->peers_first, got->tag, got->bytes);
-    *code = MPI_SUCCESS;
-    return true;
+  const detail::communicator_state& shared = *call.comm->shared;
+  const int from = call.comm->peer(source);
+  const detail::peer& there = shared.to(from);
+  const detail::envelope wanted{shared.context, from, tag};
+  const int peers_first = call.comm->peers_first;
+  *code = MPI_SUCCESS;
+  if (there.worker != r.home->index()) {
+    const std::span<std::byte> into(static_cast<std::byte*>(buffer), call.data.size());
+    if (const auto got = take_next(r, there, wanted, into); got) [[likely]] {
+      set_status(status, got->source - peers_first, got->tag, got->bytes);
+      return true;
+    }
   }
-  blocking_receive arrival(*call.me, from, call.data);
-  arrival.wait(name);
-  if (arrival.bad()) [[unlikely]] {
-    *code = fail(arrival);
-  } else {
-    arrival.tell(status);
-    *code = MPI_SUCCESS;
-  }
+  const message_status got = post_and_wait(
+      r, &there, detail::packed_envelope(wanted), call.data,
+      name, [&](const detail::operation& op) __attribute__((always_inline)) {
+        *code = fail(op, peers_first);
+      });
+  if (*code == MPI_SUCCESS) [[likely]]
+    set_status(status, got.source - peers_first, got.tag, got.bytes);
   return true;
 }
 

@@ -111,6 +111,13 @@ template <class Room>
   start_receive(me.rank, op);
 }
 
+// Of a receive that got too long a message, or whose partner has died.
+[[noreturn, gnu::cold]] inline void fail_receive(const detail::operation& op, int peers_first,
+                                                 MPI_Status* status) {
+  set_status(status, op.result.source - peers_first, op.result.tag, op.bytes);
+  fail_message(op, peers_first);
+}
+
 // A receive on the stack of the call that waits for it, begun by that.
 class blocking_receive {
  public:
@@ -124,11 +131,9 @@ class blocking_receive {
   blocking_receive& operator=(const blocking_receive&) = delete;
   // After the wait.
   [[gnu::always_inline]] void conclude(MPI_Status* status) {
-    if (bad()) [[unlikely]] {
-      set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.bytes);
-      fail_message(op_, peers_first_);
-    }
-    tell(status);
+    if (is_bad(op_)) [[unlikely]]
+      fail_receive(op_, peers_first_, status);
+    set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.result.bytes);
   }
 
   [[gnu::always_inline]] void wait(const char* call) {
@@ -140,13 +145,9 @@ class blocking_receive {
   void give_up(const char* call) {
     if (op_.posted_in == nullptr) wait(call);
   }
-  [[nodiscard]] bool bad() const noexcept { return is_bad(op_); }
   [[nodiscard]] bool complete() const noexcept { return op_.complete; }
   // Of one that is complete.
   [[nodiscard]] const message_status& message() const noexcept { return op_.result; }
-  void tell(MPI_Status* status) const noexcept {
-    set_status(status, op_.result.source - peers_first_, op_.result.tag, op_.result.bytes);
-  }
 
  private:
   state& me_;

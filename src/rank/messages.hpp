@@ -214,6 +214,22 @@ inline void complete(worker& here, operation& op) noexcept {
   to.lists.take_first_out_of_row();
   return first;
 }
+inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
+  ++me.counts.sent;
+  me.counts.sent_bytes += bytes;
+}
+// From a rank to one of the same worker. False: its first receive is not for them, nothing has been done. Calls nobody
+// but at its end.
+[[nodiscard, gnu::always_inline]] inline bool give_words_to_fellow(rank_state& me, rank_state& to,
+                                                                   packed_envelope from,
+                                                                   octets data) {
+  operation* const first = take_first_for_words(to, from, data);
+  if (first == nullptr) [[unlikely]]
+    return false;
+  note_sent(me, data.size());
+  give_words(*me.home, *first, from, data);
+  return true;
+}
 [[nodiscard]] bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
                                               octets data);
 // Needs a call only where it is for another one.
@@ -256,10 +272,6 @@ inline bool goes_eager(const rank_state& me, const peer& to, const segments& dat
          to.worker != me.home->index() && has_short_blocks(data) && goes_eager(me, to, 0, mode);
 }
 
-inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
-  ++me.counts.sent;
-  me.counts.sent_bytes += bytes;
-}
 inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexcept {
   note_sent(me, bytes);
   trace_instant(trace_kind::send, me.number, to.number);
@@ -362,6 +374,24 @@ struct mailed_message {
   }
 };
 
+// 8 or 16 octets to a rank of another worker. False: nothing has been done, they go the long way.
+[[nodiscard, gnu::always_inline]] inline bool mail_words(rank_state& me, const peer& to,
+                                                         packed_envelope from, octets data) {
+  if (!goes_eager(me, to, data, send_mode::standard) ||
+      !mailed_message::has_room_for(from.context())) [[unlikely]]
+    return false;
+  worker& here = *me.home;
+  const worker::mail_room room =
+      here.try_reserve_known(to.worker, mailed_message::bytes_before_data + data.size());
+  if (!room) [[unlikely]]
+    return false;
+  copy_words(mailed_message::begin(room.payload(), from), data.data(), data.size());
+  note_sent(me, data.size());
+  here.send_reserved(room, to.worker, mail_eager,
+                     mailed_message::target_of(from.context(), to.number));
+  return true;
+}
+
 // A receive that need not be posted: nothing else of this rank has come or is waited for, and what its
 // sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
 [[nodiscard, gnu::always_inline]] inline std::optional<message_status> take_next(
@@ -425,6 +455,16 @@ inline blocking_operation::~blocking_operation() {
 [[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, countdown& c,
                                    const wait_description& what, int victim);
 
+// Where the octets of an operation are. A layout is referred to, and must outlive the operation.
+inline void set_memory(operation& op, octets data) noexcept {
+  op.data = const_cast<std::byte*>(data.data());  // Of a send it is only read.
+  op.bytes = data.size();
+}
+inline void set_memory(operation& op, const segments& data) noexcept {
+  op.layout = &data;
+  op.bytes = data.size();
+}
+
 // Inlined into the call that waits: see worker::wait(). The first where something is pending.
 [[gnu::always_inline]] inline void trace_wait_for_pending(trace_kind kind, rank_state& me,
                                                           countdown& c,
@@ -439,14 +479,25 @@ inline blocking_operation::~blocking_operation() {
   if (c.pending != 0) trace_wait_for_pending(kind, me, c, what, victim);
 }
 
-// Where the octets of an operation are. A layout is referred to, and must outlive the operation.
-inline void set_memory(operation& op, octets data) noexcept {
-  op.data = const_cast<std::byte*>(data.data());  // Of a send it is only read.
-  op.bytes = data.size();
-}
-inline void set_memory(operation& op, const segments& data) noexcept {
-  op.layout = &data;
-  op.bytes = data.size();
+// A receive that has been checked, of a message from `there`, or null, any: posted and waited for. One that got too long a
+// message, or whose partner has died, is handed to bad(operation).
+template <class Room, class Bad>
+[[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
+                                                           packed_envelope wanted, const Room& into,
+                                                           const char* call, const Bad& bad) {
+  blocking_operation op;
+  op.match = wanted;
+  set_memory(op, into);
+  op.owner = &me;
+  if (!start_receive(me, op)) {
+    const envelope e = wanted.unpacked();
+    trace_wait_for_pending(trace_kind::wait_recv, me, op.arrival,
+                           {call, e.context, e.source, e.tag, into.size()},
+                           there != nullptr ? there->worker : -1);
+  }
+  if (is_bad(op)) [[unlikely]]
+    bad(op);
+  return op.result;
 }
 
 // A blocking send, as reports name it.

@@ -36,25 +36,6 @@ void throw_not_a_rank(const char* call) {
 
 namespace {
 
-// A receive that has been checked, of a message from rank `there`, or null, any.
-template <class Room>
-[[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
-                                                           packed_envelope wanted,
-                                                           const Room& into) {
-  blocking_operation op;
-  op.match = wanted;
-  set_memory(op, into);
-  op.owner = &me;
-  if (!start_receive(me, op)) {
-    const envelope e = wanted.unpacked();
-    trace_wait_for_pending(trace_kind::wait_recv, me, op.arrival,
-                           {"recv", e.context, e.source, e.tag, into.size()},
-                           there != nullptr ? there->worker : -1);
-  }
-  check_result(op);
-  return op.result;
-}
-
 template <class Room>
 [[gnu::always_inline]] inline message_status receive(communicator_state& c, const Room& into,
                                                      int from, int tag) {
@@ -67,7 +48,7 @@ template <class Room>
   if constexpr (std::is_same_v<Room, std::span<std::byte>>)
     if (there != nullptr && there->worker != me.home->index())
       if (const auto got = take_next(me, *there, wanted, into)) return *got;
-  return post_and_wait(me, there, packed_envelope(wanted), into);
+  return post_and_wait(me, there, packed_envelope(wanted), into, "recv", throw_bad_result);
 }
 
 template <class Data>
@@ -129,30 +110,12 @@ template <class Data>
                                          send_mode mode) {
   send(c.shared_state(), c.rank(), data, to, tag, mode);
 }
-[[gnu::always_inline]] inline void give_words_to_fellow(const communicator& c, octets data, int to,
-                                                        int tag, rank_state& me) {
-  const packed_envelope from({c.state().context, c.rank(), tag});
-  operation* const first = take_first_for_words(*c.state().to(to).rank, from, data);
-  if (first == nullptr) [[unlikely]]
-    return send_the_long_way(c, data, to, tag, send_mode::standard);
-  note_sent(me, data.size());
-  give_words(*me.home, *first, from, data);
-}
-[[gnu::noinline]] void mail_words(const communicator& c, octets data, int to, int tag,
-                                  rank_state& me) {
-  const peer& there = c.state().to(to);
-  const packed_envelope from({c.state().context, c.rank(), tag});
-  worker::mail_room room;
-  if (goes_eager(me, there, data, send_mode::standard) &&
-      mailed_message::has_room_for(from.context())) [[likely]]
-    room =
-        me.home->try_reserve_known(there.worker, mailed_message::bytes_before_data + data.size());
-  if (!room) [[unlikely]]
-    return send_the_long_way(c, data, to, tag, send_mode::standard);
-  copy_words(mailed_message::begin(room.payload(), from), data.data(), data.size());
-  note_sent(me, data.size());
-  me.home->send_reserved(room, there.worker, mail_eager,
-                         mailed_message::target_of(from.context(), there.number));
+[[gnu::noinline]] void send_words_by_mail(const communicator& c, octets data, int to, int tag,
+                                          rank_state& me) {
+  const communicator_state& shared = c.state();
+  if (!mail_words(me, shared.to(to), packed_envelope({shared.context, c.rank(), tag}), data))
+      [[unlikely]]
+    send_the_long_way(c, data, to, tag, send_mode::standard);
 }
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the
@@ -262,10 +225,11 @@ void communicator::send_bytes(octets data, int to, int tag, send_mode mode) cons
   auto* const me = static_cast<rank_state*>(worker::caller());
   if (!are_usual(data, to, tag, mode, me, *state_)) [[unlikely]]
     return send_the_long_way(*this, data, to, tag, mode);
-  if (state_->to(to).worker == me->home->index())
-    give_words_to_fellow(*this, data, to, tag, *me);
-  else
-    mail_words(*this, data, to, tag, *me);
+  const peer& there = state_->to(to);
+  if (there.worker != me->home->index()) return send_words_by_mail(*this, data, to, tag, *me);
+  if (!give_words_to_fellow(*me, *there.rank, packed_envelope({state_->context, rank_, tag}), data))
+      [[unlikely]]
+    send_the_long_way(*this, data, to, tag, mode);
 }
 
 WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte> into, int from,

@@ -78,10 +78,10 @@ struct rank_state {
   job* of = nullptr;
   worker* home = nullptr;
   bool ended = false;
+  rank_counts counts;  // Those of messages in the same cache line as what stands before.
   match_lists lists;
   linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
-  rank_counts counts;
-  std::uint32_t offers = 0;  // To ranks of this process.
+  std::uint32_t offers = 0;                              // To ranks of this process.
   fiber main;
   std::shared_ptr<communicator_state> self;
   std::unique_ptr<face_state> face;                      // Null until the rank first calls one.
