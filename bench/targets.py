@@ -3,7 +3,8 @@
 
     bench/targets.py out/bench/all.csv         or the CSVs of single benchmarks
 
-A figure is compared with rivals of its own group, which ran beside it.
+A figure is the median of its repetitions, compared with that of rivals of its own group, which ran beside it. Where the least
+of the repetitions of both would say something else, that is told too: it is what undisturbed programs take.
 """
 import collections
 import dataclasses
@@ -300,8 +301,10 @@ def table(rows):
     results = judged(rows)
     number = lambda value: f"{'-' if value is None else format(value, '.4g'):>12}"
     lines = [f"{'target':<90}{'figure':>12}{'limit':>12}  unit  "]
-    for t in results:
+    for t, least in zip(results, judged(of_run.undisturbed(rows))):
         said = t.verdict() + (" (rounds: {:.3g} to {:.3g})".format(*t.figures) if t.figures else "")
+        if least.verdict() != t.verdict():
+            said += f"; by the least {least.figure:.4g} of {least.limit:.4g}: {least.verdict()}"
         lines.append(f"{t.text:<90}{number(t.figure)}{number(t.limit)}  {t.unit:<5} {said}")
     return "\n".join(lines + [f"{summary(results)}; {circumstances(rows)}"])
 

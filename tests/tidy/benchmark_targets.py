@@ -73,6 +73,13 @@ class Targets(unittest.TestCase):
         self.assertIn("not measured", targets.table(rows))
         self.assertFalse([t for t in targets.judged(self.BARRIER) if "ring" in t.text])  # Of what was not run, none.
 
+    def test_the_least_of_the_repetitions_is_told_where_it_says_something_else(self):
+        hop = lambda spread: targets.table([row("ring", "ring/hop/8B", "weft", 66, 16, spread=spread)])
+        self.assertIn("missed; by the least 59.4 of 60: met", hop(0.1))
+        self.assertNotIn("by the least", hop(0.05))
+        share = targets.table([row("stencil", "stencil/share/8KiB", "weft", 96, unit="%", spread=0.1)])
+        self.assertNotIn("by the least", share)  # More is better there.
+
     def test_limits_of_two_workers_are_judged_by_two(self):
         ring = lambda workers: [row("ring", "ring/hop/8B", "weft", 10, 16, workers)]
         self.assertEqual(target(ring(2), "16 ranks: ring hop").verdict(), "met")
