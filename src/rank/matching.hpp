@@ -258,7 +258,7 @@ class hashed_lists {
   std::unique_ptr<std::array<linked_list<Node, Links>, bucket_count>> buckets_;
 };
 
-class match_lists {
+class alignas(cache_line) match_lists {
  public:
   void post(operation& op) {
     if (!has_room_in_row()) [[unlikely]]
@@ -495,19 +495,20 @@ class match_lists {
   // in lists, until none does. What has been taken from among others leaves a gap, null, but the first and
   // the last are receives. Marks are made by the first search that passes: most messages are for the first receive.
   // A row of one at a time stays where it is in the cache.
+  // What one receive after the other touches stands in one line.
   operation* first_ = nullptr;  // What stands first in the row, which takes one load to find here.
-  std::array<operation*, row_max> row_;
-  marks row_marks_;
+  order_list order_;
+  std::size_t listed_ = 0;
   std::uint32_t row_begin_ = 0;
   std::uint32_t row_end_ = 0;
   std::uint32_t marks_end_ = 0;  // Up to here each receive behind the first has its mark.
-  std::size_t listed_ = 0;
+  std::array<operation*, row_max> row_;
+  marks row_marks_;
   std::size_t wildcards_ = 0;  // Of those listed.
   hashed_lists<operation, &operation::in_list> exact_;
   exact_list wild_;
   std::uint64_t listed_count_ = 0;
   hashed_lists<unexpected_message, &unexpected_message::in_bucket> unexpected_;
-  order_list order_;
   std::size_t waiting_bytes_ = 0;
 };
 

@@ -45,8 +45,8 @@ struct rank_counts {
   std::uint64_t sent_bytes = 0;
   std::uint64_t received = 0;
   std::uint64_t received_bytes = 0;
-  std::uint64_t unexpected = 0;
   std::uint64_t collectives = 0;
+  std::uint64_t unexpected = 0;
   std::uint64_t chunks = 0;
   std::uint64_t chunks_stolen = 0;  // Of its loops, by others.
 };
@@ -74,11 +74,12 @@ struct face_state {
 };
 
 struct rank_state {
+  // What every message or collective touches stands in one cache line: of 1,000 ranks the lines do not stay near.
   int number = 0;
+  bool ended = false;
   job* of = nullptr;
   worker* home = nullptr;
-  bool ended = false;
-  rank_counts counts;  // Those of messages in the same cache line as what stands before.
+  rank_counts counts;
   match_lists lists;
   linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
   std::uint32_t offers = 0;                              // To ranks of this process.
@@ -134,6 +135,7 @@ struct worker_group;
 // One rank's side of a communicator: written by its worker, read by others after they have met.
 // That of a rank of another process is written by the leader: it shows what has come from there.
 struct alignas(padding_bytes) member {
+  // What others read stands in a cache line of its own, what the rank touches in every collective in the next two.
   rank_state* rank = nullptr;  // Null: of another process.
   worker_group* group = nullptr;
   const void* in = nullptr;
@@ -142,18 +144,20 @@ struct alignas(padding_bytes) member {
   const parts* takes = nullptr;  // Where what it gets belongs, when others may put it there.
   std::size_t bytes = 0;
   std::ptrdiff_t stride = 0;  // From part to part of those that it shows, in exchange().
+
   collective_call call;
-  wait_description waits_in;    // The same for reports, while it waits.
   std::uint64_t gathering = 0;  // Of its group, the last to which it came, counted from 1.
-  bool moving = false;          // Past the first meeting of a collective.
-  bool has_turn = false;        // A collective's own fiber, which waited for its turn, calls now.
   std::uint64_t tickets = 0;    // Collectives called, those that were refused too.
   std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
   // Non-blocking ones that had their turn and were none: others make no such call.
   std::uint64_t refused = 0;
-  std::uint64_t broadcasts = 0;
+
+  bool moving = false;        // Past the first meeting of a collective.
+  bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
+  wait_description waits_in;  // The same as `call`, for reports, while it waits.
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
+  std::uint64_t broadcasts = 0;
 
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
   [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }

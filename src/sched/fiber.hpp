@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/limits.hpp"
 #include "fiber/context.hpp"
 
 namespace weft {
@@ -24,23 +25,25 @@ struct wait_description {
 };
 
 // A user-level thread of control with a home worker. Never migrates.
-struct fiber {
-  fiber* next = nullptr;  // In the ready list, or among those that wait for a countdown.
+struct alignas(cache_line) fiber {
+  // What each switch touches stands first: with 1,000 fibers their lines do not stay near.
+  fiber* next = nullptr;        // In the ready list, or among those that wait for a countdown.
+  void* identity = nullptr;     // Whose fiber this is: the rank, as the faces see it.
+  int number = -1;              // What a timeline calls it: the rank; -1: not shown.
+  std::optional<context> flow;  // Empty until the first run.
+  // While in a wait: what for, and the countdown that tells it, if one does.
+  const wait_description* waiting_in = nullptr;
+  struct countdown* told_by = nullptr;
+
   worker* home = nullptr;
-  void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
-  int number = -1;           // What a timeline calls it: the rank; -1: not shown.
   void (*body)(void*) = nullptr;
   void (*reclaimed)(fiber&) =
       nullptr;  // Called on its worker when the fiber has ended; may free it.
   void* argument = nullptr;
-  std::optional<context> flow;  // Empty until the first run.
   std::span<std::byte> stack;
   // The doubly linked list of the worker's living fibers.
   fiber* older = nullptr;
   fiber* newer = nullptr;
-  // While in a wait: what for, and the countdown that tells it, if one does.
-  const wait_description* waiting_in = nullptr;
-  struct countdown* told_by = nullptr;
 };
 
 // Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then
