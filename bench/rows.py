@@ -32,10 +32,13 @@ def pace(row):
 
 
 def at_one_pace(rows):
-    """The rows of the pace that most have, the faster of two: a virtual machine's cores move, and figures with them."""
+    """The rows of the pace that most have, the faster of two: a virtual machine's cores move, and figures with them.
+
+    What the machine gives does not say at which pace: it is there for the other rows.
+    """
     def is_within(measured, fastest):
         return all(least <= value <= of.ratio * least for value, least, of in zip(measured, fastest, PACES.values()))
-    count = collections.Counter(map(pace, rows))
+    count = collections.Counter(map(pace, [r for r in rows if r.get("group") != "limits"] or rows))
     rows_from = lambda fastest: sum(n for measured, n in count.items() if is_within(measured, fastest))
     most = max(itertools.product(*(sorted(set(values)) for values in zip(*count))), key=rows_from)
     return [r for r in rows if is_within(pace(r), most)]

@@ -50,6 +50,9 @@ class Targets(unittest.TestCase):
         self.assertEqual(medians(far + near[:1]), [1])  # The faster of two.
         self.assertEqual(medians(far + far + near[:1]), [3, 3])
         self.assertEqual(medians([{"group": "ring", "median": 5}]), [5])  # A file of before.
+        of_machine = [row("limits", f"limits/{i}", "hardware", 9, bounce=240, instructions=90) for i in range(5)]
+        self.assertEqual(medians(of_machine + near), [1, 2])  # It does not outvote the others.
+        self.assertEqual(medians(of_machine), [9] * 5)
         self.assertEqual(medians([]), [])
         self.assertIn("2 of 4 rows are of another pace", targets.circumstances(far + shared + near))
 
