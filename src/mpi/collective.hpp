@@ -72,13 +72,16 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
       Name, IName, _c, prepare, (PARAMETERS(MPI_Count, MPI_Aint)),                        \
       (PARAMETERS(MPI_Count, MPI_Aint), MPI_Request * request),                           \
       (PARAMETERS(MPI_Count, MPI_Aint), MPI_Info info, MPI_Request * request), __VA_ARGS__)
-#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, prepare, blocking, started, persistent,   \
-                                  ...)                                                           \
-  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                         \
-    return run_collective(                                                                       \
-        "MPI_" #Name #suffix, comm,                                                              \
-        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);         \
-  }                                                                                              \
+#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, prepare, blocking, started, persistent, \
+                                  ...)                                                         \
+  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                       \
+    return run_collective(                                                                     \
+        "MPI_" #Name #suffix, comm,                                                            \
+        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);       \
+  }                                                                                            \
+  WEFT_MPI_COLLECTIVE_STARTED(Name, IName, suffix, prepare, started, persistent, __VA_ARGS__)
+// Those that return at once, where the one that waits has a way of its own.
+#define WEFT_MPI_COLLECTIVE_STARTED(Name, IName, suffix, prepare, started, persistent, ...)      \
   WEFT_MPI_FUNCTION(int, MPI_##IName##suffix, started) {                                         \
     return start_collective(                                                                     \
         "MPI_" #IName #suffix, comm, request,                                                    \

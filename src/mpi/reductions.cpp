@@ -245,6 +245,26 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
   return call;
 }
 
+// What is commonest, a predefined operation on elements of a predefined datatype in one group, of which nothing need be kept:
+// false when it is something else, and nothing has been done.
+[[gnu::always_inline]] inline bool allreduced_shortly(state& me, const void* sendbuf, void* recvbuf,
+                                                      MPI_Count count, MPI_Datatype datatype,
+                                                      MPI_Op op, MPI_Comm comm) {
+  const communicator_object* const c = find_communicator(me, comm);
+  const std::size_t element = predefined_sizes[value_of(datatype) & 0xff];
+  if (c == nullptr || c->is_inter() || keeps_ledger(me) || value_of(datatype) >> 8 != 2 ||
+      element == 0 || count <= 0 || value_of(op) >> 5 != 1 || value_of(sendbuf) < 3 ||
+      value_of(recvbuf) < 3 || sendbuf == recvbuf) [[unlikely]]
+    return false;
+  const auto [combine, name] = find_combine(op, datatype);
+  if (combine == nullptr) [[unlikely]]
+    return false;
+  reduce(*c->shared, c->own, sendbuf, recvbuf,
+         {nullptr, combine, element, static_cast<std::size_t>(count), true, name}, no_root,
+         "MPI_Allreduce");
+  return true;
+}
+
 any_reduce_call prepare_prefix(state& me, const char* name, reduction_kind what,
                                const void* sendbuf, void* recvbuf, MPI_Count count,
                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -318,8 +338,23 @@ WEFT_MPI_COLLECTIVE(Reduce, Ireduce, prepare_reduce, REDUCE, sendbuf, recvbuf, c
 
 #define ALLREDUCE(Count, Displacement) \
   const void *sendbuf, void *recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm
-WEFT_MPI_COLLECTIVE(Allreduce, Iallreduce, prepare_allreduce, ALLREDUCE, sendbuf, recvbuf, count,
-                    datatype, op, comm)
+#define SHORT_ALLREDUCE(suffix, Count, Displacement)                                               \
+  WEFT_MPI_FUNCTION(int, MPI_Allreduce##suffix, (ALLREDUCE(Count, Displacement))) {                \
+    return in_call(                                                                                \
+        "MPI_Allreduce" #suffix, comm,                                                             \
+        [&](state& me) {                                                                           \
+          if (!allreduced_shortly(me, sendbuf, recvbuf, count, datatype, op, comm)) [[unlikely]]   \
+            prepare_allreduce(me, "MPI_Allreduce", sendbuf, recvbuf, count, datatype, op, comm)(); \
+        },                                                                                         \
+        sendbuf, recvbuf, count, datatype, op, comm);                                              \
+  }                                                                                                \
+  WEFT_MPI_COLLECTIVE_STARTED(                                                                     \
+      Allreduce, Iallreduce, suffix, prepare_allreduce,                                            \
+      (ALLREDUCE(Count, Displacement), MPI_Request * request),                                     \
+      (ALLREDUCE(Count, Displacement), MPI_Info info, MPI_Request * request), sendbuf, recvbuf,    \
+      count, datatype, op, comm)
+SHORT_ALLREDUCE(, int, int)
+SHORT_ALLREDUCE(_c, MPI_Count, MPI_Aint)
 WEFT_MPI_COLLECTIVE(Scan, Iscan, prepare_scan, ALLREDUCE, sendbuf, recvbuf, count, datatype, op,
                     comm)
 WEFT_MPI_COLLECTIVE(Exscan, Iexscan, prepare_exscan, ALLREDUCE, sendbuf, recvbuf, count, datatype,
