@@ -170,7 +170,7 @@ using request = weft::request;
 
 class peers {
  public:
-  peers(const weft::communicator& world, int workers) : world_(world), workers_(workers) {}
+  peers(weft::communicator& world, int workers) : world_(world), workers_(workers) {}
   int rank() const { return world_.rank(); }
   int size() const { return world_.size(); }
   int workers() const { return workers_; }
@@ -221,7 +221,7 @@ class peers {
   weft::communicator& world() { return world_; }
 
  private:
-  weft::communicator world_;
+  weft::communicator& world_;
   int workers_;
 };
 
