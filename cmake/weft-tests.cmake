@@ -7,9 +7,9 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# To optimise what is run once took a quarter of the build, unless the build is for something else. Stress and model tests run
-# the same for long, and see what the compiler makes of a memory order. A test's own copies of functions in headers count
-# for the library in it too.
+# To optimise tests, which mostly run once, took a quarter of the build. Stress and model tests run the same for long, and see
+# what the compiler makes of a memory order. Copies that a test has of functions in headers count for the library in it too. Other
+# configurations keep their own flags.
 function(weft_compile_test target label)
   if(NOT label MATCHES "^(stress|model)$")
     target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)

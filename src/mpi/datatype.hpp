@@ -57,6 +57,9 @@ struct datatype_object : object {
 extern datatype_object predefined_types[256];
 // Of those whose elements have no gaps the size, for calls that need nothing else of them; 0: others.
 extern std::uint8_t predefined_sizes[256];
+[[nodiscard]] inline std::size_t size_without_gaps(MPI_Datatype type) noexcept {
+  return value_of(type) >> 8 == 2 ? predefined_sizes[value_of(type) & 0xff] : 0;
+}
 
 [[nodiscard]] MPI_Datatype predefined_handle(const datatype_object& type) noexcept;
 // Null when the value is none.

@@ -251,10 +251,10 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
                                                       MPI_Count count, MPI_Datatype datatype,
                                                       MPI_Op op, MPI_Comm comm) {
   const communicator_object* const c = find_communicator(me, comm);
-  const std::size_t element = predefined_sizes[value_of(datatype) & 0xff];
-  if (c == nullptr || c->is_inter() || keeps_ledger(me) || value_of(datatype) >> 8 != 2 ||
-      element == 0 || count <= 0 || value_of(op) >> 5 != 1 || value_of(sendbuf) < 3 ||
-      value_of(recvbuf) < 3 || sendbuf == recvbuf) [[unlikely]]
+  const std::size_t element = size_without_gaps(datatype);
+  if (c == nullptr || c->is_inter() || keeps_ledger(me) || element == 0 || count <= 0 ||
+      value_of(op) >> 5 != 1 || value_of(sendbuf) < 3 || value_of(recvbuf) < 3 ||
+      sendbuf == recvbuf) [[unlikely]]
     return false;
   const auto [combine, name] = find_combine(op, datatype);
   if (combine == nullptr) [[unlikely]]

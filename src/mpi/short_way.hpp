@@ -21,9 +21,9 @@ struct usual_call {
   if (me == nullptr) [[unlikely]]
     return {};
   communicator_object* const c = find_communicator(*me, comm);
-  const std::size_t element = predefined_sizes[value_of(datatype) & 0xff];
-  if (c == nullptr || value_of(datatype) >> 8 != 2 || element == 0 || count < 0 || tag < 0 ||
-      peer < 0 || peer >= c->peers_count || value_of(buffer) < 3) [[unlikely]]
+  const std::size_t element = size_without_gaps(datatype);
+  if (c == nullptr || element == 0 || count < 0 || tag < 0 || peer < 0 || peer >= c->peers_count ||
+      value_of(buffer) < 3) [[unlikely]]
     return {};
   return {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
