@@ -526,6 +526,12 @@ bool local_device::try_arm() noexcept {
   return true;
 }
 
+bool local_device::take_leave() noexcept {
+  bool all = true;
+  for (auto& each : channels_) all &= each->to->take_leave();
+  return all;
+}
+
 void local_device::disarm_all() noexcept {
   if (!std::exchange(armed_, false)) return;
   for (auto& each : channels_) each->to->disarm();

@@ -58,6 +58,8 @@ class local_device final : public device {
   // `addresses[channel][endpoint]`; `places[endpoint]`: whose it is.
   void connect(const std::vector<std::vector<std::vector<std::byte>>>& addresses,
                std::span<const comm::address> places, std::uint32_t self);
+  // As of a transport, for all of the device's.
+  [[nodiscard]] bool take_leave() noexcept;
 
   // --- Posting, with the lock held
   // ---------------------------------------------------------------- Each returns as post() does,

@@ -207,6 +207,10 @@ runtime::runtime(weft::bootstrap& job, const runtime_options& how,
 }
 
 runtime::~runtime() {
+  for (bool all = false; !all;) {
+    all = true;
+    for (auto& each : state_->devices) all &= each->take_leave();
+  }
   // Devices first: their endpoints may still use memory of what else is here.
   state_->devices.clear();
   if (state_->leave) state_->leave();

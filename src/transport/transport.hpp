@@ -159,6 +159,12 @@ class transport {
   // after what had come from it, and also when the peer had left. Called by any thread at any time
   // after connect(); rings when the endpoint is armed.
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
+
+  // Says good-bye and sees the last messages off, without waiting; what comes meanwhile is dropped. To
+  // be called until it is true, for the endpoints of a process by turns: an endpoint may need others,
+  // those of its own process too, to take what it says. Afterwards only deregister() may be called, and the
+  // destructor, which does the same, but for this endpoint alone.
+  [[nodiscard]] virtual bool take_leave() noexcept { return true; }
 };
 
 }  // namespace weft

@@ -24,6 +24,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "transport/transport.hpp"
 
 namespace weft {
@@ -98,6 +100,16 @@ class transport_contract : public ::testing::TestWithParam<contract_case> {
     for (const auto& endpoint : endpoints_) addresses.push_back(endpoint->address());
     for (std::uint32_t i = 0; i < count; ++i) endpoints_[i]->connect(addresses, i);
     heard_.resize(count);
+  }
+
+  // As a process does whose endpoints all end.
+  void TearDown() override { leave(); }
+  void leave() {
+    for (bool all = false; !all;) {
+      all = true;
+      for (auto& each : endpoints_) all &= each == nullptr || each->take_leave();
+    }
+    endpoints_.clear();
   }
 
   transport& at(std::size_t number) { return *endpoints_[number]; }
@@ -617,6 +629,20 @@ TEST_P(transport_contract, a_peer_that_left_is_not_a_failure_and_its_messages_ar
   // Whoever says that it is dead gets an answer all the same.
   at(0).mark_failed(1, "the test says so");
   ASSERT_TRUE(eventually([&] { return heard(0).failures.size() == 1; }));
+}
+
+// Not a matter of speed: whoever waits for one that does not listen any more waits until a limit.
+TEST_P(transport_contract, endpoints_that_leave_by_turns_do_not_wait_for_each_other) {
+  CONNECT(4);
+  for (std::uint32_t from = 0; from < 4; ++from)
+    for (std::uint32_t to = 0; to < 4; ++to)
+      ASSERT_EQ(send_now(from, to, numbered(from), {}), status::done);
+  ASSERT_TRUE(eventually([&] {
+    return std::ranges::all_of(heard_, [](auto& one) { return one.messages.size() == 4; });
+  }));
+  const std::uint64_t begin = now_ns();
+  leave();
+  EXPECT_LT(now_ns() - begin, ofi_farewell_ns);
 }
 
 TEST_P(transport_contract, what_has_come_from_a_peer_is_told_before_its_failure) {

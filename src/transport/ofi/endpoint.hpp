@@ -52,6 +52,7 @@ class ofi_transport final : public transport {
   void disarm() noexcept override;
   [[nodiscard]] int wait_descriptor() const noexcept override { return sleeper_.get(); }
   void mark_failed(std::uint32_t peer, const char* why) noexcept override;
+  [[nodiscard]] bool take_leave() noexcept override;
 
  private:
   class file_descriptor {
@@ -177,9 +178,10 @@ class ofi_transport final : public transport {
   std::vector<peer_state> peers_;
   std::vector<ofi_address> peer_addresses_;  // For the watch.
   std::vector<std::uint32_t> known_;         // Peers that are watched.
-  std::vector<operation*> unposted_;         // Buffers that the provider did not take back yet.
-  int deaf_looks_ = 0;                       // Of the watch, in a row.
-  operation* first_to_self_ = nullptr;       // Packets on the way to this endpoint itself.
+  std::uint64_t leaves_until_ns_ = 0;   // 0: does not leave yet. Then the known are those to tell.
+  std::vector<operation*> unposted_;    // Buffers that the provider did not take back yet.
+  int deaf_looks_ = 0;                  // Of the watch, in a row.
+  operation* first_to_self_ = nullptr;  // Packets on the way to this endpoint itself.
   operation* last_to_self_ = nullptr;
   std::vector<failure> failures_;  // Not told yet.
 

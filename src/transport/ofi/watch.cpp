@@ -181,9 +181,8 @@ void ofi_transport::probe(std::uint32_t peer) noexcept {
   }
 }
 
-// Says good-bye to everybody who would otherwise miss this endpoint, and sees the last messages
-// off, for at most a second.
-ofi_transport::~ofi_transport() {
+// Tells everybody who would otherwise miss this endpoint, for at most a second.
+bool ofi_transport::take_leave() noexcept {
   class silence final : public arrivals {
    public:
     void delivered(std::uint32_t, const wire_header&,
@@ -193,19 +192,19 @@ ofi_transport::~ofi_transport() {
     void peer_failed(std::uint32_t, const char*) noexcept override {}
     void refused(std::uint32_t, const char*) noexcept override {}
   } nobody;
+  const std::uint64_t now = now_ns();
+  if (leaves_until_ns_ == 0) leaves_until_ns_ = now + ofi_farewell_ns;
   std::erase_if(known_, [this](std::uint32_t peer) {
-    return peer == self_ || peers_[peer].has_failed || peers_[peer].has_left;
+    return peer == self_ || peers_[peer].has_failed || peers_[peer].has_left ||
+           send_note(peer, note::farewell);
   });
-  const std::uint64_t end = now_ns() + ofi_farewell_ns;
-  const auto is_busy = [this] {
-    return packets_->taken() + large_packets_->taken() + remotes_->taken() != 0;
-  };
-  std::vector<std::uint32_t> to_tell = known_;
-  while ((!to_tell.empty() || is_busy()) && now_ns() < end) {
-    std::erase_if(to_tell, [this](std::uint32_t peer) {
-      return peers_[peer].has_failed || peers_[peer].has_left || send_note(peer, note::farewell);
-    });
-    poll(nobody, 16);
+  poll(nobody, 16);
+  const bool is_busy = packets_->taken() + large_packets_->taken() + remotes_->taken() != 0;
+  return (known_.empty() && !is_busy) || now >= leaves_until_ns_;
+}
+
+ofi_transport::~ofi_transport() {
+  while (!take_leave()) {
   }
 }
 
