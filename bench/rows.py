@@ -45,9 +45,13 @@ def at_one_pace(rows):
 
 
 def undisturbed(rows):
-    """The rows with the least of the repetitions in place of their median, where they are of times: what a program took while
-    nobody else used its cores. Of a repetition that is much still, for a message 10 ms."""
-    return [row | {"median": row["min"]} if row["unit"] in ("ns", "ns/call", "us", "s") else row for row in rows]
+    """The rows of times with the least of the repetitions in place of their median: what a program took while others used its
+    cores least. A repetition lasts milliseconds, in which others may use them still. Without the rows of few repetitions,
+    whose least is hardly less: those of programs that tell one mean.
+    """
+    is_time = lambda row: row["unit"] in ("ns", "ns/call", "us", "s")
+    return [row | {"median": row["min"]} if is_time(row) else row for row in rows
+            if not is_time(row) or int(row["repetitions"]) >= 5]
 
 
 def key(row):

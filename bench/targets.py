@@ -303,7 +303,7 @@ def table(rows):
     lines = [f"{'target':<90}{'figure':>12}{'limit':>12}  unit  "]
     for t, least in zip(results, judged(of_run.undisturbed(rows))):
         said = t.verdict() + (" (rounds: {:.3g} to {:.3g})".format(*t.figures) if t.figures else "")
-        if least.verdict() != t.verdict():
+        if least.verdict() not in (t.verdict(), "not measured"):
             said += f"; by the least {least.figure:.4g} of {least.limit:.4g}: {least.verdict()}"
         lines.append(f"{t.text:<90}{number(t.figure)}{number(t.limit)}  {t.unit:<5} {said}")
     return "\n".join(lines + [f"{summary(results)}; {circumstances(rows)}"])

@@ -1,7 +1,8 @@
 // What the files of collectives share: the six functions of each, and the data that a rank gives and
 // takes. A prepare_ function checks the arguments and returns what is to be done, as an object that
 // does it when called; a blocking function calls it at once, the others on a fiber of its own. It
-// refers to the program's buffers and to nothing else of the program's.
+// refers to the program's buffers and to nothing else of the program's. A blocking function may have a
+// way without it for the commonest calls.
 #pragma once
 #include <functional>
 #include <vector>
@@ -16,13 +17,20 @@ namespace weft::mpi {
 
 // --- The functions -------------------------------------------------------------------------------
 
-template <class Prepare, class... Arguments>
+// directly(me) does what need not be prepared; otherwise it does nothing and is false.
+template <class Directly, class Prepare, class... Arguments>
 [[gnu::always_inline]] inline int run_collective(const char* name, MPI_Comm comm,
-                                                 const Prepare& prepare,
+                                                 const Directly& directly, const Prepare& prepare,
                                                  const Arguments&... arguments) {
   return in_call(
-      name, comm, [&](state& me) { prepare(me)(); }, arguments...);
+      name, comm,
+      [&](state& me) {
+        if (!directly(me)) [[unlikely]]
+          prepare(me)();
+      },
+      arguments...);
 }
+inline constexpr auto never_directly = [](const auto&...) noexcept { return false; };
 
 template <class Prepare, class... Arguments>
 int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, const Prepare& prepare,
@@ -63,25 +71,25 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
 // WEFT_MPI_COLLECTIVE(Bcast, Ibcast, prepare_bcast, BCAST, buffer, count, datatype, root, comm), where
 // BCAST(Count, Displacement) are the parameters. Ranks may mix calls with counts of either size: they
 // go by the same name.
-#define WEFT_MPI_COLLECTIVE(Name, IName, prepare, PARAMETERS, ...)                        \
-  WEFT_MPI_COLLECTIVE_SIZED(Name, IName, , prepare, (PARAMETERS(int, int)),               \
+#define WEFT_MPI_COLLECTIVE(Name, IName, prepare, ...) \
+  WEFT_MPI_DIRECT_COLLECTIVE(Name, IName, never_directly, prepare, __VA_ARGS__)
+#define WEFT_MPI_DIRECT_COLLECTIVE(Name, IName, directly, prepare, PARAMETERS, ...)       \
+  WEFT_MPI_COLLECTIVE_SIZED(Name, IName, , directly, prepare, (PARAMETERS(int, int)),     \
                             (PARAMETERS(int, int), MPI_Request * request),                \
                             (PARAMETERS(int, int), MPI_Info info, MPI_Request * request), \
                             __VA_ARGS__)                                                  \
   WEFT_MPI_COLLECTIVE_SIZED(                                                              \
-      Name, IName, _c, prepare, (PARAMETERS(MPI_Count, MPI_Aint)),                        \
+      Name, IName, _c, directly, prepare, (PARAMETERS(MPI_Count, MPI_Aint)),              \
       (PARAMETERS(MPI_Count, MPI_Aint), MPI_Request * request),                           \
       (PARAMETERS(MPI_Count, MPI_Aint), MPI_Info info, MPI_Request * request), __VA_ARGS__)
-#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, prepare, blocking, started, persistent, \
-                                  ...)                                                         \
-  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                       \
-    return run_collective(                                                                     \
-        "MPI_" #Name #suffix, comm,                                                            \
-        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);       \
-  }                                                                                            \
-  WEFT_MPI_COLLECTIVE_STARTED(Name, IName, suffix, prepare, started, persistent, __VA_ARGS__)
-// Those that return at once, where the one that waits has a way of its own.
-#define WEFT_MPI_COLLECTIVE_STARTED(Name, IName, suffix, prepare, started, persistent, ...)      \
+#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, directly, prepare, blocking, started,     \
+                                  persistent, ...)                                               \
+  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                         \
+    return run_collective(                                                                       \
+        "MPI_" #Name #suffix, comm,                                                              \
+        [&](state& me) { return directly(me, "MPI_" #Name, __VA_ARGS__); },                      \
+        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);         \
+  }                                                                                              \
   WEFT_MPI_FUNCTION(int, MPI_##IName##suffix, started) {                                         \
     return start_collective(                                                                     \
         "MPI_" #IName #suffix, comm, request,                                                    \
@@ -190,7 +198,7 @@ part_list part_list::listed(const void* buffer, const Count* counts,
     p.each_.push_back(counts[i] == 0
                           ? detail::segments()
                           : layout_of(at + displacements[i] * type.extent, counts[i], type));
-    if (counts[i] != 0 && type.contiguous && value_of(buffer) < 3) fail_buffer(buffer, type);
+    if (counts[i] != 0 && type.contiguous && is_no_memory(buffer)) fail_buffer(buffer, type);
   }
   return p;
 }

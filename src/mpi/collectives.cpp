@@ -143,7 +143,7 @@ exchange_call prepare_alltoallw(state& me, const char* name, const void* sendbuf
 using namespace weft::mpi;
 
 // MPI_Barrier has no counts, and so no second form.
-WEFT_MPI_COLLECTIVE_SIZED(Barrier, Ibarrier, , prepare_barrier, (MPI_Comm comm),
+WEFT_MPI_COLLECTIVE_SIZED(Barrier, Ibarrier, , never_directly, prepare_barrier, (MPI_Comm comm),
                           (MPI_Comm comm, MPI_Request* request),
                           (MPI_Comm comm, MPI_Info info, MPI_Request* request), comm)
 

@@ -13,15 +13,15 @@
 namespace weft::mpi {
 namespace {
 
-// Concludes a message with nothing unusual about it. False: nothing has been done.
-[[gnu::always_inline]] inline bool concluded_shortly(state& me, request_object* r,
-                                                     MPI_Request& handle, MPI_Status* status) {
-  if (r == nullptr || r->details != nullptr || me.rank.watch != nullptr || is_bad(r->own_work))
-      [[unlikely]]
+// Concludes a message with nothing unusual about it, in a job that is not checked. False: nothing has been done.
+[[gnu::always_inline]] inline bool concluded_shortly(state& me, MPI_Request& handle,
+                                                     MPI_Status* status) {
+  auto* const r = find_object<request_object>(handle);
+  if (r == nullptr || !r->is_plain() || is_bad(r->own_work)) [[unlikely]]
     return false;
   if (status != MPI_STATUS_IGNORE) tell_status(*r, status);
-  handle = MPI_REQUEST_NULL;
   if (!r->shared) me.requests.free(*r);
+  handle = MPI_REQUEST_NULL;
   return true;
 }
 
@@ -97,7 +97,8 @@ void wait_for_one(state& me, MPI_Request* request, MPI_Status* status) {
   request_object* const r = active_request(*request);
   if (r == nullptr) return set_empty_status(status);
   if (!r->complete()) wait_for_all(me, {request, 1}, WEFT_WAIT_NAMES("MPI_Wait"));
-  if (!concluded_shortly(me, r, *request, status)) conclude(me, *r, *request, status);
+  if (me.rank.watch != nullptr || !concluded_shortly(me, *request, status))
+    conclude(me, *r, *request, status);
 }
 
 void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
@@ -154,18 +155,16 @@ MPI_Status* status_at(MPI_Status* statuses, std::size_t i) {
 
 void conclude_all(state& me, std::span<MPI_Request> handles, MPI_Status* statuses) {
   conclusion all(me);
-  const MPI_Request gone = handle_of(me.done);
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (handles[i] == gone && statuses == MPI_STATUSES_IGNORE) {
-      handles[i] = MPI_REQUEST_NULL;
-      continue;
-    }
-    request_object* const r = active_request(handles[i]);
-    MPI_Status* const status = status_at(statuses, i);
-    if (!concluded_shortly(me, r, handles[i], status))
-      all.add(r, handles[i], status);
-    else if (status != MPI_STATUS_IGNORE)
-      status->MPI_ERROR = MPI_SUCCESS;
+  if (statuses == MPI_STATUSES_IGNORE && me.rank.watch == nullptr) {
+    const MPI_Request gone = handle_of(me.done);
+    for (MPI_Request& handle : handles)
+      if (handle == gone)
+        handle = MPI_REQUEST_NULL;
+      else if (!concluded_shortly(me, handle, MPI_STATUS_IGNORE)) [[unlikely]]
+        all.add(active_request(handle), handle, MPI_STATUS_IGNORE);
+  } else {
+    for (std::size_t i = 0; i < handles.size(); ++i)
+      all.add(active_request(handles[i]), handles[i], status_at(statuses, i));
   }
   all.check();
 }

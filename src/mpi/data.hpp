@@ -17,8 +17,7 @@ template <class Use>
   const auto elements = static_cast<std::size_t>(count);
   if (type.contiguous) [[likely]] {
     const std::size_t size = elements * type.size;
-    // MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC.
-    if (value_of(buffer) < 3 && size != 0) [[unlikely]]
+    if (is_no_memory(buffer) && size != 0) [[unlikely]]
       fail_buffer(buffer, type);
     return use(detail::octets(static_cast<const std::byte*>(buffer), size));
   }

@@ -39,6 +39,10 @@ template <class Handle>
 [[nodiscard]] inline std::uintptr_t value_of(Handle h) noexcept {
   return reinterpret_cast<std::uintptr_t>(h);
 }
+// MPI_BOTTOM, MPI_IN_PLACE or MPI_BUFFER_AUTOMATIC.
+[[nodiscard]] inline bool is_no_memory(const void* buffer) noexcept {
+  return value_of(buffer) < 3;
+}
 template <class Handle>
 [[nodiscard]] inline bool is_predefined(Handle h) noexcept {
   return value_of(h) < 0x1000;
@@ -87,6 +91,8 @@ class pool {
     put(*reinterpret_cast<slot*>(&o));
     --live_;
   }
+  // Whether make() needs no new memory.
+  [[nodiscard]] bool has_spare() const noexcept { return first_free_ != nullptr; }
   [[nodiscard]] std::size_t live() const noexcept { return live_; }
   // Calls visit(T&) for each that lives; it may free that one.
   template <class Visit>

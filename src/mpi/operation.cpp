@@ -102,7 +102,6 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
   if (is_predefined(op)) [[likely]] {
     if (!is_predefined_operation(op)) (void)checked_operation(op);
     const MPI_Datatype basic = type.basic != nullptr ? predefined_handle(*type.basic) : handle;
-    if (!is_predefined(basic)) fail_undefined(op, handle);
     const predefined_combination found = find_combine(op, basic);
     r.combine = found.combine;
     r.combines = found.name;
@@ -171,8 +170,8 @@ void reduce_local(const void* in, void* inout, MPI_Count count, MPI_Datatype dat
   if (elements == 0 || type.size == 0) return;
   check_not_aliased(in, inout, elements * type.size);
   if (in == MPI_IN_PLACE) fail(MPI_ERR_BUFFER, "inbuf is MPI_IN_PLACE: it is no buffer here");
-  if (type.contiguous && value_of(in) < 3) fail_buffer(in, type);
-  if (type.contiguous && value_of(inout) < 3) fail_buffer(inout, type);
+  if (type.contiguous && is_no_memory(in)) fail_buffer(in, type);
+  if (type.contiguous && is_no_memory(inout)) fail_buffer(inout, type);
   // The left operand is `in`: a function of the program is called as it is.
   if (r.combine == nullptr) {
     call_function(r, in, inout, elements);

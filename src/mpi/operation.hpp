@@ -60,7 +60,8 @@ struct reducer {
 [[nodiscard]] reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type,
                                    std::size_t count);
 
-// A predefined operation on a predefined datatype; the function is null when it is not defined.
+// A predefined operation on a predefined datatype; the function is null when it is not defined, or one of
+// them is not predefined.
 struct predefined_combination {
   combine_function combine;
   detail::combination name;

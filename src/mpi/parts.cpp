@@ -18,7 +18,7 @@ segments layout_of(const void* buffer, MPI_Count count, const datatype_object& t
 }
 
 std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type) {
-  if (value_of(buffer) < 3 && bytes != 0) [[unlikely]]
+  if (is_no_memory(buffer) && bytes != 0) [[unlikely]]
     fail_buffer(buffer, type);
   return static_cast<std::byte*>(const_cast<void*>(buffer));  // Of a send it is only read.
 }

@@ -280,7 +280,8 @@ void define_pair(MPI_Datatype type) {
 }  // namespace
 
 predefined_combination find_combine(MPI_Op op, MPI_Datatype type) {
-  return place(op, type);
+  const bool are_predefined = value_of(op) >> 5 == 1 && value_of(type) >> 8 == 2;
+  return are_predefined ? place(op, type) : predefined_combination{};
 }
 
 }  // namespace weft::mpi

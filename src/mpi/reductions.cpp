@@ -147,7 +147,7 @@ struct any_reduce_call {
 };
 
 void check_buffer(const void* buffer, std::size_t count, const datatype_object& type) {
-  if (type.contiguous && value_of(buffer) < 3 && count * type.size != 0) [[unlikely]]
+  if (type.contiguous && is_no_memory(buffer) && count * type.size != 0) [[unlikely]]
     fail_buffer(buffer, type);
 }
 
@@ -246,23 +246,36 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
 }
 
 // What is commonest, a predefined operation on elements of a predefined datatype in one group, of which nothing need be kept:
-// false when it is something else, and nothing has been done.
-[[gnu::always_inline]] inline bool allreduced_shortly(state& me, const void* sendbuf, void* recvbuf,
-                                                      MPI_Count count, MPI_Datatype datatype,
-                                                      MPI_Op op, MPI_Comm comm) {
+// false when it is something else, and nothing has been done. `root` as in reduce().
+[[gnu::always_inline]] inline bool reduced_directly(state& me, const char* name,
+                                                    const void* sendbuf, void* recvbuf,
+                                                    MPI_Count count, MPI_Datatype datatype,
+                                                    MPI_Op op, int root, MPI_Comm comm) {
   const communicator_object* const c = find_communicator(me, comm);
   const std::size_t element = size_without_gaps(datatype);
   if (c == nullptr || c->is_inter() || keeps_ledger(me) || element == 0 || count <= 0 ||
-      value_of(op) >> 5 != 1 || value_of(sendbuf) < 3 || value_of(recvbuf) < 3 ||
-      sendbuf == recvbuf) [[unlikely]]
+      root >= c->locals_count()) [[unlikely]]
     return false;
-  const auto [combine, name] = find_combine(op, datatype);
+  const bool gets = root == no_root || root == c->own;
+  const void* const in = gets && sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+  if (is_no_memory(in) || (gets && (is_no_memory(recvbuf) || sendbuf == recvbuf))) [[unlikely]]
+    return false;
+  const auto [combine, combines] = find_combine(op, datatype);
   if (combine == nullptr) [[unlikely]]
     return false;
-  reduce(*c->shared, c->own, sendbuf, recvbuf,
-         {nullptr, combine, element, static_cast<std::size_t>(count), true, name}, no_root,
-         "MPI_Allreduce");
+  reduce(*c->shared, c->own, in, gets ? recvbuf : nullptr,
+         {nullptr, combine, element, static_cast<std::size_t>(count), true, combines}, root, name);
   return true;
+}
+bool reduce_directly(state& me, const char* name, const void* sendbuf, void* recvbuf,
+                     MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  return root >= 0 && reduced_directly(me, name, sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+[[gnu::always_inline]] inline bool allreduce_directly(state& me, const char* name,
+                                                      const void* sendbuf, void* recvbuf,
+                                                      MPI_Count count, MPI_Datatype datatype,
+                                                      MPI_Op op, MPI_Comm comm) {
+  return reduced_directly(me, name, sendbuf, recvbuf, count, datatype, op, no_root, comm);
 }
 
 any_reduce_call prepare_prefix(state& me, const char* name, reduction_kind what,
@@ -333,28 +346,13 @@ using namespace weft::mpi;
 #define REDUCE(Count, Displacement)                                                            \
   const void *sendbuf, void *recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, int root, \
       MPI_Comm comm
-WEFT_MPI_COLLECTIVE(Reduce, Ireduce, prepare_reduce, REDUCE, sendbuf, recvbuf, count, datatype, op,
-                    root, comm)
+WEFT_MPI_DIRECT_COLLECTIVE(Reduce, Ireduce, reduce_directly, prepare_reduce, REDUCE, sendbuf,
+                           recvbuf, count, datatype, op, root, comm)
 
 #define ALLREDUCE(Count, Displacement) \
   const void *sendbuf, void *recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm
-#define SHORT_ALLREDUCE(suffix, Count, Displacement)                                               \
-  WEFT_MPI_FUNCTION(int, MPI_Allreduce##suffix, (ALLREDUCE(Count, Displacement))) {                \
-    return in_call(                                                                                \
-        "MPI_Allreduce" #suffix, comm,                                                             \
-        [&](state& me) {                                                                           \
-          if (!allreduced_shortly(me, sendbuf, recvbuf, count, datatype, op, comm)) [[unlikely]]   \
-            prepare_allreduce(me, "MPI_Allreduce", sendbuf, recvbuf, count, datatype, op, comm)(); \
-        },                                                                                         \
-        sendbuf, recvbuf, count, datatype, op, comm);                                              \
-  }                                                                                                \
-  WEFT_MPI_COLLECTIVE_STARTED(                                                                     \
-      Allreduce, Iallreduce, suffix, prepare_allreduce,                                            \
-      (ALLREDUCE(Count, Displacement), MPI_Request * request),                                     \
-      (ALLREDUCE(Count, Displacement), MPI_Info info, MPI_Request * request), sendbuf, recvbuf,    \
-      count, datatype, op, comm)
-SHORT_ALLREDUCE(, int, int)
-SHORT_ALLREDUCE(_c, MPI_Count, MPI_Aint)
+WEFT_MPI_DIRECT_COLLECTIVE(Allreduce, Iallreduce, allreduce_directly, prepare_allreduce, ALLREDUCE,
+                           sendbuf, recvbuf, count, datatype, op, comm)
 WEFT_MPI_COLLECTIVE(Scan, Iscan, prepare_scan, ALLREDUCE, sendbuf, recvbuf, count, datatype, op,
                     comm)
 WEFT_MPI_COLLECTIVE(Exscan, Iexscan, prepare_exscan, ALLREDUCE, sendbuf, recvbuf, count, datatype,

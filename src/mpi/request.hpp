@@ -88,9 +88,10 @@ struct request_object : object {
   detail::operation* work = &own_work;
   details_pool::pointer details;
 
-  // One without details is a message, whose operation is its own.
+  // A message, whose operation is its own, and which is active.
+  [[nodiscard]] bool is_plain() const noexcept { return details == nullptr; }
   [[nodiscard]] bool complete() const noexcept {
-    if (details == nullptr) [[likely]]
+    if (is_plain()) [[likely]]
       return own_work.complete;
     return (work == nullptr || work->complete) && has_sent();
   }

@@ -172,17 +172,25 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
   for (bool again = true; again;) {
     again = false;
     const request_object* last = nullptr;
+    std::uint32_t pending = 0;
     for (const MPI_Request handle : handles) {
       if (handle == gone) continue;
       request_object* const r = active_request(handle);
-      if (r == nullptr || r->complete()) continue;
-      r->open_work().counter = &c;
-      ++c.pending;
+      if (r == nullptr) continue;
+      if (r->is_plain()) [[likely]] {
+        if (r->own_work.complete) continue;
+        r->own_work.counter = &c;
+      } else {
+        if (r->complete()) continue;
+        r->open_work().counter = &c;
+        // An exchange is counted when one half of it is complete, and may need another wait.
+        again = again || r->details->exchange;
+      }
+      ++pending;
       last = r;
-      // An exchange is counted when one half of it is complete, and may need another wait.
-      again = again || (r->details != nullptr && r->details->exchange);
     }
     if (last == nullptr) break;
+    c.pending = pending;
     me.rank.home->check_stopped();
     trace_wait(
         last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,

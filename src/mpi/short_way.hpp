@@ -23,7 +23,7 @@ struct usual_call {
   communicator_object* const c = find_communicator(*me, comm);
   const std::size_t element = size_without_gaps(datatype);
   if (c == nullptr || element == 0 || count < 0 || tag < 0 || peer < 0 || peer >= c->peers_count ||
-      value_of(buffer) < 3) [[unlikely]]
+      is_no_memory(buffer)) [[unlikely]]
     return {};
   return {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
@@ -68,7 +68,7 @@ struct usual_call {
 }
 
 // True when the receive has ended. One that got too long a message, or whose partner has died, is left to fail(operation,
-// first peer), whose result is that of the call.
+// first peer), whose result, never MPI_SUCCESS, is that of the call: then the status is not set.
 template <class Fail>
 [[gnu::always_inline]] inline bool received_short(void* buffer, MPI_Count count,
                                                   MPI_Datatype datatype, int source, int tag,

@@ -480,7 +480,7 @@ inline void set_memory(operation& op, const segments& data) noexcept {
 }
 
 // A receive that has been checked, of a message from `there`, or null, any: posted and waited for. One that got too long a
-// message, or whose partner has died, is handed to bad(operation).
+// message, or whose partner has died, is handed to bad(operation): when that returns, the result has no meaning.
 template <class Room, class Bad>
 [[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
                                                            packed_envelope wanted, const Room& into,

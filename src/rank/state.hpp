@@ -74,23 +74,24 @@ struct face_state {
 };
 
 struct rank_state {
-  // What every message or collective touches stands in one cache line: of 1,000 ranks the lines do not stay near.
+  // What every message or collective touches stands in the first cache line, what requests and calls of a face touch
+  // besides in the second: of 1,000 ranks the lines do not stay near.
   int number = 0;
   bool ended = false;
   job* of = nullptr;
   worker* home = nullptr;
   rank_counts counts;
+  operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
+  unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
+  std::unique_ptr<face_state> face;              // Null until the rank first calls one.
+  operation* spare_kept = nullptr;               // As `spare`, kept_operations.
   match_lists lists;
   linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
   std::uint32_t offers = 0;                              // To ranks of this process.
   fiber main;
   std::shared_ptr<communicator_state> self;
-  std::unique_ptr<face_state> face;                      // Null until the rank first calls one.
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
-  operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
-  operation* spare_kept = nullptr;               // Likewise, kept_operations.
-  unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
-  std::shared_ptr<request_watch> watch;          // Null unless the job is checked.
+  std::shared_ptr<request_watch> watch;                  // Null unless the job is checked.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};
@@ -145,14 +146,14 @@ struct alignas(padding_bytes) member {
   std::size_t bytes = 0;
   std::ptrdiff_t stride = 0;  // From part to part of those that it shows, in exchange().
 
-  collective_call call;
+  alignas(cache_line) collective_call call;
   std::uint64_t gathering = 0;  // Of its group, the last to which it came, counted from 1.
   std::uint64_t tickets = 0;    // Collectives called, those that were refused too.
   std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
   // Non-blocking ones that had their turn and were none: others make no such call.
   std::uint64_t refused = 0;
 
-  bool moving = false;        // Past the first meeting of a collective.
+  alignas(cache_line) bool moving = false;  // Past the first meeting of a collective.
   bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
   wait_description waits_in;  // The same as `call`, for reports, while it waits.
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.

@@ -26,7 +26,8 @@ struct wait_description {
 
 // A user-level thread of control with a home worker. Never migrates.
 struct alignas(cache_line) fiber {
-  // What each switch touches stands first: with 1,000 fibers their lines do not stay near.
+  // What each switch touches stands first, in one cache line but for the last word: with 1,000 fibers their lines do not
+  // stay near.
   fiber* next = nullptr;        // In the ready list, or among those that wait for a countdown.
   void* identity = nullptr;     // Whose fiber this is: the rank, as the faces see it.
   int number = -1;              // What a timeline calls it: the rank; -1: not shown.

@@ -210,6 +210,25 @@ static void sizes(void) {
   free(out);
 }
 
+/* Calls of one collective that go different ways inside: counts of both sizes, in place at the root or not. */
+static void unlike_calls(void) {
+  for (int round = 0; round < 12; ++round) {
+    const int root = round % size, sum = size * (size - 1) / 2 + size * round;
+    int in[2] = {rank + round, 1}, out[2] = {-1, -1};
+#if MPI_VERSION >= 4
+    if ((rank + round) % 2 == 1)
+      MPI_Allreduce_c(in, out, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    else
+#endif
+      MPI_Allreduce(in, out, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT(out[0] == sum && out[1] == size, "all-reduce: %d, %d", out[0], out[1]);
+    const void* given = in;
+    if (rank == root && round % 3 != 0) given = MPI_IN_PLACE, out[0] = in[0], out[1] = in[1];
+    MPI_Reduce(given, rank == root ? out : NULL, 2, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+    if (rank == root) EXPECT(out[0] == sum && out[1] == size, "reduce: %d, %d", out[0], out[1]);
+  }
+}
+
 static void many_under_way(void) {
   enum { many = 40 };
   MPI_Request requests[3 * many];
@@ -334,6 +353,7 @@ int main(int argc, char** argv) {
   nothing();
   types_of_each();
   sizes();
+  unlike_calls();
   many_under_way();
   freed_parts();
 #if MPI_VERSION >= 4

@@ -43,6 +43,26 @@ static void messages(void) {
     EXPECT(status.MPI_SOURCE % my_size == my_rank && status.MPI_SOURCE < their_size, "from %d", status.MPI_SOURCE);
   }
   MPI_Wait(&r, MPI_STATUS_IGNORE);
+  /* Of 8 octets, to receives that are posted; of several, the first is not always the one meant. */
+  MPI_Request posted[3];
+  int given[3][2], taken[3][2];
+  for (int tag = 0; tag < 3; ++tag) MPI_Irecv(taken[tag], 2, MPI_INT, peer, tag, other, &posted[tag]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < 3; ++i) {
+    const int tag = (i + 1) % 3;
+    given[tag][0] = rank, given[tag][1] = 10 + tag;
+    if (i == 1)
+      MPI_Isend(given[tag], 2, MPI_INT, peer, tag, other, &r), MPI_Wait(&r, MPI_STATUS_IGNORE);
+    else
+      MPI_Send(given[tag], 2, MPI_INT, peer, tag, other);
+  }
+  for (int tag = 0; tag < 3; ++tag) {
+    MPI_Wait(&posted[tag], &status);
+    if (peer != MPI_PROC_NULL)
+      EXPECT(taken[tag][0] == (is_low ? (size + 1) / 2 + my_rank : my_rank) && taken[tag][1] == 10 + tag &&
+                 status.MPI_SOURCE == peer && status.MPI_TAG == tag,
+             "tag %d: %d, %d from %d", tag, taken[tag][0], taken[tag][1], status.MPI_SOURCE);
+  }
 }
 
 static void collectives(void) {

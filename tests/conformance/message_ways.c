@@ -5,6 +5,8 @@ enum { blocking, started, persistent, ways };
 enum { standard, buffered, synchronous, ready, modes };
 enum { by_recv, by_mrecv, by_imrecv, takings };
 
+static int length; /* Of each message, in ints. */
+
 #define COUNT int
 #define OF(name) name
 #define FN(name) name
@@ -19,10 +21,14 @@ enum { by_recv, by_mrecv, by_imrecv, takings };
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
-  messages();
+  /* Of 8 and 16 octets, for which the short way has a shorter one, and of others. */
+  static const int lengths[] = {1, 2, 4, 5};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+    messages(lengths[i]);
 #if MPI_VERSION >= 4
-  messages_large();
+    messages_large(lengths[i]);
 #endif
+  }
 #ifdef MPI_ABI_VERSION /* Of MPI 4.1. */
   MPI_Buffer_flush();
 #endif

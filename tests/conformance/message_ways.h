@@ -1,17 +1,17 @@
 /* Included twice by message_ways.c: for counts that are ints, and for large ones. COUNT: the type of counts;
    OF(name): the function of that size; FN(name): the name of a function here. */
 
-/* Sends 5 ints in one of the four modes and three ways; a persistent send twice, to tag and tag + 1. */
+/* Sends `length` ints in one of the four modes and three ways; a persistent send twice, to tag and tag + 1. */
 #define GIVE(Mode, IMode)                                                                          \
   switch (way) {                                                                                   \
-    case blocking: OF(MPI_##Mode)(values, 5, MPI_INT, to, tag, MPI_COMM_WORLD); break;             \
+    case blocking: OF(MPI_##Mode)(values, length, MPI_INT, to, tag, MPI_COMM_WORLD); break;             \
     case started:                                                                                  \
-      OF(MPI_##IMode)(values, 5, MPI_INT, to, tag, MPI_COMM_WORLD, &request);                      \
+      OF(MPI_##IMode)(values, length, MPI_INT, to, tag, MPI_COMM_WORLD, &request);                      \
       MPI_Wait(&request, MPI_STATUS_IGNORE);                                                       \
       EXPECT(request == MPI_REQUEST_NULL, "%s: the request lives", #IMode);                        \
       break;                                                                                       \
     default:                                                                                       \
-      OF(MPI_##Mode##_init)(values, 5, MPI_INT, to, tag, MPI_COMM_WORLD, &request);                \
+      OF(MPI_##Mode##_init)(values, length, MPI_INT, to, tag, MPI_COMM_WORLD, &request);                \
       for (int round = 0; round < 2; ++round) {                                                    \
         MPI_Start(&request);                                                                       \
         MPI_Wait(&request, MPI_STATUS_IGNORE);                                                     \
@@ -37,10 +37,10 @@ static void FN(expect)(const MPI_Status* status, const int* got, int from, int t
     EXPECT(count == 0 && status->MPI_SOURCE == MPI_PROC_NULL && got[0] == -1, "%s: %d from nobody", how, (int)count);
     return;
   }
-  EXPECT(count == 5 && status->MPI_SOURCE == from && status->MPI_TAG == tag, "%s: %d from %d with tag %d", how, (int)count,
+  EXPECT(count == length && status->MPI_SOURCE == from && status->MPI_TAG == tag, "%s: %d from %d with tag %d", how, (int)count,
          status->MPI_SOURCE, status->MPI_TAG);
   for (int i = 0; i < 7; ++i)
-    EXPECT(got[i] == (i < 5 ? 100 * from + 10 * tag + i : -1), "%s: element %d is %d", how, i, got[i]);
+    EXPECT(got[i] == (i < length ? 100 * from + 10 * tag + i : -1), "%s: element %d is %d", how, i, got[i]);
 }
 
 static void FN(take)(int taking, int from, int tag) {
@@ -85,13 +85,14 @@ static void FN(posted)(int mode, int way, int to, int from, int tag, const int* 
   }
 }
 
-static void FN(messages)(void) {
+static void FN(messages)(int ints) {
   static char memory[1 << 16];
   void* given_back = NULL;
   COUNT room = 0;
   const int to = size == 1 ? MPI_PROC_NULL : (rank + 1) % size, from = size == 1 ? MPI_PROC_NULL : (rank + size - 1) % size;
   OF(MPI_Buffer_attach)(memory, sizeof memory);
   int tag = 0;
+  length = ints;
   for (int mode = 0; mode < modes; ++mode)
     for (int way = 0; way < ways; ++way) {
       int values[5];
@@ -113,11 +114,11 @@ static void FN(messages)(void) {
   MPI_Status status;
   memset(got, 0xff, sizeof got);
   for (int i = 0; i < 5; ++i) values[i] = 100 * rank + i;
-  OF(MPI_Sendrecv)(values, 5, MPI_INT, to, 0, got, 7, MPI_INT, from, 0, MPI_COMM_WORLD, &status);
+  OF(MPI_Sendrecv)(values, length, MPI_INT, to, 0, got, 7, MPI_INT, from, 0, MPI_COMM_WORLD, &status);
   FN(expect)(&status, got, from, 0, "exchanged");
   memset(got, 0xff, sizeof got);
-  memcpy(got, values, sizeof values);
-  OF(MPI_Sendrecv_replace)(got, 5, MPI_INT, to, 0, from, 0, MPI_COMM_WORLD, &status);
+  memcpy(got, values, (size_t)length * sizeof *values);
+  OF(MPI_Sendrecv_replace)(got, length, MPI_INT, to, 0, from, 0, MPI_COMM_WORLD, &status);
   if (size > 1) FN(expect)(&status, got, from, 0, "replaced");
 }
 

@@ -80,6 +80,11 @@ class Targets(unittest.TestCase):
         hop = lambda spread: targets.table([row("ring", "ring/hop/8B", "weft", 66, 16, spread=spread)])
         self.assertIn("missed; by the least 59.4 of 60: met", hop(0.1))
         self.assertNotIn("by the least", hop(0.05))
+        one_way = lambda repetitions: targets.table(
+            [row("transport", "transport/one_way/8B", "weft-shm", 282, spread=0.1),
+             row("transport", "transport/one_way/8B", "ucx-posix", 260, repetitions=repetitions)])
+        self.assertIn("by the least 253.8 of 260: met", one_way(15))
+        self.assertNotIn("by the least", one_way(2))  # One mean a round.
         share = targets.table([row("stencil", "stencil/share/8KiB", "weft", 96, unit="%", spread=0.1)])
         self.assertNotIn("by the least", share)  # More is better there.
 
