@@ -29,7 +29,7 @@ struct usual_call {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
 }
 
-// Not null when the message has gone, of 8 or 16 octets: to a rank of the same worker whose first receive is for it, or into the
+// Not null when the message has gone, of words (4, 8 or 16 octets): to a rank of the same worker whose first receive is for it, or into the
 // mail of another worker, where there is room as usual.
 [[gnu::always_inline]] inline state* sent_words(const void* buffer, MPI_Count count,
                                                 MPI_Datatype datatype, int dest, int tag,

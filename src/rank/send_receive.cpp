@@ -98,7 +98,7 @@ template <class Data>
     send_long(me, there, to, from, data, mode);
 }
 
-// 8 or 16 octets as they are usually sent. Neither of their two ways calls anybody but at its end, so that they save no
+// Words as they are usually sent. Neither of their two ways calls anybody but at its end, so that they save no
 // registers; what turns out to be unusual is left to the long way, one call with the same arguments.
 [[nodiscard, gnu::always_inline]] inline bool are_usual(octets data, int to, int tag,
                                                         send_mode mode, const rank_state* me,
