@@ -14,6 +14,7 @@ RIVALS = ("mpich", "openmpi")
 # cores takes for 1,000 instructions.
 Pace = collections.namedtuple("Pace", "row ratio")  # The row of `limits` that measures it.
 PACES = {"bounce": Pace("bounce/two_lines", 2.5), "instructions": Pace("instructions", 1.25)}
+REPETITIONS_ENOUGH = 5  # For their least to tell what a program takes undisturbed.
 WORKERS = 2  # Of all benchmarks unless run.py is told otherwise: limits are set for two cores.
 
 
@@ -45,13 +46,13 @@ def at_one_pace(rows):
 
 
 def undisturbed(rows):
-    """The rows of times with the least of the repetitions in place of their median: what a program took while others used its
-    cores least. A repetition lasts milliseconds, in which others may use them still. Without the rows of few repetitions,
-    whose least is hardly less: those of programs that tell one mean.
+    """The rows with the least of the repetitions in place of their median, where they are of times: what a program took while
+    others used its cores least. A repetition lasts milliseconds, in which others may use them still. Of few repetitions, as
+    programs have that tell one mean, the least is hardly less: None, with which nothing is compared.
     """
-    is_time = lambda row: row["unit"] in ("ns", "ns/call", "us", "s")
-    return [row | {"median": row["min"]} if is_time(row) else row for row in rows
-            if not is_time(row) or int(row["repetitions"]) >= 5]
+    def least(row):
+        return row["min"] if int(row["repetitions"]) >= REPETITIONS_ENOUGH else None
+    return [row | {"median": least(row)} if row["unit"] in ("ns", "ns/call", "us", "s") else row for row in rows]
 
 
 def key(row):
@@ -67,6 +68,12 @@ def one_of_each(rows):
     return list(chosen.values())
 
 
+def least_of(rows):
+    """The least median of rows, or None: there are none, or one of them has no median."""
+    medians = [row["median"] for row in rows]
+    return None if None in medians else min(map(float, medians), default=None)
+
+
 class Group:
     """The rows of one group."""
 
@@ -80,17 +87,15 @@ class Group:
     def get(self, *which, **named):
         """The median of row(), or None."""
         row = self.row(*which, **named)
-        return row and float(row["median"])
+        return None if row is None or row["median"] is None else float(row["median"])
 
     def least(self, name, *peers):
         """The least median of those peers whose names begin with one of these words, or None."""
-        return min((float(row["median"]) for (n, p, *_), row in self.rows.items()
-                    if n == name and p.startswith(peers)), default=None)
+        return least_of(row for (n, p, *_), row in self.rows.items() if n == name and p.startswith(peers))
 
     def best(self, name, ranks=2, variant=""):
         """The better MPI's median, or None."""
-        found = [v for v in (self.get(name, peer + variant, ranks) for peer in RIVALS) if v is not None]
-        return min(found, default=None)
+        return least_of(row for row in (self.row(name, peer + variant, ranks) for peer in RIVALS) if row is not None)
 
 
 class Run(dict):

@@ -190,16 +190,17 @@ def loop(here, run):
 
 
 def md(here, run):
-    voids, full = ([here.row(f"md/atom_step/{what}", peer) for peer in ("weft-no-tasks", "weft")] for what in ("voids", "full"))
+    full = [here.row("md/atom_step/full", peer) for peer in ("weft-no-tasks", "weft")]
+    voids = [here.get("md/atom_step/voids", peer) for peer in ("weft-no-tasks", "weft")]
     allowed = here.get("md/allowed_speed_up/voids")
     yield Target("md with voids: speed-up by stealing >= 1.5" + (f" (the imbalance allows {allowed:.3g})" if allowed else ""),
-                 None if None in voids else float(voids[0]["median"]) / float(voids[1]["median"]), 1.5, "x", True)
+                 None if None in voids else voids[0] / voids[1], 1.5, "x", True)
     cost, costs = None, None
     if None not in full:
         percent = lambda of_alone, of_tasks: 100 * (float(full[1][of_tasks]) / float(full[0][of_alone]) - 1)
         # The least of many rounds is what the code costs; of few, what others did meanwhile may be more than 2 %.
         cost = percent("min", "min")
-        if min(int(row["repetitions"]) for row in full) < 5:
+        if min(int(row["repetitions"]) for row in full) < of_run.REPETITIONS_ENOUGH:
             costs = percent("p99", "min"), percent("min", "p99")
     yield Target("md balanced: cost of tasks < 2 %", cost, 2, "%", figures=costs)
     yield Target("md on one rank <= 2 x LAMMPS, atom and step", here.get("md/atom_step/full", ranks=1),
@@ -301,7 +302,7 @@ def table(rows):
     results = judged(rows)
     number = lambda value: f"{'-' if value is None else format(value, '.4g'):>12}"
     lines = [f"{'target':<90}{'figure':>12}{'limit':>12}  unit  "]
-    for t, least in zip(results, judged(of_run.undisturbed(rows))):
+    for t, least in zip(results, judged(of_run.undisturbed(rows)), strict=True):
         said = t.verdict() + (" (rounds: {:.3g} to {:.3g})".format(*t.figures) if t.figures else "")
         if least.verdict() not in (t.verdict(), "not measured"):
             said += f"; by the least {least.figure:.4g} of {least.limit:.4g}: {least.verdict()}"

@@ -162,10 +162,11 @@ inline constexpr std::uint8_t ofi_silent_looks = 4;
 inline constexpr int ofi_repeats_unanswered_max = 5;
 inline constexpr int ofi_connects_unanswered_max = 3;
 
-// Without a descriptor to sleep on, whoever sleeps looks this often; an endpoint that leaves waits
-// at most this long for its last messages to be sent.
+// Without a descriptor to sleep on, whoever sleeps looks this often.
 inline constexpr std::int64_t ofi_blind_sleep_ns = 1'000'000;
-inline constexpr std::uint64_t ofi_farewell_ns = 1'000'000'000;
+
+// An endpoint that leaves waits at most this long for its last messages to be taken.
+inline constexpr std::uint64_t farewell_ns = 1'000'000'000;
 
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;

@@ -207,6 +207,7 @@ runtime::runtime(weft::bootstrap& job, const runtime_options& how,
 }
 
 runtime::~runtime() {
+  // By turns: a farewell ends when its peer has taken it, which leaves likewise.
   for (bool all = false; !all;) {
     all = true;
     for (auto& each : state_->devices) all &= each->take_leave();

@@ -117,8 +117,8 @@ void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
 
 // --- All -----------------------------------------------------------------------------------------
 
-// Concludes every request whose number `next` names, until it names none. Errors are collected:
-// each status has its own, and the call ends with MPI_ERR_IN_STATUS.
+// Of requests that end in one call. Errors are collected: each status has its own, and the call ends with
+// MPI_ERR_IN_STATUS.
 class conclusion {
  public:
   explicit conclusion(state& me) : me_(me) {}

@@ -82,7 +82,18 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   });
 }
 
-// As started_short(), where nothing has come: it calls nobody, and so saves hardly any registers.
+// Of a receive whose call is as usual, and which is begun next.
+[[gnu::always_inline]] inline operation& described_receive(const usual_call& call, int source,
+                                                           int tag, MPI_Comm comm,
+                                                           MPI_Request* request) {
+  request_object& made = make_receive(*call.me, call.comm->peers_first, comm);
+  *request = handle_of(made);
+  describe_receive(*call.me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data,
+                   made.own_work);
+  return made.own_work;
+}
+
+// The short way where nothing has come: it calls nobody, and so saves hardly any registers. False: nothing has been done.
 [[gnu::always_inline]] inline bool posted_short(void* buf, MPI_Count count, MPI_Datatype datatype,
                                                 int source, int tag, MPI_Comm comm,
                                                 MPI_Request* request) {
@@ -94,13 +105,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   if (me.rank.home->is_hindered() || lists.has_unexpected() || !lists.has_room_in_row() ||
       !me.requests.has_spare()) [[unlikely]]
     return false;
-  request_object& made = make_receive(me, call.comm->peers_first, comm);
-  *request = handle_of(made);
-  operation& op = made.own_work;
-  set_memory(op, call.data);
-  describe_receive(op, me.rank, *call.comm->shared,
-                   {call.comm->shared->context, call.comm->peer(source), tag});
-  lists.post_in_row(op);
+  lists.post_in_row(described_receive(call, source, tag, comm, request));
   return true;
 }
 
@@ -111,13 +116,8 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   const usual_call call = as_usual(buf, count, datatype, source, tag, comm);
   if (call.me == nullptr || request == nullptr) [[unlikely]]
     return false;
-  state& me = *call.me;
-  request_object& made = make_receive(me, call.comm->peers_first, comm);
-  *request = handle_of(made);
-  describe_receive(me, {call.comm, nullptr, call.comm->peer(source), tag}, call.data,
-                   made.own_work);
-  me.rank.home->begin_call();
-  begin_receive(me, made.own_work);
+  call.me->rank.home->begin_call();
+  begin_receive(*call.me, described_receive(call, source, tag, comm, request));
   return true;
 }
 
@@ -318,20 +318,20 @@ SEND(MPI_Bsend_init_c, MPI_Count, make_persistent_send, buffered)
         [&](state& me) { function(me, buf, count, datatype, source, tag, comm, request); }, buf, \
         count, datatype, source, tag, comm, request);                                            \
   }
-#define SHORT_RECEIVE(name, count_type)                                                          \
-  [[gnu::noinline]] static int name##_when_some_came(void* buf, count_type count,                \
-                                                     MPI_Datatype datatype, int source, int tag, \
-                                                     MPI_Comm comm, MPI_Request* request) {      \
-    if (started_short(buf, count, datatype, source, tag, comm, request)) [[likely]]              \
-      return MPI_SUCCESS;                                                                        \
-    return start_receive_in_call(buf, count, datatype, source, tag, comm, request, #name);       \
-  }                                                                                              \
-  WEFT_MPI_FUNCTION(int, name,                                                                   \
-                    (void* buf, count_type count, MPI_Datatype datatype, int source, int tag,    \
-                     MPI_Comm comm, MPI_Request* request)) {                                     \
-    if (posted_short(buf, count, datatype, source, tag, comm, request)) [[likely]]               \
-      return MPI_SUCCESS;                                                                        \
-    return name##_when_some_came(buf, count, datatype, source, tag, comm, request);              \
+#define SHORT_RECEIVE(name, count_type)                                                       \
+  [[gnu::noinline]] static int name##_in_any_case(void* buf, count_type count,                \
+                                                  MPI_Datatype datatype, int source, int tag, \
+                                                  MPI_Comm comm, MPI_Request* request) {      \
+    if (started_short(buf, count, datatype, source, tag, comm, request)) [[likely]]           \
+      return MPI_SUCCESS;                                                                     \
+    return start_receive_in_call(buf, count, datatype, source, tag, comm, request, #name);    \
+  }                                                                                           \
+  WEFT_MPI_FUNCTION(int, name,                                                                \
+                    (void* buf, count_type count, MPI_Datatype datatype, int source, int tag, \
+                     MPI_Comm comm, MPI_Request* request)) {                                  \
+    if (posted_short(buf, count, datatype, source, tag, comm, request)) [[likely]]            \
+      return MPI_SUCCESS;                                                                     \
+    return name##_in_any_case(buf, count, datatype, source, tag, comm, request);              \
   }
 SHORT_RECEIVE(MPI_Irecv, int)
 SHORT_RECEIVE(MPI_Irecv_c, MPI_Count)

@@ -190,7 +190,7 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
       last = r;
     }
     if (last == nullptr) break;
-    c.pending = pending;
+    c.pending = pending;  // Nobody has run since the first was told where to count.
     me.rank.home->check_stopped();
     trace_wait(
         last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,

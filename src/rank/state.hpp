@@ -84,14 +84,14 @@ struct rank_state {
   operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
   std::unique_ptr<face_state> face;              // Null until the rank first calls one.
-  operation* spare_kept = nullptr;               // As `spare`, kept_operations.
+  std::shared_ptr<request_watch> watch;          // Null unless the job is checked.
   match_lists lists;
   linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
   std::uint32_t offers = 0;                              // To ranks of this process.
   fiber main;
   std::shared_ptr<communicator_state> self;
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
-  std::shared_ptr<request_watch> watch;                  // Null unless the job is checked.
+  operation* spare_kept = nullptr;                       // As `spare`, kept_operations.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};

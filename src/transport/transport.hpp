@@ -53,7 +53,7 @@ class arrivals {
   virtual void written(std::uint64_t word) noexcept = 0;
   // Nothing will come from or go to this peer any more. Told once, after the messages that had come
   // whole. Contexts of operations under way to it complete as failed, before or after. A peer whose
-  // endpoint was destroyed has left in good order: that is not told, but sends to it fail.
+  // endpoint took leave, or was destroyed, has left in good order: that is not told, but sends to it fail.
   virtual void peer_failed(std::uint32_t peer, const char* why) noexcept = 0;
   // A message of a peer that made no sense was thrown away.
   virtual void refused(std::uint32_t peer, const char* why) noexcept = 0;
@@ -161,7 +161,7 @@ class transport {
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
 
   // Says good-bye and sees the last messages off, without waiting; what comes meanwhile is dropped. To
-  // be called until it is true, for the endpoints of a process by turns: an endpoint may need others,
+  // be called for the endpoints of a process by turns until all say true in one round: an endpoint may need others,
   // those of its own process too, to take what it says. Afterwards only deregister() may be called, and the
   // destructor, which does the same, but for this endpoint alone.
   [[nodiscard]] virtual bool take_leave() noexcept { return true; }

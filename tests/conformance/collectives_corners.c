@@ -210,22 +210,36 @@ static void sizes(void) {
   free(out);
 }
 
-/* Calls of one collective that go different ways inside: counts of both sizes, in place at the root or not. */
+/* One collective called with counts of both sizes, in place or not, and with two names of one datatype, one of which needs
+   a look into an object. */
 static void unlike_calls(void) {
-  for (int round = 0; round < 12; ++round) {
-    const int root = round % size, sum = size * (size - 1) / 2 + size * round;
-    int in[2] = {rank + round, 1}, out[2] = {-1, -1};
+  MPI_Datatype same = MPI_INTEGER4;
+#ifdef MPI_ABI_VERSION
+  MPI_Type_create_f90_integer(9, &same);
+#endif
+#ifdef MPICH_NAME /* 4.0.2 faults where much is reduced in place to a root that is not 0. */
+  const int in_place_max = 2;
+#else
+  const int in_place_max = most;
+#endif
+  for (int round = 0; round < 24; ++round) {
+    const int root = round % size, sum = size * (size - 1) / 2 + size * round, n = round % 4 < 2 ? 2 : 700;
+    const MPI_Datatype type = (rank + round) % 3 == 0 ? same : MPI_INTEGER4;
+    for (int i = 0; i < n; ++i) a[i] = rank + round + i, b[i] = -1;
 #if MPI_VERSION >= 4
     if ((rank + round) % 2 == 1)
-      MPI_Allreduce_c(in, out, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+      MPI_Allreduce_c(a, b, n, type, MPI_SUM, MPI_COMM_WORLD);
     else
 #endif
-      MPI_Allreduce(in, out, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    EXPECT(out[0] == sum && out[1] == size, "all-reduce: %d, %d", out[0], out[1]);
-    const void* given = in;
-    if (rank == root && round % 3 != 0) given = MPI_IN_PLACE, out[0] = in[0], out[1] = in[1];
-    MPI_Reduce(given, rank == root ? out : NULL, 2, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
-    if (rank == root) EXPECT(out[0] == sum && out[1] == size, "reduce: %d, %d", out[0], out[1]);
+      MPI_Allreduce(a, b, n, type, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT(b[0] == sum && b[n - 1] == sum + size * (n - 1), "all-reduce: %d, %d", b[0], b[n - 1]);
+    const void* given = a;
+    if (rank == root && round % 3 != 0 && n <= in_place_max) {
+      given = MPI_IN_PLACE;
+      for (int i = 0; i < n; ++i) b[i] = a[i];
+    }
+    MPI_Reduce(given, rank == root ? b : NULL, n, type, MPI_SUM, root, MPI_COMM_WORLD);
+    if (rank == root) EXPECT(b[0] == sum && b[n - 1] == sum + size * (n - 1), "reduce: %d, %d", b[0], b[n - 1]);
   }
 }
 

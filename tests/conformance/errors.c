@@ -54,8 +54,41 @@ static void truncation(void) {
   EXPECT(class0 == MPI_ERR_TRUNCATE && (class1 == MPI_SUCCESS || class1 == MPI_ERR_PENDING), "%d %d", class0, class1);
   if (class1 == MPI_ERR_PENDING) MPI_Wait(&request[1], MPI_STATUS_IGNORE);
   EXPECT_INT(in[9], 5);
+  /* Likewise where nobody looks at statuses; between them what is no request. */
+  MPI_Request list[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Irecv(in, 2, MPI_INT, rank, 1, MPI_COMM_WORLD, &list[0]);
+  MPI_Recv_init(in, 2, MPI_INT, rank, 3, MPI_COMM_WORLD, &list[2]);
+  MPI_Irecv(in + 5, 5, MPI_INT, rank, 2, MPI_COMM_WORLD, &list[3]);
+  for (int i = 0; i < 5; ++i) out[i] = 20 + i;
+  MPI_Send(out, 5, MPI_INT, rank, 2, MPI_COMM_WORLD);
+  MPI_Send(out, 3, MPI_INT, rank, 1, MPI_COMM_WORLD);
+  EXPECT_CLASS(MPI_Waitall(4, list, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
+  if (list[3] != MPI_REQUEST_NULL) MPI_Wait(&list[3], MPI_STATUS_IGNORE); /* As MPI_ERR_PENDING above. */
+  EXPECT(list[0] == MPI_REQUEST_NULL && list[2] != MPI_REQUEST_NULL, "the requests after an error");
+  EXPECT_INT(in[9], 24);
+  MPI_Request_free(&list[2]);
 #else
   (void)status;
+#endif
+}
+
+/* Each is refused by each rank, before anything is sent. */
+static void reductions(void) {
+  double in[2] = {1, 2}, out[2];
+  EXPECT_CLASS(MPI_Reduce(in, out, 2, MPI_DOUBLE, MPI_SUM, size, MPI_COMM_WORLD), MPI_ERR_ROOT);
+  EXPECT_CLASS(MPI_Reduce(in, out, 2, MPI_DOUBLE, MPI_SUM, -1, MPI_COMM_WORLD), MPI_ERR_ROOT);
+  EXPECT_CLASS(MPI_Reduce(in, out, 2, MPI_DOUBLE, MPI_OP_NULL, 0, MPI_COMM_WORLD), MPI_ERR_OP);
+  EXPECT_CLASS(MPI_Reduce(in, out, 2, MPI_DOUBLE, MPI_BAND, 0, MPI_COMM_WORLD), MPI_ERR_OP);
+  EXPECT_CLASS(MPI_Allreduce(in, out, 2, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD), MPI_ERR_OP);
+  EXPECT_CLASS(MPI_Allreduce(in, in, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+#ifdef MPI_ABI_VERSION /* Others let some of them pass, or fault. */
+  EXPECT_CLASS(MPI_Reduce(in, out, 2, MPI_DOUBLE, MPI_SUM, MPI_ROOT, MPI_COMM_WORLD), MPI_ERR_ROOT);
+  EXPECT_CLASS(MPI_Reduce(MPI_IN_PLACE, out, 2, MPI_DOUBLE, MPI_SUM, (rank + 1) % size, MPI_COMM_WORLD),
+               size > 1 ? MPI_ERR_BUFFER : MPI_SUCCESS);
+  EXPECT_CLASS(MPI_Reduce(in, in, 2, MPI_DOUBLE, MPI_SUM, rank, MPI_COMM_SELF), rank == 0 ? MPI_ERR_BUFFER : MPI_ERR_ROOT);
+  EXPECT_CLASS(MPI_Reduce(in, NULL, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Reduce(in, MPI_IN_PLACE, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Allreduce(in, NULL, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
 #endif
 }
 
@@ -170,6 +203,7 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   bad_arguments();
   truncation();
+  reductions();
   aliases();
   own_handlers();
   strings();

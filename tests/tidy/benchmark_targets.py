@@ -85,6 +85,12 @@ class Targets(unittest.TestCase):
              row("transport", "transport/one_way/8B", "ucx-posix", 260, repetitions=repetitions)])
         self.assertIn("by the least 253.8 of 260: met", one_way(15))
         self.assertNotIn("by the least", one_way(2))  # One mean a round.
+        few = targets.table([row("ring", "ring/hop/8B", "weft", 66, 16, spread=0.1, repetitions=3)])
+        self.assertIn("missed", few)
+        self.assertNotIn("by the least", few)
+        self.assertNotIn("by the least", targets.table(
+            [row("collectives", "collectives/barrier", peer, ns, spread=0.5, repetitions=n)
+             for peer, ns, n in (("weft", 200, 15), ("mpich", 300, 2), ("openmpi", 400, 15))]))
         share = targets.table([row("stencil", "stencil/share/8KiB", "weft", 96, unit="%", spread=0.1)])
         self.assertNotIn("by the least", share)  # More is better there.
 

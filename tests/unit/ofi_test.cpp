@@ -6,9 +6,11 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/limits.hpp"
 #include "cluster.hpp"
 #include "provider_leaks.hpp"
@@ -403,6 +405,39 @@ TEST(ofi, a_forged_message_is_counted_and_reported_by_the_core) {
             std::string::npos);
   EXPECT_EQ(job.device(0).statistics().refused, 1u);
   EXPECT_TRUE(box.messages.empty());
+}
+
+// Each device has spoken to all of the other process: a farewell waits for its peer to take it, which a device does only
+// while its runtime ends all of its devices by turns.
+TEST(ofi, runtimes_of_several_devices_end_without_waiting_for_each_other) {
+  if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  tests::note_provider("tcp");
+  comm::runtime_options how;
+  how.devices = 2;
+  std::uint64_t shortest_ns = ~std::uint64_t{0};
+  for (int attempt = 0; attempt < 3 && shortest_ns >= farewell_ns; ++attempt) {
+    tests::cluster job(2, how, tests::real_network([] {
+                         return make_ofi_transport(parse_ofi_options("tcp@lo"));
+                       }));
+    tests::mailbox box;
+    comm::handler_id handler;
+    for (int p = 0; p < 2; ++p) handler = job[p].register_handler(box);
+    for (int p = 0; p < 2; ++p)
+      for (int from = 0; from < 2; ++from)
+        for (int to = 0; to < 2; ++to)
+          ASSERT_EQ(job.insist([&] {
+            return post_am(job.device(p, from), {1 - p, to}, handler, {});
+          }),
+                    status::done);
+    ASSERT_TRUE(job.until([&] { return box.messages.size() == 8; }));
+    const std::uint64_t begin = now_ns();
+    {
+      std::vector<std::jthread> ending;
+      for (auto& each : job.cores) ending.emplace_back([&each] { each.reset(); });
+    }
+    shortest_ns = std::min(shortest_ns, now_ns() - begin);
+  }
+  EXPECT_LT(shortest_ns, farewell_ns);
 }
 
 TEST_F(forged_messages, longer_than_a_buffer_are_refused_as_nobodys) {

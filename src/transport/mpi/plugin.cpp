@@ -6,7 +6,9 @@
 // An MPI dies with its first dead process, says nothing of it and has nothing to sleep on: failures
 // come from the bootstrap, and sleepers look every millisecond.
 #include "transport/mpi/plugin.hpp"
+#include "base/clock.hpp"
 #include "base/kept_errno.hpp"
+#include "base/limits.hpp"
 
 #include <mpi.h>
 #include <sys/eventfd.h>
@@ -156,12 +158,8 @@ class mpi_transport final : public transport {
   }
 
   ~mpi_transport() override {
+    while (!take_leave()) ::usleep(1000);
     const turn mine;
-    for (int i = 0; i < 1000 && !(small_.is_empty() && large_.is_empty()); ++i) {
-      small_.collect();
-      large_.collect();
-      ::usleep(1000);
-    }
     small_.abandon();
     large_.abandon();
     for (MPI_Request& request : requests_) {
@@ -169,6 +167,16 @@ class mpi_transport final : public transport {
       MPI_Request_free(&request);
     }
     ::close(alarm_);
+  }
+
+  // What it has sent, for at most a second.
+  bool take_leave() noexcept override {
+    const std::uint64_t now = now_ns();
+    if (leaves_until_ns_ == 0) leaves_until_ns_ = now + farewell_ns;
+    const turn mine;
+    small_.collect();
+    large_.collect();
+    return (small_.is_empty() && large_.is_empty()) || now >= leaves_until_ns_;
   }
 
   const transport_traits& traits() const noexcept override { return traits_; }
@@ -330,6 +338,7 @@ class mpi_transport final : public transport {
   std::vector<peer_state> peers_;
   send_ring small_{packets_max, packet_bytes};
   send_ring large_{large_packets_max, message_bytes};
+  std::uint64_t leaves_until_ns_ = 0;  // 0: it does not leave yet.
   std::vector<std::byte> buffers_ = std::vector<std::byte>(receives * message_bytes);
   std::vector<MPI_Request> requests_ = std::vector<MPI_Request>(receives, MPI_REQUEST_NULL);
   std::size_t next_ = 0;

@@ -178,7 +178,8 @@ class ofi_transport final : public transport {
   std::vector<peer_state> peers_;
   std::vector<ofi_address> peer_addresses_;  // For the watch.
   std::vector<std::uint32_t> known_;         // Peers that are watched.
-  std::uint64_t leaves_until_ns_ = 0;   // 0: does not leave yet. Then the known are those to tell.
+  std::uint64_t leaves_until_ns_ =
+      0;  // 0: it does not leave yet. Once it does, the known are those to be told.
   std::vector<operation*> unposted_;    // Buffers that the provider did not take back yet.
   int deaf_looks_ = 0;                  // Of the watch, in a row.
   operation* first_to_self_ = nullptr;  // Packets on the way to this endpoint itself.

@@ -193,7 +193,8 @@ bool ofi_transport::take_leave() noexcept {
     void refused(std::uint32_t, const char*) noexcept override {}
   } nobody;
   const std::uint64_t now = now_ns();
-  if (leaves_until_ns_ == 0) leaves_until_ns_ = now + ofi_farewell_ns;
+  if (leaves_until_ns_ == 0) leaves_until_ns_ = now + farewell_ns;
+  // To send to a peer that is known does not change the list.
   std::erase_if(known_, [this](std::uint32_t peer) {
     return peer == self_ || peers_[peer].has_failed || peers_[peer].has_left ||
            send_note(peer, note::farewell);
