@@ -1,5 +1,6 @@
 #include "mpi/exchange_call.hpp"
 
+#include "mpi/overlap.hpp"
 #include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
@@ -56,6 +57,10 @@ void note_exchange(state& me, const communicator_object& c, const exchange_call&
     if (giver != c.own && (x.plan.only_shower == no_root || x.plan.only_shower == giver))
       note_taken(me, c, x.plan.call.name, giver, type, count);
   });
+  const bool gives = x.plan.only_shower == no_root || x.plan.only_shower == c.own;
+  const bool takes = x.plan.only_reader == no_root || x.plan.only_reader == c.own;
+  if (gives && takes && !x.replaces && !x.plan.leaves_own)
+    note_overlap(me, x.plan.call.name, x.give.view(), x.take.view());
 }
 
 }  // namespace weft::mpi

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "mpi/overlap.hpp"
 #include "mpi/profiling.hpp"
 #include "mpi/short_way.hpp"
 #include "mpi/transfer.hpp"
@@ -141,8 +142,12 @@ void exchange(state& me, const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   // Whatever is wrong with the buffer of the send is known before the receive begins.
   with_data(sendbuf, sendcount, *to.type, [&](const auto& data) {
     receive_around([&] {
-      if (keeps_ledger(me)) [[unlikely]]
+      if (keeps_ledger(me)) [[unlikely]] {
         note_sent(me, to, to.type, sendcount);
+        if (!from.to_nobody() && to.type->contiguous && from.type->contiguous)
+          note_overlap(me, "MPI_Sendrecv", one_part(sendbuf, sendcount, *to.type),
+                       one_part(recvbuf, recvcount, *from.type));
+      }
       send_data(me, to, data, send_mode::standard, "MPI_Sendrecv (send)");
     });
   });

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "mpi/collective.hpp"
+#include "mpi/overlap.hpp"
 #include "mpi/type_ledger.hpp"
 
 namespace weft::mpi {
@@ -175,6 +176,11 @@ void note(state& me, const communicator_object& c, const any_reduce_call& call,
   const datatype_object& type = checked_datatype(datatype);
   const reduce_call& one = call.one;
   const auto count = static_cast<MPI_Count>(one.count);
+  if (type.contiguous && one.in != one.out && one.in != nullptr && one.out != nullptr) {
+    const auto taken = one.what == reduction_kind::scattered ? one.own_count : one.count;
+    note_overlap(me, one.name, one_part(one.in, count, type),
+                 one_part(one.out, static_cast<MPI_Count>(taken), type));
+  }
   if (call.two == nullptr)
     return note_reduced(me, c, one.name, one.root == no_root ? 0 : one.root, type, count);
   const reduce_between_groups& two = *call.two;

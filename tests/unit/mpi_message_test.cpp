@@ -232,6 +232,38 @@ TEST(mpi_message, requests_on_overlapping_memory_are_found_by_check) {
   EXPECT_EQ(count_of(job.text, "whose memory overlaps"), 1u) << job.text;
 }
 
+TEST(mpi_message, calls_that_receive_into_what_they_send_are_found_by_check) {
+  const auto said_of = [](auto call) {
+    return told_at_the_end([call](int) {
+      int values[16] = {};
+      call(values);
+    });
+  };
+  const auto finds = [&](const std::string& name, auto call) {
+    const std::string text = said_of(call);
+    EXPECT_EQ(count_of(text, "called " + name + " with"), 2u) << text;  // Each rank.
+    EXPECT_EQ(count_of(text, "that are in part what it sends"), 2u) << text;
+  };
+  finds("MPI_Sendrecv", [](int* v) {
+    MPI_Sendrecv(v, 4, MPI_INT, 0, 1, v + 3, 4, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  });
+  finds("MPI_Allreduce",
+        [](int* v) { MPI_Allreduce(v, v + 1, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD); });
+  finds("MPI_Alltoall",
+        [](int* v) { MPI_Alltoall(v, 1, MPI_INT, v + 1, 1, MPI_INT, MPI_COMM_WORLD); });
+  finds("MPI_Gather",
+        [](int* v) { MPI_Gather(v + 1, 2, MPI_INT, v, 2, MPI_INT, 0, MPI_COMM_SELF); });
+  const std::string apart = said_of([](int* v) {
+    MPI_Sendrecv(v, 4, MPI_INT, 0, 1, v + 4, 4, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Allreduce(v, v + 4, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, v, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Alltoall(v, 2, MPI_INT, v + 4, 2, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, v, 2, MPI_INT, MPI_COMM_WORLD);
+    MPI_Bcast(v, 4, MPI_INT, 0, MPI_COMM_WORLD);
+  });
+  EXPECT_EQ(count_of(apart, "in part"), 0u) << apart;
+}
+
 // Two ranks of one worker, of two, and of two processes.
 std::vector<options> near_and_far() {
   std::vector<options> all{job_of(2, 1), job_of(2, 2), job_of(2, 2)};
