@@ -491,6 +491,9 @@ void termination::attend() noexcept {
   if (since == 0) stopping_since_ns_.store(since = now_ns(), std::memory_order_relaxed);
   const bool alone = any_dead() && !actions_.survive_failures;
   if (workers_.fibers_have_ended() && (alone || now_ns() - since > leave_limit_ns)) {
+    // The judge has not answered: its ranks may compute without looking.
+    if (!judged_ && told_failure_ && !told_failure_->first.empty())
+      actions_.tell(told_failure_->first, told_failure_->second);
     released_ = true;
     workers_.release();
   }

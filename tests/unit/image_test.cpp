@@ -241,6 +241,21 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
   }
 }
 
+TEST_P(ends, badly_in_one_rank_while_others_compute_the_job_ends_with_rank_and_reason) {
+  WEFT_NEEDS_IMAGES();
+  std::vector<const char*> ways{"beside-exit"};
+  // Where others need not be let in, rank 0 too, which judges how the job ends.
+  if (std::string(GetParam()).starts_with("--ranks-per-process")) ways.push_back("beside-all-exit");
+  for (const char* const way : ways) {
+    const outcome ran = run_image(std::string("-n 4 ") + GetParam(), std::string("ends_c ") + way);
+    EXPECT_EQ(ran.status, 7) << way << '\n' << ran.text;
+    EXPECT_NE(ran.text.find("weft: rank 1: ended with exit status 7, which ends the job"),
+              std::string::npos)
+        << way << '\n'
+        << ran.text;
+  }
+}
+
 // A thread cannot leave the rank's stack: its process ends, whose other ranks are told of.
 TEST_P(ends, badly_in_a_thread_of_one_rank_the_job_ends_with_rank_and_reason) {
   WEFT_NEEDS_IMAGES();

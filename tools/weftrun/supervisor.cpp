@@ -34,6 +34,8 @@ namespace {
 
 constexpr int status_timeout = 124;
 constexpr int status_of_signal = 128;  // And its number.
+// As long as the monitor of a process allows its own ranks.
+constexpr double stop_grace_s = 2;
 
 void say(const std::string& text) {
   static_cast<void>(write_all(STDERR_FILENO, "weftrun: " + text + "\n"));
@@ -213,7 +215,10 @@ class supervisor {
     const bool failed = server_->ended(number, why, good, answers);
     if (!ending_) {
       if (status_ == 0) status_ = failed && good ? 1 : status;
-      if (failed || killed) on_failure(why, answers, failed, status);
+      if (failed || killed)
+        on_failure(why, answers, failed, status);
+      else if (!good && status != status_timeout && how_.on_failure != "error")
+        end_those_that_compute(why);
     }
     finish_if_empty();
   }
@@ -239,6 +244,15 @@ class supervisor {
     }
     say(why + "; the job ends");
     end_all();
+  }
+
+  // Of a process that has told its failure and left: the others stop when they hear of it, which they do in calls.
+  void end_those_that_compute(const std::string& why) {
+    loop_.after(stop_grace_s, [this, why] {
+      if (ending_ || finishing_) return;
+      say(why + ", and others compute without calling weft; the job ends");
+      end_all();
+    });
   }
 
   // The job cannot go on; whoever noticed has said so.
