@@ -144,6 +144,13 @@ TEST(job, the_programs_own_status_is_weftruns) {
   EXPECT_EQ(run_job(ranks(2) + "./test-job").status, 64);
 }
 
+TEST(job, a_process_may_go_on_after_its_ranks_while_another_ends_with_a_status) {
+  const outcome result =
+      shell("timeout -s KILL 60 ./weftrun --processes 2 -n 2 ./test-job work-after 7");
+  EXPECT_EQ(result.status, 7) << result.text;
+  expect_in(result, {"worked on"});
+}
+
 TEST(job, a_wrong_word_of_weft_ends_with_status_2) {
   const outcome result = shell("./test-job greet --weft-rank=3");
   EXPECT_EQ(result.status, 2);

@@ -115,6 +115,10 @@ void job_server::pass_fences(std::vector<frame>& answers) {
   }
 }
 
+bool job_server::any_takes_part() const {
+  return std::ranges::any_of(members_, [](const member& m) { return m.state == stage::joined; });
+}
+
 bool job_server::ended(int process, const std::string& why, bool in_good_order,
                        std::vector<frame>& answers) {
   member& one = at(process);

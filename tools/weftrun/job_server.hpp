@@ -20,6 +20,8 @@ class job_server {
   // it is nothing that a process says.
   std::vector<frame> take(const frame& what);
 
+  // Whether a process has joined and not left yet.
+  [[nodiscard]] bool any_takes_part() const;
   // A process has ended: `why` says how, for people. Returns true, and tells the others with
   // `answers`, when it has left those that take part without a word.
   [[nodiscard]] bool ended(int process, const std::string& why, bool in_good_order,

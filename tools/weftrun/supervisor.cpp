@@ -217,7 +217,7 @@ class supervisor {
       if (status_ == 0) status_ = failed && good ? 1 : status;
       if (failed || killed)
         on_failure(why, answers, failed, status);
-      else if (!good && status != status_timeout && how_.on_failure != "error")
+      else if (!good && status != status_timeout && interrupted_ == 0 && how_.on_failure != "error")
         end_those_that_compute(why);
     }
     finish_if_empty();
@@ -246,10 +246,11 @@ class supervisor {
     end_all();
   }
 
-  // Of a process that has told its failure and left: the others stop when they hear of it, which they do in calls.
+  // Of a process that has told its failure and left: the others stop when they hear of it, which they do in calls. What has
+  // left as well may go on with work of its own.
   void end_those_that_compute(const std::string& why) {
     loop_.after(stop_grace_s, [this, why] {
-      if (ending_ || finishing_) return;
+      if (ending_ || finishing_ || !server_->any_takes_part()) return;
       say(why + ", and others compute without calling weft; the job ends");
       end_all();
     });
