@@ -1,8 +1,8 @@
 // A suspended flow of control, and the switch between two of them. The one place that knows the
 // sanitizers' fiber interfaces.
 //
-// A context belongs to the thread that runs it: contexts do not migrate, so code compiled into a
-// fiber may cache addresses of thread-locals. errno and the exception state of the C++ run time
+// A context goes on where it is switched to. Code compiled into a fiber may cache addresses of thread-locals,
+// so only fibers that are known not to may go on on another thread. errno and the exception state of the C++ run time
 // are the fiber's own: the switch keeps them on the stack of the one that leaves.
 #pragma once
 #include <cstddef>

@@ -22,6 +22,7 @@ request start_activity(const std::shared_ptr<communicator_state>& state,
   watch_start(*op);
   op->body = std::move(body);
   op->runner.identity = &me;
+  op->runner.is_errand = true;
   op->runner.argument = op;
   op->runner.body = [](void* argument) {
     auto& self = *static_cast<kept_operation*>(argument);

@@ -24,13 +24,14 @@ struct wait_description {
   const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
 };
 
-// A user-level thread of control with a home worker. Never migrates.
+// A user-level thread of control with a home worker, for good.
 struct alignas(cache_line) fiber {
   // What each switch touches stands first, in one cache line but for the last word: with 1,000 fibers their lines do not
   // stay near.
   fiber* next = nullptr;        // In the ready list, or among those that wait for a countdown.
   void* identity = nullptr;     // Whose fiber this is: the rank, as the faces see it.
   int number = -1;              // What a timeline calls it: the rank; -1: not shown.
+  bool is_errand = false;       // Weft's own code, which any thread may go on with: guest.hpp.
   std::optional<context> flow;  // Empty until the first run.
   // While in a wait: what for, and the countdown that tells it, if one does.
   const wait_description* waiting_in = nullptr;

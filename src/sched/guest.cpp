@@ -18,6 +18,8 @@ constexpr unsigned helm_spins_max = 64;
 constexpr unsigned helm_yields_max = 32;
 constexpr unsigned helm_rest_us_min = 20, helm_rest_us_max = 500;
 constexpr unsigned rests_of_one_length = 8;
+// Before a guest looks at what it waits for itself.
+constexpr int errands_in_a_row_max = 16;
 
 // Whoever has what this thread waits for may need its core, and may need it for long.
 void rest_from(unsigned round) noexcept {
@@ -44,7 +46,8 @@ void helm::offer() noexcept {
   who_.offer(this_thread(), rest_from, courtesy_rounds_max);
 }
 
-guest::guest(const thread_origin& from) : from_(from), of_(*from.home) {
+guest::guest(const thread_origin& from)
+    : from_(from), of_(*from.home), put_aside_(this_thread_state()) {
   of_.helm_->take();
   install();
 }
@@ -62,14 +65,16 @@ void guest::install() noexcept {
   worker::current_worker_ = &of_;
   worker::caller_ = worker::chunk_depth_ == 0 ? from_.identity : nullptr;
   of_.guest_ = this;
-  of_.short_ways_left_ = 0;  // Its waits never switch to a fiber.
+  std::swap(of_.thread_, put_aside_);
+  of_.short_ways_left_ = 0;  // Its waits never switch to a fiber from the caller's frame.
 }
 
 void guest::remove() noexcept {
+  std::swap(of_.thread_, put_aside_);
   of_.guest_ = nullptr;
   worker::current_worker_ = nullptr;
   worker::caller_ = nullptr;
-  // Fibers run on the worker's own thread only, which may be asleep.
+  // Fibers with the program's code run on the worker's own thread only, which may be asleep.
   if (of_.asleep_for_ != nullptr && of_.has_own_work(*of_.asleep_for_)) of_.notify();
 }
 
@@ -83,6 +88,35 @@ void guest::step_aside(unsigned round) {
     of_.helm_->take();
   }
   install();
+}
+
+bool guest::run_errands() {
+  int left = errands_in_a_row_max;
+  for (; left > 0; --left) {
+    fiber* const errand = of_.take_errand();
+    if (errand == nullptr) break;
+    go_on_with(*errand);
+  }
+  return left != errands_in_a_row_max;
+}
+
+// Until the errand waits or ends. What runs on the worker's own thread counts as running before and
+// after, and for other threads meanwhile.
+void guest::go_on_with(fiber& errand) {
+  fiber& on_own_thread = of_.running();
+  fiber self;
+  self.identity = worker::caller_;
+  self.number = on_own_thread.number;
+  self.flow.emplace();
+  stand_in_ = &self;
+  if (!errand.flow) of_.prepare(errand);
+  of_.running_ = &errand;
+  worker::caller_ = errand.identity;
+  ++of_.counts_.switches;
+  context::switch_to(*self.flow, *errand.flow, of_.thread_);
+  if (of_.dead_ != nullptr) of_.reclaim();
+  of_.running_ = &on_own_thread;
+  stand_in_ = nullptr;
 }
 
 namespace {
@@ -142,16 +176,30 @@ void worker::leave_shared() noexcept {
   if (helm_ != nullptr && helm_->held_here()) helm_->give();
 }
 
-// The wait of a guest: progress and looks, but no fibers, no thefts and no parking.
+// The wait of a guest: progress, looks and errands, but no fibers of ranks, no thefts and no parking.
 void worker::block_guest(waiter& w) {
   for (unsigned round = 0;; ++round) {
     if (w.is_over()) return;
-    const bool any = poll();
+    bool any = poll();
     if (w.may_stop && (unwinding_ || owner_.has_ended())) throw job_stopped{};
+    if (w.is_over()) return;
+    any |= guest_->run_errands();
     if (w.is_over()) return;
     if (any) round = 0;
     guest_->step_aside(round);
   }
+}
+
+void worker::yield_guest() {
+  if (guest_->runs_errand()) {
+    if (unwinding_) throw job_stopped{};
+    make_ready(running());
+    return switch_to(guest_->stand_in());
+  }
+  poll();
+  if (unwinding_) throw job_stopped{};
+  guest_->run_errands();
+  guest_->step_aside(0);
 }
 
 }  // namespace weft

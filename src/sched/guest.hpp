@@ -8,18 +8,22 @@
 //
 // A guest that waits makes progress for the worker, whose own thread may be blocked in the kernel,
 // waiting for this very guest; it offers the helm between two looks, and so does the worker's thread
-// in its waits. A guest that leaves something to do wakes the worker's thread.
+// in its waits. A guest goes on with fibers of weft's own code, errands, which may be begun on one thread
+// and ended on another; the program's code stays on its thread. A guest that leaves something to do wakes
+// the worker's thread.
 #pragma once
 #include <cstddef>
 #include <memory>
 #include <span>
 
+#include "fiber/context.hpp"
 #include "sync/gate.hpp"
 #include "sync/helm.hpp"
 
 namespace weft {
 
 class worker;
+struct fiber;
 
 class helm {
  public:
@@ -64,13 +68,22 @@ class guest {
 
   // Between two looks at what it waits for.
   void step_aside(unsigned round);
+  // Goes on with errands that are ready, each until it waits again. False: there was none.
+  bool run_errands();
+  // Whether the caller is such an errand; it leaves to the guest's own flow of control.
+  [[nodiscard]] bool runs_errand() const noexcept { return stand_in_ != nullptr; }
+  [[nodiscard]] fiber& stand_in() const noexcept { return *stand_in_; }
 
  private:
   void install() noexcept;
   void remove() noexcept;
+  void go_on_with(fiber& errand);
 
   const thread_origin& from_;
   worker& of_;
+  // While the guest is not at work: this thread's. Else that of the worker's own.
+  thread_state put_aside_;
+  fiber* stand_in_ = nullptr;
 };
 
 }  // namespace weft

@@ -42,9 +42,21 @@ fiber* worker::take_ready() noexcept {
     previous = taken;
     taken = taken->next;
   }
-  previous->next = taken->next;
-  if (taken == ready_tail_) ready_tail_ = previous;
+  unlink_ready(*previous, *taken);
   return taken;
+}
+
+fiber* worker::take_errand() noexcept {
+  fiber* previous = nullptr;
+  for (fiber* f = first_ready(); f != nullptr; previous = std::exchange(f, f->next)) {
+    if (!f->is_errand) continue;
+    if (previous == nullptr)
+      pop_ready(*f);
+    else
+      unlink_ready(*previous, *f);
+    return f;
+  }
+  return nullptr;
 }
 
 inline void worker::deliver_front(ring& r, int sender, record_header header) {
@@ -98,7 +110,7 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
 }
 
 fiber* worker::look_on_the_way(countdown& c, int sender) {
-  const kept_errno kept;
+  const kept_errno kept(thread_.error_number);
   // A report is given in the long way, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     return nullptr;
@@ -111,8 +123,8 @@ fiber* worker::look_on_the_way(countdown& c, int sender) {
 }
 
 void worker::block(waiter& w) {
-  const kept_errno kept;
-  if (guest_ != nullptr) [[unlikely]]
+  const kept_errno kept(thread_.error_number);
+  if (guest_ != nullptr && !guest_->runs_errand()) [[unlikely]]
     return block_guest(w);
   if (chunk_depth_ != 0 && w.may_switch)
     throw error(std::string("a chunk of a loop called ") + w.description->call +
@@ -141,6 +153,12 @@ void worker::block(waiter& w) {
   bool has_looked = false;
   for (;;) {
     if (w.is_over()) return;
+    // An errand, with which the guest goes on, or the worker's own thread.
+    if (guest_ != nullptr) [[unlikely]] {
+      if (unwinding_ && w.may_stop) throw job_stopped{};
+      suspend(w, guest_->stand_in());
+      continue;
+    }
     const bool any = !std::exchange(has_looked, false) && poll(w.told != nullptr ? &w : nullptr);
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
@@ -212,12 +230,9 @@ void worker::suspend(waiter& w, fiber& next) {
 }
 
 void worker::yield() {
-  const kept_errno kept;
-  if (guest_ != nullptr) [[unlikely]] {
-    poll();
-    if (unwinding_) throw job_stopped{};
-    return guest_->step_aside(0);
-  }
+  const kept_errno kept(thread_.error_number);
+  if (guest_ != nullptr) [[unlikely]]
+    return yield_guest();
   poll();
   if (chunk_depth_ != 0) return;
   if (unwinding_) [[unlikely]]

@@ -77,18 +77,19 @@ void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
   if (to.number >= 0) trace_begin(trace_kind::run, to.number);
 }
 
-// The root frees what a fiber leaves behind: nobody can free the stack that it stands on.
+// The root, or a guest, frees what a fiber leaves behind: nobody can free the stack that it stands on.
 void worker::finish(fiber& self) noexcept {
   (self.older != nullptr ? self.older->newer : oldest_) = self.newer;
   (self.newer != nullptr ? self.newer->older : newest_) = self.older;
   *thread_.exceptions = {};  // Of a program that has left its handlers by a jump.
   dead_ = &self;
-  running_ = &root_;
-  running_number_.store(-1, std::memory_order_relaxed);
-  caller_ = nullptr;
+  fiber& next = guest_ == nullptr ? root_ : guest_->stand_in();
+  running_ = &next;
+  running_number_.store(next.number, std::memory_order_relaxed);
+  caller_ = next.identity;
   if (tracing()) [[unlikely]]
-    trace_switch(self, root_);
-  context::leave_to(*self.flow, *root_.flow);
+    trace_switch(self, next);
+  context::leave_to(*self.flow, *next.flow);
 }
 
 void worker::reclaim() noexcept {

@@ -296,6 +296,7 @@ class worker {
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);
   void block_guest(waiter& w);
+  void yield_guest();
   void suspend(waiter& w, fiber& next);
   [[gnu::always_inline]] void switch_to(fiber& next) noexcept {
     fiber& self = *running_;
@@ -331,7 +332,12 @@ class worker {
   }
   void prepare(fiber& f);
   [[gnu::noinline]] static void trace_switch(const fiber& from, const fiber& to) noexcept;
+  void unlink_ready(fiber& previous, fiber& taken) noexcept {
+    previous.next = taken.next;
+    if (&taken == ready_tail_) ready_tail_ = &previous;
+  }
   [[nodiscard]] fiber* take_ready() noexcept;
+  [[nodiscard]] fiber* take_errand() noexcept;
   static void fiber_main(void* self);
   [[noreturn]] void finish(fiber& self) noexcept;
   void reclaim() noexcept;

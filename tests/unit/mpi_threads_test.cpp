@@ -87,6 +87,92 @@ TEST(mpi_threads, of_several_ranks_of_a_worker_exchange_messages) {
   exchange_in_threads(3, 1, true);
 }
 
+// As pthread_barrier_wait() is for weft: the thread sleeps in the kernel, and its worker with it.
+class kernel_barrier {
+ public:
+  explicit kernel_barrier(unsigned threads) { pthread_barrier_init(&barrier_, nullptr, threads); }
+  ~kernel_barrier() { pthread_barrier_destroy(&barrier_); }
+  void wait() { pthread_barrier_wait(&barrier_); }
+
+ private:
+  pthread_barrier_t barrier_{};
+};
+
+// What the rank (or its thread) begins, its thread ends, by waiting or by looking again and again.
+void end_by_thread(int rank, int ranks, bool begun_by_thread) {
+  kernel_barrier begun(2), ended(2);
+  MPI_Request request = MPI_REQUEST_NULL;
+  rank_threads threads;
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<int> mine(i % 5 == 0 ? 30000 : 1, rank + i), sums(mine.size(), -1);
+    const auto begin = [&] {
+      MPI_Iallreduce(mine.data(), sums.data(), static_cast<int>(sums.size()), MPI_INT, MPI_SUM,
+                     MPI_COMM_WORLD, &request);
+    };
+    threads.start([&] {
+      if (begun_by_thread)
+        begin();
+      else
+        begun.wait();
+      int is_over = i % 2;
+      if (is_over != 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+      while (is_over == 0) MPI_Test(&request, &is_over, MPI_STATUS_IGNORE);
+      ended.wait();
+    });
+    if (!begun_by_thread) {
+      begin();
+      begun.wait();
+    }
+    ended.wait();
+    threads.join(false);
+    ASSERT_EQ(sums.front(), ranks * (ranks - 1) / 2 + ranks * i);
+    ASSERT_EQ(sums.back(), sums.front());
+    MPI_Barrier(MPI_COMM_WORLD);  // Errands go on here that the thread has left.
+  }
+}
+
+TEST(mpi_threads, end_collectives_while_their_ranks_are_blocked_in_the_kernel) {
+  for (const bool begun_by_thread : {true, false})
+    for (const int ranks : {1, 2, 3})
+      run_ranks(ranks, ranks, [&](communicator& world) {
+        int level = 0;
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+        end_by_thread(world.rank(), ranks, begun_by_thread);
+        MPI_Finalize();
+      });
+}
+
+// Each is begun by one of rank and thread and ended by the other, several at a time.
+TEST(mpi_threads, pass_collectives_to_their_ranks_and_back) {
+  run_ranks(3, 2, [&](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    constexpr int at_once = 4;
+    for (int i = 0; i < rounds; ++i) {
+      std::vector<MPI_Request> requests(at_once);
+      std::vector<MPI_Comm> comms(at_once);
+      std::vector<int> values(at_once, world.rank() == 1 ? i : -1);
+      if (i == 0 || i % 10 == 0)
+        for (MPI_Comm& c : comms) MPI_Comm_dup(MPI_COMM_WORLD, &c);
+      else
+        for (MPI_Comm& c : comms) c = MPI_COMM_WORLD;
+      const auto begin = [&](int k) {
+        const auto at = static_cast<std::size_t>(k);
+        MPI_Ibcast(&values[at], 1, MPI_INT, 1, comms[at], &requests[at]);
+      };
+      for (int k = 0; k < at_once; ++k) begin(k);
+      rank_threads threads;
+      threads.start([&] { MPI_Waitall(at_once / 2, requests.data(), MPI_STATUSES_IGNORE); });
+      MPI_Waitall(at_once / 2, requests.data() + at_once / 2, MPI_STATUSES_IGNORE);
+      threads.join(true);
+      for (const int v : values) ASSERT_EQ(v, i);
+      if (comms[0] != MPI_COMM_WORLD)
+        for (MPI_Comm& c : comms) MPI_Comm_free(&c);
+    }
+    MPI_Finalize();
+  });
+}
+
 // All workers are parked meanwhile, and no rank could go on by itself.
 TEST(mpi_threads, that_send_later_keep_ranks_that_all_wait_from_being_called_a_deadlock) {
   for (const int count : {1, 2})
