@@ -1,6 +1,6 @@
-// pthread_create and pthread_join of programs of weftcc, in libweft.so, where they stand before those of
-// the C library: threads know which rank made them, may use all cores of the process and can tell of a stack
-// that overflowed, and a rank that joins one lets other ranks run. Not part of libweft.a.
+// pthread_create of programs of weftcc, in libweft.so, where it stands before that of the C library: threads
+// know which rank made them, may use all cores of the process and can tell of a stack that overflowed. Not
+// part of libweft.a.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,12 +21,6 @@ namespace weft {
 namespace {
 
 using create_function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-using join_function = int (*)(pthread_t, void**);
-
-template <class Function>
-Function next_definition(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
 
 // Before workers are pinned.
 const cpu_set_t cores_of_process = [] {
@@ -69,7 +63,8 @@ extern "C" {
 __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                           const pthread_attr_t* attributes,
                                                           void* (*body)(void*), void* argument) {
-  static const auto next = weft::next_definition<weft::create_function>("pthread_create");
+  static const auto next =
+      reinterpret_cast<weft::create_function>(::dlsym(RTLD_NEXT, "pthread_create"));
   weft::thread_origin origin = weft::origin_of_new_thread();
   if (origin.identity == nullptr) return next(thread, attributes, body, argument);
   auto start =
@@ -77,15 +72,5 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
   const int result = next(thread, attributes, &weft::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;
-}
-
-__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void** result) {
-  static const auto next = weft::next_definition<weft::join_function>("pthread_join");
-  constexpr long long rest_ns_max = 200'000;
-  for (long long rest_ns = 0;; rest_ns = rest_ns == 0 ? 1000 : std::min(2 * rest_ns, rest_ns_max)) {
-    const int joined = pthread_tryjoin_np(thread, result);
-    if (joined != EBUSY) return joined;
-    if (weft_sleep(rest_ns) == 0) return next(thread, result);
-  }
 }
 }

@@ -266,7 +266,8 @@ void worker::perturb_seeded() {
   yield();
 }
 
-void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description) {
+void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description,
+                         bool may_stop) {
   struct timer {
     std::atomic<std::int64_t>& count;
     // Relaxed: the last worker that parks sees what the others did before they parked.
@@ -280,6 +281,7 @@ void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& desc
            },
            &deadline_ns, &description};
   w.deadline_ns = deadline_ns;
+  w.may_stop = may_stop;
   if (!w.is_over()) block(w);
 }
 

@@ -101,7 +101,8 @@ class worker {
     w.may_stop = may_stop;
     block(w);
   }
-  void sleep_until(std::uint64_t deadline_ns, const wait_description& description);
+  void sleep_until(std::uint64_t deadline_ns, const wait_description& description,
+                   bool may_stop = true);
   // A wait of length zero: makes progress and lets every ready fiber of this worker run.
   void yield();
   // Throws job_stopped when the job is ending: before memory of another rank is read. Others unwind
@@ -219,6 +220,13 @@ class worker {
   [[nodiscard]] bool enter_shared();
   void leave_shared() noexcept;
   [[nodiscard]] bool has_guest() const noexcept { return guest_ != nullptr; }
+  // Whether the calling thread is a worker's own, in the program's code, and there may be guests.
+  [[nodiscard]] static bool in_shared_program() noexcept {
+    return current_worker_ != nullptr && caller_ != nullptr && current_worker_->helm_ != nullptr &&
+           !current_worker_->helm_->held_here();
+  }
+  // Whether the worker has fibers besides the one that runs.
+  [[nodiscard]] bool has_others() const noexcept { return oldest_ != newest_; }
 
   // --- Loops ---------------------------------------------------------------------------------
   // Runs all chunks, with whoever comes to help; rethrows the first exception of a chunk.

@@ -1,60 +1,145 @@
-/* Each thread of a team exchanges messages with its like in the ranks beside it, by its own tag. */
+/* Threads of a team exchange messages with their like in the ranks beside it, each by its own tag, while the first one
+   waits for them: at the region's end, in its barriers, for a section that one at a time may enter, for a lock. It may
+   be what other ranks wait for. */
 #include <omp.h>
-#include <unistd.h>
 
 #include "conform.h"
 
-enum { threads = 3, rounds = 50, long_length = 20000 };
+enum { threads = 3, rounds = 10, long_length = 20000, any_tag_of_threads = 100 };
 
-/* How many messages were wrong. */
-static int exchange(int thread, int step) {
+static int wrong_ones;
+
+static void exchange_one(int length, int tag, int value) {
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;
-  int* const out = malloc(long_length * sizeof *out);
-  int* const in = malloc(long_length * sizeof *in);
-  int wrong_ones = 0;
-  for (int i = 0; i < rounds; ++i) {
-    const int length = i % 10 == 9 ? long_length : 1;
-    MPI_Request request;
-    MPI_Status status;
-    for (int k = 0; k < length; ++k) out[k] = 10000 * rank + 1000 * thread + 100 * step + i, in[k] = -1;
-    MPI_Irecv(in, length, MPI_INT, left, thread, MPI_COMM_WORLD, &request);
-    MPI_Send(out, length, MPI_INT, right, thread, MPI_COMM_WORLD);
-    MPI_Wait(&request, &status);
-    const int wanted = 10000 * left + 1000 * thread + 100 * step + i;
-    if (in[0] != wanted || in[length - 1] != wanted || status.MPI_TAG != thread) ++wrong_ones;
+  int* const out = malloc(length * sizeof *out);
+  int* const in = malloc(length * sizeof *in);
+  MPI_Request request;
+  MPI_Status status;
+  for (int k = 0; k < length; ++k) out[k] = 1000 * rank + value, in[k] = -1;
+  MPI_Irecv(in, length, MPI_INT, left, tag, MPI_COMM_WORLD, &request);
+  MPI_Send(out, length, MPI_INT, right, tag, MPI_COMM_WORLD);
+  MPI_Wait(&request, &status);
+  const int wanted = 1000 * left + value;
+  if (in[0] != wanted || in[length - 1] != wanted || status.MPI_TAG != tag) {
+#pragma omp atomic
+    ++wrong_ones;
   }
   free(out);
   free(in);
-  return wrong_ones;
+}
+
+static void exchange(int thread) {
+  for (int i = 0; i < rounds; ++i) exchange_one(i % 5 == 4 ? long_length : 1, thread, 100 * thread + i);
+}
+
+/* All threads of all teams. */
+static void test_regions(void) {
+  int team = 0;
+#pragma omp parallel num_threads(threads)
+  {
+    exchange(omp_get_thread_num());
+    if (omp_get_thread_num() == 0) team = omp_get_num_threads();
+  }
+  EXPECT_INT(team, threads);
+}
+
+/* The first thread comes to each end at once. */
+static void test_others(void) {
+#pragma omp parallel num_threads(threads)
+  if (omp_get_thread_num() != 0) exchange(omp_get_thread_num());
+
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int i = 0; i < threads; ++i)
+    if (omp_get_thread_num() != 0) (void)omp_get_wtime();
+
+#pragma omp parallel sections num_threads(threads)
+  {
+#pragma omp section
+    exchange(1);
+#pragma omp section
+    exchange(2);
+  }
+}
+
+static void test_barriers(void) {
+  int sum = 0;
+#pragma omp parallel num_threads(threads)
+  {
+    const int me = omp_get_thread_num();
+    if (me == 1) exchange(me);
+#pragma omp barrier
+    if (me == 2) exchange(me);
+#pragma omp for schedule(dynamic, 1) reduction(+ : sum)
+    for (int i = 0; i < 10; ++i) sum += i;
+    if (me != 0) exchange(me);
+#pragma omp for schedule(static)
+    for (int i = 0; i < 10; ++i)
+#pragma omp atomic
+      sum += i;
+#pragma omp single
+    if (me != 0) sum += 0;
+    /* A region within has barriers of its own. */
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp barrier
+    }
+    if (me == 1) exchange(me);
+#pragma omp barrier
+  }
+  EXPECT_INT(sum, 90);
+}
+
+/* Who comes in k-th exchanges the k-th message. */
+static void test_sections_of_one(void) {
+  int named = 0, unnamed = 0, locked = 0, nested = 0;
+  omp_lock_t lock;
+  omp_nest_lock_t nest;
+  omp_init_lock(&lock);
+  omp_init_nest_lock(&nest);
+#pragma omp parallel num_threads(threads)
+  for (int i = 0; i < rounds; ++i) {
+#pragma omp critical
+    {
+      exchange_one(1, any_tag_of_threads, unnamed);
+      ++unnamed;
+    }
+#pragma omp critical(with_name)
+    {
+      exchange_one(1, any_tag_of_threads + 1, named);
+      ++named;
+    }
+    omp_set_lock(&lock);
+    exchange_one(1, any_tag_of_threads + 2, locked);
+    ++locked;
+    omp_unset_lock(&lock);
+    omp_set_nest_lock(&nest);
+    omp_set_nest_lock(&nest);
+    exchange_one(1, any_tag_of_threads + 3, nested);
+    ++nested;
+    omp_unset_nest_lock(&nest);
+    omp_unset_nest_lock(&nest);
+  }
+  omp_destroy_lock(&lock);
+  omp_destroy_nest_lock(&nest);
+  EXPECT_INT(unnamed, threads * rounds);
+  EXPECT_INT(named, threads * rounds);
+  EXPECT_INT(locked, threads * rounds);
+  EXPECT_INT(nested, threads * rounds);
 }
 
 int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   learn_place();
+  omp_set_max_active_levels(2);
   EXPECT_INT(level, MPI_THREAD_MULTIPLE);
-  for (int step = 0; level == MPI_THREAD_MULTIPLE && step < 3; ++step) {
-    int wrong_ones = 0, others = 0, team = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : wrong_ones)
-    {
-      wrong_ones = exchange(omp_get_thread_num(), step);
-      if (omp_get_thread_num() == 0) {
-        team = omp_get_num_threads();
-        /* A rank that waits at the region's end would keep its core, which other ranks may need to send what this
-           one's threads wait for. */
-        for (int done = 0; done < team - 1;) {
-#pragma omp atomic read
-          done = others;
-          if (done < team - 1) usleep(100);
-        }
-      } else {
-#pragma omp atomic
-        ++others;
-      }
-    }
-    EXPECT_INT(team, threads);
-    EXPECT_INT(wrong_ones, 0);
+  for (int step = 0; level == MPI_THREAD_MULTIPLE && step < 2; ++step) {
+    test_regions();
+    test_others();
+    test_barriers();
+    test_sections_of_one();
     MPI_Barrier(MPI_COMM_WORLD);
   }
+  EXPECT_INT(wrong_ones, 0);
   return end();
 }
