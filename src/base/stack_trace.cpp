@@ -2,13 +2,15 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <unistd.h>
+#include <link.h>
 #include <unwind.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <unordered_map>
 
@@ -62,8 +64,8 @@ bool is_runtime_function(std::string_view name) {
   for (const std::string_view part :
        {"weft::worker::", "weft::scheduler::", "weft::context::", "weft::communicator::",
         "weft::request::", "weft::detail::", "weft::run(", "weft::wait_", "weft::sleep_for(",
-        "weft::yield(", "weft::call_watched", "weft_call_watched", "weft::capture_calls",
-        "make_fcontext", "jump_fcontext", "ontop_fcontext"})
+        "weft::yield(", "weft::call_watched", "weft_call_watched", "weft::capture_calls", "PMPI_",
+        "pmpi_", "make_fcontext", "jump_fcontext", "ontop_fcontext"})
     if (const std::size_t at = name.substr(0, name.find('(', 12)).find(part);
         at == 0 || (at != name.npos && name[at - 1] == ' '))
       return true;
@@ -77,12 +79,67 @@ std::string shown(const std::string& file) {
   return !failed && file.starts_with(here) ? file.substr(here.size()) : file;
 }
 
+// A file of a program in memory. Ranks have copies of their program's files: `first` is where the first
+// copy begins, by whose addresses all are known, so that libdw reads each file once.
+struct loaded_file {
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+  std::uintptr_t first = 0;
+  std::string path;  // Empty when the file there is none, or another one by now.
+};
+
+// Its notes have the identity that the linker gave it.
+bool is_as_loaded(const std::string& path, const dl_phdr_info& loaded) {
+  std::ifstream file(path, std::ios::binary);
+  for (std::size_t i = 0; i < loaded.dlpi_phnum && file; ++i) {
+    const ElfW(Phdr)& part = loaded.dlpi_phdr[i];
+    if (part.p_type != PT_NOTE) continue;
+    std::string notes(part.p_filesz, '\0');
+    file.seekg(static_cast<std::streamoff>(part.p_offset));
+    file.read(notes.data(), static_cast<std::streamsize>(notes.size()));
+    const auto* const here = reinterpret_cast<const void*>(loaded.dlpi_addr + part.p_vaddr);
+    if (!file || std::memcmp(notes.data(), here, notes.size()) != 0) return false;
+  }
+  return bool(file);
+}
+
+int add_loaded_file(dl_phdr_info* loaded, std::size_t, void* to) {
+  auto& files = *static_cast<std::vector<loaded_file>*>(to);
+  loaded_file one;
+  for (std::size_t i = 0; i < loaded->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = loaded->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = loaded->dlpi_addr + part.p_vaddr;
+    one.begin = std::min(one.begin, begin & -part.p_align);
+    one.end = std::max(one.end, begin + part.p_memsz);
+  }
+  one.first = one.begin;
+  std::error_code failed;
+  one.path = loaded->dlpi_name[0] == '\0'
+                 ? "/proc/self/exe"
+                 : std::filesystem::absolute(loaded->dlpi_name, failed).string();
+  if (!is_as_loaded(one.path, *loaded)) one.path.clear();
+  files.push_back(std::move(one));
+  return 0;
+}
+
+// In rising order.
+std::vector<loaded_file> loaded_files() {
+  std::vector<loaded_file> files;
+  dl_iterate_phdr(&add_loaded_file, &files);
+  std::ranges::sort(files, {}, &loaded_file::begin);
+  std::unordered_map<std::string, std::uintptr_t> first_copies;
+  for (loaded_file& one : files)
+    if (!one.path.empty()) one.first = first_copies.try_emplace(one.path, one.begin).first->second;
+  return files;
+}
+
 #if defined(WEFT_HAS_LIBDW)
 
 // libdw, loaded at the first report and kept.
 struct debug_library {
 #define WEFT_LIBDW_FUNCTIONS(f)                                                              \
-  f(dwfl_begin) f(dwfl_end) f(dwfl_linux_proc_report) f(dwfl_report_end) f(dwfl_addrmodule)  \
+  f(dwfl_begin) f(dwfl_end) f(dwfl_report_module) f(dwfl_report_end) f(dwfl_addrmodule)      \
       f(dwfl_module_addrdie) f(dwfl_module_addrinfo) f(dwfl_module_getsrc) f(dwfl_lineinfo)  \
           f(dwfl_linux_proc_find_elf) f(dwarf_getscopes) f(dwarf_getscopes_die) f(dwarf_tag) \
               f(dwarf_diename) f(dwarf_attr_integrate) f(dwarf_formstring) f(dwarf_attr)     \
@@ -138,6 +195,14 @@ std::string call_lines(symbol_table& symbols, std::span<const std::uintptr_t> ca
 
 struct symbol_table::contents {
   std::unordered_map<std::uintptr_t, std::vector<std::string>> known;
+  std::vector<loaded_file> loaded = loaded_files();
+
+  std::uintptr_t in_first_copy(std::uintptr_t address) const {
+    const auto after = std::ranges::upper_bound(loaded, address, {}, &loaded_file::begin);
+    if (after == loaded.begin() || address >= std::prev(after)->end) return address;
+    return address - std::prev(after)->begin + std::prev(after)->first;
+  }
+
 #if defined(WEFT_HAS_LIBDW)
   Dwfl* files = nullptr;
 
@@ -151,8 +216,10 @@ struct symbol_table::contents {
         nullptr, nullptr};
     files = libdw().dwfl_begin(&callbacks);
     if (files == nullptr) return;
-    if (libdw().dwfl_linux_proc_report(files, getpid()) == 0)
-      libdw().dwfl_report_end(files, nullptr, nullptr);
+    for (const loaded_file& one : loaded)
+      if (!one.path.empty() && one.begin == one.first)
+        libdw().dwfl_report_module(files, one.path.c_str(), one.begin, one.end);
+    libdw().dwfl_report_end(files, nullptr, nullptr);
   }
   ~contents() {
     if (files != nullptr) libdw().dwfl_end(files);
@@ -264,7 +331,12 @@ struct symbol_table::contents {
 symbol_table::symbol_table() : contents_(std::make_unique<contents>()) {}
 symbol_table::~symbol_table() = default;
 
+std::uintptr_t symbol_table::place_of(std::uintptr_t address) const {
+  return contents_->in_first_copy(address);
+}
+
 const std::vector<std::string>& symbol_table::calls_at(std::uintptr_t address) {
+  address = place_of(address);
   const auto [entry, is_new] = contents_->known.try_emplace(address);
   if (is_new) entry->second = contents_->find(address);
   return entry->second;

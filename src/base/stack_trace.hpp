@@ -32,6 +32,9 @@ class symbol_table {
   // weft and inside the standard library are left out.
   const std::vector<std::string>& calls_at(std::uintptr_t address);
 
+  // One address for what is the same in all copies of a program.
+  [[nodiscard]] std::uintptr_t place_of(std::uintptr_t address) const;
+
  private:
   struct contents;
   std::unique_ptr<contents> contents_;

@@ -60,7 +60,7 @@ std::vector<standing_ranks> waiting_stacks::places() const {
   for (const stack& s : stacks_) {
     place at{s.call, {}};
     for (const std::uintptr_t call : s.calls)
-      if (!symbols.calls_at(call).empty()) at.second.push_back(call);
+      if (!symbols.calls_at(call).empty()) at.second.push_back(symbols.place_of(call));
     ranks_at[at].push_back(s.rank);
   }
   std::vector<standing_ranks> all;

@@ -41,7 +41,8 @@ THIRD_PARTY = {
     r"png\.h": ["apps"],
     r"gtest/": ["tests", "apps"],
     r"benchmark/": ["bench"],
-    r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer"],
+    r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer",
+                "tests/image"],
     r"omp\.h": ["bench"],
     r"lci\.hpp": ["bench/lci"],
 }

@@ -1,5 +1,6 @@
 // Programs of tests/image/, which weftcc, weftcxx and weftfc have built: each rank has its own copy.
 // Every trap that FACTS names ("Private program images") has its test.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -180,6 +181,57 @@ TEST(image, abort_and_faults_name_the_rank_and_kill_the_process) {
   EXPECT_NE(fault.text.find("weft: rank 1 on worker"), std::string::npos) << fault.text;
   const outcome overflow = run_image("-n 3 --workers 2", "ends overflow");
   EXPECT_EQ(overflow.status, 128 + SIGSEGV) << overflow.text;
+}
+
+// --- Where ranks stand --------------------------------------------------------------------------------
+
+std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+// Copies lie side by side, and the kernel's list of mappings does not tell where each begins.
+TEST(a_report_of_ranks_with_a_copy_each, names_calls_and_lines_of_all_and_equal_ones_once) {
+  WEFT_NEEDS_IMAGES();
+  void* const library = ::dlopen("libdw.so.1", RTLD_LAZY);
+  if (library == nullptr) GTEST_SKIP() << "libdw is not installed";
+  ::dlclose(library);
+  struct place {
+    const char* program;
+    std::string calls[2];
+  };
+  const std::string begin = "\nweft:     ";
+  std::vector<place> places{
+      {"stands", {begin + "ring at ", "tests/image/stands.c:9" + begin + "main at "}},
+      {"stands_without_lines", {begin + "ring+0x", begin + "main+0x"}},
+      {"stands_cpp", {begin + "ring<int> at ", "tests/image/stands.cpp:11" + begin + "main at "}}};
+  if (fs::exists(WEFT_PROGRAM_DIR "/image/stands_fortran"))
+    places.push_back({"stands_fortran",
+                      {begin + "ring at ", "tests/image/stands.f90:19" + begin + "stands at "}});
+  for (const place& one : places)
+    for (const char* const arrangement : {"-n 4 --workers 2", "-n 16 --processes 3"}) {
+      const outcome ran = run_image(arrangement, one.program);
+      EXPECT_EQ(ran.status, 1) << ran.text;
+      const std::string ranks = std::string(arrangement).starts_with("-n 4") ? "0-3" : "0-15";
+      EXPECT_EQ(times_in(ran.text, " called MPI_Recv from"), 1u) << ran.text;
+      EXPECT_EQ(times_in(ran.text, "ranks " + ranks + " called MPI_Recv from" + one.calls[0]), 1u)
+          << ran.text;
+      EXPECT_EQ(times_in(ran.text, one.calls[1]), 1u) << ran.text;
+    }
+}
+
+// The file's lines are those of another program by now.
+TEST(a_report_of_ranks_with_a_copy_each, names_no_lines_of_a_program_that_was_built_anew) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory here;
+  const std::string program = here / "program";
+  fs::copy_file(WEFT_PROGRAM_DIR "/image/stands", program);
+  const outcome ran = shell("timeout -s KILL 100 ./weftrun -n 4 " + program +
+                            " 'cp -f --remove-destination image/stands_cpp " + program + "'");
+  EXPECT_EQ(ran.status, 1) << ran.text;
+  EXPECT_EQ(times_in(ran.text, "ranks 0-3 called MPI_Recv from\nweft:     "), 1u) << ran.text;
+  EXPECT_EQ(times_in(ran.text, " at "), 0u) << ran.text;
 }
 
 // --- How ranks end ----------------------------------------------------------------------------------
