@@ -75,11 +75,9 @@ inline constexpr int records_delivered_max = 64;
 
 // Ranks that a deadlock report lists before it only counts the rest.
 inline constexpr std::size_t ranks_listed_max = 64;
-// Ranks of a dead process that are named.
-inline constexpr int ranks_named_max = 16;
 
 // Calls of a waiting rank that are looked at, and of those that a report shows; different stacks
-// that one report shows; pieces of "0-4,7" of one of them.
+// that one report shows; pieces of "0-4, 7" of ranks that are named.
 inline constexpr std::size_t calls_captured_max = 64;
 inline constexpr std::size_t calls_shown_max = 12;
 inline constexpr std::size_t stacks_shown_max = 24;

@@ -4,22 +4,18 @@
 #include <vector>
 
 #include "base/format.hpp"
-#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "rank/distant.hpp"
+#include "rank/names.hpp"
 
 namespace weft::detail {
 namespace {
 
 std::string ranks_of(const job& j, int process) {
-  std::string text;
-  int count = 0;
-  for (std::size_t i = 0; i < j.places.size(); ++i) {
-    if (j.places[i].process != process) continue;
-    if (++count <= ranks_named_max) text += (count == 1 ? "" : ", ") + std::to_string(i);
-  }
-  if (count > ranks_named_max) text += " and " + std::to_string(count - ranks_named_max) + " more";
-  return (count == 1 ? "rank " : "ranks ") + text;
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < j.places.size(); ++i)
+    if (j.places[i].process == process) ranks.push_back(static_cast<int>(i));
+  return ranks_name(ranks);
 }
 
 termination::actions actions_of(job& j, failure_note& failure, network& between) {

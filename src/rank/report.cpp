@@ -209,8 +209,10 @@ waits read_waits(const std::vector<std::string>& of_processes) {
       }
     }
   }
-  for (auto& [which, members] : all.missing)
+  for (auto& [which, members] : all.missing) {
     std::erase_if(members, [&](int rank) { return arrived[which].contains(rank); });
+    std::ranges::sort(members);
+  }
   for (auto& [number, w] : all.of_rank)
     if (w.communicator.second >= 0)
       for (const int rank : all.missing[w.communicator])
@@ -225,10 +227,7 @@ std::string why(const waits& all) {
     if (listed++ >= ranks_listed_max) continue;
     text += formatted("\n  rank {}: {}", number, w.text);
     if (w.communicator.second < 0 || w.awaited.empty()) continue;
-    text += "; not there yet:";
-    for (std::size_t i = 0; i < std::min<std::size_t>(w.awaited.size(), 8); ++i)
-      text += formatted(" {}", w.awaited[i]);
-    if (w.awaited.size() > 8) text += formatted(" and {} more", w.awaited.size() - 8);
+    text += "; not there yet: " + ranges_of(w.awaited);
   }
   if (listed > ranks_listed_max)
     text += formatted("\n  and {} ranks more", listed - ranks_listed_max);

@@ -10,6 +10,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/stack_trace.hpp"
+#include "rank/names.hpp"
 #include "runtime/thread_calls.hpp"
 
 namespace weft::detail {
@@ -35,21 +36,6 @@ void waiting_stacks::add_computing(const worker& other) {
   const std::lock_guard hold(lock_);
   stacks_.push_back(
       {rank, "", {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
-}
-
-std::string ranges_of(std::span<const int> ranks) {
-  std::string text;
-  std::size_t pieces = 0;
-  for (std::size_t i = 0; i < ranks.size();) {
-    if (pieces++ == rank_ranges_shown_max)
-      return text + formatted(" and {} more", ranks.size() - i);
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (i != 0) text += ',';
-    text += end - i == 1 ? formatted("{}", ranks[i]) : formatted("{}-{}", ranks[i], ranks[end - 1]);
-    i = end;
-  }
-  return text;
 }
 
 std::vector<standing_ranks> waiting_stacks::places() const {
@@ -89,11 +75,11 @@ std::string text_of(std::vector<standing_ranks> places) {
   std::string text;
   for (std::size_t i = 0; i < std::min(places.size(), stacks_shown_max); ++i) {
     const standing_ranks& at = places[i];
-    if (at.call.empty())
-      text += formatted("  rank {} computes in\n", ranges_of(at.ranks));
+    text += "  " + ranks_name(at.ranks);
+    if (!at.call.empty())
+      text += formatted(" called {} from\n", at.call);
     else
-      text += formatted("  {} {} called {} from\n", at.ranks.size() == 1 ? "rank" : "ranks",
-                        ranges_of(at.ranks), at.call);
+      text += at.ranks.size() == 1 ? " computes in\n" : " compute in\n";
     text += at.calls;
   }
   if (places.size() > stacks_shown_max)

@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,8 +44,5 @@ class waiting_stacks {
   std::mutex lock_;
   std::vector<stack> stacks_;
 };
-
-// "0-4,7" of numbers in rising order.
-[[nodiscard]] std::string ranges_of(std::span<const int> ranks);
 
 }  // namespace weft::detail

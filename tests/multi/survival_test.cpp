@@ -106,7 +106,7 @@ TEST_P(a_death_before_a_deadlock, does_not_hide_it) {
     EXPECT_NE(got.text.find(formatted("rank {} waits for rank {}", (victim / 2 * 2 + 5) % 6, next)),
               std::string::npos)
         << got.text;
-    EXPECT_NE(got.text.find(formatted("ranks {}, {} died with process {}\n", victim / 2 * 2,
+    EXPECT_NE(got.text.find(formatted("ranks {}-{} died with process {}\n", victim / 2 * 2,
                                       victim / 2 * 2 + 1, victim / 2)),
               std::string::npos)
         << got.text;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "job.hpp"
-#include "rank/stacks.hpp"
+#include "rank/names.hpp"
 
 namespace weft {
 namespace {
@@ -104,7 +104,7 @@ TEST(a_deadlock_report, of_many_ranks_names_each_place_once_with_all_its_ranks) 
   EXPECT_EQ(job.status, 1);
   EXPECT_EQ(count_of(job.text, "called recv from"), 1u) << job.text;
   EXPECT_EQ(count_of(job.text, "called barrier from"), 1u) << job.text;
-  expect_contains(job.text, "ranks 0-6,8-");
+  expect_contains(job.text, "ranks 0-6, 8-");
   EXPECT_LT(count_of(job.text, "\n"), 100u) << job.text;
 }
 
@@ -140,21 +140,27 @@ std::atomic<bool> go_on{false};
 }
 
 // The report asks each worker, waits for those that come to no pass, and interrupts the rest.
-void expect_reported(void (*body)(), const std::string& place) {
+void expect_reported(void (*body)(), const std::string& place, int computing = 1) {
   if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
   if (sanitized) GTEST_SKIP() << "the sanitizer holds signals back";
   go_on = false;
   testing::internal::CaptureStderr();
-  run_ranks(alone(job_of(2, 2)), [&](communicator& world) {
-    if (world.rank() == 1) return body();
+  run_ranks(alone(job_of(1 + computing, 1 + computing)), [&](communicator& world) {
+    if (world.rank() != 0) return body();
     ask_until_reported(SIGUSR1, place);
     go_on = true;
   });
-  expect_contains(testing::internal::GetCapturedStderr(), "rank 1 computes in\nweft:     ");
+  const std::string who = computing == 1 ? "rank 1 computes" : "ranks 1-2 compute";
+  expect_contains(testing::internal::GetCapturedStderr(), who + " in\nweft:     ");
 }
 
 TEST(the_report_signal, says_where_a_rank_computes) {
   expect_reported(&compute_until_told, "compute_until_told at ");
+}
+
+TEST(the_report_signal, says_where_several_ranks_compute) {
+  // Both have come there when the text has this.
+  expect_reported(&compute_until_told, "  ranks 1-2 compute in\n", 2);
 }
 
 TEST(the_report_signal, says_where_a_rank_sleeps_in_the_kernel_and_does_not_wake_it) {
@@ -212,12 +218,14 @@ TEST(a_rank_that_keeps_its_worker, is_named_with_the_place_where_it_stands) {
   }
 }
 
-TEST(ranges_of, ranks_are_short_and_limited) {
-  EXPECT_EQ(detail::ranges_of(std::vector{5}), "5");
-  EXPECT_EQ(detail::ranges_of(std::vector{0, 1, 2, 3, 4, 7, 9, 10}), "0-4,7,9-10");
+TEST(ranks_name, is_short_and_limited) {
+  EXPECT_EQ(detail::ranks_name(std::vector{5}), "rank 5");
+  EXPECT_EQ(detail::ranks_name(std::vector{1, 3}), "ranks 1, 3");
+  EXPECT_EQ(detail::ranks_name(std::vector{0, 1, 2, 3, 4, 7, 9, 10}), "ranks 0-4, 7, 9-10");
   std::vector<int> even(50);
   for (int i = 0; i < 50; ++i) even[static_cast<std::size_t>(i)] = 2 * i;
-  EXPECT_EQ(detail::ranges_of(even), "0,2,4,6,8,10,12,14,16,18,20,22 and 38 more");
+  EXPECT_EQ(detail::ranks_name(even),
+            "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and 38 more");
 }
 
 TEST(a_communicator, may_be_kept_for_longer_than_its_job) {
