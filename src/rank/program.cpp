@@ -192,12 +192,19 @@ void leave_program(int status, bool at_once) {
   ::syscall(SYS_exit_group, status != 0 ? status : 1);
 }
 
-// By default and without a line of fault_reports.
+// By default: what fault_reports has taken, it tells of.
 bool ends_process(int number) {
   switch (number) {
     case SIGHUP:
     case SIGINT:
     case SIGQUIT:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGSEGV:
+    case SIGSYS:
     case SIGKILL:
     case SIGUSR1:
     case SIGUSR2:
@@ -296,9 +303,22 @@ void weft_raises(int number) {
       !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 ||
       now.sa_handler != SIG_DFL)
     return;
+  // May be called by a handler of a fault, also in malloc().
+  char line[128];
+  int length = 0;
+  if (number == SIGABRT)
+    length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", me->number);
+  else if (const char* const name = sigabbrev_np(number); name != nullptr)
+    length =
+        std::snprintf(line, sizeof line,
+                      "weft: rank %d sent its process the signal SIG%s (%s), which ends the job\n",
+                      me->number, name, sigdescr_np(number));
+  else
+    length = std::snprintf(line, sizeof line,
+                           "weft: rank %d sent its process the signal %d, which ends the job\n",
+                           me->number, number);
   weft::write_begun_lines_before_death();
-  weft::log_line("rank {} sent its process the signal SIG{} ({}), which ends the job", me->number,
-                 sigabbrev_np(number), sigdescr_np(number));
+  static_cast<void>(weft::write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)}));
 }
 
 long weft_read(int descriptor, void* octets, unsigned long size) {

@@ -264,6 +264,8 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
       {"ends_c", "quick_exit", 7, with_7},
       {"ends_c", "abort", 134, aborted},
       {"ends_c", "raise", 143, signalled},
+      {"ends_c", "raise-34", 162,
+       "weft: rank 1 sent its process the signal 34, which ends the job"},
       {"ends_c", "kill", 143, signalled},
       {"ends_c", "handled", 7, with_7},
       {"ends_c", "thread-abort", 134, "weft: rank 1 called abort() in a thread"},
@@ -281,7 +283,10 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
              {"ends_fortran", "error-stop", 7, with_7},
              {"ends_fortran", "stop-text", 1, "weft: rank 1: ended with exit status 1"},
              {"ends_fortran", "exit", 7, with_7},
-             {"ends_fortran", "abort", 134, "Program aborted."},  // Its run time takes the signal.
+             // Its run time takes the signals of faults for itself.
+             {"ends_fortran", "abort", 134, aborted},
+             {"ends_fortran", "fault", 139,
+              "weft: rank 1 sent its process the signal SIGSEGV (Segmentation fault)"},
              {"ends_fortran", "failure", 2, "weft: rank 1: ended with exit status 2"}})
       cases.push_back(one);
   for (const end_case& one : cases) {

@@ -1,6 +1,7 @@
 /* Signals reach the process, hence all its ranks: what one rank does with them is told. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 LINKED_AS(signals);
 
 /* Workers leave the signals of their process to another thread; this one is for its rank, now. */
-REPLACES int raise(int number) {
+static int send_to_caller(int number) {
   sigset_t one, before;
   weft_raises(number);
   sigemptyset(&one);
@@ -19,6 +20,15 @@ REPLACES int raise(int number) {
   const int failed = (int)syscall(SYS_tgkill, getpid(), gettid(), number);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return failed;
+}
+
+REPLACES int raise(int number) { return send_to_caller(number); }
+
+/* Also for libraries of the program: Fortran's run time takes the signal from weft before it calls this. */
+REPLACES __attribute__((noreturn)) void abort(void) {
+  send_to_caller(SIGABRT);
+  signal(SIGABRT, SIG_DFL); /* A handler that returns keeps no process. */
+  for (;;) send_to_caller(SIGABRT);
 }
 
 REPLACES int kill(pid_t process, int number) {
