@@ -37,10 +37,14 @@ std::string state::name_of_communicator(std::uint32_t context) {
                          : printable(c->name);
 }
 
-std::string state::name_of_source(std::uint32_t context, int source) {
+std::string state::name_of_peer(std::uint32_t context, int peer) {
   const communicator_object* const c = find_by_context(context);
-  return formatted("rank {} of {}", c == nullptr ? source : source - c->peers_first,
-                   name_of_communicator(context));
+  if (c == nullptr) return formatted("{}", peer);
+  return formatted("{}{}", peer - c->peers_first, c->is_inter() ? " of the remote group" : "");
+}
+
+std::string state::name_of_source(std::uint32_t context, int source) {
+  return formatted("rank {} of {}", name_of_peer(context, source), name_of_communicator(context));
 }
 
 state* find_state() {

@@ -97,6 +97,7 @@ struct state final : detail::face_state {
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;
   [[nodiscard]] std::string name_of_communicator(std::uint32_t context) override;
+  [[nodiscard]] std::string name_of_peer(std::uint32_t context, int peer) override;
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
 };
 

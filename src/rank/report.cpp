@@ -49,6 +49,11 @@ std::string communicator_name(const rank_state* r, std::uint32_t context) {
   return formatted("communicator {}", context);
 }
 
+std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
+  if (peer < 0 || r == nullptr || r->face == nullptr) return rank_name(peer);
+  return r->face->name_of_peer(base_context(context), peer);
+}
+
 const fiber* waiting_fiber(const rank_state& r) noexcept {
   return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
@@ -63,20 +68,21 @@ int world_number(const rank_state& member, std::uint32_t context, int rank) {
 std::string describe_wait(const fiber& f) {
   if (f.waiting_in == nullptr) return "running or ready";
   const wait_description& what = *f.waiting_in;
+  const auto* const waiting = static_cast<const rank_state*>(f.identity);
   std::string text = formatted("in {}", what.call);
   const bool message = what.subject == nullptr &&
                        (what.peer >= any_source && what.tag >= any_tag) &&
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
   if (message) {
     text += formatted(", {} {}, tag {}", sends(what.call) ? "to rank" : "source",
-                      rank_name(what.peer), tag_name(what.tag));
+                      name_of_peer(waiting, what.context, what.peer), tag_name(what.tag));
     if (!probes(what.call)) text += formatted(", {} octets", what.bytes);
   }
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
   if (what.context == wait_description::no_context) return text;
-  return text + ", " + communicator_name(static_cast<const rank_state*>(f.identity), what.context);
+  return text + ", " + communicator_name(waiting, what.context);
 }
 
 void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines) {

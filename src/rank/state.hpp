@@ -69,7 +69,9 @@ struct face_state {
   virtual void cut_short() noexcept {}
   // As the program says it: "MPI_COMM_WORLD".
   [[nodiscard]] virtual std::string name_of_communicator(std::uint32_t context) = 0;
-  // Who sent a message, likewise: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
+  // The other side of a message, likewise, by its number in the communicator: "0".
+  [[nodiscard]] virtual std::string name_of_peer(std::uint32_t context, int peer) = 0;
+  // Who sent a message: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
   [[nodiscard]] virtual std::string name_of_source(std::uint32_t context, int source) = 0;
 };
 

@@ -29,6 +29,8 @@
    CASE mismatched_elements: rank [01] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [01] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
    CASE deadlock_after_threads: MPI_Recv
+   CASE deadlock_of_groups: rank 0: in MPI_Recv, source 0 of the remote group, tag 0
+   CASE deadlock_of_sends_of_groups: rank 0: in MPI_Ssend, to rank 0 of the remote group, tag 0
    CASE aborted: MPI_Abort.*3
    CASE absent: MPI_Win_create.*windows.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
    CASE without_finalize: MPI_Finalize */
@@ -162,6 +164,11 @@ int main(int argc, char** argv) {
   CASE(mismatched_elements)
     MPI_Reduce(value, value + 1, 1, rank == 0 ? MPI_INT : MPI_FLOAT, MPI_SUM, 0, comm);
   CASE(deadlock) MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
+  if (strncmp(what, "deadlock_of_", 12) == 0) {
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 0, &comm);
+    CASE(deadlock_of_groups) MPI_Recv(value, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+    CASE(deadlock_of_sends_of_groups) MPI_Ssend(value, 1, MPI_INT, 0, 0, comm);
+  }
   CASE(deadlock_after_threads) {
     for (int end = 0; end < ways_to_end; ++end) {
       pthread_t thread;
