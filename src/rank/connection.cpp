@@ -25,11 +25,9 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
     log_text(text);
   };
   what.stop = [&](int status) {
+    if (status == timeout_status && j.stop_by_timeout) return j.stop_by_timeout();
     failure.note(status);
-    if (status == timeout_status && j.stop_by_timeout)
-      j.stop_by_timeout();
-    else
-      j.workers->request_stop();
+    j.workers->request_stop();
   };
   what.describe = [&] { return describe_waits(j); };
   what.deadlock = [&](const std::vector<std::string>& parts, const std::vector<int>& dead) {

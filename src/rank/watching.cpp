@@ -1,11 +1,11 @@
 #include "rank/watching.hpp"
 
 #include <atomic>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/forked_child.hpp"
@@ -93,20 +93,19 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
            mailed_message::receiver_of(header) != static_cast<std::uint32_t>(w.running_number());
   };
   watching.report = [&] { report_state(j); };
-  std::atomic<bool> time_is_up{false};
-  const auto report_timeout = [&] {
-    if (!time_is_up.exchange(true, std::memory_order_relaxed)) report_state(j);
-  };
-  watching.timed_out = [&] {
-    report_timeout();
-    char limit[64];
-    std::snprintf(limit, sizeof limit, "%g", j.how.timeout_s);
-    failure.tell("the job was ended after its timeout of " + std::string(limit) + " s",
-                 timeout_status);
+  // All processes of a job have the same limit. The first that finds it exceeded stops the others, each says what
+  // its ranks do, and the judge says why. Called by the monitor.
+  bool time_is_up = false;
+  const auto end_by_timeout = [&] {
+    if (std::exchange(time_is_up, true)) return;
+    report_state(j);
+    std::string why;
+    if (ending == nullptr || ending->is_judge())
+      why = formatted("the job was ended after its timeout of {} s", j.how.timeout_s);
+    failure.tell(why, timeout_status);
     j.workers->request_stop();
   };
-  // Another process of the job was first to find that its time is up: this one says what its ranks
-  // do before it stops.
+  watching.timed_out = end_by_timeout;
   std::atomic<bool> stops_by_timeout{false};
   // The judge of a deadlock between processes wants to know where this one's ranks stand.
   std::atomic<bool> wants_stacks{false};
@@ -114,10 +113,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   deadlock_note deadlock;
   watching.called = [&] {
     if (j.checks != nullptr) j.checks->tell();
-    if (stops_by_timeout.load(std::memory_order_relaxed)) {
-      report_timeout();
-      j.workers->request_stop();
-    }
+    if (stops_by_timeout.load(std::memory_order_relaxed)) end_by_timeout();
     if (wants_stacks.exchange(false, std::memory_order_relaxed))
       ending->described(describe_stacks(j));
     if (!deadlock.found.value()) return;

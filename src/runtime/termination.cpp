@@ -263,9 +263,13 @@ void termination::stop(int exit_status) {
 
 // --- What the judge does -------------------------------------------------------------------------
 
+void termination::say_why(const std::string& text, int exit_status) {
+  if (!text.empty() && !std::exchange(said_why_, true)) actions_.tell(text, exit_status);
+}
+
 void termination::judge_failure(const std::string& text, int exit_status) {
   if (std::exchange(judged_, true)) return;
-  if (!text.empty()) actions_.tell(text, exit_status);
+  say_why(text, exit_status);
   stop_status_ = exit_status;
   broadcast(message::stop, static_cast<std::uint64_t>(exit_status));
 }
@@ -413,6 +417,8 @@ void termination::fail(const std::string& text, int exit_status) {
   const std::lock_guard hold(lock_);
   const worker* here = worker::current();
   if (here == nullptr || here->outside() == nullptr) {
+    // Not later: its ranks may compute for ever, and no worker look.
+    if (is_judge()) say_why(text, exit_status);
     failures_.emplace_back(text, exit_status);
     give_errand();
     return;
@@ -453,7 +459,7 @@ void termination::end_by_death() {
     has_errands_.store(true, std::memory_order_relaxed);
     return;
   }
-  if (!std::exchange(judged_, true) && is_judge()) actions_.tell(death_, 1);
+  if (!std::exchange(judged_, true) && is_judge()) say_why(death_, 1);
   actions_.stop(1);
 }
 
@@ -492,8 +498,7 @@ void termination::attend() noexcept {
   const bool alone = any_dead() && !actions_.survive_failures;
   if (workers_.fibers_have_ended() && (alone || now_ns() - since > leave_limit_ns)) {
     // The judge has not answered: its ranks may compute without looking.
-    if (!judged_ && told_failure_ && !told_failure_->first.empty())
-      actions_.tell(told_failure_->first, told_failure_->second);
+    if (!judged_ && told_failure_) say_why(told_failure_->first, told_failure_->second);
     released_ = true;
     workers_.release();
   }

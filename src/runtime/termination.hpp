@@ -40,6 +40,8 @@ class termination final : public attendant {
 
   // Something of this process failed; called by any thread. Told once in the whole job, by the judge.
   void fail(const std::string& text, int exit_status);
+  // What all processes find by themselves is the judge's to tell.
+  [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
   // Called by the worker that found all parked. True when all it can do is sleep.
   bool quiescent(worker& last);
   // Before the workers run: `ask` makes another thread find out more to say after describe(), which it
@@ -104,7 +106,6 @@ class termination final : public attendant {
   void broadcast(message what, std::uint64_t first = 0);
   void state(message what, const counts& now);
   [[nodiscard]] int judge() const noexcept;
-  [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
   [[nodiscard]] counts count() noexcept;
   [[nodiscard]] std::optional<counts> counts_at_rest() noexcept;
   [[nodiscard]] bool is_writing() noexcept;
@@ -115,6 +116,7 @@ class termination final : public attendant {
   [[nodiscard]] static bool is_news(witness& w, const counts& told, std::string_view dead,
                                     std::uint32_t statement);
   void stop(int exit_status);
+  void say_why(const std::string& text, int exit_status);
   void judge_failure(const std::string& text, int exit_status);
   void judge_ends();
   [[nodiscard]] bool none_under_way() const;
@@ -156,6 +158,7 @@ class termination final : public attendant {
   bool said_halted_ = false;
   bool said_stop_ = false;
   bool judged_ = false;  // The job has failed or stops.
+  bool said_why_ = false;
   int stop_status_ = 1;
   bool stops_again_ = false;
   bool describing_ = false;

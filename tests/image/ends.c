@@ -81,10 +81,11 @@ int main(int argc, char** argv) {
   atexit(handler);
   at_quick_exit(quick_handler);
   if (ends_well) MPI_Finalize();
-  /* Beside others that compute and so do not hear of it: all of them, or those from rank 2 on. */
-  const int computing_from = strncmp(way, "beside-all-", 11) == 0 ? 0 : strncmp(way, "beside-", 7) == 0 ? 2 : 1 << 30;
-  if (rank == 1) end_in(computing_from == 0 ? way + 11 : computing_from == 2 ? way + 7 : way);
-  if (rank >= computing_from)
+  /* Beside others that compute and so do not hear of it: all of them, the first, or those from rank 2 on. */
+  const int all = strncmp(way, "beside-all-", 11) == 0, first = strncmp(way, "beside-first-", 13) == 0,
+            last = !all && !first && strncmp(way, "beside-", 7) == 0;
+  if (rank == 1) end_in(way + (all ? 11 : first ? 13 : last ? 7 : 0));
+  if (all || (first && rank == 0) || (last && rank >= 2))
     for (volatile long i = 0;;) i = i + 1;
   if (strcmp(way, "killed") == 0) {
     /* Not all come to the end: that is an error, and the end all the same. */

@@ -313,6 +313,19 @@ TEST_P(ends, badly_in_one_rank_while_others_compute_the_job_ends_with_rank_and_r
   }
 }
 
+// Whoever computes: the first process, which judges, the others, or all.
+TEST_P(ends, by_a_timeout_while_ranks_compute_the_job_says_so_once) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const way : {"beside-all-none", "beside-first-none", "beside-none"}) {
+    const outcome ran = shell(std::string("timeout -s KILL 100 ./weftrun -n 4 --timeout 0.3 ") +
+                              GetParam() + " image/ends_c " + way);
+    EXPECT_EQ(ran.status, 124) << way << '\n' << ran.text;
+    EXPECT_EQ(times_in(ran.text, "the job was ended after its timeout of 0.3 s\n"), 1u)
+        << way << '\n'
+        << ran.text;
+  }
+}
+
 // A thread cannot leave the rank's stack: its process ends, whose other ranks are told of.
 TEST_P(ends, badly_in_a_thread_of_one_rank_the_job_ends_with_rank_and_reason) {
   WEFT_NEEDS_IMAGES();
