@@ -61,11 +61,26 @@ bool is_runtime_file(std::string_view file) {
 
 bool is_runtime_function(std::string_view name) {
   // Templates begin with their result.
-  for (const std::string_view part :
-       {"weft::worker::", "weft::scheduler::", "weft::context::", "weft::communicator::",
-        "weft::request::", "weft::detail::", "weft::run(", "weft::wait_", "weft::sleep_for(",
-        "weft::yield(", "weft::call_watched", "weft_call_watched", "weft::capture_calls", "PMPI_",
-        "pmpi_", "make_fcontext", "jump_fcontext", "ontop_fcontext"})
+  for (const std::string_view part : {"weft::worker::",
+                                      "weft::scheduler::",
+                                      "weft::context::",
+                                      "weft::communicator::",
+                                      "weft::request::",
+                                      "weft::detail::",
+                                      "weft::run(",
+                                      "weft::wait_",
+                                      "weft::sleep_for(",
+                                      "weft::yield(",
+                                      "weft::call_watched",
+                                      "weft_call_watched",
+                                      "weft::capture_calls",
+                                      "weft::mpi::",
+                                      "MPI_",
+                                      "PMPI_",
+                                      "pmpi_",
+                                      "make_fcontext",
+                                      "jump_fcontext",
+                                      "ontop_fcontext"})
     if (const std::size_t at = name.substr(0, name.find('(', 12)).find(part);
         at == 0 || (at != name.npos && name[at - 1] == ' '))
       return true;

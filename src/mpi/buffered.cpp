@@ -115,11 +115,12 @@ const attached_buffer& own_buffer(state& me, MPI_Comm comm) {
 // A request that is complete when flush() would return.
 MPI_Request start_flush(state& me, const attached_buffer& buffer, const communicator_object& c,
                         MPI_Comm comm, const char* call) {
-  return add_request(
-      me, comm,
-      start_activity(c.ranks.shared_state(), [&me, &buffer, call, last = me.buffered_sends] {
-        flush(me, buffer, call, last);
-      }));
+  return add_request(me, comm,
+                     start_activity(c.ranks.shared_state(),
+                                    [&me, &buffer, call, last = me.buffered_sends] {
+                                      flush(me, buffer, call, last);
+                                    }),
+                     call);
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, cons
         auto work = prepare(me);
         const communicator_object& c = checked_communicator(me, comm);
         *request = add_request(
-            me, comm, detail::start_collective(c.ranks.shared_state(), c.own, std::move(work)));
+            me, comm, detail::start_collective(c.ranks.shared_state(), c.own, std::move(work)),
+            name);
       },
       arguments...);
 }
@@ -61,9 +62,12 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
         (void)prepare(me);  // Checks the arguments before there is anything new.
         const auto own = with_own_context(checked_communicator(me, given), name);
         comm = handle_of(*own);
-        *request = add_persistent(me, given, [own, work = std::function<void()>(prepare(me))] {
-          return detail::start_collective(own->ranks.shared_state(), own->own, work);
-        });
+        *request = add_persistent(
+            me, given,
+            [own, work = std::function<void()>(prepare(me))] {
+              return detail::start_collective(own->ranks.shared_state(), own->own, work);
+            },
+            name);
       },
       arguments...);
 }

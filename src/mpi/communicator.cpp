@@ -158,14 +158,16 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
   copy_attributes(me, comm, parent, *model);
   *request = add_request(
       me, comm,
-      start_collective(parent.ranks.shared_state(), parent.own, [&me, model, newcomm, call] {
-        communicator_object& made =
-            add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
-        made.attributes = std::move(model->attributes);
-        made.hints = std::move(model->hints);
-        set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
-        give(me, handle_of(made), newcomm);
-      }));
+      start_collective(parent.ranks.shared_state(), parent.own,
+                       [&me, model, newcomm, call] {
+                         communicator_object& made =
+                             add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
+                         made.attributes = std::move(model->attributes);
+                         made.hints = std::move(model->hints);
+                         set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
+                         give(me, handle_of(made), newcomm);
+                       }),
+      call);
 }
 
 }  // namespace

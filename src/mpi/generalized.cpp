@@ -3,6 +3,7 @@
 #include "mpi/request.hpp"
 #include "mpi/state.hpp"
 #include "mpi/status.hpp"
+#include "mpi/transfer.hpp"
 
 namespace weft::mpi {
 
@@ -48,6 +49,8 @@ WEFT_MPI_FUNCTION(int, MPI_Grequest_start,
         d.free = free_fn;
         d.cancel = cancel_fn;
         d.extra_state = extra_state;
+        r.own_work.owner = &me.rank;
+        watch(me, r.own_work, "MPI_Grequest_start");
         *request = handle_of(r);
       },
       query_fn, free_fn, cancel_fn, extra_state, request);

@@ -102,7 +102,9 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
   message_object* const m = find_taken(message);
   if (m == nullptr) {
     *message = MPI_MESSAGE_NULL;
-    *request = handle_of(me.received_from_nobody);
+    *request =
+        request_of_nothing(me, me.received_from_nobody, {&*me.self, nullptr, proc_null, any_tag},
+                           MPI_COMM_SELF, "MPI_Imrecv");
     return;
   }
   with_data(buf, count, type, [&](const auto& into) {
@@ -114,6 +116,7 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
     made.own_work.owner = &me.rank;
     set_memory(made.own_work, kept_by(me, made, into));
     *request = handle_of(made);
+    watch(me, made.own_work, "MPI_Imrecv");
     receive_unexpected(*me.rank.home, made.own_work, taken.taken);
   });
 }

@@ -20,7 +20,8 @@ struct request_details {
   bool persistent = false;
   bool buffered = false;
   detail::segments layout;  // What the operation's points to.
-  // Of a persistent one: how to start it again.
+  // Of a persistent one: the call that made it, and how to start it again.
+  const char* made_by = nullptr;
   std::shared_ptr<detail::communicator_state> group;
   int own = 0;  // This rank's number there.
   std::function<weft::request()> start_collective;
@@ -113,10 +114,11 @@ struct request_object : object {
 
 // --- Making them (requests.cpp) --------------------------------------------------------------------
 // Of a non-blocking collective that has been started; an empty one is complete.
-[[nodiscard]] MPI_Request add_request(state& me, MPI_Comm comm, weft::request started);
+[[nodiscard]] MPI_Request add_request(state& me, MPI_Comm comm, weft::request started,
+                                      const char* call);
 // Of a persistent collective: MPI_Start calls `start`.
 [[nodiscard]] MPI_Request add_persistent(state& me, MPI_Comm comm,
-                                         std::function<weft::request()> start);
+                                         std::function<weft::request()> start, const char* call);
 [[nodiscard]] request_object& checked_request(MPI_Request request);
 // Null for one that there is nothing to wait for.
 [[nodiscard, gnu::always_inline]] inline request_object* active_request(MPI_Request handle) {

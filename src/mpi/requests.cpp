@@ -11,6 +11,7 @@
 #include "mpi/type_ledger.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 #include "rank/talk.hpp"
 
 namespace weft::mpi {
@@ -84,19 +85,32 @@ void rethrow_of_collective(request_object& r) {
   }
 }
 
+// "to rank 1 of MPI_COMM_WORLD, tag 5, 4 octets"; "on MPI_COMM_WORLD".
+std::string text_of_purpose(state& me, const request_object& r) {
+  const communicator_object* const c = find_referred(me, r.where);
+  const std::string where =
+      c == nullptr ? "a communicator that is freed" : me.name_of_communicator(c->shared->context);
+  if (r.what == request_object::type::collective) return " on " + where;
+  if (r.what == request_object::type::generalized) return "";
+  const operation& op = r.complete() ? *r.work : r.open_work();
+  const bool sends = op.what == operation::kind::send;
+  const int peer = sends ? op.peer : op.match.source;
+  return formatted(" {} {}, tag {}, {} octets", sends ? "to" : "from",
+                   peer == proc_null    ? "MPI_PROC_NULL"
+                   : peer == any_source ? "any rank of " + where
+                                        : formatted("rank {} of {}", peer - r.peers_first, where),
+                   tag_name(op.match.tag), op.bytes);
+}
+
 void tell_left_over(state& me, const request_object& first, std::size_t count) {
-  const wait_description what = describe(first, WEFT_WAIT_NAMES("MPI_Finalize"));
+  const request_watch::entry* const start = me.rank.watch->find(*first.work);
   me.rank.of->checks->add(
       {finding::kind::error,
        formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
-                 "first: {}, peer {}, tag {}, {} octets, {}: complete it by MPI_Wait or MPI_Test",
-                 me.rank.number, count, count == 1 ? "" : "s",
-                 first.what == request_object::type::send         ? "a send"
-                 : first.what == request_object::type::receive    ? "a receive"
-                 : first.what == request_object::type::collective ? "a collective"
-                                                                  : "a generalized request",
-                 what.peer, what.tag, what.bytes, first.complete() ? "complete" : "not complete"),
-       {}});
+                 "first: {}{}, started in {{}}, {}: complete it by MPI_Wait or MPI_Test",
+                 me.rank.number, count, count == 1 ? "" : "s", start->call,
+                 text_of_purpose(me, first), first.complete() ? "complete" : "not complete"),
+       {start->calls}});
 }
 
 }  // namespace
@@ -112,17 +126,34 @@ void tell_status(const request_object& r, MPI_Status* status) noexcept {
     set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled || is_withdrawn_send(r));
 }
 
-MPI_Request add_request(state& me, MPI_Comm comm, weft::request started) {
+void watch_call(const state& me, const operation& op, const char* call) {
+  watch_start(op);
+  me.rank.watch->name(op, call);
+}
+
+MPI_Request own_request_of_nothing(state& me, const request_object& shared, const route& r,
+                                   MPI_Comm comm, const char* call) {
+  request_object& made = make_request(me, r.comm->peers_first, comm, shared.what);
+  made.from_nobody = shared.from_nobody;
+  describe_nothing(made, me, r);
+  watch_call(me, made.own_work, call);
+  return handle_of(made);
+}
+
+MPI_Request add_request(state& me, MPI_Comm comm, weft::request started, const char* call) {
   if (started.started() == nullptr) return handle_of(me.done);
   request_object& r = me.requests.make();
   r.what = request_object::type::collective;
   r.where = comm;
   r.needed_details(me.details).started = std::move(started);
   r.work = r.details->started.started();
+  if (me.rank.watch != nullptr) [[unlikely]]
+    me.rank.watch->name(*r.work, call);
   return handle_of(r);
 }
 
-MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request()> start) {
+MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request()> start,
+                           const char* call) {
   request_object& r = me.requests.make();
   r.what = request_object::type::collective;
   r.active = false;
@@ -130,6 +161,7 @@ MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request
   r.work = nullptr;
   request_details& d = r.needed_details(me.details);
   d.persistent = true;
+  d.made_by = call;
   d.start_collective = std::move(start);
   return handle_of(r);
 }
@@ -267,6 +299,8 @@ void start(state& me, request_object& r) {
     d.started = d.start_collective();
     r.work = d.started.started();
     r.active = true;
+    if (me.rank.watch != nullptr) [[unlikely]]
+      me.rank.watch->name(*r.work, d.made_by);
     return;
   }
   operation& op = r.own_work;
@@ -280,8 +314,8 @@ void start(state& me, request_object& r) {
   op.result = {};
   op.counter = nullptr;
   r.active = true;
+  watch(me, op, d.made_by);
   if (r.from_nobody) return;
-  watch(me, op);
   if (keeps_ledger(me)) [[unlikely]]
     note_started(me, op, to == nullptr ? me.rank.number : to->number);
   if (to == nullptr) {

@@ -157,6 +157,12 @@ class blocking_receive {
 
 // --- Not blocking --------------------------------------------------------------------------------
 
+[[gnu::noinline, gnu::cold]] void watch_call(const state& me, const detail::operation& op,
+                                             const char* call);
+[[nodiscard, gnu::cold]] MPI_Request own_request_of_nothing(state& me, const request_object& shared,
+                                                            const route& r, MPI_Comm comm,
+                                                            const char* call);
+
 inline request_object& make_request(state& me, int peers_first, MPI_Comm comm,
                                     request_object::type what) {
   request_object& made = me.requests.make();
@@ -173,10 +179,31 @@ inline request_object& make_receive(state& me, int peers_first, MPI_Comm comm) {
   return made;
 }
 
-// In a checked job, before the operation of a request can be matched: does its memory overlap others'?
-inline void watch(const state& me, const detail::operation& op) {
+// In a checked job, before the operation of a request can be matched: where `call` has started it, and
+// whether its memory overlaps others'.
+inline void watch(const state& me, const detail::operation& op, const char* call) {
   if (me.rank.watch != nullptr) [[unlikely]]
-    detail::watch_start(op);
+    watch_call(me, op, call);
+}
+
+// Of a message that nothing is to be done for: what reports say of it.
+inline void describe_nothing(request_object& made, state& me, const route& r) {
+  detail::operation& op = made.own_work;
+  op.what = made.what == request_object::type::send ? detail::operation::kind::send
+                                                    : detail::operation::kind::recv;
+  op.match = r.of_receive();
+  op.peer = r.peer;
+  op.owner = &me.rank;
+  op.complete = true;
+}
+
+// For a message that has no more to do, and whose buffer is the program's again. `shared` is the handle of
+// all such; in a checked job each has its own, since it may be left over.
+[[nodiscard]] inline MPI_Request request_of_nothing(state& me, request_object& shared,
+                                                    const route& r, MPI_Comm comm,
+                                                    const char* call) {
+  return me.rank.watch == nullptr ? handle_of(shared)
+                                  : own_request_of_nothing(me, shared, r, comm, call);
 }
 
 // What the operation of a request refers to: a layout must outlive the call.

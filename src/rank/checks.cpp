@@ -190,6 +190,16 @@ void request_watch::started(job_checks& to, const operation& op) {
   active_.push_back(std::move(mine));
 }
 
+const request_watch::entry* request_watch::find(const operation& op) const noexcept {
+  const auto at = std::ranges::find(active_, &op, &entry::op);
+  return at == active_.end() ? nullptr : &*at;
+}
+
+void request_watch::name(const operation& op, const char* call) noexcept {
+  const auto at = std::ranges::find(active_, &op, &entry::op);
+  if (at != active_.end()) at->call = call;
+}
+
 void request_watch::ended(const operation& op) noexcept {
   const auto at = std::ranges::find(active_, &op, &entry::op);
   if (at == active_.end()) return;

@@ -57,15 +57,21 @@ class request_watch {
  public:
   // Before the operation can be matched. Adds a finding where its memory overlaps another's.
   void started(job_checks& to, const operation& op);
+  // Of one that is active: what the program called, a name that lasts as long as the job.
+  void name(const operation& op, const char* call) noexcept;
   void ended(const operation& op) noexcept;
   // Adds what is still active when the rank has ended.
   void look_at_rest(job_checks& to) const;
 
- private:
   struct entry {
     const operation* op;
     call_list calls;
+    const char* call = "";  // Empty: nobody has said.
   };
+  // Null: it is not active.
+  [[nodiscard]] const entry* find(const operation& op) const noexcept;
+
+ private:
   std::vector<entry> active_;
 };
 

@@ -2,8 +2,6 @@
 // exit status is changed by errors alone. TEST_PROCESSES shares the ranks out to so many processes.
 #include <gtest/gtest.h>
 
-#include <dlfcn.h>
-
 #include <string>
 #include <utility>
 
@@ -30,12 +28,6 @@ outcome checked(const std::string& mistake, int workers = 1) {
 
 std::size_t count_of_findings(const outcome& o) {
   return count_of(o.text, "weft: check: ");
-}
-
-bool has_debug_library() {
-  void* const library = dlopen("libdw.so.1", RTLD_LAZY);
-  if (library != nullptr) dlclose(library);
-  return library != nullptr;
 }
 
 TEST(a_lock_held_across_a_wait, is_reported_once_with_what_and_where) {

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +13,8 @@
 
 #include "job.hpp"
 #include "rank/names.hpp"
+#include "rank/stacks.hpp"
+#include "unit/shell.hpp"
 
 namespace weft {
 namespace {
@@ -60,12 +61,6 @@ constexpr int lambda_line = __LINE__ + 3;
   return [](communicator & world) __attribute__((optimize("O0"))) {
     (void)world.recv<int>(1 - world.rank(), 4);
   };
-}
-
-bool has_debug_library() {
-  void* const library = dlopen("libdw.so.1", RTLD_LAZY);
-  if (library != nullptr) dlclose(library);
-  return library != nullptr;
 }
 
 TEST(a_deadlock_report, says_where_in_the_program_the_ranks_wait) {

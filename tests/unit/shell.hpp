@@ -1,5 +1,6 @@
 // Runs a command line in the directory of the built programs and keeps what it printed.
 #pragma once
+#include <dlfcn.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -23,6 +24,13 @@ inline outcome shell(const std::string& command) {
     text.append(part.data(), count);
   const int raw = ::pclose(pipe);
   return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), text};
+}
+
+// Without it places in a program have no lines.
+inline bool has_debug_library() {
+  void* const library = ::dlopen("libdw.so.1", RTLD_LAZY);
+  if (library != nullptr) ::dlclose(library);
+  return library != nullptr;
 }
 
 }  // namespace weft
