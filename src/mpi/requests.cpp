@@ -88,8 +88,8 @@ void rethrow_of_collective(request_object& r) {
 // "to rank 1 of MPI_COMM_WORLD, tag 5, 4 octets"; "on MPI_COMM_WORLD".
 std::string text_of_purpose(state& me, const request_object& r) {
   const communicator_object* const c = find_referred(me, r.where);
-  const std::string where =
-      c == nullptr ? "a communicator that is freed" : me.name_of_communicator(c->shared->context);
+  const std::string where = c == nullptr ? "a communicator without a handle"
+                                         : me.name_of_communicator(c->shared->context);
   if (r.what == request_object::type::collective) return " on " + where;
   if (r.what == request_object::type::generalized) return "";
   const operation& op = r.complete() ? *r.work : r.open_work();

@@ -134,9 +134,7 @@ void broadcast_small(communicator_state& c, int rank, const Data& data,
   const std::uint64_t number = ++m.broadcasts;
   small_broadcasts& slots = *c.broadcasts;
   if (slots.sent.meets_before(number)) turn.meet();
-  std::uint64_t& history = m.call.history;
-  history = ((history ^ static_cast<std::uint64_t>(call.root) << 32 ^ data.size()) + 1) *
-            0x9e3779b97f4a7c15u;  // Odd: nothing that went in is lost.
+  m.call.history = history_with(m.call.history, call.root, data.size());
   // The root does not wait for the others.
   if (rank == call.root && slots.sent.try_take(number)) [[likely]] {
     slots.sent.publish(number, [&](contribution& to) {

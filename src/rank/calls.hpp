@@ -7,8 +7,19 @@
 
 namespace weft::detail {
 
+// As the rank's face calls it, and else by its number. Called on the rank's worker, or while none runs.
+[[nodiscard]] std::string communicator_name(const rank_state* r, std::uint32_t context);
+// The same, as a rank of this worker calls it.
+[[nodiscard]] std::string name_of(const communicator_state& c);
+
 [[nodiscard]] std::string described(const collective_call& call);
 [[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept;
+// The history of a rank that calls one more small broadcast.
+inline constexpr std::uint64_t history_factor = 0x9e3779b97f4a7c15u;  // Odd: nothing is lost.
+[[nodiscard]] inline std::uint64_t history_with(std::uint64_t history, int root,
+                                                std::size_t bytes) noexcept {
+  return ((history ^ static_cast<std::uint64_t>(root) << 32 ^ bytes) + 1) * history_factor;
+}
 // What is wrong when rank `a` `calls` and rank `b` calls something else.
 [[nodiscard]] std::string mismatch(const communicator_state& c, int a, const collective_call& calls,
                                    int b, const collective_call& but);

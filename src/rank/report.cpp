@@ -42,13 +42,6 @@ bool sends(std::string_view call) {
   return last_of(call, "send") > last_of(call, "recv");
 }
 
-// As the rank's face calls it, and else by its number.
-std::string communicator_name(const rank_state* r, std::uint32_t context) {
-  context = base_context(context);
-  if (r != nullptr && r->face != nullptr) return r->face->name_of_communicator(context);
-  return formatted("communicator {}", context);
-}
-
 std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
   if (peer < 0 || r == nullptr || r->face == nullptr) return rank_name(peer);
   return r->face->name_of_peer(base_context(context), peer);
@@ -113,10 +106,10 @@ std::string left_behind(const rank_state& r, const communicator_state& c) {
         return mismatch(c, index(*own), own->call, index(other), other.call);
     } else if (own->call.root == no_root && own->call.same_size) {  // Not of neighbours.
       return formatted(
-          "collective mismatch on communicator {}: rank {} calls {} as number {}, but rank {} has "
+          "collective mismatch on {}: rank {} calls {} as number {}, but rank {} has "
           "ended after {} collectives, the last a {}: all ranks must call the same collectives in "
           "the same order, with the same sizes",
-          c.context, index(*own), described(own->call), own->turn + 1, index(other), other.turn,
+          name_of(c), index(*own), described(own->call), own->turn + 1, index(other), other.turn,
           described(other.call));
     }
   }

@@ -312,9 +312,8 @@ class sites_meeting {
     ways_.ask_call(leader_, c_.to(leader_at(site)), c_.context, sequence_);
     wait_for([&] { return all_.answer.sequence == sequence_; }, process_of(site));
     if (all_.answer.call.name[0] != '\0') check_call(c_, all_.answer.call, rank_, call_);
-    throw error("collective mismatch on communicator " + std::to_string(c_.context) + ": rank " +
-                std::to_string(rank_) + " calls " + described(call_) + ", but process " +
-                std::to_string(process_of(site)) +
+    throw error("collective mismatch on " + name_of(c_) + ": rank " + std::to_string(rank_) +
+                " calls " + described(call_) + ", but process " + std::to_string(process_of(site)) +
                 " has called something else: all ranks must call the same collectives in the same "
                 "order, with the same sizes");
   }
@@ -481,7 +480,7 @@ std::string unmet_broadcast(job& j) {
             if (!is_same(mine.call, call))
               but = "rank " + std::to_string(mine.rank) + " calls " + described(mine.call);
           }
-      return "collective mismatch on communicator " + std::to_string(context) + ": rank " +
+      return "collective mismatch on " + communicator_name(r.get(), context) + ": rank " +
              std::to_string(theirs.rank) + " calls " + described(call) + ", but " + but +
              ": all ranks must call the same collectives in the same order, with the same sizes";
     }

@@ -24,7 +24,10 @@
    CASE before_init: MPI_Comm_rank.*MPI_Init
    CASE after_finalize: MPI_Barrier.*MPI_Finalize
    CASE init_twice: MPI_Init.*
-   CASE mismatched_collectives: rank [01] .*(Barrier.*rank [01] .*Bcast|Bcast.*rank [01] .*Barrier)
+   CASE mismatched_collectives: mismatch on MPI_COMM_WORLD: .*rank [01] .*(Barrier.*rank [01] .*Bcast|Bcast.*rank [01] .*Barrier)
+   CASE mismatched_on_copy: mismatch on the copy: rank [01] calls MPI_(Barrier|Allreduce)
+   CASE mismatched_roots: mismatch on MPI_COMM_WORLD: .*rank [01] (calls )?MPI_Bcast of 4 octets with root [01], (but )?rank [01] (calls )?MPI_Bcast of 4 octets with root [01]
+   CASE missing_broadcast: mismatch on MPI_COMM_WORLD: .*rank 1 has not called the last, a broadcast of 4 octets with root 0
    CASE mismatched_operations: rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32
    CASE mismatched_elements: rank [01] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [01] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
@@ -158,6 +161,20 @@ int main(int argc, char** argv) {
     if (rank == 0) MPI_Barrier(comm);
     if (rank != 0) MPI_Bcast(value, 1, MPI_INT, 0, comm);
     MPI_Barrier(comm);
+  }
+  CASE(mismatched_on_copy) {
+    MPI_Comm_dup(comm, &copy);
+    MPI_Comm_set_name(copy, "the copy");
+    if (rank == 0) MPI_Barrier(copy);
+    if (rank != 0) MPI_Allreduce(value, value + 1, 1, MPI_INT, MPI_SUM, copy);
+  }
+  CASE(mismatched_roots) {
+    MPI_Bcast(value, 1, MPI_INT, 0, comm);
+    MPI_Bcast(value, 1, MPI_INT, rank, comm);
+  }
+  CASE(missing_broadcast) {
+    MPI_Bcast(value, 1, MPI_INT, 1, comm);
+    if (rank == 0) MPI_Bcast(value, 1, MPI_INT, 0, comm);
   }
   CASE(mismatched_operations)
     MPI_Allreduce(value, value + 1, 1, MPI_INT, rank == 0 ? MPI_MAX : MPI_SUM, comm);
