@@ -110,8 +110,8 @@ class in_turn {
       why = text_of(e);
     } catch (...) {
     }
-    return described(member_.call) + " on communicator " + std::to_string(c_.context) +
-           " failed on rank " + std::to_string(rank_) + ": " + why;
+    return described(member_.call) + " on " + name_of(c_) + " failed on rank " +
+           std::to_string(rank_) + ": " + why;
   }
   void notify_all() {
     for (const int worker : c_.workers)

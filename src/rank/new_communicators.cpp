@@ -315,9 +315,8 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
                  std::as_writable_bytes(std::span(&told, 1)));
     with.wait();
     if (told.size != mine.size || told.members != mine.members)
-      throw error(std::string(name) + " on communicator " + std::to_string(c.context) + ": rank " +
-                  std::to_string(first) + " calls with another group than rank " +
-                  std::to_string(rank) +
+      throw error(std::string(name) + " on " + name_of(c) + ": rank " + std::to_string(first) +
+                  " calls with another group than rank " + std::to_string(rank) +
                   ": all members must name the same ranks in the same order");
     mine.context = told.context;
   }

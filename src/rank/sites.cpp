@@ -45,9 +45,9 @@ void check_sites_alive(const communicator_state& c, const char* call) {
   for (const site& s : c.sites)
     if (!device.is_alive(s.process)) [[unlikely]] {
       c.of.ways->wait_for_the_end(*worker::current());
-      throw error(std::string(call) + " on communicator " + std::to_string(c.context) +
-                  ": process " + std::to_string(s.process) + " on host " +
-                  between.job().host_of(s.process) + ", which holds some of its ranks, is dead");
+      throw error(std::string(call) + " on " + name_of(c) + ": process " +
+                  std::to_string(s.process) + " on host " + between.job().host_of(s.process) +
+                  ", which holds some of its ranks, is dead");
     }
 }
 
