@@ -172,6 +172,16 @@ struct part_of_root {
   int root = detail::no_root;  // Among all ranks below; between two its own group does not know it.
 };
 [[nodiscard]] part_of_root part_in(const communicator_object& c, int root);
+
+// Of a rank in a collective with a root between two groups: what it says of the root.
+struct claim_of_root {
+  bool root_gives;  // To all others; otherwise all others give to it.
+  part_of_root mine;
+  int peers_first;
+  int locals_first;
+};
+// Throws where the parts show that another rank says something else of the root.
+void check_claims(const char* call, const claim_of_root& claim, const detail::unequal_parts& found);
 // Whether the buffer is MPI_IN_PLACE; refused between two groups.
 [[nodiscard]] bool is_in_place(const communicator_object& c, const void* buffer);
 

@@ -26,6 +26,20 @@ void exchange_call::exchange_copies() const {
   exchange(*c, rank, plan, from, take.view());
 }
 
+void exchange_call::exchange_with_root() const {
+  const explanation explain = [this](const unequal_parts& found) {
+    check_claims(plan.call.name, *claim, found);
+  };
+  exchange_plan explained = plan;
+  explained.explain = &explain;
+  exchange(*c, rank, explained, give.view(), take.view());
+}
+
+void set_claim(exchange_call& x, const communicator_object& c, const part_of_root& mine,
+               bool root_gives) {
+  if (c.is_inter()) x.claim = claim_of_root{root_gives, mine, c.peers_first, c.locals_first};
+}
+
 exchange_call make_exchange(communicator_object& c, const char* name) {
   exchange_call x{};
   x.c = c.shared;

@@ -1,6 +1,8 @@
 // A collective that moves data, as an exchange of parts, in one group or between two. In one group all
 // ranks are peers; between two they are the ranks of the other group.
 #pragma once
+#include <optional>
+
 #include "mpi/collective.hpp"
 
 namespace weft::mpi {
@@ -11,21 +13,28 @@ struct exchange_call {
   detail::exchange_plan plan;
   part_list give;
   part_list take;
-  bool replaces = false;  // What is taken comes where what is given was.
+  bool replaces = false;                 // What is taken comes where what is given was.
+  std::optional<claim_of_root> claim{};  // Between two groups, with a root.
 
   void operator()() const {
     if (replaces)
       exchange_copies();
+    else if (claim) [[unlikely]]
+      exchange_with_root();
     else
       detail::exchange(*c, rank, plan, give.view(), take.view());
   }
 
  private:
   void exchange_copies() const;
+  void exchange_with_root() const;
 };
 
 // Whose parts may differ in length.
 [[nodiscard]] exchange_call make_exchange(communicator_object& c, const char* name);
+// Between two groups, with a root that gives to all or takes of all.
+void set_claim(exchange_call& x, const communicator_object& c, const part_of_root& mine,
+               bool root_gives);
 // In one group parts that all are equal need no words about their lengths.
 void set_equal(exchange_call& x, const communicator_object& c, std::size_t part_bytes, int root);
 // In a checked job: as what this rank gives to others and takes of them. In place it gives as it takes;

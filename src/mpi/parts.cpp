@@ -72,6 +72,34 @@ part_of_root part_in(const communicator_object& c, int root) {
   return {root == c.own, false, root};
 }
 
+void check_claims(const char* call, const claim_of_root& claim, const unequal_parts& found) {
+  const auto& [giver, gives, only_taker, taker, takes] = found;
+  // Those who agree about the root may differ in their counts.
+  const bool agree = claim.root_gives     ? gives != 0 && giver == claim.mine.root
+                     : claim.mine.is_root ? gives != 0 || only_taker == taker
+                                          : false;
+  if (agree || (gives != 0 && takes != 0)) return;
+  const auto local = [&](int rank) { return formatted("rank {}", rank - claim.locals_first); };
+  const auto remote = [&](int rank) {
+    return formatted("rank {} of the remote group", rank - claim.peers_first);
+  };
+  std::string theirs;
+  if (claim.root_gives)
+    theirs = gives != 0 ? "passes MPI_ROOT" : "gives nothing as the root";
+  else if (gives != 0 || only_taker != no_root)
+    theirs = formatted("names {} as the root", local(gives != 0 ? taker : only_taker));
+  else
+    theirs = "gives it nothing";
+  const std::string own = claim.mine.is_root ? "passes MPI_ROOT"
+                          : claim.mine.is_idle
+                              ? "passes MPI_PROC_NULL"
+                              : "names " + remote(claim.mine.root) + " as the root";
+  fail(MPI_ERR_ROOT,
+       "{}: {} {}, but {} {}: one rank passes MPI_ROOT, the others of its group MPI_PROC_NULL, and "
+       "the ranks of the other group name it",
+       call, remote(giver), theirs, local(taker), own);
+}
+
 bool is_in_place(const communicator_object& c, const void* buffer) {
   if (buffer != MPI_IN_PLACE) [[likely]]
     return false;

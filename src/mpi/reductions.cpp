@@ -1,6 +1,7 @@
 // Collectives that combine data.
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "mpi/collective.hpp"
 #include "mpi/overlap.hpp"
@@ -89,8 +90,9 @@ struct reduce_between_groups {
   void* out;                       // Null: it gets nothing.
   int givers_first, givers_count;  // Where among all ranks those are of whom it takes.
   int takers_first, takers_count;
-  std::size_t part_first, part_count;  // Which elements it gets.
-  bool gives, gets;                    // Also where it is nothing that is given or got.
+  std::size_t part_first, part_count;    // Which elements it gets.
+  bool gives, gets;                      // Also where it is nothing that is given or got.
+  std::optional<claim_of_root> claim{};  // With a root.
 
   void operator()() const {
     const std::size_t room = how.room(count);
@@ -121,6 +123,11 @@ struct reduce_between_groups {
     plan.call = {name, no_root, false, 0};
     plan.per_reader = true;
     plan.known = sizes::of_each;
+    explanation explain;
+    if (claim) {
+      explain = [this](const unequal_parts& found) { check_claims(name, *claim, found); };
+      plan.explain = &explain;
+    }
     exchange(*c, rank, plan, give, take);
     if (out == nullptr || count == 0) return;
     const reduction each = how.of(count);
@@ -223,6 +230,7 @@ any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf,
                   mine.is_idle ? 0 : count, datatype, op);
     make_between_groups(call, c, !mine.is_root && !mine.is_idle, mine.is_root, 0, call.one.count);
     auto two = *call.two;
+    two.claim = claim_of_root{false, mine, c.peers_first, c.locals_first};
     if (!mine.is_root && !mine.is_idle) {
       two.takers_first = mine.root;
       two.takers_count = 1;

@@ -48,6 +48,7 @@ broadcast_call prepare_bcast(state& me, const char* name, void* buffer, MPI_Coun
   broadcast_call b{c.shared, c.own, root, name, {}, {}, {}};
   if (c.is_inter()) {
     exchange_call x = make_exchange(c, name);
+    set_claim(x, c, mine, true);
     if (mine.is_root)
       x.give = part_list::alike(buffer, count, type, c.peers_first, c.peers_count);
     else if (!mine.is_idle)
@@ -75,6 +76,7 @@ exchange_call prepare_gather(state& me, const char* name, const void* sendbuf, M
   communicator_object& c = checked_communicator(me, comm);
   const part_of_root mine = part_in(c, root);
   exchange_call x = make_exchange(c, name);
+  set_claim(x, c, mine, false);
   std::size_t bytes = 0;
   if (mine.is_root) {
     check_count(recvcount);
@@ -110,6 +112,7 @@ exchange_call prepare_gatherv(state& me, const char* name, const void* sendbuf, 
   communicator_object& c = checked_communicator(me, comm);
   const part_of_root mine = part_in(c, root);
   exchange_call x = make_exchange(c, name);
+  set_claim(x, c, mine, false);
   if (mine.is_root) {
     x.take = part_list::listed(recvbuf, recvcounts, displs, committed_datatype(recvtype),
                                c.peers_first, c.peers_count);
@@ -136,6 +139,7 @@ exchange_call prepare_scatter(state& me, const char* name, const void* sendbuf, 
   communicator_object& c = checked_communicator(me, comm);
   const part_of_root mine = part_in(c, root);
   exchange_call x = make_exchange(c, name);
+  set_claim(x, c, mine, true);
   std::size_t bytes = 0;
   bool takes = c.is_inter() ? !mine.is_root && !mine.is_idle : true;
   if (mine.is_root) {
@@ -168,6 +172,7 @@ exchange_call prepare_scatterv(state& me, const char* name, const void* sendbuf,
   communicator_object& c = checked_communicator(me, comm);
   const part_of_root mine = part_in(c, root);
   exchange_call x = make_exchange(c, name);
+  set_claim(x, c, mine, true);
   bool takes = c.is_inter() ? !mine.is_root && !mine.is_idle : true;
   if (mine.is_root) {
     x.give = part_list::listed(sendbuf, sendcounts, displs, committed_datatype(sendtype),

@@ -19,7 +19,8 @@ namespace {
 }
 
 [[noreturn, gnu::cold]] void wrong_length(const exchange_plan& plan, int giver, std::size_t gives,
-                                          int taker, std::size_t takes) {
+                                          int taker, std::size_t takes, int only_taker = no_root) {
+  if (plan.explain != nullptr) (*plan.explain)({giver, gives, only_taker, taker, takes});
   throw size_mismatch(std::string(plan.call.name) + ": rank " + std::to_string(giver) + " gives " +
                       std::to_string(gives) + " octets to rank " + std::to_string(taker) +
                       ", which takes " + std::to_string(takes) + ": both must say the same number");
@@ -32,6 +33,13 @@ namespace {
          plan.only_reader == no_root && !c.spans_processes() && c.groups.size() <= tree_width &&
          plan.part_bytes * (plan.per_reader ? c.parts_of_group_max : c.ranks_of_group_max) <=
              small_bytes_max;
+}
+
+// To which rank alone a member gives; no_root: to several, or that is not known here.
+[[nodiscard]] int only_taker_of(const member& m) noexcept {
+  if (m.rank == nullptr || m.more == nullptr) return no_root;
+  const auto& given = *static_cast<const parts*>(m.more);
+  return given.count == 1 ? given.first : no_root;
 }
 
 [[nodiscard]] std::size_t octets_of_one(const parts& p) {
@@ -66,6 +74,10 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
   const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
                    give.stride, &take};
   show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {
+    if (plan.explain != nullptr)
+      for (int from = 0; from < c.size(); ++from)
+        if (const std::size_t gives = take.has(from) ? 0 : all.part(from).size(); gives != 0)
+          wrong_length(plan, from, gives, rank, 0, only_taker_of(c.at(from)));
     // Starting with oneself, so that not all read from one rank at a time.
     int place = take.has(rank) ? rank - take.first : 0;
     for (int step = 0; step < take.count; ++step, ++place) {
@@ -82,7 +94,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       const segments data = all.part(from);
       const segments room = take.at(from);
       if (data.size() != room.size()) [[unlikely]]
-        wrong_length(plan, from, data.size(), rank, room.size());
+        wrong_length(plan, from, data.size(), rank, room.size(), only_taker_of(m));
       // What came from another process may have been put there.
       const bool is_there =
           take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);

@@ -2,6 +2,7 @@
 // parts of some. Where both share memory, the one that takes copies from layout to layout.
 #pragma once
 #include <cstddef>
+#include <functional>
 
 #include "rank/messages.hpp"
 #include "rank/state.hpp"
@@ -54,6 +55,17 @@ struct parts {
   }
 };
 
+// What a rank takes of another one is not what that gives.
+struct unequal_parts {
+  int giver;
+  std::size_t gives;
+  int only_taker;  // The only one to which it gives anything; no_root: there are several, or it is not known.
+  int taker;
+  std::size_t takes;
+};
+// Throws what that means, where it means more than it says.
+using explanation = std::function<void(const unequal_parts&)>;
+
 // Whether all parts have as many octets as one's own.
 enum class sizes { of_all, of_each };
 
@@ -65,6 +77,8 @@ struct exchange_plan {
   sizes known = sizes::of_all;
   std::size_t part_bytes = 0;  // When known.
   bool leaves_own = false;     // What a rank gives to itself is where it belongs.
+  // Not null: what is given to a rank that does not take it is an error, too.
+  const explanation* explain = nullptr;
 };
 
 // A part that is not as long as its taker expects throws weft::error on all ranks of its process.

@@ -1,5 +1,5 @@
 /* Programs that are wrong, one for each word that this one is given. Each must end with a status other
-   than 0 and without a hang, and say what is wrong in one line that matches the expression here.
+   than 0 and without a hang, and say what is wrong in one line that matches the expression here. A number is that of the ranks, of which there are two.
 
    CASE wrong_rank: MPI_Send[(].*rank 7.*MPI_ERR_RANK
    CASE wrong_source: MPI_Recv[(].*MPI_ERR_RANK
@@ -28,6 +28,9 @@
    CASE mismatched_on_copy: mismatch on the copy: rank [01] calls MPI_(Barrier|Allreduce)
    CASE mismatched_roots: mismatch on MPI_COMM_WORLD: .*rank [01] (calls )?MPI_Bcast of 4 octets with root [01], (but )?rank [01] (calls )?MPI_Bcast of 4 octets with root [01]
    CASE missing_broadcast: mismatch on MPI_COMM_WORLD: .*rank 1 has not called the last, a broadcast of 4 octets with root 0
+   CASE two_roots 3: MPI_Bcast[(].*rank 1 of the remote group passes MPI_ROOT, but rank 0 names rank 0 of the remote group as the root.*MPI_PROC_NULL
+   CASE two_roots_of_gather 3: rank 0 of the remote group (names rank 0 as the root|gives it nothing), but rank 1 passes MPI_ROOT
+   CASE no_root 3: rank 0 of the remote group gives nothing as the root, but rank 0 names rank 0 of the remote group as the root
    CASE mismatched_operations: rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32
    CASE mismatched_elements: rank [01] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [01] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
@@ -58,6 +61,13 @@ static void ignore(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)inout;
   (void)count;
   (void)type;
+}
+/* Ranks 0 and 1 are one group, the third the other. */
+static MPI_Comm two_and_one(MPI_Comm comm) {
+  MPI_Comm mine, other;
+  MPI_Comm_split(comm, rank < 2, rank, &mine);
+  MPI_Intercomm_create(mine, 0, comm, rank < 2 ? 2 : 0, 12, &other);
+  return other;
 }
 static void handle(MPI_Comm* comm, int* code, ...) {
   (void)comm;
@@ -176,6 +186,10 @@ int main(int argc, char** argv) {
     MPI_Bcast(value, 1, MPI_INT, 1, comm);
     if (rank == 0) MPI_Bcast(value, 1, MPI_INT, 0, comm);
   }
+  CASE(two_roots) MPI_Bcast(value, 1, MPI_INT, rank < 2 ? MPI_ROOT : 0, two_and_one(comm));
+  CASE(two_roots_of_gather)
+    MPI_Gather(value, 1, MPI_INT, value + 1, 1, MPI_INT, rank < 2 ? MPI_ROOT : 0, two_and_one(comm));
+  CASE(no_root) MPI_Bcast(value, 1, MPI_INT, rank < 2 ? MPI_PROC_NULL : 0, two_and_one(comm));
   CASE(mismatched_operations)
     MPI_Allreduce(value, value + 1, 1, MPI_INT, rank == 0 ? MPI_MAX : MPI_SUM, comm);
   CASE(mismatched_elements)

@@ -3,7 +3,7 @@
 
    Run with: -n 5 --timeout 60
    Run with: -n 5 --processes 2 --timeout 60
-   Run with: -n 3 --ranks-per-process 1 --timeout 60 */
+   Run with: -n 4 --ranks-per-process 1 --timeout 60 */
 #include "../conform.h"
 
 enum { many = 100000 };
@@ -81,6 +81,45 @@ static void afterwards(void) {
   check("a later call", comm, MPI_Barrier(comm));
 }
 
+/* Between two groups: what rank r of the first group passes as the root, and what all of the second name. */
+static int roots[2], named;
+static int root_of(int is_first) {
+  return !is_first ? named : rank < 2 ? roots[rank] : MPI_PROC_NULL;
+}
+
+enum { broadcast, gather, gatherv, scatter, scatterv, reduce, rooted };
+static int call_rooted(int what, int root, MPI_Comm comm) {
+  int counts[64], places[64];
+  for (int i = 0; i < 64; ++i) counts[i] = 1, places[i] = i;
+  switch (what) {
+    case broadcast: return MPI_Bcast(in, 1, MPI_INT, root, comm);
+    case gather: return MPI_Gather(in, 1, MPI_INT, out, 1, MPI_INT, root, comm);
+    case gatherv: return MPI_Gatherv(in, 1, MPI_INT, out, counts, places, MPI_INT, root, comm);
+    case scatter: return MPI_Scatter(in, 1, MPI_INT, out, 1, MPI_INT, root, comm);
+    case scatterv: return MPI_Scatterv(in, counts, places, MPI_INT, out, 1, MPI_INT, root, comm);
+    default: return MPI_Reduce(in, out, 1, MPI_INT, MPI_SUM, root, comm);
+  }
+}
+
+/* At least one rank of each group is told, and nobody waits for ever. */
+static void between_groups(int first, int second, int name) {
+  const int is_first = rank < (size + 1) / 2;
+  if (size < 4) return;
+  roots[0] = first, roots[1] = second, named = name;
+  for (int what = 0; what < rooted; ++what) {
+    MPI_Comm mine, other;
+    int told = 0, code;
+    MPI_Comm_split(MPI_COMM_WORLD, is_first, rank, &mine);
+    MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, is_first ? (size + 1) / 2 : 0, 12, &other);
+    MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
+    code = call_rooted(what, root_of(is_first), other) != MPI_SUCCESS;
+    MPI_Allreduce(&code, &told, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    EXPECT(told != 0, "roots %d and %d, named %d: call %d", first, second, name, what);
+    MPI_Comm_free(&other);
+    MPI_Comm_free(&mine);
+  }
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   const int odd_ones[] = {0, 1, size - 1};
@@ -95,5 +134,8 @@ int main(int argc, char** argv) {
     not_blocking(odd_ones[i]);
   }
   afterwards();
+  between_groups(MPI_ROOT, MPI_ROOT, 0);
+  between_groups(MPI_ROOT, MPI_PROC_NULL, 1);
+  between_groups(MPI_PROC_NULL, MPI_PROC_NULL, 0);
   return end();
 }
