@@ -27,7 +27,9 @@ communicator_object& checked_intracommunicator(state& me, MPI_Comm comm) {
 
 void check_root(const communicator_object& c, int root) {
   if (root < 0 || root >= c.peers_count) [[unlikely]]
-    fail(MPI_ERR_ROOT, "root {}: the communicator has ranks 0 to {}", root, c.peers_count - 1);
+    fail(MPI_ERR_ROOT, "root {}: {}{}", root, ranks_of(c),
+         c.is_inter() ? "; in its own group the root passes MPI_ROOT, the others MPI_PROC_NULL"
+                      : "");
 }
 
 MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,

@@ -19,8 +19,7 @@ bool are_weights(const int* weights) {
 void check_nodes(const communicator_object& c, const std::vector<int>& ranks, const char* what) {
   for (const int r : ranks)
     if (r < 0 || r >= c.peers_count)
-      fail(MPI_ERR_RANK, "{} holds rank {}: the communicator has ranks 0 to {}", what, r,
-           c.peers_count - 1);
+      fail(MPI_ERR_RANK, "{} holds rank {}: {}", what, r, ranks_of(c));
 }
 std::vector<int> list_of(int count, const int values[], const char* what) {
   if (count < 0) fail(MPI_ERR_ARG, "the number of {} is {}: it is 0 or more", what, count);

@@ -76,8 +76,7 @@ MPI_Comm create(state& me, const creation& how) {
   const char* const call = "MPI_Intercomm_create";
   communicator_object& local = checked_intracommunicator(me, how.local_comm);
   if (how.local_leader < 0 || how.local_leader >= local.locals_count())
-    fail(MPI_ERR_RANK, "local_leader {}: the communicator has ranks 0 to {}", how.local_leader,
-         local.locals_count() - 1);
+    fail(MPI_ERR_RANK, "local_leader {}: {}", how.local_leader, ranks_of(local));
   check_tag(how.tag);
   const std::vector<int> mine = local_ranks(local);
   leader_note note{static_cast<std::int32_t>(mine.size()), me.rank.number, 0};

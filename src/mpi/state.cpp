@@ -98,21 +98,35 @@ void fail_communicator(MPI_Comm comm) {
   fail(MPI_ERR_COMM, "{} is no communicator, or has been freed", text_of(comm));
 }
 
+std::string ranks_of(const communicator_object& c) {
+  return formatted("ranks of {} are 0 to {}",
+                   c.is_inter()     ? "the remote group"
+                   : c.name.empty() ? "the communicator"
+                                    : printable(c.name),
+                   c.peers_count - 1);
+}
+
 void fail_peer(const communicator_object& c, int rank, const char* what) {
-  fail(MPI_ERR_RANK, "{} rank {}: the {} has ranks 0 to {}", what, rank,
-       c.peers_first != c.locals_first ? "remote group" : "communicator", c.peers_count - 1);
+  fail(MPI_ERR_RANK, "{} rank {}: {}, and MPI_PROC_NULL is nobody", what, rank, ranks_of(c));
 }
 
 void fail_tag(int tag) {
-  fail(MPI_ERR_TAG, "tag {}: tags are 0 to 2147483647, and MPI_ANY_TAG for receives", tag);
+  fail(MPI_ERR_TAG, "tag {}: pass one from 0 to 2147483647, or to receives MPI_ANY_TAG", tag);
 }
 
 void fail_count(long count) {
-  fail(MPI_ERR_COUNT, "count {} is negative", count);
+  fail(
+      MPI_ERR_COUNT,
+      "count {} is negative: pass 0 or more, and what an int cannot hold to the function whose name "
+      "ends in _c",
+      count);
 }
 
 void fail_datatype(MPI_Datatype type) {
-  if (type == MPI_DATATYPE_NULL) fail(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL");
+  if (type == MPI_DATATYPE_NULL)
+    fail(
+        MPI_ERR_TYPE,
+        "the datatype is MPI_DATATYPE_NULL: it has not been made yet, or MPI_Type_free has set it so");
   fail(MPI_ERR_TYPE, "{} is no datatype, or has been freed", text_of(type));
 }
 

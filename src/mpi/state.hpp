@@ -209,6 +209,8 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
   return c != nullptr ? c : find_object<communicator_object>(comm, object_kind::retired);
 }
 
+// "ranks of MPI_COMM_WORLD are 0 to 3", or of the remote group.
+[[nodiscard]] std::string ranks_of(const communicator_object& c);
 [[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);
 // A rank that a message may go to or come from; not MPI_PROC_NULL, which callers treat before.
 inline void check_peer(const communicator_object& c, int rank, const char* what) {

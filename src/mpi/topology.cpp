@@ -28,8 +28,7 @@ MPI_Comm add_with_topology(state& me, communicator_object& parent, bool member, 
 }
 
 void check_member(const communicator_object& c, int rank) {
-  if (rank < 0 || rank >= c.peers_count)
-    fail(MPI_ERR_RANK, "rank {}: the communicator has ranks 0 to {}", rank, c.peers_count - 1);
+  if (rank < 0 || rank >= c.peers_count) fail(MPI_ERR_RANK, "rank {}: {}", rank, ranks_of(c));
 }
 
 }  // namespace weft::mpi

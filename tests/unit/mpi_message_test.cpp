@@ -90,17 +90,21 @@ TEST(mpi_message, wrong_arguments_are_named_with_their_class) {
   };
   const wrong_call calls[] = {
       {[](int* v) { MPI_Send(v, -1, MPI_INT, 0, 0, MPI_COMM_WORLD); },
-       "count -1 is negative (MPI_ERR_COUNT)"},
+       "count -1 is negative: pass 0 or more, and what an int cannot hold to the function whose name "
+       "ends in _c (MPI_ERR_COUNT)"},
       {[](int* v) { MPI_Send(v, 1, MPI_INT, 0, -5, MPI_COMM_WORLD); },
-       "tag -5: tags are 0 to 2147483647, and MPI_ANY_TAG for receives (MPI_ERR_TAG)"},
+       "tag -5: pass one from 0 to 2147483647, or to receives MPI_ANY_TAG (MPI_ERR_TAG)"},
       {[](int* v) { MPI_Send(v, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD); },
-       "the datatype is MPI_DATATYPE_NULL (MPI_ERR_TYPE)"},
+       "the datatype is MPI_DATATYPE_NULL: it has not been made yet, or MPI_Type_free has set it so "
+       "(MPI_ERR_TYPE)"},
       {[](int* v) { MPI_Send(v, 1, MPI_INT, 0, 0, MPI_COMM_NULL); },
        "the communicator is MPI_COMM_NULL: this rank is no member of it (MPI_ERR_COMM)"},
       {[](int*) { MPI_Send(nullptr, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); },
        "the buffer is NULL, which MPI_INT cannot be read from or written to (MPI_ERR_BUFFER)"},
       {[](int* v) { MPI_Recv(v, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); },
-       "from rank 1: the communicator has ranks 0 to 0 (MPI_ERR_RANK)"},
+       "from rank 1: ranks of MPI_COMM_WORLD are 0 to 0, and MPI_PROC_NULL is nobody (MPI_ERR_RANK)"},
+      {[](int* v) { MPI_Bcast(v, 1, MPI_INT, 5, MPI_COMM_SELF); },
+       "root 5: ranks of MPI_COMM_SELF are 0 to 0 (MPI_ERR_ROOT)"},
       {[](int* v) { MPI_Bsend(v, -2, MPI_INT, 0, 0, MPI_COMM_WORLD); }, "count -2 is negative"},
   };
   for (const wrong_call& wrong : calls) {
