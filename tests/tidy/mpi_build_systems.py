@@ -100,6 +100,9 @@ def main():
         for word in ("-show", "-compile-info", "-link-info", "-showme:compile", "-showme:link"):
             if str(prefix / "include") not in run("mpicc", word, environment=path) and "link" not in word:
                 sys.exit(f"mpicc {word} does not name {prefix}/include")
+        for name in ("mpicc", "mpicxx", "mpic++", "mpiCC", "mpifort", "mpif90", "mpif77"):
+            if f" -L{home.parent} " not in run(names / name, "-show", "x.o"):
+                sys.exit(f"{names / name} does not name the library in {home.parent}")
         run("mpirun", "-n", "2", environment=path, status=2)
         run("mpiexec", "--no-such-word", "true", environment=path, status=2)
     print("FindMPI, make, configure and mpirun work")

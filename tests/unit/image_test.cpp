@@ -901,5 +901,69 @@ TEST(wrapper, shows_what_it_would_do) {
   EXPECT_NE(shell("./weftcc -link-info").text.find("libweft"), std::string::npos);
 }
 
+TEST(wrapper, tells_build_systems_its_flags_under_each_of_its_names) {
+  WEFT_NEEDS_IMAGES();
+  const auto has = [](const std::string& text, const std::string& word) {
+    return (" " + text).find(" " + word) != std::string::npos;
+  };
+  const std::string usual = "../lib/weft/bin/";
+  struct {
+    const char* variable;
+    std::vector<std::string> names;
+    bool is_fortran;
+  } const languages[] = {
+      {"WEFT_CC", {"./weftcc", usual + "mpicc"}, false},
+      {"WEFT_CXX", {"./weftcxx", usual + "mpicxx", usual + "mpic++", usual + "mpiCC"}, false},
+      {"WEFT_FC", {"./weftfc", usual + "mpifort", usual + "mpif90", usual + "mpif77"}, true}};
+  for (const auto& [variable, names, is_fortran] : languages)
+    for (const std::string& name : names) {
+      const auto told = [&, set = std::string(variable) + "=a-compiler ",
+                         called = name](const std::string& words) {
+        const outcome o = shell(set + called + " " + words);
+        EXPECT_EQ(o.status, 0) << called << o.text;
+        EXPECT_EQ(o.text.rfind("a-compiler ", 0), 0u) << called << o.text;
+        EXPECT_EQ(std::ranges::count(o.text, '\n'), 1) << o.text;
+        return o.text;
+      };
+      const std::string all = told("-show x.o -o x");
+      const std::string compile = told("-compile-info");
+      const std::string link = told("-link-info");
+      EXPECT_TRUE(has(all, "x.o -o x ")) << all;
+      for (const std::string& text : {all, compile, link}) {
+        EXPECT_TRUE(has(text, "-fPIC ")) << name << " " << text;
+        EXPECT_TRUE(has(text, "-pthread ")) << name << " " << text;
+        EXPECT_NE(text.find("/include/mpi"), text.npos) << name << " " << text;
+        EXPECT_EQ(text.find("/weft/fortran") != text.npos, is_fortran) << name << " " << text;
+      }
+      for (const std::string& text : {all, link}) {
+        EXPECT_TRUE(has(text, "-shared ")) << name << " " << text;
+        EXPECT_TRUE(has(text, "-lweft-program ")) << name << " " << text;
+        EXPECT_TRUE(has(text, "-l:libweft.so.")) << name << " " << text;
+        EXPECT_TRUE(has(text, "-Wl,-rpath,/")) << name << " " << text;
+      }
+      EXPECT_EQ(compile.find("libweft"), compile.npos) << name << " " << compile;
+      EXPECT_EQ(compile.find("-shared"), compile.npos) << name << " " << compile;
+      EXPECT_EQ(told("-showme:compile"), compile);
+      EXPECT_EQ(told("-showme:link"), link);
+    }
+}
+
+TEST(wrapper, a_compiler_that_is_not_there_is_named_with_who_chose_it) {
+  WEFT_NEEDS_IMAGES();
+  for (const auto& [command, text] :
+       {std::pair{"WEFT_CC=nosuch ./weftcc x.c",
+                  "weftcc: there is no compiler 'nosuch', which WEFT_CC names: name another one by "
+                  "WEFT_CC, or leave it to "},
+        {"WEFT_FC='nosuch -g' ./weftfc -c x.f90",
+         "weftfc: there is no compiler 'nosuch -g', which WEFT_FC names: name another one by "
+         "WEFT_FC, or leave it to gfortran\n"},
+        {"./weftcxx -cxx=nosuch x.cpp", "'nosuch', which -cxx names: "}}) {
+    const outcome o = shell(command);
+    EXPECT_EQ(o.status, 2) << o.text;
+    EXPECT_NE(o.text.find(text), o.text.npos) << o.text;
+    EXPECT_EQ(std::ranges::count(o.text, '\n'), 1) << o.text;
+  }
+}
+
 }  // namespace
 }  // namespace weft
