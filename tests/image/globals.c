@@ -76,15 +76,58 @@ static void check_random(void) {
   expect(drand48() == first && drand48() == second, "drand48()");
 }
 
+/* Each rank's numbers are those of its own seed, whatever others draw meanwhile. */
+static void check_sequence(const char* what, void (*seed)(long), long (*draw)(void)) {
+  long alone[4];
+  seed((long)&counter);
+  for (int i = 0; i < 4; ++i) alone[i] = draw();
+  seed((long)&counter);
+  for (int i = 0; i < 4; ++i) {
+    step();
+    expect(draw() == alone[i], what);
+  }
+}
+static void seed_random(long seed) { srandom((unsigned)(seed >> 12)); }
+static void seed_48(long seed) { srand48(seed >> 12); }
+
+static void check_sequences(void) {
+  check_sequence("random()", seed_random, random);
+  check_sequence("lrand48()", seed_48, lrand48);
+  check_sequence("mrand48()", seed_48, mrand48);
+}
+
+/* Of January 1970, 2 to 30: ranks differ, since their copies lie elsewhere. */
+static int own_day(void) { return 2 + (int)(((size_t)&counter >> 12) % 29); }
+
+static void check_dates(void) {
+  const time_t day = 86400 * (time_t)(own_day() - 1);
+  struct tm broken_down;
+  char alone[64];
+  localtime_r(&day, &broken_down);
+  asctime_r(&broken_down, alone);
+  const struct tm* const local = localtime(&day);
+  step();
+  expect(local->tm_mday == broken_down.tm_mday, "localtime()");
+  const char* text = ctime(&day);
+  step();
+  expect(strcmp(text, alone) == 0, "ctime()");
+  text = asctime(&broken_down);
+  step();
+  expect(strcmp(text, alone) == 0, "asctime()");
+}
+
 static void check_strings(void) {
   char text[] = "one two three";
   int count = 0;
-  for (char* word = strtok(text, " "); word != NULL; word = strtok(NULL, " "), ++count) step();
+  for (char* word = strtok(text, " "); word != NULL; word = strtok(NULL, " "), ++count) {
+    expect(word == text + 4 * count, "a word of strtok()");
+    step();
+  }
   expect(count == 3, "strtok()");
-  const time_t day = 86400 * (time_t)(1 + (size_t)&counter % 7);
+  const time_t day = 86400 * (time_t)(own_day() - 1);
   const struct tm* const date = gmtime(&day);
   step();
-  expect(date->tm_mday == 2 + (int)((size_t)&counter % 7), "gmtime()");
+  expect(date->tm_mday == own_day(), "gmtime()");
   hcreate(10);
   hsearch((ENTRY){"key", "value"}, ENTER);
   step();
@@ -96,6 +139,8 @@ int main(int argc, char** argv) {
   check_globals();
   check_getopt(argc, argv);
   check_random();
+  check_sequences();
+  check_dates();
   check_strings();
   errno = 0;
   step();

@@ -128,6 +128,11 @@ static void other_collectives(void) {
   MPI_Cart_create(w, 1, (int[]){size}, (int[]){1}, 0, &grid);
   WAIT_IN(MPI_Neighbor_allgather(in, 1, MPI_INT, out, 1, MPI_INT, grid));
   WAIT_IN(MPI_Neighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, grid));
+  WAIT_IN(MPI_Neighbor_allgatherv(in, 1, MPI_INT, out, counts, places, MPI_INT, grid));
+  WAIT_IN(MPI_Neighbor_alltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, grid));
+  MPI_Aint far[64];
+  for (int r = 0; r < 64; ++r) far[r] = 4 * r;
+  WAIT_IN(MPI_Neighbor_alltoallw(in, counts, far, types, out, counts, far, types, grid));
   MPI_Comm_free(&grid);
 }
 
@@ -163,6 +168,13 @@ static void communicators(void) {
   MPI_Group_free(&all);
 }
 
+static void replaced_messages(void) {
+  int value = rank;
+  WAIT_IN(if (rank < 2)
+            MPI_Sendrecv_replace(&value, 1, MPI_INT, 1 - rank, 8, 1 - rank, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  if (rank < 2) EXPECT_INT(value, 1 - rank);
+}
+
 static void persistent_messages(void) {
   int out[2] = {1, 2}, in[2] = {0, 0};
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
@@ -182,6 +194,7 @@ int main(int argc, char** argv) {
   EXPECT_INT(sum, rank == 0 ? 16000 : 0); /* A thief wrote to the owner's globals, not to its own rank's. */
   other_collectives();
   communicators();
+  replaced_messages();
   persistent_messages();
   EXPECT_INT(sum, rank == 0 ? 16000 + 1000 * loops : 0);
   int all = 0;
