@@ -97,43 +97,44 @@ std::string shown(const std::string& file) {
 // A file of a program in memory. Ranks have copies of their program's files: `first` is where the first
 // copy begins, by whose addresses all are known, so that libdw reads each file once.
 struct loaded_file {
+  struct part {
+    std::streamoff offset;
+    std::string octets;
+  };
   std::uintptr_t begin = UINTPTR_MAX;
   std::uintptr_t end = 0;
   std::uintptr_t first = 0;
-  std::string path;  // Empty when the file there is none, or another one by now.
+  std::string path;         // Empty when the file there is none, or another one by now.
+  std::vector<part> notes;  // Have the identity that the linker gave it.
 };
 
-// Its notes have the identity that the linker gave it.
-bool is_as_loaded(const std::string& path, const dl_phdr_info& loaded) {
-  std::ifstream file(path, std::ios::binary);
-  for (std::size_t i = 0; i < loaded.dlpi_phnum && file; ++i) {
-    const ElfW(Phdr)& part = loaded.dlpi_phdr[i];
-    if (part.p_type != PT_NOTE) continue;
-    std::string notes(part.p_filesz, '\0');
-    file.seekg(static_cast<std::streamoff>(part.p_offset));
-    file.read(notes.data(), static_cast<std::streamsize>(notes.size()));
-    const auto* const here = reinterpret_cast<const void*>(loaded.dlpi_addr + part.p_vaddr);
-    if (!file || std::memcmp(notes.data(), here, notes.size()) != 0) return false;
+bool is_as_loaded(const loaded_file& loaded) {
+  std::ifstream file(loaded.path, std::ios::binary);
+  for (const loaded_file::part& note : loaded.notes) {
+    std::string now(note.octets.size(), '\0');
+    file.seekg(note.offset);
+    file.read(now.data(), static_cast<std::streamsize>(now.size()));
+    if (!file || now != note.octets) return false;
   }
   return bool(file);
 }
 
+// Opens nothing: the loader holds its lock meanwhile, and what closes files may ask it for a function.
 int add_loaded_file(dl_phdr_info* loaded, std::size_t, void* to) {
   auto& files = *static_cast<std::vector<loaded_file>*>(to);
   loaded_file one;
   for (std::size_t i = 0; i < loaded->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = loaded->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD) continue;
     const std::uintptr_t begin = loaded->dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_NOTE)
+      one.notes.push_back({static_cast<std::streamoff>(part.p_offset),
+                           {reinterpret_cast<const char*>(begin), part.p_filesz}});
+    if (part.p_type != PT_LOAD) continue;
     one.begin = std::min(one.begin, begin & -part.p_align);
     one.end = std::max(one.end, begin + part.p_memsz);
   }
   one.first = one.begin;
-  std::error_code failed;
-  one.path = loaded->dlpi_name[0] == '\0'
-                 ? "/proc/self/exe"
-                 : std::filesystem::absolute(loaded->dlpi_name, failed).string();
-  if (!is_as_loaded(one.path, *loaded)) one.path.clear();
+  one.path = loaded->dlpi_name[0] == '\0' ? "/proc/self/exe" : loaded->dlpi_name;
   files.push_back(std::move(one));
   return 0;
 }
@@ -144,8 +145,14 @@ std::vector<loaded_file> loaded_files() {
   dl_iterate_phdr(&add_loaded_file, &files);
   std::ranges::sort(files, {}, &loaded_file::begin);
   std::unordered_map<std::string, std::uintptr_t> first_copies;
-  for (loaded_file& one : files)
-    if (!one.path.empty()) one.first = first_copies.try_emplace(one.path, one.begin).first->second;
+  for (loaded_file& one : files) {
+    std::error_code failed;
+    one.path = std::filesystem::absolute(one.path, failed).string();
+    if (!is_as_loaded(one))
+      one.path.clear();
+    else
+      one.first = first_copies.try_emplace(one.path, one.begin).first->second;
+  }
   return files;
 }
 

@@ -147,9 +147,10 @@ TEST(mpi_types, those_of_reductions_between_groups_are_compared) {
       MPI_Finalize();
     });
     EXPECT_EQ(job.status, 1);
-    expect_contains(job.text,
-                    "rank 2 took as 2 MPI_INT what rank 1 of the bridge gave as 2 MPI_FLOAT, in "
-                    "MPI_Reduce");
+    expect_contains(
+        job.text,
+        "rank 2 took as 2 MPI_INT what rank 1 of the remote group of the bridge gave as 2 MPI_FLOAT, in "
+        "MPI_Reduce");
     EXPECT_EQ(count_of(job.text, " took as "), 1u) << job.text;
   }
 }
