@@ -12,8 +12,9 @@
 #include "image/program/replaces.h"
 #include "rank/program.h"
 
-extern int omp_get_thread_num(void) __attribute__((weak));
-extern int omp_get_num_threads(void) __attribute__((weak));
+/* Of the run time, which the linker leaves out when nothing else but what stands here is used of it. */
+extern int omp_get_thread_num(void);
+extern int omp_get_num_threads(void);
 
 #define NEXT(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
 
