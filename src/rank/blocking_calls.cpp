@@ -2,6 +2,7 @@
 // those of the C library: the rank lets other ranks run meanwhile, for which these threads may be waiting. Not part of
 // libweft.a.
 #include <dlfcn.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,8 +14,10 @@
 #include <cstdint>
 #include <ctime>
 #include <new>
+#include <string_view>
 
 #include "base/clock.hpp"
+#include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
 #include "rank/program.h"
 #include "sched/worker.hpp"
@@ -39,9 +42,55 @@ int wait_for_thread(const Attempt& attempt, const Block& block) {
   }
 }
 
+// Whether the program, or a library of its own, has called from there. In one of the system other ranks may
+// not run: it may be the allocator or the loader, in the middle of what this thread has of it.
+bool is_called_by_program(const void* from) noexcept {
+  dl_find_object caller{};
+  if (_dl_find_object(const_cast<void*>(from), &caller) != 0) return false;
+  const std::string_view path = caller.dlfo_link_map->l_name;
+  for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
+    if (path.starts_with(directory)) return false;
+  return true;
+}
+
+// The same for a lock, of which `attempt` waits in the kernel for a moment: whoever has it may have it nearly always.
+template <class Try, class Attempt, class Block>
+int wait_for_lock(const void* from, const Try& try_lock, const Attempt& attempt,
+                  const Block& block) {
+  if (!worker::in_shared_program()) [[likely]]
+    return block();
+  if (const int result = try_lock(); result != EBUSY) return result;
+  if (!is_called_by_program(from)) return block();
+  return wait_for_thread(
+      [&] {
+        const int result = attempt();
+        return result == ETIMEDOUT ? EBUSY : result;
+      },
+      block);
+}
+
 timespec monotonic(std::uint64_t ns) noexcept {
   constexpr std::uint64_t ns_per_s = 1'000'000'000;
   return {static_cast<time_t>(ns / ns_per_s), static_cast<long>(ns % ns_per_s)};
+}
+
+constexpr std::uint64_t moment_ns_min = 20'000, moment_ns_max = 1'000'000;
+timespec in_a_moment() noexcept {
+  return monotonic(now_ns() + moment_ns_min);
+}
+
+// How long the calling worker's thread waits for a condition before it lets others run: longer each time, until
+// somebody signals.
+std::uint64_t next_moment(const void* condition) noexcept {
+  thread_local constinit struct {
+    const void* condition;
+    std::uint64_t ns;
+  } last{};
+  last.ns = last.condition == condition && condition != nullptr
+                ? std::min(2 * last.ns, moment_ns_max)
+                : moment_ns_min;
+  last.condition = condition;
+  return last.ns;
 }
 
 // --- Barriers ------------------------------------------------------------------------------------
@@ -74,6 +123,7 @@ class barrier {
                     });
   }
   void futex(int what, int value) noexcept {
+    const kept_errno kept;
     ::syscall(SYS_futex, meeting_.round_word(),
               between_processes_ ? what : what | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
   }
@@ -92,56 +142,88 @@ barrier& barrier_of(pthread_barrier_t* at) noexcept {
 }  // namespace weft
 
 #define IN_PLACE_OF_LIBC __attribute__((visibility("default")))
+// The C library's, also where weftrun --check has put functions before it that note who has which lock.
+#define NEXT(function) \
+  static auto* const next_##function = weft::next_definition<decltype(::function)>(#function)
 
 extern "C" {
 
 IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
-  static auto* const next = weft::next_definition<int(pthread_t, void**)>("pthread_join");
+  NEXT(pthread_join);
   constexpr long long rest_ns_max = 200'000;
   for (long long rest_ns = 0;; rest_ns = rest_ns == 0 ? 1000 : std::min(2 * rest_ns, rest_ns_max)) {
     const int joined = pthread_tryjoin_np(thread, result);
     if (joined != EBUSY) return joined;
-    if (weft_sleep(rest_ns) == 0) return next(thread, result);
+    if (weft_sleep(rest_ns) == 0) return next_pthread_join(thread, result);
   }
 }
 
 IN_PLACE_OF_LIBC int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  static auto* const next = weft::next_definition<int(pthread_mutex_t*)>("pthread_mutex_lock");
-  return weft::wait_for_thread(
+  NEXT(pthread_mutex_lock);
+  NEXT(pthread_mutex_trylock);
+  NEXT(pthread_mutex_clocklock);
+  return weft::wait_for_lock(
+      __builtin_return_address(0), [&] { return next_pthread_mutex_trylock(mutex); },
       [&] {
-        int result = pthread_mutex_trylock(mutex);
-        if (result != EBUSY) return result;
-        // Finds that the caller has it already.
-        static constexpr timespec now{0, 0};
-        result = pthread_mutex_timedlock(mutex, &now);
-        return result == ETIMEDOUT ? EBUSY : result;
+        const timespec until = weft::in_a_moment();
+        return next_pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
       },
-      [&] { return next(mutex); });
+      [&] { return next_pthread_mutex_lock(mutex); });
+}
+
+IN_PLACE_OF_LIBC int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  NEXT(pthread_rwlock_rdlock);
+  NEXT(pthread_rwlock_tryrdlock);
+  NEXT(pthread_rwlock_clockrdlock);
+  return weft::wait_for_lock(
+      __builtin_return_address(0), [&] { return next_pthread_rwlock_tryrdlock(lock); },
+      [&] {
+        const timespec until = weft::in_a_moment();
+        return next_pthread_rwlock_clockrdlock(lock, CLOCK_MONOTONIC, &until);
+      },
+      [&] { return next_pthread_rwlock_rdlock(lock); });
+}
+IN_PLACE_OF_LIBC int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  NEXT(pthread_rwlock_wrlock);
+  NEXT(pthread_rwlock_trywrlock);
+  NEXT(pthread_rwlock_clockwrlock);
+  return weft::wait_for_lock(
+      __builtin_return_address(0), [&] { return next_pthread_rwlock_trywrlock(lock); },
+      [&] {
+        const timespec until = weft::in_a_moment();
+        return next_pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, &until);
+      },
+      [&] { return next_pthread_rwlock_wrlock(lock); });
 }
 
 // Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
 IN_PLACE_OF_LIBC int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  constexpr std::uint64_t for_a_moment_ns = 20'000, for_ever_ns = UINT64_MAX / 4;
-  const bool is_patient = weft::worker::in_shared_program();
-  const timespec until =
-      weft::monotonic(is_patient ? weft::now_ns() + for_a_moment_ns : for_ever_ns);
+  if (weft_keeps_others() == 0) {
+    const timespec never = weft::monotonic(UINT64_MAX / 4);
+    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &never);
+  }
+  const std::uint64_t moment_ns = weft::next_moment(condition);
+  const timespec until = weft::monotonic(weft::now_ns() + moment_ns);
   const int result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
-  if (result != ETIMEDOUT) return result;
+  if (result != ETIMEDOUT) {
+    weft::next_moment(nullptr);
+    return result;
+  }
   pthread_mutex_unlock(mutex);
-  long long rest = 0;
+  long long rest = static_cast<long long>(moment_ns);
   weft_lets_others_run(&rest);
-  pthread_mutex_lock(mutex);
-  return 0;
+  return pthread_mutex_lock(mutex);
 }
 
 IN_PLACE_OF_LIBC int sem_wait(sem_t* semaphore) {
-  static auto* const next = weft::next_definition<int(sem_t*)>("sem_wait");
+  NEXT(sem_wait);
+  const int before = errno;
   const int result = weft::wait_for_thread(
       [&] { return sem_trywait(semaphore) == 0 ? 0
                    : errno == EAGAIN           ? EBUSY
                                                : errno; },
-      [&] { return next(semaphore) == 0 ? 0 : errno; });
-  if (result != 0) errno = result;
+      [&] { return next_sem_wait(semaphore) == 0 ? 0 : errno; });
+  errno = result == 0 ? before : result;
   return result == 0 ? 0 : -1;
 }
 

@@ -28,6 +28,7 @@
 #include "base/settings.hpp"
 #include "rank/program.h"
 #include "rank/program_run.hpp"
+#include "rank/regions.hpp"
 #include "rank/state.hpp"
 #include "weft/run.hpp"
 
@@ -97,6 +98,7 @@ class registered_run {
     runs().by_rank[rank_] = &run;
   }
   ~registered_run() {
+    forget_regions(rank_);
     const std::lock_guard hold(runs().lock);
     runs().by_rank.erase(rank_);
   }
@@ -339,7 +341,7 @@ long weft_write(int descriptor, const void* octets, unsigned long size) {
 }
 
 int weft_sleep(long long nanoseconds) {
-  if (weft::worker::caller() == nullptr) return 0;
+  if (weft::worker::caller() == nullptr || weft::is_forked_child()) return 0;
   if (nanoseconds <= 0)
     weft::yield();
   else

@@ -47,26 +47,23 @@ int weft_sleep(long long nanoseconds);
    MPI for another rank of the same worker: other ranks run for a moment, a longer one each time, of which
    `rest` keeps account, 0 at first. 0 and nothing done where the caller may be blocked: it keeps nobody waiting. */
 int weft_lets_others_run(long long* rest);
+/* Whether it would do so. */
+int weft_keeps_others(void);
 
-/* A region of OpenMP, on the stack of the thread that begins it. So that this thread, when it is a rank's own,
-   does not wait in the region's barriers for threads that wait in MPI for other ranks of its worker, it lets
-   those run until all others of the team have come to the barrier, too. */
-struct weft_region {
-  void (*body)(void*);
-  void* argument;
-  struct weft_region* outer;
-  void* worker; /* Null: nothing of this is done. */
-  const void* rank;
-  unsigned others, meetings; /* Of the team; barriers to which the first thread has come. */
-  unsigned arrived, left;    /* How often others have come to one, and how many to the region's end. */
-};
-void weft_begin_region(struct weft_region* region, void (*body)(void*), void* argument);
-void weft_end_region(struct weft_region* region);
-/* Each thread of the team, around the body. */
-void weft_enter_region(struct weft_region* region, unsigned member, unsigned members);
-void weft_leave_region(struct weft_region* region, unsigned member);
+/* A region of OpenMP: so that the thread that begins it, when it is a rank's own, does not wait in the
+   region's barriers for threads that wait in MPI for other ranks of its worker, it lets those run until all others
+   of the team have come to the barrier, too. */
+struct weft_region;
+/* Null, always when `body` is: the team runs `body(argument)` by itself. Otherwise each of its threads calls
+   weft_run_part(). Both end with weft_end_region(), which is given the `outer` that this one has set. */
+struct weft_region* weft_begin_region(void (*body)(void*), void* argument, struct weft_region** outer);
+void weft_end_region(struct weft_region* outer);
+void weft_run_part(struct weft_region* region, unsigned member, unsigned members);
 /* Each thread of a team, before a barrier of the region that it is in. */
 void weft_meet_in_region(void);
+/* A thread of the team has made a task. Whoever waits in OpenMP's barriers runs those: the first thread does not wait
+   outside of them any more. */
+void weft_has_tasks(void);
 
 /* chdir(2), of the path, or fchdir(2) when it is null, and umask(2): of the calling rank alone. */
 int weft_change_directory(const char* path, int descriptor);

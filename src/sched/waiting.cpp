@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
 #include "base/pause.hpp"
 #include "sched/scheduler.hpp"
@@ -21,6 +20,20 @@ namespace {
 constexpr int looks_at_first = 16;
 constexpr int looks_outside_at_first = 48;  // Which take as long as a look and a rest.
 constexpr int looks_in_a_round = 8;
+
+// A wait leaves errno as it was, on whichever thread of the worker it ends.
+class kept_errno {
+ public:
+  explicit kept_errno(const thread_state& at_work) noexcept
+      : at_work_(at_work), before_(*at_work.error_number) {}
+  ~kept_errno() { *at_work_.error_number = before_; }
+  kept_errno(const kept_errno&) = delete;
+  kept_errno& operator=(const kept_errno&) = delete;
+
+ private:
+  const thread_state& at_work_;
+  const int before_;
+};
 
 }  // namespace
 
@@ -110,7 +123,7 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
 }
 
 fiber* worker::look_on_the_way(countdown& c, int sender) {
-  const kept_errno kept(thread_.error_number);
+  const kept_errno kept(thread_);
   // A report is given in the long way, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     return nullptr;
@@ -123,7 +136,7 @@ fiber* worker::look_on_the_way(countdown& c, int sender) {
 }
 
 void worker::block(waiter& w) {
-  const kept_errno kept(thread_.error_number);
+  const kept_errno kept(thread_);
   if (guest_ != nullptr && !guest_->runs_errand()) [[unlikely]]
     return block_guest(w);
   if (chunk_depth_ != 0 && w.may_switch)
@@ -230,7 +243,7 @@ void worker::suspend(waiter& w, fiber& next) {
 }
 
 void worker::yield() {
-  const kept_errno kept(thread_.error_number);
+  const kept_errno kept(thread_);
   if (guest_ != nullptr) [[unlikely]]
     return yield_guest();
   poll();

@@ -72,9 +72,10 @@ std::size_t worker::calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept
   return it.count;
 }
 
+// A guest's own flow, which has no home, is no slice of a timeline.
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
-  if (from.number >= 0) trace_end(trace_kind::run, from.number);
-  if (to.number >= 0) trace_begin(trace_kind::run, to.number);
+  if (from.number >= 0 && from.home != nullptr) trace_end(trace_kind::run, from.number);
+  if (to.number >= 0 && to.home != nullptr) trace_begin(trace_kind::run, to.number);
 }
 
 // The root, or a guest, frees what a fiber leaves behind: nobody can free the stack that it stands on.

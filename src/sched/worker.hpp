@@ -1,6 +1,6 @@
 // A kernel thread, pinned to a core, that runs fibers; and the one wait of the code base.
 //
-// Everything here is called on the worker's own thread unless it says otherwise.
+// Everything here is called on the worker's own thread, or by its guest (guest.hpp), unless it says otherwise.
 #pragma once
 #include <array>
 #include <atomic>
@@ -220,7 +220,8 @@ class worker {
   [[nodiscard]] bool enter_shared();
   void leave_shared() noexcept;
   [[nodiscard]] bool has_guest() const noexcept { return guest_ != nullptr; }
-  // Whether the calling thread is a worker's own, in the program's code, and there may be guests.
+  // Whether the calling thread is a worker's own, in the program's code, and the worker may have guests. Not so in
+  // functions of the program that weft calls.
   [[nodiscard]] static bool in_shared_program() noexcept {
     return current_worker_ != nullptr && caller_ != nullptr && current_worker_->helm_ != nullptr &&
            !current_worker_->helm_->held_here();

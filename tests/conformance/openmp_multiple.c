@@ -1,7 +1,9 @@
 /* Threads of a team exchange messages with their like in the ranks beside it, each by its own tag, while the first one
    waits for them: at the region's end, in its barriers, for a section that one at a time may enter, for a lock. It may
    be what other ranks wait for. */
+#include <errno.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include "conform.h"
 
@@ -127,6 +129,79 @@ static void test_sections_of_one(void) {
   EXPECT_INT(nested, threads * rounds);
 }
 
+/* Tasks are run by whoever waits in a barrier, here by the first thread while the one that has made them is in MPI. */
+static void test_tasks(void) {
+  enum { tasks = 5 };
+  int done = 0, total = 0;
+#pragma omp parallel num_threads(threads)
+  if (omp_get_thread_num() == 1) {
+    for (int i = 0; i < tasks; ++i) {
+#pragma omp task shared(done)
+      {
+#pragma omp atomic
+        ++done;
+      }
+    }
+    for (int now = 0; now < tasks;) {
+      int flag;
+      MPI_Iprobe(MPI_ANY_SOURCE, any_tag_of_threads + 4, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+#pragma omp atomic read
+      now = done;
+    }
+  }
+  EXPECT_INT(done, tasks);
+
+#pragma omp parallel num_threads(threads) reduction(task, + : total)
+  {
+#pragma omp single
+    for (int i = 0; i < tasks; ++i) {
+#pragma omp task in_reduction(+ : total)
+      ++total;
+    }
+  }
+  EXPECT_INT(total, tasks);
+}
+
+/* Called by MPI: a region with a barrier of its own, which is not that of the region that the caller is in. */
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)type;
+#pragma omp parallel num_threads(2)
+  {
+#pragma omp barrier
+#pragma omp single
+    for (int i = 0; i < *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
+  }
+}
+
+static void test_operations(void) {
+  MPI_Op op;
+  int mine = rank, sum = -1;
+  MPI_Op_create(add, 1, &op);
+#pragma omp parallel num_threads(threads)
+  {
+    const int me = omp_get_thread_num();
+    if (me == 0) MPI_Allreduce(&mine, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
+    if (me == 1) exchange(me);
+#pragma omp barrier
+    if (me == 2) exchange(me);
+  }
+  MPI_Op_free(&op);
+  EXPECT_INT(sum, size * (size - 1) / 2);
+}
+
+/* Of the threads that come to it at the same time some sleep. */
+static void test_errno(void) {
+  int changed = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : changed)
+  for (int i = 0; i < 200; ++i) {
+    errno = 77;
+#pragma omp critical
+    if (i % 10 == 0) usleep(10);
+    if (errno != 77) ++changed;
+  }
+  EXPECT_INT(changed, 0);
+}
+
 int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
@@ -138,6 +213,9 @@ int main(int argc, char** argv) {
     test_others();
     test_barriers();
     test_sections_of_one();
+    test_tasks();
+    test_operations();
+    test_errno();
     MPI_Barrier(MPI_COMM_WORLD);
   }
   EXPECT_INT(wrong_ones, 0);

@@ -1,5 +1,6 @@
 /* A rank waits for a thread of its own by what the system has for that, and the thread in MPI for what another rank sends
    before it waits itself. */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -13,6 +14,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
 static sem_t semaphore;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static atomic_int has_mutex;
 static int has_come, received = -1, sum;
 static MPI_Comm of_threads;
@@ -40,6 +42,14 @@ static void* with_mutex(void* round) {
   has_mutex = 1;
   hear((int)(MPI_Aint)round);
   pthread_mutex_unlock(&mutex);
+  return NULL;
+}
+
+static void* with_rwlock(void* round) {
+  pthread_rwlock_wrlock(&rwlock);
+  has_mutex = 1;
+  hear((int)(MPI_Aint)round);
+  pthread_rwlock_unlock(&rwlock);
   return NULL;
 }
 
@@ -93,6 +103,18 @@ static void test_waits(int round) {
   pthread_mutex_unlock(&mutex);
   pthread_join(thread, NULL);
 
+  thread = started(with_rwlock, round);
+  while (!has_mutex) sched_yield();
+  tell_left(round);
+  if (round % 2)
+    pthread_rwlock_rdlock(&rwlock);
+  else
+    pthread_rwlock_wrlock(&rwlock);
+  expect_heard(round);
+  has_mutex = 0;
+  pthread_rwlock_unlock(&rwlock);
+  pthread_join(thread, NULL);
+
   thread = started(with_condition, round);
   tell_left(round);
   pthread_mutex_lock(&mutex);
@@ -110,7 +132,9 @@ static void test_waits(int round) {
 
   thread = started(with_semaphore, round);
   tell_left(round);
+  errno = 77;
   sem_wait(&semaphore);
+  EXPECT_INT(errno, 77);
   expect_heard(round);
   pthread_join(thread, NULL);
 }

@@ -1,7 +1,7 @@
 // The library that `weftrun --check` preloads: it stands before the functions of libc and libstdc++
 // that lock, and notes what the running fiber holds. src/runtime/held_locks.hpp says to whom.
 //
-// Each thread notes its own locks, so nothing here is shared; fibers do not change their thread. A
+// Each thread notes its own locks, so nothing here is shared; fibers of the program do not change their thread. A
 // lock that is given back by another thread than took it stays noted: that is an error by itself.
 #include <dlfcn.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
    MPI. Linked to programs that use OpenMP as gcc has it; its own run time does the rest. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,55 +13,56 @@
 #include "image/program/replaces.h"
 #include "rank/program.h"
 
+LINKED_AS(openmp);
+
 /* Of the run time, which the linker leaves out when nothing else but what stands here is used of it. */
 extern int omp_get_thread_num(void);
 extern int omp_get_num_threads(void);
 
-#define NEXT(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
+/* `next`: the function of this name behind the program. */
+#define FIND_NEXT(name)                                                            \
+  static _Atomic(__typeof__(&name)) known;                                         \
+  __typeof__(&name) next = atomic_load_explicit(&known, memory_order_relaxed);     \
+  if (next == NULL) {                                                              \
+    next = (__extension__(__typeof__(&name)) dlsym(RTLD_NEXT, #name));             \
+    atomic_store_explicit(&known, next, memory_order_relaxed);                     \
+  }
 
 /* --- Regions and their barriers ------------------------------------------------------------------ */
 
-static void run_in_region(void* argument) {
-  struct weft_region* const region = argument;
-  const unsigned member = (unsigned)omp_get_thread_num();
-  weft_enter_region(region, member, (unsigned)omp_get_num_threads());
-  region->body(region->argument);
-  weft_leave_region(region, member);
+static void run_part(void* region) {
+  weft_run_part(region, (unsigned)omp_get_thread_num(), (unsigned)omp_get_num_threads());
 }
 
 /* A function that begins a region, has its threads run `body(argument)` and returns at the region's end. */
-#define REGION(type, name, parameters, values, result)                                       \
-  REPLACES type name parameters;                                                             \
-  type name parameters {                                                                     \
-    static __typeof__(&name) next;                                                           \
-    if (next == NULL) next = NEXT(name);                                                     \
-    struct weft_region region;                                                               \
-    weft_begin_region(&region, body, argument);                                              \
-    result next values;                                                                      \
-    weft_end_region(&region);                                                                \
-    KEPT_##type                                                                              \
+#define REGION(name, parameters, values)                                               \
+  REPLACES void name parameters;                                                       \
+  void name parameters {                                                               \
+    FIND_NEXT(name)                                                                    \
+    struct weft_region* outer;                                                         \
+    struct weft_region* const region = weft_begin_region(body, argument, &outer);      \
+    if (region != NULL) {                                                              \
+      body = run_part;                                                                 \
+      argument = region;                                                               \
+    }                                                                                  \
+    next values;                                                                       \
+    weft_end_region(outer);                                                            \
   }
-#define KEPT_void
-#define KEPT_unsigned return kept;
-REGION(void, GOMP_parallel,
-       (void (*body)(void*), void* argument, unsigned threads, unsigned flags),
-       (run_in_region, &region, threads, flags), )
-REGION(unsigned, GOMP_parallel_reductions,
-       (void (*body)(void*), void* argument, unsigned threads, unsigned flags),
-       (run_in_region, &region, threads, flags), const unsigned kept =)
-REGION(void, GOMP_parallel_sections,
+REGION(GOMP_parallel, (void (*body)(void*), void* argument, unsigned threads, unsigned flags),
+       (body, argument, threads, flags))
+REGION(GOMP_parallel_sections,
        (void (*body)(void*), void* argument, unsigned threads, unsigned count, unsigned flags),
-       (run_in_region, &region, threads, count, flags), )
-#define LOOP(name)                                                                              \
-  REGION(void, GOMP_parallel_loop_##name,                                                       \
-         (void (*body)(void*), void* argument, unsigned threads, long start, long end, long by, \
-          long chunk, unsigned flags),                                                          \
-         (run_in_region, &region, threads, start, end, by, chunk, flags), )
-#define LOOP_AT_RUN_TIME(name)                                                                  \
-  REGION(void, GOMP_parallel_loop_##name,                                                       \
-         (void (*body)(void*), void* argument, unsigned threads, long start, long end, long by, \
-          unsigned flags),                                                                      \
-         (run_in_region, &region, threads, start, end, by, flags), )
+       (body, argument, threads, count, flags))
+#define LOOP(name)                                                                       \
+  REGION(GOMP_parallel_loop_##name,                                                      \
+         (void (*body)(void*), void* argument, unsigned threads, long start, long end,   \
+          long by, long chunk, unsigned flags),                                          \
+         (body, argument, threads, start, end, by, chunk, flags))
+#define LOOP_AT_RUN_TIME(name)                                                           \
+  REGION(GOMP_parallel_loop_##name,                                                      \
+         (void (*body)(void*), void* argument, unsigned threads, long start, long end,   \
+          long by, unsigned flags),                                                      \
+         (body, argument, threads, start, end, by, flags))
 LOOP(static)
 LOOP(dynamic)
 LOOP(guided)
@@ -70,11 +72,21 @@ LOOP_AT_RUN_TIME(runtime)
 LOOP_AT_RUN_TIME(nonmonotonic_runtime)
 LOOP_AT_RUN_TIME(maybe_nonmonotonic_runtime)
 
+/* Looks at what the argument points to, before there is a team. */
+REPLACES unsigned GOMP_parallel_reductions(void (*body)(void*), void* argument, unsigned threads,
+                                           unsigned flags) {
+  FIND_NEXT(GOMP_parallel_reductions)
+  struct weft_region* outer;
+  weft_begin_region(NULL, NULL, &outer);
+  const unsigned team = next(body, argument, threads, flags);
+  weft_end_region(outer);
+  return team;
+}
+
 #define BARRIER(type, name, keyword)     \
   REPLACES type name(void);              \
   type name(void) {                      \
-    static __typeof__(&name) next;       \
-    if (next == NULL) next = NEXT(name); \
+    FIND_NEXT(name)                      \
     weft_meet_in_region();               \
     keyword next();                      \
   }
@@ -85,9 +97,21 @@ BARRIER(bool, GOMP_barrier_cancel, return)
 BARRIER(bool, GOMP_loop_end_cancel, return)
 BARRIER(bool, GOMP_sections_end_cancel, return)
 
+/* Those that run while others wait in a barrier. The parameters of the compilers that we know are fewer. */
+#define TASK(name)                                                                                  \
+  REPLACES void name(void* a, void* b, void* c, long d, long e, long f, long g, long h, long i,     \
+                     long j, long k) {                                                              \
+    FIND_NEXT(name)                                                                                 \
+    weft_has_tasks();                                                                               \
+    next(a, b, c, d, e, f, g, h, i, j, k);                                                          \
+  }
+TASK(GOMP_task)
+TASK(GOMP_taskloop)
+TASK(GOMP_taskloop_ull)
+
 /* --- Locks ----------------------------------------------------------------------------------------- */
 
-enum { unlocked, locked, contended }; /* The last: somebody sleeps in the kernel. */
+enum { contended = -1, unlocked, locked }; /* The first: somebody sleeps in the kernel. */
 enum { looks_max = 200 };
 
 static bool try_lock(atomic_int* lock) {
@@ -97,18 +121,35 @@ static bool try_lock(atomic_int* lock) {
                                                  memory_order_relaxed);
 }
 
+static void pause_processor(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* Leaves errno alone, as the run time does. */
+static void futex(atomic_int* word, int what, int value) {
+  const int before = errno;
+  syscall(SYS_futex, word, what, value, NULL, NULL, 0);
+  errno = before;
+}
+
 static void take_lock(atomic_int* lock) {
-  for (int left = looks_max; left > 0; --left)
+  for (int left = looks_max; left > 0; --left) {
     if (try_lock(lock)) return;
+    pause_processor();
+  }
   for (long long rest = 0; weft_lets_others_run(&rest);)
     if (try_lock(lock)) return;
   while (atomic_exchange_explicit(lock, contended, memory_order_acquire) != unlocked)
-    syscall(SYS_futex, lock, FUTEX_WAIT_PRIVATE, contended, NULL, NULL, 0);
+    futex(lock, FUTEX_WAIT_PRIVATE, contended);
 }
 
 static void give_lock(atomic_int* lock) {
   if (atomic_exchange_explicit(lock, unlocked, memory_order_release) == contended)
-    syscall(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    futex(lock, FUTEX_WAKE_PRIVATE, 1);
 }
 
 /* The lock of a section with a name is the program's, in memory that the compiler has set to zero. */
@@ -126,13 +167,12 @@ REPLACES void GOMP_critical_name_end(void** section) {
   give_lock((atomic_int*)section);
 }
 
-#define LOCK(set, test)                           \
-  extern int test(void* lock) __attribute__((weak)); \
-  REPLACES void set(void* lock);                  \
-  void set(void* lock) {                          \
-    static __typeof__(&set) next;                 \
-    if (next == NULL) next = NEXT(set);           \
-    for (long long rest = 0; test(lock) == 0;)    \
+#define LOCK(set, test)                                    \
+  extern int test(void* lock) __attribute__((weak));       \
+  REPLACES void set(void* lock);                           \
+  void set(void* lock) {                                   \
+    FIND_NEXT(set)                                         \
+    for (long long rest = 0; test(lock) == 0;)             \
       if (!weft_lets_others_run(&rest)) return next(lock); \
   }
 LOCK(omp_set_lock, omp_test_lock)
