@@ -158,43 +158,22 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   }
 }
 
-IN_PLACE_OF_LIBC int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  NEXT(pthread_mutex_lock);
-  NEXT(pthread_mutex_trylock);
-  NEXT(pthread_mutex_clocklock);
-  return weft::wait_for_lock(
-      __builtin_return_address(0), [&] { return next_pthread_mutex_trylock(mutex); },
-      [&] {
-        const timespec until = weft::in_a_moment();
-        return next_pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
-      },
-      [&] { return next_pthread_mutex_lock(mutex); });
-}
-
-IN_PLACE_OF_LIBC int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
-  NEXT(pthread_rwlock_rdlock);
-  NEXT(pthread_rwlock_tryrdlock);
-  NEXT(pthread_rwlock_clockrdlock);
-  return weft::wait_for_lock(
-      __builtin_return_address(0), [&] { return next_pthread_rwlock_tryrdlock(lock); },
-      [&] {
-        const timespec until = weft::in_a_moment();
-        return next_pthread_rwlock_clockrdlock(lock, CLOCK_MONOTONIC, &until);
-      },
-      [&] { return next_pthread_rwlock_rdlock(lock); });
-}
-IN_PLACE_OF_LIBC int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
-  NEXT(pthread_rwlock_wrlock);
-  NEXT(pthread_rwlock_trywrlock);
-  NEXT(pthread_rwlock_clockwrlock);
-  return weft::wait_for_lock(
-      __builtin_return_address(0), [&] { return next_pthread_rwlock_trywrlock(lock); },
-      [&] {
-        const timespec until = weft::in_a_moment();
-        return next_pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, &until);
-      },
-      [&] { return next_pthread_rwlock_wrlock(lock); });
-}
+#define LOCK(name, type, try_name, clock_name)                              \
+  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                          \
+    NEXT(name);                                                             \
+    NEXT(try_name);                                                         \
+    NEXT(clock_name);                                                       \
+    return weft::wait_for_lock(                                             \
+        __builtin_return_address(0), [&] { return next_##try_name(lock); }, \
+        [&] {                                                               \
+          const timespec until = weft::in_a_moment();                       \
+          return next_##clock_name(lock, CLOCK_MONOTONIC, &until);          \
+        },                                                                  \
+        [&] { return next_##name(lock); });                                 \
+  }
+LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, pthread_mutex_clocklock)
+LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, pthread_rwlock_clockrdlock)
+LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock, pthread_rwlock_clockwrlock)
 
 // Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
 IN_PLACE_OF_LIBC int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
