@@ -6,6 +6,7 @@
 #include <unwind.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -59,30 +60,37 @@ bool is_runtime_file(std::string_view file) {
          (file.find("/include/") != file.npos && file.find("/c++/") != file.npos);
 }
 
+// Of MPI in C, and in Fortran, where the program has those between it and weft. A program's own function may have
+// such a name, too.
+bool is_mpi_function(std::string_view name) {
+  name = name.substr(0, name.find('('));
+  if (name.starts_with('P') || name.starts_with('p')) name.remove_prefix(1);
+  std::string in_c;
+  if (name.starts_with("MPI_")) {
+    in_c.append("P").append(name);
+  } else if (name.starts_with("mpi_") && name.ends_with('_') && name.size() > 5) {
+    in_c.append("PMPI_").append(name.substr(4, name.size() - 5));
+    in_c[5] = static_cast<char>(std::toupper(static_cast<unsigned char>(in_c[5])));
+  }
+  return !in_c.empty() && ::dlsym(RTLD_DEFAULT, in_c.c_str()) != nullptr;
+}
+
 bool is_runtime_function(std::string_view name) {
+  if (is_mpi_function(name)) return true;
+  // Without parameters, before which there may be a namespace without a name.
+  constexpr std::string_view nameless = "(anonymous namespace)";
+  std::size_t end = name.find('(');
+  while (end != name.npos && name.substr(end).starts_with(nameless))
+    end = name.find('(', end + nameless.size());
+  const std::string_view called = name.substr(0, end);
   // Templates begin with their result.
-  for (const std::string_view part : {"weft::worker::",
-                                      "weft::scheduler::",
-                                      "weft::context::",
-                                      "weft::communicator::",
-                                      "weft::request::",
-                                      "weft::detail::",
-                                      "weft::run(",
-                                      "weft::wait_",
-                                      "weft::sleep_for(",
-                                      "weft::yield(",
-                                      "weft::call_watched",
-                                      "weft_call_watched",
-                                      "weft::capture_calls",
-                                      "weft::mpi::",
-                                      "MPI_",
-                                      "PMPI_",
-                                      "pmpi_",
-                                      "make_fcontext",
-                                      "jump_fcontext",
-                                      "ontop_fcontext"})
-    if (const std::size_t at = name.substr(0, name.find('(', 12)).find(part);
-        at == 0 || (at != name.npos && name[at - 1] == ' '))
+  for (const std::string_view part :
+       {"weft::worker::", "weft::scheduler::", "weft::context::", "weft::communicator::",
+        "weft::request::", "weft::detail::", "weft::run", "weft::wait_", "weft::sleep_for",
+        "weft::yield", "weft::call_watched", "weft_call_watched", "weft::capture_calls",
+        "weft::mpi::", "make_fcontext", "jump_fcontext", "ontop_fcontext"})
+    if (const std::size_t at = called.find(part);
+        at == 0 || (at != called.npos && called[at - 1] == ' '))
       return true;
   return false;
 }

@@ -83,13 +83,16 @@ void check_claims(const char* call, const claim_of_root& claim, const unequal_pa
   const auto remote = [&](int rank) {
     return formatted("rank {} of the remote group", rank - claim.peers_first);
   };
-  std::string theirs;
-  if (claim.root_gives)
-    theirs = gives != 0 ? "passes MPI_ROOT" : "gives nothing as the root";
-  else if (gives != 0 || only_taker != no_root)
-    theirs = formatted("names {} as the root", local(gives != 0 ? taker : only_taker));
-  else
-    theirs = "gives it nothing";
+  // Who gives nothing may take another for the root, or have another count.
+  if (gives == 0 && (claim.root_gives ? giver == claim.mine.root : only_taker == no_root))
+    fail(
+        MPI_ERR_TRUNCATE,
+        "{}: {} gives {} 0 octets, which takes {}: pass the same counts on both sides, MPI_ROOT in "
+        "the one rank that is the root, and the number of that one in the other group",
+        call, remote(giver), local(taker), takes);
+  const std::string theirs =
+      claim.root_gives ? "passes MPI_ROOT"
+                       : formatted("names {} as the root", local(gives != 0 ? taker : only_taker));
   const std::string own = claim.mine.is_root ? "passes MPI_ROOT"
                           : claim.mine.is_idle
                               ? "passes MPI_PROC_NULL"

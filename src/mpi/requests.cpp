@@ -76,8 +76,9 @@ struct cut_short_guard {
 void rethrow_of_collective(request_object& r) {
   try {
     r.details->started.wait();
-  } catch (const failure&) {
-    throw;
+  } catch (const failure& f) {
+    if (f.where() != MPI_COMM_NULL) throw;
+    throw failure(f.code(), f.what(), r.where);
   } catch (const size_mismatch& e) {
     throw failure(MPI_ERR_TRUNCATE, e.what(), r.where);
   } catch (const error& e) {
@@ -95,11 +96,11 @@ std::string text_of_purpose(state& me, const request_object& r) {
   const operation& op = r.complete() ? *r.work : r.open_work();
   const bool sends = op.what == operation::kind::send;
   const int peer = sends ? op.peer : op.match.source;
-  return formatted(" {} {}, tag {}, {} octets", sends ? "to" : "from",
+  return formatted(" {} {}, tag {}{}", sends ? "to" : "from",
                    peer == proc_null    ? "MPI_PROC_NULL"
                    : peer == any_source ? "any rank of " + where
                                         : formatted("rank {} of {}", peer - r.peers_first, where),
-                   tag_name(op.match.tag), op.bytes);
+                   tag_name(op.match.tag), op.bytes == 0 ? "" : formatted(", {} octets", op.bytes));
 }
 
 void tell_left_over(state& me, const request_object& first, std::size_t count) {

@@ -195,9 +195,11 @@ const request_watch::entry* request_watch::find(const operation& op) const noexc
   return at == active_.end() ? nullptr : &*at;
 }
 
+// Named as soon as it is started: it stands last.
 void request_watch::name(const operation& op, const char* call) noexcept {
-  const auto at = std::ranges::find(active_, &op, &entry::op);
-  if (at != active_.end()) at->call = call;
+  const auto at =
+      std::find_if(active_.rbegin(), active_.rend(), [&](const entry& e) { return e.op == &op; });
+  if (at != active_.rend()) at->call = call;
 }
 
 void request_watch::ended(const operation& op) noexcept {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -282,7 +283,8 @@ void on_fault(int number, siginfo_t* details, void* context) {
   }
   if (length > 0) static_cast<void>(write_directly(2, {line, static_cast<std::size_t>(length)}));
   signal(number, SIG_DFL);
-  raise(number);
+  // Not raise(): that of a program says which rank has called it.
+  syscall(SYS_tgkill, getpid(), gettid(), number);
 }
 
 }  // namespace

@@ -171,25 +171,27 @@ TEST(image, an_exception_that_leaves_main_is_told_with_its_rank) {
   EXPECT_EQ(count_of(ran.text, "weft: rank 1: the reason"), 1) << ran.text;
 }
 
-TEST(image, abort_and_faults_name_the_rank_and_kill_the_process) {
-  WEFT_NEEDS_IMAGES();
-  const outcome aborted = run_image("-n 3 --workers 2", "ends abort");
-  EXPECT_EQ(aborted.status, 128 + SIGABRT) << aborted.text;
-  EXPECT_NE(aborted.text.find("weft: rank 1 called abort()"), std::string::npos) << aborted.text;
-  const outcome fault = run_image("-n 3 --workers 2", "ends fault");
-  EXPECT_EQ(fault.status, 128 + SIGSEGV) << fault.text;
-  EXPECT_NE(fault.text.find("weft: rank 1 on worker"), std::string::npos) << fault.text;
-  const outcome overflow = run_image("-n 3 --workers 2", "ends overflow");
-  EXPECT_EQ(overflow.status, 128 + SIGSEGV) << overflow.text;
-}
-
-// --- Where ranks stand --------------------------------------------------------------------------------
-
 std::size_t times_in(const std::string& text, const std::string& part) {
   std::size_t times = 0;
   for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
   return times;
 }
+
+TEST(image, abort_and_faults_name_the_rank_and_kill_the_process) {
+  WEFT_NEEDS_IMAGES();
+  const outcome aborted = run_image("-n 3 --workers 2", "ends abort");
+  EXPECT_EQ(aborted.status, 128 + SIGABRT) << aborted.text;
+  EXPECT_EQ(times_in(aborted.text, "weft: rank 1"), 1) << aborted.text;
+  EXPECT_EQ(times_in(aborted.text, "weft: rank 1 called abort()"), 1) << aborted.text;
+  const outcome fault = run_image("-n 3 --workers 2", "ends fault");
+  EXPECT_EQ(fault.status, 128 + SIGSEGV) << fault.text;
+  EXPECT_EQ(times_in(fault.text, "weft: rank 1"), 1) << fault.text;
+  EXPECT_EQ(times_in(fault.text, "weft: rank 1 on worker"), 1) << fault.text;
+  const outcome overflow = run_image("-n 3 --workers 2", "ends overflow");
+  EXPECT_EQ(overflow.status, 128 + SIGSEGV) << overflow.text;
+}
+
+// --- Where ranks stand --------------------------------------------------------------------------------
 
 // Copies lie side by side, and the kernel's list of mappings does not tell where each begins.
 TEST(a_report_of_ranks_with_a_copy_each, names_calls_and_lines_of_all_and_equal_ones_once) {

@@ -101,7 +101,7 @@ static int call_rooted(int what, int root, MPI_Comm comm) {
   }
 }
 
-/* At least one rank of each group is told, and nobody waits for ever. */
+/* At least one rank is told, and nobody waits for ever. */
 static void between_groups(int first, int second, int name) {
   const int is_first = rank < (size + 1) / 2;
   if (size < 4) return;
