@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/system_path.hpp"
 
 namespace weft {
 namespace {
@@ -59,12 +60,6 @@ bool is_meant(std::string_view list, std::string_view path) {
     if (one.ends_with('/') ? path.starts_with(one) : !one.empty() && name_of(path).starts_with(one))
       return true;
   }
-  return false;
-}
-
-bool is_of_system(std::string_view path) {
-  for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
-    if (path.starts_with(directory)) return true;
   return false;
 }
 

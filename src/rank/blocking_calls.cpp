@@ -14,12 +14,13 @@
 #include <cstdint>
 #include <ctime>
 #include <new>
-#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
+#include "base/system_path.hpp"
 #include "rank/program.h"
+#include "rank/regions.hpp"
 #include "sched/worker.hpp"
 #include "sync/thread_barrier.hpp"
 
@@ -46,19 +47,15 @@ int wait_for_thread(const Attempt& attempt, const Block& block) {
 // not run: it may be the allocator or the loader, in the middle of what this thread has of it.
 bool is_called_by_program(const void* from) noexcept {
   dl_find_object caller{};
-  if (_dl_find_object(const_cast<void*>(from), &caller) != 0) return false;
-  const std::string_view path = caller.dlfo_link_map->l_name;
-  for (const char* const directory : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"})
-    if (path.starts_with(directory)) return false;
-  return true;
+  return _dl_find_object(const_cast<void*>(from), &caller) == 0 &&
+         !is_of_system(caller.dlfo_link_map->l_name);
 }
 
-// The same for a lock, of which `attempt` waits in the kernel for a moment: whoever has it may have it nearly always.
+// The same for a lock of such a worker, of which `attempt` waits in the kernel for a moment: whoever has it may have it nearly always.
+// Not inline: the usual way saves fewer registers.
 template <class Try, class Attempt, class Block>
-int wait_for_lock(const void* from, const Try& try_lock, const Attempt& attempt,
-                  const Block& block) {
-  if (!worker::in_shared_program()) [[likely]]
-    return block();
+[[gnu::noinline]] int take_shared_lock(const void* from, const Try& try_lock,
+                                       const Attempt& attempt, const Block& block) {
   if (const int result = try_lock(); result != EBUSY) return result;
   if (!is_called_by_program(from)) return block();
   return wait_for_thread(
@@ -150,26 +147,30 @@ extern "C" {
 
 IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   NEXT(pthread_join);
-  constexpr long long rest_ns_max = 200'000;
-  for (long long rest_ns = 0;; rest_ns = rest_ns == 0 ? 1000 : std::min(2 * rest_ns, rest_ns_max)) {
+  for (long long rest_ns = 0;; rest_ns = weft::longer_rest_ns(rest_ns)) {
     const int joined = pthread_tryjoin_np(thread, result);
     if (joined != EBUSY) return joined;
     if (weft_sleep(rest_ns) == 0) return next_pthread_join(thread, result);
   }
 }
 
-#define LOCK(name, type, try_name, clock_name)                              \
-  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                          \
-    NEXT(name);                                                             \
-    NEXT(try_name);                                                         \
-    NEXT(clock_name);                                                       \
-    return weft::wait_for_lock(                                             \
-        __builtin_return_address(0), [&] { return next_##try_name(lock); }, \
-        [&] {                                                               \
-          const timespec until = weft::in_a_moment();                       \
-          return next_##clock_name(lock, CLOCK_MONOTONIC, &until);          \
-        },                                                                  \
-        [&] { return next_##name(lock); });                                 \
+#define LOCK(name, type, try_name, clock_name)                     \
+  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                 \
+    NEXT(name);                                                    \
+    if (!weft::worker::in_shared_program()) [[likely]]             \
+      return next_##name(lock);                                    \
+    return weft::take_shared_lock(                                 \
+        __builtin_return_address(0),                               \
+        [&] {                                                      \
+          NEXT(try_name);                                          \
+          return next_##try_name(lock);                            \
+        },                                                         \
+        [&] {                                                      \
+          NEXT(clock_name);                                        \
+          const timespec until = weft::in_a_moment();              \
+          return next_##clock_name(lock, CLOCK_MONOTONIC, &until); \
+        },                                                         \
+        [&] { return next_##name(lock); });                        \
   }
 LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, pthread_mutex_clocklock)
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, pthread_rwlock_clockrdlock)

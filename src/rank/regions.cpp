@@ -40,8 +40,6 @@ struct weft_region {
 namespace weft {
 namespace {
 
-constexpr long long rest_ns_min = 1000, rest_ns_max = 200'000;
-
 // In which the calling thread is a member of the team, but not the first.
 thread_local constinit weft_region* joined = nullptr;
 // That ranks of the calling worker have begun. Those of one rank stand in the order in which it has begun them,
@@ -91,7 +89,7 @@ int weft_lets_others_run(long long* rest) {
   if (weft_keeps_others() == 0) return 0;
   worker& here = *worker::current();
   const weft::shared_section inside(here);
-  *rest = std::clamp(2 * *rest, weft::rest_ns_min, weft::rest_ns_max);
+  *rest = weft::longer_rest_ns(*rest);
   static constexpr weft::wait_description thread{"a wait for a thread"};
   here.sleep_until(weft::now_ns() + static_cast<std::uint64_t>(*rest), thread, false);
   return 1;

@@ -22,13 +22,13 @@ constexpr int looks_outside_at_first = 48;  // Which take as long as a look and 
 constexpr int looks_in_a_round = 8;
 
 // A wait leaves errno as it was, on whichever thread of the worker it ends.
-class kept_errno {
+class kept_errno_at_work {
  public:
-  explicit kept_errno(const thread_state& at_work) noexcept
+  explicit kept_errno_at_work(const thread_state& at_work) noexcept
       : at_work_(at_work), before_(*at_work.error_number) {}
-  ~kept_errno() { *at_work_.error_number = before_; }
-  kept_errno(const kept_errno&) = delete;
-  kept_errno& operator=(const kept_errno&) = delete;
+  ~kept_errno_at_work() { *at_work_.error_number = before_; }
+  kept_errno_at_work(const kept_errno_at_work&) = delete;
+  kept_errno_at_work& operator=(const kept_errno_at_work&) = delete;
 
  private:
   const thread_state& at_work_;
@@ -123,7 +123,7 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
 }
 
 fiber* worker::look_on_the_way(countdown& c, int sender) {
-  const kept_errno kept(thread_);
+  const kept_errno_at_work kept(thread_);
   // A report is given in the long way, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     return nullptr;
@@ -136,7 +136,7 @@ fiber* worker::look_on_the_way(countdown& c, int sender) {
 }
 
 void worker::block(waiter& w) {
-  const kept_errno kept(thread_);
+  const kept_errno_at_work kept(thread_);
   if (guest_ != nullptr && !guest_->runs_errand()) [[unlikely]]
     return block_guest(w);
   if (chunk_depth_ != 0 && w.may_switch)
@@ -243,7 +243,7 @@ void worker::suspend(waiter& w, fiber& next) {
 }
 
 void worker::yield() {
-  const kept_errno kept(thread_);
+  const kept_errno_at_work kept(thread_);
   if (guest_ != nullptr) [[unlikely]]
     return yield_guest();
   poll();
