@@ -16,13 +16,16 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/forked_child.hpp"
 #include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
+#include "base/pause.hpp"
 #include "base/system_path.hpp"
 #include "rank/program.h"
 #include "rank/regions.hpp"
 #include "sched/worker.hpp"
 #include "sync/thread_barrier.hpp"
+#include "sync/thread_lock.hpp"
 
 namespace weft {
 namespace {
@@ -135,6 +138,15 @@ barrier& barrier_of(pthread_barrier_t* at) noexcept {
   return *std::launder(reinterpret_cast<barrier*>(at));
 }
 
+constexpr int looks_at_lock_max = 200;
+
+using lock = basic_thread_lock<>;
+static_assert(sizeof(lock) == sizeof(unsigned) && alignof(lock) == alignof(unsigned));
+
+lock& lock_of(unsigned* at) noexcept {
+  return *std::launder(reinterpret_cast<lock*>(at));
+}
+
 }  // namespace
 }  // namespace weft
 
@@ -147,10 +159,17 @@ extern "C" {
 
 IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   NEXT(pthread_join);
-  for (long long rest_ns = 0;; rest_ns = weft::longer_rest_ns(rest_ns)) {
+  static constexpr weft::wait_description join{"pthread_join"};
+  for (long long rest_ns = 0;;) {
     const int joined = pthread_tryjoin_np(thread, result);
     if (joined != EBUSY) return joined;
-    if (weft_sleep(rest_ns) == 0) return next_pthread_join(thread, result);
+    if (weft::worker::caller() == nullptr || weft::is_forked_child())
+      return next_pthread_join(thread, result);
+    rest_ns = weft::longer_rest_ns(rest_ns);
+    weft::worker& here = *weft::worker::current();
+    const weft::shared_section inside(here);
+    here.check_stopped();
+    here.sleep_until(weft::now_ns() + static_cast<std::uint64_t>(rest_ns), join);
   }
 }
 
@@ -193,6 +212,21 @@ IN_PLACE_OF_LIBC int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_
   long long rest = static_cast<long long>(moment_ns);
   weft_lets_others_run(&rest);
   return pthread_mutex_lock(mutex);
+}
+
+void weft_take_lock(unsigned* at) {
+  weft::lock& lock = weft::lock_of(at);
+  for (int left = weft::looks_at_lock_max; left > 0; --left) {
+    if (lock.try_take()) return;
+    weft::pause_processor();
+  }
+  for (long long rest = 0; weft_lets_others_run(&rest) != 0;)
+    if (lock.try_take()) return;
+  const weft::kept_errno kept;
+  lock.take_by_sleeping();
+}
+void weft_give_lock(unsigned* at) {
+  weft::lock_of(at).give();  // The kernel's waking leaves errno alone.
 }
 
 IN_PLACE_OF_LIBC int sem_wait(sem_t* semaphore) {

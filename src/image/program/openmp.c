@@ -2,13 +2,9 @@
    MPI. Linked to programs that use OpenMP as gcc has it; its own run time does the rest. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "image/program/replaces.h"
 #include "rank/program.h"
@@ -111,60 +107,19 @@ TASK(GOMP_taskloop_ull)
 
 /* --- Locks ----------------------------------------------------------------------------------------- */
 
-enum { contended = -1, unlocked, locked }; /* The first: somebody sleeps in the kernel. */
-enum { looks_max = 200 };
-
-static bool try_lock(atomic_int* lock) {
-  int expected = unlocked;
-  return atomic_load_explicit(lock, memory_order_relaxed) == unlocked &&
-         atomic_compare_exchange_strong_explicit(lock, &expected, locked, memory_order_acquire,
-                                                 memory_order_relaxed);
-}
-
-static void pause_processor(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-/* Leaves errno alone, as the run time does. */
-static void futex(atomic_int* word, int what, int value) {
-  const int before = errno;
-  syscall(SYS_futex, word, what, value, NULL, NULL, 0);
-  errno = before;
-}
-
-static void take_lock(atomic_int* lock) {
-  for (int left = looks_max; left > 0; --left) {
-    if (try_lock(lock)) return;
-    pause_processor();
-  }
-  for (long long rest = 0; weft_lets_others_run(&rest);)
-    if (try_lock(lock)) return;
-  while (atomic_exchange_explicit(lock, contended, memory_order_acquire) != unlocked)
-    futex(lock, FUTEX_WAIT_PRIVATE, contended);
-}
-
-static void give_lock(atomic_int* lock) {
-  if (atomic_exchange_explicit(lock, unlocked, memory_order_release) == contended)
-    futex(lock, FUTEX_WAKE_PRIVATE, 1);
-}
-
 /* The lock of a section with a name is the program's, in memory that the compiler has set to zero. */
-static atomic_int of_sections_without_name;
+static unsigned of_sections_without_name;
 REPLACES void GOMP_critical_start(void) {
-  take_lock(&of_sections_without_name);
+  weft_take_lock(&of_sections_without_name);
 }
 REPLACES void GOMP_critical_end(void) {
-  give_lock(&of_sections_without_name);
+  weft_give_lock(&of_sections_without_name);
 }
 REPLACES void GOMP_critical_name_start(void** section) {
-  take_lock((atomic_int*)section);
+  weft_take_lock((unsigned*)section);
 }
 REPLACES void GOMP_critical_name_end(void** section) {
-  give_lock((atomic_int*)section);
+  weft_give_lock((unsigned*)section);
 }
 
 #define LOCK(set, test)                                    \
