@@ -342,7 +342,7 @@ std::vector<setting> make_settings() {
                             "chunks taken at once: a share of what is left, or one"));
   rows.push_back(seconds_row("busy-warning", &options::busy_warning_s,
                              "name a rank that kept its worker this long while others were "
-                             "ready"));
+                             "ready, and a job whose threads stood still this long"));
   rows.push_back(choice_row("report-signal", &options::report_signal,
                             {"USR1", "USR2", "HUP", "QUIT", "none"},
                             "signal that prints what each rank does"));

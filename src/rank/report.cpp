@@ -13,6 +13,7 @@
 #include "rank/names.hpp"
 #include "rank/stacks.hpp"
 #include "rank/state.hpp"
+#include "sched/guest.hpp"
 
 namespace weft::detail {
 namespace {
@@ -58,31 +59,36 @@ int world_number(const rank_state& member, std::uint32_t context, int rank) {
   return c != nullptr && rank >= 0 && rank < c->size() ? c->to(rank).number : -1;
 }
 
-std::string describe_wait(const fiber& f) {
-  if (f.waiting_in == nullptr) return "running or ready";
-  const wait_description& what = *f.waiting_in;
-  const auto* const waiting = static_cast<const rank_state*>(f.identity);
+std::string describe_wait(const rank_state& r, const wait_description& what) {
   std::string text = formatted("in {}", what.call);
   const bool message = what.subject == nullptr &&
                        (what.peer >= any_source && what.tag >= any_tag) &&
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
   if (message) {
     text += formatted(", {} {}, tag {}", sends(what.call) ? "to rank" : "source",
-                      name_of_peer(waiting, what.context, what.peer), tag_name(what.tag));
+                      name_of_peer(&r, what.context, what.peer), tag_name(what.tag));
     if (!probes(what.call)) text += formatted(", {} octets", what.bytes);
   }
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
   if (what.context == wait_description::no_context) return text;
-  return text + ", " + communicator_name(waiting, what.context);
+  return text + ", " + communicator_name(&r, what.context);
 }
 
 void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines) {
   for (const auto& r : j.ranks) {
     if (r->home != &only) continue;
+    const wait_description* const what = r->main.waiting_in;
     lines[r->number] = formatted("  rank {} (worker {}): {}\n", r->number, only.index(),
-                                 r->ended ? "ended" : describe_wait(r->main));
+                                 r->ended          ? "ended"
+                                 : what == nullptr ? "running or ready"
+                                                   : describe_wait(*r, *what));
+  }
+  for (const guest* thread : only.waiting_guests()) {
+    const auto& r = *static_cast<const rank_state*>(thread->from().identity);
+    lines[r.number] += formatted("    a thread of rank {}: {}\n", r.number,
+                                 describe_wait(r, *thread->waiting_in()));
   }
 }
 
@@ -138,7 +144,7 @@ std::string describe_waits(job& j) {
     text += formatted("W {} {:d} {} {}", r->number, r->ended, c != nullptr ? c->context : 0,
                       c != nullptr ? c->peers[0].number : -1);
     append(r->ended || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
-    text += formatted(" {}\n", r->ended ? "has ended" : describe_wait(*f));
+    text += formatted(" {}\n", r->ended ? "has ended" : describe_wait(*r, *f->waiting_in));
     if (c == nullptr) continue;
     communicators.insert(c);
     if (reason.empty()) reason = left_behind(*r, *c);

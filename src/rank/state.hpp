@@ -467,7 +467,7 @@ void on_question(worker& here, record_header header, const std::byte* payload);
 
 // The state of all ranks, for a person: what each waits for, and the cycle where there is one.
 // Called while no worker runs, or by each worker for its own ranks (`only`).
-[[nodiscard]] std::string describe_wait(const fiber& f);
+[[nodiscard]] std::string describe_wait(const rank_state& r, const wait_description& what);
 // What this process knows for a report of a deadlock, as one string that the others can be sent;
 // and the report that is made of those of all processes.
 [[nodiscard]] std::string describe_waits(job& j);

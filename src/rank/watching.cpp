@@ -18,6 +18,7 @@
 #include "rank/messages.hpp"
 #include "rank/program_run.hpp"
 #include "rank/stacks.hpp"
+#include "rank/standstill.hpp"
 #include "runtime/monitor.hpp"
 #include "sync/published.hpp"
 #include "weft/run.hpp"
@@ -25,7 +26,8 @@
 namespace weft::detail {
 namespace {
 
-void report_state(job& j) {
+// `why` is a line that comes before it, or empty.
+void report_state(job& j, std::string why = {}) {
   std::mutex lock;
   std::map<int, std::string> lines;
   std::vector<bool> heard(static_cast<std::size_t>(j.workers->worker_count()), false);
@@ -37,7 +39,7 @@ void report_state(job& j) {
     heard[static_cast<std::size_t>(w.index())] = true;
   });
   const std::lock_guard hold(lock);
-  std::string text = "state of the ranks:\n";
+  std::string text = std::move(why) + "state of the ranks:\n";
   std::size_t listed = 0;
   for (const auto& [rank, line] : lines)
     if (listed++ < ranks_listed_max) text += line;
@@ -106,6 +108,18 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     j.workers->request_stop();
   };
   watching.timed_out = end_by_timeout;
+  // Other processes may bring a message at any time.
+  standstill rest(j);
+  if (ending == nullptr && j.how.busy_warning_s > 0)
+    watching.looked = [&](std::uint64_t now_ns) {
+      if (!rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
+      report_state(
+          j,
+          formatted(
+              "for {} s no rank has sent or received anything, and none computes, nor do their threads: the job "
+              "hangs unless something outside of it wakes one of them; --timeout ends such jobs\n",
+              j.how.busy_warning_s));
+    };
   std::atomic<bool> stops_by_timeout{false};
   // The judge of a deadlock between processes wants to know where this one's ranks stand.
   std::atomic<bool> wants_stacks{false};

@@ -169,8 +169,9 @@ void monitor::watch() {
         write_begun_lines_before_death();
         _exit(status);
       }
-    } else if (how_.busy_warning_s > 0) {
-      look_for_busy_workers();
+    } else {
+      if (how_.busy_warning_s > 0) look_for_busy_workers();
+      if (how_.looked) how_.looked(now);
     }
     looked_at = now;
   }

@@ -19,7 +19,9 @@ struct monitor_options {
   std::function<bool(worker&, record_header)> is_for_other;
   std::function<void()> report;  // On the signal; runs on the monitor's thread.
   std::function<void()> timed_out;
-  std::function<void()> called;      // After call(); runs on the monitor's thread.
+  std::function<void()> called;  // After call(); runs on the monitor's thread.
+  std::function<void(std::uint64_t now_ns)>
+      looked;                        // A few times a second, while the job is not stopping.
   std::function<int()> exit_status;  // Of the failure that a job which does not end has told.
 };
 

@@ -178,6 +178,21 @@ void worker::leave_shared() noexcept {
 
 // The wait of a guest: progress, looks and errands, but no fibers of ranks, no thefts and no parking.
 void worker::block_guest(waiter& w) {
+  const struct in_wait {
+    guest& who;
+    std::vector<const guest*>& all;
+    in_wait(guest& waiting, std::vector<const guest*>& list, const wait_description* what)
+        : who(waiting), all(list) {
+      all.push_back(&who);
+      who.waiting_in_ = what;
+    }
+    ~in_wait() {
+      who.waiting_in_ = nullptr;
+      std::erase(all, &who);
+    }
+    in_wait(const in_wait&) = delete;
+    in_wait& operator=(const in_wait&) = delete;
+  } noted(*guest_, waiting_guests_, w.description);
   for (unsigned round = 0;; ++round) {
     if (w.is_over()) return;
     bool any = poll();

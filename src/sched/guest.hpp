@@ -24,6 +24,7 @@ namespace weft {
 
 class worker;
 struct fiber;
+struct wait_description;
 
 class helm {
  public:
@@ -73,8 +74,13 @@ class guest {
   // Whether the caller is such an errand; it leaves to the guest's own flow of control.
   [[nodiscard]] bool runs_errand() const noexcept { return stand_in_ != nullptr; }
   [[nodiscard]] fiber& stand_in() const noexcept { return *stand_in_; }
+  // The rank that has made the thread, and what the thread waits for; null while it does not wait.
+  [[nodiscard]] const thread_origin& from() const noexcept { return from_; }
+  [[nodiscard]] const wait_description* waiting_in() const noexcept { return waiting_in_; }
 
  private:
+  friend class worker;
+
   void install() noexcept;
   void remove() noexcept;
   void go_on_with(fiber& errand);
@@ -84,6 +90,7 @@ class guest {
   // While the guest is not at work: this thread's. Else that of the worker's own.
   thread_state put_aside_;
   fiber* stand_in_ = nullptr;
+  const wait_description* waiting_in_ = nullptr;
 };
 
 }  // namespace weft

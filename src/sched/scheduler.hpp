@@ -76,6 +76,9 @@ class scheduler {
   [[nodiscard]] bool no_guests_since(std::uint64_t ended) const noexcept {
     return !guests_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
   }
+  // Called by any thread, hints: whether such a thread lives, and how many are in calls of weft.
+  [[nodiscard]] bool has_guests() const noexcept { return !no_guests_since(threads_ended()); }
+  [[nodiscard]] std::size_t guests_in_calls() const noexcept { return made_->way_in.inside(); }
   // The way of a thread that is about to be made into workers; closed, with nobody inside, when run()
   // returns. The thread lives while somebody has it.
   [[nodiscard]] std::shared_ptr<gate> way_in_of_new_thread() const;

@@ -246,7 +246,10 @@ class worker {
   [[nodiscard]] std::uint64_t passes() const noexcept {
     return passes_.load(std::memory_order_relaxed);
   }
-  // Called by any thread, a hint.
+  // Called by any thread, hints.
+  [[nodiscard]] bool has_open_loops() const noexcept {
+    return open_slots_.load(std::memory_order_relaxed) != 0;
+  }
   [[nodiscard]] bool has_ready() const noexcept { return first_ready() != nullptr; }
   // Called by any thread, a hint: the number of the fiber that runs now, -1 for none.
   [[nodiscard]] int running_number() const noexcept {
@@ -264,6 +267,11 @@ class worker {
   template <class Visit>
   void each_fiber(Visit&& visit) {
     for (fiber* f = oldest_; f != nullptr; f = f->newer) visit(*f);
+  }
+
+  // Threads of the worker's ranks that wait as guests, the longest first.
+  [[nodiscard]] std::span<const guest* const> waiting_guests() const noexcept {
+    return waiting_guests_;
   }
 
   // xorshift: for choices, not for chance.
@@ -458,6 +466,7 @@ class worker {
   std::unique_ptr<helm> helm_;
   guest* guest_ = nullptr;
   const waiter* asleep_for_ = nullptr;
+  std::vector<const guest*> waiting_guests_;
 
   // Loops.
   std::vector<detached_loop> detached_;

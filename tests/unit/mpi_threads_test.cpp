@@ -3,15 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/kernel.hpp"
 #include "job.hpp"
 #include "mpi/mpi.h"
 #include "sched/guest.hpp"
@@ -22,6 +26,12 @@ namespace {
 
 class rank_threads {
  public:
+  rank_threads() = default;
+  ~rank_threads() {  // In a job that stops, too.
+    for (std::thread& t : threads_) t.join();
+  }
+  rank_threads(const rank_threads&) = delete;
+  rank_threads& operator=(const rank_threads&) = delete;
   void start(const std::function<void()>& body) {
     ++living_;
     threads_.emplace_back([this, body, origin = origin_of_new_thread()]() mutable {
@@ -274,6 +284,148 @@ TEST(mpi_threads, that_end_while_all_ranks_wait_do_not_hide_a_deadlock) {
     wait_for_nothing(world.rank());
   }));
   late.join();
+}
+
+// What a job of two ranks says when it may stand still for half a second: `in_thread` runs in a thread of rank 0.
+failed_job run_standing(int workers, const std::function<void()>& in_thread,
+                        const std::function<void(int)>& in_rank) {
+  options how = job_of(2, workers);
+  how.busy_warning_s = 0.5;
+  how.timeout_s = 2;
+  return run_to_failure(how, [&](communicator& world) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    rank_threads threads;
+    if (world.rank() == 0) threads.start(in_thread);
+    in_rank(world.rank());
+    threads.join(false);
+    MPI_Finalize();
+  });
+}
+
+constexpr const char* hangs = "for 0.5 s no rank has sent or received anything";
+
+// As the rest of a team of OpenMP between two regions.
+class sleeper {
+ public:
+  void sleep() {
+    std::unique_lock hold(lock_);
+    wakes_.wait(hold, [&] { return is_over_; });
+  }
+  void end() {
+    const std::lock_guard hold(lock_);
+    is_over_ = true;
+    wakes_.notify_all();
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable wakes_;
+  bool is_over_ = false;
+};
+
+TEST(mpi_threads, that_sleep_do_not_hide_that_a_job_hangs) {
+  for (const int workers : {1, 2}) {
+    sleeper other;
+    const failed_job job = run_standing(
+        workers, [&] { other.sleep(); },
+        [&](int rank) {
+          const struct at_end {
+            sleeper& thread;
+            ~at_end() { thread.end(); }
+          } when_the_job_stops{other};
+          wait_for_nothing(rank);
+        });
+    EXPECT_EQ(job.status, 124);
+    EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
+    expect_contains(job.text, "rank 1 (worker");
+    expect_contains(job.text, "in MPI_Recv, source 0, tag 5, 4 octets, MPI_COMM_WORLD");
+  }
+}
+
+TEST(mpi_threads, that_wait_in_calls_do_not_hide_that_a_job_hangs) {
+  const failed_job job = run_standing(
+      2, [] { wait_for_nothing(0); },
+      [](int rank) {
+        while (rank == 0) sleep_for(std::chrono::microseconds(200));  // As in pthread_join().
+      });
+  EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
+  expect_contains(job.text,
+                  "    a thread of rank 0: in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD");
+}
+
+void send_to_other(int value) {
+  MPI_Send(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+}
+
+// However it is late: none of them sleeps until another thread wakes it.
+TEST(mpi_threads, that_will_send_are_not_taken_for_a_hang) {
+  const std::vector<std::function<void()>> late{
+      [] { std::this_thread::sleep_for(std::chrono::milliseconds(1000)); },
+      [] {
+        const auto begun = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1000)) {
+        }
+      },
+      [] {
+        std::mutex lock;
+        std::condition_variable never;
+        std::unique_lock hold(lock);
+        never.wait_for(hold, std::chrono::milliseconds(1000), [] { return false; });
+      },
+      [] {
+        int flag = 0;
+        const auto begun = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1000))
+          MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      },
+      [] {
+        int pipe_ends[2] = {-1, -1};
+        ASSERT_EQ(::pipe(pipe_ends), 0);
+        std::thread writer([to = pipe_ends[1]] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+          ASSERT_EQ(::write(to, "x", 1), 1);
+        });
+        char got = 0;
+        ASSERT_EQ(::read(pipe_ends[0], &got, 1), 1);
+        writer.join();
+        ::close(pipe_ends[0]);
+        ::close(pipe_ends[1]);
+      },
+  };
+  for (const auto& wait : late) {
+    const failed_job job = run_standing(
+        2,
+        [&] {
+          wait();
+          send_to_other(7);
+        },
+        [](int rank) {
+          if (rank == 1) wait_for_nothing(1);
+        });
+    EXPECT_EQ(job.status, 0);
+    EXPECT_EQ(count_of(job.text, hangs), 0U) << &wait - late.data() << ": " << job.text;
+  }
+}
+
+// Not its threads: rank 0 computes, or sleeps in the kernel.
+TEST(mpi_threads, of_a_rank_that_will_send_are_not_taken_for_a_hang) {
+  for (const bool computes : {false, true}) {
+    sleeper other;
+    const failed_job job = run_standing(
+        2, [&] { other.sleep(); },
+        [&](int rank) {
+          if (rank == 1) return wait_for_nothing(1);
+          const auto begun = std::chrono::steady_clock::now();
+          if (!computes) sleep_in_kernel(std::chrono::milliseconds(1000));
+          while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1000)) {
+          }
+          send_to_other(7);
+          other.end();
+        });
+    EXPECT_EQ(job.status, 0);
+    EXPECT_EQ(count_of(job.text, hangs), 0U) << job.text;
+  }
 }
 
 TEST(mpi_threads, probe_at_the_same_time) {

@@ -1,0 +1,70 @@
+#include "rank/standstill.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "sched/scheduler.hpp"
+
+namespace weft::detail {
+
+bool standstill::has_lasted(double limit_s, std::uint64_t now_ns) {
+  const double between_looks_s = std::min(1.0, limit_s / 4);
+  if (static_cast<double>(now_ns - looked_at_ns_) < between_looks_s * 1e9) return false;
+  looked_at_ns_ = now_ns;
+  const std::uint64_t done =
+      job_.workers->has_guests() && !somebody_runs() ? done_by_waiting_ranks() : 0;
+  if (std::exchange(done_, done) != done || done == 0) {
+    since_ns_ = now_ns;
+    is_told_ = false;
+  }
+  const bool has_lasted = static_cast<double>(now_ns - since_ns_) >= limit_s * 1e9;
+  return has_lasted && !std::exchange(is_told_, true);
+}
+
+// A worker that rests between two looks, and a thread that waits in a call of weft, run for a moment now and then.
+bool standstill::somebody_runs() {
+  const std::map<int, thread_standing> before = std::exchange(threads_, standing_threads());
+  const auto has_slept = [&](int thread) {
+    const auto now = threads_.find(thread);
+    const auto then = before.find(thread);
+    return now != threads_.end() && then != before.end() &&
+           now->second.has_slept_since(then->second);
+  };
+  std::set<int> known{static_cast<int>(gettid())};
+  sleeps_in_kernel_.clear();
+  for (int i = 0; i < job_.workers->worker_count(); ++i) {
+    const worker& w = job_.workers->at(i);
+    known.insert(w.thread());
+    sleeps_in_kernel_.push_back(!w.is_parked() && has_slept(w.thread()));
+    const bool waits =
+        std::exchange(passes_[static_cast<std::size_t>(i)], w.passes()) != w.passes();
+    if (w.has_open_loops() || !(w.is_parked() || waits || sleeps_in_kernel_.back())) return true;
+  }
+  const auto awake = std::ranges::count_if(threads_, [&](const auto& thread) {
+    return !known.contains(thread.first) && !has_slept(thread.first);
+  });
+  return static_cast<std::size_t>(awake) > job_.workers->guests_in_calls();
+}
+
+std::uint64_t standstill::done_by_waiting_ranks() {
+  // Relaxed, both: on_every_worker() orders them.
+  std::atomic<std::uint64_t> done{1};
+  std::atomic<bool> is_at_work{false};
+  job_.workers->on_every_worker([&](worker& w) {
+    for (const auto& r : job_.ranks) {
+      if (r->home != &w) continue;
+      const rank_counts& all = r->counts;
+      done.fetch_add(all.sent + all.received + all.collectives, std::memory_order_relaxed);
+      if (!r->ended && r->main.waiting_in == nullptr &&
+          !sleeps_in_kernel_[static_cast<std::size_t>(w.index())])
+        is_at_work.store(true, std::memory_order_relaxed);
+    }
+  });
+  return is_at_work.load(std::memory_order_relaxed) ? 0 : done.load(std::memory_order_relaxed);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,37 @@
+// What the monitor says of a job that stands still although threads live that might yet bring a message: such a
+// job is not ended as a deadlock (docs/protocols/guests.md).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/sleeping_threads.hpp"
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+// Used by the monitor's thread.
+class standstill {
+ public:
+  explicit standstill(job& j) : job_(j), passes_(j.workers->worker_count(), 0) {}
+
+  // A few times a second. True, once for each standstill: for at least `limit_s` no rank has sent, received or met
+  // others, and neither it nor one of its threads runs.
+  bool has_lasted(double limit_s, std::uint64_t now_ns);
+
+ private:
+  // What all ranks have done so far; 0 when one of them may be at work.
+  std::uint64_t done_by_waiting_ranks();
+  bool somebody_runs();
+
+  job& job_;
+  std::uint64_t looked_at_ns_ = 0;
+  std::uint64_t since_ns_ = 0;
+  bool is_told_ = false;
+  std::uint64_t done_ = 0;
+  std::map<int, thread_standing> threads_;
+  std::vector<std::uint64_t> passes_;
+  std::vector<bool> sleeps_in_kernel_;  // By worker.
+};
+
+}  // namespace weft::detail
