@@ -30,6 +30,7 @@
 #include "rank/program_run.hpp"
 #include "rank/regions.hpp"
 #include "rank/state.hpp"
+#include "runtime/monitor.hpp"
 #include "weft/run.hpp"
 
 namespace weft {
@@ -194,7 +195,7 @@ void leave_program(int status, bool at_once) {
   ::syscall(SYS_exit_group, status != 0 ? status : 1);
 }
 
-// By default: what fault_reports has taken, it tells of.
+// By default.
 bool ends_process(int number) {
   switch (number) {
     case SIGHUP:
@@ -222,6 +223,37 @@ bool ends_process(int number) {
     default:
       return number >= SIGRTMIN && number <= SIGRTMAX;
   }
+}
+
+// May be called by a handler of a fault, also in malloc().
+void tell_of_own_signal(int number, bool by_abort) {
+  struct sigaction now {};
+  const detail::maker_of_thread maker;
+  const rank_state* const me = maker.get() != nullptr ? maker.get() : state_of_caller();
+  if (me == nullptr || is_forked_child() || !ends_process(number) ||
+      sigaction(number, nullptr, &now) != 0)
+    return;
+  const bool is_reported = reports_fault(now);
+  if (!is_reported && (now.sa_handler != SIG_DFL || me->of->places.size() == 1)) return;
+  // A signal to the process may come to any of its threads, which knows no rank. So the fault's own report is
+  // not needed any more.
+  if (is_reported) ::signal(number, SIG_DFL);
+  char line[128];
+  int length = 0;
+  if (by_abort)
+    length = std::snprintf(line, sizeof line, "weft: rank %d called abort()%s\n", me->number,
+                           maker.get() != nullptr ? " in a thread" : "");
+  else if (const char* const name = sigabbrev_np(number); name != nullptr)
+    length =
+        std::snprintf(line, sizeof line,
+                      "weft: rank %d sent its process the signal SIG%s (%s), which ends the job\n",
+                      me->number, name, sigdescr_np(number));
+  else
+    length = std::snprintf(line, sizeof line,
+                           "weft: rank %d sent its process the signal %d, which ends the job\n",
+                           me->number, number);
+  write_begun_lines_before_death();
+  static_cast<void>(write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)}));
 }
 
 }  // namespace
@@ -298,29 +330,10 @@ int weft_exit_status(void) {
 }
 
 void weft_raises(int number) {
-  struct sigaction now {};
-  const weft::detail::rank_of_caller caller;
-  const weft::detail::rank_state* const me = caller.get();
-  if (me == nullptr || weft::is_forked_child() || me->of->places.size() == 1 ||
-      !weft::ends_process(number) || sigaction(number, nullptr, &now) != 0 ||
-      now.sa_handler != SIG_DFL)
-    return;
-  // May be called by a handler of a fault, also in malloc().
-  char line[128];
-  int length = 0;
-  if (number == SIGABRT)
-    length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", me->number);
-  else if (const char* const name = sigabbrev_np(number); name != nullptr)
-    length =
-        std::snprintf(line, sizeof line,
-                      "weft: rank %d sent its process the signal SIG%s (%s), which ends the job\n",
-                      me->number, name, sigdescr_np(number));
-  else
-    length = std::snprintf(line, sizeof line,
-                           "weft: rank %d sent its process the signal %d, which ends the job\n",
-                           me->number, number);
-  weft::write_begun_lines_before_death();
-  static_cast<void>(weft::write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)}));
+  weft::tell_of_own_signal(number, false);
+}
+void weft_aborts(void) {
+  weft::tell_of_own_signal(SIGABRT, true);
 }
 
 long weft_read(int descriptor, void* octets, unsigned long size) {

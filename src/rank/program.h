@@ -33,6 +33,8 @@ int weft_exit_status(void);
 
 /* The calling rank is about to send this signal to its process: says so when the process dies of it. */
 void weft_raises(int number);
+/* The same of abort(). */
+void weft_aborts(void);
 
 /* write(2): a rank's part of a line waits for the rest of it. */
 long weft_write(int descriptor, const void* octets, unsigned long size);

@@ -311,6 +311,10 @@ void forget_handlers_of_providers() noexcept {
 
 }  // namespace
 
+bool reports_fault(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;
+}
+
 fault_reports::fault_reports() {
   const std::lock_guard hold(handlers_lock);
   if (fault_reports_in_use++ != 0) return;

@@ -1,6 +1,8 @@
 // The thread that watches a job: it takes the report signal, ends a job that runs too long or does
 // not end when it should, and names a rank that keeps its worker from others.
 #pragma once
+#include <signal.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -65,5 +67,7 @@ class fault_reports {
   fault_reports(const fault_reports&) = delete;
   fault_reports& operator=(const fault_reports&) = delete;
 };
+// Whether it is theirs. Async-signal-safe.
+[[nodiscard]] bool reports_fault(const struct sigaction& action) noexcept;
 
 }  // namespace weft

@@ -64,6 +64,10 @@ static void end_in(const char* way) {
     _exit(noted == SIGTERM ? 7 : 8);
   }
   if (strcmp(way, "kill") == 0) kill(getpid(), SIGTERM);
+  if (strcmp(way, "kill-abort") == 0) kill(getpid(), SIGABRT);
+  if (strcmp(way, "kill-fault") == 0) kill(getpid(), SIGSEGV);
+  if (strcmp(way, "killpg") == 0 && setpgid(0, 0) == 0) killpg(0, SIGSEGV);
+  if (strcmp(way, "raise-fault") == 0) raise(SIGSEGV);
   if (strcmp(way, "abort") == 0) abort();
   if (strcmp(way, "fork") == 0) {
     const pid_t child = fork();
