@@ -71,7 +71,7 @@ class line_writer {
   // Untagged, the last line that was begun stays open: the program may go on with it.
   void finish() {
     const std::lock_guard lock(mutex_);
-    write_begun();
+    write_begun(false);
     begun_.clear();
   }
 
@@ -79,7 +79,7 @@ class line_writer {
   void finish_before_death() noexcept {
     if (::getpid() != process_) return;  // A forked child has a copy of what its parent will write.
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock()) write_begun();
+    if (lock.owns_lock()) write_begun(true);
   }
 
   // These two are called by whoever starts or ends a line_output.
@@ -110,8 +110,8 @@ class line_writer {
            newest.find('\r') != newest.npos || begun.size() > output_line_bytes_max;
   }
 
-  // Async-signal-safe: allocates nothing.
-  void write_begun() noexcept {
+  // Async-signal-safe: allocates nothing. Untagged, the last is ended if `all_end`.
+  void write_begun(bool all_end) noexcept {
     const std::string* last = nullptr;
     for (const auto& [rank, text] : begun_)
       if (!text.empty()) last = &text;
@@ -121,7 +121,7 @@ class line_writer {
       if (is_tagged())
         write_all({tag, static_cast<std::size_t>(std::snprintf(tag, sizeof tag, "[%d] ", rank))});
       write_all(text);
-      if (is_tagged() || &text != last) write_all("\n");
+      if (all_end || is_tagged() || &text != last) write_all("\n");
       text.clear();
     }
   }

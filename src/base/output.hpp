@@ -36,7 +36,7 @@ bool append_to_line(int descriptor, std::string_view text);
 // For a rank that ends the process: ends every line that was begun.
 void end_begun_lines();
 
-// For a handler of a signal that ends the process: writes the lines that were begun, unless it has
+// For a handler of a signal that ends the process: writes and ends the lines that were begun, unless it has
 // interrupted another that writes.
 void write_begun_lines_before_death() noexcept;
 

@@ -234,7 +234,7 @@ TEST(job, what_a_rank_has_written_before_its_process_dies_is_not_lost) {
   GTEST_SKIP() << "the sanitizer reports faults itself";
 #endif
   expect_in(shell("./test-job abort-in-a-line --weft-ranks 2"),
-            {"cause", "begun", "rank 1 called abort()"});
+            {"cause", "begun\nweft: rank 1 called abort()"});
 }
 
 TEST(job, a_timeout_ends_a_job_that_never_would) {
