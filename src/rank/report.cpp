@@ -48,6 +48,48 @@ std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
   return r->face->name_of_peer(base_context(context), peer);
 }
 
+// Of one rank, so many are looked at.
+constexpr std::size_t unreceived_compared_max = 1000;
+
+// What makes a message worth telling to a rank that waits for another one: the smaller, the more.
+enum class likeness { of_that_rank, there, of_that_rank_elsewhere, none };
+
+likeness likeness_of(const rank_state& r, const wait_description& wanted, const envelope& from) {
+  const bool any = wanted.peer == any_source;
+  if (from.context == wanted.context)
+    return any || from.source == wanted.peer ? likeness::of_that_rank : likeness::there;
+  if (from.context != base_context(from.context)) return likeness::none;  // Weft's own.
+  return any || world_number(r, from.context, from.source) ==
+                     world_number(r, wanted.context, wanted.peer)
+             ? likeness::of_that_rank_elsewhere
+             : likeness::none;
+}
+
+// Of a rank that waits to receive or to probe: what has come instead, by a mistake in the tag, the rank or the
+// communicator.
+std::string unreceived(const rank_state& r, const wait_description& wanted) {
+  const unexpected_message* best = nullptr;
+  likeness best_is = likeness::none;
+  std::size_t looked_at = 0, others = 0;
+  for (const unexpected_message* m = r.lists.oldest(); m != nullptr; m = match_lists::after(*m)) {
+    if (looked_at++ == unreceived_compared_max) break;
+    const likeness like = likeness_of(r, wanted, m->from);
+    if (like == likeness::none) continue;
+    ++others;
+    if (like >= best_is) continue;
+    best = m;
+    best_is = like;
+  }
+  if (best == nullptr) return {};
+  std::string text = formatted("; a message of rank {} with tag {}, {} octets,",
+                               name_of_peer(&r, best->from.context, best->from.source),
+                               best->from.tag, best->offered ? best->offered.bytes : best->bytes);
+  if (best->from.context != wanted.context)
+    text += formatted(" {},", communicator_name(&r, best->from.context));
+  text += " waits unreceived";
+  return others > 1 ? text + formatted(", and {} more", others - 1) : text;
+}
+
 const fiber* waiting_fiber(const rank_state& r) noexcept {
   return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
@@ -73,7 +115,8 @@ std::string describe_wait(const rank_state& r, const wait_description& what) {
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
   if (what.context == wait_description::no_context) return text;
-  return text + ", " + communicator_name(&r, what.context);
+  text += ", " + communicator_name(&r, what.context);
+  return message && receives(what.call) ? text + unreceived(r, what) : text;
 }
 
 void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines) {

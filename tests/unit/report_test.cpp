@@ -41,6 +41,65 @@ TEST(a_deadlock_report, says_who_is_missing_in_a_collective_that_does_not_block)
   expect_contains(job.text, "rank 0 waits for rank 1, which has ended");
 }
 
+TEST(a_deadlock_report, names_a_message_that_came_in_place_of_the_one_that_a_rank_waits_for) {
+  const auto hangs = [](const std::function<void(communicator&)>& send,
+                        const std::function<void(communicator&)>& receive,
+                        const std::string& line) {
+    for (const int workers : {1, 3}) {
+      const failed_job job = run_to_failure(job_of(3, workers), [&](communicator& world) {
+        (world.rank() == 0 ? receive : send)(world);
+      });
+      EXPECT_EQ(job.status, 1);
+      expect_contains(job.text, "weft:   rank 0: in " + line + "\n");
+    }
+  };
+  const auto in_one = [](int rank, const std::function<void(communicator&)>& send) {
+    return [=](communicator& world) {
+      if (world.rank() == rank) send(world);
+    };
+  };
+  const auto receive = [](communicator& world) { (void)world.recv<int>(1, 5); };
+  const std::string waits = "recv, source 1, tag 5, 4 octets, communicator 0";
+  const auto another_tag = in_one(1, [](communicator& world) { world.send(2.0, 0, 4); });
+  hangs(another_tag, receive,
+        waits + "; a message of rank 1 with tag 4, 8 octets, waits unreceived");
+  hangs(
+      another_tag, [value = 0](communicator& world) mutable { world.irecv(value, 1, 5).wait(); },
+      "wait (irecv), source 1, tag 5, 4 octets, communicator 0; a message of rank 1 with tag 4, 8 "
+      "octets, waits unreceived");
+  hangs(
+      another_tag, [](communicator& world) { world.probe(1, 5); },
+      "probe, source 1, tag 5, communicator 0; a message of rank 1 with tag 4, 8 octets, waits "
+      "unreceived");
+  // One that its sender keeps.
+  hangs(in_one(1, [](communicator& world) { world.ssend(2.0, 0, 4); }), receive,
+        waits + "; a message of rank 1 with tag 4, 8 octets, waits unreceived");
+  hangs(in_one(2, [](communicator& world) { world.send(2, 0, 5); }), receive,
+        waits + "; a message of rank 2 with tag 5, 4 octets, waits unreceived");
+  // That of the rank which is waited for goes first.
+  hangs(
+      [](communicator& world) {
+        if (world.rank() == 1) (void)world.recv<int>(2);
+        for (int i = 0; i < 3; ++i) world.send(world.rank(), 0, 7);
+        if (world.rank() == 2) world.send(1, 1);
+      },
+      receive, waits + "; a message of rank 1 with tag 7, 4 octets, waits unreceived, and 5 more");
+  // In another communicator, if of that rank.
+  for (const int sender : {1, 2})
+    hangs(
+        [=](communicator& world) {
+          const communicator reversed = *world.split(0, -world.rank());
+          if (world.rank() == sender) reversed.send(1, 2, 5);
+        },
+        [](communicator& world) {
+          const communicator reversed = *world.split(0, -world.rank());
+          (void)world.recv<int>(1, 5);
+        },
+        waits + (sender == 1 ? "; a message of rank 1 with tag 5, 4 octets, communicator 1, waits "
+                               "unreceived"
+                             : ""));
+}
+
 // Each function is a frame of its own, with a line that the tests know.
 constexpr int deep_line = __LINE__ + 2;
 [[gnu::noinline]] void receive_deep_inside(communicator& world) {
