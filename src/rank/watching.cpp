@@ -48,9 +48,14 @@ void report_state(job& j, std::string why = {}) {
   if (!all)
     for (int i = 0; i < j.workers->worker_count(); ++i)
       if (!heard[static_cast<std::size_t>(i)]) {
-        text +=
-            formatted("worker {}: computing in rank {}\n", i, j.workers->at(i).running_number());
-        stacks.add_computing(j.workers->at(i));
+        const worker& silent = j.workers->at(i);
+        if (const int rank = silent.running_number(); rank >= 0)
+          text += formatted("worker {}: computing in rank {}\n", i, rank);
+        else if (silent.thread() != 0)  // Its own ranks wait or have ended.
+          text += formatted("worker {}: computing for another's rank\n", i);
+        else
+          text += formatted("worker {}: not at work, no rank lives in this process\n", i);
+        stacks.add_computing(silent);
       }
   text += text_of(stacks.places());
   text.pop_back();

@@ -217,6 +217,38 @@ TEST(the_report_signal, says_where_several_ranks_compute) {
   expect_reported(&compute_until_told, "  ranks 1-2 compute in\n", 2);
 }
 
+// No rank of the worker that takes a part of the loop is left.
+TEST(the_report_signal, says_that_a_worker_computes_for_the_rank_of_another) {
+  go_on = false;
+  testing::internal::CaptureStderr();
+  std::thread end([] {
+    while (count_of(stderr_so_far(), "state of the ranks") == 0) usleep(1000);
+    go_on = true;
+  });
+  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
+    if (world.rank() != 0) return;
+    const auto* const mine = worker::current();
+    static std::atomic<bool> asked{false};
+    asked = false;
+    // The part of this worker waits until the other's computes; the report comes from the monitor.
+    parallel_for(0, 2,
+                 [mine](std::size_t) {
+                   if (worker::current() == mine) {
+                     while (!asked) usleep(1000);
+                   } else {
+                     asked = true;
+                     kill(getpid(), SIGUSR1);
+                     compute_until_told();
+                   }
+                 },
+                 {.grain = 1});
+  });
+  end.join();
+  const std::string text = testing::internal::GetCapturedStderr();
+  expect_contains(text, "worker 1: computing for another's rank\n");
+  EXPECT_EQ(count_of(text, "rank -1"), 0u) << text;
+}
+
 TEST(the_report_signal, says_where_a_rank_sleeps_in_the_kernel_and_does_not_wake_it) {
   const auto start = std::chrono::steady_clock::now();
   // Without an argument in which the kernel leaves what remains, the sleep begins anew.
