@@ -108,9 +108,10 @@ void tell_left_over(state& me, const request_object& first, std::size_t count) {
   me.rank.of->checks->add(
       {finding::kind::error,
        formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
-                 "first: {}{}, started in {{}}, {}: complete it by MPI_Wait or MPI_Test",
+                 "first: {}{}, started in {}, {}: complete it by MPI_Wait or MPI_Test",
                  me.rank.number, count, count == 1 ? "" : "s", start->call,
-                 text_of_purpose(me, first), first.complete() ? "complete" : "not complete"),
+                 text_of_purpose(me, first), place_mark,
+                 first.complete() ? "complete" : "not complete"),
        {start->calls}});
 }
 

@@ -133,10 +133,10 @@ void job_checks::look_at_locks(worker& here, const char* call) {
         const auto& r = *static_cast<const rank_state*>(seen.here->identity());
         seen.self->add(
             {finding::kind::warning,
-             formatted(
-                 "rank {} waits in {} while it holds the {} at {}, taken in {{}}: give it back "
-                 "before the wait; a rank of worker {} that wants it would block them all",
-                 r.number, seen.call, held.kind, held.address, seen.here->index()),
+             formatted("rank {} waits in {} while it holds the {} at {}, taken in {}: give it back "
+                       "before the wait; a rank of worker {} that wants it would block them all",
+                       r.number, seen.call, held.kind, held.address, place_mark,
+                       seen.here->index()),
              {call_list(held.calls, held.calls + held.call_count)}});
       },
       &v);
@@ -155,9 +155,9 @@ void job_checks::tell() {
     std::string line = f.severity == finding::kind::error ? "check: error: " : "check: ";
     std::string_view rest = f.text;
     for (const call_list& place : f.places) {
-      const std::size_t at = rest.find("{}");
+      const std::size_t at = rest.find(place_mark);
       line += formatted("{}{}", rest.substr(0, at), name_of(symbols, place));
-      rest.remove_prefix(at + 2);
+      rest.remove_prefix(at + 1);
     }
     log_text(line.append(rest));
   }
@@ -180,9 +180,9 @@ void request_watch::started(job_checks& to, const operation& op) {
       if (both_read || !has_memory(*other.op) || !overlap(op, *other.op)) continue;
       to.add(
           {finding::kind::error,
-           formatted("rank {} starts {} in {{}}, whose memory overlaps that of {}, which is still "
-                     "active, started in {{}}: wait for that one first, or use other memory",
-                     op.owner->number, described(op), described(*other.op)),
+           formatted("rank {} starts {} in {}, whose memory overlaps that of {}, which is still "
+                     "active, started in {}: wait for that one first, or use other memory",
+                     op.owner->number, described(op), place_mark, described(*other.op), place_mark),
            {mine.calls, other.calls}});
       break;
     }
@@ -212,9 +212,9 @@ void request_watch::ended(const operation& op) noexcept {
 void request_watch::look_at_rest(job_checks& to) const {
   for (const entry& e : active_)
     to.add({finding::kind::error,
-            formatted("rank {} ended, but {}, started in {{}}, is still active: wait() for it or "
+            formatted("rank {} ended, but {}, started in {}, is still active: wait() for it or "
                       "cancel() it before the rank ends",
-                      e.op->owner->number, described(*e.op)),
+                      e.op->owner->number, described(*e.op), place_mark),
             {e.calls}});
 }
 
@@ -236,8 +236,8 @@ std::string described(const unexpected_message& m, const rank_state& r) {
 void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m) {
   if (r.home->owner().stopping()) return;
   to.add({finding::kind::warning,
-          formatted("rank {} took a message of {} by mprobe and gave it up in {{}}: recv() it",
-                    r.number, described(m, r)),
+          formatted("rank {} took a message of {} by mprobe and gave it up in {}: recv() it",
+                    r.number, described(m, r), place_mark),
           {calls_here()}});
 }
 

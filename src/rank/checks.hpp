@@ -19,8 +19,11 @@ namespace weft::detail {
 // Where something happened: the calls, innermost first.
 using call_list = std::vector<std::uintptr_t>;
 
-// One line for a person. Each "{}" in the text stands for the function and line of a place: names are
-// looked for when it is told, on a stack of ordinary size.
+// In the text of a finding: the function and line of a place. printable() leaves it in nothing that a user wrote.
+inline constexpr char place_mark = '\x01';
+
+// One line for a person. Each place_mark in the text stands for the next place: names are looked for when it is
+// told, on a stack of ordinary size.
 struct finding {
   enum class kind : std::uint8_t { warning, error };
   kind severity;

@@ -175,6 +175,11 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
          MPI_Irecv(left_value, 2, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, r);
        },
        "MPI_Irecv from any rank of MPI_COMM_WORLD, tag any, 8 octets, started in "},
+      {[](MPI_Request* r) {
+         MPI_Comm_set_name(MPI_COMM_WORLD, "the {} of \x01 {0}");
+         receive_and_forget(r);
+       },
+       "MPI_Irecv from rank 0 of the {} of \\x01 {0}, tag 9, 4 octets, started in "},
       // Short ones, which share a request where nothing is checked.
       {[](MPI_Request* r) { MPI_Isend(left_value, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, r); },
        "MPI_Isend to rank 0 of MPI_COMM_WORLD, tag 5, 8 octets, started in "},
