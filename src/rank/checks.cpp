@@ -171,42 +171,70 @@ bool job_checks::has_errors() const {
 
 // --- Requests ------------------------------------------------------------------------------------
 
-void request_watch::started(job_checks& to, const operation& op) {
-  entry mine{&op, calls_here()};
-  if (has_memory(op)) {
-    for (const entry& other : active_) {
-      const bool both_read =
-          op.what == operation::kind::send && other.op->what == operation::kind::send;
-      if (both_read || !has_memory(*other.op) || !overlap(op, *other.op)) continue;
-      to.add(
-          {finding::kind::error,
-           formatted("rank {} starts {} in {}, whose memory overlaps that of {}, which is still "
-                     "active, started in {}: wait for that one first, or use other memory",
-                     op.owner->number, described(op), place_mark, described(*other.op), place_mark),
-           {mine.calls, other.calls}});
-      break;
-    }
+request_watch::extent request_watch::extent_of(const operation& op) {
+  if (!has_memory(op)) return {};
+  extent all;
+  for (const interval& piece : pieces_of(op)) {
+    if (all.end == 0) all.begin = piece.begin;  // They are in order.
+    all.end = std::max(all.end, piece.end);
   }
-  active_.push_back(std::move(mine));
+  return all;
+}
+
+request_watch::memories::by_begin::iterator request_watch::memories::add(extent where,
+                                                                         const entry& of) {
+  if (pieces_.empty()) longest_ = 0;
+  longest_ = std::max(longest_, where.end - where.begin);
+  return pieces_.emplace(where.begin, piece{where.end, &of});
+}
+
+const request_watch::entry* request_watch::memories::find_overlap(const operation& op,
+                                                                  extent where) const {
+  const std::uintptr_t first = where.begin - std::min(where.begin, longest_);
+  for (auto at = pieces_.lower_bound(first); at != pieces_.end() && at->first < where.end; ++at)
+    if (at->second.end > where.begin && overlap(op, *at->second.of->op)) return at->second.of;
+  return nullptr;
+}
+
+void request_watch::started(job_checks& to, const operation& op) {
+  active& mine = active_.emplace_back();
+  mine.op = &op;
+  mine.calls = calls_here();
+  by_operation_[&op] = std::prev(active_.end());
+  const extent where = extent_of(op);
+  if (where.end == 0) return;
+  const bool receives = op.what == operation::kind::recv;
+  const entry* other = received_.find_overlap(op, where);
+  // Sends only read.
+  if (other == nullptr && receives) other = sent_.find_overlap(op, where);
+  if (other != nullptr)
+    to.add(
+        {finding::kind::error,
+         formatted("rank {} starts {} in {}, whose memory overlaps that of {}, which is still "
+                   "active, started in {}: wait for that one first, or use other memory",
+                   op.owner->number, described(op), place_mark, described(*other->op), place_mark),
+         {mine.calls, other->calls}});
+  mine.in = receives ? &received_ : &sent_;
+  mine.at = mine.in->add(where, mine);
 }
 
 const request_watch::entry* request_watch::find(const operation& op) const noexcept {
-  const auto at = std::ranges::find(active_, &op, &entry::op);
-  return at == active_.end() ? nullptr : &*at;
+  const auto found = by_operation_.find(&op);
+  return found == by_operation_.end() ? nullptr : &*found->second;
 }
 
-// Named as soon as it is started: it stands last.
 void request_watch::name(const operation& op, const char* call) noexcept {
-  const auto at =
-      std::find_if(active_.rbegin(), active_.rend(), [&](const entry& e) { return e.op == &op; });
-  if (at != active_.rend()) at->call = call;
+  const auto found = by_operation_.find(&op);
+  if (found != by_operation_.end()) found->second->call = call;
 }
 
 void request_watch::ended(const operation& op) noexcept {
-  const auto at = std::ranges::find(active_, &op, &entry::op);
-  if (at == active_.end()) return;
-  *at = std::move(active_.back());
-  active_.pop_back();
+  const auto found = by_operation_.find(&op);
+  if (found == by_operation_.end()) return;
+  const active& gone = *found->second;
+  if (gone.in != nullptr) gone.in->remove(gone.at);
+  active_.erase(found->second);
+  by_operation_.erase(found);
 }
 
 void request_watch::look_at_rest(job_checks& to) const {

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,7 +78,37 @@ class request_watch {
   [[nodiscard]] const entry* find(const operation& op) const noexcept;
 
  private:
-  std::vector<entry> active_;
+  // From the first octet of an operation to the last; what lies between need not be its own.
+  struct extent {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+  };
+  [[nodiscard]] static extent extent_of(const operation& op);
+  // Operations by where they begin: those that overlap others begin no further before them than the longest.
+  class memories {
+   public:
+    struct piece {
+      std::uintptr_t end;
+      const entry* of;
+    };
+    using by_begin = std::multimap<std::uintptr_t, piece>;
+    by_begin::iterator add(extent where, const entry& of);
+    void remove(by_begin::iterator at) { pieces_.erase(at); }
+    // Null: there is none.
+    [[nodiscard]] const entry* find_overlap(const operation& op, extent where) const;
+
+   private:
+    by_begin pieces_;
+    std::uintptr_t longest_ = 0;
+  };
+  struct active : entry {
+    memories* in = nullptr;  // Null: it has no memory.
+    memories::by_begin::iterator at;
+  };
+
+  std::list<active> active_;  // In the order of their starts.
+  std::unordered_map<const operation*, std::list<active>::iterator> by_operation_;
+  memories sent_, received_;
 };
 
 // For a message that was taken out of the matching and is given up.
