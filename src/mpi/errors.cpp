@@ -6,6 +6,7 @@
 #include "mpi/error_handler.hpp"
 #include "mpi/state.hpp"
 #include "rank/talk.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -224,6 +225,8 @@ cause current_cause() {
     return {f.code(), f.what(), f.where()};
   } catch (const detail::size_mismatch& e) {
     return {MPI_ERR_TRUNCATE, e.what()};
+  } catch (const detail::coded_error& e) {
+    return {e.code(), e.what()};
   } catch (const error& e) {
     return {MPI_ERR_OTHER, e.what()};
   } catch (const std::bad_alloc&) {

@@ -13,6 +13,7 @@
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
 #include "rank/talk.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::mpi {
 
@@ -81,6 +82,8 @@ void rethrow_of_collective(request_object& r) {
     throw failure(f.code(), f.what(), r.where);
   } catch (const size_mismatch& e) {
     throw failure(MPI_ERR_TRUNCATE, e.what(), r.where);
+  } catch (const coded_error& e) {
+    throw failure(e.code(), e.what(), r.where);
   } catch (const error& e) {
     throw failure(MPI_ERR_OTHER, e.what(), r.where);
   }

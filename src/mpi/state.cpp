@@ -27,20 +27,25 @@ const communicator_object* state::find_by_context(std::uint32_t context) {
   if (world) look(*world);
   if (self) look(*self);
   communicators.each(look);
+  for (const communicator_object* c : retired) look(*c);
   return found;
 }
 
 std::string state::name_of_communicator(std::uint32_t context) {
   const communicator_object* const c = find_by_context(context);
   if (c == nullptr) return "a communicator without a handle, freed or of a persistent collective";
-  return c->name.empty() ? formatted("a communicator without a name ({})", context)
-                         : printable(c->name);
+  return (c->name.empty() ? formatted("a communicator without a name ({})", context)
+                          : printable(c->name)) +
+         (c->kind == object_kind::retired ? ", freed" : "");
 }
 
 std::string state::name_of_peer(std::uint32_t context, int peer) {
   const communicator_object* const c = find_by_context(context);
-  if (c == nullptr) return formatted("{}", peer);
-  return formatted("{}{}", peer - c->peers_first, c->is_inter() ? " of the remote group" : "");
+  if (c == nullptr || !c->is_inter()) return formatted("{}", peer);
+  const int remote = peer - c->peers_first;
+  return remote >= 0 && remote < c->peers_count
+             ? formatted("{} of the remote group", remote)
+             : formatted("{} of the local group", peer - c->locals_first);
 }
 
 std::string state::name_of_source(std::uint32_t context, int source) {

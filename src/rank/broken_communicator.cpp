@@ -6,13 +6,21 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
+#include <utility>
 
+#include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/uncaught.hpp"
+#include "rank/calls.hpp"
 #include "rank/distant.hpp"
+#include "rank/names.hpp"
 #include "rank/origins.hpp"
 #include "rank/sites.hpp"
 #include "rank/state.hpp"
+#include "rank/talk.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::detail {
 namespace {
@@ -30,6 +38,33 @@ void list_broken(communicator_list& in, std::uint32_t context, int leader, const
   in.broken.try_emplace({context, leader}, why);
   // Relaxed: a message that is kept meanwhile is refused with those that wait: end_talks().
   in.any_broken.store(true, std::memory_order_relaxed);
+}
+
+// Such a text begins with this octet: "rank code length", and of that length what stands before the name of the
+// rank; what follows it comes behind. It may have come from another process, cut at its end.
+constexpr char told_mark = '\x01';
+// In place of a face's number.
+constexpr int no_code = 0;
+constexpr int code_of_size_mismatch = -1;
+
+[[noreturn, gnu::cold]] void throw_told(const communicator_state& c, const std::string& told) {
+  std::istringstream from(told.substr(told.empty() || told[0] != told_mark ? 0 : 1));
+  int rank = -1, code = no_code;
+  std::size_t length = 0;
+  if (from.str().size() == told.size() || !(from >> rank >> code >> length) || from.get() != ' ')
+    throw error(told);
+  const auto begin = static_cast<std::size_t>(from.tellg());
+  const std::string text = from.str().substr(std::min(begin, from.str().size()));
+  const std::size_t before = std::min(length, text.size());
+  const std::string name =
+      name_of_peer(static_cast<const rank_state*>(worker::caller()), c.context, rank);
+  // A rank of another group calls others in its own way.
+  const std::string whole = formatted("{}{}{}: {}", std::string_view(text).substr(0, before), name,
+                                      name == rank_name(rank) ? "" : ", which says",
+                                      std::string_view(text).substr(before));
+  if (code == code_of_size_mismatch) throw size_mismatch(whole);
+  if (code > no_code) throw coded_error(whole, code);
+  throw error(whole);
 }
 
 // What other sites send from now on is refused. False when that was so before.
@@ -66,10 +101,37 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
 }
 
 void throw_failed(communicator_state& c, const char* call) {
-  const std::lock_guard hold(c.listed_in->lock);
-  if (call == nullptr) throw error(c.failure);
-  throw error(std::string(call) +
-              " on a broken communicator, on which no collective can work any more: " + c.failure);
+  std::string told;
+  {
+    const std::lock_guard hold(c.listed_in->lock);
+    told = c.failure;
+  }
+  if (call == nullptr) throw_told(c, told);
+  try {
+    throw_told(c, told);
+  } catch (const error& e) {
+    throw error(std::string(call) +
+                " on a broken communicator, on which no collective can work any more: " + e.what());
+  }
+}
+
+std::string told_failure(const communicator_state& c, int rank, const collective_call& call) {
+  std::string why = "it ended with an exception";
+  int code = no_code;
+  try {
+    throw;
+  } catch (const size_mismatch& e) {
+    why = e.what();
+    code = code_of_size_mismatch;
+  } catch (const coded_error& e) {
+    why = e.what();
+    code = e.code();
+  } catch (const std::exception& e) {
+    why = text_of(e);
+  } catch (...) {
+  }
+  const std::string before = formatted("{} on {} failed on rank ", described(call), name_of(c));
+  return formatted("{}{} {} {} {}{}", told_mark, rank, code, before.size(), before, why);
 }
 
 void on_broken(worker& here, record_header header, const std::byte* payload) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 
 namespace weft::detail {
 
@@ -55,6 +56,11 @@ std::string communicator_name(const rank_state* r, std::uint32_t context) {
   context = base_context(context);
   if (r != nullptr && r->face != nullptr) return r->face->name_of_communicator(context);
   return "communicator " + std::to_string(context);
+}
+
+std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
+  if (peer < 0 || r == nullptr || r->face == nullptr) return rank_name(peer);
+  return r->face->name_of_peer(base_context(context), peer);
 }
 
 std::string name_of(const communicator_state& c) {

@@ -1,7 +1,7 @@
 #include "rank/exchange.hpp"
 
-#include <string>
-
+#include "base/format.hpp"
+#include "rank/calls.hpp"
 #include "rank/exhibition.hpp"
 #include "rank/talk.hpp"
 
@@ -18,12 +18,15 @@ namespace {
   return segments({static_cast<const std::byte*>(m.in) + m.stride * reader, m.bytes});
 }
 
-[[noreturn, gnu::cold]] void wrong_length(const exchange_plan& plan, int giver, std::size_t gives,
-                                          int taker, std::size_t takes, int only_taker = no_root) {
+[[noreturn, gnu::cold]] void wrong_length(const communicator_state& c, const exchange_plan& plan,
+                                          int giver, std::size_t gives, int taker,
+                                          std::size_t takes, int only_taker = no_root) {
   if (plan.explain != nullptr) (*plan.explain)({giver, gives, only_taker, taker, takes});
-  throw size_mismatch(std::string(plan.call.name) + ": rank " + std::to_string(giver) + " gives " +
-                      std::to_string(gives) + " octets to rank " + std::to_string(taker) +
-                      ", which takes " + std::to_string(takes) + ": both must say the same number");
+  const auto* const me = static_cast<const rank_state*>(worker::caller());
+  throw size_mismatch(formatted(
+      "{}: rank {} gives {} octets to rank {}, which takes {}: both must say the same number",
+      plan.call.name, name_of_peer(me, c.context, giver), gives, name_of_peer(me, c.context, taker),
+      takes));
 }
 
 // Small parts of one size for all ranks, which share memory.
@@ -58,7 +61,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
   if (plan.known == sizes::of_all && !(fits(plan, give) && fits(plan, take))) [[unlikely]] {
     // The others cannot see it: what travels is as long as all have said.
     in_turn turn(c, rank, plan.call);
-    turn.lead([&] { wrong_length(plan, rank, octets_of_one(give), rank, octets_of_one(take)); });
+    turn.lead([&] { wrong_length(c, plan, rank, octets_of_one(give), rank, octets_of_one(take)); });
   }
   if (goes_in_dropboxes(c, plan)) {
     in_turn turn(c, rank, plan.call);
@@ -77,7 +80,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
     if (plan.explain != nullptr)
       for (int from = 0; from < c.size(); ++from)
         if (const std::size_t gives = take.has(from) ? 0 : all.part(from).size(); gives != 0)
-          wrong_length(plan, from, gives, rank, 0, only_taker_of(c.at(from)));
+          wrong_length(c, plan, from, gives, rank, 0, only_taker_of(c.at(from)));
     // Starting with oneself, so that not all read from one rank at a time.
     int place = take.has(rank) ? rank - take.first : 0;
     for (int step = 0; step < take.count; ++step, ++place) {
@@ -94,7 +97,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       const segments data = all.part(from);
       const segments room = take.at(from);
       if (data.size() != room.size()) [[unlikely]]
-        wrong_length(plan, from, data.size(), rank, room.size(), only_taker_of(m));
+        wrong_length(c, plan, from, data.size(), rank, room.size(), only_taker_of(m));
       // What came from another process may have been put there.
       const bool is_there =
           take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);

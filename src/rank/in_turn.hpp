@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "base/uncaught.hpp"
 #include "rank/calls.hpp"
 #include "rank/distant.hpp"
 #include "rank/exchange.hpp"
 #include "rank/messages.hpp"
 #include "rank/sites.hpp"
 #include "rank/state.hpp"
+#include "rank/told_failure.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
@@ -102,17 +102,7 @@ class in_turn {
     throw_failed(c_);
   }
   // What the others are told of the exception that is handled now.
-  [[nodiscard]] std::string failed_here() const {
-    std::string why = "it ended with an exception";
-    try {
-      throw;
-    } catch (const std::exception& e) {
-      why = text_of(e);
-    } catch (...) {
-    }
-    return described(member_.call) + " on " + name_of(c_) + " failed on rank " +
-           std::to_string(rank_) + ": " + why;
-  }
+  [[nodiscard]] std::string failed_here() const { return told_failure(c_, rank_, member_.call); }
   void notify_all() {
     for (const int worker : c_.workers)
       if (worker != me_.home->index()) me_.home->owner().at(worker).notify();

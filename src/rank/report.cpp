@@ -43,11 +43,6 @@ bool sends(std::string_view call) {
   return last_of(call, "send") > last_of(call, "recv");
 }
 
-std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
-  if (peer < 0 || r == nullptr || r->face == nullptr) return rank_name(peer);
-  return r->face->name_of_peer(base_context(context), peer);
-}
-
 // Of one rank, so many are looked at.
 constexpr std::size_t unreceived_compared_max = 1000;
 

@@ -1,7 +1,7 @@
 #include "rank/talk.hpp"
 
-#include <string>
-
+#include "base/format.hpp"
+#include "rank/calls.hpp"
 #include "rank/distant.hpp"
 
 namespace weft::detail {
@@ -72,10 +72,10 @@ void talk::conclude(operation& op) {
   --op.owner->counts.received;
   op.owner->counts.received_bytes -= op.result.bytes;
   if (expected_ == lengths::equal && op.result.bytes != op.bytes) [[unlikely]]
-    throw size_mismatch(std::string(what_.call) + ": rank " + std::to_string(op.result.source) +
-                        " gives " + std::to_string(op.result.bytes) +
-                        " octets to a rank that takes " + std::to_string(op.bytes) +
-                        ": both must say the same number");
+    throw size_mismatch(formatted(
+        "{}: rank {} gives {} octets to a rank that takes {}: both must say the same number",
+        what_.call, name_of_peer(&speaker_, what_.context, op.result.source), op.result.bytes,
+        op.bytes));
 }
 
 void talk::wait() {

@@ -1,10 +1,12 @@
 // What MPI's messages say when something is wrong; that they are right is shown by tests/conformance.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/format.hpp"
 #include "job.hpp"
 #include "mpi/mpi.h"
 #include "unit/shell.hpp"
@@ -236,6 +238,87 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
 TEST(mpi_message, a_request_left_over_at_finalize_is_named_with_its_place) {
   if (!has_debug_library()) GTEST_SKIP() << "libdw is not installed";
   expect_contains(told_of_left_over(receive_and_forget), "started in receive_and_forget at ");
+}
+
+// Ranks 0 and 1 are one group, 2 and 3 the other.
+MPI_Comm make_bridge(int rank) {
+  const int side = rank / 2;
+  MPI_Comm mine, between;
+  MPI_Comm_split(MPI_COMM_WORLD, side, 0, &mine);
+  MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, side == 0 ? 2 : 0, 0, &between);
+  MPI_Comm_free(&mine);
+  MPI_Comm_set_name(between, "the bridge");
+  return between;
+}
+
+TEST(mpi_message, a_collective_between_groups_that_fails_names_the_rank_and_has_its_class) {
+  struct told {
+    int error_class = 0;
+    std::string text;
+  };
+  const auto fails = [](int (*call)(int rank, MPI_Comm between)) {
+    std::array<told, 4> all;
+    const int status = run(alone(job_of(4, 2)), [&](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      const int rank = world.rank();
+      const MPI_Comm between = make_bridge(rank);
+      MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+      const int code = call(rank, between);
+      char text[MPI_MAX_ERROR_STRING];
+      int length = 0;
+      told& mine = all[static_cast<std::size_t>(rank)];
+      MPI_Error_string(code, text, &length);
+      MPI_Error_class(code, &mine.error_class);
+      mine.text = text;
+      MPI_Finalize();
+    });
+    EXPECT_EQ(status, 0);
+    return all;
+  };
+  // The remote rank 0 takes less than it is given.
+  const std::array<told, 4> sizes = fails([](int rank, MPI_Comm between) {
+    int values[2] = {};
+    const int root = rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : 0;
+    return MPI_Bcast(values, rank == 2 ? 1 : 2, MPI_INT, root, between);
+  });
+  for (const told& one : sizes) EXPECT_EQ(one.error_class, MPI_ERR_TRUNCATE) << one.text;
+  for (const int other : {0, 1})
+    expect_contains(sizes[static_cast<std::size_t>(other)].text,
+                    "MPI_Bcast on the bridge failed on rank 0 of the remote group, which says: ");
+  expect_contains(sizes[3].text,
+                  "MPI_Bcast on the bridge failed on rank 0 of the local group, which says: ");
+  for (const told& one : sizes)
+    expect_contains(
+        one.text,
+        "rank 0 of the remote group gives 8 octets to rank 0 of the local group, which takes 4");
+  // The remote rank 1 takes another one for the root.
+  const std::array<told, 4> roots = fails([](int rank, MPI_Comm between) {
+    int values[2] = {};
+    const int root = rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : rank == 2 ? 0 : 1;
+    return MPI_Bcast(values, 2, MPI_INT, root, between);
+  });
+  for (const told& one : roots) EXPECT_EQ(one.error_class, MPI_ERR_ROOT) << one.text;
+  for (const int other : {0, 1})
+    expect_contains(roots[static_cast<std::size_t>(other)].text,
+                    "MPI_Bcast on the bridge failed on rank 1 of the remote group, which says: ");
+}
+
+TEST(mpi_message, a_deadlock_names_a_freed_communicator_of_two_groups_and_its_ranks) {
+  const failed_job job = failing(4, [](int rank) {
+    MPI_Comm between = make_bridge(rank);
+    MPI_Request request;
+    int value = 0;
+    MPI_Irecv(&value, 1, MPI_INT, 1, 5, between, &request);
+    MPI_Comm_free(&between);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(job.status, 1);
+  for (const int rank : {0, 2})
+    expect_contains(
+        job.text,
+        formatted("rank {}: in MPI_Wait (MPI_Irecv), source 1 of the remote group, tag 5, 4 "
+                  "octets, the bridge, freed\n",
+                  rank));
 }
 
 // What a job of two ranks under check says at its end; rank 0 sends, rank 1 does not receive.
