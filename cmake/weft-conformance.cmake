@@ -1,6 +1,7 @@
 # tests/conformance/*.c, *.f, *.f90, *.F90: plain MPI programs, one per chapter of the standard. Each is a
-# program of weftcc, run with its ranks in one process, in two, and in one each, and checked; and a program of each
-# MPI found, which checks the test. ctest -R '^mpi\.' runs them all, ctest -R '^mpi\.requests\.' those of one file.
+# program of weftcc, run with its ranks in one process, in two, and in one each, and checked, and with the words
+# after each "Run with:" in it; and a program of each MPI found, which checks the test. ctest -R '^mpi\.' runs
+# them all, ctest -R '^mpi\.requests\.' those of one file.
 
 # More ranks than cores take MPICH whole time slices for each message; Open MPI yields, and checks what
 # depends on the number of ranks: orders, splits, grids.
@@ -19,6 +20,22 @@ set(mpi_header ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/inc
 function(weft_add_conformance_test name)  # COMMAND...
   add_test(NAME mpi.${name} COMMAND ${conformance_directory}/run.sh ${ARGN})
   set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+endfunction()
+
+# PROGRAM with the words after each "Run with:" of SOURCE: NAME, NAME.again, ...; [LABEL]: of each.
+function(weft_add_runs_of_source name source program)
+  file(STRINGS ${source} lines REGEX "Run with: ")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^.*Run with: | *\\*/$" "" run_with "${line}")
+    separate_arguments(run_with)
+    weft_add_conformance_test(${name} ${weftrun} ${run_with} ${program})
+    set_tests_properties(mpi.${name} PROPERTIES TIMEOUT 300)
+    if(ARGN)
+      set_tests_properties(mpi.${name} PROPERTIES LABELS "${ARGN}" TIMEOUT 1000)
+    endif()
+    string(APPEND name ".again")
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
 endfunction()
 
 # Sets `wrapper` and `words` for a source: the end of the wrappers' names, and what they are given.
@@ -67,6 +84,7 @@ foreach(source IN LISTS sources)
   weft_add_conformance_test(${name}.processes ${weftrun} -n 5 --processes 2 ${program})
   weft_add_conformance_test(${name}.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
   weft_add_conformance_test(${name}.checked ${weftrun} -n 5 --processes 2 --check ${program})
+  weft_add_runs_of_source(${name}.again ${source} ${program})
   # weft's MPI_Send and MPICH's in one process, where they must not meet.
   if(TARGET weft-transport-mpi-mpich AND WEFT_MPIEXEC_mpich AND
       name MATCHES "^(point_to_point|collectives|requests|datatypes|threads)$" AND NOT WEFT_SANITIZE)
@@ -118,17 +136,11 @@ foreach(source IN LISTS sources)
   weft_choose_wrapper(${source})
   weft_add_mpi_program(${program} ${source} ${weft_wrapper} -Wall -O1 -g -fopenmp ${words})
   list(APPEND programs ${program})
-  file(STRINGS ${source} lines REGEX "Run with: ")
-  set(end)
-  foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^.*Run with: | *\\*/$" "" run_with "${line}")
-    separate_arguments(run_with)
-    weft_add_conformance_test(weft.${name}${end} ${weftrun} ${run_with} ${program})
-    if(source MATCHES "/long/")
-      set_tests_properties(mpi.weft.${name}${end} PROPERTIES LABELS soak TIMEOUT 1000)
-    endif()
-    string(APPEND end ".again")
-  endforeach()
+  set(label)
+  if(source MATCHES "/long/")
+    set(label soak)
+  endif()
+  weft_add_runs_of_source(weft.${name} ${source} ${program} ${label})
 endforeach()
 # tests/conformance/bad/bad_input.c: what wrong programs are told, in one process and in one for each rank.
 set(source ${conformance_directory}/bad/bad_input.c)
