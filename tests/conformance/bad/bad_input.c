@@ -1,5 +1,6 @@
 /* Programs that are wrong, one for each word that this one is given. Each must end with a status other
-   than 0 and without a hang, and say what is wrong in one line that matches the expression here. A number is that of the ranks, of which there are two.
+   than 0 and without a hang, and say what is wrong in one line that matches the expression here. A number is
+   that of the ranks, of which there are two; in two processes there are twice as many.
 
    CASE wrong_rank: MPI_Send[(].*rank 7.*MPI_ERR_RANK
    CASE wrong_source: MPI_Recv[(].*MPI_ERR_RANK
@@ -24,15 +25,15 @@
    CASE before_init: MPI_Comm_rank.*MPI_Init
    CASE after_finalize: MPI_Barrier.*MPI_Finalize
    CASE init_twice: MPI_Init.*
-   CASE mismatched_collectives: mismatch on MPI_COMM_WORLD: .*rank [01] .*(Barrier.*rank [01] .*Bcast|Bcast.*rank [01] .*Barrier)
-   CASE mismatched_on_copy: mismatch on the copy: rank [01] calls MPI_(Barrier|Allreduce)
-   CASE mismatched_roots: mismatch on MPI_COMM_WORLD: .*rank [01] (calls )?MPI_Bcast of 4 octets with root [01], (but )?rank [01] (calls )?MPI_Bcast of 4 octets with root [01]
-   CASE missing_broadcast: mismatch on MPI_COMM_WORLD: .*rank 1 has not called the last, a broadcast of 4 octets with root 0
+   CASE mismatched_collectives: mismatch on MPI_COMM_WORLD: .*rank [0-9] .*(Barrier.*rank [0-9] .*Bcast|Bcast.*rank [0-9] .*Barrier)
+   CASE mismatched_on_copy: mismatch on the copy: rank [0-9] calls MPI_(Barrier|Allreduce)
+   CASE mismatched_roots: mismatch on MPI_COMM_WORLD: .*rank [0-9] (calls )?MPI_Bcast of 4 octets with root [0-9], (but )?rank [0-9] (calls )?MPI_Bcast of 4 octets with root [0-9]
+   CASE missing_broadcast: mismatch on MPI_COMM_WORLD: .*rank [1-9] has not called the last, a broadcast of 4 octets with root 0
    CASE two_roots 3: MPI_Bcast[(].*rank 1 of the remote group passes MPI_ROOT, but rank 0 names rank 0 of the remote group as the root.*MPI_PROC_NULL
    CASE two_roots_of_gather 3: rank 0 of the remote group (names rank 0 as the root, but rank 1 passes MPI_ROOT|gives rank 1 0 octets, which takes 4: )
    CASE no_root 3: rank 0 of the remote group gives rank 0 0 octets, which takes 4: .*MPI_ROOT in the one rank that is the root
-   CASE mismatched_operations: rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [01] calls MPI_Allreduce of 4 octets, (max|sum) of int32
-   CASE mismatched_elements: rank [01] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [01] calls MPI_Reduce of .*sum of (int|float)32
+   CASE mismatched_operations: rank [0-9] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [0-9] calls MPI_Allreduce of 4 octets, (max|sum) of int32
+   CASE mismatched_elements: rank [0-9] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [0-9] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
    CASE deadlock_after_threads: MPI_Recv
    CASE deadlock_of_groups: rank 0: in MPI_Recv, source 0 of the remote group, tag 0
@@ -62,7 +63,7 @@ static void ignore(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)count;
   (void)type;
 }
-/* Ranks 0 and 1 are one group, the third the other. */
+/* Ranks 0 and 1 are one group, the third and all after it the other. */
 static MPI_Comm two_and_one(MPI_Comm comm) {
   MPI_Comm mine, other;
   MPI_Comm_split(comm, rank < 2, rank, &mine);
@@ -196,7 +197,7 @@ int main(int argc, char** argv) {
     MPI_Reduce(value, value + 1, 1, rank == 0 ? MPI_INT : MPI_FLOAT, MPI_SUM, 0, comm);
   CASE(deadlock) MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
   if (strncmp(what, "deadlock_of_", 12) == 0) {
-    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 0, &comm);
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, (rank + size / 2) % size, 0, &comm);
     CASE(deadlock_of_groups) MPI_Recv(value, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
     CASE(deadlock_of_sends_of_groups) MPI_Ssend(value, 1, MPI_INT, 0, 0, comm);
   }
