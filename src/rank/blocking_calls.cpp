@@ -1,12 +1,13 @@
-// Calls of pthreads in which a rank waits for threads of its program, in libweft.so, where they stand before
-// those of the C library: the rank lets other ranks run meanwhile, for which these threads may be waiting. Not part of
-// libweft.a.
+// Calls of pthreads, and of C's <threads.h>, in which a rank waits for threads of its program, in libweft.so,
+// where they stand before those of the C library: the rank lets other ranks run meanwhile, for which these threads
+// may be waiting. Not part of libweft.a.
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,6 +94,27 @@ std::uint64_t next_moment(const void* condition) noexcept {
   return last.ns;
 }
 
+// Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
+template <class Unlock, class Lock>
+int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const Unlock& unlock,
+                       const Lock& lock) {
+  if (weft_keeps_others() == 0) {
+    const timespec never = monotonic(UINT64_MAX / 4);
+    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &never);
+  }
+  const std::uint64_t moment_ns = next_moment(condition);
+  const timespec until = monotonic(now_ns() + moment_ns);
+  const int result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  if (result != ETIMEDOUT) {
+    next_moment(nullptr);
+    return result;
+  }
+  unlock();
+  long long rest = static_cast<long long>(moment_ns);
+  weft_lets_others_run(&rest);
+  return lock();
+}
+
 // --- Barriers ------------------------------------------------------------------------------------
 
 // In place of the C library's, of which nobody can ask whether all others have come.
@@ -174,12 +196,12 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
 }
 
 #define LOCK(name, type, try_name, clock_name)                     \
-  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                 \
+  static int name##_for(const void* from, type* lock) noexcept {   \
     NEXT(name);                                                    \
     if (!weft::worker::in_shared_program()) [[likely]]             \
       return next_##name(lock);                                    \
     return weft::take_shared_lock(                                 \
-        __builtin_return_address(0),                               \
+        from,                                                      \
         [&] {                                                      \
           NEXT(try_name);                                          \
           return next_##try_name(lock);                            \
@@ -190,28 +212,18 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
           return next_##clock_name(lock, CLOCK_MONOTONIC, &until); \
         },                                                         \
         [&] { return next_##name(lock); });                        \
+  }                                                                \
+  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                 \
+    return name##_for(__builtin_return_address(0), lock);          \
   }
 LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, pthread_mutex_clocklock)
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, pthread_rwlock_clockrdlock)
 LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock, pthread_rwlock_clockwrlock)
 
-// Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
 IN_PLACE_OF_LIBC int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  if (weft_keeps_others() == 0) {
-    const timespec never = weft::monotonic(UINT64_MAX / 4);
-    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &never);
-  }
-  const std::uint64_t moment_ns = weft::next_moment(condition);
-  const timespec until = weft::monotonic(weft::now_ns() + moment_ns);
-  const int result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
-  if (result != ETIMEDOUT) {
-    weft::next_moment(nullptr);
-    return result;
-  }
-  pthread_mutex_unlock(mutex);
-  long long rest = static_cast<long long>(moment_ns);
-  weft_lets_others_run(&rest);
-  return pthread_mutex_lock(mutex);
+  return weft::wait_for_condition(
+      condition, mutex, [&] { return pthread_mutex_unlock(mutex); },
+      [&] { return pthread_mutex_lock(mutex); });
 }
 
 void weft_take_lock(unsigned* at) {
@@ -256,5 +268,42 @@ IN_PLACE_OF_LIBC int pthread_barrier_wait(pthread_barrier_t* at) noexcept {
 IN_PLACE_OF_LIBC int pthread_barrier_destroy(pthread_barrier_t* at) noexcept {
   weft::barrier_of(at).wait_until_empty();
   return 0;
+}
+
+// --- <threads.h> ---------------------------------------------------------------------------------
+// In the C library its objects are those of pthreads, and a thread's result is an int in a pointer.
+
+static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t) &&
+              sizeof(thrd_t) == sizeof(pthread_t));
+
+static int c_result(int error) noexcept {
+  switch (error) {
+    case 0:
+      return thrd_success;
+    case ENOMEM:
+      return thrd_nomem;
+    default:
+      return thrd_error;
+  }
+}
+
+IN_PLACE_OF_LIBC int thrd_join(thrd_t thread, int* result) {
+  void* of_thread = nullptr;
+  const int error = pthread_join(thread, &of_thread);
+  if (error == 0 && result != nullptr)
+    *result = static_cast<int>(reinterpret_cast<std::intptr_t>(of_thread));
+  return c_result(error);
+}
+IN_PLACE_OF_LIBC int mtx_lock(mtx_t* lock) {
+  return c_result(pthread_mutex_lock_for(__builtin_return_address(0),
+                                         reinterpret_cast<pthread_mutex_t*>(lock)));
+}
+// weftrun --check notes neither of these mutexes' calls.
+IN_PLACE_OF_LIBC int cnd_wait(cnd_t* condition, mtx_t* lock) {
+  const void* const from = __builtin_return_address(0);
+  auto* const mutex = reinterpret_cast<pthread_mutex_t*>(lock);
+  return c_result(weft::wait_for_condition(
+      reinterpret_cast<pthread_cond_t*>(condition), mutex, [&] { return mtx_unlock(lock); },
+      [&] { return pthread_mutex_lock_for(from, mutex); }));
 }
 }

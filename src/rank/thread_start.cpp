@@ -1,14 +1,17 @@
-// pthread_create of programs of weftcc, in libweft.so, where it stands before that of the C library: threads
-// know which rank made them, may use all cores of the process and can tell of a stack that overflowed. Not
-// part of libweft.a.
+// pthread_create and thrd_create of programs of weftcc, in libweft.so, where they stand before those of the C
+// library: threads know which rank made them, may use all cores of the process and can tell of a stack that
+// overflowed. Not part of libweft.a.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <threads.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -55,6 +58,18 @@ void* begin_thread(void* argument) {
   return start->body(start->argument);
 }
 
+// Of C's <threads.h>, where the C library has the result as an int in a pointer.
+struct c_thread_start {
+  thrd_start_t body;
+  void* argument;
+};
+
+void* begin_c_thread(void* argument) {
+  const auto [body, of_body] =
+      *std::unique_ptr<c_thread_start>(static_cast<c_thread_start*>(argument));
+  return reinterpret_cast<void*>(static_cast<std::intptr_t>(body(of_body)));
+}
+
 }  // namespace
 }  // namespace weft
 
@@ -72,5 +87,15 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
   const int result = next(thread, attributes, &weft::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;
+}
+
+__attribute__((visibility("default"))) int thrd_create(thrd_t* thread, thrd_start_t body,
+                                                       void* argument) {
+  std::unique_ptr<weft::c_thread_start> start(new (std::nothrow)
+                                                  weft::c_thread_start{body, argument});
+  if (start == nullptr) return thrd_nomem;
+  const int error = pthread_create(thread, nullptr, &weft::begin_c_thread, start.get());
+  if (error == 0) (void)start.release();  // The thread has it.
+  return error == 0 ? thrd_success : error == ENOMEM ? thrd_nomem : thrd_error;
 }
 }
