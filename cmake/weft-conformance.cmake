@@ -56,7 +56,9 @@ endmacro()
 
 # PROGRAM of SOURCE by COMPILER [WORDS...], in a directory of its own for the modules of Fortran.
 function(weft_add_mpi_program program source compiler)
-  set(needed ${source} ${conformance_directory}/conform.h)
+  cmake_path(GET source PARENT_PATH directory)
+  file(GLOB headers CONFIGURE_DEPENDS ${directory}/*.h)
+  set(needed ${source} ${conformance_directory}/conform.h ${headers})
   if(compiler STREQUAL weft_wrapper)
     list(APPEND needed ${mpi_header} weft-wrappers weft-program)
   endif()
