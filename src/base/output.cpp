@@ -82,6 +82,8 @@ class line_writer {
     if (lock.owns_lock()) write_begun(true);
   }
 
+  int current_rank() const noexcept { return current_rank_.load(std::memory_order_relaxed)(); }
+
   // These two are called by whoever starts or ends a line_output.
   void set_source(int (*of_caller)() noexcept) {
     current_rank_.store(of_caller, std::memory_order_relaxed);  // Relaxed: a function is all.
@@ -97,8 +99,6 @@ class line_writer {
     return is_tagged() ? formatted("[{}] {}{}\n", rank, begun, rest)
                        : formatted("{}{}\n", begun, rest);
   }
-
-  int current_rank() const noexcept { return current_rank_.load(std::memory_order_relaxed)(); }
 
   bool is_tagged() const { return style_ == line_style::tagged; }
 
@@ -189,15 +189,14 @@ class redirection {
     std::fflush(before_);
     if (stream_ == nullptr) stream_ = open();
     if (stream_ == nullptr) return;
-    std::setvbuf(stream_, nullptr, _IONBF, 0);  // A rank of an earlier job may have set another.
     place_ = stream_;
   }
   void end() {
     if (place_ == stream_) place_ = before_;
     lines_.finish();
-    if (stream_ != nullptr) std::fflush(stream_);  // Where a rank has set a buffer all the same.
   }
   line_writer& lines() { return lines_; }
+  bool is(std::FILE* file) const noexcept { return stream_ != nullptr && file == stream_; }
 
  private:
   // Without a buffer of its own, so that every call arrives while its rank runs.
@@ -207,22 +206,11 @@ class redirection {
       static_cast<redirection*>(to)->lines_.append({text, size});
       return static_cast<ssize_t>(size);
     };
-    calls.close = [](void* of) {  // By the program.
-      static_cast<redirection*>(of)->reopen();
-      return 0;
-    };
     std::FILE* const file = ::fopencookie(this, "w", calls);
     if (file == nullptr) return nullptr;
     std::setvbuf(file, nullptr, _IONBF, 0);
     file->_fileno = descriptor_;  // For isatty(fileno(stdout)).
     return file;
-  }
-
-  // The stream that a rank closes is freed, and the others go on to write.
-  void reopen() {
-    const bool is_in_place = place_ == stream_;
-    stream_ = open();
-    if (is_in_place) place_ = stream_ != nullptr ? stream_ : before_;
   }
 
   const int descriptor_;
@@ -304,6 +292,7 @@ shared_redirections& shared() {
 }  // namespace
 
 line_output::line_output(int (*current_rank)() noexcept, line_style style) : style_(style) {
+  link_calls_of_streams();
   shared_redirections& to = shared();
   const std::lock_guard lock(to.mutex);
   if (to.users.empty()) to.all.begin(current_rank);
@@ -328,6 +317,13 @@ bool append_to_line(int descriptor, std::string_view text) {
   shared_redirections& to = shared();
   (descriptor == STDOUT_FILENO ? to.all.out : to.all.err).lines().append(text);
   return true;
+}
+
+int rank_sharing(std::FILE* stream) noexcept {
+  if (!active.load(std::memory_order_relaxed)) return -1;
+  for (auto* each : {&shared().all.out, &shared().all.err})
+    if (each->is(stream)) return each->lines().current_rank();
+  return -1;
 }
 
 void end_begun_lines() {

@@ -1,5 +1,6 @@
 // Output of ranks line by line, if wanted each line with the number of the rank that wrote it.
 #pragma once
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,13 @@ class line_output {
 // For what a program writes below stdio: appends to the calling rank's line of standard output (1)
 // or standard error (2). False when no line_output lives; nothing is written then.
 bool append_to_line(int descriptor, std::string_view text);
+
+// The calling rank, where this is a stream of lines that it shares with other ranks; negative otherwise.
+[[nodiscard]] int rank_sharing(std::FILE* stream) noexcept;
+
+// Where the calls that would change such a stream stand in the place of the C library's: links them to
+// the program.
+void link_calls_of_streams() noexcept;
 
 // For a rank that ends the process: ends every line that was begun.
 void end_begun_lines();

@@ -134,13 +134,6 @@ int weft_number(void) {
   return weft::detail::number_of_writer();
 }
 
-void weft_refuses(const char* what) {
-  weft::log_line(
-      "rank {} may not {}, which ranks of a process share; with --ranks-per-process 1 each has its "
-      "own",
-      weft_number(), what);
-}
-
 void weft_shares(const char* what, const char* value) {
   weft::detail::note_shared(what, value, false);
 }

@@ -76,8 +76,6 @@ unsigned weft_change_mask(unsigned mask);
 
 /* Of the calling rank, also in threads that it has made; -1 elsewhere. */
 int weft_number(void);
-/* Says that the calling rank may not do this, to what all ranks of its process share. */
-void weft_refuses(const char* what);
 
 /* What all ranks of a process share was changed by the calling one: with `check`, a line says so when
    ranks change it to different things. `what` and `value` are words for people. */

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <stdexcept>
@@ -101,6 +102,22 @@ void quick_exit_one(communicator& world) {
   if (world.rank() == 1) std::quick_exit(status_of_exit);
   world.barrier();
 }
+// The others are still printing when one closes or would redirect what they print to.
+void change_stdout(communicator& world, const std::function<void()>& change) {
+  for (int line = 0; line < 2000; ++line) {
+    if (world.rank() == 1 && line == 100) change();
+    std::printf("%d:%d\n", world.rank(), line);
+    if (line % 50 == 0) world.barrier();
+  }
+}
+void close_stdout(communicator& world) {
+  change_stdout(world, [] { std::fclose(stdout); });
+}
+void reopen_stdout(communicator& world) {
+  change_stdout(world, [] {
+    if (std::freopen("/dev/null", "w", stdout) != nullptr) std::abort();
+  });
+}
 void exit_last(communicator& world) {
   for (int from = 1; world.rank() == 0 && from < world.size(); ++from)
     (void)world.recv<int>(from, 1);
@@ -190,6 +207,8 @@ int main(int argc, char** argv) {
       {"exit", exit_one},
       {"exit-last", exit_last},
       {"quick_exit", quick_exit_one},
+      {"close-stdout", close_stdout},
+      {"reopen-stdout", reopen_stdout},
       {"crash", crash},
       {"abort-in-a-line", [](communicator& world) { die_in_a_line(world, [] { std::abort(); }); }},
       {"leave-in-a-line", [](communicator& world) { die_in_a_line(world, [] { ::_exit(3); }); }},

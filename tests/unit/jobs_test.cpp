@@ -186,6 +186,33 @@ TEST(job, a_rank_that_calls_quick_exit_beside_others_is_named_and_the_job_has_fa
   }
 }
 
+// All that the ranks of change_stdout() print.
+std::vector<std::string> all_printed(int ranks) {
+  std::vector<std::string> lines;
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int line = 0; line < 2000; ++line)
+      lines.push_back(std::to_string(rank) + ":" + std::to_string(line));
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST(job, a_rank_that_closes_standard_output_closes_it_for_nobody) {
+  const outcome result = shell("timeout -s KILL 60 ./test-job close-stdout --weft-ranks 4");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(sorted_lines(result.text), all_printed(4));
+}
+
+TEST(job, a_rank_that_would_redirect_standard_output_for_all_is_told) {
+  const outcome result = shell("timeout -s KILL 60 ./test-job reopen-stdout --weft-ranks 4");
+  EXPECT_EQ(result.status, 0);
+  std::vector<std::string> expected = all_printed(4);
+  expected.push_back(
+      "weft: rank 1 may not reopen standard output, which ranks of a process share; with "
+      "--ranks-per-process 1 each has its own");
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(sorted_lines(result.text), expected);
+}
+
 TEST(job, the_last_rank_may_call_exit) {
   for (const int status : {0, 3}) {
     const outcome result = shell("timeout -s KILL 60 ./test-job exit-last " +
