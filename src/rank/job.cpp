@@ -126,14 +126,17 @@ std::string unequal_ends(job& j) {
   return text;
 }
 
+// The launcher tells of a process that ends before its part.
+bool ends_others(const rank_state& me) {
+  return me.of->ranks.size() == me.of->places.size() && has_others_beside(me);
+}
+
 // In programs with a main() for each rank a call ends the calling rank alone, and does not come here.
 void end_with_others(const std::string& call, int status) {
   if (is_forked_child()) return;
   const rank_of_caller caller;
   const rank_state* const me = caller.get();
-  // The launcher tells of a process that ends before its part.
-  if (me != nullptr && me->of->ranks.size() == me->of->places.size() && has_others_beside(*me))
-    end_process(*me, call, status);
+  if (me != nullptr && ends_others(*me)) end_process(*me, call, status);
   end_begun_lines();
 }
 
@@ -144,6 +147,29 @@ void on_exit_of_rank(int status, void*) {
 // Which status it was called with nobody says.
 void on_quick_exit_of_rank() {
   end_with_others("quick_exit()", 1);
+}
+
+// Of a process that a rank ends beside others: the system looks at the last octet alone.
+int status_of_failure(int status) {
+  return (status & 0xff) != 0 ? status : 1;
+}
+
+// A handler of a signal may call it, which has interrupted anything: nothing is allocated, no lock waited for.
+[[noreturn]] void end_at_once(const char* call, int status) noexcept {
+  const rank_of_caller caller;
+  const rank_state* const me = is_forked_child() ? nullptr : caller.get();
+  if (me != nullptr && ends_others(*me)) {
+    write_begun_lines_before_death();
+    char line[160];
+    const int length = std::snprintf(
+        line, sizeof line,
+        "weft: rank %d called %s(%d) while other ranks run, which ends the job: return from its "
+        "function instead\n",
+        me->number, call, status);
+    static_cast<void>(write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)}));
+    status = status_of_failure(status);
+  }
+  for (;;) ::syscall(SYS_exit_group, status);
 }
 
 // Before the job goes, whichever way.
@@ -168,7 +194,7 @@ void end_process(const rank_state& me, const std::string& call, int status) {
       "instead",
       me.number, call, in_thread ? " in a thread" : "");
   end_begun_lines();
-  for (;;) ::syscall(SYS_exit_group, status != 0 ? status : 1);
+  for (;;) ::syscall(SYS_exit_group, status_of_failure(status));
 }
 
 int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
@@ -230,3 +256,15 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
 }
 
 }  // namespace weft::detail
+
+// Before those of the C library, which no handler hears of. Weak: a program's own go first.
+extern "C" {
+
+[[gnu::weak]] void _exit(int status) {
+  weft::detail::end_at_once("_exit", status);
+}
+[[gnu::weak]] void _Exit(int status) noexcept {
+  weft::detail::end_at_once("_Exit", status);
+}
+
+}  // extern "C"

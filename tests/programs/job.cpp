@@ -102,6 +102,10 @@ void quick_exit_one(communicator& world) {
   if (world.rank() == 1) std::quick_exit(status_of_exit);
   world.barrier();
 }
+void exit_one_at_once(communicator& world) {
+  if (world.rank() == 1) ::_exit(status_of_exit);
+  world.barrier();
+}
 // The others are still printing when one closes or would redirect what they print to.
 void change_stdout(communicator& world, const std::function<void()>& change) {
   for (int line = 0; line < 2000; ++line) {
@@ -207,6 +211,7 @@ int main(int argc, char** argv) {
       {"exit", exit_one},
       {"exit-last", exit_last},
       {"quick_exit", quick_exit_one},
+      {"_exit", exit_one_at_once},
       {"close-stdout", close_stdout},
       {"reopen-stdout", reopen_stdout},
       {"crash", crash},

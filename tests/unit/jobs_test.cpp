@@ -186,6 +186,18 @@ TEST(job, a_rank_that_calls_quick_exit_beside_others_is_named_and_the_job_has_fa
   }
 }
 
+TEST(job, a_rank_that_calls_exit_at_once_beside_others_is_named_and_the_job_has_failed) {
+  for (const int status : {0, 3, 256}) {
+    const std::string number = std::to_string(status);
+    const outcome result =
+        shell("timeout -s KILL 60 ./test-job _exit " + number + " --weft-ranks 3");
+    EXPECT_EQ(result.status, status == 3 ? 3 : 1);
+    EXPECT_EQ(result.text, "weft: rank 1 called _exit(" + number +
+                               ") while other ranks run, which ends the job: return from its "
+                               "function instead\n");
+  }
+}
+
 // All that the ranks of change_stdout() print.
 std::vector<std::string> all_printed(int ranks) {
   std::vector<std::string> lines;
@@ -256,7 +268,8 @@ TEST(job, a_fault_names_the_rank_and_kills_the_job) {
 }
 
 TEST(job, what_a_rank_has_written_before_its_process_dies_is_not_lost) {
-  expect_in(shell("./test-job leave-in-a-line --weft-ranks 2"), {"cause"});
+  expect_in(shell("./test-job leave-in-a-line --weft-ranks 2"),
+            {"cause", "begun", "rank 1 called _exit(3)"});
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer reports faults itself";
 #endif
