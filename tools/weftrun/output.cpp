@@ -13,7 +13,7 @@
 
 namespace weft {
 
-bool write_lines(int, int stream, std::string_view lines) {
+bool write_lines(int stream, std::string_view lines) {
   return write_all(stream == 1 ? STDOUT_FILENO : STDERR_FILENO, lines);
 }
 

@@ -19,8 +19,8 @@ namespace weft {
 // read any more.
 using line_sink = std::function<bool(int process, int stream, std::string_view lines)>;
 
-// Writes to this process's own stdout and stderr.
-bool write_lines(int process, int stream, std::string_view lines);
+// Writes to this process's own stdout and stderr; false, and errno says why, when not all was written.
+bool write_lines(int stream, std::string_view lines);
 
 class output_forwarder {
  public:

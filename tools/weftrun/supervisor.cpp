@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -56,7 +58,11 @@ class supervisor {
         command_(command),
         id_(make_job_id()),
         sweeps_(id_),
-        output_(&write_lines),
+        output_([this](int, int stream, std::string_view lines) {
+          if (write_lines(stream, lines)) return true;
+          if (stream == 1 && errno != EPIPE) lost_output_.store(errno, std::memory_order_relaxed);
+          return false;
+        }),
         input_(loop_) {
     loop_.watch(signals_.number(), POLLIN, [this](short) {
       while (const int number = signals_.next()) on_signal(number);
@@ -74,6 +80,15 @@ class supervisor {
 
   int run() {
     loop_.run();
+    // Relaxed: the loop has ended when the output has.
+    if (const int why = lost_output_.load(std::memory_order_relaxed); why != 0) {
+      say(formatted(
+          "standard output could not be written: {}: some of what the ranks printed is lost; is the "
+          "disk full?",
+          std::strerror(why)));
+      // Those that went on to print have died of the broken pipe.
+      if (status_ == 0 || status_ == status_of_signal + SIGPIPE) status_ = 1;
+    }
     return status_;
   }
 
@@ -355,7 +370,8 @@ class supervisor {
   const std::vector<std::string> command_;
   const std::string id_;
   sweeper sweeps_;
-  signal_reader signals_;  // Before there are other threads, which must not receive them.
+  signal_reader signals_;            // Before there are other threads, which must not receive them.
+  std::atomic<int> lost_output_{0};  // Why, unless it was that nobody read it.
   output_forwarder output_;
   event_loop loop_;
   input_pump input_;
