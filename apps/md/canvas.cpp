@@ -9,6 +9,8 @@
 #include <memory>
 #include <weft/error.hpp>
 
+#include "md/output.hpp"
+
 namespace md {
 namespace {
 
@@ -136,9 +138,12 @@ void canvas::write_png(const std::string& path) const {
   image.width = static_cast<png_uint_32>(width_);
   image.height = static_cast<png_uint_32>(height_);
   image.format = PNG_FORMAT_RGB;
-  if (!png_image_write_to_file(&image, path.c_str(), 0, pixels_.data(), 0, nullptr))
+  // Not by its name: libpng removes what it cannot write to, /dev/full too.
+  output_file file(path);
+  if (!png_image_write_to_stdio(&image, file.stream(), 0, pixels_.data(), 0, nullptr))
     throw weft::error("cannot write picture '" + path + "': " + image.message +
-                      "; check the directory of --picture");
+                      "; is the disk full?");
+  file.flush();
 }
 
 }  // namespace md

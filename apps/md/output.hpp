@@ -17,6 +17,7 @@ class output_file {
   explicit output_file(const std::string& path);
   [[gnu::format(printf, 2, 3)]] void print(const char* format, ...);
   void flush();
+  [[nodiscard]] std::FILE* stream() const { return file_.get(); }
 
  private:
   struct closer {

@@ -175,6 +175,16 @@ TEST(md_program, draws_atoms_in_the_colour_of_their_rank) {
   EXPECT_THROW(draw_slice("/no/such/directory/a.png", atoms, {2, 1, 1}, box, 3.0, ""), weft::error);
 }
 
+TEST(md_program, a_picture_that_a_full_disk_does_not_take_is_told_and_its_file_stays) {
+  if (!std::filesystem::is_character_file("/dev/full"))
+    GTEST_SKIP() << "this machine has no /dev/full";
+  const scratch_path png("full.png");
+  std::filesystem::create_symlink("/dev/full", png.path);
+  const std::vector<atom_record> atoms(1);
+  EXPECT_THROW(draw_slice(png.path, atoms, {1, 1, 1}, {10, 10, 10}, 3.0, ""), weft::error);
+  EXPECT_TRUE(std::filesystem::is_symlink(png.path));
+}
+
 struct program_run {
   int status;
   std::string output;
