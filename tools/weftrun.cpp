@@ -2,7 +2,6 @@
 // table of settings; each is handed on as the row's environment variable. A job of one process
 // takes this process's place, so its exit status is what the caller sees; several are supervised,
 // see tools/weftrun/.
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "base/standard_descriptors.hpp"
 #include "base/topology.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "weft/error.hpp"
@@ -175,15 +175,6 @@ int ranks_by_default(const weft::options& how) {
   return how.workers != 0 ? how.workers : static_cast<int>(weft::machine_topology().threads.size());
 }
 
-// Pipes that are made later must not get the numbers of the standard descriptors.
-void open_standard_descriptors() {
-  int number;
-  do {
-    number = ::open("/dev/null", O_RDWR);
-  } while (number >= 0 && number <= STDERR_FILENO);
-  ::close(number);
-}
-
 // "--pin off" as "--pin=off", which is how CLI11 takes the value of a switch; only before PROGRAM,
 // whose words are its own. Other words than on and off may be names of programs (true).
 std::vector<std::string> joined_switches(std::vector<std::string> words) {
@@ -237,7 +228,7 @@ start_request parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    open_standard_descriptors();
+    weft::take_standard_descriptors();
     if (argc == 2 && std::strcmp(argv[1], "--agent") == 0) {
       ::signal(SIGPIPE, SIG_IGN);
       return weft::run_agent();

@@ -13,6 +13,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "base/standard_descriptors.hpp"
 #include "rank/start.hpp"
 #include "rank/state.hpp"
 
@@ -76,6 +77,7 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
 
 int run(const options& how, const std::function<void(communicator&)>& body) {
   try {
+    take_standard_descriptors();
     check_options(how);
     return run_part(how, body);
   } catch (const error& e) {

@@ -120,6 +120,16 @@ outcome with_full_disk(const std::string& command) {
                " > full_disk); status=$?; rm full_disk; exit $status");
 }
 
+TEST(job, what_it_opens_does_not_take_the_place_of_a_closed_standard_output) {
+  const outcome result = shell(
+      "./test-job greet --weft-ranks 2 --weft-trace closed.json >&-; status=$?; "
+      "head -c 1 closed.json; rm closed.json; exit $status");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.text,
+            "weft: standard output could not be written: Bad file descriptor: some of what the "
+            "ranks printed is lost; is the disk full?\n{");
+}
+
 TEST(job, output_that_a_full_disk_does_not_take_is_told_and_makes_the_status_1) {
   for (const std::string how : {"", " --weft-tag-output"}) {
     const outcome result = with_full_disk("./test-job greet --weft-ranks 2" + how);
