@@ -126,17 +126,12 @@ std::string unequal_ends(job& j) {
   return text;
 }
 
-// The launcher tells of a process that ends before its part.
-bool ends_others(const rank_state& me) {
-  return me.of->ranks.size() == me.of->places.size() && has_others_beside(me);
-}
-
 // In programs with a main() for each rank a call ends the calling rank alone, and does not come here.
 void end_with_others(const std::string& call, int status) {
   if (is_forked_child()) return;
   const rank_of_caller caller;
   const rank_state* const me = caller.get();
-  if (me != nullptr && ends_others(*me)) end_process(*me, call, status);
+  if (me != nullptr && has_others_beside(*me)) end_process(*me, call, status);
   end_begun_lines();
 }
 
@@ -158,7 +153,7 @@ int status_of_failure(int status) {
 [[noreturn]] void end_at_once(const char* call, int status) noexcept {
   const rank_of_caller caller;
   const rank_state* const me = is_forked_child() ? nullptr : caller.get();
-  if (me != nullptr && ends_others(*me)) {
+  if (me != nullptr && has_others_beside(*me)) {
     write_begun_lines_before_death();
     char line[160];
     const int length = std::snprintf(
@@ -199,9 +194,10 @@ void end_process(const rank_state& me, const std::string& call, int status) {
 
 int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
   if (worker::current() != nullptr)
-    throw error(
-        "weft::run() was called by a rank, whose worker it would block: use split() for a "
-        "part of the ranks, or a thread of your own");
+    throw error(formatted(
+        "rank {} called weft::run(), which would block its worker: use split() for a part of the "
+        "ranks, or a thread of your own",
+        this_rank()));
   static const int watches_exit =
       ::on_exit(&on_exit_of_rank, nullptr) + std::at_quick_exit(&on_quick_exit_of_rank);
   static_cast<void>(watches_exit);

@@ -41,6 +41,17 @@ TEST(run, takes_its_words_out_of_argv_and_leaves_the_programs) {
   EXPECT_STREQ(argv[2], "-x");
 }
 
+TEST(run, that_a_rank_calls_is_refused_and_names_the_rank) {
+  testing::internal::CaptureStderr();
+  run_ranks(2, 1, [](communicator& world) {
+    if (world.rank() != 1) return;
+    EXPECT_EQ(run(options{}, [](communicator&) {}), 2);
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "weft: rank 1 called weft::run(), which would block its worker: use split() for a part "
+            "of the ranks, or a thread of your own\n");
+}
+
 TEST(run, may_be_called_again_and_again) {
   for (int i = 0; i < 50; ++i) run_ranks(1 + i % 5, 1 + i % 3, ring_once);
 }
