@@ -1,6 +1,7 @@
 #include "model/checker.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <deque>
 
 #include "base/assert.hpp"
@@ -690,9 +691,11 @@ std::vector<std::string> unneeded_places(const std::vector<setup>& scenarios, in
   std::erase_if(places, [&](const std::string& place) {
     if (!elsewhere.empty() && place.find(" at " + elsewhere + ":") != std::string::npos)
       return true;
-    return std::ranges::any_of(scenarios, [&](const setup& make) {
+    const bool is_needed = std::ranges::any_of(scenarios, [&](const setup& make) {
       return explore(make, preemption_bound, place).error.has_value();
     });
+    if (is_needed) std::printf("needed: %s\n", place.c_str());
+    return is_needed;
   });
   return {places.begin(), places.end()};
 }

@@ -70,7 +70,8 @@ std::string failures(const std::vector<setup>& scenarios, int preemption_bound);
 
 // The places of the scenarios' orderings and fences that may be weakened without any scenario's
 // failing: guesses. Every place has its proof when the list is empty and there are no failures.
-// Those in the file `elsewhere` are left to that file's own scenarios.
+// Those in the file `elsewhere` are left to that file's own scenarios. Those that are needed are printed:
+// tests/tidy/proven_labels.py compares them with the sources.
 std::vector<std::string> unneeded_places(const std::vector<setup>& scenarios, int preemption_bound,
                                          const std::string& elsewhere = {});
 
