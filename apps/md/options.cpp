@@ -182,6 +182,7 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--dump-every", o.dump_every, "steps between two frames (0: the end only)")
       ->check(limits(0, 1'000'000'000))
+      ->needs("--dump")
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--picture", o.picture_path,

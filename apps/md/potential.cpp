@@ -138,7 +138,8 @@ std::string find_file(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     if (fs::is_regular_file(name)) return name;
     throw weft::error("cannot read potential file '" + name +
-                      "': no such file; check the path given with --potential");
+                      "': " + (fs::exists(name) ? "not a regular file" : "no such file") +
+                      "; check the path given with --potential");
   }
   std::vector<std::string> places{"."};
   if (const char* set = std::getenv("LAMMPS_POTENTIALS")) places.emplace_back(set);

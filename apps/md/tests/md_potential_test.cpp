@@ -187,6 +187,14 @@ TEST(md_potential, says_where_it_looked_for_a_missing_file) {
   }
   EXPECT_THROW(read_potential("/no/such/file.eam"), weft::error);
   EXPECT_THROW(read_potential("potential.txt"), weft::error);
+  std::filesystem::create_directory("directory.eam");
+  try {
+    read_potential("./directory.eam");
+    ADD_FAILURE() << "a directory is no potential";
+  } catch (const weft::error& e) {
+    EXPECT_NE(std::string(e.what()).find("not a regular file"), std::string::npos) << e.what();
+  }
+  std::filesystem::remove("directory.eam");
 }
 
 }  // namespace
