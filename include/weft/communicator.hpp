@@ -45,11 +45,9 @@ struct message_status {
 template <class M>
 concept lasting_message = lasting_value<M> || lasting_range<M> || any_layout<M>;
 template <class M>
-concept message_room = writable_range<M> || writable_layout<M>;
+concept message_room = lasting_writable_range<M> || writable_layout<M>;
 template <class M>
-concept lasting_memory = lasting_writable_range<M> || writable_layout<M>;
-template <class M>
-concept lasting_room = lasting_writable_value<M> || lasting_memory<M>;
+concept lasting_room = lasting_writable_value<M> || message_room<M>;
 
 namespace detail {
 struct operation;
@@ -195,7 +193,7 @@ class communicator {
   [[nodiscard]] request irecv(lasting_room auto&& into, int from, int tag = any_tag) const {
     return irecv_bytes(writable_bytes_of(into), from, tag);
   }
-  [[nodiscard]] request irecv(lasting_memory auto&& into) const { return irecv(into, any_source); }
+  [[nodiscard]] request irecv(message_room auto&& into) const { return irecv(into, any_source); }
 
   message_status sendrecv(const auto& out, int to, message_room auto&& in, int from,
                           int send_tag = 0, int recv_tag = any_tag) const {

@@ -13,7 +13,8 @@ concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_r
     std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
 // An address means nothing to another rank, by whatever name.
 template <class T>
-concept address_like = std::is_pointer_v<std::remove_cvref_t<T>> ||
+concept address_like =
+    std::is_pointer_v<std::remove_cvref_t<T>> || std::is_null_pointer_v<std::remove_cvref_t<T>> ||
     !std::is_same_v<std::unwrap_reference_t<std::remove_cvref_t<T>>, std::remove_cvref_t<T>>;
 template <class T>
 concept element =
