@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "base/log.hpp"
 #include "job.hpp"
 #include "mpi/mpi.h"
 #include "unit/shell.hpp"
@@ -301,6 +302,29 @@ TEST(mpi_message, a_collective_between_groups_that_fails_names_the_rank_and_has_
   for (const int other : {0, 1})
     expect_contains(roots[static_cast<std::size_t>(other)].text,
                     "MPI_Bcast on the bridge failed on rank 1 of the remote group, which says: ");
+}
+
+// In several processes the roots may have gone on: what they call next tells them.
+TEST(mpi_message, two_roots_of_a_broadcast_between_groups_are_told_with_all_others) {
+  for (const int processes : {1, 4}) {
+    options how = job_of(4, 1);
+    how.processes = processes;
+    const failed_job job = run_to_failure(how, [](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      const int rank = world.rank();
+      const MPI_Comm between = make_bridge(rank);
+      MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+      int values[2] = {};
+      int code = MPI_Bcast(values, 2, MPI_INT, rank < 2 ? MPI_ROOT : 0, between);
+      if (code == MPI_SUCCESS) code = MPI_Barrier(between);
+      int error_class = 0;
+      MPI_Error_class(code, &error_class);
+      if (error_class == MPI_ERR_ROOT) log_line("rank {} is told", rank);
+      MPI_Finalize();
+    });
+    for (int rank = 0; rank < 4; ++rank)
+      expect_contains(job.text, formatted("rank {} is told\n", rank));
+  }
 }
 
 TEST(mpi_message, a_deadlock_names_a_freed_communicator_of_two_groups_and_its_ranks) {
