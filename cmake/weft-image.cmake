@@ -172,6 +172,7 @@ if(WEFT_BUILD_TESTS)
     COMMAND ${CMAKE_C_COMPILER} -O1 -fPIC -shared -Wl,-soname,libnumbers.so.1 ${directory}/numbers.c -o ${plain})
   weft_add_image(with_numbers ${directory}/with_numbers.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
   weft_add_image(forks ${directory}/forks.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
+  weft_add_image(stands_still ${directory}/stands_still.c)
   weft_add_image(in_threads ${directory}/in_threads.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
   weft_add_image(footprint_library ${directory}/footprint.c -DWITH_LIBRARY ${plain}
     -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)

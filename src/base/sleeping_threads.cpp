@@ -49,14 +49,17 @@ std::uint64_t switches_of(const std::filesystem::path& thread) {
 
 std::map<int, thread_standing> standing_threads() {
   std::map<int, thread_standing> all;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", none)) {
-    const std::string name = entry.path().filename();
+  std::error_code failed;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator at("/proc/self/task", failed); at != end;
+       at.increment(failed)) {
+    const std::filesystem::path& thread = at->path();
+    const std::string name = thread.filename();
     int number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    all[number] = {switches_of(entry.path()), awaits_memory(entry.path())};
+    all[number] = {switches_of(thread), awaits_memory(thread)};
   }
-  return all;
+  return failed ? std::map<int, thread_standing>{} : all;
 }
 
 }  // namespace weft

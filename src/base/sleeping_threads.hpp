@@ -16,8 +16,8 @@ struct thread_standing {
   }
 };
 
-// Called by any thread. By the kernel's numbers, proc(5); threads that end meanwhile may be missing, and all are
-// where the kernel does not tell.
+// Called by any thread. By the kernel's numbers, proc(5); threads that end meanwhile may be missing. Empty where the kernel
+// does not tell, or the process has no descriptor left to ask with.
 [[nodiscard]] std::map<int, thread_standing> standing_threads();
 
 }  // namespace weft

@@ -36,6 +36,10 @@ Function* next_definition(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
+// The C library's, also where weftrun --check has put functions before it that note who has which lock.
+#define NEXT(function) \
+  static auto* const next_##function = weft::next_definition<decltype(::function)>(#function)
+
 // `attempt` gives EBUSY until there is nothing to wait for; `block` waits in the kernel.
 template <class Attempt, class Block>
 int wait_for_thread(const Attempt& attempt, const Block& block) {
@@ -99,8 +103,8 @@ template <class Unlock, class Lock>
 int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const Unlock& unlock,
                        const Lock& lock) {
   if (weft_keeps_others() == 0) {
-    const timespec never = monotonic(UINT64_MAX / 4);
-    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &never);
+    NEXT(pthread_cond_wait);
+    return next_pthread_cond_wait(condition, mutex);
   }
   const std::uint64_t moment_ns = next_moment(condition);
   const timespec until = monotonic(now_ns() + moment_ns);
@@ -173,9 +177,6 @@ lock& lock_of(unsigned* at) noexcept {
 }  // namespace weft
 
 #define IN_PLACE_OF_LIBC __attribute__((visibility("default")))
-// The C library's, also where weftrun --check has put functions before it that note who has which lock.
-#define NEXT(function) \
-  static auto* const next_##function = weft::next_definition<decltype(::function)>(#function)
 
 extern "C" {
 

@@ -343,12 +343,13 @@ long weft_read(int descriptor, void* octets, unsigned long size) {
 
 long weft_write(int descriptor, const void* octets, unsigned long size) {
   const int saved = errno;
-  const weft::detail::maker_of_thread maker;  // Whose job has the lines.
-  if ((descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) &&
-      (maker.get() != nullptr || weft::this_rank() >= 0) &&
-      weft::append_to_line(descriptor, {static_cast<const char*>(octets), size})) {
-    errno = saved;
-    return static_cast<long>(size);
+  if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) {
+    const weft::detail::maker_of_thread maker;  // Whose job has the lines.
+    if ((maker.get() != nullptr || weft::this_rank() >= 0) &&
+        weft::append_to_line(descriptor, {static_cast<const char*>(octets), size})) {
+      errno = saved;
+      return static_cast<long>(size);
+    }
   }
   return ::syscall(SYS_write, descriptor, octets, size);
 }

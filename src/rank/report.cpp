@@ -66,8 +66,8 @@ std::string unreceived(const rank_state& r, const wait_description& wanted) {
   const unexpected_message* best = nullptr;
   likeness best_is = likeness::none;
   std::size_t looked_at = 0, others = 0;
-  for (const unexpected_message* m = r.lists.oldest(); m != nullptr; m = match_lists::after(*m)) {
-    if (looked_at++ == unreceived_compared_max) break;
+  const unexpected_message* m = r.lists.oldest();
+  for (; m != nullptr && looked_at++ < unreceived_compared_max; m = match_lists::after(*m)) {
     const likeness like = likeness_of(r, wanted, m->from);
     if (like == likeness::none) continue;
     ++others;
@@ -82,7 +82,8 @@ std::string unreceived(const rank_state& r, const wait_description& wanted) {
   if (best->from.context != wanted.context)
     text += formatted(" {},", communicator_name(&r, best->from.context));
   text += " waits unreceived";
-  return others > 1 ? text + formatted(", and {} more", others - 1) : text;
+  if (others < 2) return text;
+  return text + formatted(", and {}{} more", m != nullptr ? "at least " : "", others - 1);
 }
 
 const fiber* waiting_fiber(const rank_state& r) noexcept {

@@ -126,7 +126,8 @@ void sleep_for(std::chrono::nanoseconds duration) {
   const shared_section inside(*me.home);
   me.home->check_stopped();
   if (duration.count() <= 0) return me.home->yield();
-  me.home->sleep_until(now_ns() + static_cast<std::uint64_t>(duration.count()), {"sleep_for"});
+  static constexpr wait_description sleep{.call = "sleep_for", .ends_by_itself = true};
+  me.home->sleep_until(now_ns() + static_cast<std::uint64_t>(duration.count()), sleep);
 }
 
 }  // namespace weft

@@ -28,6 +28,7 @@ bool standstill::has_lasted(double limit_s, std::uint64_t now_ns) {
 // A worker that rests between two looks, and a thread that waits in a call of weft, run for a moment now and then.
 bool standstill::somebody_runs() {
   const std::map<int, thread_standing> before = std::exchange(threads_, standing_threads());
+  if (threads_.empty()) return true;
   const auto has_slept = [&](int thread) {
     const auto now = threads_.find(thread);
     const auto then = before.find(thread);
@@ -35,36 +36,40 @@ bool standstill::somebody_runs() {
            now->second.has_slept_since(then->second);
   };
   std::set<int> known{static_cast<int>(gettid())};
-  sleeps_in_kernel_.clear();
+  bool any = false;
   for (int i = 0; i < job_.workers->worker_count(); ++i) {
+    const auto index = static_cast<std::size_t>(i);
     const worker& w = job_.workers->at(i);
     known.insert(w.thread());
-    sleeps_in_kernel_.push_back(!w.is_parked() && has_slept(w.thread()));
-    const bool waits =
-        std::exchange(passes_[static_cast<std::size_t>(i)], w.passes()) != w.passes();
-    if (w.has_open_loops() || !(w.is_parked() || waits || sleeps_in_kernel_.back())) return true;
+    sleeps_in_kernel_[index] = !w.is_parked() && has_slept(w.thread());
+    const bool passes = std::exchange(passes_[index], w.passes()) != w.passes();
+    any |= w.has_open_loops() || !(w.is_parked() || passes || sleeps_in_kernel_[index]);
   }
   const auto awake = std::ranges::count_if(threads_, [&](const auto& thread) {
     return !known.contains(thread.first) && !has_slept(thread.first);
   });
-  return static_cast<std::size_t>(awake) > job_.workers->guests_in_calls();
+  return any || static_cast<std::size_t>(awake) > job_.workers->waiting_guests();
 }
 
+// A worker whose thread sleeps in the kernel cannot answer, and its rank does nothing meanwhile.
 std::uint64_t standstill::done_by_waiting_ranks() {
-  // Relaxed, both: on_every_worker() orders them.
+  // Relaxed, all: on_every_worker() orders them.
   std::atomic<std::uint64_t> done{1};
-  std::atomic<bool> is_at_work{false};
+  std::vector<std::atomic<bool>> rests(passes_.size());
   job_.workers->on_every_worker([&](worker& w) {
+    bool all_wait = true;
     for (const auto& r : job_.ranks) {
       if (r->home != &w) continue;
       const rank_counts& all = r->counts;
       done.fetch_add(all.sent + all.received + all.collectives, std::memory_order_relaxed);
-      if (!r->ended && r->main.waiting_in == nullptr &&
-          !sleeps_in_kernel_[static_cast<std::size_t>(w.index())])
-        is_at_work.store(true, std::memory_order_relaxed);
+      const wait_description* const what = r->main.waiting_in;
+      all_wait &= r->ended || (what != nullptr && !what->ends_by_itself);
     }
+    rests[static_cast<std::size_t>(w.index())].store(all_wait, std::memory_order_relaxed);
   });
-  return is_at_work.load(std::memory_order_relaxed) ? 0 : done.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < rests.size(); ++i)
+    if (!rests[i].load(std::memory_order_relaxed) && !sleeps_in_kernel_[i]) return 0;
+  return done.load(std::memory_order_relaxed);
 }
 
 }  // namespace weft::detail

@@ -13,7 +13,10 @@ namespace weft::detail {
 // Used by the monitor's thread.
 class standstill {
  public:
-  explicit standstill(job& j) : job_(j), passes_(j.workers->worker_count(), 0) {}
+  explicit standstill(job& j)
+      : job_(j),
+        passes_(static_cast<std::size_t>(j.workers->worker_count()), 0),
+        sleeps_in_kernel_(passes_.size(), false) {}
 
   // A few times a second. True, once for each standstill: for at least `limit_s` no rank has sent, received or met
   // others, and neither it nor one of its threads runs.

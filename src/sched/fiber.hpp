@@ -22,6 +22,7 @@ struct wait_description {
   int tag = -1;
   std::size_t bytes = 0;
   const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
+  bool ends_by_itself = false;    // At a time that the program has chosen.
 };
 
 // A user-level thread of control with a home worker, for good.

@@ -178,21 +178,22 @@ void worker::leave_shared() noexcept {
 
 // The wait of a guest: progress, looks and errands, but no fibers of ranks, no thefts and no parking.
 void worker::block_guest(waiter& w) {
-  const struct in_wait {
+  struct in_wait {
+    worker& of;
     guest& who;
-    std::vector<const guest*>& all;
-    in_wait(guest& waiting, std::vector<const guest*>& list, const wait_description* what)
-        : who(waiting), all(list) {
-      all.push_back(&who);
-      who.waiting_in_ = what;
+    in_wait(worker& home, const waiter& w) : of(home), who(*home.guest_) {
+      of.waiting_guests_.push_back(&who);
+      who.waiting_in_ = w.description;
+      of.owner_.waiting_guests_.fetch_add(1, std::memory_order_relaxed);  // A number is all.
     }
     ~in_wait() {
+      of.owner_.waiting_guests_.fetch_sub(1, std::memory_order_relaxed);
       who.waiting_in_ = nullptr;
-      std::erase(all, &who);
+      std::erase(of.waiting_guests_, &who);
     }
     in_wait(const in_wait&) = delete;
     in_wait& operator=(const in_wait&) = delete;
-  } noted(*guest_, waiting_guests_, w.description);
+  } noted(*this, w);
   for (unsigned round = 0;; ++round) {
     if (w.is_over()) return;
     bool any = poll();

@@ -76,9 +76,11 @@ class scheduler {
   [[nodiscard]] bool no_guests_since(std::uint64_t ended) const noexcept {
     return !guests_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
   }
-  // Called by any thread, hints: whether such a thread lives, and how many are in calls of weft.
+  // Called by any thread, hints: whether such a thread lives, and how many wait in calls of weft.
   [[nodiscard]] bool has_guests() const noexcept { return !no_guests_since(threads_ended()); }
-  [[nodiscard]] std::size_t guests_in_calls() const noexcept { return made_->way_in.inside(); }
+  [[nodiscard]] std::size_t waiting_guests() const noexcept {
+    return waiting_guests_.load(std::memory_order_relaxed);
+  }
   // The way of a thread that is about to be made into workers; closed, with nobody inside, when run()
   // returns. The thread lives while somebody has it.
   [[nodiscard]] std::shared_ptr<gate> way_in_of_new_thread() const;
@@ -155,6 +157,7 @@ class scheduler {
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   std::atomic<bool> guests_{false};
+  std::atomic<std::size_t> waiting_guests_{0};
   struct threads_of_ranks {
     gate way_in;
     lives<> lived;

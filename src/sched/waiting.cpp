@@ -301,8 +301,10 @@ void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& desc
 // --- Progress ------------------------------------------------------------------------------------
 
 bool worker::poll(const waiter* w) {
-  // Relaxed: only the monitor compares it with its last look.
-  passes_.store(passes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // Relaxed: only the monitor compares it with its last look. Not those of a guest: they say nothing of the worker's
+  // own thread.
+  passes_.store(passes_.load(std::memory_order_relaxed) + (guest_ == nullptr ? 1 : 0),
+                std::memory_order_relaxed);
   // The value alone: attend() looks again.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     attend();

@@ -23,10 +23,6 @@ class basic_gate {
   [[nodiscard]] bool is_closed() const noexcept {
     return (word_.load(std::memory_order_relaxed) & closed) != 0;
   }
-  // A hint.
-  [[nodiscard]] std::uint32_t inside() const noexcept {
-    return word_.load(std::memory_order_relaxed) / one;
-  }
   // After close(). Those who find it closed may show for a moment, and touch nothing.
   [[nodiscard]] bool is_empty() const noexcept {
     return word_.load(Atomics::acquire("A1")) == closed;

@@ -333,6 +333,36 @@ TEST_P(ends, by_a_timeout_while_ranks_compute_the_job_says_so_once) {
   }
 }
 
+// docs/protocols/guests.md: a thread that sleeps in a pool, or waits in MPI, hides no standstill.
+TEST(image, a_job_with_threads_that_stands_still_says_so) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const workers : {"1", "2"})
+    for (const char* const way : {"hangs-beside-pool", "hangs-in-join"}) {
+      const outcome ran =
+          shell(std::string("timeout -s KILL 100 ./weftrun -n 2 --busy-warning 0.5 --timeout 2 "
+                            "--workers ") +
+                workers + " image/stands_still " + way);
+      EXPECT_EQ(ran.status, 124) << ran.text;
+      EXPECT_EQ(times_in(ran.text, "for 0.5 s no rank has sent or received anything"), 1u)
+          << way << '\n'
+          << ran.text;
+      EXPECT_GE(times_in(ran.text, "in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD\n"), 1u)
+          << ran.text;
+    }
+}
+
+TEST(image, a_job_with_threads_that_goes_on_is_not_said_to_stand_still) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const way : {"computes", "sleeps", "sleeps-often", "sleeps-beside-pool",
+                                "waits-for-child", "thread-probes"}) {
+    const outcome ran = shell(
+        std::string("timeout -s KILL 100 ./weftrun -n 2 --busy-warning 0.5 image/stands_still ") +
+        way);
+    EXPECT_EQ(ran.status, 0) << way << '\n' << ran.text;
+    EXPECT_EQ(times_in(ran.text, "no rank has sent"), 0u) << way << '\n' << ran.text;
+  }
+}
+
 // A thread cannot leave the rank's stack: its process ends, whose other ranks are told of.
 TEST_P(ends, badly_in_a_thread_of_one_rank_the_job_ends_with_rank_and_reason) {
   WEFT_NEEDS_IMAGES();

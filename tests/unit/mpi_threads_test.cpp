@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/kernel.hpp"
 #include "job.hpp"
 #include "mpi/mpi.h"
@@ -347,15 +348,18 @@ TEST(mpi_threads, that_wait_in_calls_do_not_hide_that_a_job_hangs) {
   const failed_job job = run_standing(
       2, [] { wait_for_nothing(0); },
       [](int rank) {
-        while (rank == 0) sleep_for(std::chrono::microseconds(200));  // As in pthread_join().
+        static constexpr wait_description join{"pthread_join"};
+        worker& here = *worker::current();
+        const shared_section inside(here);
+        while (rank == 0) here.sleep_until(now_ns() + 200'000, join);  // As that does.
       });
   EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
   expect_contains(job.text,
                   "    a thread of rank 0: in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD");
 }
 
-void send_to_other(int value) {
-  MPI_Send(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+void send_to(int rank) {
+  MPI_Send(&rank, 1, MPI_INT, rank, 5, MPI_COMM_WORLD);
 }
 
 // However it is late: none of them sleeps until another thread wakes it.
@@ -398,7 +402,7 @@ TEST(mpi_threads, that_will_send_are_not_taken_for_a_hang) {
         2,
         [&] {
           wait();
-          send_to_other(7);
+          send_to(1);
         },
         [](int rank) {
           if (rank == 1) wait_for_nothing(1);
@@ -408,24 +412,39 @@ TEST(mpi_threads, that_will_send_are_not_taken_for_a_hang) {
   }
 }
 
-// Not its threads: rank 0 computes, or sleeps in the kernel.
+// Not its thread, which waits, in MPI or elsewhere: rank 0 computes or sleeps.
 TEST(mpi_threads, of_a_rank_that_will_send_are_not_taken_for_a_hang) {
-  for (const bool computes : {false, true}) {
-    sleeper other;
-    const failed_job job = run_standing(
-        2, [&] { other.sleep(); },
-        [&](int rank) {
-          if (rank == 1) return wait_for_nothing(1);
-          const auto begun = std::chrono::steady_clock::now();
-          if (!computes) sleep_in_kernel(std::chrono::milliseconds(1000));
-          while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1000)) {
-          }
-          send_to_other(7);
-          other.end();
-        });
-    EXPECT_EQ(job.status, 0);
-    EXPECT_EQ(count_of(job.text, hangs), 0U) << job.text;
-  }
+  const std::vector<std::function<void()>> late{
+      [] {
+        const std::uint64_t begun = now_ns();
+        while (now_ns() - begun < 1'000'000'000) {
+        }
+      },
+      [] { sleep_in_kernel(std::chrono::seconds(1)); },
+      [] { sleep_for(std::chrono::seconds(1)); },
+      [] {
+        for (int i = 0; i < 10; ++i) sleep_for(std::chrono::milliseconds(100));
+      },
+  };
+  for (const bool thread_waits_in_mpi : {false, true})
+    for (const auto& wait : late) {
+      sleeper other;
+      const failed_job job = run_standing(
+          2, [&] { return thread_waits_in_mpi ? wait_for_nothing(0) : other.sleep(); },
+          [&](int rank) {
+            if (rank == 1) {
+              wait_for_nothing(1);
+              return send_to(0);
+            }
+            wait();
+            send_to(1);
+            if (!thread_waits_in_mpi) wait_for_nothing(0);
+            other.end();
+          });
+      EXPECT_EQ(job.status, 0);
+      EXPECT_EQ(count_of(job.text, hangs), 0U)
+          << thread_waits_in_mpi << ' ' << &wait - late.data() << ": " << job.text;
+    }
 }
 
 TEST(mpi_threads, probe_at_the_same_time) {

@@ -42,3 +42,12 @@ REPLACES int usleep(useconds_t microseconds) {
 REPLACES int sched_yield(void) {
   return weft_sleep(0) ? 0 : (int)syscall(SYS_sched_yield);
 }
+
+REPLACES int thrd_sleep(const struct timespec* duration, struct timespec* left) {
+  if (nanosleep(duration, left) == 0) return 0;
+  return errno == EINTR ? -1 : -2;
+}
+
+REPLACES void thrd_yield(void) {
+  sched_yield();
+}
