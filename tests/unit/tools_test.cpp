@@ -108,7 +108,7 @@ TEST(weftrun, a_program_that_cannot_be_run_is_named) {
   expect_one_line("./weftrun -n 2 nowhere", 127,
                   "weftrun: cannot run nowhere: No such file or directory; check the name of the "
                   "program");
-  expect_one_line("./weftrun weftrun", 127,
+  expect_one_line("PATH=/nowhere ./weftrun weftrun", 127,
                   "weftrun: cannot run weftrun: No such file or directory; did you mean "
                   "./weftrun?");
   expect_one_line(
