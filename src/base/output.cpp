@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/forked_child.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
 
@@ -187,16 +188,23 @@ class redirection {
     // Streams of open() take octets alone.
     if (std::fwide(before_, 0) > 0) return;
     std::fflush(before_);
-    if (stream_ == nullptr) stream_ = open();
-    if (stream_ == nullptr) return;
-    place_ = stream_;
+    if (stream() == nullptr)
+      stream_.store(open(), std::memory_order_relaxed);  // The pointer is all.
+    if (stream() == nullptr) return;
+    place_ = stream();
   }
   void end() {
-    if (place_ == stream_) place_ = before_;
+    if (place_ == stream()) place_ = before_;
     lines_.finish();
   }
   line_writer& lines() { return lines_; }
-  bool is(std::FILE* file) const noexcept { return stream_ != nullptr && file == stream_; }
+  // In a forked child, which shares it with nobody: the process's own stream is in its place again.
+  std::FILE* give_back() noexcept {
+    if (place_ == stream()) place_ = before_;
+    return before_;
+  }
+  // Made once. Called by any thread.
+  std::FILE* stream() const noexcept { return stream_.load(std::memory_order_relaxed); }
 
  private:
   // Without a buffer of its own, so that every call arrives while its rank runs.
@@ -217,7 +225,7 @@ class redirection {
   line_writer lines_;
   std::FILE*& place_;
   std::FILE* before_ = nullptr;
-  std::FILE* stream_ = nullptr;
+  std::atomic<std::FILE*> stream_{nullptr};
 };
 
 // Whether it is as the library has made it: where the program has put another one, that stays.
@@ -284,6 +292,9 @@ struct shared_redirections {
   }
 };
 
+// So that a program that closes files before any job makes none. Relaxed: a flag is all.
+std::atomic<bool> has_redirections{false};
+
 shared_redirections& shared() {
   static shared_redirections& instance = *new shared_redirections;  // Threads may outlive main().
   return instance;
@@ -293,6 +304,7 @@ shared_redirections& shared() {
 
 line_output::line_output(int (*current_rank)() noexcept, line_style style) : style_(style) {
   link_calls_of_streams();
+  has_redirections.store(true, std::memory_order_relaxed);
   shared_redirections& to = shared();
   const std::lock_guard lock(to.mutex);
   if (to.users.empty()) to.all.begin(current_rank);
@@ -319,11 +331,18 @@ bool append_to_line(int descriptor, std::string_view text) {
   return true;
 }
 
-int rank_sharing(std::FILE* stream) noexcept {
-  if (!active.load(std::memory_order_relaxed)) return -1;
+int writing_rank() noexcept {
+  return active.load(std::memory_order_relaxed) ? shared().all.out.lines().current_rank() : -1;
+}
+
+std::FILE* own_of_shared(std::FILE*& stream) noexcept {
+  if (!has_redirections.load(std::memory_order_relaxed)) return stream;
   for (auto* each : {&shared().all.out, &shared().all.err})
-    if (each->is(stream)) return each->lines().current_rank();
-  return -1;
+    if (stream != nullptr && stream == each->stream()) {
+      if (!is_forked_child()) return nullptr;
+      stream = each->give_back();
+    }
+  return stream;
 }
 
 void end_begun_lines() {

@@ -34,8 +34,12 @@ class line_output {
 // or standard error (2). False when no line_output lives; nothing is written then.
 bool append_to_line(int descriptor, std::string_view text);
 
-// The calling rank, where this is a stream of lines that it shares with other ranks; negative otherwise.
-[[nodiscard]] int rank_sharing(std::FILE* stream) noexcept;
+// The calling rank, while its lines are collected; negative otherwise.
+[[nodiscard]] int writing_rank() noexcept;
+
+// Null where this is a stream of lines that ranks of the process share, during a job and after it; otherwise the stream itself,
+// or, in a forked child, the process's own that stood there before, and stands there again. Called by any thread.
+[[nodiscard]] std::FILE* own_of_shared(std::FILE*& stream) noexcept;
 
 // Where the calls that would change such a stream stand in the place of the C library's: links them to
 // the program.

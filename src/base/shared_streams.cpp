@@ -5,28 +5,27 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
 
 namespace {
 
-template <class Function>
-Function* next_definition(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
+// Looked up once, since the loader may be busy when a thread closes a file.
+#define NEXT(function)                 \
+  static auto* const next_##function = \
+      reinterpret_cast<decltype(::function)*>(::dlsym(RTLD_NEXT, #function))
 
-bool is_shared(std::FILE* stream) {
-  return weft::rank_sharing(stream) >= 0;
-}
-
-bool is_refused(std::FILE* stream) {
-  const int rank = weft::rank_sharing(stream);
-  if (rank < 0) return false;
+bool is_refused(std::FILE*& stream) {
+  const bool is_output = stream == stdout;
+  if (weft::own_of_shared(stream) != nullptr) return false;
+  const int rank = weft::writing_rank();
   weft::log_line(
-      "rank {} may not reopen standard {}, which ranks of a process share; with "
+      "{} may not reopen standard {}, which ranks of a process share; with "
       "--ranks-per-process 1 each has its own",
-      rank, stream == stdout ? "output" : "error");
+      rank >= 0 ? "rank " + std::to_string(rank) : "a thread that is no rank's",
+      is_output ? "output" : "error");
   errno = EPERM;
   return true;
 }
@@ -37,8 +36,8 @@ extern "C" {
 
 // Lines leave when they are whole, whatever the buffer.
 [[gnu::weak]] int setvbuf(std::FILE* stream, char* buffer, int mode, std::size_t size) noexcept {
-  if (is_shared(stream)) return 0;
-  return next_definition<decltype(setvbuf)>("setvbuf")(stream, buffer, mode, size);
+  NEXT(setvbuf);
+  return weft::own_of_shared(stream) == nullptr ? 0 : next_setvbuf(stream, buffer, mode, size);
 }
 [[gnu::weak]] void setbuffer(std::FILE* stream, char* buffer, std::size_t size) noexcept {
   setvbuf(stream, buffer, buffer != nullptr ? _IOFBF : _IONBF, size);
@@ -52,17 +51,17 @@ extern "C" {
 
 // It would free what other ranks print to.
 [[gnu::weak]] int fclose(std::FILE* stream) {
-  return is_shared(stream) ? std::fflush(stream)
-                           : next_definition<decltype(fclose)>("fclose")(stream);
+  NEXT(fclose);
+  return weft::own_of_shared(stream) == nullptr ? std::fflush(stream) : next_fclose(stream);
 }
 
 [[gnu::weak]] std::FILE* freopen(const char* path, const char* mode, std::FILE* stream) {
-  if (is_refused(stream)) return nullptr;
-  return next_definition<decltype(freopen)>("freopen")(path, mode, stream);
+  NEXT(freopen);
+  return is_refused(stream) ? nullptr : next_freopen(path, mode, stream);
 }
 [[gnu::weak]] std::FILE* freopen64(const char* path, const char* mode, std::FILE* stream) {
-  if (is_refused(stream)) return nullptr;
-  return next_definition<decltype(freopen64)>("freopen64")(path, mode, stream);
+  NEXT(freopen64);
+  return is_refused(stream) ? nullptr : next_freopen64(path, mode, stream);
 }
 
 }  // extern "C"

@@ -57,7 +57,9 @@ std::map<int, thread_standing> standing_threads() {
     const std::string name = thread.filename();
     int number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    all[number] = {switches_of(thread), awaits_memory(thread)};
+    const std::uint64_t switches =
+        switches_of(thread);  // Of a thread that has begun there is one at least.
+    all[number] = {switches, switches != 0 && awaits_memory(thread)};
   }
   return failed ? std::map<int, thread_standing>{} : all;
 }

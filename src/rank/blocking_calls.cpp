@@ -98,13 +98,23 @@ std::uint64_t next_moment(const void* condition) noexcept {
   return last.ns;
 }
 
+// C libraries before 2.36 give the oldest version of a function, of which x86-64 has one of another condition.
+decltype(::pthread_cond_wait)* default_cond_wait() noexcept {
+  constexpr const char* name = "pthread_cond_wait";
+#if defined(__x86_64__)
+  if (void* const found = ::dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2"); found != nullptr)
+    return reinterpret_cast<decltype(::pthread_cond_wait)*>(found);
+#endif
+  return next_definition<decltype(::pthread_cond_wait)>(name);
+}
+
 // Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
 template <class Unlock, class Lock>
 int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const Unlock& unlock,
                        const Lock& lock) {
   if (weft_keeps_others() == 0) {
-    NEXT(pthread_cond_wait);
-    return next_pthread_cond_wait(condition, mutex);
+    static auto* const next = default_cond_wait();
+    return next(condition, mutex);
   }
   const std::uint64_t moment_ns = next_moment(condition);
   const timespec until = monotonic(now_ns() + moment_ns);

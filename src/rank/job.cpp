@@ -151,8 +151,11 @@ int status_of_failure(int status) {
 
 // A handler of a signal may call it, which has interrupted anything: nothing is allocated, no lock waited for.
 [[noreturn]] void end_at_once(const char* call, int status) noexcept {
+  // One that is forked by vfork() has its parent's memory.
+  if (is_forked_child())
+    for (;;) ::syscall(SYS_exit_group, status);
   const rank_of_caller caller;
-  const rank_state* const me = is_forked_child() ? nullptr : caller.get();
+  const rank_state* const me = caller.get();
   if (me != nullptr && has_others_beside(*me)) {
     write_begun_lines_before_death();
     char line[160];
@@ -177,7 +180,9 @@ struct leaving {
 }  // namespace
 
 bool has_others_beside(const rank_state& me) {
-  return me.of->ranks.size() != 1 && me.of->workers->living() != 1;
+  // Of several processes each is held until all may end, which counts as one more.
+  const std::uint64_t held = me.of->ranks.size() != me.of->places.size() ? 1 : 0;
+  return me.of->ranks.size() != 1 && me.of->workers->living() > 1 + held;
 }
 
 // Destructors of globals would run while ranks use them. Not _exit(), which may lead back here.

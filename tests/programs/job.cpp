@@ -117,6 +117,24 @@ void change_stdout(communicator& world, const std::function<void()>& change) {
 void close_stdout(communicator& world) {
   change_stdout(world, [] { std::fclose(stdout); });
 }
+// It is no rank's.
+void close_stdout_in_thread(communicator& world) {
+  change_stdout(world, [] { std::thread([] { std::fclose(stdout); }).join(); });
+}
+// The child's output is its own.
+void reopen_stdout_in_child(communicator& world) {
+  change_stdout(world, [] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool is_open = std::freopen("/dev/null", "w", stdout) != nullptr;
+      std::printf("nobody sees it\n");
+      ::_exit(is_open && std::fclose(stdout) == 0 ? 0 : 1);
+    }
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    if (status != 0) std::abort();
+  });
+}
 void reopen_stdout(communicator& world) {
   change_stdout(world, [] {
     if (std::freopen("/dev/null", "w", stdout) != nullptr) std::abort();
@@ -213,6 +231,8 @@ int main(int argc, char** argv) {
       {"quick_exit", quick_exit_one},
       {"_exit", exit_one_at_once},
       {"close-stdout", close_stdout},
+      {"close-stdout-in-thread", close_stdout_in_thread},
+      {"reopen-stdout-in-child", reopen_stdout_in_child},
       {"reopen-stdout", reopen_stdout},
       {"crash", crash},
       {"abort-in-a-line", [](communicator& world) { die_in_a_line(world, [] { std::abort(); }); }},

@@ -219,9 +219,13 @@ std::vector<std::string> all_printed(int ranks) {
 }
 
 TEST(job, a_rank_that_closes_standard_output_closes_it_for_nobody) {
-  const outcome result = shell("timeout -s KILL 60 ./test-job close-stdout --weft-ranks 4");
-  EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(sorted_lines(result.text), all_printed(4));
+  for (const char* const way :
+       {"close-stdout", "close-stdout-in-thread", "reopen-stdout-in-child"}) {
+    const outcome result =
+        shell(std::string("timeout -s KILL 60 ./test-job ") + way + " --weft-ranks 4");
+    EXPECT_EQ(result.status, 0) << way;
+    EXPECT_EQ(sorted_lines(result.text), all_printed(4)) << way;
+  }
 }
 
 TEST(job, a_rank_that_would_redirect_standard_output_for_all_is_told) {
