@@ -1,21 +1,16 @@
 // Calls that change a stream, before those of the C library in every program of weft: standard output and
 // standard error of ranks that share a process are one stream each, which no rank may change for the others.
-// Weak: a program's own go first.
-#include <dlfcn.h>
-
+// Weak: a program's own go first. The C library's are looked up once, since the loader may be busy when a thread
+// closes a file.
 #include <cerrno>
 #include <cstdio>
 #include <string>
 
+#include "base/library_function.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 
 namespace {
-
-// Looked up once, since the loader may be busy when a thread closes a file.
-#define NEXT(function)                 \
-  static auto* const next_##function = \
-      reinterpret_cast<decltype(::function)*>(::dlsym(RTLD_NEXT, #function))
 
 bool is_refused(std::FILE*& stream) {
   const bool is_output = stream == stdout;
@@ -36,8 +31,8 @@ extern "C" {
 
 // Lines leave when they are whole, whatever the buffer.
 [[gnu::weak]] int setvbuf(std::FILE* stream, char* buffer, int mode, std::size_t size) noexcept {
-  NEXT(setvbuf);
-  return weft::own_of_shared(stream) == nullptr ? 0 : next_setvbuf(stream, buffer, mode, size);
+  static auto* const next = weft::next_definition<decltype(::setvbuf)>("setvbuf");
+  return weft::own_of_shared(stream) == nullptr ? 0 : next(stream, buffer, mode, size);
 }
 [[gnu::weak]] void setbuffer(std::FILE* stream, char* buffer, std::size_t size) noexcept {
   setvbuf(stream, buffer, buffer != nullptr ? _IOFBF : _IONBF, size);
@@ -51,17 +46,17 @@ extern "C" {
 
 // It would free what other ranks print to.
 [[gnu::weak]] int fclose(std::FILE* stream) {
-  NEXT(fclose);
-  return weft::own_of_shared(stream) == nullptr ? std::fflush(stream) : next_fclose(stream);
+  static auto* const next = weft::next_definition<decltype(::fclose)>("fclose");
+  return weft::own_of_shared(stream) == nullptr ? std::fflush(stream) : next(stream);
 }
 
 [[gnu::weak]] std::FILE* freopen(const char* path, const char* mode, std::FILE* stream) {
-  NEXT(freopen);
-  return is_refused(stream) ? nullptr : next_freopen(path, mode, stream);
+  static auto* const next = weft::next_definition<decltype(::freopen)>("freopen");
+  return is_refused(stream) ? nullptr : next(path, mode, stream);
 }
 [[gnu::weak]] std::FILE* freopen64(const char* path, const char* mode, std::FILE* stream) {
-  NEXT(freopen64);
-  return is_refused(stream) ? nullptr : next_freopen64(path, mode, stream);
+  static auto* const next = weft::next_definition<decltype(::freopen64)>("freopen64");
+  return is_refused(stream) ? nullptr : next(path, mode, stream);
 }
 
 }  // extern "C"

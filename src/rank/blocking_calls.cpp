@@ -20,6 +20,7 @@
 #include "base/forked_child.hpp"
 #include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
+#include "base/library_function.hpp"
 #include "base/pause.hpp"
 #include "base/system_path.hpp"
 #include "rank/program.h"
@@ -30,11 +31,6 @@
 
 namespace weft {
 namespace {
-
-template <class Function>
-Function* next_definition(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
 
 // The C library's, also where weftrun --check has put functions before it that note who has which lock.
 #define NEXT(function) \

@@ -49,11 +49,11 @@ int weft_sleep(long long nanoseconds);
    MPI for another rank of the same worker: other ranks run for a moment, a longer one each time, of which
    `rest` keeps account, 0 at first. 0 and nothing done where the caller may be blocked: it keeps nobody waiting. */
 int weft_lets_others_run(long long* rest);
+/* Whether it would do so. */
+int weft_keeps_others(void);
 /* A lock of the program's threads, zero while it is free: who waits lets other ranks run. */
 void weft_take_lock(unsigned* lock);
 void weft_give_lock(unsigned* lock);
-/* Whether weft_lets_others_run() would do so. */
-int weft_keeps_others(void);
 
 /* A region of OpenMP: so that the thread that begins it, when it is a rank's own, does not wait in the
    region's barriers for threads that wait in MPI for other ranks of its worker, it lets those run until all others
