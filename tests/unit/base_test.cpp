@@ -1,7 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/standard_descriptors.hpp"
 
 namespace weft {
 namespace {
@@ -36,6 +45,34 @@ TEST(clock, ticks_advance_as_time_does) {
   // Loose: the thread may be interrupted between the two readings of a clock.
   EXPECT_GT(elapsed_ticks * ns_per_tick(), 0.2 * elapsed_ns);
   EXPECT_LT(elapsed_ticks * ns_per_tick(), 5 * elapsed_ns);
+}
+
+int open_descriptors() {
+  int count = 0;
+  for (int number = 0; number < 256; ++number) count += ::fcntl(number, F_GETFD) >= 0;
+  return count;
+}
+
+// Ends the process: 0 when no descriptor is left over.
+[[noreturn]] void take_standard_input_beside_a_thread_that_opens() {
+  const int before = open_descriptors();
+  std::atomic<bool> ends{false};
+  std::thread other([&] {
+    while (!ends.load(std::memory_order_relaxed)) ::close(::open("/dev/null", O_RDONLY));
+  });
+  constexpr std::uint64_t long_enough_ns = 1'000'000'000;
+  for (const std::uint64_t begun = now_ns(); now_ns() - begun < long_enough_ns;) {
+    ::close(STDIN_FILENO);
+    take_standard_descriptors();
+  }
+  ends.store(true, std::memory_order_relaxed);
+  other.join();
+  std::_Exit(open_descriptors() <= before ? 0 : 1);
+}
+
+TEST(standard_descriptors, beside_a_thread_that_opens_files_none_is_left_over) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(take_standard_input_beside_a_thread_that_opens(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
