@@ -43,6 +43,8 @@ class bootstrap {
   // Ends the whole job with this exit status, as the launcher can, and prints `why`; does not
   // return.
   [[noreturn]] virtual void abort(int exit_status, const std::string& why) = 0;
+  // Before this process tells people why the job ends: a launcher that ends the job, too, says nothing else.
+  virtual void tells_failure(int exit_status) noexcept { static_cast<void>(exit_status); }
   // This process leaves in good order. Nothing else may be called afterwards.
   virtual void finish() noexcept = 0;
 };

@@ -22,6 +22,7 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
   termination::actions what;
   what.tell = [&](const std::string& text, int status) {
     failure.note(status);
+    between.job().tells_failure(status);
     log_text(text);
   };
   what.stop = [&](int status) {

@@ -333,6 +333,18 @@ TEST_P(ends, by_a_timeout_while_ranks_compute_the_job_says_so_once) {
   }
 }
 
+// weftrun's own limit, 3 s later, begins before the processes' does, which compute for 2 s more: here, and where
+// a machine has too much to do.
+TEST(image, a_timeout_that_a_process_has_told_of_is_not_told_by_weftrun_too) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell(
+      "timeout -s KILL 100 ./weftrun -n 2 --timeout 0.3 --ranks-per-process 1 "
+      "sh -c 'sleep 1.5; exec image/ends_c beside-all-none'");
+  EXPECT_EQ(ran.status, 124) << ran.text;
+  EXPECT_EQ(times_in(ran.text, "the job was ended after its timeout of 0.3 s\n"), 1u) << ran.text;
+  EXPECT_EQ(times_in(ran.text, "weft: the job was ended"), 1u) << ran.text;
+}
+
 // docs/protocols/guests.md: a thread that sleeps in a pool, or waits in MPI, hides no standstill.
 TEST(image, a_job_with_threads_that_stands_still_says_so) {
   WEFT_NEEDS_IMAGES();

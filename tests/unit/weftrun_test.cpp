@@ -52,6 +52,7 @@ class conversation {
     return server_.ended(process, why, good, told_);
   }
   const std::vector<frame>& told() const { return told_; }
+  int told_status() const { return server_.told_status(); }
   std::vector<std::string> missed() { return server_.take_missed(); }
 
  private:
@@ -121,6 +122,18 @@ TEST(job_server, a_fence_of_a_second_job_waits_for_those_that_are_in_the_first) 
   job.says(1, frame_kind::finish);
   job.says(1, frame_kind::join);
   EXPECT_EQ(receivers(job.says(1, frame_kind::fence), frame_kind::fence_done), (numbers{0, 1}));
+}
+
+TEST(job_server, knows_that_a_process_has_told_why_until_that_one_joins_another_job) {
+  conversation job(2);
+  for (int i = 0; i < 2; ++i) job.says(i, frame_kind::join);
+  EXPECT_EQ(job.told_status(), 0);
+  job.says(1, frame_kind::told, 124);
+  EXPECT_EQ(job.told_status(), 124);
+  job.says(1, frame_kind::finish);
+  EXPECT_EQ(job.told_status(), 124);
+  job.says(1, frame_kind::join);
+  EXPECT_EQ(job.told_status(), 0);
 }
 
 TEST(job_server, values_of_any_octets_come_back_and_missing_ones_are_refused) {

@@ -36,6 +36,9 @@ std::vector<frame> job_server::take(const frame& what) {
       sender.at_fence = true;
       pass_fences(answers);
       break;
+    case frame_kind::told:
+      sender.told_status = what.argument;
+      break;
     case frame_kind::finish:
       sender.state = stage::finished;
       pass_fences(answers);
@@ -53,6 +56,7 @@ void job_server::join(const frame& what, std::vector<frame>& answers) {
   if (sender.state == stage::finished) ++sender.session;
   sender.state = stage::joined;
   sender.values.clear();
+  sender.told_status = 0;
   job_description job = base_;
   job.process = what.process;
   answers.push_back(
@@ -117,6 +121,12 @@ void job_server::pass_fences(std::vector<frame>& answers) {
 
 bool job_server::any_takes_part() const {
   return std::ranges::any_of(members_, [](const member& m) { return m.state == stage::joined; });
+}
+
+int job_server::told_status() const {
+  for (const member& one : members_)
+    if (one.told_status != 0) return one.told_status;
+  return 0;
 }
 
 bool job_server::ended(int process, const std::string& why, bool in_good_order,

@@ -22,6 +22,8 @@ class job_server {
 
   // Whether a process has joined and not left yet.
   [[nodiscard]] bool any_takes_part() const;
+  // The status with which the job ends of which a process has told people why; 0: none has.
+  [[nodiscard]] int told_status() const;
   // A process has ended: `why` says how, for people. Returns true, and tells the others with
   // `answers`, when it has left those that take part without a word.
   [[nodiscard]] bool ended(int process, const std::string& why, bool in_good_order,
@@ -37,6 +39,7 @@ class job_server {
     stage state = stage::starting;
     int session = 0;  // Jobs that it has joined before this one.
     bool at_fence = false;
+    int told_status = 0;     // Of its last job.
     bool unnoticed = false;  // Gone, and nobody has joined who would miss it.
     std::string why_gone = {};
     std::map<std::string, std::string, std::less<>> values = {};

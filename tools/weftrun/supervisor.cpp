@@ -288,6 +288,8 @@ class supervisor {
 
   void on_timeout() {
     if (ending_ || finishing_) return;
+    // A process that has said why does not end in time where there is too much to do.
+    if (const int status = server_ ? server_->told_status() : 0; status != 0) return fail(status);
     say(formatted("the job was ended after its timeout of {} s", how_.timeout_s));
     fail(status_timeout);
   }

@@ -20,6 +20,7 @@ enum class frame_kind : std::uint16_t {
   fence,
   abort,   // argument: exit status; payload: why.
   finish,  // Leaves in good order; the number of those it has left: argument.
+  told,    // It tells people why the job ends; argument: exit status.
 
   // To a process.
   welcome,  // payload: a job_description.

@@ -130,6 +130,13 @@ class connection {
     std::_Exit(exit_status);
   }
 
+  void tells_failure(int exit_status) noexcept {
+    try {
+      send({.kind = frame_kind::told, .argument = exit_status});
+    } catch (const std::exception&) {  // weftrun has gone and says nothing.
+    }
+  }
+
   void finish() noexcept {
     try {
       {
@@ -241,6 +248,7 @@ class local_bootstrap final : public bootstrap {
   void fence() override { to_.fence(); }
   void on_failure(failure_handler handler) override { to_.on_failure(std::move(handler)); }
   void abort(int exit_status, const std::string& why) override { to_.abort(exit_status, why); }
+  void tells_failure(int exit_status) noexcept override { to_.tells_failure(exit_status); }
   void finish() noexcept override {
     finished_ = true;
     to_.finish();
