@@ -173,6 +173,7 @@ if(WEFT_BUILD_TESTS)
   weft_add_image(with_numbers ${directory}/with_numbers.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
   weft_add_image(forks ${directory}/forks.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
   weft_add_image(stands_still ${directory}/stands_still.c)
+  weft_add_image(holds ${directory}/holds.c)
   weft_add_image(in_threads ${directory}/in_threads.c ${plain} -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)
   weft_add_image(footprint_library ${directory}/footprint.c -DWITH_LIBRARY ${plain}
     -Wl,-rpath,${PROJECT_BINARY_DIR}/bin/image/system)

@@ -31,7 +31,7 @@ std::string name_of(symbol_table& symbols, const call_list& calls) {
 
 const void* running_fiber() noexcept {
   const worker* here = worker::current();
-  return here == nullptr || here->identity() == nullptr ? nullptr : &here->running();
+  return here == nullptr || here->identity() == nullptr ? nullptr : &here->running_here();
 }
 
 const char* name_of_start(const operation& op) {

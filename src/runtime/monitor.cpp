@@ -269,11 +269,13 @@ void on_fault(int number, siginfo_t* details, void* context) {
       length = std::snprintf(line, sizeof line, "weft: rank %d in a thread: %s at address %p\n",
                              from.number, sigdescr_np(number), details->si_addr);
   } else if (const worker* here = worker::current(); here != nullptr) {
-    const int rank = here->running_number();
+    // A guest may have the helm, and run another.
+    const fiber& interrupted = here->running_here();
+    const int rank = interrupted.number;
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
     else if (here->stacks().in_guard_page(details->si_addr) ||
-             is_overflow(here->running().stack, details->si_addr, context))
+             is_overflow(interrupted.stack, details->si_addr, context))
       length = std::snprintf(line, sizeof line,
                              "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
                              "weftrun --stack, --weft-stack or WEFT_STACK\n",

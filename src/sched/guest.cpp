@@ -173,7 +173,9 @@ bool worker::enter_shared() {
 }
 
 void worker::leave_shared() noexcept {
-  if (helm_ != nullptr && helm_->held_here()) helm_->give();
+  if (helm_ == nullptr || !helm_->held_here()) return;
+  note_running();
+  helm_->give();
 }
 
 // The wait of a guest: progress, looks and errands, but no fibers of ranks, no thefts and no parking.

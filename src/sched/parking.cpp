@@ -70,6 +70,7 @@ void worker::park(waiter& w) {
   if (helm_ == nullptr) [[likely]]
     return sleep(timeout);
   asleep_for_ = &w;
+  note_running();
   helm_->give();
   sleep(timeout);
   helm_->take();

@@ -215,8 +215,10 @@ void worker::block(waiter& w) {
         break;
       }
     }
-    if (helm_ != nullptr) [[unlikely]]
+    if (helm_ != nullptr) [[unlikely]] {
+      note_running();
       helm_->offer();
+    }
     if (how.gives_core_up) [[unlikely]]
       give_core_up();
     if (++idle_rounds % how.rounds_per_clock != 0) continue;

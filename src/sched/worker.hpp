@@ -156,6 +156,11 @@ class worker {
     append_ready(f, f);
   }
   [[nodiscard]] fiber& running() const noexcept { return *running_; }
+  // The same for code that may not have the helm, when a guest may be running another: the fiber of the calling
+  // thread, which is the worker's own. Async-signal-safe.
+  [[nodiscard]] const fiber& running_here() const noexcept {
+    return helm_ == nullptr || helm_->held_here() ? *running_ : *runs_on_own_thread_;
+  }
 
   // Delivers what has arrived, with a waiter until that one is over or, at a line's end, while another fiber
   // can run. True when anything was there.
@@ -393,6 +398,8 @@ class worker {
   // That part of it which code of this worker brings about, and nobody else.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
+  // Before the worker's own thread gives the helm up, or offers it.
+  void note_running() noexcept { runs_on_own_thread_ = running_; }
   [[nodiscard]] parked_count<>::outcome lie_down(const waiter& w);
   void sleep(std::int64_t timeout_ns);
   void release_waiters() noexcept;
@@ -466,6 +473,7 @@ class worker {
   std::unique_ptr<helm> helm_;
   guest* guest_ = nullptr;
   const waiter* asleep_for_ = nullptr;
+  fiber* runs_on_own_thread_ = nullptr;  // While that has given the helm up.
   std::vector<const guest*> waiting_guests_;
 
   // Loops.

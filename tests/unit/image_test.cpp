@@ -345,6 +345,15 @@ TEST(image, a_timeout_that_a_process_has_told_of_is_not_told_by_weftrun_too) {
   EXPECT_EQ(times_in(ran.text, "weft: the job was ended"), 1u) << ran.text;
 }
 
+// While another thread of the rank has its worker's helm, and runs a fiber there.
+TEST(image, a_mutex_that_a_rank_locks_beside_its_thread_is_known_to_be_held_across_a_wait) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = shell("timeout -s KILL 100 ./weftrun --check -n 2 --workers 2 image/holds");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(times_in(ran.text, "check: rank 1 waits in MPI_Recv while it holds the mutex at"), 1u)
+      << ran.text;
+}
+
 // docs/protocols/guests.md: a thread that sleeps in a pool, or waits in MPI, hides no standstill.
 TEST(image, a_job_with_threads_that_stands_still_says_so) {
   WEFT_NEEDS_IMAGES();
