@@ -45,7 +45,7 @@ struct message_status {
 template <class M>
 concept lasting_message = lasting_value<M> || lasting_range<M> || any_layout<M>;
 template <class M>
-concept message_room = lasting_writable_range<M> || writable_layout<M>;
+concept message_room = writable_range<M> || writable_layout<M>;
 template <class M>
 concept lasting_room = lasting_writable_value<M> || message_room<M>;
 
@@ -370,59 +370,58 @@ class communicator {
   [[nodiscard]] request ibarrier() const {
     return start_collective([self = *this] { self.barrier(); });
   }
-  [[nodiscard]] request ibcast(lasting_writable_range auto&& data, int root) const {
+  [[nodiscard]] request ibcast(writable_range auto&& data, int root) const {
     return start_collective(
         [self = *this, to = writable_bytes_of(data), root] { self.bcast_bytes(to, root); });
   }
-  template <lasting_range In, lasting_writable_range Out, class Op>
+  template <lasting_range In, writable_range Out, class Op>
   [[nodiscard]] request ireduce(In&& in, Out&& out, Op op, int root) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op, root] {
       self.reduce(from, to, op, root);
     });
   }
-  template <lasting_range In, lasting_writable_range Out, class Op>
+  template <lasting_range In, writable_range Out, class Op>
   [[nodiscard]] request iallreduce(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.allreduce(from, to, op);
     });
   }
-  template <lasting_range In, lasting_writable_range Out, class Op>
+  template <lasting_range In, writable_range Out, class Op>
   [[nodiscard]] request iscan(In&& in, Out&& out, Op op) const {
     return start_collective(
         [self = *this, from = std::span(in), to = std::span(out), op] { self.scan(from, to, op); });
   }
-  template <lasting_range In, lasting_writable_range Out, class Op>
+  template <lasting_range In, writable_range Out, class Op>
   [[nodiscard]] request iexscan(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.exscan(from, to, op);
     });
   }
-  template <lasting_range In, lasting_writable_range Out, class Op>
+  template <lasting_range In, writable_range Out, class Op>
   [[nodiscard]] request ireduce_scatter(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.reduce_scatter(from, to, op);
     });
   }
-  [[nodiscard]] request igather(lasting_range auto&& in, lasting_writable_range auto&& out,
+  [[nodiscard]] request igather(lasting_range auto&& in, writable_range auto&& out,
                                 int root) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out), root] {
       self.gather_bytes(from, to, root);
     });
   }
-  [[nodiscard]] request iallgather(lasting_range auto&& in,
-                                   lasting_writable_range auto&& out) const {
+  [[nodiscard]] request iallgather(lasting_range auto&& in, writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
       self.gather_bytes(from, to, detail::no_root);
     });
   }
-  [[nodiscard]] request iscatter(lasting_range auto&& in, lasting_writable_range auto&& out,
+  [[nodiscard]] request iscatter(lasting_range auto&& in, writable_range auto&& out,
                                  int root) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out), root] {
       self.scatter_bytes(from, to, root);
     });
   }
   template <lasting_range In>
-  [[nodiscard]] request ialltoall(In&& in, lasting_writable_range auto&& out) const {
+  [[nodiscard]] request ialltoall(In&& in, writable_range auto&& out) const {
     return start_collective([self = *this, from = bytes_of(in), to = writable_bytes_of(out)] {
       self.alltoall_bytes(from, to, sizeof(std::ranges::range_value_t<In>));
     });

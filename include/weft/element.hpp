@@ -19,19 +19,24 @@ concept address_like =
 template <class T>
 concept element =
     std::is_trivially_copyable_v<std::remove_cvref_t<T>> && !address_like<T> && !element_range<T>;
-template <class R>
-concept writable_range = element_range<R> &&
-    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-// What a request refers to: a temporary would be gone before the request is complete.
+// What a call writes to, and what a request refers to, must outlive the call: a variable, or a temporary that refers to
+// its elements, as a span does. A type of the program's own does when it can be copied octet by octet and a const of
+// it gives elements that are not, or when it is a std::ranges::borrowed_range.
 template <class T>
 concept lasting_value = std::is_lvalue_reference_v<T> && element<T> && !std::ranges::range<T>;
 template <class T>
 concept lasting_writable_value = lasting_value<T> && !std::is_const_v<std::remove_reference_t<T>>;
 template <class R>
-concept lasting_range = element_range<R> && std::ranges::borrowed_range<R>;
+concept refers_to_writable_elements = std::is_trivially_copyable_v<std::remove_reference_t<R>> &&
+    std::ranges::contiguous_range<const std::remove_reference_t<R>> && !std::is_const_v<
+        std::remove_reference_t<std::ranges::range_reference_t<const std::remove_reference_t<R>>>>;
 template <class R>
-concept lasting_writable_range = writable_range<R> && std::ranges::borrowed_range<R>;
+concept lasting_range = element_range<R> &&
+    (std::ranges::borrowed_range<R> || refers_to_writable_elements<R>);
+template <class R>
+concept writable_range = lasting_range<R> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 template <element_range R>
 [[nodiscard]] auto bytes_of(const R& range) noexcept {

@@ -363,6 +363,34 @@ TEST(messages, of_late_communicators_do_not_meet_those_of_early_ones) {
   });
 }
 
+// Which the library of ranges takes for a container.
+struct row {
+  int* first;
+  std::size_t count;
+  [[nodiscard]] int* begin() const { return first; }
+  [[nodiscard]] int* end() const { return first + count; }
+};
+
+TEST(messages, and_collectives_reach_what_a_temporary_view_of_the_program_shows) {
+  run_ranks(2, 2, [](communicator& world) {
+    std::vector<int> grid(40, world.rank());
+    const auto row_of = [&](std::size_t i) { return row{grid.data() + 10 * i, 10}; };
+    const int other = 1 - world.rank();
+    world.sendrecv(row_of(0), other, row_of(1), other);
+    request r = world.irecv(row_of(2), other);
+    world.isend(row_of(0), other).wait();
+    r.wait();
+    world.allreduce(row_of(1), row_of(3), std::plus<>{});
+    world.bcast(row_of(0), 1);
+    for (std::size_t i = 0; i < 10; ++i) {
+      EXPECT_EQ(grid[i], 1);
+      EXPECT_EQ(grid[10 + i], other);
+      EXPECT_EQ(grid[20 + i], other);
+      EXPECT_EQ(grid[30 + i], 1);
+    }
+  });
+}
+
 TEST(messages, to_and_from_proc_null_do_nothing) {
   run_ranks(2, 2, [](communicator& world) {
     int kept = 5;
