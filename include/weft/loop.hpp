@@ -172,10 +172,13 @@ class loop_task {
       : chunks_(chunks), body_(std::move(body)), how_(how) {}
 
   void execute() { detail::run_chunks(chunks_, body_, how_); }
+  // A temporary is const for the chunks: what they wrote to it would be lost.
   template <class Argument>
-  void execute(Argument& argument) {
+  void execute(Argument&& argument) {
+    std::conditional_t<std::is_lvalue_reference_v<Argument>, Argument, const Argument&> of_chunks =
+        argument;
     detail::run_chunks(
-        chunks_, [&](std::size_t first, std::size_t last) { body_(first, last, argument); }, how_);
+        chunks_, [&](std::size_t first, std::size_t last) { body_(first, last, of_chunks); }, how_);
   }
   // The number of chunks may change between executions.
   void set_chunks(std::size_t chunks) noexcept { chunks_ = chunks; }

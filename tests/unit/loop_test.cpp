@@ -190,6 +190,12 @@ TEST_P(loops, as_tasks_take_raw_chunks_an_argument_and_a_new_count) {
       with_argument.execute(a);
       for (std::size_t c = 0; c < 16; ++c) EXPECT_EQ(a.out[c], factor * static_cast<int>(c));
     }
+    std::atomic<int> sum = 0;
+    loop_task with_temporary(16, [&](std::size_t first, std::size_t last, const int& factor) {
+      sum += factor * static_cast<int>(last - first);
+    });
+    with_temporary.execute(5);
+    EXPECT_EQ(sum, 80);
     world.barrier();
   });
 }
