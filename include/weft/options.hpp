@@ -26,7 +26,8 @@ struct options {
   std::size_t eager_max_bytes = 4096;          // Longer messages are copied once, by both sides.
   std::string steal = "random";                // Victims: random, near or sticky.
   std::string chunks = "guided";               // Chunks taken at once: guided or single.
-  double busy_warning_s = 10;          // Name a rank that kept its worker this long; 0: never.
+  double busy_warning_s = 10;  // Tell of a rank that kept its worker from others, or of a job
+                               // whose threads stood still, this long; 0: never.
   std::string report_signal = "USR1";  // Makes the job print what each rank does; none: off.
   bool pin = true;                     // Bind each worker to a core.
   int spin_us = 50;                    // A worker without work looks this long, then sleeps.
