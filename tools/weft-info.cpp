@@ -129,7 +129,7 @@ void explain(const std::string& name, const weft::resolved_options& resolved) {
   const weft::setting* const row = weft::find_setting(name);
   if (row == nullptr)
     throw weft::error(weft::formatted("there is no setting {}{}; weft-info lists them all", name,
-                                      weft::suggestion_for(name)));
+                                      weft::suggestion_for(name, "")));
   const auto index = static_cast<std::size_t>(row - weft::settings().data());
   print("{}: {}", row->name, row->help);
   print("  value     {} (from: {})", row->text(resolved.values),

@@ -109,7 +109,7 @@ void check_command(const std::vector<std::string>& command) {
       first.find_first_not_of('-') == first.npos ? first.size() : first.find_first_not_of('-'));
   const std::string bare = name.substr(0, name.find('='));
   throw weft::error(weft::formatted("unknown option {}{}; weftrun --help lists all options", first,
-                                    weft::suggestion_for(bare)));
+                                    weft::suggestion_for(bare, "--")));
 }
 
 // Checks what the environment says as well, so that its mistakes are reported here and once.

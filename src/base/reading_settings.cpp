@@ -76,9 +76,9 @@ void assign_setting(options& values, const setting& row, std::string_view origin
         formatted("{}: '{}' is not allowed; give {}", origin, printable(text), row.allowed));
 }
 
-std::string suggestion_for(std::string_view name) {
+std::string suggestion_for(std::string_view name, std::string_view before) {
   const setting* const nearest = nearest_setting(name);
-  return nearest == nullptr ? "" : formatted(" (did you mean {}?)", nearest->name);
+  return nearest == nullptr ? "" : formatted(" (did you mean {}{}?)", before, nearest->name);
 }
 
 resolved_options resolve_options(int& argc, char** argv) {
@@ -109,7 +109,7 @@ resolved_options resolve_options(int& argc, char** argv) {
     const setting* const row = find_setting(name);
     if (row == nullptr)
       throw error(formatted("unknown option {}{}; weft-info lists all settings", option,
-                            suggestion_for(name)));
+                            suggestion_for(name, "--weft-")));
     std::string_view text = "on";
     if (equals != word.npos) {
       text = word.substr(equals + 1);

@@ -39,8 +39,9 @@ const setting* nearest_setting(std::string_view name);
 void assign_setting(options& values, const setting& row, std::string_view origin,
                     std::string_view text);
 
-// " (did you mean ranks?)" for a name that is nearly one of the table; empty otherwise.
-std::string suggestion_for(std::string_view name);
+// " (did you mean --ranks?)" for a name that is nearly one of the table; empty otherwise. `before` is what the user puts
+// before a name there.
+std::string suggestion_for(std::string_view name, std::string_view before);
 
 enum class setting_source { default_value, environment, command_line };
 

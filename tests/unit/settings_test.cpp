@@ -213,8 +213,9 @@ TEST_F(settings, a_bad_variable_is_named) {
 }
 
 TEST_F(settings, an_unknown_word_is_refused_with_the_nearest_name) {
-  EXPECT_EQ(error_of({"p", "--weft-rank=4"}),
-            "unknown option --weft-rank (did you mean ranks?); weft-info lists all settings");
+  EXPECT_EQ(
+      error_of({"p", "--weft-rank=4"}),
+      "unknown option --weft-rank (did you mean --weft-ranks?); weft-info lists all settings");
   EXPECT_EQ(error_of({"p", "--weft-colour"}),
             "unknown option --weft-colour; weft-info lists all settings");
 }

@@ -65,9 +65,10 @@ TEST(weftrun, bad_usage_is_one_line_with_a_remedy_and_status_2) {
   expect_one_line("./weftrun -n -3 true", 2,
                   "weftrun: --ranks: '-3' is not allowed; give a whole number from 1 to 1048576, "
                   "or auto");
-  expect_one_line("./weftrun --rank 4 true", 2,
-                  "weftrun: unknown option --rank (did you mean ranks?); weftrun --help lists all "
-                  "options");
+  expect_one_line(
+      "./weftrun --rank 4 true", 2,
+      "weftrun: unknown option --rank (did you mean --ranks?); weftrun --help lists all "
+      "options");
   expect_one_line("./weftrun -q true", 2,
                   "weftrun: unknown option -q; weftrun --help lists all options");
   expect_one_line("./weftrun -n", 2, "weftrun: -n needs a value; weftrun --help lists all options");
