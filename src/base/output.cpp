@@ -335,14 +335,14 @@ int writing_rank() noexcept {
   return active.load(std::memory_order_relaxed) ? shared().all.out.lines().current_rank() : -1;
 }
 
-std::FILE* own_of_shared(std::FILE*& stream) noexcept {
-  if (!has_redirections.load(std::memory_order_relaxed)) return stream;
+bool is_shared_stream(std::FILE*& stream) noexcept {
+  if (!has_redirections.load(std::memory_order_relaxed)) return false;
   for (auto* each : {&shared().all.out, &shared().all.err})
     if (stream != nullptr && stream == each->stream()) {
-      if (!is_forked_child()) return nullptr;
+      if (!is_forked_child()) return true;
       stream = each->give_back();
     }
-  return stream;
+  return false;
 }
 
 void end_begun_lines() {

@@ -37,9 +37,9 @@ bool append_to_line(int descriptor, std::string_view text);
 // The calling rank, while its lines are collected; negative otherwise.
 [[nodiscard]] int writing_rank() noexcept;
 
-// Null where this is a stream of lines that ranks of the process share, during a job and after it; otherwise the stream itself,
-// or, in a forked child, the process's own that stood there before, and stands there again. Called by any thread.
-[[nodiscard]] std::FILE* own_of_shared(std::FILE*& stream) noexcept;
+// Whether this is a stream of lines that ranks of the process share, during a job and after it. In a forked child it is
+// not: `stream` is then the process's own that stood there before, and stands there again. Called by any thread.
+[[nodiscard]] bool is_shared_stream(std::FILE*& stream) noexcept;
 
 // Where the calls that would change such a stream stand in the place of the C library's: links them to
 // the program.

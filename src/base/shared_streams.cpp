@@ -14,7 +14,7 @@ namespace {
 
 bool is_refused(std::FILE*& stream) {
   const bool is_output = stream == stdout;
-  if (weft::own_of_shared(stream) != nullptr) return false;
+  if (!weft::is_shared_stream(stream)) return false;
   const int rank = weft::writing_rank();
   weft::log_line(
       "{} may not reopen standard {}, which ranks of a process share; with "
@@ -32,7 +32,7 @@ extern "C" {
 // Lines leave when they are whole, whatever the buffer.
 [[gnu::weak]] int setvbuf(std::FILE* stream, char* buffer, int mode, std::size_t size) noexcept {
   static auto* const next = weft::next_definition<decltype(::setvbuf)>("setvbuf");
-  return weft::own_of_shared(stream) == nullptr ? 0 : next(stream, buffer, mode, size);
+  return weft::is_shared_stream(stream) ? 0 : next(stream, buffer, mode, size);
 }
 [[gnu::weak]] void setbuffer(std::FILE* stream, char* buffer, std::size_t size) noexcept {
   setvbuf(stream, buffer, buffer != nullptr ? _IOFBF : _IONBF, size);
@@ -47,7 +47,7 @@ extern "C" {
 // It would free what other ranks print to.
 [[gnu::weak]] int fclose(std::FILE* stream) {
   static auto* const next = weft::next_definition<decltype(::fclose)>("fclose");
-  return weft::own_of_shared(stream) == nullptr ? std::fflush(stream) : next(stream);
+  return weft::is_shared_stream(stream) ? std::fflush(stream) : next(stream);
 }
 
 [[gnu::weak]] std::FILE* freopen(const char* path, const char* mode, std::FILE* stream) {

@@ -117,6 +117,11 @@ void change_stdout(communicator& world, const std::function<void()>& change) {
 void close_stdout(communicator& world) {
   change_stdout(world, [] { std::fclose(stdout); });
 }
+// An error of the program's, as without weft.
+void close_nothing(communicator&) {
+  std::FILE* volatile nothing = nullptr;
+  std::fclose(nothing);
+}
 // It is no rank's.
 void close_stdout_in_thread(communicator& world) {
   change_stdout(world, [] { std::thread([] { std::fclose(stdout); }).join(); });
@@ -231,6 +236,7 @@ int main(int argc, char** argv) {
       {"quick_exit", quick_exit_one},
       {"_exit", exit_one_at_once},
       {"close-stdout", close_stdout},
+      {"close-nothing", close_nothing},
       {"close-stdout-in-thread", close_stdout_in_thread},
       {"reopen-stdout-in-child", reopen_stdout_in_child},
       {"reopen-stdout", reopen_stdout},

@@ -228,6 +228,12 @@ TEST(job, a_rank_that_closes_standard_output_closes_it_for_nobody) {
   }
 }
 
+TEST(job, a_rank_that_closes_no_stream_is_named_with_the_fault) {
+  const outcome result = shell("timeout -s KILL 60 ./test-job close-nothing --weft-ranks 4");
+  EXPECT_EQ(result.status, 128 + SIGSEGV);
+  expect_in(result, {"weft: rank ", "Segmentation fault"});
+}
+
 TEST(job, a_rank_that_would_redirect_standard_output_for_all_is_told) {
   const outcome result = shell("timeout -s KILL 60 ./test-job reopen-stdout --weft-ranks 4");
   EXPECT_EQ(result.status, 0);
