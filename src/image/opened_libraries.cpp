@@ -22,9 +22,6 @@
 namespace weft {
 namespace {
 
-// What a thread that is not the first to open rests between two looks.
-constexpr long long look_for_turn_ns = 100'000;
-
 // Where the code of copies lies, and the handles that programs have. The lock is held for no call of the loader,
 // which may hold its own when a library closes another.
 struct code_range {
@@ -378,8 +375,8 @@ void opened_libraries::take(void* handle, const std::vector<std::unique_ptr<open
 // Whoever comes second finds what the first has constructed. Other ranks run while a rank waits.
 std::unique_lock<std::recursive_mutex> opened_libraries::take_turn() {
   std::unique_lock turn(turn_, std::defer_lock);
-  while (!turn.try_lock())
-    if (weft_sleep(look_for_turn_ns) == 0) {  // No rank.
+  for (long long rest = 0; !turn.try_lock();)
+    if (weft_lets_others_run(&rest) == 0) {
       turn.lock();
       break;
     }
