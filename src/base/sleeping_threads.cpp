@@ -2,34 +2,69 @@
 
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <ranges>
+#include <span>
 #include <string>
 #include <system_error>
 
 namespace weft {
 namespace {
 
+enum class limit_of_time { pointer, number };  // None is a null pointer, or a negative int.
+// System calls in which a thread sleeps until something happens, and which of their arguments limits for how long.
+struct sleeping_call {
+  long number;
+  std::size_t limit_at;
+  limit_of_time limit = limit_of_time::pointer;
+};
+constexpr sleeping_call futex_calls[] = {
+    {SYS_futex, 3},
 #ifdef SYS_futex_waitv
-constexpr std::array futex_calls{SYS_futex, SYS_futex_waitv};
-#else
-constexpr std::array futex_calls{SYS_futex};
+    {SYS_futex_waitv, 3},
 #endif
+};
+constexpr sleeping_call polling_calls[] = {
+#ifdef SYS_poll
+    {SYS_poll, 2, limit_of_time::number},
+#endif
+#ifdef SYS_select
+    {SYS_select, 4},
+#endif
+#ifdef SYS_epoll_wait
+    {SYS_epoll_wait, 3, limit_of_time::number},
+#endif
+#ifdef SYS_epoll_pwait2
+    {SYS_epoll_pwait2, 3},
+#endif
+    {SYS_ppoll, 2},
+    {SYS_pselect6, 4},
+    {SYS_epoll_pwait, 3, limit_of_time::number},
+};
 
 // The number of the call and its arguments; "running" of a thread that is in none.
-bool awaits_memory(const std::filesystem::path& thread) {
-  std::ifstream from(thread / "syscall");
-  long call = -1;
-  std::array<std::string, 4> arguments;
-  if (!(from >> call)) return false;
-  for (std::string& argument : arguments) from >> argument;
-  const std::string& limit_of_time = arguments[3];  // In both calls.
-  for (const long futex : futex_calls)
-    if (call == futex) return limit_of_time == "0x0";
-  return false;
-}
+struct system_call {
+  long number = -1;
+  std::array<std::uint64_t, 6> arguments{};
+
+  explicit system_call(const std::filesystem::path& thread) {
+    std::ifstream from(thread / "syscall");
+    if (!(from >> number)) number = -1;
+    from >> std::hex;
+    for (std::uint64_t& argument : arguments) from >> argument;
+  }
+  [[nodiscard]] bool is_endless(std::span<const sleeping_call> calls) const noexcept {
+    return std::ranges::any_of(calls, [&](const sleeping_call& call) {
+      if (call.number != number) return false;
+      const std::uint64_t limit = arguments[call.limit_at];
+      return call.limit == limit_of_time::pointer ? limit == 0 : static_cast<int>(limit) < 0;
+    });
+  }
+};
 
 std::uint64_t switches_of(const std::filesystem::path& thread) {
   std::ifstream from(thread / "status");
@@ -59,7 +94,9 @@ std::map<int, thread_standing> standing_threads() {
     std::from_chars(name.data(), name.data() + name.size(), number);
     const std::uint64_t switches =
         switches_of(thread);  // Of a thread that has begun there is one at least.
-    all[number] = {switches, switches != 0 && awaits_memory(thread)};
+    const system_call call(thread);
+    all[number] = {switches, switches != 0 && call.is_endless(futex_calls),
+                   switches != 0 && call.is_endless(polling_calls)};
   }
   return failed ? std::map<int, thread_standing>{} : all;
 }

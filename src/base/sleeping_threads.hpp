@@ -7,12 +7,15 @@ namespace weft {
 
 struct thread_standing {
   std::uint64_t switches = 0;  // How often it has left a core.
-  // It sleeps, for as long as it takes, until another thread changes a word of memory and wakes it.
+  // It sleeps, for as long as it takes, until another thread changes a word of memory and wakes it,
   bool awaits_memory = false;
+  // or until one of the descriptors is ready that it polls.
+  bool awaits_descriptor = false;
 
   // Of a later look and an earlier one: it has slept so all the time.
   [[nodiscard]] bool has_slept_since(const thread_standing& before) const noexcept {
-    return awaits_memory && before.awaits_memory && switches == before.switches;
+    return (awaits_memory || awaits_descriptor) && awaits_memory == before.awaits_memory &&
+           awaits_descriptor == before.awaits_descriptor && switches == before.switches;
   }
 };
 

@@ -41,7 +41,8 @@ bool standstill::somebody_runs() {
     const auto index = static_cast<std::size_t>(i);
     const worker& w = job_.workers->at(i);
     known.insert(w.thread());
-    sleeps_in_kernel_[index] = !w.is_parked() && has_slept(w.thread());
+    sleeps_in_kernel_[index] =
+        !w.is_parked() && has_slept(w.thread()) && threads_.at(w.thread()).awaits_memory;
     const bool passes = std::exchange(passes_[index], w.passes()) != w.passes();
     any |= w.has_open_loops() || !(w.is_parked() || passes || sleeps_in_kernel_[index]);
   }

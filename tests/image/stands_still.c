@@ -1,5 +1,6 @@
 /* Jobs of ranks with threads: those whose name begins with "hangs" stand still, the others go on by themselves. */
 #include <mpi.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,10 @@ static void* sleep_for_ever(void* unused) {
   pthread_mutex_lock(&lock);
   for (;;) pthread_cond_wait(&never, &lock);
 }
+static void* poll_for_ever(void* unused) {
+  poll(NULL, 0, -1);
+  return unused;
+}
 static void compute(void) {
   const double begun = MPI_Wtime();
   while (MPI_Wtime() - begun < late_s) continue;
@@ -45,14 +50,15 @@ int main(int argc, char** argv) {
   pthread_t thread;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  /* A pool that has nothing to do, or a thread that communicates. */
-  if (strstr(way, "pool") != NULL)
-    pthread_create(&thread, NULL, sleep_for_ever, NULL);
+  /* A thread of a pool or a library that has nothing to do, or one that communicates. */
+  const int is_idle = strstr(way, "beside") != NULL;
+  if (is_idle)
+    pthread_create(&thread, NULL, strstr(way, "poller") != NULL ? poll_for_ever : sleep_for_ever, NULL);
   else if (strcmp(way, "thread-probes") == 0 && rank == 0)
     pthread_create(&thread, NULL, probe, NULL);
   else
     pthread_create(&thread, NULL, receive, NULL);
-  if (strcmp(way, "hangs-beside-pool") == 0) receive(NULL);
+  if (strncmp(way, "hangs-beside", 12) == 0) receive(NULL);
   if (strcmp(way, "hangs-in-join") == 0) pthread_join(thread, NULL);
   if (strcmp(way, "computes") == 0) compute();
   if (strcmp(way, "sleeps") == 0 || strcmp(way, "sleeps-beside-pool") == 0) sleep((unsigned)late_s);
@@ -60,7 +66,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < late_s * 10; ++i) usleep(100000);
   if (strcmp(way, "waits-for-child") == 0 && system("sleep 2") != 0) return 1;
   if (strcmp(way, "thread-probes") == 0 && rank == 0) pthread_join(thread, NULL);
-  if (strstr(way, "pool") != NULL) {
+  if (is_idle) {
     if (rank == 0) send();
     if (rank == 1) receive(NULL);
   } else {

@@ -358,7 +358,7 @@ TEST(image, a_mutex_that_a_rank_locks_beside_its_thread_is_known_to_be_held_acro
 TEST(image, a_job_with_threads_that_stands_still_says_so) {
   WEFT_NEEDS_IMAGES();
   for (const char* const workers : {"1", "2"})
-    for (const char* const way : {"hangs-beside-pool", "hangs-in-join"}) {
+    for (const char* const way : {"hangs-beside-pool", "hangs-beside-poller", "hangs-in-join"}) {
       const outcome ran =
           shell(std::string("timeout -s KILL 100 ./weftrun -n 2 --busy-warning 0.5 --timeout 2 "
                             "--workers ") +
