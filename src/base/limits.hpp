@@ -108,6 +108,10 @@ inline constexpr std::size_t output_window_bytes = std::size_t{8} << 20;
 inline constexpr double end_grace_s = 0.5;
 // After their end, for output that something else keeps open.
 inline constexpr double output_grace_s = 2;
+// Once its job is to stop, a process has this long in which none of its ranks ends; so do the others when one has left.
+inline constexpr double stop_grace_s = 2;
+// The same where nothing runs any more that could let one end (rank/standstill.hpp).
+inline constexpr double standstill_grace_s = 0.2;
 // After its timeout a job is given this long to report and end by itself.
 inline constexpr double timeout_grace_s = 3;
 // Until another host has answered at all; until one that says nothing any more is given up.

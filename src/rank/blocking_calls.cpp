@@ -188,6 +188,8 @@ extern "C" {
 
 IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   NEXT(pthread_join);
+  // The stop of a job does not end it: a frame that goes with a thread which nobody has joined ends the process
+  // (std::thread), and the thread ends in its own calls.
   static constexpr weft::wait_description join{"pthread_join"};
   for (long long rest_ns = 0;;) {
     const int joined = pthread_tryjoin_np(thread, result);
@@ -197,8 +199,7 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
     rest_ns = weft::longer_rest_ns(rest_ns);
     weft::worker& here = *weft::worker::current();
     const weft::shared_section inside(here);
-    here.check_stopped();
-    here.sleep_until(weft::now_ns() + static_cast<std::uint64_t>(rest_ns), join);
+    here.sleep_until(weft::now_ns() + static_cast<std::uint64_t>(rest_ns), join, false);
   }
 }
 

@@ -117,7 +117,7 @@ std::string describe_wait(const rank_state& r, const wait_description& what) {
 
 void append_worker_report(job& j, worker& only, std::map<int, std::string>& lines) {
   for (const auto& r : j.ranks) {
-    if (r->home != &only) continue;
+    if (r->home != &only || (r->ended && j.workers->stopping())) continue;
     const wait_description* const what = r->main.waiting_in;
     lines[r->number] = formatted("  rank {} (worker {}): {}\n", r->number, only.index(),
                                  r->ended          ? "ended"

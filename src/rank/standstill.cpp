@@ -15,8 +15,7 @@ bool standstill::has_lasted(double limit_s, std::uint64_t now_ns) {
   const double between_looks_s = std::min(1.0, limit_s / 4);
   if (static_cast<double>(now_ns - looked_at_ns_) < between_looks_s * 1e9) return false;
   looked_at_ns_ = now_ns;
-  const std::uint64_t done =
-      job_.workers->has_guests() && !somebody_runs() ? done_by_waiting_ranks() : 0;
+  const std::uint64_t done = somebody_runs() ? 0 : done_by_waiting_ranks();
   if (std::exchange(done_, done) != done || done == 0) {
     since_ns_ = now_ns;
     is_told_ = false;
@@ -57,6 +56,9 @@ std::uint64_t standstill::done_by_waiting_ranks() {
   // Relaxed, all: on_every_worker() orders them.
   std::atomic<std::uint64_t> done{1};
   std::vector<std::atomic<bool>> rests(passes_.size());
+  // Once all workers have acknowledged a stop, it ends what a rank waits for, or nothing does.
+  const bool may_unwind =
+      job_.workers->stopping() && std::ranges::count(sleeps_in_kernel_, true) == 0;
   job_.workers->on_every_worker([&](worker& w) {
     bool all_wait = true;
     for (const auto& r : job_.ranks) {
@@ -65,6 +67,7 @@ std::uint64_t standstill::done_by_waiting_ranks() {
       done.fetch_add(all.sent + all.received + all.collectives, std::memory_order_relaxed);
       const wait_description* const what = r->main.waiting_in;
       all_wait &= r->ended || (what != nullptr && !what->ends_by_itself);
+      all_wait &= !may_unwind || w.is_unwinding();
     }
     rests[static_cast<std::size_t>(w.index())].store(all_wait, std::memory_order_relaxed);
   });

@@ -1,5 +1,5 @@
-// What the monitor says of a job that stands still although threads live that might yet bring a message: such a
-// job is not ended as a deadlock (docs/protocols/guests.md).
+// Whether a job stands still although threads live that might yet bring a message, or end: such a job is not ended as a
+// deadlock, but the monitor says so (docs/protocols/guests.md), and does not wait for its end (stopping.md).
 #pragma once
 #include <cstdint>
 #include <map>

@@ -113,11 +113,11 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     j.workers->request_stop();
   };
   watching.timed_out = end_by_timeout;
-  // Other processes may bring a message at any time.
+  // Other processes may bring a message at any time. Without threads of ranks it is a deadlock, which ends the job.
   standstill rest(j);
   if (ending == nullptr && j.how.busy_warning_s > 0)
     watching.looked = [&](std::uint64_t now_ns) {
-      if (!rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
+      if (!j.workers->has_guests() || !rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
       report_state(
           j,
           formatted(
@@ -125,6 +125,16 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
               "hangs unless something outside of it wakes one of them; --timeout ends such jobs\n",
               j.how.busy_warning_s));
     };
+  standstill end(j);
+  watching.may_end = [&](std::uint64_t now_ns) {
+    return !end.has_lasted(standstill_grace_s, now_ns);
+  };
+  watching.does_not_end = [&] {
+    report_state(
+        j,
+        "the job does not end: ranks compute without calling weft, or wait for threads that do not end; "
+        "process ended\n");
+  };
   std::atomic<bool> stops_by_timeout{false};
   // The judge of a deadlock between processes wants to know where this one's ranks stand.
   std::atomic<bool> wants_stacks{false};

@@ -162,9 +162,10 @@ void monitor::watch() {
         fewest = living;
         stopping_ns = 0;
       }
-      if (static_cast<double>(stopping_ns) > stop_grace_s * 1e9) {
+      if (static_cast<double>(stopping_ns) > stop_grace_s * 1e9 ||
+          (how_.may_end && !how_.may_end(now))) {
         const int status = how_.exit_status ? how_.exit_status() : 1;
-        log_line("the job does not end: some rank computes without calling weft; process ended");
+        if (how_.does_not_end) how_.does_not_end();
         std::fflush(nullptr);
         write_begun_lines_before_death();
         _exit(status);

@@ -23,15 +23,15 @@ struct monitor_options {
   std::function<void()> timed_out;
   std::function<void()> called;  // After call(); runs on the monitor's thread.
   std::function<void(std::uint64_t now_ns)>
-      looked;                        // A few times a second, while the job is not stopping.
-  std::function<int()> exit_status;  // Of the failure that a job which does not end has told.
+      looked;  // A few times a second, while the job is not stopping.
+  // The same while it is: whether it can end by itself.
+  std::function<bool(std::uint64_t now_ns)> may_end;
+  std::function<void()> does_not_end;  // Says what its ranks do before the process is ended.
+  std::function<int()> exit_status;    // Of the failure that such a job has told.
 };
 
 class monitor {
  public:
-  // How long ranks have to come to a wait once the job is stopping, counted anew when one has ended.
-  static constexpr double stop_grace_s = 2;
-
   monitor(scheduler& workers, monitor_options how);
   ~monitor();  // Ends the thread; signal handlers are as before.
   // Called by any thread, workers too.

@@ -117,6 +117,8 @@ class worker {
     if (is_hindered_) [[unlikely]]
       begin_hindered_call();
   }
+  // The job stops, and waits end that may; what still waits does so for something that no stop reaches.
+  [[nodiscard]] bool is_unwinding() const noexcept { return unwinding_; }
   // Whether that is more than nothing.
   [[nodiscard]] bool is_hindered() const noexcept { return is_hindered_; }
   // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.

@@ -2,10 +2,13 @@
 // return when it ends well.
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <weft/weft.hpp>
 
 namespace {
@@ -27,6 +30,23 @@ void end_in(std::string_view way) {
   if (way == "throw") throw std::runtime_error("the reason");
   if (way == "fault") *static_cast<volatile int*>(nullptr) = 1;
   if (way == "overflow") (void)deeper(1);
+  if (way.starts_with("throw-beside")) {
+    ::usleep(100'000);
+    throw std::runtime_error("the reason");
+  }
+}
+
+// The job is to end meanwhile.
+void join_thread() {
+  std::thread([] { ::usleep(500'000); }).join();
+}
+void join_thread_for_ever() {
+  std::thread([] {
+    std::mutex lock;
+    std::condition_variable never;
+    std::unique_lock hold(lock);
+    for (;;) never.wait(hold);
+  }).join();
 }
 
 }  // namespace
@@ -42,6 +62,8 @@ int main(int argc, char** argv) {
     if (way == "return") return 9;
     return 0;
   }
+  if (way == "throw-beside-join") join_thread();
+  if (way == "throw-beside-endless-join") join_thread_for_ever();
   if (way == "exit" || way == "abort" || way == "throw" || way == "fault" || way == "return" ||
       way == "overflow")
     (void)world.recv<int>(1);  // Never sent.

@@ -260,6 +260,9 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
       {"ends", "exit", 7, with_7},
       {"ends", "throw", 1, "weft: rank 1: the reason"},
       {"ends", "abort", 134, aborted},
+      // std::thread ends the process whose rank leaves it without having joined.
+      {"ends", "throw-beside-join", 1, "weft: rank 1: the reason"},
+      {"ends", "throw-beside-endless-join", 1, "weft: rank 1: the reason"},
       {"ends_c", "exit", 7, with_7},
       {"ends_c", "_exit", 7, with_7},
       {"ends_c", "_Exit", 7, with_7},
@@ -302,6 +305,18 @@ TEST_P(ends, badly_in_one_rank_the_job_ends_with_rank_and_reason) {
     EXPECT_EQ(ran.status, one.status) << one.program << ' ' << one.way << '\n' << ran.text;
     EXPECT_NE(ran.text.find(one.line), std::string::npos) << one.program << ' ' << one.way << '\n'
                                                           << ran.text;
+  }
+}
+
+// docs/protocols/stopping.md: the stop does not reach what a thread waits for.
+TEST(image, a_job_that_ends_badly_while_a_rank_joins_a_thread_that_does_not_says_so) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const workers : {"1", "2"}) {
+    const outcome ran =
+        run_image(std::string("-n 2 --workers ") + workers, "ends throw-beside-endless-join");
+    EXPECT_EQ(ran.status, 1) << ran.text;
+    EXPECT_EQ(times_in(ran.text, "wait for threads that do not end"), 1u) << ran.text;
+    EXPECT_EQ(times_in(ran.text, "rank 0 (worker 0): in pthread_join"), 1u) << ran.text;
   }
 }
 

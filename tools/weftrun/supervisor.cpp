@@ -36,8 +36,6 @@ namespace {
 
 constexpr int status_timeout = 124;
 constexpr int status_of_signal = 128;  // And its number.
-// As long as the monitor of a process allows its own ranks.
-constexpr double stop_grace_s = 2;
 
 void say(const std::string& text) {
   static_cast<void>(write_all(STDERR_FILENO, "weftrun: " + text + "\n"));
@@ -266,7 +264,7 @@ class supervisor {
   void end_those_that_compute(const std::string& why) {
     loop_.after(stop_grace_s, [this, why] {
       if (ending_ || finishing_ || !server_->any_takes_part()) return;
-      say(why + ", and others compute without calling weft; the job ends");
+      say(why + ", and others compute without calling weft or wait for threads; the job ends");
       end_all();
     });
   }
