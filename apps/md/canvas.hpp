@@ -19,7 +19,7 @@ class canvas {
   // Later drawing stays within this rectangle.
   void clip(int x, int y, int width, int height);
   void clip_nothing() { clip(0, 0, width_, height_); }
-  // The upper left corner of the first letter; a letter takes 6 × 8 squares of `scale` pixels.
+  // The upper left corner of the first letter; a letter takes 6 × 9 squares of `scale` pixels.
   void text(int x, int y, std::string_view words, color c, int scale = 2);
   static int text_width(std::string_view words, int scale = 2);
 
