@@ -60,7 +60,7 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
         check_not_null(request, "request");
         check_hints(me, info);
         (void)prepare(me);  // Checks the arguments before there is anything new.
-        const auto own = with_own_context(checked_communicator(me, given), name);
+        const auto own = with_own_context(me, checked_communicator(me, given), name);
         comm = handle_of(*own);
         *request = add_persistent(
             me, given,

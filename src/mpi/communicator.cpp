@@ -40,10 +40,13 @@ MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
   return handle_of(c);
 }
 
-std::shared_ptr<communicator_object> with_own_context(const communicator_object& c,
+std::shared_ptr<communicator_object> with_own_context(state& me, const communicator_object& c,
                                                       const char* call) {
-  auto made = std::make_shared<communicator_object>(*split(*c.shared, c.own, 0, 0, call));
-  made->kind = object_kind::communicator;
+  // Among the others, where reports look for its context.
+  const std::shared_ptr<communicator_object> made(
+      &me.communicators.make(*split(*c.shared, c.own, 0, 0, call)),
+      [&me](communicator_object* gone) { me.communicators.free(*gone); });
+  made->name = c.name;
   made->peers_first = c.peers_first;
   made->peers_count = c.peers_count;
   made->locals_first = c.locals_first;

@@ -54,8 +54,9 @@ struct state;
 // MPI_COMM_NULL when one of them is empty.
 [[nodiscard]] MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made,
                                              const communicator_object& parent);
-// The same groups and topology in a context of its own; no handle of the program's refers to it.
-[[nodiscard]] std::shared_ptr<communicator_object> with_own_context(const communicator_object& c,
+// The same groups, topology and name in a context of its own; no handle of the program's refers to it.
+[[nodiscard]] std::shared_ptr<communicator_object> with_own_context(state& me,
+                                                                    const communicator_object& c,
                                                                     const char* call);
 // MPI_COMM_NULL for a color of MPI_UNDEFINED.
 [[nodiscard]] MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key,

@@ -33,7 +33,7 @@ const communicator_object* state::find_by_context(std::uint32_t context) {
 
 std::string state::name_of_communicator(std::uint32_t context) {
   const communicator_object* const c = find_by_context(context);
-  if (c == nullptr) return "a communicator without a handle, freed or of a persistent collective";
+  if (c == nullptr) return "a communicator without a handle";
   return (c->name.empty() ? formatted("a communicator without a name ({})", context)
                           : printable(c->name)) +
          (c->kind == object_kind::retired ? ", freed" : "");
