@@ -1,5 +1,6 @@
 // Buffered sends. What cannot go at once is copied into memory of weft's own; the buffer that the
 // program attaches says how much that may be.
+#include <limits>
 #include <memory>
 
 #include "mpi/profiling.hpp"
@@ -82,7 +83,8 @@ void detach(state& me, attached_buffer& buffer, void* address, Size* size, const
   check_not_null(size, "size");
   flush(me, buffer, call, me.buffered_sends);
   *static_cast<void**>(address) = buffer.address;
-  *size = static_cast<Size>(buffer.size);
+  *size = buffer.size > std::numeric_limits<Size>::max() ? static_cast<Size>(MPI_UNDEFINED)
+                                                         : static_cast<Size>(buffer.size);
   buffer = {};
 }
 

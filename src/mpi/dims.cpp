@@ -61,12 +61,12 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
     if (dims[d] < 0) fail(MPI_ERR_DIMS, "dims[{}] is {}: it is 0 or more", d, dims[d]);
     if (dims[d] == 0)
       ++open;
-    else
+    else if (given <= nnodes)  // More of them may be beyond all numbers.
       given *= dims[d];
   }
   if (nnodes % given != 0 || (open == 0 && given != nnodes))
-    fail(MPI_ERR_DIMS, "{} ranks cannot be shared out to the dimensions given, which hold {}",
-         nnodes, given);
+    fail(MPI_ERR_DIMS, "{} ranks cannot be shared out to the dimensions given, which hold {}{}",
+         nnodes, given, given > nnodes ? " or more" : "");
   if (open == 0) return;
   // The first factor ascends, so that the last one can only get smaller.
   const int rest = static_cast<int>(nnodes / given);

@@ -8,6 +8,7 @@
 
 #include "mpi/data.hpp"
 #include "mpi/datatype_elements.hpp"
+#include "mpi/packed_part.hpp"
 #include "mpi/profiling.hpp"
 
 namespace weft::mpi {
@@ -127,18 +128,7 @@ void check_representation(const char* name) {
     fail(MPI_ERR_ARG, "data representation \"{}\": only \"external32\" is known", printable(name));
 }
 
-template <class Position>
-std::byte* next_part(const void* buffer, MPI_Count size, Position* position, std::size_t bytes) {
-  check_not_null(position, "position");
-  if (*position < 0 || static_cast<MPI_Count>(bytes) > size - *position)
-    fail(MPI_ERR_TRUNCATE,
-         "{} octets from position {} on do not fit into the {} octets of the buffer: "
-         "MPI_Pack_external_size says how many are needed",
-         bytes, static_cast<MPI_Count>(*position), size);
-  auto* const at = static_cast<std::byte*>(const_cast<void*>(buffer)) + *position;
-  *position += static_cast<Position>(bytes);
-  return at;
-}
+constexpr const char* asks_size = "MPI_Pack_external_size";
 
 template <class Position>
 void pack(const char* name, const void* in, MPI_Count count, MPI_Datatype datatype, void* out,
@@ -147,7 +137,8 @@ void pack(const char* name, const void* in, MPI_Count count, MPI_Datatype dataty
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
   const auto elements = static_cast<std::size_t>(count);
-  std::byte* const to = next_part(out, size, position, external_size(type) * elements);
+  std::byte* const to =
+      next_part(out, size, position, external_size(type) * elements, asks_size).data();
   const auto packed = std::make_unique<std::byte[]>(elements * type.size);
   with_data(in, count, type, [&](const auto& data) { copy_out(packed.get(), data); });
   conversion{packed.get(), to, true}.elements(type, elements);
@@ -160,7 +151,8 @@ void unpack(const char* name, const void* in, MPI_Count size, Position* position
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
   const auto elements = static_cast<std::size_t>(count);
-  std::byte* const from = next_part(in, size, position, external_size(type) * elements);
+  std::byte* const from =
+      next_part(in, size, position, external_size(type) * elements, asks_size).data();
   const auto packed = std::make_unique<std::byte[]>(elements * type.size);
   conversion{packed.get(), from, false}.elements(type, elements);
   const octets data(packed.get(), elements * type.size);

@@ -2,29 +2,13 @@
 #include <limits>
 
 #include "mpi/data.hpp"
+#include "mpi/packed_part.hpp"
 #include "mpi/profiling.hpp"
 
 namespace weft::mpi {
 namespace {
 
 using namespace detail;
-
-// Of a packing buffer, where the next octets go to or come from; moved on.
-template <class Position>
-octets next_part(const void* buffer, MPI_Count size, Position* position, std::size_t bytes) {
-  check_not_null(position, "position");
-  if (size < 0 || *position < 0 || *position > size)
-    fail(MPI_ERR_ARG, "position {} in a buffer of {} octets", static_cast<MPI_Count>(*position),
-         size);
-  if (static_cast<MPI_Count>(bytes) > size - *position)
-    fail(MPI_ERR_TRUNCATE,
-         "{} octets from position {} on do not fit into the {} octets of the buffer: "
-         "MPI_Pack_size says how many are needed",
-         bytes, static_cast<MPI_Count>(*position), size);
-  const octets part(static_cast<const std::byte*>(buffer) + *position, bytes);
-  *position = static_cast<Position>(*position + static_cast<Position>(bytes));
-  return part;
-}
 
 std::size_t bytes_of(const datatype_object& type, MPI_Count count) {
   return static_cast<std::size_t>(count) * type.size;
@@ -46,7 +30,7 @@ void pack(const void* in, MPI_Count count, MPI_Datatype datatype, void* out, MPI
           Position* position) {
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
-  const octets room = next_part(out, size, position, bytes_of(type, count));
+  const octets room = next_part(out, size, position, bytes_of(type, count), "MPI_Pack_size");
   with_data(in, count, type, [&](const auto& data) { copy(segments(room), as_segments(data)); });
 }
 
@@ -55,7 +39,7 @@ void unpack(const void* in, MPI_Count size, Position* position, void* out, MPI_C
             MPI_Datatype datatype) {
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
-  const octets data = next_part(in, size, position, bytes_of(type, count));
+  const octets data = next_part(in, size, position, bytes_of(type, count), "MPI_Pack_size");
   with_data(out, count, type, [&](const auto& room) { copy(as_segments(room), segments(data)); });
 }
 

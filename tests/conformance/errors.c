@@ -1,5 +1,7 @@
 /* Errors that return: their classes for every kind of bad argument, strings, handlers of the program's
    own, codes and classes that it adds. */
+#include <limits.h>
+
 #include "conform.h"
 
 static void bad_arguments(void) {
@@ -193,8 +195,23 @@ static void aliases(void) {
   for (int i = 0; i < size; ++i) counts[i] = 0; /* Nothing may be anywhere. */
   EXPECT_CLASS(MPI_Alltoallw(values, counts, displs, types, values, counts, displs, types, MPI_COMM_WORLD), MPI_SUCCESS);
 }
+
+/* Numbers whose products and sums are beyond all. */
+static void far_beyond(void) {
+  int dims[5] = {65536, 65536, 65536, 65536, 0};
+  EXPECT_CLASS(MPI_Dims_create(4, 4, dims), MPI_ERR_DIMS);
+  EXPECT_CLASS(MPI_Dims_create(4, 5, dims), MPI_ERR_DIMS);
+  char packed[8] = {0};
+  double value = 0;
+  MPI_Aint at = 8;
+  EXPECT_CLASS(MPI_Unpack_external("external32", packed, LONG_MIN, &at, &value, 1, MPI_DOUBLE), MPI_ERR_ARG);
+  EXPECT_CLASS(MPI_Pack_external("external32", &value, 1, MPI_DOUBLE, packed, LONG_MIN, &at), MPI_ERR_ARG);
+  at = 0;
+  EXPECT_CLASS(MPI_Pack_external("external32", &value, 1, MPI_DOUBLE, packed, 7, &at), MPI_ERR_TRUNCATE);
+}
 #else
 static void aliases(void) {}
+static void far_beyond(void) {}
 #endif
 
 int main(int argc, char** argv) {
@@ -205,6 +222,7 @@ int main(int argc, char** argv) {
   truncation();
   reductions();
   aliases();
+  far_beyond();
   own_handlers();
   strings();
   added();

@@ -26,6 +26,16 @@ int main(int argc, char** argv) {
   for (int i = 0; i < size; ++i) counts[i] = 2, places[i] = 3 * i;
   MPI_Allgatherv_c(out, 2, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
   for (int i = 0; i < size; ++i) EXPECT_INT(all[3 * i + 1], 10 * i + 1);
+  /* A buffer whose size no int holds. */
+  void* room = NULL;
+  MPI_Count attached = 0;
+  int as_int = 0;
+  MPI_Buffer_attach_c(out, (MPI_Count)1 << 33);
+  MPI_Buffer_detach(&room, &as_int);
+  EXPECT(room == out && as_int == MPI_UNDEFINED, "detached %p, %d octets", room, as_int);
+  MPI_Buffer_attach_c(out, (MPI_Count)1 << 33);
+  MPI_Buffer_detach_c(&room, &attached);
+  EXPECT(attached == (MPI_Count)1 << 33, "%lld", (long long)attached);
 #endif
   /* 2^33 octets as a type, of which no element is sent; sizes do not fit an int. */
   MPI_Datatype million, huge;

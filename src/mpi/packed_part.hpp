@@ -1,0 +1,30 @@
+// Where the next of what is packed lies in a buffer of the program's.
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "mpi/state.hpp"
+
+namespace weft::mpi {
+
+// The `bytes` octets from *position on, which moves behind them. `asks_size` is the function that says how many
+// there must be.
+template <class Position>
+std::span<std::byte> next_part(const void* buffer, MPI_Count size, Position* position,
+                               std::size_t bytes, const char* asks_size) {
+  check_not_null(position, "position");
+  if (size < 0 || *position < 0 || *position > size)
+    fail(MPI_ERR_ARG, "position {} in a buffer of {} octets", static_cast<MPI_Count>(*position),
+         size);
+  if (bytes > static_cast<std::size_t>(size - *position))
+    fail(
+        MPI_ERR_TRUNCATE,
+        "{} octets from position {} on do not fit into the {} octets of the buffer: {} says how many "
+        "are needed",
+        bytes, static_cast<MPI_Count>(*position), size, asks_size);
+  auto* const begin = static_cast<std::byte*>(const_cast<void*>(buffer)) + *position;
+  *position = static_cast<Position>(*position + static_cast<Position>(bytes));
+  return {begin, bytes};
+}
+
+}  // namespace weft::mpi
