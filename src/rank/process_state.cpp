@@ -16,6 +16,7 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "base/system_path.hpp"
 #include "rank/checks.hpp"
 #include "rank/program.h"
 #include "rank/program_run.hpp"
@@ -141,6 +142,11 @@ void weft_shares(const char* what, const char* value) {
 void weft_handles(int number, void (*handler)(int)) {
   using namespace weft::detail;
   if (const rank_of_caller caller; caller.get() == nullptr || caller.get()->of->checks == nullptr)
+    return;
+  // Those of a language's run time do the same for each copy.
+  Dl_info found{};
+  if (dladdr(reinterpret_cast<const void*>(handler), &found) != 0 &&
+      weft::is_of_system(found.dli_fname))
     return;
   note_shared(weft::formatted("the handler of SIG{}", sigabbrev_np(number)),
               name_of_function(reinterpret_cast<const void*>(handler)), true);

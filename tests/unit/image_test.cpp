@@ -567,6 +567,16 @@ TEST(image, with_check_ranks_that_set_handlers_languages_or_masks_of_the_process
   EXPECT_EQ(run_image("-n 3 --workers 1", "handlers").text, "");
 }
 
+// Fortran's run time takes signals for itself in each copy.
+TEST(image, with_check_handlers_of_a_run_time_are_not_told) {
+  WEFT_NEEDS_IMAGES();
+  if (shell("gfortran --version").status != 0) GTEST_SKIP() << "gfortran is not installed";
+  const scratch_directory directory;
+  const outcome ran = run_image("-n 3 --workers 1 --check", "fortran " + directory.path());
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "sets the handler"), 0) << ran.text;
+}
+
 // --- Libraries --------------------------------------------------------------------------------------
 
 TEST(image, a_library_that_knows_nothing_of_weft_shares_the_state_of_its_program_alone) {
