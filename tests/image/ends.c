@@ -67,6 +67,9 @@ static void end_in(const char* way) {
   if (strcmp(way, "kill-abort") == 0) kill(getpid(), SIGABRT);
   if (strcmp(way, "kill-fault") == 0) kill(getpid(), SIGSEGV);
   if (strcmp(way, "killpg") == 0 && setpgid(0, 0) == 0) killpg(0, SIGSEGV);
+  if (strcmp(way, "pthread_kill") == 0) pthread_kill(pthread_self(), SIGTERM);
+  if (strcmp(way, "pthread_kill-abort") == 0) pthread_kill(pthread_self(), SIGABRT);
+  if (strcmp(way, "sigqueue") == 0) sigqueue(getpid(), SIGTERM, (union sigval){0});
   if (strcmp(way, "raise-fault") == 0) raise(SIGSEGV);
   if (strcmp(way, "abort") == 0) abort();
   if (strcmp(way, "fork") == 0) {

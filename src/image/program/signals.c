@@ -1,6 +1,8 @@
 /* Signals reach the process, hence all its ranks: what one rank does with them is told. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -34,6 +36,23 @@ REPLACES __attribute__((noreturn)) void abort(void) {
   signal(SIGABRT, SIG_DFL); /* A handler that returns keeps no process. */
   weft_aborts();
   for (;;) send_to_caller(SIGABRT);
+}
+
+/* To a thread; the signal is its process's end all the same. */
+REPLACES int pthread_kill(pthread_t thread, int number) {
+  weft_raises(number);
+  if (pthread_equal(thread, pthread_self())) {
+    const int saved = errno;
+    const int error = send_to_caller(number) == 0 ? 0 : errno;
+    errno = saved;
+    return error;
+  }
+  return (__extension__(__typeof__(&pthread_kill)) dlsym(RTLD_NEXT, "pthread_kill"))(thread, number);
+}
+
+REPLACES int sigqueue(pid_t process, int number, const union sigval value) {
+  if (process == getpid()) weft_raises(number);
+  return (__extension__(__typeof__(&sigqueue)) dlsym(RTLD_NEXT, "sigqueue"))(process, number, value);
 }
 
 REPLACES int kill(pid_t process, int number) {
