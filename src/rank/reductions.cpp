@@ -1,6 +1,7 @@
 // Reductions. Small ones travel in the dropboxes in which ranks meet. Of a larger one within a
 // process each rank reduces a share of all inputs; over several processes there are more steps.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -53,6 +54,11 @@ void reduce_range(const reduction& how, const element_range& range, std::size_t 
     for (std::byte* out : outputs)
       std::memcpy(out + (at - first) * how.element_bytes, block, count * how.element_bytes);
   }
+}
+
+[[nodiscard]] bool overlap(const void* one, const void* two, std::size_t bytes) noexcept {
+  const auto a = reinterpret_cast<std::uintptr_t>(one), b = reinterpret_cast<std::uintptr_t>(two);
+  return a < b + bytes && b < a + bytes;
 }
 
 // The outputs of this process's ranks that want the result.
@@ -402,17 +408,23 @@ void reduce(communicator_state& c, int rank, const void* in, void* out, const re
 
 void scan(communicator_state& c, int rank, const void* in, void* out, const reduction& how,
           bool inclusive, const char* name) {
-  std::vector<std::byte> result(how.bytes());
   const int last = inclusive ? rank : rank - 1;
+  // Ranks behind this one read its input until all have what they want.
+  std::vector<std::byte> kept;
+  auto* result = static_cast<std::byte*>(out);
+  if (last >= 0 && overlap(in, out, how.bytes())) {
+    kept.resize(how.bytes());
+    result = kept.data();
+  }
   const exhibit what{.part = &whole, .part_bytes = how.bytes()};
   show_and_move(c, rank, {name, no_root, true, how.bytes(), how.combines},
                 {in, nullptr, how.bytes()}, what, [&](const auto& all) {
                   if (last < 0) return;
-                  copy_bytes(result.data(), all.part(0).data(), how.bytes());
+                  copy_bytes(result, all.part(0).data(), how.bytes());
                   for (int r = 1; r <= last; ++r)
-                    how.combine(how.op, result.data(), all.part(r).data(), how.count);
+                    how.combine(how.op, result, all.part(r).data(), how.count);
                 });
-  if (last >= 0) copy_bytes(out, result.data(), how.bytes());
+  if (last >= 0) copy_bytes(out, result, how.bytes());
 }
 
 void reduce_scatter(communicator_state& c, int rank, const void* in, void* out,
