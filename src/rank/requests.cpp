@@ -252,9 +252,10 @@ void request::release() noexcept {
     return;
   }
   std::fprintf(stderr,
-               "weft: rank %d destroyed a request that is still active (%s, peer %d, tag %d): "
+               "weft: rank %d destroyed a request that is still active (%s, %s, tag %s): "
                "wait() for it first, its buffer is still in use\n",
-               op.owner->number, describe(op).call, describe(op).peer, op.match.tag);
+               me.number, describe(op).call, peer_name(describe(op).peer).c_str(),
+               tag_name(op.match.tag).c_str());
   std::abort();
 }
 

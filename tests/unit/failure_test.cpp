@@ -970,13 +970,14 @@ TEST(a_stack_overflow, by_a_frame_that_steps_over_the_guard_page_is_named_too) {
 
 TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(run(alone(job_of(1, 1)),
-                  [](communicator& world) {
-                    int value = 0;
-                    { const request lost = world.irecv(std::span(&value, 1), 0, 3); }
-                  }),
-              testing::KilledBySignal(SIGABRT),
-              "rank 0 destroyed a request that is still active \\(wait \\(irecv\\), .* tag 3\\)");
+  EXPECT_EXIT(
+      run(alone(job_of(1, 1)),
+          [](communicator& world) {
+            int value = 0;
+            { const request lost = world.irecv(std::span(&value, 1), 0, any_tag); }
+          }),
+      testing::KilledBySignal(SIGABRT),
+      "rank 0 destroyed a request that is still active \\(wait \\(irecv\\), rank 0, tag any\\)");
 }
 
 TEST(start, of_a_wrong_request_is_refused) {
