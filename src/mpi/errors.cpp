@@ -5,8 +5,6 @@
 
 #include "mpi/error_handler.hpp"
 #include "mpi/state.hpp"
-#include "rank/talk.hpp"
-#include "rank/told_failure.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -209,33 +207,26 @@ std::string text_of(MPI_Message message) {
 
 namespace {
 
-struct cause {
-  int code;
-  std::string text;
-  MPI_Comm where = MPI_COMM_NULL;
-};
-
-// What the exception that is being handled says; rethrows what is no error of MPI's.
-cause current_cause() {
-  try {
-    throw;
-  } catch (const rank_failure&) {
-    throw;
-  } catch (const failure& f) {
-    return {f.code(), f.what(), f.where()};
-  } catch (const detail::size_mismatch& e) {
-    return {MPI_ERR_TRUNCATE, e.what()};
-  } catch (const detail::coded_error& e) {
-    return {e.code(), e.what()};
-  } catch (const error& e) {
-    return {MPI_ERR_OTHER, e.what()};
-  } catch (const std::bad_alloc&) {
-    return {MPI_ERR_NO_MEM, "there is no memory for it"};
+// Of a failure of `rank`, or a code of MPI's.
+int class_of(int code) noexcept {
+  switch (code) {
+    case detail::no_code:
+      return MPI_ERR_OTHER;
+    case detail::lengths_differ:
+      return MPI_ERR_TRUNCATE;
+    case detail::calls_differ:
+      return MPI_ERR_NOT_SAME;
+    case detail::no_memory:
+      return MPI_ERR_NO_MEM;
+    case detail::process_died:
+      return MPI_ERR_PROC_ABORTED;
+    default:  // Another process may have said it.
+      return code > 0 ? code : MPI_ERR_OTHER;
   }
 }
 
-[[noreturn]] void end_job(state* me, const cause& why, const std::string& call) {
-  const std::string text = formatted("{}: {} ({})", call, why.text, name_of_class(why.code));
+[[noreturn]] void end_job(state* me, const failure& why, const std::string& call) {
+  const std::string text = formatted("{}: {} ({})", call, why.what(), name_of_class(why.code()));
   if (!called_by_own_thread()) end_foreign_thread(text);
   // A program that catches everything must not go on.
   if (me != nullptr) me->close();
@@ -253,15 +244,31 @@ communicator_object& concerned(state& me, MPI_Comm where) {
 
 }  // namespace
 
+failure current_failure() {
+  try {
+    throw;
+  } catch (const rank_failure&) {
+    throw;
+  } catch (const failure& f) {
+    return f;
+  } catch (const detail::coded_error& e) {
+    return {class_of(e.code()), e.what()};
+  } catch (const error& e) {
+    return {MPI_ERR_OTHER, e.what()};
+  } catch (const std::bad_alloc&) {
+    return {MPI_ERR_NO_MEM, "there is no memory for it"};
+  }
+}
+
 int end_in_error(MPI_Comm where, const std::string& call) {
-  const cause why = current_cause();
+  const failure why = current_failure();
   state* const me = find_state();
   if (me == nullptr || !me->is_open()) end_job(me, why, call);
-  me->last_failure = {why.code, why.text};
-  communicator_object& c = concerned(*me, why.where != MPI_COMM_NULL ? why.where : where);
-  if (c.handler == MPI_ERRORS_RETURN) return why.code;
+  me->last_failure = {why.code(), why.what()};
+  communicator_object& c = concerned(*me, why.where() != MPI_COMM_NULL ? why.where() : where);
+  if (c.handler == MPI_ERRORS_RETURN) return why.code();
   if (is_predefined(c.handler)) end_job(me, why, call);
-  return call_error_handler(*me, c, why.code);
+  return call_error_handler(*me, c, why.code());
 }
 
 }  // namespace weft::mpi

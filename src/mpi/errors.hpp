@@ -8,22 +8,21 @@
 
 #include "base/format.hpp"
 #include "mpi/mpi.h"
-#include "weft/error.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::mpi {
 
 struct state;
 
 // The job ends unless the error handler says otherwise.
-class failure : public error {
+class failure : public detail::coded_error {
  public:
+  // A class, or a code of the program's own.
   failure(int error_code, const std::string& text, MPI_Comm where = MPI_COMM_NULL)
-      : error(text), code_(error_code), where_(where) {}
-  [[nodiscard]] int code() const noexcept { return code_; }
+      : coded_error(text, error_code), where_(where) {}
   [[nodiscard]] MPI_Comm where() const noexcept { return where_; }
 
  private:
-  int code_;        // A class, or a code of the program's own.
   MPI_Comm where_;  // Whose error handler is concerned when the call does not name it.
 };
 
@@ -67,6 +66,8 @@ template <class... Arguments>
   return text + ')';
 }
 
+// What the exception that is being handled says; rethrows what is no error of MPI's.
+[[nodiscard, gnu::cold]] failure current_failure();
 // Called while an exception is handled: ends the job, calls the handler of `where`, or returns the
 // error code. Passes on what is no error of MPI's.
 [[gnu::cold]] int end_in_error(MPI_Comm where, const std::string& call);

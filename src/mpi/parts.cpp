@@ -1,6 +1,5 @@
 // The parts that ranks give and take in collectives.
 #include "mpi/collective.hpp"
-#include "rank/told_failure.hpp"
 
 namespace weft::mpi {
 
@@ -86,12 +85,11 @@ void check_claims(const char* call, const claim_of_root& claim, const unequal_pa
   };
   // Who gives nothing may take another for the root, or have another count.
   if (gives == 0 && (claim.root_gives ? giver == claim.mine.root : only_taker == no_root))
-    throw coded_error(
-        formatted(
-            "{}: {} gives {} 0 octets, which takes {}: pass the same counts on both sides, MPI_ROOT in "
-            "the one rank that is the root, and the number of that one in the other group",
-            call, remote(giver), local(taker), takes),
-        MPI_ERR_TRUNCATE);
+    fail(
+        MPI_ERR_TRUNCATE,
+        "{}: {} gives {} 0 octets, which takes {}: pass the same counts on both sides, MPI_ROOT in "
+        "the one rank that is the root, and the number of that one in the other group",
+        call, remote(giver), local(taker), takes);
   const std::string theirs =
       claim.root_gives ? "passes MPI_ROOT"
                        : formatted("names {} as the root", local(gives != 0 ? taker : only_taker));
@@ -99,12 +97,10 @@ void check_claims(const char* call, const claim_of_root& claim, const unequal_pa
                           : claim.mine.is_idle
                               ? "passes MPI_PROC_NULL"
                               : "names " + remote(claim.mine.root) + " as the root";
-  throw coded_error(
-      formatted(
-          "{}: {} {}, but {} {}: one rank passes MPI_ROOT, the others of its group MPI_PROC_NULL, and "
-          "the ranks of the other group name it",
-          call, remote(giver), theirs, local(taker), own),
-      MPI_ERR_ROOT);
+  fail(MPI_ERR_ROOT,
+       "{}: {} {}, but {} {}: one rank passes MPI_ROOT, the others of its group MPI_PROC_NULL, and "
+       "the ranks of the other group name it",
+       call, remote(giver), theirs, local(taker), own);
 }
 
 bool is_in_place(const communicator_object& c, const void* buffer) {

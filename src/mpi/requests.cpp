@@ -13,7 +13,6 @@
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
 #include "rank/talk.hpp"
-#include "rank/told_failure.hpp"
 
 namespace weft::mpi {
 
@@ -77,15 +76,9 @@ struct cut_short_guard {
 void rethrow_of_collective(request_object& r) {
   try {
     r.details->started.wait();
-  } catch (const failure& f) {
-    if (f.where() != MPI_COMM_NULL) throw;
-    throw failure(f.code(), f.what(), r.where);
-  } catch (const size_mismatch& e) {
-    throw failure(MPI_ERR_TRUNCATE, e.what(), r.where);
-  } catch (const coded_error& e) {
-    throw failure(e.code(), e.what(), r.where);
-  } catch (const error& e) {
-    throw failure(MPI_ERR_OTHER, e.what(), r.where);
+  } catch (...) {
+    const failure why = current_failure();
+    throw failure(why.code(), why.what(), why.where() != MPI_COMM_NULL ? why.where() : r.where);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "rank/collectives.hpp"
 #include "rank/distant.hpp"
 #include "rank/exhibition.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::detail {
 namespace {
@@ -73,7 +74,8 @@ void answer(worker& here, communicator_state& c, int rank, const broadcast_quest
   if (m.acting != asked.turn) {
     if (asked.turn < m.asked.turn) m.asked = asked;  // Until it comes.
   } else if (!is_same(call_of(asked), m.call)) {
-    break_communicator(here, c, mismatch(c, asked.rank, call_of(asked), rank, m.call));
+    break_communicator(here, c,
+                       told_mismatch(mismatch(c, asked.rank, call_of(asked), rank, m.call)));
   }
 }
 

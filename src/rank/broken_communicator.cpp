@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <sstream>
 #include <string>
@@ -19,7 +20,6 @@
 #include "rank/origins.hpp"
 #include "rank/sites.hpp"
 #include "rank/state.hpp"
-#include "rank/talk.hpp"
 #include "rank/told_failure.hpp"
 
 namespace weft::detail {
@@ -41,30 +41,32 @@ void list_broken(communicator_list& in, std::uint32_t context, int leader, const
 }
 
 // Such a text begins with this octet: "rank code length", and of that length what stands before the name of the
-// rank; what follows it comes behind. It may have come from another process, cut at its end.
+// rank; what follows it comes behind. Of no rank (-1) nothing is named. It may have come from another process, cut
+// at its end.
 constexpr char told_mark = '\x01';
-// In place of a face's number.
-constexpr int no_code = 0;
-constexpr int code_of_size_mismatch = -1;
+constexpr int no_rank = -1;
 
-[[noreturn, gnu::cold]] void throw_told(const communicator_state& c, const std::string& told) {
+std::string told(int rank, int code, const std::string& before, const std::string& why) {
+  return formatted("{}{} {} {} {}{}", told_mark, rank, code, before.size(), before, why);
+}
+
+coded_error read_told(const communicator_state& c, const std::string& told) {
   std::istringstream from(told.substr(told.empty() || told[0] != told_mark ? 0 : 1));
-  int rank = -1, code = no_code;
+  int rank = no_rank, code = no_code;
   std::size_t length = 0;
   if (from.str().size() == told.size() || !(from >> rank >> code >> length) || from.get() != ' ')
-    throw error(told);
+    return {told, no_code};
   const auto begin = static_cast<std::size_t>(from.tellg());
   const std::string text = from.str().substr(std::min(begin, from.str().size()));
+  if (rank == no_rank) return {text, code};
   const std::size_t before = std::min(length, text.size());
   const std::string name =
       name_of_peer(static_cast<const rank_state*>(worker::caller()), c.context, rank);
   // A rank of another group calls others in its own way.
-  const std::string whole = formatted("{}{}{}: {}", std::string_view(text).substr(0, before), name,
-                                      name == rank_name(rank) ? "" : ", which says",
-                                      std::string_view(text).substr(before));
-  if (code == code_of_size_mismatch) throw size_mismatch(whole);
-  if (code > no_code) throw coded_error(whole, code);
-  throw error(whole);
+  return {formatted("{}{}{}: {}", std::string_view(text).substr(0, before), name,
+                    name == rank_name(rank) ? "" : ", which says",
+                    std::string_view(text).substr(before)),
+          code};
 }
 
 // What other sites send from now on is refused. False when that was so before.
@@ -106,13 +108,12 @@ void throw_failed(communicator_state& c, const char* call) {
     const std::lock_guard hold(c.listed_in->lock);
     told = c.failure;
   }
-  if (call == nullptr) throw_told(c, told);
-  try {
-    throw_told(c, told);
-  } catch (const error& e) {
-    throw error(std::string(call) +
-                " on a broken communicator, on which no collective can work any more: " + e.what());
-  }
+  const coded_error first = read_told(c, told);
+  if (call == nullptr) throw first;
+  throw coded_error(
+      formatted("{} on a broken communicator, on which no collective can work any more: {}", call,
+                first.what()),
+      first.code());
 }
 
 std::string told_failure(const communicator_state& c, int rank, const collective_call& call) {
@@ -120,18 +121,21 @@ std::string told_failure(const communicator_state& c, int rank, const collective
   int code = no_code;
   try {
     throw;
-  } catch (const size_mismatch& e) {
-    why = e.what();
-    code = code_of_size_mismatch;
   } catch (const coded_error& e) {
     why = e.what();
     code = e.code();
+  } catch (const std::bad_alloc&) {
+    why = "there is no memory for it";
+    code = no_memory;
   } catch (const std::exception& e) {
     why = text_of(e);
   } catch (...) {
   }
-  const std::string before = formatted("{} on {} failed on rank ", described(call), name_of(c));
-  return formatted("{}{} {} {} {}{}", told_mark, rank, code, before.size(), before, why);
+  return told(rank, code, formatted("{} on {} failed on rank ", described(call), name_of(c)), why);
+}
+
+std::string told_mismatch(const std::string& text) {
+  return told(no_rank, calls_differ, "", text);
 }
 
 void on_broken(worker& here, record_header header, const std::byte* payload) {

@@ -6,6 +6,7 @@
 
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::detail {
 
@@ -169,8 +170,8 @@ namespace {
                                             const collective_call& calls, int b,
                                             const collective_call& but) {
   const std::string text = mismatch(c, a, calls, b, but);
-  break_communicator(*worker::current(), c, text);
-  throw error(text);
+  break_communicator(*worker::current(), c, told_mismatch(text));
+  throw coded_error(text, calls_differ);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "base/format.hpp"
 #include "rank/calls.hpp"
 #include "rank/exhibition.hpp"
-#include "rank/talk.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::detail {
 namespace {
@@ -23,10 +23,12 @@ namespace {
                                           std::size_t takes, int only_taker = no_root) {
   if (plan.explain != nullptr) (*plan.explain)({giver, gives, only_taker, taker, takes});
   const auto* const me = static_cast<const rank_state*>(worker::caller());
-  throw size_mismatch(formatted(
-      "{}: rank {} gives {} octets to rank {}, which takes {}: both must say the same number",
-      plan.call.name, name_of_peer(me, c.context, giver), gives, name_of_peer(me, c.context, taker),
-      takes));
+  throw coded_error(
+      formatted(
+          "{}: rank {} gives {} octets to rank {}, which takes {}: both must say the same number",
+          plan.call.name, name_of_peer(me, c.context, giver), gives,
+          name_of_peer(me, c.context, taker), takes),
+      lengths_differ);
 }
 
 // Small parts of one size for all ranks, which share memory.
@@ -73,7 +75,8 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
                      .only_reader = plan.only_reader,
                      .per_reader = plan.per_reader,
                      .known = plan.known,
-                     .part_bytes = plan.part_bytes};
+                     .part_bytes = plan.part_bytes,
+                     .ends_together = plan.explain != nullptr};
   const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
                    give.stride, &take};
   show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {

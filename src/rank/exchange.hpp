@@ -77,7 +77,7 @@ struct exchange_plan {
   sizes known = sizes::of_all;
   std::size_t part_bytes = 0;  // When known.
   bool leaves_own = false;     // What a rank gives to itself is where it belongs.
-  // Not null: what is given to a rank that does not take it is an error, too.
+  // Not null: what is given to a rank that does not take it is an error, too, of which all ranks are told.
   const explanation* explain = nullptr;
 };
 

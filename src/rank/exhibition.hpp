@@ -30,6 +30,7 @@ struct exhibit {
   bool per_reader = false;  // Otherwise all see the same.
   sizes known = sizes::of_all;
   std::size_t part_bytes = 0;  // When known.
+  bool ends_together = false;  // No rank goes on before all have moved, in other processes too.
 };
 
 // Shows the buffers of all ranks to all, lets each move what it wants, and holds everyone until
@@ -338,6 +339,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   }
   turn.meet_here();
   turn.end_of_moving(failure);
+  if (what.ends_together && c.spans_processes()) turn.meet_moved();
 }
 
 // Parts of the commonest kind: all that a rank gave.

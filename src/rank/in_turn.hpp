@@ -101,6 +101,12 @@ class in_turn {
     if (own != nullptr) std::rethrow_exception(own);
     throw_failed(c_);
   }
+  // Those of all processes, after end_of_moving(): a process of which a rank has failed does not come, and
+  // tells the others.
+  void meet_moved() {
+    member_.moving = false;
+    meet_all(nullptr, true);
+  }
   // What the others are told of the exception that is handled now.
   [[nodiscard]] std::string failed_here() const { return told_failure(c_, rank_, member_.call); }
   void notify_all() {

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/limits.hpp"
 #include "rank/calls.hpp"
 #include "rank/distant.hpp"
 #include "rank/meetings.hpp"
 #include "rank/messages.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::detail {
 namespace {
@@ -45,9 +47,10 @@ void check_sites_alive(const communicator_state& c, const char* call) {
   for (const site& s : c.sites)
     if (!device.is_alive(s.process)) [[unlikely]] {
       c.of.ways->wait_for_the_end(*worker::current());
-      throw error(std::string(call) + " on " + name_of(c) + ": process " +
-                  std::to_string(s.process) + " on host " + between.job().host_of(s.process) +
-                  ", which holds some of its ranks, is dead");
+      throw coded_error(
+          formatted("{} on {}: process {} on host {}, which holds some of its ranks, is dead", call,
+                    name_of(c), s.process, between.job().host_of(s.process)),
+          process_died);
     }
 }
 
@@ -312,10 +315,13 @@ class sites_meeting {
     ways_.ask_call(leader_, c_.to(leader_at(site)), c_.context, sequence_);
     wait_for([&] { return all_.answer.sequence == sequence_; }, process_of(site));
     if (all_.answer.call.name[0] != '\0') check_call(c_, all_.answer.call, rank_, call_);
-    throw error("collective mismatch on " + name_of(c_) + ": rank " + std::to_string(rank_) +
-                " calls " + described(call_) + ", but process " + std::to_string(process_of(site)) +
-                " has called something else: all ranks must call the same collectives in the same "
-                "order, with the same sizes");
+    throw coded_error(
+        formatted(
+            "collective mismatch on {}: rank {} calls {}, but process {} has called something "
+            "else: all ranks must call the same collectives in the same order, with the same "
+            "sizes",
+            name_of(c_), rank_, described(call_), process_of(site)),
+        calls_differ);
   }
   // Combines what that site says with `data`.
   void take(const reduction& how, std::byte* data, int site) {

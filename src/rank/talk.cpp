@@ -3,6 +3,7 @@
 #include "base/format.hpp"
 #include "rank/calls.hpp"
 #include "rank/distant.hpp"
+#include "rank/told_failure.hpp"
 
 namespace weft::detail {
 
@@ -72,10 +73,12 @@ void talk::conclude(operation& op) {
   --op.owner->counts.received;
   op.owner->counts.received_bytes -= op.result.bytes;
   if (expected_ == lengths::equal && op.result.bytes != op.bytes) [[unlikely]]
-    throw size_mismatch(formatted(
-        "{}: rank {} gives {} octets to a rank that takes {}: both must say the same number",
-        what_.call, name_of_peer(&speaker_, what_.context, op.result.source), op.result.bytes,
-        op.bytes));
+    throw coded_error(
+        formatted(
+            "{}: rank {} gives {} octets to a rank that takes {}: both must say the same number",
+            what_.call, name_of_peer(&speaker_, what_.context, op.result.source), op.result.bytes,
+            op.bytes),
+        lengths_differ);
 }
 
 void talk::wait() {

@@ -11,11 +11,6 @@
 
 namespace weft::detail {
 
-// A rank gives more or fewer octets than another one takes.
-struct size_mismatch : error {
-  using error::error;
-};
-
 // Of messages: whether they must be as long as their receives.
 enum class lengths { equal, any };
 

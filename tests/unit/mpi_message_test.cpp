@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -292,6 +294,22 @@ TEST(mpi_message, a_collective_between_groups_that_fails_names_the_rank_and_has_
     expect_contains(
         one.text,
         "rank 0 of the remote group gives 8 octets to rank 0 of the local group, which takes 4");
+  // The same of a persistent one, which has a context of its own.
+  const std::array<told, 4> kept = fails([](int rank, MPI_Comm between) {
+    int values[2] = {};
+    const int root = rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : 0;
+    MPI_Request request;
+    MPI_Bcast_init(values, rank == 2 ? 1 : 2, MPI_INT, root, between, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    return MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
+  expect_contains(
+      kept[0].text,
+      "MPI_Bcast_init on the bridge failed on rank 0 of the remote group, which says: ");
+  for (const told& one : kept)
+    expect_contains(
+        one.text,
+        "rank 0 of the remote group gives 8 octets to rank 0 of the local group, which takes 4");
   // The remote rank 1 takes another one for the root.
   const std::array<told, 4> roots = fails([](int rank, MPI_Comm between) {
     int values[2] = {};
@@ -304,7 +322,7 @@ TEST(mpi_message, a_collective_between_groups_that_fails_names_the_rank_and_has_
                     "MPI_Bcast on the bridge failed on rank 1 of the remote group, which says: ");
 }
 
-// In several processes the roots may have gone on: what they call next tells them.
+// Also where their data have gone to other processes, which refuse them.
 TEST(mpi_message, two_roots_of_a_broadcast_between_groups_are_told_with_all_others) {
   for (const int processes : {1, 4}) {
     options how = job_of(4, 1);
@@ -315,8 +333,7 @@ TEST(mpi_message, two_roots_of_a_broadcast_between_groups_are_told_with_all_othe
       const MPI_Comm between = make_bridge(rank);
       MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
       int values[2] = {};
-      int code = MPI_Bcast(values, 2, MPI_INT, rank < 2 ? MPI_ROOT : 0, between);
-      if (code == MPI_SUCCESS) code = MPI_Barrier(between);
+      const int code = MPI_Bcast(values, 2, MPI_INT, rank < 2 ? MPI_ROOT : 0, between);
       int error_class = 0;
       MPI_Error_class(code, &error_class);
       if (error_class == MPI_ERR_ROOT) log_line("rank {} is told", rank);
@@ -325,6 +342,22 @@ TEST(mpi_message, two_roots_of_a_broadcast_between_groups_are_told_with_all_othe
     for (int rank = 0; rank < 4; ++rank)
       expect_contains(job.text, formatted("rank {} is told\n", rank));
   }
+}
+
+TEST(mpi_message, memory_that_one_rank_has_not_in_a_collective_is_told_as_such_to_all) {
+  std::atomic<int> told = 0;
+  const int status = run(job_of(4, 1), [&](communicator&) {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create([](void*, void*, int*, MPI_Datatype*) { throw std::bad_alloc(); }, 1, &op);
+    int in = 1, out = 0;
+    if (MPI_Allreduce(&in, &out, 1, MPI_INT, op, MPI_COMM_WORLD) == MPI_ERR_NO_MEM) ++told;
+    MPI_Op_free(&op);
+    MPI_Finalize();
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(told, 4);
 }
 
 TEST(mpi_message, a_deadlock_names_a_freed_communicator_of_two_groups_and_its_ranks) {
