@@ -60,6 +60,7 @@ static void end_in(const char* way) {
   if (strcmp(way, "killed") == 0) raise(SIGKILL);
   if (strcmp(way, "handled") == 0) {
     signal(SIGTERM, note);
+    if (raise(0) != 0 || pthread_kill(pthread_self(), 0) != 0 || pthread_kill(pthread_self(), 1000) == 0) _exit(9);
     raise(SIGTERM);
     _exit(noted == SIGTERM ? 7 : 8);
   }
