@@ -225,6 +225,11 @@ std::string call_lines(symbol_table& symbols, std::span<const std::uintptr_t> ca
 
 struct symbol_table::contents {
   std::unordered_map<std::uintptr_t, std::vector<std::string>> known;
+#if defined(WEFT_HAS_LIBDW)
+  // Before the files are listed: all wait here for whoever loads the library. Of the loader's lock, under which the
+  // list is read, ThreadSanitizer knows nothing.
+  const debug_library& names = libdw();
+#endif
   std::vector<loaded_file> loaded = loaded_files();
 
   std::uintptr_t in_first_copy(std::uintptr_t address) const {
@@ -237,7 +242,7 @@ struct symbol_table::contents {
   Dwfl* files = nullptr;
 
   contents() {
-    if (!libdw().complete) return;
+    if (!names.complete) return;
     // Debug information is looked for in the program's files only: libdw would ask servers too.
     static const Dwfl_Callbacks callbacks{
         libdw().dwfl_linux_proc_find_elf,
