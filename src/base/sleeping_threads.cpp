@@ -80,7 +80,18 @@ std::uint64_t switches_of(const std::filesystem::path& thread) {
   return sum;
 }
 
+thread_standing standing_in(const std::filesystem::path& thread) {
+  const std::uint64_t switches = switches_of(thread);
+  if (switches == 0) return {};  // Of a thread that has begun there is one at least.
+  const system_call call(thread);
+  return {switches, call.is_endless(futex_calls), call.is_endless(polling_calls)};
+}
+
 }  // namespace
+
+thread_standing standing_thread(int number) {
+  return standing_in("/proc/self/task/" + std::to_string(number));
+}
 
 std::map<int, thread_standing> standing_threads() {
   std::map<int, thread_standing> all;
@@ -92,11 +103,7 @@ std::map<int, thread_standing> standing_threads() {
     const std::string name = thread.filename();
     int number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    const std::uint64_t switches =
-        switches_of(thread);  // Of a thread that has begun there is one at least.
-    const system_call call(thread);
-    all[number] = {switches, switches != 0 && call.is_endless(futex_calls),
-                   switches != 0 && call.is_endless(polling_calls)};
+    all[number] = standing_in(thread);
   }
   return failed ? std::map<int, thread_standing>{} : all;
 }

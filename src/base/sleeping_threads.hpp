@@ -22,5 +22,7 @@ struct thread_standing {
 // Called by any thread. By the kernel's numbers, proc(5); threads that end meanwhile may be missing. Empty where the kernel
 // does not tell, or the process has no descriptor left to ask with.
 [[nodiscard]] std::map<int, thread_standing> standing_threads();
+// Of one of them, in less time.
+[[nodiscard]] thread_standing standing_thread(int number);
 
 }  // namespace weft

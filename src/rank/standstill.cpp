@@ -26,6 +26,17 @@ bool standstill::has_lasted(double limit_s, std::uint64_t now_ns) {
 
 // A worker that rests between two looks, and a thread that waits in a call of weft, run for a moment now and then.
 bool standstill::somebody_runs() {
+  // Beside a rank that computes a look takes little: the monitor's counts of time would be late.
+  std::vector<bool> rests(passes_.size());
+  bool any = false;
+  for (int i = 0; i < job_.workers->worker_count(); ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    const worker& w = job_.workers->at(i);
+    const bool passes = std::exchange(passes_[index], w.passes()) != w.passes();
+    rests[index] = w.is_parked() || passes;
+    any |= w.has_open_loops() || !(rests[index] || standing_thread(w.thread()).awaits_memory);
+  }
+  if (any) return true;
   const std::map<int, thread_standing> before = std::exchange(threads_, standing_threads());
   if (threads_.empty()) return true;
   const auto has_slept = [&](int thread) {
@@ -35,15 +46,13 @@ bool standstill::somebody_runs() {
            now->second.has_slept_since(then->second);
   };
   std::set<int> known{static_cast<int>(gettid())};
-  bool any = false;
   for (int i = 0; i < job_.workers->worker_count(); ++i) {
     const auto index = static_cast<std::size_t>(i);
     const worker& w = job_.workers->at(i);
     known.insert(w.thread());
     sleeps_in_kernel_[index] =
-        !w.is_parked() && has_slept(w.thread()) && threads_.at(w.thread()).awaits_memory;
-    const bool passes = std::exchange(passes_[index], w.passes()) != w.passes();
-    any |= w.has_open_loops() || !(w.is_parked() || passes || sleeps_in_kernel_[index]);
+        !rests[index] && has_slept(w.thread()) && threads_.at(w.thread()).awaits_memory;
+    any |= !(rests[index] || sleeps_in_kernel_[index]);
   }
   const auto awake = std::ranges::count_if(threads_, [&](const auto& thread) {
     return !known.contains(thread.first) && !has_slept(thread.first);

@@ -130,10 +130,12 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     return !end.has_lasted(standstill_grace_s, now_ns);
   };
   watching.does_not_end = [&] {
-    report_state(
-        j,
-        "the job does not end: ranks compute without calling weft, or wait for threads that do not end; "
-        "process ended\n");
+    const std::string why =
+        "the job does not end: ranks compute without calling weft, or wait for threads that do not end; process ended";
+    if (time_is_up)
+      log_text(why);  // What they do has been told.
+    else
+      report_state(j, why + "\n");
   };
   std::atomic<bool> stops_by_timeout{false};
   // The judge of a deadlock between processes wants to know where this one's ranks stand.
