@@ -76,7 +76,7 @@ const bool defined = [] {
   DEFINE(MPI_SHORT, short);
   DEFINE(MPI_INT, int);
   DEFINE(MPI_LONG, long);
-  DEFINE(MPI_LONG_LONG, long long);
+  DEFINE(MPI_LONG_LONG_INT, long long);  // Of two names of a datatype the standard's first.
   DEFINE(MPI_UNSIGNED_SHORT, unsigned short);
   DEFINE(MPI_UNSIGNED, unsigned);
   DEFINE(MPI_UNSIGNED_LONG, unsigned long);
@@ -84,7 +84,7 @@ const bool defined = [] {
   DEFINE(MPI_FLOAT, float);
   DEFINE(MPI_DOUBLE, double);
   DEFINE(MPI_LONG_DOUBLE, long double);
-  DEFINE(MPI_C_FLOAT_COMPLEX, std::complex<float>);
+  DEFINE(MPI_C_COMPLEX, std::complex<float>);
   DEFINE(MPI_CXX_FLOAT_COMPLEX, std::complex<float>);
   DEFINE(MPI_C_DOUBLE_COMPLEX, std::complex<double>);
   DEFINE(MPI_CXX_DOUBLE_COMPLEX, std::complex<double>);

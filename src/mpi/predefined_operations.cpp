@@ -180,15 +180,12 @@ void define_logic(MPI_Datatype type) {
   define<T, logical_or>(MPI_LOR, type);
   define<T, logical_xor>(MPI_LXOR, type);
 }
+// Logic beyond C's integers is not the standard's, but programs use it.
 template <class T>
 void define_integer(MPI_Datatype type) {
   define_order<T>(type);
   define_sums<T>(type);
   define_bits<T>(type);
-}
-template <class T>
-void define_c_integer(MPI_Datatype type) {
-  define_integer<T>(type);
   define_logic<T>(type);
 }
 template <class T>
@@ -203,26 +200,27 @@ void define_pair(MPI_Datatype type) {
 }
 
 [[maybe_unused]] const bool defined = [] {
-  define_c_integer<short>(MPI_SHORT);
-  define_c_integer<int>(MPI_INT);
-  define_c_integer<long>(MPI_LONG);
-  define_c_integer<long long>(MPI_LONG_LONG);
-  define_c_integer<signed char>(MPI_SIGNED_CHAR);
-  define_c_integer<char>(MPI_CHAR);  // Beyond the standard, which leaves it out: programs use it.
-  define_c_integer<unsigned char>(MPI_UNSIGNED_CHAR);
-  define_c_integer<unsigned short>(MPI_UNSIGNED_SHORT);
-  define_c_integer<unsigned>(MPI_UNSIGNED);
-  define_c_integer<unsigned long>(MPI_UNSIGNED_LONG);
-  define_c_integer<unsigned long long>(MPI_UNSIGNED_LONG_LONG);
-  define_c_integer<std::int8_t>(MPI_INT8_T);
-  define_c_integer<std::int16_t>(MPI_INT16_T);
-  define_c_integer<std::int32_t>(MPI_INT32_T);
-  define_c_integer<std::int64_t>(MPI_INT64_T);
-  define_c_integer<std::uint8_t>(MPI_UINT8_T);
-  define_c_integer<std::uint16_t>(MPI_UINT16_T);
-  define_c_integer<std::uint32_t>(MPI_UINT32_T);
-  define_c_integer<std::uint64_t>(MPI_UINT64_T);
+  define_integer<short>(MPI_SHORT);
+  define_integer<int>(MPI_INT);
+  define_integer<long>(MPI_LONG);
+  define_integer<long long>(MPI_LONG_LONG);
+  define_integer<signed char>(MPI_SIGNED_CHAR);
+  define_integer<char>(MPI_CHAR);  // Beyond the standard, as is MPI_CHARACTER: programs use them.
+  define_integer<unsigned char>(MPI_UNSIGNED_CHAR);
+  define_integer<unsigned short>(MPI_UNSIGNED_SHORT);
+  define_integer<unsigned>(MPI_UNSIGNED);
+  define_integer<unsigned long>(MPI_UNSIGNED_LONG);
+  define_integer<unsigned long long>(MPI_UNSIGNED_LONG_LONG);
+  define_integer<std::int8_t>(MPI_INT8_T);
+  define_integer<std::int16_t>(MPI_INT16_T);
+  define_integer<std::int32_t>(MPI_INT32_T);
+  define_integer<std::int64_t>(MPI_INT64_T);
+  define_integer<std::uint8_t>(MPI_UINT8_T);
+  define_integer<std::uint16_t>(MPI_UINT16_T);
+  define_integer<std::uint32_t>(MPI_UINT32_T);
+  define_integer<std::uint64_t>(MPI_UINT64_T);
 
+  define_integer<char>(MPI_CHARACTER);
   define_integer<std::int32_t>(MPI_INTEGER);
   define_integer<std::int8_t>(MPI_INTEGER1);
   define_integer<std::int16_t>(MPI_INTEGER2);

@@ -29,11 +29,13 @@ using places = std::array<int, part_count>;
 
 constexpr int unknown = -1;
 
+// The first of a part's names is hwloc's.
 constexpr std::pair<std::string_view, part_of_machine> names_of_parts[] = {
-    {"mpi_shared_memory", machine}, {"Machine", machine},
-    {"Package", package},           {"Socket", package},
-    {"NUMANode", numa_node},        {"Core", core},
-    {"PU", hardware_thread_part}};
+    {"Machine", machine}, {"Package", package},         {"NUMANode", numa_node},
+    {"Core", core},       {"PU", hardware_thread_part}, {"mpi_shared_memory", machine},
+    {"Socket", package}};
+constexpr std::string_view name_source = "hwloc://";
+constexpr const char* type_key = "mpi_hw_resource_type";
 
 // Numbers of the parts that this rank is in: equal ones are the same part, on whichever machine.
 places places_of(const rank_state& r) {
@@ -55,9 +57,9 @@ places places_of(const rank_state& r) {
   return here;
 }
 
-// The largest part that not all ranks are in together; null when there is none that all know.
+// The largest part that not all ranks are in together; `part_count` when there is none that all know.
 // Every rank calls, those that want no communicator with `wanted` false.
-const int* part_that_divides(communicator_object& c, const places& here, bool wanted) {
+std::size_t part_that_divides(communicator_object& c, const places& here, bool wanted) {
   // Least and, negative, greatest number of each part.
   std::array<int, 2 * part_count> ends, of_all;
   for (std::size_t p = 0; p < part_count; ++p) {
@@ -68,43 +70,50 @@ const int* part_that_divides(communicator_object& c, const places& here, bool wa
   reduce(*c.shared, c.own, ends.data(), of_all.data(), least.of(ends.size()), no_root,
          "MPI_Comm_split_type");
   for (std::size_t p = 0; p < part_count; ++p)
-    if (of_all[2 * p] != unknown && of_all[2 * p] != -of_all[2 * p + 1]) return &here[p];
-  return nullptr;
+    if (of_all[2 * p] != unknown && of_all[2 * p] != -of_all[2 * p + 1]) return p;
+  return part_count;
 }
 
-// Null: it names nothing that is known here.
-const int* part_by_name(state& me, MPI_Info info, const places& here) {
-  if (info == MPI_INFO_NULL) return nullptr;
-  const std::string* const value = checked_info(me, info).find("mpi_hw_resource_type");
-  if (value == nullptr) return nullptr;
+// `part_count`: it names nothing.
+std::size_t part_by_name(state& me, MPI_Info info) {
+  if (info == MPI_INFO_NULL) return part_count;
+  const std::string* const value = checked_info(me, info).find(type_key);
+  if (value == nullptr) return part_count;
   std::string_view name = *value;
-  if (constexpr std::string_view source = "hwloc://"; name.starts_with(source))
-    name.remove_prefix(source.size());
+  if (name.starts_with(name_source)) name.remove_prefix(name_source.size());
   for (const auto& [known, part] : names_of_parts)
-    if (name == known) return here[part] == unknown ? nullptr : &here[part];
-  return nullptr;
+    if (name == known) return part;
+  return part_count;
+}
+
+// Tells a program that left the choice which part it is.
+void put_name(state& me, MPI_Info info, std::size_t part) {
+  for (const auto& [name, named] : names_of_parts)
+    if (part == named)
+      return checked_info(me, info).set(type_key, std::string(name_source).append(name));
 }
 
 // Of a type that has been checked.
 int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
   const places here = places_of(me.rank);
-  const int* const divided = part_that_divides(c, here, split_type != MPI_UNDEFINED);
-  const int* part = nullptr;
+  const std::size_t divided = part_that_divides(c, here, split_type != MPI_UNDEFINED);
+  std::size_t part = part_count;
   switch (split_type) {
     case MPI_COMM_TYPE_SHARED:
-      part = &here[machine];
+      part = machine;
       break;
     case MPI_COMM_TYPE_HW_UNGUIDED:
       part = divided;
+      if (info != MPI_INFO_NULL && info != MPI_INFO_ENV) put_name(me, info, part);
       break;
     case MPI_COMM_TYPE_HW_GUIDED:
     case MPI_COMM_TYPE_RESOURCE_GUIDED:
-      part = part_by_name(me, info, here);
+      part = part_by_name(me, info);
       break;
     default:
       break;
   }
-  return part == nullptr ? static_cast<int>(MPI_UNDEFINED) : *part;
+  return part == part_count || here[part] == unknown ? static_cast<int>(MPI_UNDEFINED) : here[part];
 }
 
 void check_split_type(int split_type) {

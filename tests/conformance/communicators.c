@@ -81,8 +81,22 @@ static void by_hardware(void) {
   for (int steps = 0; whole != MPI_COMM_NULL && steps < 20; ++steps) {
     int before = 0, now = 0;
     MPI_Comm_size(whole, &before);
-    MPI_Comm_split_type(whole, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part);
+    MPI_Info chosen;
+    MPI_Info_create(&chosen);
+    MPI_Comm_split_type(whole, MPI_COMM_TYPE_HW_UNGUIDED, 0, chosen, &part);
     if (part != MPI_COMM_NULL) MPI_Comm_size(part, &now);
+    /* Which kind of part it was is told, and leads to the same parts. */
+    if (part != MPI_COMM_NULL && MPI_VERSION >= 5) {
+      MPI_Comm same;
+      char type[64] = "";
+      int length = sizeof type, found = 0;
+      MPI_Info_get_string(chosen, "mpi_hw_resource_type", &length, type, &found);
+      EXPECT(found, "no word of the kind of part");
+      MPI_Comm_split_type(part, MPI_COMM_TYPE_HW_GUIDED, 0, chosen, &same);
+      EXPECT_INT(sum_over(same), now);
+      MPI_Comm_free(&same);
+    }
+    MPI_Info_free(&chosen);
     EXPECT(now < before, "%d of %d ranks", now, before);
     MPI_Comm_free(&whole);
     whole = part;

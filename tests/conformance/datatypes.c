@@ -356,6 +356,10 @@ static void names(void) {
   MPI_Datatype t;
   MPI_Type_get_name(MPI_DOUBLE, name, &length);
   EXPECT(strcmp(name, "MPI_DOUBLE") == 0 && length == 10, "%s", name);
+  MPI_Type_get_name(MPI_LONG_LONG, name, &length); /* Of two names the same for both. */
+  EXPECT(strcmp(name, "MPI_LONG_LONG_INT") == 0 && length == 17, "%s", name);
+  MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &length);
+  EXPECT(strcmp(name, "MPI_C_COMPLEX") == 0 && length == 13, "%s", name);
   MPI_Type_contiguous(2, MPI_INT, &t);
   MPI_Type_get_name(t, name, &length);
   EXPECT(name[0] == 0 && length == 0, "%s", name);

@@ -73,6 +73,12 @@ static void predefined(void) {
   CHECK_BITS(short, MPI_SHORT);
   CHECK_LOGIC(int, MPI_INT);
   CHECK_LOGIC(bool, MPI_C_BOOL);
+  /* Not the standard's, but all take them. */
+  CHECK_TYPE(signed char, MPI_CHARACTER);
+  CHECK_LOGIC(MPI_Aint, MPI_AINT);
+  CHECK_LOGIC(MPI_Offset, MPI_OFFSET);
+  CHECK_LOGIC(MPI_Count, MPI_COUNT);
+  CHECK_LOGIC(int64_t, MPI_INTEGER8);
   double complex z = rank + 1 + I, sum = 0;
   MPI_Allreduce(&z, &sum, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, MPI_COMM_WORLD);
   EXPECT(creal(sum) == size * (size + 1) / 2 && cimag(sum) == size, "%g + %g i", creal(sum), cimag(sum));
