@@ -31,6 +31,7 @@ contains
     integer(kind=MPI_ADDRESS_KIND) :: state
     integer :: error
     frees = frees + 1
+    state = state + 1
     error = MPI_SUCCESS
   end subroutine
 
@@ -207,12 +208,15 @@ contains
 
   subroutine own_requests()
     integer :: request, status(MPI_STATUS_SIZE), count
-    call MPI_Grequest_start(on_query, on_free, on_cancel, 1234_MPI_ADDRESS_KIND, request, error)
+    integer(kind=MPI_ADDRESS_KIND), volatile :: state
+    state = 1234
+    call MPI_Grequest_start(on_query, on_free, on_cancel, state, request, error)
     call MPI_Cancel(request, error)
     call MPI_Grequest_complete(request, error)
     call MPI_Wait(request, status, error)
     call MPI_Get_count(status, MPI_INTEGER, count, error)
     call expect(count == 5 .and. status(MPI_SOURCE) == 77 .and. status(MPI_TAG) == 78, 'status of an own request')
     call expect(queries == 1 .and. frees == 1 .and. cancels == 1 .and. seen_state == 1234, 'calls for an own request')
+    call expect(state == 1235, 'the state is the variable of the program')
   end subroutine
 end program

@@ -360,10 +360,13 @@ contains
   end subroutine
 
   subroutine environment()
+    use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
     integer :: level, length, version, subversion
     character(len=MPI_MAX_PROCESSOR_NAME) :: name
     character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: library
     integer(kind=MPI_ADDRESS_KIND) :: memory
+    type(c_ptr) :: address
+    integer, pointer :: array(:)
     logical :: is_main
     call MPI_Query_thread(level, error)
     call MPI_Is_thread_main(is_main, error)
@@ -377,6 +380,10 @@ contains
     call MPI_Alloc_mem(1000_MPI_ADDRESS_KIND, MPI_INFO_NULL, memory, error)
     call expect(memory /= 0, 'memory')
     call free_at(memory)
+    call MPI_Alloc_mem(1000_MPI_ADDRESS_KIND, MPI_INFO_NULL, address, error)
+    call c_f_pointer(address, array, [250])
+    array = 7
+    call MPI_Free_mem(array, error)
     call MPI_Pcontrol(1)
     call expect(MPI_Wtick() > 0 .and. MPI_Wtick() < 0.01, 'tick')
   end subroutine

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 DECLARED = re.compile(r"^WEFT_MPI_DECLARE\(\s*[\w ]+?\s*,\s*(MPI_\w+)\s*,", re.MULTILINE)
-OF_FORTRAN = re.compile(r"^    (?:subroutine|function) (MPI_\w+)\(", re.MULTILINE)
+OF_FORTRAN = re.compile(r"^    (?:subroutine|function) (MPI_\w+?)(?:_cptr)?\(", re.MULTILINE)
 # Ends the job; tests/conformance/bad does so in C.
 NOT_IN_FORTRAN = {"MPI_Abort"}
 LISTED = re.compile(r"^  X\((?:MPI_T_ERR_\w+, )?(MPI_\w+),", re.MULTILINE)

@@ -92,7 +92,12 @@ class Parameter:
 
     @property
     def is_choice(self):
-        return self.base == "void" and self.pointers == 1 and self.name not in ("extra_state", "attribute_val", "baseptr")
+        return (self.base == "void" and self.pointers == 1 and not self.is_address
+                and self.name not in ("extra_state", "attribute_val"))
+
+    @property
+    def is_address(self):
+        return self.name == "baseptr"
 
     @property
     def is_string(self):
@@ -122,7 +127,7 @@ def stub(name, parameters):
         if p.is_choice:
             taken.append(f"void* {n}")
             given.append(f"weft_fortran_place({n})")
-        elif n == "baseptr":  # The address is an integer's value, or a Cray pointer's.
+        elif p.is_address:  # The address is an integer's value, or a Cray pointer's.
             taken.append(f"MPI_Aint* {n}")
             given.append(n)
         elif p.is_string:
@@ -183,7 +188,19 @@ def stub(name, parameters):
     fortran = name.lower() + "_"
     body = [*before, f"*ierror = {name}({', '.join(given)});", *after]
     return (f"void p{fortran}({signature}) {{\n" + "".join(f"  {line}\n" for line in body) + "}\n"
-            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n")
+            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n"
+            + (address_names(fortran, signature) if gives_address(parameters) else ""))
+
+
+def gives_address(parameters):
+    return any(p.is_address for p in parameters)
+
+
+def address_names(fortran, signature):
+    """Of a function that gives an address: its names where that is a TYPE(C_PTR)."""
+    other = fortran + "cptr_"
+    return (f"extern __attribute__((alias(\"p{fortran}\"))) void p{other}({signature});\n"
+            f"WEFT_FORTRAN_NAME({other}, ({signature}));\n")
 
 
 def refusing_stub(name, text):
@@ -193,10 +210,23 @@ def refusing_stub(name, text):
     signature = "".join(f"void* a{i}, " for i in range(count)) + "MPI_Fint* ierror"
     unused = "".join(f"(void)a{i}, " for i in range(count))
     return (f"void p{fortran}({signature}) {{\n  {unused}*ierror = {name}({', '.join(['0'] * count)});\n}}\n"
-            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n")
+            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n"
+            + (address_names(fortran, signature) if re.search(r"\bbaseptr\b", text) else ""))
 
 
 def interface(name, parameters):
+    """Of the function and of its PMPI name."""
+    names = (name, "P" + name)
+    if not gives_address(parameters):
+        return "".join(specific(n, name, parameters) for n in names)
+    # The address is an integer or a TYPE(C_PTR): two functions by one name, in an interface of their own.
+    return "  end interface\n" + "".join(
+        f"  interface {n}\n{specific(n, name, parameters)}{specific(n + '_cptr', name, parameters, address='type(c_ptr)')}"
+        "  end interface\n" for n in names) + "  interface\n"
+
+
+def specific(called, name, parameters, address="integer(kind=MPI_ADDRESS_KIND)"):
+    """One function of an interface, by the name that is called."""
     lines, names = [], []
     for p in parameters:
         n = p.name
@@ -205,7 +235,7 @@ def interface(name, parameters):
         if p.is_callback:
             lines.append(f"external :: {n}")
         elif p.base == "void" and not p.is_choice and name not in NARROW:
-            lines.append(f"integer(kind=MPI_ADDRESS_KIND) :: {n}")
+            lines.append(f"{address if p.is_address else 'integer(kind=MPI_ADDRESS_KIND)'} :: {n}")
         elif p.is_choice:
             lines.append(f"type(*), dimension(*) :: {n}")
             lines.append(f"!GCC$ ATTRIBUTES NO_ARG_CHECK :: {n}")
@@ -223,14 +253,14 @@ def interface(name, parameters):
             lines.append(f"integer :: {n}{dimension}")
     kind = "function" if name in FUNCTIONS else "subroutine"
     if name in FUNCTIONS:
-        lines.append(f"{FUNCTIONS[name]} :: {name}")
+        lines.append(f"{FUNCTIONS[name]} :: {called}")
     elif name != "MPI_Pcontrol":
         names.append("ierror")
         lines.append("integer :: ierror")
     text = "".join(f"      {line}\n" if not line.startswith("!") else f"{line}\n" for line in lines)
-    once = lambda n: (f"    {kind} {n}({', '.join(names)})\n      import\n      implicit none\n"
-                      + re.sub(rf":: {name}$", f":: {n}", text, flags=re.MULTILINE) + f"    end {kind}\n")
-    return once(name) + once("P" + name)
+    used = "      use, intrinsic :: iso_c_binding, only: c_ptr\n" if "c_ptr" in address else ""
+    return (f"    {kind} {called}({', '.join(names)})\n{used}      import\n      implicit none\n"
+            f"{text}    end {kind}\n")
 
 
 def parameters_of(name, text):

@@ -185,45 +185,45 @@ void pmpi_request_get_status_some_(const MPI_Fint* in_count, MPI_Fint* requests,
 WEFT_FORTRAN_NAME(mpi_request_get_status_some_,
                   (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
 
-/* Their functions take the state by reference. */
+/* Their functions are given the program's variable with the state, by reference: they may change it. */
 struct own_request {
   void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*);
   void (*free)(MPI_Aint*, MPI_Fint*);
   void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*);
-  MPI_Aint state;
+  MPI_Aint* state;
 };
 
 static int on_query(void* of, MPI_Status* status) {
   struct own_request* const own = of;
   MPI_Fint error = MPI_SUCCESS;
-  own->query(&own->state, status, &error);
+  own->query(own->state, status, &error);
   return error;
 }
 static int on_free(void* of) {
   struct own_request* const own = of;
   MPI_Fint error = MPI_SUCCESS;
-  own->free(&own->state, &error);
+  own->free(own->state, &error);
   free(own);
   return error;
 }
 static int on_cancel(void* of, int complete) {
   struct own_request* const own = of;
   MPI_Fint error = MPI_SUCCESS, is_complete = complete != 0;
-  own->cancel(&own->state, &is_complete, &error);
+  own->cancel(own->state, &is_complete, &error);
   return error;
 }
 
 void pmpi_grequest_start_(void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*), void (*release)(MPI_Aint*, MPI_Fint*),
-                          void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*), const MPI_Aint* state, MPI_Fint* request,
+                          void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*), MPI_Aint* state, MPI_Fint* request,
                           MPI_Fint* ierror) {
   struct own_request* const own = weft_fortran_memory(1, sizeof *own);
-  *own = (struct own_request){query, release, cancel, *state};
+  *own = (struct own_request){query, release, cancel, state};
   MPI_Request of_c = MPI_REQUEST_NULL;
   *ierror = MPI_Grequest_start(on_query, on_free, on_cancel, own, &of_c);
   *request = MPI_Request_c2f(of_c);
 }
 WEFT_FORTRAN_NAME(mpi_grequest_start_, (void (*)(MPI_Aint*, MPI_Status*, MPI_Fint*), void (*)(MPI_Aint*, MPI_Fint*),
-                                        void (*)(MPI_Aint*, MPI_Fint*, MPI_Fint*), const MPI_Aint*, MPI_Fint*, MPI_Fint*));
+                                        void (*)(MPI_Aint*, MPI_Fint*, MPI_Fint*), MPI_Aint*, MPI_Fint*, MPI_Fint*));
 #endif
 
 /* --- The communicator comes later ---------------------------------------------------------------- */
