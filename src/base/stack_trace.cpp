@@ -226,8 +226,8 @@ std::string call_lines(symbol_table& symbols, std::span<const std::uintptr_t> ca
 struct symbol_table::contents {
   std::unordered_map<std::uintptr_t, std::vector<std::string>> known;
 #if defined(WEFT_HAS_LIBDW)
-  // Before the files are listed: all wait here for whoever loads the library. Of the loader's lock, under which the
-  // list is read, ThreadSanitizer knows nothing.
+  // Loaded before the files are listed, so that nobody else is in the loader meanwhile: of the loader's lock, under
+  // which the list is read, ThreadSanitizer knows nothing.
   const debug_library& names = libdw();
 #endif
   std::vector<loaded_file> loaded = loaded_files();

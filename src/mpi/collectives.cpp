@@ -45,7 +45,7 @@ exchange_call prepare_allgather(state& me, const char* name, const void* sendbuf
     x.give = part_list::alike(own, recvcount, type, c.peers_first, c.peers_count);
   } else {
     check_count(sendcount);
-    check_not_aliased(sendbuf, recvbuf, octets_of(recvcount, type));
+    check_block_not_aliased(c, recvbuf, recvcount, type, sendbuf);
     x.give = part_list::alike(sendbuf, sendcount, committed_datatype(sendtype), c.peers_first,
                               c.peers_count);
   }

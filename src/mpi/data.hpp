@@ -14,14 +14,14 @@ namespace weft::mpi {
 template <class Use>
 [[gnu::always_inline]] inline auto with_data(const void* buffer, MPI_Count count,
                                              const datatype_object& type, const Use& use) {
-  const auto elements = static_cast<std::size_t>(count);
+  const std::size_t size = octets_of(count, type);
   if (type.contiguous) [[likely]] {
-    const std::size_t size = elements * type.size;
     if (is_no_memory(buffer) && size != 0) [[unlikely]]
       fail_buffer(buffer, type);
     return use(detail::octets(static_cast<const std::byte*>(buffer), size));
   }
-  const detail::segments where = type.where.placed(buffer, {elements, type.extent});
+  const detail::segments where =
+      type.where.placed(buffer, {static_cast<std::size_t>(count), type.extent});
   if (where.contiguous()) return use(detail::octets(where.flat()));
   return use(where);
 }

@@ -1,5 +1,7 @@
 #include "mpi/exchange_call.hpp"
 
+#include <cstdint>
+
 #include "mpi/overlap.hpp"
 #include "mpi/type_ledger.hpp"
 
@@ -33,6 +35,17 @@ void exchange_call::exchange_with_root() const {
   exchange_plan explained = plan;
   explained.explain = &explain;
   exchange(*c, rank, explained, give.view(), take.view());
+}
+
+void check_block_not_aliased(const communicator_object& c, const void* blocks, MPI_Count count,
+                             const datatype_object& type, const void* other) {
+  if (octets_of(count, type) == 0 || blocks == nullptr) return;
+  check_not_aliased(blocks, other, 1);
+  // In numbers: of a count that is too large nothing is there, which is found out later.
+  const auto own = reinterpret_cast<std::uintptr_t>(blocks) +
+                   static_cast<std::uintptr_t>(c.own) * static_cast<std::uintptr_t>(count) *
+                       static_cast<std::uintptr_t>(type.extent);
+  if (!c.is_inter() && own == reinterpret_cast<std::uintptr_t>(other)) fail_alias();
 }
 
 void set_claim(exchange_call& x, const communicator_object& c, const part_of_root& mine,

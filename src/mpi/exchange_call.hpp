@@ -41,11 +41,10 @@ void set_equal(exchange_call& x, const communicator_object& c, std::size_t part_
 // its own part is nobody else's.
 void note_exchange(state& me, const communicator_object& c, const exchange_call& x);
 
-[[nodiscard]] inline std::size_t octets_of(MPI_Count count, const datatype_object& type) {
-  return static_cast<std::size_t>(count) * type.size;
-}
-
-// As check_not_aliased(), of a rank's own part of `listed`, which it gives or takes as `other`.
+// As check_not_aliased(), of blocks of `count` elements: of their begin, and of a rank's own, which it gives or takes as `other`.
+void check_block_not_aliased(const communicator_object& c, const void* blocks, MPI_Count count,
+                             const datatype_object& type, const void* other);
+// The same of its own part of `listed`.
 template <class Count, class Displacement>
 void check_own_not_aliased(const communicator_object& c, const void* listed, const Count* counts,
                            const Displacement* displs, const datatype_object& type,

@@ -137,9 +137,10 @@ void pack(const char* name, const void* in, MPI_Count count, MPI_Datatype dataty
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
   const auto elements = static_cast<std::size_t>(count);
+  const std::size_t bytes = octets_of(count, type);
   std::byte* const to =
       next_part(out, size, position, external_size(type) * elements, asks_size).data();
-  const auto packed = std::make_unique<std::byte[]>(elements * type.size);
+  const auto packed = std::make_unique<std::byte[]>(bytes);
   with_data(in, count, type, [&](const auto& data) { copy_out(packed.get(), data); });
   conversion{packed.get(), to, true}.elements(type, elements);
 }
@@ -151,11 +152,12 @@ void unpack(const char* name, const void* in, MPI_Count size, Position* position
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
   const auto elements = static_cast<std::size_t>(count);
+  const std::size_t bytes = octets_of(count, type);
   std::byte* const from =
       next_part(in, size, position, external_size(type) * elements, asks_size).data();
-  const auto packed = std::make_unique<std::byte[]>(elements * type.size);
+  const auto packed = std::make_unique<std::byte[]>(bytes);
   conversion{packed.get(), from, false}.elements(type, elements);
-  const octets data(packed.get(), elements * type.size);
+  const octets data(packed.get(), bytes);
   operation whole;  // Of a receive into the program's memory.
   with_data(out, count, type, [&](const auto& room) {
     set_memory(whole, room);
@@ -168,8 +170,7 @@ void tell_size(const char* name, MPI_Count count, MPI_Datatype datatype, Size* s
   check_representation(name);
   check_count(count);
   check_not_null(size, "size");
-  *size = static_cast<Size>(external_size(checked_datatype(datatype)) *
-                            static_cast<std::size_t>(count));
+  *size = told_size<Size>(count, external_size(checked_datatype(datatype)));
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ void reduce_local(const void* in, void* inout, MPI_Count count, MPI_Datatype dat
   const auto elements = static_cast<std::size_t>(count);
   const reducer r = make_reducer(op, datatype, type, elements);
   if (elements == 0 || type.size == 0) return;
-  check_not_aliased(in, inout, elements * type.size);
+  check_not_aliased(in, inout, octets_of(count, type));
   if (in == MPI_IN_PLACE) fail(MPI_ERR_BUFFER, "inbuf is MPI_IN_PLACE: it is no buffer here");
   if (type.contiguous && is_no_memory(in)) fail_buffer(in, type);
   if (type.contiguous && is_no_memory(inout)) fail_buffer(inout, type);

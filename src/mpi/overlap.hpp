@@ -12,10 +12,10 @@ void note_overlap(state& me, const char* call, const detail::parts& given,
 
 // Of a contiguous datatype.
 [[nodiscard]] inline detail::parts one_part(const void* buffer, MPI_Count count,
-                                            const datatype_object& type) noexcept {
+                                            const datatype_object& type) {
   detail::parts p{0, 1};
   p.base = static_cast<std::byte*>(const_cast<void*>(buffer));  // It is not written.
-  p.bytes = static_cast<std::size_t>(count) * type.size;
+  p.bytes = octets_of(count, type);
   return p;
 }
 

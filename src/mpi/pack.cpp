@@ -1,6 +1,4 @@
 // MPI_Pack and MPI_Unpack: octets in the order of the datatype, without anything added.
-#include <limits>
-
 #include "mpi/data.hpp"
 #include "mpi/packed_part.hpp"
 #include "mpi/profiling.hpp"
@@ -9,10 +7,6 @@ namespace weft::mpi {
 namespace {
 
 using namespace detail;
-
-std::size_t bytes_of(const datatype_object& type, MPI_Count count) {
-  return static_cast<std::size_t>(count) * type.size;
-}
 
 // Of the two directions that one takes.
 void copy(const segments& to, const segments& from) {
@@ -30,7 +24,7 @@ void pack(const void* in, MPI_Count count, MPI_Datatype datatype, void* out, MPI
           Position* position) {
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
-  const octets room = next_part(out, size, position, bytes_of(type, count), "MPI_Pack_size");
+  const octets room = next_part(out, size, position, octets_of(count, type), "MPI_Pack_size");
   with_data(in, count, type, [&](const auto& data) { copy(segments(room), as_segments(data)); });
 }
 
@@ -39,7 +33,7 @@ void unpack(const void* in, MPI_Count size, Position* position, void* out, MPI_C
             MPI_Datatype datatype) {
   check_count(count);
   const datatype_object& type = committed_datatype(datatype);
-  const octets data = next_part(in, size, position, bytes_of(type, count), "MPI_Pack_size");
+  const octets data = next_part(in, size, position, octets_of(count, type), "MPI_Pack_size");
   with_data(out, count, type, [&](const auto& room) { copy(as_segments(room), segments(data)); });
 }
 
@@ -47,10 +41,7 @@ template <class Size>
 void tell_size(MPI_Count count, MPI_Datatype datatype, Size* size) {
   check_count(count);
   check_not_null(size, "size");
-  const auto bytes = static_cast<MPI_Count>(bytes_of(checked_datatype(datatype), count));
-  *size = bytes > static_cast<MPI_Count>(std::numeric_limits<Size>::max())
-              ? static_cast<Size>(MPI_UNDEFINED)
-              : static_cast<Size>(bytes);
+  *size = told_size<Size>(count, checked_datatype(datatype).size);
 }
 
 }  // namespace

@@ -1,11 +1,21 @@
 // Where the next of what is packed lies in a buffer of the program's.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <span>
 
 #include "mpi/state.hpp"
 
 namespace weft::mpi {
+
+// What as many elements of so many octets need, as the functions say it that are asked for it.
+template <class Size>
+[[nodiscard]] Size told_size(MPI_Count count, std::size_t element) noexcept {
+  std::size_t octets = 0;
+  const bool fits = !__builtin_mul_overflow(static_cast<std::size_t>(count), element, &octets) &&
+                    octets <= static_cast<std::size_t>(std::numeric_limits<Size>::max());
+  return fits ? static_cast<Size>(octets) : static_cast<Size>(MPI_UNDEFINED);
+}
 
 // The `bytes` octets from *position on, which moves behind them. `asks_size` is the function that says how many
 // there must be.

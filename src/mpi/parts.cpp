@@ -11,10 +11,9 @@ void fail_alias() {
 }
 
 segments layout_of(const void* buffer, MPI_Count count, const datatype_object& type) {
-  const auto elements = static_cast<std::size_t>(count);
-  if (type.contiguous)
-    return segments({static_cast<const std::byte*>(buffer), elements * type.size});
-  return type.where.placed(buffer, {elements, type.extent});
+  const std::size_t bytes = octets_of(count, type);
+  if (type.contiguous) return segments({static_cast<const std::byte*>(buffer), bytes});
+  return type.where.placed(buffer, {static_cast<std::size_t>(count), type.extent});
 }
 
 std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type) {
@@ -46,7 +45,7 @@ part_list::part_list(const void* buffer, MPI_Count count, const datatype_object&
                      int n)
     : rows_{first, n}, named_{&type, nullptr, count} {
   if (!type.contiguous) return;
-  rows_.bytes = static_cast<std::size_t>(count) * type.size;
+  rows_.bytes = octets_of(count, type);
   rows_.base = row_of(buffer, rows_.bytes, type);
 }
 

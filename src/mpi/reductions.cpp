@@ -1,4 +1,5 @@
 // Collectives that combine data.
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -155,7 +156,8 @@ struct any_reduce_call {
 };
 
 void check_buffer(const void* buffer, std::size_t count, const datatype_object& type) {
-  if (type.contiguous && is_no_memory(buffer) && count * type.size != 0) [[unlikely]]
+  const std::size_t octets = octets_of(static_cast<MPI_Count>(count), type);
+  if (type.contiguous && is_no_memory(buffer) && octets != 0) [[unlikely]]
     fail_buffer(buffer, type);
 }
 
@@ -200,7 +202,7 @@ void note(state& me, const communicator_object& c, const any_reduce_call& call,
 
 void check_output(const reduce_call& r, const void* sendbuf, const datatype_object& type) {
   check_buffer(r.out, r.count, type);
-  check_not_aliased(sendbuf, r.out, r.count * type.size);
+  check_not_aliased(sendbuf, r.out, octets_of(static_cast<MPI_Count>(r.count), type));
 }
 
 void make_between_groups(any_reduce_call& call, const communicator_object& c, bool gives, bool gets,
@@ -267,7 +269,8 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
                                                     MPI_Op op, int root, MPI_Comm comm) {
   const communicator_object* const c = find_communicator(me, comm);
   const std::size_t element = size_without_gaps(datatype);
-  if (c == nullptr || c->is_inter() || keeps_ledger(me) || element == 0 || count <= 0 ||
+  const bool fits_int = count > 0 && count <= std::numeric_limits<int>::max();
+  if (c == nullptr || c->is_inter() || keeps_ledger(me) || element == 0 || !fits_int ||
       root >= c->locals_count()) [[unlikely]]
     return false;
   const bool gets = root == no_root || root == c->own;
@@ -313,13 +316,19 @@ any_reduce_call prepare_exscan(state& me, const char* name, const void* sendbuf,
                         op, comm);
 }
 
+[[noreturn, gnu::cold]] void fail_sum() {
+  fail(MPI_ERR_COUNT, "the counts of all ranks together are beyond all memory");
+}
+
 any_reduce_call prepare_reduce_scatter_block(state& me, const char* name, const void* sendbuf,
                                              void* recvbuf, MPI_Count recvcount,
                                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   communicator_object& c = checked_communicator(me, comm);
   check_count(recvcount);
-  any_reduce_call call = make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf,
-                                   recvcount * c.locals_count(), datatype, op);
+  MPI_Count all = 0;
+  if (__builtin_mul_overflow(recvcount, c.locals_count(), &all)) fail_sum();
+  any_reduce_call call =
+      make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf, all, datatype, op);
   call.one.own_count = static_cast<std::size_t>(recvcount);
   if (c.is_inter())
     make_between_groups(call, c, true, true,
@@ -336,12 +345,14 @@ any_reduce_call prepare_reduce_scatter(state& me, const char* name, const void* 
   communicator_object& c = checked_communicator(me, comm);
   check_not_null(recvcounts, "recvcounts");
   std::vector<std::size_t> starts{0};
+  MPI_Count all = 0;
   for (int r = 0; r < c.locals_count(); ++r) {
     check_count(recvcounts[r]);
-    starts.push_back(starts.back() + static_cast<std::size_t>(recvcounts[r]));
+    if (__builtin_add_overflow(all, recvcounts[r], &all)) fail_sum();
+    starts.push_back(static_cast<std::size_t>(all));
   }
-  any_reduce_call call = make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf,
-                                   static_cast<MPI_Count>(starts.back()), datatype, op);
+  any_reduce_call call =
+      make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf, all, datatype, op);
   const auto rank = static_cast<std::size_t>(c.rank());
   call.one.own_count = starts[rank + 1] - starts[rank];
   if (c.is_inter())

@@ -89,8 +89,10 @@ exchange_call prepare_gather(state& me, const char* name, const void* sendbuf, M
   if (gives) {
     check_count(sendcount);
     const datatype_object& type = committed_datatype(sendtype);
-    if (mine.is_root) check_not_aliased(sendbuf, recvbuf, bytes);
-    if (!mine.is_root) bytes = octets_of(sendcount, type);
+    if (mine.is_root)
+      check_block_not_aliased(c, recvbuf, recvcount, checked_datatype(recvtype), sendbuf);
+    else
+      bytes = octets_of(sendcount, type);
     // In one group to all: only the root looks.
     x.give = part_list::alike(sendbuf, sendcount, type, c.is_inter() ? mine.root : 0,
                               c.is_inter() ? 1 : c.peers_count);
@@ -153,7 +155,7 @@ exchange_call prepare_scatter(state& me, const char* name, const void* sendbuf, 
     check_count(recvcount);
     const datatype_object& type = committed_datatype(recvtype);
     if (mine.is_root)
-      check_not_aliased(sendbuf, recvbuf, bytes);
+      check_block_not_aliased(c, sendbuf, sendcount, checked_datatype(sendtype), recvbuf);
     else
       bytes = octets_of(recvcount, type);
     x.take = part_list::alike(recvbuf, recvcount, type, mine.root, 1);

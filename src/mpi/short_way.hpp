@@ -2,6 +2,9 @@
 // is as usual, and is found to be so without a frame for errors. Whatever is not is left to the full
 // checks of transfer.hpp, which know what is wrong.
 #pragma once
+#include <cstdint>
+#include <limits>
+
 #include "mpi/transfer.hpp"
 
 namespace weft::mpi {
@@ -22,8 +25,10 @@ struct usual_call {
     return {};
   communicator_object* const c = find_communicator(*me, comm);
   const std::size_t element = size_without_gaps(datatype);
-  if (c == nullptr || element == 0 || count < 0 || tag < 0 || peer < 0 || peer >= c->peers_count ||
-      is_no_memory(buffer)) [[unlikely]]
+  // A negative count too: it is large as an unsigned number.
+  const bool is_beyond_int = static_cast<std::uint64_t>(count) > std::numeric_limits<int>::max();
+  if (c == nullptr || element == 0 || is_beyond_int || tag < 0 || peer < 0 ||
+      peer >= c->peers_count || is_no_memory(buffer)) [[unlikely]]
     return {};
   return {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};

@@ -127,6 +127,10 @@ void fail_count(long count) {
       count);
 }
 
+void fail_size(MPI_Count count, const datatype_object& type) {
+  fail(MPI_ERR_COUNT, "count {} of elements of {} octets is beyond all memory", count, type.size);
+}
+
 void fail_datatype(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL)
     fail(

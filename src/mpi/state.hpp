@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -226,6 +227,15 @@ inline void check_tag(int tag) {
 inline void check_count(MPI_Count count) {
   if (count < 0) [[unlikely]]
     fail_count(count);
+}
+[[noreturn, gnu::cold]] void fail_size(MPI_Count count, const datatype_object& type);
+// Of so many elements, without what lies between them.
+[[nodiscard]] inline std::size_t octets_of(MPI_Count count, const datatype_object& type) {
+  std::size_t octets = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(count), type.size, &octets) ||
+      octets > std::numeric_limits<std::ptrdiff_t>::max()) [[unlikely]]
+    fail_size(count, type);
+  return octets;
 }
 
 [[noreturn, gnu::cold]] void fail_datatype(MPI_Datatype type);

@@ -28,8 +28,7 @@ request start_activity(const std::shared_ptr<communicator_state>& state,
     auto& self = *static_cast<kept_operation*>(argument);
     try {
       self.body();
-    } catch (const job_stopped&) {
-    } catch (...) {
+    } catch (...) {  // The job's stop too: a wait must not take this for complete.
       self.failure = std::current_exception();
     }
   };

@@ -42,6 +42,9 @@ long weft_write(int descriptor, const void* octets, unsigned long size);
 /* read(2): standard input belongs to rank 0, for the others it is empty. */
 long weft_read(int descriptor, void* octets, unsigned long size);
 
+/* Whether the calling thread is the one that runs the rank, and not one that it has made. */
+int weft_is_own_thread(void);
+
 /* Sleeps while other ranks run; 0 and nothing done when a thread calls that is no rank. */
 int weft_sleep(long long nanoseconds);
 
@@ -61,7 +64,8 @@ void weft_give_lock(unsigned* lock);
 struct weft_region;
 /* Null, always when `body` is: the team runs `body(argument)` by itself. Otherwise each of its threads calls
    weft_run_part(). Both end with weft_end_region(), which is given the `outer` that this one has set. */
-struct weft_region* weft_begin_region(void (*body)(void*), void* argument, struct weft_region** outer);
+struct weft_region* weft_begin_region(void (*body)(void*), void* argument,
+                                      struct weft_region** outer);
 void weft_end_region(struct weft_region* outer);
 void weft_run_part(struct weft_region* region, unsigned member, unsigned members);
 /* Each thread of a team, before a barrier of the region that it is in. */

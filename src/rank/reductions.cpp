@@ -56,7 +56,7 @@ void reduce_range(const reduction& how, const element_range& range, std::size_t 
   }
 }
 
-[[nodiscard]] bool overlap(const void* one, const void* two, std::size_t bytes) noexcept {
+[[nodiscard]] bool ranges_overlap(const void* one, const void* two, std::size_t bytes) noexcept {
   const auto a = reinterpret_cast<std::uintptr_t>(one), b = reinterpret_cast<std::uintptr_t>(two);
   return a < b + bytes && b < a + bytes;
 }
@@ -412,7 +412,7 @@ void scan(communicator_state& c, int rank, const void* in, void* out, const redu
   // Ranks behind this one read its input until all have what they want.
   std::vector<std::byte> kept;
   auto* result = static_cast<std::byte*>(out);
-  if (last >= 0 && overlap(in, out, how.bytes())) {
+  if (last >= 0 && ranges_overlap(in, out, how.bytes())) {
     kept.resize(how.bytes());
     result = kept.data();
   }

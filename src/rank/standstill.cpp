@@ -11,6 +11,11 @@
 
 namespace weft::detail {
 
+void standstill::forget() {
+  done_ = 0;
+  threads_.clear();
+}
+
 bool standstill::has_lasted(double limit_s, std::uint64_t now_ns) {
   const double between_looks_s = std::min(1.0, limit_s / 4);
   if (static_cast<double>(now_ns - looked_at_ns_) < between_looks_s * 1e9) return false;
@@ -55,7 +60,9 @@ bool standstill::somebody_runs() {
     any |= !(rests[index] || sleeps_in_kernel_[index]);
   }
   const auto awake = std::ranges::count_if(threads_, [&](const auto& thread) {
-    return !known.contains(thread.first) && !has_slept(thread.first);
+    return !known.contains(thread.first) &&
+           !(has_slept(thread.first) &&
+             (descriptors_ == polling::stands || thread.second.awaits_memory));
   });
   return any || static_cast<std::size_t>(awake) > job_.workers->waiting_guests();
 }
@@ -73,11 +80,13 @@ std::uint64_t standstill::done_by_waiting_ranks() {
     for (const auto& r : job_.ranks) {
       if (r->home != &w) continue;
       const rank_counts& all = r->counts;
-      done.fetch_add(all.sent + all.received + all.collectives, std::memory_order_relaxed);
+      done.fetch_add(all.sent + all.received + all.collectives + (r->ended ? 1u : 0u),
+                     std::memory_order_relaxed);
       const wait_description* const what = r->main.waiting_in;
       all_wait &= r->ended || (what != nullptr && !what->ends_by_itself);
-      all_wait &= !may_unwind || w.is_unwinding();
     }
+    // A wait that the stop has ended is over once its fiber has run.
+    all_wait &= !may_unwind || (w.is_unwinding() && !w.has_ready());
     rests[static_cast<std::size_t>(w.index())].store(all_wait, std::memory_order_relaxed);
   });
   for (std::size_t i = 0; i < rests.size(); ++i)

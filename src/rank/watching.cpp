@@ -114,10 +114,11 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   };
   watching.timed_out = end_by_timeout;
   // Other processes may bring a message at any time. Without threads of ranks it is a deadlock, which ends the job.
-  standstill rest(j);
+  standstill rest(j, polling::stands);
   if (ending == nullptr && j.how.busy_warning_s > 0)
     watching.looked = [&](std::uint64_t now_ns) {
-      if (!j.workers->has_guests() || !rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
+      if (!j.workers->has_guests()) return rest.forget();
+      if (!rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
       report_state(
           j,
           formatted(
@@ -125,7 +126,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
               "hangs unless something outside of it wakes one of them; --timeout ends such jobs\n",
               j.how.busy_warning_s));
     };
-  standstill end(j);
+  standstill end(j, polling::runs);
   watching.may_end = [&](std::uint64_t now_ns) {
     return !end.has_lasted(standstill_grace_s, now_ns);
   };

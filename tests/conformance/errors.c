@@ -187,6 +187,12 @@ static void aliases(void) {
   EXPECT_CLASS(MPI_Gather(values, 1, MPI_INT, values, 1, MPI_INT, 0, alone), MPI_ERR_BUFFER);
   EXPECT_CLASS(MPI_Gatherv(values, 1, MPI_INT, values, counts, displs, MPI_INT, 0, alone), MPI_ERR_BUFFER);
   EXPECT_CLASS(MPI_Scatterv(values, counts, displs, MPI_INT, values, 1, MPI_INT, 0, alone), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Allgather(own, 1, MPI_INT, values, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Allgather(values, 1, MPI_INT, values, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  if (rank == size - 1) {
+    EXPECT_CLASS(MPI_Gather(own, 1, MPI_INT, values, 1, MPI_INT, rank, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Scatter(values, 1, MPI_INT, own, 1, MPI_INT, rank, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  }
   EXPECT_CLASS(MPI_Allgatherv(own, 1, MPI_INT, values, counts, displs, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER);
   EXPECT_CLASS(MPI_Alltoallv(values, counts, displs, MPI_INT, values, counts, displs, MPI_INT, MPI_COMM_WORLD),
                MPI_ERR_BUFFER);
@@ -208,6 +214,25 @@ static void far_beyond(void) {
   EXPECT_CLASS(MPI_Pack_external("external32", &value, 1, MPI_DOUBLE, packed, LONG_MIN, &at), MPI_ERR_ARG);
   at = 0;
   EXPECT_CLASS(MPI_Pack_external("external32", &value, 1, MPI_DOUBLE, packed, 7, &at), MPI_ERR_TRUNCATE);
+  /* In 64 bits their octets wrap to 0 and 8. */
+  const MPI_Count none = (MPI_Count)1 << 61, one = none + 1;
+  MPI_Count place = 0;
+  MPI_Request request;
+  EXPECT_CLASS(MPI_Send_c(&value, one, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD), MPI_SUCCESS);
+  EXPECT_CLASS(MPI_Send_c(&value, one, MPI_DOUBLE, rank, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Irecv_c(&value, none, MPI_DOUBLE, rank, 0, MPI_COMM_WORLD, &request), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Bcast_c(&value, one, MPI_DOUBLE, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Allgather_c(&value, one, MPI_DOUBLE, packed, one, MPI_DOUBLE, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Allreduce_c(MPI_IN_PLACE, &value, one, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Reduce_c(&value, packed, one, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Reduce_scatter_block_c(&value, packed, none, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  MPI_Count needed = 0;
+  EXPECT_CLASS(MPI_Pack_size_c(one, MPI_DOUBLE, MPI_COMM_WORLD, &needed), MPI_SUCCESS);
+  EXPECT(needed == MPI_UNDEFINED, "%lld", (long long)needed);
+  EXPECT_CLASS(MPI_Pack_external_size_c("external32", none, MPI_DOUBLE, &needed), MPI_SUCCESS);
+  EXPECT(needed == MPI_UNDEFINED, "%lld", (long long)needed);
+  EXPECT_CLASS(MPI_Pack_c(&value, one, MPI_DOUBLE, packed, 8, &place, MPI_COMM_WORLD), MPI_ERR_COUNT);
+  EXPECT_CLASS(MPI_Pack_external_c("external32", &value, one, MPI_DOUBLE, packed, 8, &place), MPI_ERR_COUNT);
 }
 #else
 static void aliases(void) {}

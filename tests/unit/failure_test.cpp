@@ -831,6 +831,29 @@ TEST(a_job_that_stops, has_its_time_although_its_process_was_stopped_meanwhile) 
   EXPECT_EXIT(stops(), testing::ExitedWithCode(7), "rank 0: the reason");
 }
 
+// Together they take longer than a job in which nothing runs would have.
+TEST(a_job_that_stops, lets_its_ranks_unwind_one_after_the_other) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto stops = [] {
+    static std::atomic<int> unwound = 0;
+    struct slow {
+      ~slow() {
+        const auto until = std::chrono::steady_clock::now() + 20ms;
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        ++unwound;
+      }
+    };
+    const int status = run(alone(job_of(100, 1)), [](communicator& world) {
+      if (world.rank() == 99) throw std::runtime_error("the reason");
+      const slow guard;
+      (void)world.recv<int>(99);
+    });
+    std::_Exit(status == 1 && unwound == 99 ? 7 : 8);
+  };
+  EXPECT_EXIT(stops(), testing::ExitedWithCode(7), "rank 99: the reason");
+}
+
 TEST(a_rank_that_keeps_its_worker, is_named_while_others_are_ready) {
   options how = alone(job_of(2, 1));
   how.busy_warning_s = 0.3;
@@ -978,6 +1001,24 @@ TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
           }),
       testing::KilledBySignal(SIGABRT),
       "rank 0 destroyed a request that is still active \\(wait \\(irecv\\), rank 0, tag any\\)");
+}
+
+TEST(a_request, of_a_collective_is_not_complete_because_the_job_stops) {
+  for (const int workers : {1, 2}) {
+    std::atomic<bool> went_on = false;
+    const failed_job job = run_to_failure(job_of(2, workers), [&](communicator& world) {
+      if (world.rank() == 0) {
+        (void)world.recv<int>(1);
+        throw std::runtime_error("no barrier");
+      }
+      request all = world.ibarrier();
+      world.send(1, 0);
+      all.wait();
+      went_on = true;
+    });
+    EXPECT_EQ(job.status, 1);
+    EXPECT_FALSE(went_on);
+  }
 }
 
 TEST(start, of_a_wrong_request_is_refused) {

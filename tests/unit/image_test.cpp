@@ -358,7 +358,7 @@ TEST(image, a_timeout_that_a_process_has_told_of_is_not_told_by_weftrun_too) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = shell(
       "timeout -s KILL 100 ./weftrun -n 2 --timeout 0.3 --ranks-per-process 1 "
-      "sh -c 'sleep 1.5; exec image/ends_c beside-all-none'");
+      "sh -c 'sleep 1.2; exec image/ends_c beside-all-none'");
   EXPECT_EQ(ran.status, 124) << ran.text;
   EXPECT_EQ(times_in(ran.text, "the job was ended after its timeout of 0.3 s\n"), 1u) << ran.text;
   EXPECT_EQ(times_in(ran.text, "weft: the job was ended"), 1u) << ran.text;

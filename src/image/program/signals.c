@@ -14,45 +14,55 @@
 LINKED_AS(signals);
 
 /* Workers leave the signals of their process to another thread; this one is for its rank, now. */
-static int send_to_caller(int number) {
+static int send_to_caller(int number, int unblocks) {
   sigset_t one, before;
   sigemptyset(&one);
   if (number != 0 && sigaddset(&one, number) != 0) return -1; /* 0 asks only whether it would go. */
-  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  if (unblocks) pthread_sigmask(SIG_UNBLOCK, &one, &before);
   const int failed = (int)syscall(SYS_tgkill, getpid(), gettid(), number);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (unblocks) pthread_sigmask(SIG_SETMASK, &before, NULL);
   return failed;
 }
 
 REPLACES int raise(int number) {
   weft_raises(number);
-  return send_to_caller(number);
+  return send_to_caller(number, weft_is_own_thread());
 }
 
 /* Also for libraries of the program: Fortran's run time takes the signal from weft before it calls this. */
 REPLACES __attribute__((noreturn)) void abort(void) {
   weft_aborts();
-  send_to_caller(SIGABRT);
+  send_to_caller(SIGABRT, 1);
   signal(SIGABRT, SIG_DFL); /* A handler that returns keeps no process. */
   weft_aborts();
-  for (;;) send_to_caller(SIGABRT);
+  for (;;) send_to_caller(SIGABRT, 1);
 }
 
-/* To a thread; the signal is its process's end all the same. */
+static __typeof__(&pthread_kill) to_thread;
+/* Before a handler of signals may ask for it, which must not wait for the loader. */
+__attribute__((constructor)) static void find_to_thread(void) {
+  to_thread = (__extension__(__typeof__(&pthread_kill)) dlsym(RTLD_NEXT, "pthread_kill"));
+}
+
+/* What a thread sends to itself; the signal is its process's end all the same. */
 REPLACES int pthread_kill(pthread_t thread, int number) {
+  if (!pthread_equal(thread, pthread_self())) return to_thread(thread, number);
   weft_raises(number);
-  if (pthread_equal(thread, pthread_self())) {
-    const int saved = errno;
-    const int error = send_to_caller(number) == 0 ? 0 : errno;
-    errno = saved;
-    return error;
-  }
-  return (__extension__(__typeof__(&pthread_kill)) dlsym(RTLD_NEXT, "pthread_kill"))(thread, number);
+  const int saved = errno;
+  const int error = send_to_caller(number, weft_is_own_thread()) == 0 ? 0 : errno;
+  errno = saved;
+  return error;
 }
 
 REPLACES int sigqueue(pid_t process, int number, const union sigval value) {
   if (process == getpid()) weft_raises(number);
-  return (__extension__(__typeof__(&sigqueue)) dlsym(RTLD_NEXT, "sigqueue"))(process, number, value);
+  siginfo_t details = {0};
+  details.si_signo = number;
+  details.si_code = SI_QUEUE;
+  details.si_pid = getpid();
+  details.si_uid = getuid();
+  details.si_value = value;
+  return (int)syscall(SYS_rt_sigqueueinfo, process, number, &details);
 }
 
 REPLACES int kill(pid_t process, int number) {
