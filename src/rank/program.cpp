@@ -354,10 +354,6 @@ long weft_write(int descriptor, const void* octets, unsigned long size) {
   return ::syscall(SYS_write, descriptor, octets, size);
 }
 
-int weft_is_own_thread(void) {
-  return static_cast<int>(weft::worker::caller() != nullptr);
-}
-
 int weft_sleep(long long nanoseconds) {
   if (weft::worker::caller() == nullptr || weft::is_forked_child()) return 0;
   if (nanoseconds <= 0)

@@ -42,9 +42,6 @@ long weft_write(int descriptor, const void* octets, unsigned long size);
 /* read(2): standard input belongs to rank 0, for the others it is empty. */
 long weft_read(int descriptor, void* octets, unsigned long size);
 
-/* Whether the calling thread is the one that runs the rank, and not one that it has made. */
-int weft_is_own_thread(void);
-
 /* Sleeps while other ranks run; 0 and nothing done when a thread calls that is no rank. */
 int weft_sleep(long long nanoseconds);
 

@@ -795,7 +795,7 @@ TEST(a_rank_that_computes_for_ever, cannot_keep_a_timeout_from_ending_the_proces
   how.timeout_s = 0.2;
   EXPECT_EXIT(run(alone(how), [](communicator&) { compute_for_ever(); }),
               testing::ExitedWithCode(124),
-              "worker 1: computing in rank 1(.|\n)*after its timeout of 0.2 s(.|\n)*computes "
+              "worker 1: computing in rank 1(.|\n)*after its timeout of 0.2 s(.|\n)*compute "
               "without calling weft");
 }
 

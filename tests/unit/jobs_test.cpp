@@ -164,7 +164,7 @@ TEST(job, a_process_may_go_on_after_its_ranks_while_another_ends_with_a_status) 
 TEST(job, a_wrong_word_of_weft_ends_with_status_2) {
   const outcome result = shell("./test-job greet --weft-rank=3");
   EXPECT_EQ(result.status, 2);
-  expect_in(result, {"unknown option --weft-rank (did you mean ranks?)"});
+  expect_in(result, {"unknown option --weft-rank (did you mean --weft-ranks?)"});
 }
 
 TEST(job, an_exception_of_one_rank_ends_the_job_and_names_it) {

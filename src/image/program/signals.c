@@ -13,29 +13,29 @@
 
 LINKED_AS(signals);
 
-/* Workers leave the signals of their process to another thread; this one is for its rank, now. */
-static int send_to_caller(int number, int unblocks) {
+/* Workers, and threads made by them, leave the signals of their process to another thread; this one is for its rank, now. */
+static int send_to_caller(int number) {
   sigset_t one, before;
   sigemptyset(&one);
   if (number != 0 && sigaddset(&one, number) != 0) return -1; /* 0 asks only whether it would go. */
-  if (unblocks) pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  pthread_sigmask(SIG_UNBLOCK, &one, &before);
   const int failed = (int)syscall(SYS_tgkill, getpid(), gettid(), number);
-  if (unblocks) pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return failed;
 }
 
 REPLACES int raise(int number) {
   weft_raises(number);
-  return send_to_caller(number, weft_is_own_thread());
+  return send_to_caller(number);
 }
 
 /* Also for libraries of the program: Fortran's run time takes the signal from weft before it calls this. */
 REPLACES __attribute__((noreturn)) void abort(void) {
   weft_aborts();
-  send_to_caller(SIGABRT, 1);
+  send_to_caller(SIGABRT);
   signal(SIGABRT, SIG_DFL); /* A handler that returns keeps no process. */
   weft_aborts();
-  for (;;) send_to_caller(SIGABRT, 1);
+  for (;;) send_to_caller(SIGABRT);
 }
 
 static __typeof__(&pthread_kill) to_thread;
@@ -49,7 +49,7 @@ REPLACES int pthread_kill(pthread_t thread, int number) {
   if (!pthread_equal(thread, pthread_self())) return to_thread(thread, number);
   weft_raises(number);
   const int saved = errno;
-  const int error = send_to_caller(number, weft_is_own_thread()) == 0 ? 0 : errno;
+  const int error = send_to_caller(number) == 0 ? 0 : errno;
   errno = saved;
   return error;
 }
