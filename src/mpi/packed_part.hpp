@@ -8,7 +8,7 @@
 
 namespace weft::mpi {
 
-// What as many elements of so many octets need, as the functions say it that are asked for it.
+// The octets of `count` elements, as MPI_Pack_size and its like say them: MPI_UNDEFINED when Size cannot hold them.
 template <class Size>
 [[nodiscard]] Size told_size(MPI_Count count, std::size_t element) noexcept {
   std::size_t octets = 0;

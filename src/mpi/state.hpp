@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <atomic>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -231,11 +230,10 @@ inline void check_count(MPI_Count count) {
 [[noreturn, gnu::cold]] void fail_size(MPI_Count count, const datatype_object& type);
 // Of so many elements, without what lies between them.
 [[nodiscard]] inline std::size_t octets_of(MPI_Count count, const datatype_object& type) {
-  std::size_t octets = 0;
-  if (__builtin_mul_overflow(static_cast<std::size_t>(count), type.size, &octets) ||
-      octets > std::numeric_limits<std::ptrdiff_t>::max()) [[unlikely]]
+  MPI_Count octets = 0;
+  if (__builtin_mul_overflow(count, static_cast<MPI_Count>(type.size), &octets)) [[unlikely]]
     fail_size(count, type);
-  return octets;
+  return static_cast<std::size_t>(octets);
 }
 
 [[noreturn, gnu::cold]] void fail_datatype(MPI_Datatype type);
