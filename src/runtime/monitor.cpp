@@ -147,7 +147,7 @@ void monitor::watch() {
       if (count % one_call != 0 && how_.report) how_.report();
       if (count >= one_call && how_.called) how_.called();
     }
-    workers_.look_again_if_all_parked();
+    workers_.look_again();
     const std::uint64_t now = now_ns();
     if (how_.timeout_s > 0 && !timed_out &&
         static_cast<double>(now - start) > how_.timeout_s * 1e9) {

@@ -18,6 +18,7 @@ struct loop {
   bool stealable;
   void* identity = nullptr;  // The owner's; what a chunk sees as its rank, whoever runs it.
   int number = -1;           // Likewise, for the timeline.
+  std::atomic<bool> is_long{false};  // Worth the system calls that wake parked workers.
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};  // Written by the one that set `failed`.
   std::atomic<std::int64_t> stolen_chunks{0};

@@ -54,6 +54,18 @@ loop_slot* worker::open_slot(loop& l) {
   return nullptr;
 }
 
+worker::body_time& worker::time_of(const loop& l) noexcept {
+  static_assert(std::has_single_bit(std::tuple_size_v<decltype(body_times_)>));
+  // Functions begin at multiples of 16.
+  return body_times_[reinterpret_cast<std::uintptr_t>(l.invoke) / 16 % body_times_.size()];
+}
+
+// A thief that wakes wakes the next one, so that their number doubles.
+void worker::wake_a_thief_for(loop& l) noexcept {
+  l.is_long.store(true, std::memory_order_relaxed);  // Relaxed: a hint.
+  owner_.wake_a_thief(index_);
+}
+
 // Claims until nothing is left to claim; thieves may still be at work afterwards.
 void worker::run_claims(loop& l, loop_slot& slot) {
   // Also when a seeded schedule unwinds from here: nobody may find the loop afterwards.
@@ -66,22 +78,29 @@ void worker::run_claims(loop& l, loop_slot& slot) {
     }
   } const hidden{open_slots_, 1u << (&slot - slots_.data())};
   const std::uint64_t wake_after = static_cast<std::uint64_t>(10'000 / ns_per_tick());
+  // Waking costs a system call: only for a loop that was long the last time or is not known. While somebody sleeps,
+  // the first claim is one chunk: afterwards it is known how long such a chunk takes.
+  body_time* unmeasured = nullptr;
+  if (owner_.any_parked()) {
+    unmeasured = &time_of(l);
+    if (unmeasured->invoke != l.invoke ||
+        unmeasured->ticks * static_cast<std::uint64_t>(l.chunk_count) > wake_after)
+      wake_a_thief_for(l);
+  }
   std::uint64_t since = ticks();
-  // While somebody sleeps, the first claim is one chunk: afterwards it is known whether the loop is
-  // long enough to wake him.
-  bool one = owner_.any_parked();
   while (const chunk_claim claim =
-             slot.claims.claim_front(claim_size(slot, l.single || std::exchange(one, false)))) {
+             slot.claims.claim_front(claim_size(slot, l.single || unmeasured != nullptr))) {
     {
       const trace_span traced(trace_kind::chunk_own, l.number, claim.first);
       run_chunks(l, claim);
     }
     slot.claims.finish(claim.last - claim.first);
+    if (unmeasured != nullptr) [[unlikely]]
+      *std::exchange(unmeasured, nullptr) = {l.invoke, ticks() - since};
     if (seeded_ && chunk_depth_ == 0) [[unlikely]] {
       perturb_seeded();
     } else if (owner_.any_parked() && slot.claims.remaining() > 0 && ticks() - since > wake_after) {
-      // Waking costs a system call: only for a loop that has proved long.
-      owner_.wake_a_thief(index_);
+      wake_a_thief_for(l);
       since = ticks();
     }
   }
@@ -185,15 +204,20 @@ bool worker::steal(int first) {
   return false;
 }
 
-bool worker::steal_from(worker& victim) {
-  std::uint32_t open = victim.open_slots_.load(std::memory_order_relaxed);  // A hint.
-  if (open == 0) return false;
-  // The innermost loop of the victim comes last; any with chunks left will do.
-  while (victim.slots_[static_cast<std::size_t>(std::countr_zero(open))].claims.remaining() <= 0) {
-    open &= open - 1;
-    if (open == 0) return false;
+loop_slot* worker::slot_with_chunks() noexcept {
+  std::uint32_t open = open_slots_.load(std::memory_order_relaxed);  // A hint.
+  // The innermost loop comes last; any with chunks left will do.
+  for (; open != 0; open &= open - 1) {
+    loop_slot& slot = slots_[static_cast<std::size_t>(std::countr_zero(open))];
+    if (slot.claims.remaining() > 0) return &slot;
   }
-  loop_slot& slot = victim.slots_[static_cast<std::size_t>(std::countr_zero(open))];
+  return nullptr;
+}
+
+bool worker::steal_from(worker& victim) {
+  loop_slot* const found = victim.slot_with_chunks();
+  if (found == nullptr) return false;
+  loop_slot& slot = *found;
   const std::int64_t remaining = slot.claims.remaining();
   const bool single = slot.single.load(std::memory_order_relaxed);
   const chunk_claim claim = slot.claims.claim_back(
@@ -203,6 +227,8 @@ bool worker::steal_from(worker& victim) {
     return false;
   }
   loop& l = *slot.current;
+  if (owner_.any_parked() && l.is_long.load(std::memory_order_relaxed) && slot.claims.remaining() > 0)
+    owner_.wake_a_thief(index_);
   {
     const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
     run_chunks(l, claim);

@@ -129,6 +129,12 @@ bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is
   return false;
 }
 
+void scheduler::look_again() noexcept {
+  if (parked_.all()) return at(0).notify();
+  for (int i = 0; i < worker_count() && any_parked(); ++i)
+    if (at(i).has_chunks_left()) wake_a_thief(i);
+}
+
 void scheduler::wake_a_thief(int owner) noexcept {
   for (int step = 1; step < worker_count(); ++step) {
     worker& candidate = at((owner + step) % worker_count());

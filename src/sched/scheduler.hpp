@@ -124,11 +124,10 @@ class scheduler {
   static constexpr std::uint64_t pass_ns_max = 500'000'000;
   bool on_every_worker(const std::function<void(worker&)>& collect);
 
-  // Called now and then by a thread that is no worker: when all are parked, one looks again whether
-  // that is a deadlock. A count of parked workers that was too low for a moment could hide it.
-  void look_again_if_all_parked() noexcept {
-    if (parked_.all()) at(0).notify();
-  }
+  // Called now and then by a thread that is no worker. When all are parked, one looks again whether that is a
+  // deadlock: a count of parked workers that was too low for a moment could hide it. And a loop finds a thief whose
+  // owner could not wake one: its chunk is longer than the last time, or it opened while a worker lay down.
+  void look_again() noexcept;
 
   // Called by any thread, a hint: whether the oldest record of some worker to this one is such.
   bool any_mail(int index, const std::function<bool(record_header)>& is_such);

@@ -257,6 +257,7 @@ class worker {
   [[nodiscard]] bool has_open_loops() const noexcept {
     return open_slots_.load(std::memory_order_relaxed) != 0;
   }
+  [[nodiscard]] bool has_chunks_left() noexcept { return slot_with_chunks() != nullptr; }
   [[nodiscard]] bool has_ready() const noexcept { return first_ready() != nullptr; }
   // Called by any thread, a hint: the number of the fiber that runs now, -1 for none.
   [[nodiscard]] int running_number() const noexcept {
@@ -406,8 +407,19 @@ class worker {
   void sleep(std::int64_t timeout_ns);
   void release_waiters() noexcept;
 
+  // How long a chunk of a body's loop took. By the place of the body's address: a body that lies on another's place
+  // makes it forgotten, no more.
+  struct body_time {
+    decltype(loop::invoke) invoke = nullptr;
+    std::uint64_t ticks = 0;
+  };
+  [[nodiscard]] body_time& time_of(const loop& l) noexcept;
+
   [[nodiscard]] loop_slot* open_slot(loop& l);
   void run_claims(loop& l, loop_slot& slot);
+  void wake_a_thief_for(loop& l) noexcept;
+  // Called by any thread, a hint: the innermost loop whose chunks are not all claimed, or null.
+  [[nodiscard]] loop_slot* slot_with_chunks() noexcept;
   void run_chunks(loop& l, chunk_claim claim) noexcept;
   void close_slot(loop_slot& slot) noexcept;
   bool steal_from(worker& victim);
@@ -481,6 +493,7 @@ class worker {
   // Loops.
   std::vector<detached_loop> detached_;
   int sticky_victim_ = -1;
+  std::array<body_time, 16> body_times_{};
   std::uint32_t random_;
   statistics counts_;
 

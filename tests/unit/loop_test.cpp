@@ -411,6 +411,73 @@ TEST(a_loop, that_is_not_stealable_stays_on_its_thread) {
   });
 }
 
+// Rank 0 keeps its core in the kernel until all other workers sleep.
+void let_all_others_park() {
+  scheduler& workers = worker::current()->owner();
+  const auto asleep = [&] {
+    for (int i = 1; i < workers.worker_count(); ++i)
+      if (!workers.at(i).is_parked()) return false;
+    return true;
+  };
+  for (int left = 1000; left > 0 && !asleep(); --left) std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(asleep());
+}
+// How many of the chunks, one for each worker, are at work at the same time.
+int chunks_at_once(const std::function<void(const std::function<void(std::size_t)>&)>& loop_over,
+                   int wanted) {
+  std::atomic<int> come{0};
+  loop_over([&](std::size_t) {
+    ++come;
+    for (int left = 1000; left > 0 && come < wanted; --left) std::this_thread::sleep_for(10ms);
+    if (come < wanted) come = -wanted;  // In vain, and those after it need not wait as long.
+  });
+  return come;
+}
+
+// No chunk ends before all have begun: none is there for what its owner does between two of them.
+TEST(a_loop_of_a_long_chunk_for_each_worker, has_all_of_them_also_those_that_sleep) {
+  static constexpr int workers = 5;
+  run_ranks(alone(job_of(workers, workers)), [](communicator& world) {
+    if (world.rank() != 0) return;
+    for (int round = 0; round < 3; ++round) {  // Not known, then known.
+      let_all_others_park();
+      EXPECT_EQ(chunks_at_once(
+                    [](const auto& body) { parallel_for(0, workers, body, {.grain = 1}); }, workers),
+                workers);
+    }
+  });
+}
+
+TEST(a_loop_of_long_chunks, that_was_short_the_last_time_finds_thieves_too) {
+  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
+    if (world.rank() != 0) return;
+    const std::function<void(std::size_t)> nothing = [](std::size_t) {};
+    const auto loop_over = [](const std::function<void(std::size_t)>& body) {
+      parallel_for(0, 2, [&](std::size_t i) { body(i); }, {.grain = 1});
+    };
+    for (int i = 0; i < 3; ++i) {
+      let_all_others_park();
+      loop_over(nothing);
+    }
+    let_all_others_park();
+    EXPECT_EQ(chunks_at_once(loop_over, 2), 2);
+  });
+}
+
+TEST(a_short_loop, wakes_nobody_once_it_is_known) {
+  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
+    if (world.rank() != 0) return;
+    scheduler& workers = worker::current()->owner();
+    int woken = 0;
+    for (int i = 0; i < 20; ++i) {
+      let_all_others_park();
+      parallel_for(0, 2, [](std::size_t) {}, {.grain = 1});
+      if (!workers.at(1).is_parked()) ++woken;
+    }
+    EXPECT_LT(woken, 10);  // One in the kernel's or another's hands at the time is taken for a long one.
+  });
+}
+
 TEST(helpers, steal_from_ranks_that_have_no_idle_rank_beside_them) {
   options how = job_of(1, 1);
   how.helpers = 2;
