@@ -60,7 +60,7 @@ TEST_P(a_death, ends_operations_with_the_dead_and_nothing_else) {
   }
 }
 
-// From the kill until no process of the job is left.
+// From the kill until weftrun has ended, the last of the job.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr auto end_of_others_max = 10s;
 #else
@@ -80,12 +80,31 @@ TEST_P(a_killed_process, is_followed_by_the_others_at_once) {
   const auto killed = std::chrono::steady_clock::now();
   ASSERT_EQ(::kill(victim, SIGKILL), 0);
   EXPECT_EQ(job.finish(), 137) << job.text();
-  EXPECT_EQ(job.left_behind(), "");
   const auto took = std::chrono::steady_clock::now() - killed;
   EXPECT_LT(took, end_of_others_max) << job.text();
+  EXPECT_EQ(job.left_behind(), "");
   RecordProperty("milliseconds", static_cast<int>(took / 1ms));
   EXPECT_EQ(count_of(job.text(), "was killed by signal 9 (Killed); the job ends\n"), 1u)
       << job.text();
+}
+
+// By the signal's default: a library that a network brings may have taken it.
+TEST_P(a_killed_process, may_be_terminated) {
+  if (const std::string transport = GetParam(); transport != "shm" && !has_network())
+    GTEST_SKIP() << "built without libfabric";
+  for (const auto& [number, name] :
+       {std::pair{SIGTERM, "15 (Terminated)"}, {SIGINT, "2 (Interrupt)"}}) {
+    started_job job(
+        formatted("env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 "
+                  "./test-survivors 0 traffic",
+                  GetParam()));
+    const std::string who = "rank 3 is of process ";
+    ASSERT_TRUE(job.wait_for("under way") && job.wait_for(who) && job.wait_for("\n")) << job.text();
+    ASSERT_EQ(::kill(std::atoi(job.text().c_str() + job.text().find(who) + who.size()), number), 0);
+    EXPECT_EQ(job.finish(), 128 + number) << job.text();
+    EXPECT_EQ(count_of(job.text(), formatted("was killed by signal {}; the job ends\n", name)), 1u)
+        << job.text();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(survival, a_killed_process, ::testing::Values("shm", "ofi:tcp"),
