@@ -163,10 +163,19 @@ void started_job::signal(int number) const {
   ::kill(pid_, number);
 }
 
+bool started_job::is_pending(int number) const {
+  const std::string status = contents(formatted("/proc/{}/status", pid_));
+  const std::string name = "\nShdPnd:\t";
+  const std::size_t at = status.find(name);
+  return at != status.npos &&
+         (std::strtoull(status.c_str() + at + name.size(), nullptr, 16) >> (number - 1) & 1) != 0;
+}
+
 bool started_job::read_more() {
   pollfd wait{output_, POLLIN, 0};
   if (::poll(&wait, 1, patience_s * 1000) <= 0) {
     text_ += "\n(the test waited in vain)\n";
+    waited_in_vain_ = true;
     return false;
   }
   char part[65536];
@@ -184,6 +193,7 @@ bool started_job::wait_for(const std::string& text) {
 int started_job::finish() {
   while (read_more()) {
   }
+  if (waited_in_vain_) ::kill(-pid_, SIGKILL);
   int raw = 0;
   ::waitpid(pid_, &raw, 0);
   status_ = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);

@@ -57,9 +57,11 @@ class started_job {
 
   pid_t pid() const noexcept { return pid_; }
   void signal(int number) const;
+  // Whether one of that number has not been taken yet: to the kernel, another would be the same.
+  bool is_pending(int number) const;
   // Reads what it prints until `text` has come, or its end. Returns whether it came.
   bool wait_for(const std::string& text);
-  // Reads to the end. The status is a shell's: 128 + signal when it was killed.
+  // Reads to the end, or kills what does not end. The status is a shell's: 128 + signal when it was killed.
   int finish();
   // Standard output and standard error, as far as read.
   const std::string& text() const noexcept { return text_; }
@@ -78,6 +80,7 @@ class started_job {
   pid_t pid_ = -1;
   int output_ = -1;
   int status_ = -1;
+  bool waited_in_vain_ = false;
   std::string text_;
 };
 

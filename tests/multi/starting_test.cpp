@@ -358,7 +358,7 @@ TEST(signals, a_second_interrupt_ends_what_ignores_the_first) {
   started_job job("./weftrun -n 2 --processes 2 sh -c 'trap \"\" INT TERM; ./test-process wait'");
   ASSERT_TRUE(job.wait_for("process 0 waits") && job.wait_for("process 1 waits"));
   job.signal(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (job.is_pending(SIGINT)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   job.signal(SIGINT);
   EXPECT_EQ(job.finish(), 130);
   EXPECT_EQ(job.left_behind(), "");
@@ -633,6 +633,8 @@ TEST_P(sweeping, nothing_is_left_of_jobs_that_were_killed) {
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
     }
     // Or the search for what is left could find nothing. The processes, weftrun and its sweeper.
+    for (int left = 1000; started && left > 0 && job.processes().size() < 5; --left)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (started) {
       ASSERT_GE(job.processes().size(), 5u);
     }

@@ -772,7 +772,7 @@ TEST(a_deadlock, is_not_reported_while_one_rank_computes) {
 TEST(a_timeout, ends_the_job_with_status_124_and_the_state_of_the_ranks) {
   for (const int workers : {1, 2}) {
     options how = job_of(2, workers);
-    how.timeout_s = 0.3;
+    how.timeout_s = 1;
     const failed_job job = run_to_failure(how, [](communicator& world) {
       if (world.rank() == 1) (void)world.recv<int>(0, 9);
       for (;;) yield();
@@ -780,7 +780,7 @@ TEST(a_timeout, ends_the_job_with_status_124_and_the_state_of_the_ranks) {
     EXPECT_EQ(job.status, 124);
     expect_contains(job.text, "state of the ranks");
     expect_contains(job.text, "in recv, source 0, tag 9");
-    expect_contains(job.text, "the job was ended after its timeout of 0.3 s");
+    expect_contains(job.text, "the job was ended after its timeout of 1 s");
   }
 }
 
@@ -792,10 +792,10 @@ void compute_for_ever() {
 TEST(a_rank_that_computes_for_ever, cannot_keep_a_timeout_from_ending_the_process) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   options how = job_of(2, 2);
-  how.timeout_s = 0.2;
+  how.timeout_s = 1;
   EXPECT_EXIT(run(alone(how), [](communicator&) { compute_for_ever(); }),
               testing::ExitedWithCode(124),
-              "worker 1: computing in rank 1(.|\n)*after its timeout of 0.2 s(.|\n)*compute "
+              "worker 1: computing in rank 1(.|\n)*after its timeout of 1 s(.|\n)*compute "
               "without calling weft");
 }
 
@@ -858,13 +858,19 @@ TEST(a_rank_that_keeps_its_worker, is_named_while_others_are_ready) {
   options how = alone(job_of(2, 1));
   how.busy_warning_s = 0.3;
   testing::internal::CaptureStderr();
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto waits = [&] { return std::chrono::steady_clock::now() < until; };
   std::atomic<bool> flag{false};
+  std::thread reader([&] {
+    while (count_of(stderr_so_far(), "rank 0 has kept") == 0 && waits()) usleep(1000);
+    flag = true;
+  });
   run_ranks(how, [&](communicator& world) {
     if (world.rank() == 1) return;
-    const auto until = std::chrono::steady_clock::now() + 1500ms;
-    while (!flag && std::chrono::steady_clock::now() < until) {
+    while (!flag) {
     }
   });
+  reader.join();
   expect_contains(testing::internal::GetCapturedStderr(),
                   "rank 0 has kept worker 0 busy for 0.3 s while another rank of that "
                   "worker was ready to run");

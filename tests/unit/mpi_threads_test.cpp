@@ -287,12 +287,14 @@ TEST(mpi_threads, that_end_while_all_ranks_wait_do_not_hide_a_deadlock) {
   late.join();
 }
 
+constexpr double until_it_hangs_s = 3;
+
 // What a job of two ranks says when it may stand still for half a second: `in_thread` runs in a thread of rank 0.
 failed_job run_standing(int workers, const std::function<void()>& in_thread,
-                        const std::function<void(int)>& in_rank) {
+                        const std::function<void(int)>& in_rank, double timeout_s = 20) {
   options how = job_of(2, workers);
   how.busy_warning_s = 0.5;
-  how.timeout_s = 2;
+  how.timeout_s = timeout_s;
   return run_to_failure(how, [&](communicator& world) {
     int level = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
@@ -345,7 +347,8 @@ TEST(mpi_threads, that_sleep_do_not_hide_that_a_job_hangs) {
             ~at_end() { thread.end(); }
           } when_the_job_stops{other};
           wait_for_nothing(rank);
-        });
+        },
+        until_it_hangs_s);
     EXPECT_EQ(job.status, 124);
     EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
     expect_contains(job.text, "rank 1 (worker");
@@ -362,7 +365,8 @@ TEST(mpi_threads, that_wait_in_calls_do_not_hide_that_a_job_hangs) {
         worker& here = *worker::current();
         const shared_section inside(here);
         while (rank == 0) here.sleep_until(now_ns() + 200'000, join);  // As that does.
-      });
+      },
+      until_it_hangs_s);
   EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
   expect_contains(job.text,
                   "    a thread of rank 0: in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD");

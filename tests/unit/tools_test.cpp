@@ -95,13 +95,13 @@ TEST(a_program_without_weftrun, points_out_a_misspelt_variable) {
       "weft: the variable WEFT_WORKER has no meaning to weft (did you mean WEFT_WORKERS?); "
       "weft-info lists those that have";
   const std::string to_stderr_only = " 2>&1 >/dev/null";
-  expect_one_line("WEFT_WORKER=2 ./example-ring" + to_stderr_only, 0, remark);
+  expect_one_line("WEFT_WORKER=2 ./test-job greet" + to_stderr_only, 0, remark);
   if (std::filesystem::exists(WEFT_PROGRAM_DIR "/conformance/hello"))
     expect_one_line("WEFT_RANKS=4 WEFT_WORKER=2 ./conformance/hello" + to_stderr_only, 0, remark);
   // weftrun says it for all processes, whether it stays or not.
   for (const char* words : {"-n 2", "-n 2 --processes 1", "-n 2 --processes 2"})
     expect_one_line(
-        std::string("WEFT_WORKER=2 ./weftrun ") + words + " ./example-ring" + to_stderr_only, 0,
+        std::string("WEFT_WORKER=2 ./weftrun ") + words + " ./test-job greet" + to_stderr_only, 0,
         remark);
 }
 

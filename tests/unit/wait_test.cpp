@@ -255,12 +255,12 @@ TEST(a_mailbox, is_left_to_one_rank_alone_for_a_few_records_between_two_polls) {
   if (given == 0) GTEST_SKIP() << "workers that share cores give them up instead";
 }
 
-// Keeps its core in the kernel until another worker of the process has parked, in a job of several
-// processes for a while.
+// Keeps its core in the kernel until the other workers of the process have parked; where there is none, in a job
+// of several processes, for a while.
 void let_others_park() {
-  const auto one_is_parked = [] { return worker::current()->owner().any_parked(); };
-  for (int left = 200; left > 0 && !one_is_parked(); --left) std::this_thread::sleep_for(10ms);
-  std::this_thread::sleep_for(50ms);  // For the others of them.
+  const scheduler& workers = worker::current()->owner();
+  const auto are_parked = [&] { return workers.worker_count() > 1 && workers.others_are_parked(); };
+  for (int left = 200; left > 0 && !are_parked(); --left) std::this_thread::sleep_for(10ms);
 }
 // Called by a rank that has waited meanwhile.
 void expect_parked() {
