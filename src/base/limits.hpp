@@ -173,6 +173,11 @@ inline constexpr std::uint64_t farewell_ns = 1'000'000'000;
 inline constexpr double seconds_max = 1e9;
 inline constexpr int spin_us_max = 1'000'000;
 
+// A loop is worth a system call that wakes a worker when its chunks take longer than this. A worker notes how
+// long those of so many bodies took.
+inline constexpr double long_loop_ns = 10'000;
+inline constexpr std::size_t timed_bodies_max = 64;
+
 // Of the communication core. Handlers that peers may name, matching engines and devices of a runtime;
 // buffers of one message.
 inline constexpr std::size_t handlers_max = 1024;

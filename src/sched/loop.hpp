@@ -18,7 +18,6 @@ struct loop {
   bool stealable;
   void* identity = nullptr;  // The owner's; what a chunk sees as its rank, whoever runs it.
   int number = -1;           // Likewise, for the timeline.
-  std::atomic<bool> is_long{false};  // Worth the system calls that wake parked workers.
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};  // Written by the one that set `failed`.
   std::atomic<std::int64_t> stolen_chunks{0};
@@ -30,7 +29,9 @@ struct alignas(padding_bytes) loop_slot {
   claim_slot<> claims;
   loop* current = nullptr;          // Read only after a successful claim.
   std::atomic<bool> single{false};  // A hint before the claim: how much to take.
-  bool in_use = false;              // The owner's note.
+  std::atomic<bool> is_long{
+      false};           // A hint: whether it is worth the system calls that wake workers.
+  bool in_use = false;  // The owner's note.
 };
 
 }  // namespace weft

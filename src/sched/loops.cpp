@@ -44,7 +44,8 @@ loop_slot* worker::open_slot(loop& l) {
     if (slot.in_use) continue;
     slot.in_use = true;
     slot.current = &l;
-    slot.single.store(l.single, std::memory_order_relaxed);  // Relaxed: only a hint to thieves.
+    slot.single.store(l.single, std::memory_order_relaxed);  // Relaxed: only hints to thieves.
+    slot.is_long.store(false, std::memory_order_relaxed);
     slot.claims.open(l.chunk_count);
     // Relaxed: a hint to thieves; the claim itself orders what they read.
     open_slots_.store(open_slots_.load(std::memory_order_relaxed) | 1u << i,
@@ -54,16 +55,24 @@ loop_slot* worker::open_slot(loop& l) {
   return nullptr;
 }
 
-worker::body_time& worker::time_of(const loop& l) noexcept {
-  static_assert(std::has_single_bit(std::tuple_size_v<decltype(body_times_)>));
-  // Functions begin at multiples of 16.
-  return body_times_[reinterpret_cast<std::uintptr_t>(l.invoke) / 16 % body_times_.size()];
+worker::body_time& worker::note_for(const loop& l) noexcept {
+  static_assert(std::has_single_bit(timed_bodies_max));
+  // The upper bits of the product depend on all bits of the address.
+  constexpr std::uint64_t spread = 0x9e37'79b9'7f4a'7c15;
+  const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(l.invoke) * spread;
+  return body_times_[mixed >> (64 - std::countr_zero(timed_bodies_max))];
 }
 
-// A thief that wakes wakes the next one, so that their number doubles.
-void worker::wake_a_thief_for(loop& l) noexcept {
-  l.is_long.store(true, std::memory_order_relaxed);  // Relaxed: a hint.
-  owner_.wake_a_thief(index_);
+// Before its first chunk. Of two bodies that share a note only the last is known, and of the other nothing expected.
+bool worker::is_worth_waking(const loop& l) noexcept {
+  const body_time& last = note_for(l);
+  if (last.body != l.invoke) return last.body == nullptr;
+  return last.chunk_ticks > long_loop_ticks_ / static_cast<std::uint64_t>(l.chunk_count);
+}
+
+void worker::wake_a_thief_for(loop_slot& mine) noexcept {
+  mine.is_long.store(true, std::memory_order_relaxed);  // Relaxed: a hint.
+  owner_.wake_thieves(index_, 1);
 }
 
 // Claims until nothing is left to claim; thieves may still be at work afterwards.
@@ -77,30 +86,22 @@ void worker::run_claims(loop& l, loop_slot& slot) {
       open.store(open.load(std::memory_order_relaxed) & ~bit, std::memory_order_relaxed);
     }
   } const hidden{open_slots_, 1u << (&slot - slots_.data())};
-  const std::uint64_t wake_after = static_cast<std::uint64_t>(10'000 / ns_per_tick());
-  // Waking costs a system call: only for a loop that was long the last time or is not known. While somebody sleeps,
-  // the first claim is one chunk: afterwards it is known how long such a chunk takes.
-  body_time* unmeasured = nullptr;
-  if (owner_.any_parked()) {
-    unmeasured = &time_of(l);
-    if (unmeasured->invoke != l.invoke ||
-        unmeasured->ticks * static_cast<std::uint64_t>(l.chunk_count) > wake_after)
-      wake_a_thief_for(l);
-  }
   std::uint64_t since = ticks();
+  // While somebody sleeps, the first claim is one chunk: afterwards it is known whether the loop is
+  // long enough to wake him.
+  bool one = owner_.any_parked();
   while (const chunk_claim claim =
-             slot.claims.claim_front(claim_size(slot, l.single || unmeasured != nullptr))) {
+             slot.claims.claim_front(claim_size(slot, l.single || std::exchange(one, false)))) {
     {
       const trace_span traced(trace_kind::chunk_own, l.number, claim.first);
       run_chunks(l, claim);
     }
     slot.claims.finish(claim.last - claim.first);
-    if (unmeasured != nullptr) [[unlikely]]
-      *std::exchange(unmeasured, nullptr) = {l.invoke, ticks() - since};
     if (seeded_ && chunk_depth_ == 0) [[unlikely]] {
       perturb_seeded();
-    } else if (owner_.any_parked() && slot.claims.remaining() > 0 && ticks() - since > wake_after) {
-      wake_a_thief_for(l);
+    } else if (owner_.any_parked() && slot.claims.remaining() > 0 &&
+               ticks() - since > long_loop_ticks_) {
+      wake_a_thief_for(slot);
       since = ticks();
     }
   }
@@ -119,7 +120,14 @@ void worker::execute(loop& l) {
   if (slot == nullptr) {
     if (l.chunk_count > 0) run_chunks(l, {0, l.chunk_count});
   } else {
+    // Waking costs a system call: before the first chunk only for a body that was long, and for one not known.
+    const bool some_sleep = owner_.any_parked();
+    if (some_sleep && is_worth_waking(l)) wake_a_thief_for(*slot);
+    const std::uint64_t start = some_sleep ? ticks() : 0;
     run_claims(l, *slot);
+    if (some_sleep && slot->claims.owned() > 0)
+      note_for(l) = {l.invoke,
+                     (ticks() - start) / static_cast<std::uint64_t>(slot->claims.owned())};
     if (!slot->claims.finished()) {
       static constexpr wait_description thieves{"loop (thieves at work)"};
       waiter w{[](const void* subject) noexcept {
@@ -175,6 +183,11 @@ bool worker::steal(int first) {
   const int workers = owner_.worker_count();
   if (seeded_) return steal_from(*this);  // One worker: its waiting fibers are the thieves.
   if (workers == 1) return false;
+  // Relaxed: a hint, and a call that comes now and is lost was for a loop that is found by other ways too.
+  if (const int caller = called_by_.load(std::memory_order_relaxed); caller >= 0) [[unlikely]] {
+    if (steal_from(owner_.at(caller))) return true;
+    called_by_.store(-1, std::memory_order_relaxed);
+  }
   if (first >= 0 && first != index_ && steal_from(owner_.at(first))) return true;
   switch (owner_.options().steal) {
     case steal_mode::sticky:
@@ -206,7 +219,6 @@ bool worker::steal(int first) {
 
 loop_slot* worker::slot_with_chunks() noexcept {
   std::uint32_t open = open_slots_.load(std::memory_order_relaxed);  // A hint.
-  // The innermost loop comes last; any with chunks left will do.
   for (; open != 0; open &= open - 1) {
     loop_slot& slot = slots_[static_cast<std::size_t>(std::countr_zero(open))];
     if (slot.claims.remaining() > 0) return &slot;
@@ -227,8 +239,10 @@ bool worker::steal_from(worker& victim) {
     return false;
   }
   loop& l = *slot.current;
-  if (owner_.any_parked() && l.is_long.load(std::memory_order_relaxed) && slot.claims.remaining() > 0)
-    owner_.wake_a_thief(index_);
+  // Each that wakes for a long loop wakes two more. Where cores are short they would take them from those at work.
+  if (slot.is_long.load(std::memory_order_relaxed) && slot.claims.remaining() > 0 &&
+      owner_.any_parked() && !owner_.options().is_crowded)
+    owner_.wake_thieves(victim.index_, 2);
   {
     const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
     run_chunks(l, claim);

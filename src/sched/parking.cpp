@@ -27,6 +27,8 @@ bool worker::has_work(const waiter& w) noexcept {
 }
 
 parked_count<>::outcome worker::lie_down(const waiter& w) {
+  // Relaxed: a hint. Having acknowledged a stop, a worker steals nothing.
+  may_steal_when_woken_.store(w.may_steal && !stop_acknowledged_, std::memory_order_relaxed);
   return owner_.parked_.park(spot_, [&] { return has_work(w); });
 }
 
@@ -75,6 +77,12 @@ void worker::park(waiter& w) {
   sleep(timeout);
   helm_->take();
   asleep_for_ = nullptr;
+}
+
+bool worker::wake_to_steal(int victim) noexcept {
+  if (!is_parked() || !may_steal_when_woken_.load(std::memory_order_relaxed)) return false;
+  called_by_.store(victim, std::memory_order_relaxed);  // Relaxed: the wake-up carries it.
+  return owner_.parked_.wake_if_parked(spot_);
 }
 
 // Until somebody wakes this worker, something comes from outside, or the time is over.

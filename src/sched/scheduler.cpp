@@ -131,17 +131,18 @@ bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is
 
 void scheduler::look_again() noexcept {
   if (parked_.all()) return at(0).notify();
-  for (int i = 0; i < worker_count() && any_parked(); ++i)
-    if (at(i).has_chunks_left()) wake_a_thief(i);
+  for (int i = 0; i < worker_count() && any_parked(); ++i) {
+    loop_slot* const waits = at(i).slot_with_chunks();
+    if (waits == nullptr) continue;
+    waits->is_long.store(
+        true, std::memory_order_relaxed);  // Relaxed: a hint, for the slot's next loop too.
+    wake_thieves(i, 1);
+  }
 }
 
-void scheduler::wake_a_thief(int owner) noexcept {
-  for (int step = 1; step < worker_count(); ++step) {
-    worker& candidate = at((owner + step) % worker_count());
-    if (!candidate.is_parked()) continue;
-    candidate.notify();
-    return;
-  }
+void scheduler::wake_thieves(int owner, int count) noexcept {
+  for (int step = 1; step < worker_count() && count > 0; ++step)
+    if (at((owner + step) % worker_count()).wake_to_steal(owner)) --count;
 }
 
 }  // namespace weft

@@ -125,15 +125,15 @@ class scheduler {
   bool on_every_worker(const std::function<void(worker&)>& collect);
 
   // Called now and then by a thread that is no worker. When all are parked, one looks again whether that is a
-  // deadlock: a count of parked workers that was too low for a moment could hide it. And a loop finds a thief whose
-  // owner could not wake one: its chunk is longer than the last time, or it opened while a worker lay down.
+  // deadlock: a count of parked workers that was too low for a moment could hide it. And thieves wake for loops
+  // whose owners have not woken any (docs/protocols/stealing.md).
   void look_again() noexcept;
 
   // Called by any thread, a hint: whether the oldest record of some worker to this one is such.
   bool any_mail(int index, const std::function<bool(record_header)>& is_such);
 
-  // Called by any thread, with fewer fences: an idle worker may steal.
-  void wake_a_thief(int owner) noexcept;
+  // Called by any thread: wakes up to so many workers that are parked and may steal, for a loop of worker `owner`.
+  void wake_thieves(int owner, int count) noexcept;
   [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
 
  private:

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/limits.hpp"
 #include "fiber/stack_pool.hpp"
 #include "sched/fiber.hpp"
@@ -249,6 +250,9 @@ class worker {
   void run();
   // Called by any thread: wakes the worker when it is parked.
   void notify() noexcept;
+  // Called by any thread: wakes the worker, if it is parked and may steal, for a loop of worker `victim`. True when
+  // this call woke it.
+  bool wake_to_steal(int victim) noexcept;
   [[nodiscard]] bool is_parked() const noexcept { return spot_.is_parked(); }
   [[nodiscard]] std::uint64_t passes() const noexcept {
     return passes_.load(std::memory_order_relaxed);
@@ -257,7 +261,6 @@ class worker {
   [[nodiscard]] bool has_open_loops() const noexcept {
     return open_slots_.load(std::memory_order_relaxed) != 0;
   }
-  [[nodiscard]] bool has_chunks_left() noexcept { return slot_with_chunks() != nullptr; }
   [[nodiscard]] bool has_ready() const noexcept { return first_ready() != nullptr; }
   // Called by any thread, a hint: the number of the fiber that runs now, -1 for none.
   [[nodiscard]] int running_number() const noexcept {
@@ -407,18 +410,19 @@ class worker {
   void sleep(std::int64_t timeout_ns);
   void release_waiters() noexcept;
 
-  // How long a chunk of a body's loop took. By the place of the body's address: a body that lies on another's place
-  // makes it forgotten, no more.
+  // How long a chunk of this body took when it was last measured.
   struct body_time {
-    decltype(loop::invoke) invoke = nullptr;
-    std::uint64_t ticks = 0;
+    decltype(loop::invoke) body = nullptr;
+    std::uint64_t chunk_ticks = 0;
   };
-  [[nodiscard]] body_time& time_of(const loop& l) noexcept;
+  // Where the time of the loop's body is noted, or that of another, which has come later.
+  [[nodiscard]] body_time& note_for(const loop& l) noexcept;
+  [[nodiscard]] bool is_worth_waking(const loop& l) noexcept;
 
   [[nodiscard]] loop_slot* open_slot(loop& l);
   void run_claims(loop& l, loop_slot& slot);
-  void wake_a_thief_for(loop& l) noexcept;
-  // Called by any thread, a hint: the innermost loop whose chunks are not all claimed, or null.
+  void wake_a_thief_for(loop_slot& mine) noexcept;
+  // Called by any thread, a hint: one whose chunks are not all claimed, or null.
   [[nodiscard]] loop_slot* slot_with_chunks() noexcept;
   void run_chunks(loop& l, chunk_claim claim) noexcept;
   void close_slot(loop_slot& slot) noexcept;
@@ -493,7 +497,8 @@ class worker {
   // Loops.
   std::vector<detached_loop> detached_;
   int sticky_victim_ = -1;
-  std::array<body_time, 16> body_times_{};
+  const std::uint64_t long_loop_ticks_ = static_cast<std::uint64_t>(long_loop_ns / ns_per_tick());
+  std::array<body_time, timed_bodies_max> body_times_{};
   std::uint32_t random_;
   statistics counts_;
 
@@ -505,6 +510,8 @@ class worker {
   // What other workers read.
   alignas(padding_bytes) std::atomic<std::uint32_t> open_slots_{0};
   alignas(padding_bytes) parking_spot<> spot_;
+  std::atomic<bool> may_steal_when_woken_{false};  // Of the wait in which the worker is parked.
+  std::atomic<int> called_by_{-1};                 // For whose loop it was woken; tried first.
   alignas(padding_bytes) std::array<loop_slot, open_loops_max> slots_;
   // Written by those who connect, each its own entry, under the scheduler's lock.
   std::vector<std::unique_ptr<ring>> inbound_storage_;

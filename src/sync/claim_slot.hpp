@@ -70,6 +70,9 @@ class claim_slot {
     return unfinished_.load(Atomics::acquire("A2")) == 0;
   }
 
+  // Called by the owner: how many chunks were its own.
+  [[nodiscard]] std::int64_t owned() const noexcept { return front_; }
+
  private:
   // The right to so many chunks, at whichever end; the ends cannot meet, since no more are given.
   [[nodiscard]] std::int64_t take(std::int64_t want) noexcept {

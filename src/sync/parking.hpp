@@ -117,12 +117,12 @@ class parked_count {
     if (mine.cancel()) count_.fetch_sub(1, std::memory_order_relaxed);  // Relaxed: only counts.
   }
 
-  // Called by anyone after publishing work for the parker of `other`.
-  void wake_if_parked(spot& other) noexcept {
+  // Called by anyone after publishing work for the parker of `other`. True when this call woke it.
+  bool wake_if_parked(spot& other) noexcept {
     Atomics::light_fence("L1");
     if (!other.is_parked()) [[likely]]
-      return;
-    wake(other);
+      return false;
+    return wake(other);
   }
 
   // Called by anyone: hints.
@@ -135,10 +135,12 @@ class parked_count {
   }
 
  private:
-  [[gnu::noinline]] void wake(spot& other) noexcept {
+  [[gnu::noinline]] bool wake(spot& other) noexcept {
     // Relaxed: the exchange in wake() carries it to the parker, before that one can park again.
     count_.fetch_sub(1, std::memory_order_relaxed);
-    if (!other.wake()) count_.fetch_add(1, std::memory_order_relaxed);
+    if (other.wake()) return true;
+    count_.fetch_add(1, std::memory_order_relaxed);
+    return false;
   }
 
   const std::int64_t all_;

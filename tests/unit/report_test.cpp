@@ -230,7 +230,6 @@ TEST(the_report_signal, says_that_a_worker_computes_for_the_rank_of_another) {
     const auto* const mine = worker::current();
     static std::atomic<bool> asked{false};
     asked = false;
-    while (!mine->owner().any_parked()) usleep(1000);  // It wakes for the loop.
     // The part of this worker waits until the other's computes; the report comes from the monitor.
     parallel_for(0, 2,
                  [mine](std::size_t) {

@@ -1,0 +1,171 @@
+// Who wakes workers that sleep for a loop, and which: no monitor looks here unless a test does it itself.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+// True when it came about within ten seconds.
+template <class Condition>
+bool comes_about(const Condition& condition) {
+  for (const std::uint64_t end = now_ns() + 10'000'000'000; !condition();) {
+    if (now_ns() > end) return false;
+    std::this_thread::sleep_for(100us);
+  }
+  return true;
+}
+
+void run_on_workers(const std::vector<std::function<void(worker&)>>& bodies) {
+  scheduler_options how;
+  how.cores.assign(bodies.size(), -1);
+  how.nodes.assign(bodies.size(), 0);
+  how.spin_ns = 20'000;
+  scheduler workers(how);
+  struct part {
+    fiber f;
+    worker* here;
+    const std::function<void(worker&)>* body;
+  };
+  std::vector<part> parts(bodies.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    part& p = parts[i];
+    p.here = &workers.at(static_cast<int>(i));
+    p.body = &bodies[i];
+    p.f.argument = &p;
+    p.f.body = [](void* argument) {
+      auto& mine = *static_cast<part*>(argument);
+      (*mine.body)(*mine.here);
+    };
+    p.here->spawn(p.f);
+  }
+  workers.run();
+}
+
+int parked_in(scheduler& workers) {
+  int parked = 0;
+  for (int i = 0; i < workers.worker_count(); ++i)
+    if (workers.at(i).is_parked()) ++parked;
+  return parked;
+}
+// A loop looks at their count, which follows.
+bool so_many_park(worker& here, int wanted) {
+  return comes_about(
+      [&] { return parked_in(here.owner()) == wanted && here.owner().any_parked(); });
+}
+
+// Chunks each of which waits until all have begun.
+struct meeting {
+  int wanted;
+  std::function<void()> begun = [] {};  // Called in each chunk.
+  std::atomic<int> come{0};
+  std::atomic<bool> in_vain{false};
+
+  static void run(void* of_loop, std::int64_t first, std::int64_t last) {
+    auto& m = *static_cast<meeting*>(of_loop);
+    m.come += static_cast<int>(last - first);
+    m.begun();
+    if (!comes_about([&] { return m.come >= m.wanted || m.in_vain; })) m.in_vain = true;
+  }
+  void execute(worker& here) {
+    loop l{&run, this, wanted, true, true};
+    here.execute(l);
+    EXPECT_FALSE(in_vain) << come << " chunks of " << wanted << " at the same time";
+  }
+};
+
+const std::function<void(worker&)> nothing = [](worker&) {};
+
+TEST(a_loop_of_one_long_chunk_for_each_worker, wakes_all_of_them_before_the_first_ends) {
+  run_on_workers({[](worker& here) {
+                    for (int round = 0; round < 5; ++round) {  // Not known, then known.
+                      ASSERT_TRUE(so_many_park(here, 5));
+                      meeting{6}.execute(here);
+                    }
+                  },
+                  nothing, nothing, nothing, nothing, nothing});
+}
+
+// One body, long or short.
+struct now_and_then {
+  meeting* long_one = nullptr;
+  static void run(void* of_loop, std::int64_t first, std::int64_t last) {
+    if (auto* const m = static_cast<now_and_then*>(of_loop)->long_one; m != nullptr)
+      meeting::run(m, first, last);
+  }
+  void execute(worker& here) {
+    loop l{&run, this, 4, true, true};
+    here.execute(l);
+  }
+};
+
+TEST(a_body_whose_loop_was_short, wakes_nobody_and_a_look_of_the_monitor_all) {
+  run_on_workers({[](worker& here) {
+                    scheduler& workers = here.owner();
+                    // It may take some: a chunk in which this thread lost its core was a long one.
+                    ASSERT_TRUE(comes_about([&] {
+                      if (!so_many_park(here, 3)) return false;
+                      now_and_then{}.execute(here);
+                      return parked_in(workers) == 3;
+                    }));
+                    meeting all{4, [&] {
+                                  if (worker::current() != &here) return;
+                                  std::this_thread::sleep_for(20ms);
+                                  EXPECT_EQ(parked_in(workers), 3);
+                                  workers.look_again();
+                                }};
+                    now_and_then{&all}.execute(here);
+                    EXPECT_FALSE(all.in_vain);
+                  },
+                  nothing, nothing, nothing});
+}
+
+// Worker 1 waits in a chunk, for one of an inner loop that another has taken: it may not steal meanwhile.
+TEST(a_worker_that_waits_in_a_chunk, is_not_woken_in_place_of_one_that_may_steal) {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> over{false};
+  struct inner {
+    std::atomic<bool>& taken;
+    std::atomic<bool>& over;
+    static void run(void* of_loop, std::int64_t, std::int64_t) {
+      auto& i = *static_cast<inner*>(of_loop);
+      if (worker::current()->index() == 1) {
+        EXPECT_TRUE(comes_about([&] { return i.taken.load(); }));
+      } else {
+        i.taken = true;
+        EXPECT_TRUE(comes_about([&] { return i.over.load(); }));
+      }
+    }
+    static void run_outer(void* of_loop, std::int64_t, std::int64_t) {
+      loop l{&run, of_loop, 2, true, true};
+      worker::current()->execute(l);
+    }
+  };
+  run_on_workers({[&](worker& here) {
+                    EXPECT_TRUE(comes_about([&] { return taken.load(); }));
+                    EXPECT_TRUE(so_many_park(here, 2));
+                    EXPECT_TRUE(here.owner().at(1).is_parked());
+                    meeting{2}.execute(here);
+                    over = true;
+                  },
+                  [&](worker& here) {
+                    inner i{taken, over};
+                    loop l{&inner::run_outer, &i, 1, true, true};
+                    here.execute(l);
+                  },
+                  nothing, nothing});
+}
+
+}  // namespace
+}  // namespace weft
