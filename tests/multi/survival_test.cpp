@@ -67,18 +67,24 @@ constexpr auto end_of_others_max = 10s;
 constexpr auto end_of_others_max = 1s;
 #endif
 
+std::string under_way_over(const std::string& transport) {
+  return formatted(
+      "env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 ./test-survivors 0 traffic",
+      transport);
+}
+// Ends the middle one of its processes when all are under way. False: they did not get so far.
+bool kill_the_middle(started_job& job, int number) {
+  const std::string who = "rank 3 is of process ";
+  return job.wait_for("under way") && job.wait_for(who) && job.wait_for("\n") &&
+         ::kill(std::atoi(job.text().c_str() + job.text().find(who) + who.size()), number) == 0;
+}
+
 TEST_P(a_killed_process, is_followed_by_the_others_at_once) {
   if (const std::string transport = GetParam(); transport != "shm" && !has_network())
     GTEST_SKIP() << "built without libfabric";
-  started_job job(
-      formatted("env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 "
-                "./test-survivors 0 traffic",
-                GetParam()));
-  const std::string who = "rank 3 is of process ";
-  ASSERT_TRUE(job.wait_for("under way") && job.wait_for(who) && job.wait_for("\n")) << job.text();
-  const pid_t victim = std::atoi(job.text().c_str() + job.text().find(who) + who.size());
+  started_job job(under_way_over(GetParam()));
+  ASSERT_TRUE(kill_the_middle(job, SIGKILL)) << job.text();
   const auto killed = std::chrono::steady_clock::now();
-  ASSERT_EQ(::kill(victim, SIGKILL), 0);
   EXPECT_EQ(job.finish(), 137) << job.text();
   const auto took = std::chrono::steady_clock::now() - killed;
   EXPECT_LT(took, end_of_others_max) << job.text();
@@ -94,13 +100,8 @@ TEST_P(a_killed_process, may_be_terminated) {
     GTEST_SKIP() << "built without libfabric";
   for (const auto& [number, name] :
        {std::pair{SIGTERM, "15 (Terminated)"}, {SIGINT, "2 (Interrupt)"}}) {
-    started_job job(
-        formatted("env WEFT_TRANSPORT={} ./weftrun -n 6 --processes 3 --timeout 60 "
-                  "./test-survivors 0 traffic",
-                  GetParam()));
-    const std::string who = "rank 3 is of process ";
-    ASSERT_TRUE(job.wait_for("under way") && job.wait_for(who) && job.wait_for("\n")) << job.text();
-    ASSERT_EQ(::kill(std::atoi(job.text().c_str() + job.text().find(who) + who.size()), number), 0);
+    started_job job(under_way_over(GetParam()));
+    ASSERT_TRUE(kill_the_middle(job, number)) << job.text();
     EXPECT_EQ(job.finish(), 128 + number) << job.text();
     EXPECT_EQ(count_of(job.text(), formatted("was killed by signal {}; the job ends\n", name)), 1u)
         << job.text();
