@@ -295,13 +295,12 @@ void on_fault(int number, siginfo_t* details, void* context) {
 
 namespace {
 
-// libfabric loads its providers' libraries, and some of these take signals when they are loaded: they print
-// addresses and end the process by exit(1) in the handler, while its ranks run on. A fault is to name its
-// rank, and whoever interrupts or terminates a process ends it.
+// An MPI may load libraries of networks, and some of these take the signals of faults when they are
+// loaded: they print addresses and end the process with status 1, where a rank is to be named.
 void forget_handlers_of_providers() noexcept {
-  for (const int taken : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGINT, SIGTERM}) {
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
     struct sigaction now {};
-    sigaction(taken, nullptr, &now);
+    sigaction(fault, nullptr, &now);
     Dl_info owner{};
     if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN ||
         dladdr(reinterpret_cast<const void*>(now.sa_handler), &owner) == 0 ||
@@ -309,7 +308,7 @@ void forget_handlers_of_providers() noexcept {
       continue;
     const std::string_view path = owner.dli_fname;
     const std::string_view name = path.substr(path.rfind('/') + 1);
-    if (name.starts_with("libpsm") || name.starts_with("libinfinipath")) ::signal(taken, SIG_DFL);
+    if (name.starts_with("libpsm") || name.starts_with("libinfinipath")) ::signal(fault, SIG_DFL);
   }
 }
 

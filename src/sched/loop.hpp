@@ -29,9 +29,7 @@ struct alignas(padding_bytes) loop_slot {
   claim_slot<> claims;
   loop* current = nullptr;          // Read only after a successful claim.
   std::atomic<bool> single{false};  // A hint before the claim: how much to take.
-  std::atomic<bool> is_long{
-      false};           // A hint: whether it is worth the system calls that wake workers.
-  bool in_use = false;  // The owner's note.
+  bool in_use = false;              // The owner's note.
 };
 
 }  // namespace weft

@@ -44,8 +44,7 @@ loop_slot* worker::open_slot(loop& l) {
     if (slot.in_use) continue;
     slot.in_use = true;
     slot.current = &l;
-    slot.single.store(l.single, std::memory_order_relaxed);  // Relaxed: only hints to thieves.
-    slot.is_long.store(false, std::memory_order_relaxed);
+    slot.single.store(l.single, std::memory_order_relaxed);  // Relaxed: only a hint to thieves.
     slot.claims.open(l.chunk_count);
     // Relaxed: a hint to thieves; the claim itself orders what they read.
     open_slots_.store(open_slots_.load(std::memory_order_relaxed) | 1u << i,
@@ -70,9 +69,13 @@ bool worker::is_worth_waking(const loop& l) noexcept {
   return last.chunk_ticks > long_loop_ticks_ / static_cast<std::uint64_t>(l.chunk_count);
 }
 
-void worker::wake_a_thief_for(loop_slot& mine) noexcept {
-  mine.is_long.store(true, std::memory_order_relaxed);  // Relaxed: a hint.
-  owner_.wake_thieves(index_, 1);
+// Of the owner's own chunks; what thieves have taken may have been longer.
+void worker::note_time(const loop& l, std::int64_t chunks, std::uint64_t time) noexcept {
+  if (chunks == 0) return;
+  body_time& note = note_for(l);
+  std::uint64_t of_one = time / static_cast<std::uint64_t>(chunks);
+  if (chunks < l.chunk_count && note.body == l.invoke) of_one = std::max(of_one, note.chunk_ticks);
+  note = {l.invoke, of_one};
 }
 
 // Claims until nothing is left to claim; thieves may still be at work afterwards.
@@ -101,7 +104,7 @@ void worker::run_claims(loop& l, loop_slot& slot) {
       perturb_seeded();
     } else if (owner_.any_parked() && slot.claims.remaining() > 0 &&
                ticks() - since > long_loop_ticks_) {
-      wake_a_thief_for(slot);
+      owner_.wake_thieves(index_, 1);
       since = ticks();
     }
   }
@@ -122,12 +125,10 @@ void worker::execute(loop& l) {
   } else {
     // Waking costs a system call: before the first chunk only for a body that was long, and for one not known.
     const bool some_sleep = owner_.any_parked();
-    if (some_sleep && is_worth_waking(l)) wake_a_thief_for(*slot);
+    if (some_sleep && is_worth_waking(l)) owner_.wake_thieves(index_, 1);
     const std::uint64_t start = some_sleep ? ticks() : 0;
     run_claims(l, *slot);
-    if (some_sleep && slot->claims.owned() > 0)
-      note_for(l) = {l.invoke,
-                     (ticks() - start) / static_cast<std::uint64_t>(slot->claims.owned())};
+    if (some_sleep) note_time(l, slot->claims.owned(), ticks() - start);
     if (!slot->claims.finished()) {
       static constexpr wait_description thieves{"loop (thieves at work)"};
       waiter w{[](const void* subject) noexcept {
@@ -183,10 +184,10 @@ bool worker::steal(int first) {
   const int workers = owner_.worker_count();
   if (seeded_) return steal_from(*this);  // One worker: its waiting fibers are the thieves.
   if (workers == 1) return false;
-  // Relaxed: a hint, and a call that comes now and is lost was for a loop that is found by other ways too.
+  // Relaxed: a hint, and a call that is lost was for a loop that is found by other ways too.
   if (const int caller = called_by_.load(std::memory_order_relaxed); caller >= 0) [[unlikely]] {
-    if (steal_from(owner_.at(caller))) return true;
     called_by_.store(-1, std::memory_order_relaxed);
+    if (steal_from(owner_.at(caller), true)) return true;
   }
   if (first >= 0 && first != index_ && steal_from(owner_.at(first))) return true;
   switch (owner_.options().steal) {
@@ -226,7 +227,7 @@ loop_slot* worker::slot_with_chunks() noexcept {
   return nullptr;
 }
 
-bool worker::steal_from(worker& victim) {
+bool worker::steal_from(worker& victim, bool was_woken) {
   loop_slot* const found = victim.slot_with_chunks();
   if (found == nullptr) return false;
   loop_slot& slot = *found;
@@ -239,10 +240,10 @@ bool worker::steal_from(worker& victim) {
     return false;
   }
   loop& l = *slot.current;
-  // Each that wakes for a long loop wakes two more. Where cores are short they would take them from those at work.
-  if (slot.is_long.load(std::memory_order_relaxed) && slot.claims.remaining() > 0 &&
-      owner_.any_parked() && !owner_.options().is_crowded)
-    owner_.wake_thieves(victim.index_, 2);
+  // Where cores are short, more workers would take them from those at work.
+  if (was_woken && !owner_.options().is_crowded)
+    owner_.wake_thieves(victim.index_,
+                        static_cast<int>(std::clamp<std::int64_t>(slot.claims.remaining(), 0, 2)));
   {
     const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
     run_chunks(l, claim);

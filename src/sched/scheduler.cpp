@@ -131,13 +131,8 @@ bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is
 
 void scheduler::look_again() noexcept {
   if (parked_.all()) return at(0).notify();
-  for (int i = 0; i < worker_count() && any_parked(); ++i) {
-    loop_slot* const waits = at(i).slot_with_chunks();
-    if (waits == nullptr) continue;
-    waits->is_long.store(
-        true, std::memory_order_relaxed);  // Relaxed: a hint, for the slot's next loop too.
-    wake_thieves(i, 1);
-  }
+  for (int i = 0; i < worker_count() && any_parked(); ++i)
+    if (at(i).slot_with_chunks() != nullptr) wake_thieves(i, 1);
 }
 
 void scheduler::wake_thieves(int owner, int count) noexcept {

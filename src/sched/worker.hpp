@@ -421,12 +421,12 @@ class worker {
 
   [[nodiscard]] loop_slot* open_slot(loop& l);
   void run_claims(loop& l, loop_slot& slot);
-  void wake_a_thief_for(loop_slot& mine) noexcept;
+  void note_time(const loop& l, std::int64_t chunks, std::uint64_t time) noexcept;
   // Called by any thread, a hint: one whose chunks are not all claimed, or null.
   [[nodiscard]] loop_slot* slot_with_chunks() noexcept;
   void run_chunks(loop& l, chunk_claim claim) noexcept;
   void close_slot(loop_slot& slot) noexcept;
-  bool steal_from(worker& victim);
+  bool steal_from(worker& victim, bool was_woken = false);
   [[nodiscard]] std::int64_t claim_size(const loop_slot& slot, bool single) const noexcept;
 
   [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <netinet/in.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -16,9 +17,34 @@
 
 namespace weft {
 
+namespace {
+
+// libfabric loads libraries of its providers, and one of these takes SIGINT, SIGTERM and the signals of faults as
+// soon as it is loaded: it prints addresses and calls exit() in the handler, while the ranks run on.
+class kept_dispositions {
+ public:
+  kept_dispositions() noexcept {
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      sigaction(static_cast<int>(i) + 1, nullptr, &before_[i]);
+  }
+  ~kept_dispositions() {
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      sigaction(static_cast<int>(i) + 1, &before_[i],
+                nullptr);  // Not of SIGKILL and SIGSTOP, which nobody takes.
+  }
+  kept_dispositions(const kept_dispositions&) = delete;
+  kept_dispositions& operator=(const kept_dispositions&) = delete;
+
+ private:
+  std::array<struct sigaction, 31> before_{};  // Of signals 1 to 31.
+};
+
+}  // namespace
+
 const fabric_library& libfabric() {
   static fabric_library loaded = [] {  // Tests change it.
     constexpr const char* name = "libfabric.so.1";
+    const kept_dispositions kept;
     void* const handle =
         dlopen(name, RTLD_NOW | RTLD_LOCAL);  // Never closed: threads may be in it.
     if (handle == nullptr)
