@@ -147,8 +147,7 @@ TEST(a_worker_that_waits_in_a_chunk, is_not_woken_in_place_of_one_that_may_steal
       auto& i = *static_cast<inner*>(of_loop);
       if (worker::current()->index() == 1) {
         EXPECT_TRUE(comes_about([&] { return i.taken.load(); }));
-      } else {
-        i.taken = true;
+      } else if (!i.taken.exchange(true)) {  // One, though thieves may take both.
         EXPECT_TRUE(comes_about([&] { return i.over.load(); }));
       }
     }
