@@ -1,7 +1,6 @@
 // Who wakes workers that sleep for a loop, and which: no monitor looks here unless a test does it itself.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
