@@ -210,7 +210,6 @@ TEST(mpi_threads, that_send_later_keep_ranks_that_all_wait_from_being_called_a_d
     });
 }
 
-// Whoever waits longest gets its message first, while the others wait.
 // All workers may park just before a thread sends, and it ends just after.
 TEST(mpi_threads, that_send_and_end_at_once_are_never_overlooked) {
   options how = job_of(2, 2);
@@ -350,7 +349,7 @@ TEST(mpi_threads, that_sleep_do_not_hide_that_a_job_hangs) {
         },
         until_it_hangs_s);
     EXPECT_EQ(job.status, 124);
-    EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
+    EXPECT_GE(count_of(job.text, hangs), 1U) << job.text;
     expect_contains(job.text, "rank 1 (worker");
     expect_contains(job.text, "in MPI_Recv, source 0, tag 5, 4 octets, MPI_COMM_WORLD");
   }
@@ -367,7 +366,7 @@ TEST(mpi_threads, that_wait_in_calls_do_not_hide_that_a_job_hangs) {
         while (rank == 0) here.sleep_until(now_ns() + 200'000, join);  // As that does.
       },
       until_it_hangs_s);
-  EXPECT_EQ(count_of(job.text, hangs), 1U) << job.text;
+  EXPECT_GE(count_of(job.text, hangs), 1U) << job.text;
   expect_contains(job.text,
                   "    a thread of rank 0: in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD");
 }

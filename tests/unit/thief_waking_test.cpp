@@ -7,49 +7,19 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "sched/scheduler.hpp"
-#include "sched/worker.hpp"
+#include "bodies_on_workers.hpp"
 
 namespace weft {
 namespace {
 
 using namespace std::chrono_literals;
+using tests::comes_about;
+using body = std::function<void(worker&)>;
 
-// True when it came about within ten seconds.
-template <class Condition>
-bool comes_about(const Condition& condition) {
-  for (const std::uint64_t end = now_ns() + 10'000'000'000; !condition();) {
-    if (now_ns() > end) return false;
-    std::this_thread::sleep_for(100us);
-  }
-  return true;
-}
-
-void run_on_workers(const std::vector<std::function<void(worker&)>>& bodies) {
+void run_with_short_spins(const std::vector<body>& bodies) {
   scheduler_options how;
-  how.cores.assign(bodies.size(), -1);
-  how.nodes.assign(bodies.size(), 0);
   how.spin_ns = 20'000;
-  scheduler workers(how);
-  struct part {
-    fiber f;
-    worker* here;
-    const std::function<void(worker&)>* body;
-  };
-  std::vector<part> parts(bodies.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    part& p = parts[i];
-    p.here = &workers.at(static_cast<int>(i));
-    p.body = &bodies[i];
-    p.f.argument = &p;
-    p.f.body = [](void* argument) {
-      auto& mine = *static_cast<part*>(argument);
-      (*mine.body)(*mine.here);
-    };
-    p.here->spawn(p.f);
-  }
-  workers.run();
+  tests::run_on_workers(bodies, how);
 }
 
 int parked_in(scheduler& workers) {
@@ -85,16 +55,16 @@ struct meeting {
   }
 };
 
-const std::function<void(worker&)> nothing = [](worker&) {};
+const body nothing = [](worker&) {};
 
 TEST(a_loop_of_one_long_chunk_for_each_worker, wakes_all_of_them_before_the_first_ends) {
-  run_on_workers({[](worker& here) {
-                    for (int round = 0; round < 5; ++round) {  // Not known, then known.
-                      ASSERT_TRUE(so_many_park(here, 5));
-                      meeting{6}.execute(here);
-                    }
-                  },
-                  nothing, nothing, nothing, nothing, nothing});
+  run_with_short_spins({[](worker& here) {
+                          for (int round = 0; round < 5; ++round) {  // Not known, then known.
+                            ASSERT_TRUE(so_many_park(here, 5));
+                            meeting{6}.execute(here);
+                          }
+                        },
+                        nothing, nothing, nothing, nothing, nothing});
 }
 
 // One body, long or short.
@@ -111,28 +81,28 @@ struct now_and_then {
 };
 
 TEST(a_body_whose_loop_was_short, wakes_nobody_and_a_look_of_the_monitor_all) {
-  run_on_workers({[](worker& here) {
-                    scheduler& workers = here.owner();
-                    bool slept = false;
-                    // A chunk in which this thread lost its core was a long one, as is the last of an attempt: a
-                    // body is short again when it was so without thieves.
-                    for (int left = 100; left > 0 && !slept; --left) {
-                      for (int i = 0; i < 20; ++i) now_and_then{}.execute(here);
-                      ASSERT_TRUE(so_many_park(here, 3));
-                      now_and_then{}.execute(here);
-                      ASSERT_TRUE(so_many_park(here, 3));
-                      meeting all{4, [&] {
-                                    if (worker::current() != &here) return;
-                                    std::this_thread::sleep_for(20ms);
-                                    slept = parked_in(workers) == 3;
-                                    workers.look_again();
-                                  }};
-                      now_and_then{&all}.execute(here);
-                      EXPECT_FALSE(all.in_vain);
-                    }
-                    EXPECT_TRUE(slept);
-                  },
-                  nothing, nothing, nothing});
+  run_with_short_spins({[](worker& here) {
+                          scheduler& workers = here.owner();
+                          bool slept = false;
+                          // A chunk in which this thread lost its core was a long one, as is the last of an attempt: a
+                          // body is short again when it was so without thieves.
+                          for (int left = 100; left > 0 && !slept; --left) {
+                            for (int i = 0; i < 20; ++i) now_and_then{}.execute(here);
+                            ASSERT_TRUE(so_many_park(here, 3));
+                            now_and_then{}.execute(here);
+                            ASSERT_TRUE(so_many_park(here, 3));
+                            meeting all{4, [&] {
+                                          if (worker::current() != &here) return;
+                                          std::this_thread::sleep_for(20ms);
+                                          slept = parked_in(workers) == 3;
+                                          workers.look_again();
+                                        }};
+                            now_and_then{&all}.execute(here);
+                            EXPECT_FALSE(all.in_vain);
+                          }
+                          EXPECT_TRUE(slept);
+                        },
+                        nothing, nothing, nothing});
 }
 
 // Worker 1 waits in a chunk, for one of an inner loop that another has taken: it may not steal meanwhile.
@@ -155,20 +125,20 @@ TEST(a_worker_that_waits_in_a_chunk, is_not_woken_in_place_of_one_that_may_steal
       worker::current()->execute(l);
     }
   };
-  run_on_workers({[&](worker& here) {
-                    EXPECT_TRUE(comes_about([&] { return taken.load(); }));
-                    EXPECT_TRUE(so_many_park(here, 2));
-                    EXPECT_TRUE(here.owner().at(1).is_parked());
-                    meeting{2}.execute(here);
-                    over = true;
-                  },
-                  [&](worker& here) {
-                    EXPECT_TRUE(so_many_park(here, 2));
-                    inner i{taken, over};
-                    loop l{&inner::run_outer, &i, 1, true, true};
-                    here.execute(l);
-                  },
-                  nothing, nothing});
+  run_with_short_spins({[&](worker& here) {
+                          EXPECT_TRUE(comes_about([&] { return taken.load(); }));
+                          EXPECT_TRUE(so_many_park(here, 2));
+                          EXPECT_TRUE(here.owner().at(1).is_parked());
+                          meeting{2}.execute(here);
+                          over = true;
+                        },
+                        [&](worker& here) {
+                          EXPECT_TRUE(so_many_park(here, 2));
+                          inner i{taken, over};
+                          loop l{&inner::run_outer, &i, 1, true, true};
+                          here.execute(l);
+                        },
+                        nothing, nothing});
 }
 
 }  // namespace

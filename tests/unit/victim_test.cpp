@@ -5,14 +5,15 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <thread>
+#include <functional>
 #include <vector>
 
-#include "sched/scheduler.hpp"
-#include "sched/worker.hpp"
+#include "bodies_on_workers.hpp"
 
 namespace weft {
 namespace {
+
+using tests::comes_about;
 
 constexpr int thief = 0;
 
@@ -25,11 +26,6 @@ struct phase {
 
   [[nodiscard]] int owner_count() const { return std::popcount(owners); }
 };
-
-template <class Condition>
-void spin_until(const Condition& condition) {
-  while (!condition()) std::this_thread::yield();
-}
 
 struct chunks {
   phase& of;
@@ -44,13 +40,13 @@ struct chunks {
       return;
     }
     if (!c.is_open.exchange(true)) ++c.of.opened;
-    spin_until([&] { return c.of.victim != -1; });
+    EXPECT_TRUE(comes_about([&] { return c.of.victim != -1; }));
   }
 };
 
 void take_part(phase& p, worker& here) {
   if (here.index() == thief) {
-    spin_until([&] { return p.opened == p.owner_count(); });
+    EXPECT_TRUE(comes_about([&] { return p.opened == p.owner_count(); }));
     here.wait_until([&] { return p.victim != -1; }, {"the test"});
   } else if ((p.owners >> here.index() & 1) != 0) {
     chunks mine{p, here.index()};
@@ -58,7 +54,7 @@ void take_part(phase& p, worker& here) {
     here.execute(l);
     ++p.ended;
   }
-  spin_until([&] { return p.ended == p.owner_count(); });
+  EXPECT_TRUE(comes_about([&] { return p.ended == p.owner_count(); }));
 }
 
 // The victims of the phases, by the workers that have loops in each.
@@ -66,30 +62,14 @@ template <std::size_t Count>
 std::vector<int> victims(steal_mode mode, const std::vector<int>& nodes,
                          const std::array<unsigned, Count>& owners) {
   scheduler_options how;
-  how.cores.assign(nodes.size(), -1);
   how.nodes = nodes;
   how.steal = mode;
-  scheduler workers(how);
-  struct part {
-    fiber f;
-    worker* here;
-    std::array<phase, Count>* phases;
-  };
   std::array<phase, Count> phases;
   for (std::size_t i = 0; i < Count; ++i) phases[i].owners = owners[i];
-  std::vector<part> parts(nodes.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    part& p = parts[i];
-    p.here = &workers.at(static_cast<int>(i));
-    p.phases = &phases;
-    p.f.argument = &p;
-    p.f.body = [](void* argument) {
-      auto& mine = *static_cast<part*>(argument);
-      for (phase& each : *mine.phases) take_part(each, *mine.here);
-    };
-    p.here->spawn(p.f);
-  }
-  workers.run();
+  const std::function<void(worker&)> body = [&](worker& here) {
+    for (phase& each : phases) take_part(each, here);
+  };
+  tests::run_on_workers(std::vector(nodes.size(), body), how);
   std::vector<int> found;
   for (const phase& p : phases) found.push_back(p.victim);
   return found;

@@ -318,11 +318,11 @@ TEST(event_loop, what_has_come_is_taken_before_a_time_that_is_up) {
   event_loop loop;
   const pipe_of_test one = make_pipe();
   std::string order;
-  loop.after(0.02, [&] {
-    order += "time ";
-    loop.stop();
-  });
   loop.post([&] {
+    loop.after(0.02, [&] {
+      order += "time ";
+      loop.stop();
+    });
     ASSERT_EQ(::write(one.write.get(), "x", 1), 1);
     loop.watch(one.read.get(), POLLIN, [&](short) {
       order += "octet ";
