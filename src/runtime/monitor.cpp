@@ -1,6 +1,5 @@
 #include "runtime/monitor.hpp"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,12 +10,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
@@ -26,6 +25,7 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/stack_trace.hpp"
+#include "base/start_thread.hpp"
 #include "runtime/thread_calls.hpp"
 #include "sync/visitors.hpp"
 
@@ -106,11 +106,20 @@ monitor::monitor(scheduler& workers, monitor_options how)
       how_(std::move(how)),
       event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       seen_(static_cast<std::size_t>(workers.worker_count())) {
+  if (event_ < 0)
+    throw error(formatted(
+        "no descriptor for watching the job: {}; raise the number of open files (ulimit -n)",
+        std::strerror(errno)));
   if (how_.report_signal != 0 && !listen(event_, how_.report_signal)) {
     log_line("{} jobs of this process take a report signal already: this one takes none", jobs_max);
     how_.report_signal = 0;
   }
-  thread_ = std::thread([this] { watch(); });
+  try {
+    thread_ = start_thread("watching the job", [this] { watch(); });
+  } catch (...) {
+    release();
+    throw;
+  }
 }
 
 monitor::~monitor() {
@@ -118,6 +127,10 @@ monitor::~monitor() {
   const std::uint64_t one = 1;
   static_cast<void>(!write(event_, &one, sizeof one));
   thread_.join();
+  release();
+}
+
+void monitor::release() noexcept {
   if (how_.report_signal != 0) stop_listening(event_, how_.report_signal);
   close(event_);
 }
@@ -144,6 +157,8 @@ void monitor::watch() {
     if (ending_.load(std::memory_order_relaxed)) return;
     std::uint64_t count = 0;
     if (read(event_, &count, sizeof count) > 0) {
+      // The destructor may have written meanwhile, which is no report signal.
+      if (ending_.load(std::memory_order_relaxed)) return;
       if (count % one_call != 0 && how_.report) how_.report();
       if (count >= one_call && how_.called) how_.called();
     }
@@ -272,7 +287,8 @@ void on_fault(int number, siginfo_t* details, void* context) {
   } else if (const worker* here = worker::current(); here != nullptr) {
     // A guest may have the helm, and run another.
     const fiber& interrupted = here->running_here();
-    const int rank = interrupted.number;
+    const loop* const stolen_or_own = worker::loop_of_chunk();
+    const int rank = stolen_or_own != nullptr ? stolen_or_own->number : interrupted.number;
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
     else if (here->stacks().in_guard_page(details->si_addr) ||
@@ -293,27 +309,6 @@ void on_fault(int number, siginfo_t* details, void* context) {
 
 }  // namespace
 
-namespace {
-
-// An MPI may load libraries of networks, and some of these take the signals of faults when they are
-// loaded: they print addresses and end the process with status 1, where a rank is to be named.
-void forget_handlers_of_providers() noexcept {
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
-    struct sigaction now {};
-    sigaction(fault, nullptr, &now);
-    Dl_info owner{};
-    if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN ||
-        dladdr(reinterpret_cast<const void*>(now.sa_handler), &owner) == 0 ||
-        owner.dli_fname == nullptr)
-      continue;
-    const std::string_view path = owner.dli_fname;
-    const std::string_view name = path.substr(path.rfind('/') + 1);
-    if (name.starts_with("libpsm") || name.starts_with("libinfinipath")) ::signal(fault, SIG_DFL);
-  }
-}
-
-}  // namespace
-
 bool reports_fault(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;
 }
@@ -321,7 +316,6 @@ bool reports_fault(const struct sigaction& action) noexcept {
 fault_reports::fault_reports() {
   const std::lock_guard hold(handlers_lock);
   if (fault_reports_in_use++ != 0) return;
-  forget_handlers_of_providers();
   for (std::size_t i = 0; i < fault_signals.size(); ++i) {
     sigaction(fault_signals[i], nullptr, &faults_before[i]);
     if (faults_before[i].sa_handler != SIG_DFL) continue;

@@ -1,5 +1,6 @@
 // The thread that watches a job: it takes the report signal, ends a job that runs too long or does
-// not end when it should, and names a rank that keeps its worker from others.
+// not end when it should, names a rank that keeps its worker from others, and wakes thieves for
+// loops that nobody else has told of.
 #pragma once
 #include <signal.h>
 
@@ -41,6 +42,7 @@ class monitor {
 
  private:
   void watch();
+  void release() noexcept;
   void look_for_busy_workers();
   void warn_of_busy(const worker& w);
   bool has_mail_for_others(int index);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/limits.hpp"
+#include "base/start_thread.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -29,7 +30,7 @@ class network::descriptor_watch {
     ending.events = EPOLLIN;
     ending.data.u32 = end_mark;
     epoll_ctl(set_, EPOLL_CTL_ADD, end_, &ending);
-    thread_ = std::thread([this] { watch(); });
+    thread_ = start_thread("watching the network", [this] { watch(); });
   }
   ~descriptor_watch() {
     const std::uint64_t one = 1;
@@ -41,13 +42,13 @@ class network::descriptor_watch {
   descriptor_watch(const descriptor_watch&) = delete;
   descriptor_watch& operator=(const descriptor_watch&) = delete;
 
-  // Called by the worker: tell it once when the descriptor becomes readable.
-  void watch_once(int descriptor, int worker) noexcept {
+  // Called by the worker: tell it once when the descriptor becomes readable. False: it will not be told.
+  [[nodiscard]] bool watch_once(int descriptor, int worker) noexcept {
     epoll_event readable{};
     readable.events = EPOLLIN | EPOLLONESHOT;
     readable.data.u32 = static_cast<std::uint32_t>(worker);
-    if (epoll_ctl(set_, EPOLL_CTL_MOD, descriptor, &readable) != 0 && errno == ENOENT)
-      epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &readable);
+    return epoll_ctl(set_, EPOLL_CTL_MOD, descriptor, &readable) == 0 ||
+           (errno == ENOENT && epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &readable) == 0);
   }
 
  private:
@@ -132,7 +133,11 @@ bool port::arm() noexcept {
   if (!device_.arm()) return false;
   armed_ = true;
   for (const comm::doorbell& door : device_.doorbells())
-    if (door.descriptor >= 0) owner_.descriptors_->watch_once(door.descriptor, device_.index());
+    if (door.descriptor >= 0 &&
+        !owner_.descriptors_->watch_once(door.descriptor, device_.index())) {
+      disarm();
+      return false;
+    }
   return true;
 }
 

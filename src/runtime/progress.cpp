@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "base/limits.hpp"
+#include "base/start_thread.hpp"
 #include "sync/atomics.hpp"
 
 namespace weft {
 
 progress_worker::progress_worker(network& between, scheduler& workers)
     : between_(between), workers_(workers), passes_seen_(between.ports().size()) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("driving the network", [this] { run(); });
 }
 
 progress_worker::~progress_worker() {

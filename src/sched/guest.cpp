@@ -63,7 +63,7 @@ guest::~guest() {
 
 void guest::install() noexcept {
   worker::current_worker_ = &of_;
-  worker::caller_ = worker::chunk_depth_ == 0 ? from_.identity : nullptr;
+  worker::caller_ = worker::in_chunk() ? nullptr : from_.identity;
   of_.guest_ = this;
   std::swap(of_.thread_, put_aside_);
   of_.short_ways_left_ = 0;  // Its waits never switch to a fiber from the caller's frame.
@@ -154,8 +154,9 @@ thread_origin origin_of_new_thread() {
   }
   worker* const here = worker::current();
   if (here == nullptr || worker::identity() == nullptr) return {};
-  return {
-      here, worker::identity(), here->running_number(), {}, here->owner().way_in_of_new_thread()};
+  const loop* const chunk_of = worker::loop_of_chunk();
+  const int number = chunk_of != nullptr ? chunk_of->number : here->running_number();
+  return {here, worker::identity(), number, {}, here->owner().way_in_of_new_thread()};
 }
 
 void worker::share() {

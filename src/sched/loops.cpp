@@ -24,11 +24,9 @@ void loop::run(std::int64_t first, std::int64_t last) noexcept {
 
 void worker::run_chunks(loop& l, chunk_claim claim) noexcept {
   void* const caller = std::exchange(caller_, nullptr);
-  void* const outer = std::exchange(chunk_identity_, l.identity);
-  ++chunk_depth_;
+  const loop* const outer = std::exchange(chunk_of_, &l);
   l.run(claim.first, claim.last);
-  --chunk_depth_;
-  chunk_identity_ = outer;
+  chunk_of_ = outer;
   caller_ = caller;
 }
 
@@ -69,12 +67,14 @@ bool worker::is_worth_waking(const loop& l) noexcept {
   return last.chunk_ticks > long_loop_ticks_ / static_cast<std::uint64_t>(l.chunk_count);
 }
 
-// Of the owner's own chunks; what thieves have taken may have been longer.
+// Of the owner's own chunks. What thieves have taken may have been longer: then the note only halves, so that
+// one slow run is forgotten.
 void worker::note_time(const loop& l, std::int64_t chunks, std::uint64_t time) noexcept {
   if (chunks == 0) return;
   body_time& note = note_for(l);
   std::uint64_t of_one = time / static_cast<std::uint64_t>(chunks);
-  if (chunks < l.chunk_count && note.body == l.invoke) of_one = std::max(of_one, note.chunk_ticks);
+  if (chunks < l.chunk_count && note.body == l.invoke)
+    of_one = std::max(of_one, note.chunk_ticks / 2);
   note = {l.invoke, of_one};
 }
 
@@ -100,7 +100,7 @@ void worker::run_claims(loop& l, loop_slot& slot) {
       run_chunks(l, claim);
     }
     slot.claims.finish(claim.last - claim.first);
-    if (seeded_ && chunk_depth_ == 0) [[unlikely]] {
+    if (seeded_ && !in_chunk()) [[unlikely]] {
       perturb_seeded();
     } else if (owner_.any_parked() && slot.claims.remaining() > 0 &&
                ticks() - since > long_loop_ticks_) {
@@ -136,7 +136,7 @@ void worker::execute(loop& l) {
                },
                slot, &thieves};
       // Inside a chunk nothing else may run on this stack, or it would be buried.
-      w.may_switch = w.may_steal = chunk_depth_ == 0;
+      w.may_switch = w.may_steal = !in_chunk();
       w.may_stop = false;
       block(w);
     }
@@ -187,7 +187,13 @@ bool worker::steal(int first) {
   // Relaxed: a hint, and a call that is lost was for a loop that is found by other ways too.
   if (const int caller = called_by_.load(std::memory_order_relaxed); caller >= 0) [[unlikely]] {
     called_by_.store(-1, std::memory_order_relaxed);
-    if (steal_from(owner_.at(caller), true)) return true;
+    follows_ = caller;
+    if (steal_from(owner_.at(follows_), true)) return true;
+    follows_ = -1;
+  }
+  if (follows_ >= 0) {
+    if (steal_from(owner_.at(follows_))) return true;
+    follows_ = -1;
   }
   if (first >= 0 && first != index_ && steal_from(owner_.at(first))) return true;
   switch (owner_.options().steal) {

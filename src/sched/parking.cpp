@@ -10,7 +10,7 @@
 namespace weft {
 
 bool worker::has_own_work(const waiter& w) noexcept {
-  return w.is_over() || has_ready() || !posted_.empty();
+  return w.is_over() || has_ready() || !posted_.empty() || (unwinding_ && w.may_stop);
 }
 
 bool worker::has_work(const waiter& w) noexcept {

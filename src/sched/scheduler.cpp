@@ -4,11 +4,14 @@
 #include <signal.h>
 
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/kernel.hpp"
+#include "base/start_thread.hpp"
 #include "base/topology.hpp"
 #include "sched/alternate_stack.hpp"
 #include "trace/trace.hpp"
@@ -51,18 +54,38 @@ scheduler::scheduler(const scheduler_options& options)
 scheduler::~scheduler() = default;
 
 void scheduler::run() {
-  for (const auto& w : workers_)
-    threads_.emplace_back([&self = *w] {
+  // They begin once all are there: a job of fewer would hang.
+  std::mutex all_there;
+  bool may_begin = false;
+  std::unique_lock starting(all_there);
+  const auto join_all = [&] {
+    starting.unlock();
+    for (std::thread& t : threads_) t.join();
+    threads_.clear();
+  };
+  const auto start = [&](worker& of) {
+    return start_thread(formatted("worker {} of {}", of.index(), worker_count()), [&, &self = of] {
       block_signals();
       const alternate_stack faults;
       if (self.core() >= 0) static_cast<void>(pin_this_thread(self.core()));
       const std::string name = "weft-" + std::to_string(self.index());
       pthread_setname_np(pthread_self(), name.c_str());
       trace_thread(self.index());
+      {
+        const std::lock_guard wait(all_there);
+        if (!may_begin) return;
+      }
       self.run();
     });
-  for (std::thread& t : threads_) t.join();
-  threads_.clear();
+  };
+  try {
+    for (const auto& w : workers_) threads_.push_back(start(*w));
+  } catch (...) {
+    join_all();
+    throw;
+  }
+  may_begin = true;
+  join_all();
   made_->way_in.close();
   while (!made_->way_in.is_empty()) give_core_up();  // Their waits end with the job.
 }
@@ -100,8 +123,7 @@ void scheduler::request_stop() noexcept {
 }
 
 bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard alone(one_at_a_time);
+  const std::lock_guard alone(one_collection_at_a_time_);
   {
     const std::lock_guard hold(lock_);
     collect_ = &collect;

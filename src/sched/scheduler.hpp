@@ -168,6 +168,7 @@ class scheduler {
   join_count<> stop_acknowledged_;  // Lowered by each worker, once.
 
   std::mutex lock_;  // Connecting mailboxes, collecting reports. Never on the data path.
+  std::mutex one_collection_at_a_time_;
   const std::function<void(worker&)>* collect_ = nullptr;
   std::uint64_t collect_round_ = 0;
   std::vector<std::uint64_t> collected_;

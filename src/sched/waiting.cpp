@@ -127,7 +127,7 @@ fiber* worker::look_on_the_way(countdown& c, int sender) {
   // A report is given in the long way, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     return nullptr;
-  if (short_ways_from_now() > 0 && chunk_depth_ == 0 && !(sender >= 0 && take_mail_of(sender, c))) {
+  if (short_ways_from_now() > 0 && !in_chunk() && !(sender >= 0 && take_mail_of(sender, c))) {
     const waiter w{nullptr, nullptr, nullptr, &c};
     poll(&w);
   }
@@ -139,7 +139,7 @@ void worker::block(waiter& w) {
   const kept_errno_at_work kept(thread_);
   if (guest_ != nullptr && !guest_->runs_errand()) [[unlikely]]
     return block_guest(w);
-  if (chunk_depth_ != 0 && w.may_switch)
+  if (in_chunk() && w.may_switch)
     throw error(std::string("a chunk of a loop called ") + w.description->call +
                 ", which would wait on the stack of whoever runs the chunk: communicate before or "
                 "after the loop");
@@ -249,7 +249,7 @@ void worker::yield() {
   if (guest_ != nullptr) [[unlikely]]
     return yield_guest();
   poll();
-  if (chunk_depth_ != 0) return;
+  if (in_chunk()) return;
   if (unwinding_) [[unlikely]]
     throw job_stopped{};
   if (fiber* next = take_ready(); next != nullptr) {

@@ -12,8 +12,7 @@ namespace weft {
 
 thread_local constinit worker* worker::current_worker_ = nullptr;
 thread_local constinit void* worker::caller_ = nullptr;
-thread_local constinit void* worker::chunk_identity_ = nullptr;
-thread_local constinit int worker::chunk_depth_ = 0;
+thread_local constinit const loop* worker::chunk_of_ = nullptr;
 
 worker::worker(scheduler& owner, int index, int core)
     : owner_(owner),

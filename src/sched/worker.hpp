@@ -44,9 +44,12 @@ class worker {
   // Whose code the calling thread, a worker's or a guest's, runs now; and whether that is a chunk of
   // a loop.
   [[nodiscard]] static void* identity() noexcept {
-    return caller_ != nullptr ? caller_ : chunk_identity_;
+    if (caller_ != nullptr) return caller_;
+    return chunk_of_ != nullptr ? chunk_of_->identity : nullptr;
   }
-  [[nodiscard]] static bool in_chunk() noexcept { return chunk_depth_ != 0; }
+  [[nodiscard]] static bool in_chunk() noexcept { return chunk_of_ != nullptr; }
+  // Whose chunk, the innermost, the calling thread runs; null outside of chunks. Async-signal-safe.
+  [[nodiscard]] static const loop* loop_of_chunk() noexcept { return chunk_of_; }
   // The identity of code that may wait; null in chunks and on other threads.
   [[nodiscard]] static void* caller() noexcept { return caller_; }
 
@@ -120,7 +123,7 @@ class worker {
   }
   // The job stops, and waits end that may; what still waits does so for something that no stop reaches.
   [[nodiscard]] bool is_unwinding() const noexcept { return unwinding_; }
-  // Whether that is more than nothing.
+  // Whether begin_call() does anything.
   [[nodiscard]] bool is_hindered() const noexcept { return is_hindered_; }
   // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
   // For destructors: throws nothing.
@@ -432,8 +435,7 @@ class worker {
   [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;
   // By thread, not by worker: the program's code asks for them while a guest has the helm.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit void* caller_;
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit void* chunk_identity_;
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit int chunk_depth_;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit const loop* chunk_of_;
 
   scheduler& owner_;
   const int index_;
@@ -497,6 +499,7 @@ class worker {
   // Loops.
   std::vector<detached_loop> detached_;
   int sticky_victim_ = -1;
+  int follows_ = -1;  // For whose loops it was woken, until a theft from him fails.
   const std::uint64_t long_loop_ticks_ = static_cast<std::uint64_t>(long_loop_ns / ns_per_tick());
   std::array<body_time, timed_bodies_max> body_times_{};
   std::uint32_t random_;
@@ -511,7 +514,7 @@ class worker {
   alignas(padding_bytes) std::atomic<std::uint32_t> open_slots_{0};
   alignas(padding_bytes) parking_spot<> spot_;
   std::atomic<bool> may_steal_when_woken_{false};  // Of the wait in which the worker is parked.
-  std::atomic<int> called_by_{-1};                 // For whose loop it was woken; tried first.
+  std::atomic<int> called_by_{-1};                 // For whose loop it was woken last.
   alignas(padding_bytes) std::array<loop_slot, open_loops_max> slots_;
   // Written by those who connect, each its own entry, under the scheduler's lock.
   std::vector<std::unique_ptr<ring>> inbound_storage_;

@@ -7,9 +7,8 @@
 //   acquire("A1") ...     the ordering labelled A1 in the structure's table; a constant here, while
 //                         the model checker can weaken one label and see whether a test notices
 //   light_fence("L1"),    two halves of one StoreLoad fence: when thread X does store, light_fence,
-//   heavy_fence("H1")     load and thread Y does store, heavy_fence, load, at least one of them
-//   sees
-//                         the other's store. The light half costs nothing, the heavy one a system
+//   heavy_fence("H1")     load and thread Y does store, heavy_fence, load, at least one
+//                         of them sees the other's store. The light half costs nothing, the heavy one a system
 //                         call; use it where Y is about to sleep anyway.
 //   wait, wake            the kernel's futex on one word
 //   pause                 in a loop that waits for another thread's next step

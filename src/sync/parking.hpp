@@ -84,8 +84,7 @@ class parking_spot {
 // own. So the count is never more than those that are parked and that nobody is about to wake. It
 // may be less for a moment, when one waker was slower than another.
 //
-//   R2 park: fetch_add count_ -- A2 park: fetch_add count_   the last parker sees what all others
-//   did
+//   R2 park: fetch_add count_ -- A2 park: fetch_add count_   the last parker sees all that others did
 template <class Atomics = std_atomics>
 class parked_count {
  public:

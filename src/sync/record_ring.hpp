@@ -272,14 +272,11 @@ class record_ring {
   // `capacity_bytes` is a power of two of at least 256.
   explicit record_ring(std::size_t capacity_bytes)
       : words_(make_words(capacity_bytes / 8), {capacity_bytes / 8}),
-        max_payload_(max_record_payload(capacity_bytes)),
         producer_(words_.get(), capacity_bytes, head_),
         consumer_(words_.get(), capacity_bytes, head_) {}
 
   record_ring(const record_ring&) = delete;
   record_ring& operator=(const record_ring&) = delete;
-
-  [[nodiscard]] std::size_t max_payload() const noexcept { return max_payload_; }
 
   // Called by the producer only.
   [[nodiscard]] room try_reserve(std::size_t size) noexcept { return producer_.try_reserve(size); }
@@ -316,7 +313,6 @@ class record_ring {
   }
 
   const std::unique_ptr<word[], aligned_delete> words_;
-  const std::size_t max_payload_;
   alignas(padding_bytes) typename Atomics::template atomic<std::size_t> head_{0};
   alignas(padding_bytes) record_producer<Atomics, ClearAhead, FetchBeyond> producer_;
   alignas(padding_bytes) record_consumer<Atomics> consumer_;

@@ -1,11 +1,17 @@
-// A plug-in of no MPI, that says so when it is to start. STAND_IN_VERSION is what it says of itself.
+// A plug-in of no MPI, that says so when it is to start, and takes SIGUSR2 as libraries of networks take signals.
+// STAND_IN_VERSION is what it says of itself.
+#include <signal.h>
+
 #include <cstdio>
 
 #include "transport/mpi/plugin.hpp"
 
 namespace {
 
+void take(int) noexcept {}
+
 weft::transport* make(char* why, std::size_t why_bytes) noexcept {
+  ::signal(SIGUSR2, &take);
   std::snprintf(why, why_bytes, "there is no MPI behind it");
   return nullptr;
 }

@@ -18,7 +18,7 @@ TEST(record_ring_stress, records_of_random_sizes_arrive_whole_and_in_order) {
   const auto producer = [&] {
     auto random = run.random(0);
     while (run.time_left()) {
-      const std::size_t size = random() % (ring.max_payload() + 1);
+      const std::size_t size = random() % (max_record_payload(1024) + 1);
       const auto room = ring.try_reserve(size);
       if (!room) {
         std::this_thread::yield();

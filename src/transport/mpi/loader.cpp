@@ -14,6 +14,7 @@
 
 #include "base/environment.hpp"
 #include "base/format.hpp"
+#include "base/kept_dispositions.hpp"
 #include "base/settings.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "transport/mpi/plugin.hpp"
@@ -139,6 +140,7 @@ std::unique_ptr<transport> make_mpi_transport(std::string_view which) {
           "own, as those of weftcc do; use another --transport");
     show_environment(*hidden);
   }
+  const kept_dispositions kept;
   // Local and deep: an MPI's symbols and those of the same names that weft or the program define
   // never meet. It stays loaded, since no MPI can be started twice.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <netinet/in.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -12,34 +11,11 @@
 #include <sstream>
 
 #include "base/format.hpp"
+#include "base/kept_dispositions.hpp"
 #include "base/library_function.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
-
-namespace {
-
-// libfabric loads libraries of its providers, and one of these takes SIGINT, SIGTERM and the signals of faults as
-// soon as it is loaded: it prints addresses and calls exit() in the handler, while the ranks run on.
-class kept_dispositions {
- public:
-  kept_dispositions() noexcept {
-    for (std::size_t i = 0; i < before_.size(); ++i)
-      sigaction(static_cast<int>(i) + 1, nullptr, &before_[i]);
-  }
-  ~kept_dispositions() {
-    for (std::size_t i = 0; i < before_.size(); ++i)
-      sigaction(static_cast<int>(i) + 1, &before_[i],
-                nullptr);  // Not of SIGKILL and SIGSTOP, which nobody takes.
-  }
-  kept_dispositions(const kept_dispositions&) = delete;
-  kept_dispositions& operator=(const kept_dispositions&) = delete;
-
- private:
-  std::array<struct sigaction, 31> before_{};  // Of signals 1 to 31.
-};
-
-}  // namespace
 
 const fabric_library& libfabric() {
   static fabric_library loaded = [] {  // Tests change it.
@@ -158,6 +134,7 @@ std::vector<candidate> candidates(std::vector<fabric_info>& found, bool with_hme
     if (more.hmem && !with_hmem) continue;
     fi_info* list = nullptr;
     const fabric_info hints = wishes(more);
+    const kept_dispositions kept;  // It may load its providers only now.
     const int result = libfabric().getinfo(api_version, nullptr, nullptr, 0, hints.get(), &list);
     if (result == -FI_ENODATA) continue;
     check_fabric(result, "fi_getinfo");
