@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ranges>
 #include <string_view>
 #include <unordered_map>
 
@@ -168,12 +169,12 @@ std::vector<loaded_file> loaded_files() {
 
 // libdw, loaded at the first report and kept.
 struct debug_library {
-#define WEFT_LIBDW_FUNCTIONS(f)                                                              \
-  f(dwfl_begin) f(dwfl_end) f(dwfl_report_module) f(dwfl_report_end) f(dwfl_addrmodule)      \
-      f(dwfl_module_addrdie) f(dwfl_module_addrinfo) f(dwfl_module_getsrc) f(dwfl_lineinfo)  \
-          f(dwfl_linux_proc_find_elf) f(dwarf_getscopes) f(dwarf_getscopes_die) f(dwarf_tag) \
-              f(dwarf_diename) f(dwarf_attr_integrate) f(dwarf_formstring) f(dwarf_attr)     \
-                  f(dwarf_formudata) f(dwarf_getsrcfiles) f(dwarf_filesrc)
+#define WEFT_LIBDW_FUNCTIONS(f)                                                             \
+  f(dwfl_begin) f(dwfl_end) f(dwfl_report_module) f(dwfl_report_end) f(dwfl_addrmodule)     \
+      f(dwfl_module_addrdie) f(dwfl_module_addrinfo) f(dwfl_module_getsrc) f(dwfl_lineinfo) \
+          f(dwfl_linux_proc_find_elf) f(dwarf_child) f(dwarf_siblingof) f(dwarf_haspc)      \
+              f(dwarf_tag) f(dwarf_diename) f(dwarf_attr_integrate) f(dwarf_formstring)     \
+                  f(dwarf_attr) f(dwarf_formudata) f(dwarf_getsrcfiles) f(dwarf_filesrc)
 #define WEFT_DECLARE(name) decltype(&::name) name = nullptr;
   WEFT_LIBDW_FUNCTIONS(WEFT_DECLARE)
 #undef WEFT_DECLARE
@@ -288,6 +289,23 @@ struct symbol_table::contents {
     return (from / name).lexically_normal().string();
   }
 
+  // The function that has this address, and what is compiled into it there, outermost first. A lambda
+  // is found within a function that does not have its addresses.
+  bool find_scopes(Dwarf_Die* within, Dwarf_Addr address, std::vector<Dwarf_Die>& to) const {
+    Dwarf_Die child;
+    for (int more = libdw().dwarf_child(within, &child); more == 0;
+         more = libdw().dwarf_siblingof(&child, &child)) {
+      const int kind = libdw().dwarf_tag(&child);
+      const bool has_address = libdw().dwarf_haspc(&child, address) > 0;
+      if (kind == DW_TAG_inlined_subroutine && !has_address) continue;
+      const bool is_one =
+          has_address && (kind == DW_TAG_subprogram || kind == DW_TAG_inlined_subroutine);
+      if (is_one) to.push_back(child);
+      if (find_scopes(&child, address, to) || is_one) return true;
+    }
+    return false;
+  }
+
   // False when there is no debug information for this address. `symbol` may be null.
   bool find_lines(Dwfl_Module* module, std::uintptr_t address, const char* symbol,
                   std::vector<std::string>& to) const {
@@ -298,35 +316,24 @@ struct symbol_table::contents {
     int line = 0;
     std::string file =
         file_of(unit, libdw().dwfl_lineinfo(at, nullptr, &line, nullptr, nullptr, nullptr));
-    Dwarf_Die* innermost = nullptr;
-    Dwarf_Die* enclosing = nullptr;
-    if (libdw().dwarf_getscopes(unit, address - bias, &innermost) <= 0) {
-      // Lambdas of unoptimized programs lie in functions whose addresses are not theirs.
-      if (symbol == nullptr) return false;
-      if (!is_runtime_file(file))
-        to.push_back(formatted("{} at {}:{}", demangled(symbol), shown(file), line));
-      return true;
-    }
-    const int count = libdw().dwarf_getscopes_die(innermost, &enclosing);
+    std::vector<Dwarf_Die> scopes;
+    if (!find_scopes(unit, address - bias, scopes)) return false;
     Dwarf_Files* sources = nullptr;
     std::size_t source_count = 0;
     libdw().dwarf_getsrcfiles(unit, &sources, &source_count);
-    for (int i = 0; i < count; ++i) {
-      const int kind = libdw().dwarf_tag(&enclosing[i]);
-      if (kind != DW_TAG_inlined_subroutine && kind != DW_TAG_subprogram) continue;
-      if (!is_runtime_file(file))
-        to.push_back(formatted("{} at {}:{}", name_of(&enclosing[i]), shown(file), line));
-      if (kind == DW_TAG_subprogram) break;
-      line = static_cast<int>(number_of(&enclosing[i], DW_AT_call_line));
+    for (Dwarf_Die& scope : std::views::reverse(scopes)) {
+      const bool is_outermost = &scope == &scopes.front();
+      std::string name = name_of(&scope);
+      if (is_outermost && symbol != nullptr && name == "operator()") name = demangled(symbol);
+      if (!is_runtime_file(file)) to.push_back(formatted("{} at {}:{}", name, shown(file), line));
+      if (is_outermost) break;
+      line = static_cast<int>(number_of(&scope, DW_AT_call_line));
       const char* const caller =
-          sources == nullptr
-              ? nullptr
-              : libdw().dwarf_filesrc(sources, number_of(&enclosing[i], DW_AT_call_file), nullptr,
-                                      nullptr);
+          sources == nullptr ? nullptr
+                             : libdw().dwarf_filesrc(sources, number_of(&scope, DW_AT_call_file),
+                                                     nullptr, nullptr);
       file = file_of(unit, caller);
     }
-    std::free(innermost);
-    std::free(enclosing);
     return true;
   }
 #endif

@@ -2,14 +2,32 @@
 // own.
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "rank/collectives.hpp"
+#include "rank/in_turn.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
 namespace detail {
+
+void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why) {
+  countdown comes{1, nullptr};
+  struct place {
+    member& of;
+    const std::map<std::uint64_t, countdown*>::iterator at;
+    ~place() { of.waiting.erase(at); }
+  } const mine{m, m.waiting.emplace(ticket, &comes).first};
+  here.wait(comes, why);
+  here.check_stopped();  // The one before may have ended by unwinding.
+}
+
+void tell_next(worker& here, member& m) noexcept {
+  const auto& [ticket, comes] = *m.waiting.begin();
+  if (ticket == m.next_ticket()) here.complete(*comes);
+}
 
 request start_activity(const std::shared_ptr<communicator_state>& state,
                        std::function<void()> body) {
@@ -49,16 +67,19 @@ request start_collective(const std::shared_ptr<communicator_state>& state, int r
   const std::uint64_t ticket = state->at(rank).tickets;
   request started = start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {
     member& self = c->at(rank);
-    me.home->wait_until([&] { return self.next_ticket() == ticket; },
-                        {"non-blocking collective", c->context});
+    if (ticket != self.next_ticket())
+      wait_for_turn(*me.home, self, ticket, {"non-blocking collective", c->context});
     self.has_turn = true;
     // A call that is refused before it begins has had its turn all the same.
     struct turn_end {
+      worker& here;
       member& m;
       ~turn_end() {
-        if (std::exchange(m.has_turn, false)) ++m.refused;
+        if (!std::exchange(m.has_turn, false)) return;
+        ++m.refused;
+        if (!m.waiting.empty()) tell_next(here, m);
       }
-    } const ended{self};
+    } const ended{*me.home, self};
     run();
   });
   // No sooner: one that could not start would keep those after it waiting.

@@ -20,6 +20,11 @@ namespace weft::detail {
 // Up to this many workers, each reads all dropboxes itself.
 inline constexpr std::size_t tree_width = 8;
 
+// Returns when those with smaller tickets have ended. A few thousand may be under way at once.
+void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why);
+// Called when the turn has moved on, while others wait for theirs.
+void tell_next(worker& here, member& m) noexcept;
+
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
 class in_turn {
  public:
@@ -34,7 +39,7 @@ class in_turn {
         std::exchange(member_.has_turn, false) ? member_.next_ticket() : member_.tickets++;
     me_.home->begin_call();  // With the ticket taken: another fiber of this rank may run now.
     if (ticket != member_.next_ticket()) [[unlikely]]
-      wait_for_turn(ticket, call.name, call.bytes);
+      wait_for_turn(*me_.home, member_, ticket, {call.name, c.context, -1, -1, call.bytes});
     if (c.failed.load(std::memory_order_relaxed)) [[unlikely]]  // Relaxed: see note_failure().
       leave_failed(call.name);
     member_.call.name = call.name;
@@ -53,7 +58,7 @@ class in_turn {
   }
   ~in_turn() {
     member_.moving = false;
-    ++member_.turn;
+    end_turn();
     trace_end(trace_kind::wait_collective, me_.number);
   }
   in_turn(const in_turn&) = delete;
@@ -123,13 +128,13 @@ class in_turn {
     throw error(std::string(call) + " with root " + std::to_string(root) +
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
   }
-  [[gnu::noinline]] void wait_for_turn(std::uint64_t ticket, const char* call, std::size_t bytes) {
-    me_.home->wait_until([this, ticket] { return member_.next_ticket() == ticket; },
-                         {call, c_.context, -1, -1, bytes});
-    me_.home->check_stopped();  // The one before may have ended by unwinding.
+  [[gnu::always_inline]] void end_turn() noexcept {
+    ++member_.turn;
+    if (!member_.waiting.empty()) [[unlikely]]
+      tell_next(*me_.home, member_);
   }
   [[noreturn, gnu::cold]] void leave_failed(const char* call) {
-    ++member_.turn;
+    end_turn();
     // Whoever is there already, since it did not know, waits for this rank.
     if (c_.spans_processes()) break_communicator(*me_.home, c_, {});
     throw_failed(c_, call);
@@ -142,7 +147,7 @@ class in_turn {
       call.history = member_.call.history;
       check_same(c_, asked.rank, call, rank_, member_.call);
     } catch (...) {
-      ++member_.turn;
+      end_turn();
       throw;
     }
   }

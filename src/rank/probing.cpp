@@ -114,8 +114,14 @@ namespace {
 template <class Room>
 message_status receive_taken(const communicator_state& c, const message_status& status,
                              unexpected_message*& taken, const Room& into) {
-  if (taken == nullptr) return status;
   rank_state& me = calling_rank("message::recv");
+  if (taken == nullptr) {
+    if (status.source == proc_null) return status;
+    throw error(formatted(
+        "rank {}: a message from rank {}, tag {}, was received a second time, or from an object "
+        "that it had been moved out of: it is received once, by whoever holds it",
+        me.number, status.source, status.tag));
+  }
   me.home->check_stopped();
   operation op;
   op.match = {c.context, status.source, status.tag};

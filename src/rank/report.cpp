@@ -86,7 +86,20 @@ std::string unreceived(const rank_state& r, const wait_description& wanted) {
   return text + formatted(", and {}{} more", m != nullptr ? "at least " : "", others - 1);
 }
 
-const fiber* waiting_fiber(const rank_state& r) noexcept {
+// Of a rank that has ended: a non-blocking call that it did not wait for, the one that is in a collective
+// before those that wait for their turn.
+const fiber* left_activity(const rank_state& r) {
+  const fiber* found = nullptr;
+  r.home->each_fiber([&](const fiber& f) {
+    if (f.identity == &r && f.is_errand && f.waiting_in != nullptr &&
+        (found == nullptr || found->waiting_in->subject == nullptr))
+      found = &f;
+  });
+  return found;
+}
+
+const fiber* waiting_fiber(const rank_state& r) {
+  if (r.ended) return left_activity(r);
   return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
 
@@ -178,12 +191,15 @@ std::string describe_waits(job& j) {
   for (const auto& r : j.ranks) {
     const fiber* f = waiting_fiber(*r);
     if (f == nullptr && !r->ended) continue;
+    const bool waits = f != nullptr;
     const auto* c =
-        r->ended ? nullptr : static_cast<const communicator_state*>(f->waiting_in->subject);
-    text += formatted("W {} {:d} {} {}", r->number, r->ended, c != nullptr ? c->context : 0,
+        waits ? static_cast<const communicator_state*>(f->waiting_in->subject) : nullptr;
+    text += formatted("W {} {:d} {} {}", r->number, !waits, c != nullptr ? c->context : 0,
                       c != nullptr ? c->peers[0].number : -1);
-    append(r->ended || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
-    text += formatted(" {}\n", r->ended ? "has ended" : describe_wait(*r, *f->waiting_in));
+    append(!waits || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
+    text += formatted(" {}{}{}\n", r->ended ? "has ended" : "",
+                      r->ended && waits ? " without waiting for what it began, " : "",
+                      waits ? describe_wait(*r, *f->waiting_in) : "");
     if (c == nullptr) continue;
     communicators.insert(c);
     if (reason.empty()) reason = left_behind(*r, *c);

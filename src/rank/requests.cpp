@@ -8,6 +8,7 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "rank/calls.hpp"
 #include "rank/checks.hpp"
 #include "rank/distant.hpp"
 #include "rank/messages.hpp"
@@ -251,11 +252,15 @@ void request::release() noexcept {
     give_back(&op);
     return;
   }
+  const wait_description what = describe(op);
+  const std::string which =
+      what.subject != nullptr
+          ? "collective, " + communicator_name(&me, what.context)
+          : formatted("{}, {}, tag {}", what.call, peer_name(what.peer), tag_name(op.match.tag));
   std::fprintf(stderr,
-               "weft: rank %d destroyed a request that is still active (%s, %s, tag %s): "
+               "weft: rank %d destroyed a request that is still active (%s): "
                "wait() for it first, its buffer is still in use\n",
-               me.number, describe(op).call, peer_name(describe(op).peer).c_str(),
-               tag_name(op.match.tag).c_str());
+               me.number, which.c_str());
   std::abort();
 }
 

@@ -30,8 +30,8 @@ void throw_not_a_rank(const char* call) {
               ": the communicator has ranks 0 to " + std::to_string(c.size() - 1));
 }
 [[gnu::cold]] void wrong_tag(int tag, const char* call) {
-  throw error(std::string(call) + " with tag " + std::to_string(tag) +
-              ": tags are 0 to 2147483647");
+  throw error(std::string(call) + " with tag " + std::to_string(tag) + ": tags are 0 to " +
+              std::to_string(tag_max));
 }
 
 namespace {

@@ -161,6 +161,7 @@ struct alignas(padding_bytes) member {
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
   std::uint64_t broadcasts = 0;
+  std::map<std::uint64_t, countdown*> waiting;  // For their turn, by ticket.
 
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
   [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }

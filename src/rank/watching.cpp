@@ -16,6 +16,7 @@
 #include "base/settings.hpp"
 #include "rank/checks.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 #include "rank/program_run.hpp"
 #include "rank/stacks.hpp"
 #include "rank/standstill.hpp"
@@ -27,6 +28,15 @@ namespace weft::detail {
 namespace {
 
 // `why` is a line that comes before it, or empty.
+// Of a worker that has not answered because one of its ranks computes.
+std::string not_asked(const job& j, const worker& silent, int computing) {
+  std::vector<int> others;
+  for (const auto& r : j.ranks)
+    if (r->home == &silent && r->number != computing) others.push_back(r->number);
+  if (others.empty()) return {};
+  return formatted("; its {} cannot be asked meanwhile", ranks_name(others));
+}
+
 void report_state(job& j, std::string why = {}) {
   std::mutex lock;
   std::map<int, std::string> lines;
@@ -50,7 +60,8 @@ void report_state(job& j, std::string why = {}) {
       if (!heard[static_cast<std::size_t>(i)]) {
         const worker& silent = j.workers->at(i);
         if (const int rank = silent.running_number(); rank >= 0)
-          text += formatted("worker {}: computing in rank {}\n", i, rank);
+          text +=
+              formatted("worker {}: computing in rank {}{}\n", i, rank, not_asked(j, silent, rank));
         else if (silent.thread() != 0)  // Its own ranks wait or have ended.
           text += formatted("worker {}: computing for another's rank\n", i);
         else

@@ -699,6 +699,21 @@ TEST(a_deadlock, with_a_partner_that_has_ended_says_so) {
                  });
 }
 
+TEST(a_deadlock, of_collectives_that_ranks_began_and_left_names_them) {
+  expect_failure(3,
+                 {"rank 0: has ended\n",
+                  "rank 1: has ended without waiting for what it began, in allreduce, 4 octets, "
+                  "communicator 0; not there yet: 0\n",
+                  "rank 1 waits for rank 0, which has ended\n"},
+                 [](communicator& world) {
+                   static const std::array value{1};
+                   static std::array<int, 1> sum;
+                   if (world.rank() == 0) return;
+                   for (int i = 0; i < 2; ++i)
+                     static_cast<void>(new request(world.iallreduce(value, sum, std::plus<>{})));
+                 });
+}
+
 TEST(a_deadlock, of_a_rank_that_waits_for_anyone_is_reported) {
   expect_failure(2, {"rank 1: in recv, source any, tag 3,"}, [](communicator& world) {
     if (world.rank() == 1) (void)world.recv<int>(any_source, 3);
@@ -791,11 +806,15 @@ void compute_for_ever() {
 
 TEST(a_rank_that_computes_for_ever, cannot_keep_a_timeout_from_ending_the_process) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  options how = job_of(2, 2);
+  options how = job_of(3, 2);
   how.timeout_s = 1;
-  EXPECT_EXIT(run(alone(how), [](communicator&) { compute_for_ever(); }),
+  EXPECT_EXIT(run(alone(how),
+                  [](communicator& world) {
+                    if (world.rank() != 1) compute_for_ever();
+                  }),
               testing::ExitedWithCode(124),
-              "worker 1: computing in rank 1(.|\n)*after its timeout of 1 s(.|\n)*compute "
+              "worker 0: computing in rank 0; its rank 1 cannot be asked meanwhile\n(.|\n)*"
+              "worker 1: computing in rank 2\n(.|\n)*after its timeout of 1 s(.|\n)*compute "
               "without calling weft");
 }
 
@@ -968,6 +987,25 @@ TEST(a_fault, of_a_rank_is_named) {
               testing::KilledBySignal(SIGSEGV), "weft: rank 2 on worker 1: Segmentation fault at");
 }
 
+TEST(a_fault, in_a_chunk_that_another_worker_has_stolen_is_of_the_rank_whose_loop_it_is) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(alone(job_of(2, 2)),
+                  [](communicator& world) {
+                    if (world.rank() == 0) {
+                      const std::thread::id mine = std::this_thread::get_id();
+                      parallel_for(0, 2,
+                                   [&](std::size_t) {
+                                     while (std::this_thread::get_id() == mine)
+                                       std::this_thread::yield();
+                                     *nowhere = 1;
+                                   },
+                                   {.grain = 1});
+                    }
+                    world.barrier();
+                  }),
+              testing::KilledBySignal(SIGSEGV), "weft: rank 0 on worker 1: Segmentation fault at");
+}
+
 TEST(a_stack_overflow, of_a_rank_is_named_with_the_remedy) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(run(alone(job_of(3, 2)),
@@ -1007,6 +1045,16 @@ TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
           }),
       testing::KilledBySignal(SIGABRT),
       "rank 0 destroyed a request that is still active \\(wait \\(irecv\\), rank 0, tag any\\)");
+}
+
+TEST(a_request, of_a_collective_destroyed_while_active_names_the_communicator) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(alone(job_of(2, 1)),
+                  [](communicator& world) {
+                    if (world.rank() == 0) const request lost = world.ibarrier();
+                  }),
+              testing::KilledBySignal(SIGABRT),
+              "rank 0 destroyed a request that is still active \\(collective, communicator 0\\)");
 }
 
 TEST(a_request, of_a_collective_is_not_complete_because_the_job_stops) {

@@ -489,6 +489,32 @@ TEST(a_buffered_send, of_any_size_returns_before_anybody_receives) {
   }
 }
 
+TEST(a_message_taken_by_mprobe, is_received_once) {
+  run_ranks(2, 2, [](communicator& world) {
+    if (world.rank() == 1) {
+      world.send(7, 0, 3);
+      world.send(8, 0, 4);
+      return;
+    }
+    int got = 0;
+    const std::span into(&got, 1);
+    message taken = world.mprobe(1, 3);
+    taken.recv(into);
+    EXPECT_EQ(got, 7);
+    const auto again = [&](message& m) { return error_of([&] { (void)m.recv_vector<int>(); }); };
+    expect_contains(again(taken),
+                    "rank 0: a message from rank 1, tag 3, was received a second time");
+    message left = world.mprobe(1, 4);
+    message holder = std::move(left);
+    expect_contains(again(left),
+                    "rank 0: a message from rank 1, tag 4, was received a second time");
+    holder.recv(into);
+    EXPECT_EQ(got, 8);
+    message from_nobody = world.mprobe(proc_null);
+    for (int twice = 0; twice < 2; ++twice) EXPECT_EQ(from_nobody.recv(into).source, proc_null);
+  });
+}
+
 TEST(a_message_taken_by_mprobe, is_discarded_when_nobody_receives_it) {
   run_ranks(2, 2, [](communicator& world) {
     const std::vector<int> large(100'000, 1);
