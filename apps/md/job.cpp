@@ -1,6 +1,9 @@
 #include "md/job.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -24,6 +27,14 @@ double seconds_since(clock::time_point start) {
 }
 
 constexpr int trend_every = 10;  // Steps between two samples of the total energy.
+
+std::atomic<int> interrupted{0};  // The signal that asks for an early end; 0 for none.
+
+// A second one ends the process at once.
+void note_interrupt(int signal) noexcept {
+  interrupted.store(signal, std::memory_order_relaxed);  // Relaxed: a number is all.
+  ::signal(signal, SIG_DFL);
+}
 
 void print_start(const eam_kernel& kernel, const program_options& o, const simulation& s,
                  const thermo& t, const std::vector<std::size_t>& work, int processes) {
@@ -51,12 +62,15 @@ void print_thermo(const thermo& t, double picoseconds) {
 
 void print_end(const program_options& o, const simulation& s, const thermo& first,
                const thermo& last, const energy_trend& trend, double seconds) {
-  const double atom_steps = static_cast<double>(last.atoms) * std::max(o.steps, 1);
+  const auto steps = static_cast<unsigned long long>(last.step);
+  const double atom_steps = static_cast<double>(last.atoms) * static_cast<double>(steps);
+  if (steps < static_cast<unsigned long long>(o.steps))
+    std::printf("interrupted                after %llu of %d steps\n", steps, o.steps);
   std::printf("potential energy at start  %.6f eV/atom\n",
               first.potential / static_cast<double>(first.atoms));
   const double drift = trend.relative_drift();
-  std::printf("energy drift               %.2e of the total in %d steps (fitted; %s 1e-5)\n", drift,
-              o.steps, std::abs(drift) < 1e-5 ? "below" : "ABOVE");
+  std::printf("energy drift               %.2e of the total in %llu steps (fitted; %s 1e-5)\n",
+              drift, steps, std::abs(drift) < 1e-5 ? "below" : "ABOVE");
   // Relative to what it would be if all atoms moved the same way with their thermal speed.
   const double speed_scale =
       std::sqrt(2 * last.kinetic * mass_velocity2_to_ev * static_cast<double>(last.atoms));
@@ -65,11 +79,24 @@ void print_end(const program_options& o, const simulation& s, const thermo& firs
               speed_scale > 0 ? momentum / speed_scale : momentum);
   std::printf("neighbour lists            built %llu times\n",
               static_cast<unsigned long long>(s.rebuilds()));
-  std::printf("time                       %.3f s, %.1f ns per atom and step\n", seconds,
-              1e9 * seconds / atom_steps);
+  std::printf("time                       %.3f s", seconds);
+  if (steps > 0) std::printf(", %.1f ns per atom and step", 1e9 * seconds / atom_steps);
+  std::printf("\n");
 }
 
 }  // namespace
+
+int interrupting_signal() noexcept {
+  return interrupted.load(std::memory_order_relaxed);
+}
+
+void end_early_when_interrupted() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+      ::signal(signal, &note_interrupt);
+  }
+}
 
 double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes) {
   std::vector<double> work(static_cast<std::size_t>(workers * processes));
@@ -95,7 +122,9 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
   };
   const auto dump = [&] {
     const auto atoms = s.gather_atoms();
-    if (xyz) write_frame(*xyz, atoms, o.element, o.physics.solid.box(), picoseconds(s.steps()));
+    if (!xyz) return;
+    write_frame(*xyz, atoms, o.element, o.physics.solid.box(), picoseconds(s.steps()));
+    xyz->flush();
   };
   const thermo first = s.measure();
   thermo last = first;
@@ -109,7 +138,9 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
     progress->clear();
     print_thermo(last, picoseconds(last.step));
     std::fflush(stdout);
-    if (csv) write_thermo(*csv, last, picoseconds(last.step));
+    if (!csv) return;
+    write_thermo(*csv, last, picoseconds(last.step));
+    csv->flush();
   };
   trend.add(0, first.total());
   if (first_rank) {
@@ -122,15 +153,20 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
   ranks.barrier();
   const auto start = clock::now();
   double output_seconds = 0;
-  for (int step = 1; step <= o.steps; ++step) {
+  bool is_last = o.steps == 0;
+  for (int step = 1; !is_last; ++step) {
     s.step();
-    const bool thermo_due = step % o.thermo_every == 0 || step == o.steps;
+    is_last = step == o.steps;
+    // The signal may have come to one process of several.
+    if (step % trend_every == 0 && ranks.allreduce(interrupting_signal(), weft::max{}) != 0)
+      is_last = true;
+    const bool thermo_due = step % o.thermo_every == 0 || is_last;
     if (thermo_due || step % trend_every == 0) {
       last = s.measure();
       trend.add(step, last.total());
     }
     if (thermo_due) report();
-    if (!o.dump_path.empty() && o.dump_every > 0 && step % o.dump_every == 0 && step != o.steps) {
+    if (!o.dump_path.empty() && o.dump_every > 0 && step % o.dump_every == 0 && !is_last) {
       const auto before = clock::now();
       dump();
       output_seconds += seconds_since(before);
@@ -157,8 +193,6 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
     }
   }
   if (first_rank) {
-    if (csv) csv->flush();
-    if (xyz) xyz->flush();
     const auto written = [](const char* what, const std::string& path) {
       if (!path.empty()) std::printf("%-26s %s\n", what, path.c_str());
     };

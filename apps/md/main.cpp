@@ -12,6 +12,7 @@ namespace {
 // As many workers as the runtime will take.
 int workers_of(const weft::options& runtime) {
   if (runtime.workers > 0) return runtime.workers;
+  if (runtime.schedule) return 1;
   cpu_set_t allowed;
   const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   return runtime.ranks > 0 ? std::min(runtime.ranks, cores) : cores;
@@ -36,10 +37,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   const md::eam_kernel kernel(potential);
-  return weft::run(runtime, [&](weft::communicator& ranks) {
-    if (options->halo_only)
+  if (options->halo_only)
+    return weft::run(runtime, [&](weft::communicator& ranks) {
       md::run_halo_exchange(ranks, kernel, *options);
-    else
-      md::run_crystal(ranks, kernel, *options);
-  });
+    });
+  md::end_early_when_interrupted();
+  const int status = weft::run(
+      runtime, [&](weft::communicator& ranks) { md::run_crystal(ranks, kernel, *options); });
+  const int signal = md::interrupting_signal();
+  return status == 0 && signal != 0 ? 128 + signal : status;
 }

@@ -128,6 +128,7 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
       ->capture_default_str()
       ->type_name("K");
   app.add_option("--seed", o.physics.seed, "of the initial velocities")
+      ->check(limits<std::int64_t>(0, 999'999'999'999'999'999))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--steps", o.steps, "time steps")
@@ -200,6 +201,11 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
     std::replace(what.begin(), what.end(), '\n', ' ');
     throw weft::error(what + "; weft-md --help lists the options");
   }
+  for (const std::string* one : {&o.csv_path, &o.dump_path, &o.picture_path})
+    for (const std::string* other : {&o.csv_path, &o.dump_path, &o.picture_path})
+      if (one != other && !one->empty() && *one == *other)
+        throw weft::error("two of --csv, --dump and --picture would write to '" + *one +
+                          "': give each a file of its own");
   o.physics.solid.cells = parse_size(size);
   check_memory(o.physics.solid.sites());
   parse_voids(voids, o);

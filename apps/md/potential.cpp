@@ -31,6 +31,14 @@ constexpr std::array<std::string_view, 118> symbols{
     "Pa", "U",  "Np", "Pu", "Am", "Cm", "Bk", "Cf", "Es", "Fm", "Md", "No", "Lr", "Rf", "Db",
     "Sg", "Bh", "Hs", "Mt", "Ds", "Rg", "Cn", "Nh", "Fl", "Mc", "Lv", "Ts", "Og"};
 
+// The beginning of a word, also of a file that is no text.
+std::string legible(std::string_view word) {
+  std::string text(word.substr(0, 40));
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 // Hands out words and numbers and knows where in the file each one stood.
 class scanner {
  public:
@@ -74,8 +82,7 @@ class scanner {
     const auto [end, error] =
         std::from_chars(spelled.data(), spelled.data() + spelled.size(), value);
     if (error != std::errc{} || end != spelled.data() + spelled.size() || !std::isfinite(value))
-      fail("expected a number for " + meaning + ", found '" + std::string(found.substr(0, 40)) +
-           "'");
+      fail("expected a number for " + meaning + ", found '" + legible(found) + "'");
     return value;
   }
 

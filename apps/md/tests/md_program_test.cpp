@@ -200,9 +200,9 @@ program_run run_program(const std::string& words, const std::string& launcher = 
 }
 
 TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
-  for (const char* words :
-       {"--voidz 3", "--size 3y", "--skin nan", "--weft-ranks 0x", "--weft-nonsense 1",
-        "--potential missing.eam.alloy", "--dump-every 1"}) {
+  for (const char* words : {"--voidz 3", "--size 3y", "--skin nan", "--weft-ranks 0x",
+                            "--weft-nonsense 1", "--potential missing.eam.alloy", "--dump-every 1",
+                            "--seed -1", "--seed 99999999999999999999", "--csv both --dump both"}) {
     const auto [status, output] = run_program(words);
     EXPECT_EQ(status, 2) << words << ": " << output;
     EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
@@ -243,6 +243,26 @@ TEST(md_program, ends_with_status_1_when_atoms_fly_apart) {
   const auto [status, output] = run_program("--size 5 --temperature 1e5 --dt 20 --weft-ranks 2");
   EXPECT_EQ(status, 1) << output;
   EXPECT_NE(output.find("flew apart"), std::string::npos) << output;
+}
+
+// SIGTERM: a shell lets what runs in its background ignore SIGINT.
+TEST(md_program, ends_early_when_interrupted_and_writes_all_that_it_has) {
+  if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
+    GTEST_SKIP() << "lammps-data is missing";
+  const scratch_path csv("thermo.csv"), xyz("atoms.xyz");
+  const auto [status, output] = run_program(
+      "--size 5 --steps 1000000000 --thermo 20 --dump-every 20 --weft-ranks 2 --csv " + csv.path +
+      " --dump " + xyz.path + " 2>&1 & job=$!; for i in $(seq 1200); do [ $(wc -l < " + csv.path +
+      ") -gt 3 ] && break; sleep 0.05; done; kill -TERM $job; wait $job");
+  EXPECT_EQ(status, 128 + 15) << output;
+  EXPECT_NE(output.find("\ninterrupted                after "), std::string::npos) << output;
+  EXPECT_NE(output.find("\ntime "), std::string::npos) << output;
+  std::ifstream table(csv.path), atoms(xyz.path);
+  const std::string rows(std::istreambuf_iterator<char>(table), {});
+  EXPECT_GT(std::ranges::count(rows, '\n'), 3) << rows;
+  EXPECT_TRUE(rows.ends_with('\n')) << rows;
+  const std::string frames(std::istreambuf_iterator<char>(atoms), {});
+  EXPECT_EQ(std::ranges::count(frames, '\n') % 502, 0) << "whole frames of 500 atoms";
 }
 
 TEST(md_program, writes_thermo_atoms_and_picture) {
