@@ -1,6 +1,8 @@
-"""Every header compiles by itself; a public one with nothing but include/ in sight."""
+"""Every header compiles by itself; a public one with nothing but include/ in sight. One that its own source file
+includes first has been compiled so by the build."""
 import argparse
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +15,14 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversi
 def compile_alone(compiler, source, header):
     roots = ["include"] if header.is_relative_to(source / "include") else ["include", "src", "apps", "bench"]
     command = [compiler, *(f"-I{source / root}" for root in roots), *FLAGS]
-    # Twice, so that a missing #pragma once shows.
-    text = f'#include "{header}"\n' * 2
-    return header, subprocess.run(command, input=text, text=True, capture_output=True)
+    result = subprocess.run(command, input=f'#include "{header}"\n', text=True, capture_output=True)
+    return header, result.stderr if result.returncode else None
+
+
+def is_first_of_its_source(root, header):
+    own = header.with_suffix(".cpp")
+    first = re.search(r'^#include ["<]([^">]+)', own.read_text(), re.MULTILINE) if own.exists() else None
+    return first is not None and root / first[1] == header
 
 
 def main():
@@ -23,15 +30,18 @@ def main():
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--cxx", required=True)
     args = parser.parse_known_args()[0]
-    headers = [header for top in ("include", "src", "apps") for header in sorted((args.source / top).rglob("*.hpp"))]
-    failures = 0
+    headers = [(args.source / top, header) for top in ("include", "src", "apps")
+               for header in sorted((args.source / top).rglob("*.hpp"))]
+    alone = [header for root, header in headers if not is_first_of_its_source(root, header)]
+    problems = [(header, "it is without #pragma once") for _, header in headers
+                if not re.search(r"^#pragma once$", header.read_text(), re.MULTILINE)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for header, result in pool.map(lambda h: compile_alone(args.cxx, args.source, h), headers):
-            if result.returncode:
-                failures += 1
-                print(f"{header.relative_to(args.source)} does not compile by itself:\n{result.stderr}")
-    print(f"{len(headers)} headers, {failures} failures")
-    return 1 if failures or not headers else 0
+        compiled = pool.map(lambda h: compile_alone(args.cxx, args.source, h), alone)
+        problems += [(header, f"it does not compile by itself:\n{text}") for header, text in compiled if text]
+    for header, text in problems:
+        print(f"{header.relative_to(args.source)}: {text}")
+    print(f"{len(headers)} headers, {len(alone)} compiled, {len(problems)} problems")
+    return 1 if problems or not alone else 0
 
 
 sys.exit(main())
