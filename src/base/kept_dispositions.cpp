@@ -28,8 +28,7 @@ bool contains(const dl_phdr_info& object, std::uintptr_t address) noexcept {
 }  // namespace
 
 kept_dispositions::kept_dispositions() {
-  for (std::size_t i = 0; i < before_.size(); ++i)
-    sigaction(static_cast<int>(i) + 1, nullptr, &before_[i]);
+  for (std::size_t i = 0; i < before_.size(); ++i) sigaction(signals_[i], nullptr, &before_[i]);
   std::size_t count = 0;
   each_object([&](const dl_phdr_info&) { ++count; });
   objects_.reserve(count);
@@ -40,7 +39,7 @@ kept_dispositions::kept_dispositions() {
 
 kept_dispositions::~kept_dispositions() {
   for (std::size_t i = 0; i < before_.size(); ++i) {
-    const int signal = static_cast<int>(i) + 1;
+    const int signal = signals_[i];
     struct sigaction now {};
     if (sigaction(signal, nullptr, &now) != 0 || now.sa_sigaction == before_[i].sa_sigaction)
       continue;

@@ -3,14 +3,15 @@
 #include <signal.h>
 
 #include <array>
+#include <cstddef>
 #include <vector>
 
 namespace weft {
 
 // libfabric, and an MPI, load libraries of networks, and one of these takes SIGINT, SIGTERM and the signals
 // of faults when it is loaded: it prints addresses and calls exit() in the handler, while the ranks run on.
-// At its end this puts back the dispositions of signals 1 to 31 that a library loaded meanwhile has
-// taken, and no other: another thread may have changed those.
+// At its end this puts back the dispositions of signals that end a process where a library loaded meanwhile
+// has taken them. No other: another thread may have changed those, or the library needs them for itself.
 class kept_dispositions {
  public:
   kept_dispositions();
@@ -19,7 +20,9 @@ class kept_dispositions {
   kept_dispositions& operator=(const kept_dispositions&) = delete;
 
  private:
-  std::array<struct sigaction, 31> before_{};
+  static constexpr std::array signals_{SIGINT, SIGTERM, SIGHUP,  SIGQUIT, SIGSEGV, SIGBUS,
+                                       SIGFPE, SIGILL,  SIGABRT, SIGTRAP, SIGSYS};
+  std::array<struct sigaction, signals_.size()> before_{};
   std::vector<const void*> objects_;  // Loaded before, by their program headers.
 };
 

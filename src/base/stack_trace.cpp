@@ -296,10 +296,9 @@ struct symbol_table::contents {
     for (int more = libdw().dwarf_child(within, &child); more == 0;
          more = libdw().dwarf_siblingof(&child, &child)) {
       const int kind = libdw().dwarf_tag(&child);
-      const bool has_address = libdw().dwarf_haspc(&child, address) > 0;
-      if (kind == DW_TAG_inlined_subroutine && !has_address) continue;
-      const bool is_one =
-          has_address && (kind == DW_TAG_subprogram || kind == DW_TAG_inlined_subroutine);
+      const bool is_code = kind == DW_TAG_subprogram || kind == DW_TAG_inlined_subroutine;
+      const bool is_one = is_code && libdw().dwarf_haspc(&child, address) > 0;
+      if (kind == DW_TAG_inlined_subroutine && !is_one) continue;
       if (is_one) to.push_back(child);
       if (find_scopes(&child, address, to) || is_one) return true;
     }

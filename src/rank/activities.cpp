@@ -14,18 +14,20 @@ namespace weft {
 namespace detail {
 
 void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why) {
+  if (m.waiting == nullptr) m.waiting = std::make_unique<std::map<std::uint64_t, countdown*>>();
   countdown comes{1, nullptr};
   struct place {
     member& of;
     const std::map<std::uint64_t, countdown*>::iterator at;
-    ~place() { of.waiting.erase(at); }
-  } const mine{m, m.waiting.emplace(ticket, &comes).first};
+    ~place() { of.waiting->erase(at); }
+  } const mine{m, m.waiting->emplace(ticket, &comes).first};
   here.wait(comes, why);
   here.check_stopped();  // The one before may have ended by unwinding.
 }
 
 void tell_next(worker& here, member& m) noexcept {
-  const auto& [ticket, comes] = *m.waiting.begin();
+  if (m.waiting->empty()) return;
+  const auto& [ticket, comes] = *m.waiting->begin();
   if (ticket == m.next_ticket()) here.complete(*comes);
 }
 
@@ -77,7 +79,7 @@ request start_collective(const std::shared_ptr<communicator_state>& state, int r
       ~turn_end() {
         if (!std::exchange(m.has_turn, false)) return;
         ++m.refused;
-        if (!m.waiting.empty()) tell_next(here, m);
+        if (m.waiting != nullptr) tell_next(here, m);
       }
     } const ended{*me.home, self};
     run();

@@ -130,7 +130,7 @@ class in_turn {
   }
   [[gnu::always_inline]] void end_turn() noexcept {
     ++member_.turn;
-    if (!member_.waiting.empty()) [[unlikely]]
+    if (member_.waiting != nullptr) [[unlikely]]
       tell_next(*me_.home, member_);
   }
   [[noreturn, gnu::cold]] void leave_failed(const char* call) {

@@ -177,6 +177,27 @@ struct leaving {
   ~leaving() { from.detach(failure); }
 };
 
+class timeline {
+ public:
+  timeline(const job& j, const placement& places) : is_on_(!j.how.trace_file.empty()) {
+    if (is_on_) start_timeline(j, places);
+  }
+  void end() {
+    if (std::exchange(is_on_, false)) stop_trace();
+  }
+  ~timeline() {
+    try {
+      end();
+    } catch (const error&) {  // What ends the job was told.
+    }
+  }
+  timeline(const timeline&) = delete;
+  timeline& operator=(const timeline&) = delete;
+
+ private:
+  bool is_on_;
+};
+
 }  // namespace
 
 bool has_others_beside(const rank_state& me) {
@@ -231,12 +252,12 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     r->home->spawn(r->main);
   }
   if (j.how.check) start_checks(j);
-  if (!j.how.trace_file.empty()) start_timeline(j, places);
+  timeline traced(j, places);
   const std::uint64_t start = now_ns();
   run_workers(j, failure, between.ending());
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
   between.detach(failure);
-  stop_trace();
+  traced.end();
   if (j.how.stats) print_statistics(j, seconds);
   if (j.checks != nullptr) end_checks(j, failure);
   if (failure.status() == 0) {

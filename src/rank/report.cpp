@@ -194,7 +194,7 @@ std::string describe_waits(job& j) {
     const bool waits = f != nullptr;
     const auto* c =
         waits ? static_cast<const communicator_state*>(f->waiting_in->subject) : nullptr;
-    text += formatted("W {} {:d} {} {}", r->number, !waits, c != nullptr ? c->context : 0,
+    text += formatted("W {} {:d} {} {}", r->number, r->ended, c != nullptr ? c->context : 0,
                       c != nullptr ? c->peers[0].number : -1);
     append(!waits || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
     text += formatted(" {}{}{}\n", r->ended ? "has ended" : "",
@@ -306,7 +306,7 @@ std::string why(const waits& all) {
       }
       path.push_back(at);
       const auto w = all.of_rank.find(at);
-      if (w == all.of_rank.end() || w->second.ended || w->second.awaited.empty()) break;
+      if (w == all.of_rank.end() || w->second.awaited.empty()) break;
       at = w->second.awaited.front();
     }
   }

@@ -161,7 +161,8 @@ struct alignas(padding_bytes) member {
   std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
   broadcast_question asked;                         // About a turn that has not come.
   std::uint64_t broadcasts = 0;
-  std::map<std::uint64_t, countdown*> waiting;  // For their turn, by ticket.
+  // For their turn, by ticket; none before the first that waits.
+  std::unique_ptr<std::map<std::uint64_t, countdown*>> waiting;
 
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
   [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }

@@ -27,7 +27,6 @@
 namespace weft::detail {
 namespace {
 
-// `why` is a line that comes before it, or empty.
 // Of a worker that has not answered because one of its ranks computes.
 std::string not_asked(const job& j, const worker& silent, int computing) {
   std::vector<int> others;
@@ -37,6 +36,7 @@ std::string not_asked(const job& j, const worker& silent, int computing) {
   return formatted("; its {} cannot be asked meanwhile", ranks_name(others));
 }
 
+// `why` is a line that comes before it, or empty.
 void report_state(job& j, std::string why = {}) {
   std::mutex lock;
   std::map<int, std::string> lines;

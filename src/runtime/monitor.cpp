@@ -287,8 +287,7 @@ void on_fault(int number, siginfo_t* details, void* context) {
   } else if (const worker* here = worker::current(); here != nullptr) {
     // A guest may have the helm, and run another.
     const fiber& interrupted = here->running_here();
-    const loop* const stolen_or_own = worker::loop_of_chunk();
-    const int rank = stolen_or_own != nullptr ? stolen_or_own->number : interrupted.number;
+    const int rank = here->number();
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
     else if (here->stacks().in_guard_page(details->si_addr) ||

@@ -30,14 +30,18 @@ class network::descriptor_watch {
     ending.events = EPOLLIN;
     ending.data.u32 = end_mark;
     epoll_ctl(set_, EPOLL_CTL_ADD, end_, &ending);
-    thread_ = start_thread("watching the network", [this] { watch(); });
+    try {
+      thread_ = start_thread("watching the network", [this] { watch(); });
+    } catch (...) {
+      release();
+      throw;
+    }
   }
   ~descriptor_watch() {
     const std::uint64_t one = 1;
     static_cast<void>(!write(end_, &one, sizeof one));
     thread_.join();
-    close(set_);
-    close(end_);
+    release();
   }
   descriptor_watch(const descriptor_watch&) = delete;
   descriptor_watch& operator=(const descriptor_watch&) = delete;
@@ -54,6 +58,10 @@ class network::descriptor_watch {
  private:
   static constexpr std::uint32_t end_mark = 0xffffffff;
 
+  void release() noexcept {
+    close(set_);
+    close(end_);
+  }
   void watch() {
     pthread_setname_np(pthread_self(), "weft-network");
     for (;;) {

@@ -154,9 +154,7 @@ thread_origin origin_of_new_thread() {
   }
   worker* const here = worker::current();
   if (here == nullptr || worker::identity() == nullptr) return {};
-  const loop* const chunk_of = worker::loop_of_chunk();
-  const int number = chunk_of != nullptr ? chunk_of->number : here->running_number();
-  return {here, worker::identity(), number, {}, here->owner().way_in_of_new_thread()};
+  return {here, worker::identity(), here->number(), {}, here->owner().way_in_of_new_thread()};
 }
 
 void worker::share() {

@@ -116,7 +116,7 @@ void worker::close_slot(loop_slot& slot) noexcept {
 
 void worker::execute(loop& l) {
   l.identity = identity();
-  l.number = running().number;
+  l.number = number();
   // Slots belong to whoever has the helm, which the program's code has not.
   const bool alone = (owner_.worker_count() == 1 && !seeded_) || helm_ != nullptr;
   loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
@@ -147,7 +147,7 @@ void worker::execute(loop& l) {
 
 bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context) {
   l.identity = identity();
-  l.number = running().number;
+  l.number = number();
   loop_slot* slot = open_slot(l);
   // Many begin between two passes, as when a window of long messages arrives.
   if (slot == nullptr && end_detached()) slot = open_slot(l);

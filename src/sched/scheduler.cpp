@@ -54,6 +54,7 @@ scheduler::scheduler(const scheduler_options& options)
 scheduler::~scheduler() = default;
 
 void scheduler::run() {
+  threads_.reserve(workers_.size());
   // They begin once all are there: a job of fewer would hang.
   std::mutex all_there;
   bool may_begin = false;

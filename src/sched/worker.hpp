@@ -48,8 +48,10 @@ class worker {
     return chunk_of_ != nullptr ? chunk_of_->identity : nullptr;
   }
   [[nodiscard]] static bool in_chunk() noexcept { return chunk_of_ != nullptr; }
-  // Whose chunk, the innermost, the calling thread runs; null outside of chunks. Async-signal-safe.
-  [[nodiscard]] static const loop* loop_of_chunk() noexcept { return chunk_of_; }
+  // The number of that rank. Async-signal-safe. Code without the helm asks too, while a guest runs another fiber.
+  [[nodiscard]] int number() const noexcept {
+    return chunk_of_ != nullptr ? chunk_of_->number : running_here().number;
+  }
   // The identity of code that may wait; null in chunks and on other threads.
   [[nodiscard]] static void* caller() noexcept { return caller_; }
 

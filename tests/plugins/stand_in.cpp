@@ -1,4 +1,4 @@
-// A plug-in of no MPI, that says so when it is to start, and takes SIGUSR2 as libraries of networks take signals.
+// A plug-in of no MPI, that says so when it is to start, and takes SIGHUP as libraries of networks take signals.
 // STAND_IN_VERSION is what it says of itself.
 #include <signal.h>
 
@@ -11,7 +11,7 @@ namespace {
 void take(int) noexcept {}
 
 weft::transport* make(char* why, std::size_t why_bytes) noexcept {
-  ::signal(SIGUSR2, &take);
+  ::signal(SIGHUP, &take);
   std::snprintf(why, why_bytes, "there is no MPI behind it");
   return nullptr;
 }

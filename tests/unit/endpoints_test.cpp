@@ -144,14 +144,14 @@ constexpr bool opens_plugins = true;
 constexpr const char* why_not = "sanitizers refuse libraries that look up their own symbols first";
 constexpr const char* starts_not = "stand-in does not start: there is no MPI behind it";
 
-void takes_usr2(int) noexcept {}
+void takes_hangup(int) noexcept {}
 
 // Of those that load it here the first, since it stays loaded.
 TEST(mpi_plugin, that_takes_a_signal_does_not_keep_it) {
   if (!opens_plugins) GTEST_SKIP() << why_not;
-  const auto before = ::signal(SIGUSR2, &takes_usr2);
+  const auto before = ::signal(SIGHUP, &takes_hangup);
   EXPECT_EQ(told_of("WEFT_PLUGINS", stand_ins, "stand-in"), starts_not);
-  EXPECT_EQ(::signal(SIGUSR2, before), &takes_usr2);
+  EXPECT_EQ(::signal(SIGHUP, before), &takes_hangup);
 }
 
 TEST(mpi_plugin, of_another_version_is_refused) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -709,8 +710,9 @@ TEST(a_deadlock, of_collectives_that_ranks_began_and_left_names_them) {
                    static const std::array value{1};
                    static std::array<int, 1> sum;
                    if (world.rank() == 0) return;
+                   static std::vector<request*> left;  // Never ended, nor lost.
                    for (int i = 0; i < 2; ++i)
-                     static_cast<void>(new request(world.iallreduce(value, sum, std::plus<>{})));
+                     left.push_back(new request(world.iallreduce(value, sum, std::plus<>{})));
                  });
 }
 
@@ -989,21 +991,22 @@ TEST(a_fault, of_a_rank_is_named) {
 
 TEST(a_fault, in_a_chunk_that_another_worker_has_stolen_is_of_the_rank_whose_loop_it_is) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(run(alone(job_of(2, 2)),
-                  [](communicator& world) {
-                    if (world.rank() == 0) {
+  const auto fault = [](std::size_t) { *nowhere = 1; };
+  const auto fault_within = [&](std::size_t) { parallel_for(0, 2, fault, {.grain = 1}); };
+  for (const std::function<void(std::size_t)>& stolen :
+       {std::function<void(std::size_t)>(fault), std::function<void(std::size_t)>(fault_within)})
+    EXPECT_EXIT(run(alone(job_of(2, 2)),
+                    [&](communicator& world) {
                       const std::thread::id mine = std::this_thread::get_id();
-                      parallel_for(0, 2,
-                                   [&](std::size_t) {
-                                     while (std::this_thread::get_id() == mine)
-                                       std::this_thread::yield();
-                                     *nowhere = 1;
-                                   },
-                                   {.grain = 1});
-                    }
-                    world.barrier();
-                  }),
-              testing::KilledBySignal(SIGSEGV), "weft: rank 0 on worker 1: Segmentation fault at");
+                      const auto chunk = [&](std::size_t i) {
+                        while (std::this_thread::get_id() == mine) std::this_thread::yield();
+                        stolen(i);
+                      };
+                      if (world.rank() == 0) parallel_for(0, 2, chunk, {.grain = 1});
+                      world.barrier();
+                    }),
+                testing::KilledBySignal(SIGSEGV),
+                "weft: rank 0 on worker 1: Segmentation fault at");
 }
 
 TEST(a_stack_overflow, of_a_rank_is_named_with_the_remedy) {
