@@ -86,10 +86,6 @@ void print_end(const program_options& o, const simulation& s, const thermo& firs
 
 }  // namespace
 
-int interrupting_signal() noexcept {
-  return interrupted.load(std::memory_order_relaxed);
-}
-
 void end_early_when_interrupted() {
   for (const int signal : {SIGINT, SIGTERM}) {
     struct sigaction now {};
@@ -108,7 +104,7 @@ double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, 
   return shared > 0 ? *std::ranges::max_element(work) / shared : 1.0;
 }
 
-void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const program_options& o) {
+int run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const program_options& o) {
   const bool first_rank = ranks.rank() == 0;
   std::optional<output_file> csv, xyz;
   if (first_rank && !o.csv_path.empty()) write_thermo_header(csv.emplace(o.csv_path));
@@ -154,12 +150,15 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
   const auto start = clock::now();
   double output_seconds = 0;
   bool is_last = o.steps == 0;
+  int signal = 0;
   for (int step = 1; !is_last; ++step) {
     s.step();
     is_last = step == o.steps;
-    // The signal may have come to one process of several.
-    if (step % trend_every == 0 && ranks.allreduce(interrupting_signal(), weft::max{}) != 0)
-      is_last = true;
+    if (!is_last && step % trend_every == 0) {
+      // It may have come to one process of several.
+      signal = ranks.allreduce(interrupted.load(std::memory_order_relaxed), weft::max{});
+      is_last = signal != 0;
+    }
     const bool thermo_due = step % o.thermo_every == 0 || is_last;
     if (thermo_due || step % trend_every == 0) {
       last = s.measure();
@@ -200,6 +199,7 @@ void run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const prog
     written("atoms", o.dump_path);
     written("picture", o.picture_path);
   }
+  return signal;
 }
 
 void run_halo_exchange(weft::communicator& ranks, const eam_kernel& kernel,

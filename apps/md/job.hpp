@@ -16,12 +16,11 @@ double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, 
 // Called before ranks start: SIGINT and SIGTERM let run_crystal() end after a few more steps, with all
 // that it writes.
 void end_early_when_interrupted();
-// The signal that has come; 0 for none.
-[[nodiscard]] int interrupting_signal() noexcept;
 
-// Called by every rank with the same kernel and options.
-void run_crystal(weft::communicator& ranks, const eam_kernel& kernel,
-                 const program_options& options);
+// Called by every rank with the same kernel and options. Returns the signal that has ended it early, on every
+// rank; else 0.
+[[nodiscard]] int run_crystal(weft::communicator& ranks, const eam_kernel& kernel,
+                              const program_options& options);
 // Only the halo exchange, timed; prints one line of CSV with its header.
 void run_halo_exchange(weft::communicator& ranks, const eam_kernel& kernel,
                        const program_options& options);

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <weft/weft.hpp>
 
@@ -42,8 +43,9 @@ int main(int argc, char** argv) {
       md::run_halo_exchange(ranks, kernel, *options);
     });
   md::end_early_when_interrupted();
-  const int status = weft::run(
-      runtime, [&](weft::communicator& ranks) { md::run_crystal(ranks, kernel, *options); });
-  const int signal = md::interrupting_signal();
+  std::atomic<int> signal{0};
+  const int status = weft::run(runtime, [&](weft::communicator& ranks) {
+    signal = md::run_crystal(ranks, kernel, *options);
+  });
   return status == 0 && signal != 0 ? 128 + signal : status;
 }

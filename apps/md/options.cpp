@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <weft/error.hpp>
 
 namespace md {
@@ -73,6 +75,15 @@ void parse_voids(const std::string& text, program_options& options) {
     throw weft::error("--voids '" + text +
                       "' is not a number of spheres; give COUNT or COUNT/RADIUS, such as 40/14.5 "
                       "(radius in Å)");
+}
+
+// Also of files that are not there yet.
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code none;
+  const auto place_of = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+  };
+  return place_of(one) == place_of(other);
 }
 
 // The range is named in the error, not in the help, where it would hide the meaning. CLI::Range
@@ -203,7 +214,7 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
   }
   for (const std::string* one : {&o.csv_path, &o.dump_path, &o.picture_path})
     for (const std::string* other : {&o.csv_path, &o.dump_path, &o.picture_path})
-      if (one != other && !one->empty() && *one == *other)
+      if (one != other && !one->empty() && !other->empty() && is_same_file(*one, *other))
         throw weft::error("two of --csv, --dump and --picture would write to '" + *one +
                           "': give each a file of its own");
   o.physics.solid.cells = parse_size(size);
