@@ -169,7 +169,7 @@ class a_host : public ::testing::TestWithParam<int> {
   }
   // The "hosts" share the memory of this one, which would do otherwise.
   std::string line(const std::string& words) const {
-    return formatted("timeout 100 ./weftrun {} --transport ofi:tcp {}", all_.words(), words);
+    return formatted("timeout 280 ./weftrun {} --transport ofi:tcp {}", all_.words(), words);
   }
   // A program of the tests of ranks, with a process on each host.
   void expect_passes(const std::string& test) const {
