@@ -711,7 +711,7 @@ TEST(a_deadlock, of_collectives_that_ranks_began_and_left_names_them) {
                    static std::array<int, 1> sum;
                    if (world.rank() == 0) return;
                    // Never ended, and not lost: one of each rank and call of the two jobs.
-                   static std::array<request*, 12> left;
+                   static std::array<request* volatile, 12> left;
                    static std::atomic<std::size_t> count{0};
                    for (int i = 0; i < 2; ++i)
                      left[count++] = new request(world.iallreduce(value, sum, std::plus<>{}));
