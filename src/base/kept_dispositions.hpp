@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <array>
-#include <cstddef>
 #include <vector>
 
 namespace weft {

@@ -185,14 +185,13 @@ bool worker::steal(int first) {
   if (seeded_) return steal_from(*this);  // One worker: its waiting fibers are the thieves.
   if (workers == 1) return false;
   // Relaxed: a hint, and a call that is lost was for a loop that is found by other ways too.
-  if (const int caller = called_by_.load(std::memory_order_relaxed); caller >= 0) [[unlikely]] {
+  const int caller = called_by_.load(std::memory_order_relaxed);
+  if (caller >= 0) [[unlikely]] {
     called_by_.store(-1, std::memory_order_relaxed);
     follows_ = caller;
-    if (steal_from(owner_.at(follows_), true)) return true;
-    follows_ = -1;
   }
-  if (follows_ >= 0) {
-    if (steal_from(owner_.at(follows_))) return true;
+  if (follows_ >= 0) [[unlikely]] {
+    if (steal_from(owner_.at(follows_), caller >= 0)) return true;
     follows_ = -1;
   }
   if (first >= 0 && first != index_ && steal_from(owner_.at(first))) return true;
