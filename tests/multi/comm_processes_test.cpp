@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -257,21 +259,28 @@ TEST(comm_processes, which_accelerator_there_is_and_why_none_is_said) {
 
 // --- Memory ------------------------------------------------------------------------------------------
 
+// Of each of so many processes, as they print it.
+std::vector<long> expect_kibibytes(std::size_t processes, const std::string& command) {
+  const outcome got = shell(command);
+  EXPECT_EQ(got.status, 0) << got.text;
+  std::vector<long> told;
+  std::istringstream words(got.text);
+  for (std::string line; std::getline(words, line);) {
+    long kib = 0;
+    if (std::sscanf(line.c_str(), "%*s %*d %*s %ld KiB", &kib) == 1) told.push_back(kib);
+  }
+  EXPECT_EQ(told.size(), processes) << got.text;
+  return told;
+}
 // A process, not only its rings: with packets, buffers and the library itself.
 void expect_less_than_64_mebibytes(const std::string& command) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's own memory is more than that";
 #endif
-  const outcome got = shell(command);
-  EXPECT_EQ(got.status, 0) << got.text;
-  int processes = 0;
-  for (std::size_t at = 0; (at = got.text.find(" has ", at)) != std::string::npos; ++processes) {
-    at += 5;
-    const long kib = std::stol(got.text.substr(at));
+  for (const long kib : expect_kibibytes(17, command)) {
     EXPECT_LT(kib, 64 * 1024);
     EXPECT_GT(kib, 4 * 1024) << "the library alone has more";
   }
-  EXPECT_EQ(processes, 17) << got.text;
 }
 
 class with_sixteen_peers : public ::testing::TestWithParam<const char*> {};
@@ -285,6 +294,26 @@ TEST_P(with_sixteen_peers, a_process_has_less_than_64_mebibytes) {
 }
 INSTANTIATE_TEST_SUITE_P(comm_processes, with_sixteen_peers, ::testing::Values("shm", "ofi:tcp"),
                          [](const auto& one) { return std::string(one.param).substr(0, 3); });
+
+// Whatever the transport would take: what nobody looks at stays with those who send it, 400 MB here.
+class a_flood : public between_processes {};
+TEST_P(a_flood, does_not_fill_the_memory_of_a_process_that_looks_rarely) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps what is freed";
+#endif
+  const job& which = GetParam();
+  const std::string command =
+      formatted("WEFT_TRANSPORT={} timeout 250 {} {} ./test-comm_memory flood", which.transport,
+                which.launcher, which.processes);
+  for (const long kib : expect_kibibytes(static_cast<std::size_t>(which.processes), command))
+    EXPECT_LT(kib, 10 * 1024);
+}
+INSTANTIATE_TEST_SUITE_P(comm_processes, a_flood,
+                         ::testing::Values(job{"shm", "shm", 3, by_weftrun},
+                                           job{"tcp", "ofi:tcp", 3, by_weftrun},
+                                           job{"openmpi", "mpi:openmpi", 3, by_open_mpi},
+                                           job{"mpich", "mpi:mpich", 3, by_hydra}),
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace weft

@@ -1,13 +1,17 @@
 // Started by weftrun: each process sends every other one so much that all rings between them have
-// been gone around, then says how much memory it has. With the word "ranks" a rank of each does.
+// been gone around, then says how much memory it has. With the word "ranks" a rank of each does. With
+// the word "flood" the others send process 0 far more than may wait for it, which takes a little each
+// millisecond, and each says how much memory that took.
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 #include <weft/weft.hpp>
 
@@ -42,7 +46,50 @@ int be_ranks(int argc, char** argv) {
   });
 }
 
+int flood() {
+  constexpr long messages = 100'000;  // 200 MB of each process.
+  comm::runtime core;
+  comm::counter arrived;
+  const comm::handler_id handler = core.register_handler(arrived);
+  comm::device& device = core.device();
+  comm::team all(device);
+  const auto meet = [&] {
+    comm::collective barrier = all.barrier();
+    while (!barrier.test())
+      if (device.progress() == 0) sched_yield();
+  };
+  meet();
+  const long before = resident_kib();
+  long kib = 0;
+  if (core.process() == 0) {
+    const auto senders = static_cast<std::uint64_t>(core.process_count() - 1);
+    for (int i = 0; i < 300; ++i) {
+      device.progress();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    kib = resident_kib();
+    while (arrived.value() < messages * senders)
+      if (device.progress() == 0) sched_yield();
+  } else {
+    const std::vector<char> data(2000, 'x');
+    for (long i = 0; i < messages;) {
+      const weft::status said = post_am(device, {0}, handler, data);
+      if (said == weft::status::failed) return 1;
+      if (said == weft::status::retry) {
+        if (device.progress() == 0) sched_yield();
+      } else {
+        ++i;
+      }
+    }
+    kib = resident_kib();
+  }
+  meet();
+  std::printf("process %d took %ld KiB\n", core.process(), kib - before);
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1] == std::string_view("flood")) return flood();
   if (argc > 1 && argv[1] == std::string_view("ranks")) return be_ranks(argc, argv);
   constexpr long messages = 100;
   comm::runtime core;

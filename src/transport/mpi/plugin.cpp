@@ -3,6 +3,10 @@
 // endpoint's place in its process. MPI keeps the order of messages of equal tag, and receives are
 // handled in the order in which they were posted.
 //
+// An MPI takes what it has no receive for and keeps it, without a limit. So after every so many octets
+// to one endpoint a *mark* goes there: a message without octets, sent synchronously. While a mark has not been
+// received no second one is sent, and what would come after that is refused.
+//
 // An MPI dies with its first dead process, says nothing of it and has nothing to sleep on: failures
 // come from the bootstrap, and sleepers look every millisecond.
 #include "transport/mpi/plugin.hpp"
@@ -32,6 +36,9 @@ constexpr std::size_t packet_bytes = 4096;
 constexpr std::size_t packets_max = 128;
 constexpr std::size_t large_packets_max = 8;
 constexpr std::size_t receives = 16;
+// Between two marks; an MPI's own memory of a message that waits there, about.
+constexpr std::size_t marked_bytes = 512 * 1024;
+constexpr std::size_t waiting_message_bytes = 512;
 constexpr std::uint32_t address_magic = 0x306d7077;
 
 struct envelope {
@@ -162,6 +169,8 @@ class mpi_transport final : public transport {
     const turn mine;
     small_.abandon();
     large_.abandon();
+    for (peer_state& peer : peers_)
+      if (peer.mark != MPI_REQUEST_NULL) MPI_Request_free(&peer.mark);
     for (MPI_Request& request : requests_) {
       MPI_Cancel(&request);
       MPI_Request_free(&request);
@@ -197,18 +206,23 @@ class mpi_transport final : public transport {
       std::memcpy(&theirs, addresses[i].data(), sizeof theirs);
       const bool makes_sense = theirs.magic == address_magic && theirs.world == process().size &&
                                theirs.rank >= 0 && theirs.rank < process().size && theirs.tag >= 0;
-      if (makes_sense) peers_[i] = {theirs.rank, theirs.tag, false};
+      if (makes_sense) peers_[i] = {.rank = theirs.rank, .tag = theirs.tag};
     }
   }
   bool reaches(std::uint32_t peer) const noexcept override { return peers_[peer].rank >= 0; }
 
   status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
               void* /*context*/) noexcept override {
-    const peer_state& to = peers_[peer];
+    peer_state& to = peers_[peer];
     if (to.has_failed) return status::failed;
     const turn mine;
     std::size_t size = sizeof(envelope);
     for (const auto part : parts) size += part.size();
+    if (to.unmarked + size > marked_bytes) {
+      const status said = mark(to);
+      if (said == status::retry) return said;
+      if (said == status::failed) return fail(peer);
+    }
     send_ring& ring = size <= packet_bytes ? small_ : large_;
     std::byte* const packet = ring.take();
     if (packet == nullptr) return status::retry;
@@ -220,11 +234,10 @@ class mpi_transport final : public transport {
       at += part.size();
     }
     if (MPI_Isend(packet, static_cast<int>(size), MPI_BYTE, to.rank, to.tag, process().communicator,
-                  ring.request()) != MPI_SUCCESS) {
-      mark_failed(peer, "MPI cannot send to it");
-      return status::failed;
-    }
+                  ring.request()) != MPI_SUCCESS)
+      return fail(peer);
     ring.taken();
+    to.unmarked += size + waiting_message_bytes;
     return status::done;
   }
 
@@ -240,9 +253,11 @@ class mpi_transport final : public transport {
       if (done == 0) break;
       int size = 0;
       MPI_Get_count(&about, MPI_BYTE, &size);
-      deliver(buffers_.data() + next_ * message_bytes, static_cast<std::size_t>(size),
-              about.MPI_SOURCE, to);
-      ++told;
+      const bool is_mark = size == 0;
+      if (!is_mark)
+        deliver(buffers_.data() + next_ * message_bytes, static_cast<std::size_t>(size),
+                about.MPI_SOURCE, to);
+      told += !is_mark;
       const turn mine;
       post(next_);
       next_ = (next_ + 1) % receives;
@@ -296,7 +311,25 @@ class mpi_transport final : public transport {
     int rank = -1;
     int tag = 0;
     bool has_failed = false;
+    std::size_t unmarked = 0;  // Octets sent since the last mark.
+    MPI_Request mark = MPI_REQUEST_NULL;
   };
+
+  // Retry: the last mark has not been received yet.
+  static status mark(peer_state& to) noexcept {
+    int received = 0;
+    if (MPI_Test(&to.mark, &received, MPI_STATUS_IGNORE) != MPI_SUCCESS) return status::failed;
+    if (received == 0) return status::retry;
+    if (MPI_Issend(nullptr, 0, MPI_BYTE, to.rank, to.tag, process().communicator, &to.mark) !=
+        MPI_SUCCESS)
+      return status::failed;
+    to.unmarked = 0;
+    return status::done;
+  }
+  status fail(std::uint32_t peer) noexcept {
+    mark_failed(peer, "MPI cannot send to it");
+    return status::failed;
+  }
 
   void post(std::size_t i) noexcept {
     MPI_Irecv(buffers_.data() + i * message_bytes, static_cast<int>(message_bytes), MPI_BYTE,
