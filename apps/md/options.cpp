@@ -77,6 +77,9 @@ void parse_voids(const std::string& text, program_options& options) {
                       "(radius in Å)");
 }
 
+const CLI::Validator not_empty(
+    [](const std::string& text) { return std::string(text.empty() ? "needs a name" : ""); }, "");
+
 // Also of files that are not there yet.
 bool is_same_file(const std::string& one, const std::string& other) {
   std::error_code none;
@@ -189,8 +192,10 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--csv", o.csv_path, "write thermo output to this file too, as CSV")
+      ->check(not_empty)
       ->type_name("FILE");
   app.add_option("--dump", o.dump_path, "write atoms to this file, extended XYZ (ovito, ase)")
+      ->check(not_empty)
       ->type_name("FILE");
   app.add_option("--dump-every", o.dump_every, "steps between two frames (0: the end only)")
       ->check(limits(0, 1'000'000'000))
@@ -199,6 +204,7 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
       ->type_name("N");
   app.add_option("--picture", o.picture_path,
                  "write a slice at the end to this PNG file: by rank and by potential energy")
+      ->check(not_empty)
       ->type_name("FILE");
   app.add_flag("--halo-only", o.halo_only,
                "only exchange borders, --steps times, and print the time of one exchange as CSV");

@@ -142,11 +142,20 @@ class scanner {
 
 std::string find_file(const std::string& name) {
   namespace fs = std::filesystem;
-  if (name.find('/') != std::string::npos) {
-    if (fs::is_regular_file(name)) return name;
-    throw weft::error("cannot read potential file '" + name +
-                      "': " + (fs::exists(name) ? "not a regular file" : "no such file") +
+  std::error_code why;
+  // Whether it is there to be read; anything else of that name is refused.
+  const auto is_file = [&](const std::string& path) {
+    const fs::file_type type = fs::status(path, why).type();
+    if (type == fs::file_type::not_found) return false;
+    if (type == fs::file_type::regular) return true;
+    throw weft::error("cannot read potential file '" + path +
+                      "': " + (why ? why.message() : "not a regular file") +
                       "; check the path given with --potential");
+  };
+  if (name.find('/') != std::string::npos) {
+    if (is_file(name)) return name;
+    throw weft::error("cannot read potential file '" + name +
+                      "': no such file; check the path given with --potential");
   }
   std::vector<std::string> places{"."};
   if (const char* set = std::getenv("LAMMPS_POTENTIALS")) places.emplace_back(set);
@@ -154,7 +163,7 @@ std::string find_file(const std::string& name) {
   std::string tried;
   for (const auto& place : places) {
     const auto path = (fs::path(place) / name).lexically_normal().string();
-    if (fs::is_regular_file(path)) return path;
+    if (is_file(path)) return path;
     tried += (tried.empty() ? "" : ", ") + place;
   }
   throw weft::error("cannot find potential file '" + name + "' in " + tried +

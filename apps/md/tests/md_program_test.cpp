@@ -200,10 +200,10 @@ program_run run_program(const std::string& words, const std::string& launcher = 
 }
 
 TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
-  for (const char* words :
-       {"--voidz 3", "--size 3y", "--skin nan", "--weft-ranks 0x", "--weft-nonsense 1",
-        "--potential missing.eam.alloy", "--dump-every 1", "--seed -1",
-        "--seed 99999999999999999999", "--csv both --dump ./both"}) {
+  for (const char* words : {"--voidz 3", "--size 3y", "--skin nan", "--weft-ranks 0x",
+                            "--weft-nonsense 1", "--potential missing.eam.alloy", "--dump-every 1",
+                            "--seed -1", "--seed 99999999999999999999", "--csv both --dump ./both",
+                            "--csv ''", "--potential /usr", "--potential ."}) {
     const auto [status, output] = run_program(words);
     EXPECT_EQ(status, 2) << words << ": " << output;
     EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
