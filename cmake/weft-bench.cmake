@@ -91,7 +91,7 @@ if(WEFT_BUILD_TESTS)
         endif()
         set(test metg.${peer}.${kernel}.${outputs})
         add_test(NAME ${test} COMMAND ${metg_${peer}})
-        set_tests_properties(${test} PROPERTIES LABELS bench TIMEOUT 120 PROCESSORS 2 ENVIRONMENT
+        set_tests_properties(${test} PROPERTIES LABELS bench TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
           "WEFT_RANKS=5;WEFT_WORKERS=2;BENCH_PRIORITY=0;BENCH_SECONDS=0.01;METG_BACKEND=${backends};METG_KERNEL=${kernel};METG_SPOIL=${spoil};METG_ITERATIONS=2;METG_STEPS=40;METG_COLUMNS=3;METG_BYTES=48;METG_SCRATCH=8192")
       endforeach()
     endforeach()

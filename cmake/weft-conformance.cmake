@@ -19,7 +19,7 @@ set(mpi_header ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/inc
 
 function(weft_add_conformance_test name)  # COMMAND...
   add_test(NAME mpi.${name} COMMAND ${conformance_directory}/run.sh ${ARGN})
-  set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+  set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
 endfunction()
 
 # PROGRAM with the words after each "Run with:" of SOURCE: NAME, NAME.again, ...; [LABEL]: of each.
@@ -29,7 +29,6 @@ function(weft_add_runs_of_source name source program)
     string(REGEX REPLACE "^.*Run with: | *\\*/$" "" run_with "${line}")
     separate_arguments(run_with)
     weft_add_conformance_test(${name} ${weftrun} ${run_with} ${program})
-    set_tests_properties(mpi.${name} PROPERTIES TIMEOUT 300)
     if(ARGN)
       set_tests_properties(mpi.${name} PROPERTIES LABELS "${ARGN}" TIMEOUT 1000)
     endif()

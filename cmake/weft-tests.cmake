@@ -97,7 +97,7 @@ function(weft_add_tests label suffix timeout processors)
   endforeach()
 endfunction()
 
-weft_add_tests(unit test 120 1)
+weft_add_tests(unit test 300 1)
 target_compile_options(report_test PRIVATE -g)  # Reports name lambdas from what -g1 leaves out.
 if(TARGET weftrun-parts)
   target_link_libraries(weftrun_test PRIVATE weftrun-parts)
@@ -112,8 +112,8 @@ if(weft_has_own_switch AND TARGET Boost::context)
     PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(fiber_boost_test PRIVATE GTest::gtest_main Boost::context)
   add_dependencies(unit-tests fiber_boost_test)
-  gtest_discover_tests(fiber_boost_test TEST_PREFIX boost. DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS unit TIMEOUT 120)
+  gtest_discover_tests(fiber_boost_test TEST_PREFIX boost. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS unit TIMEOUT 300)
 endif()
 # Tests of ranks again, with the ranks shared out to several processes: threads of the test program
 # that a misbehaving network joins, or processes that weftrun starts, each of which runs all tests.
@@ -247,7 +247,8 @@ if(Python3_FOUND)
     add_test(NAME tidy.${name}
       COMMAND ${Python3_EXECUTABLE} ${check} --source ${PROJECT_SOURCE_DIR}
         --build ${PROJECT_BINARY_DIR} --cxx ${CMAKE_CXX_COMPILER})
-    set_tests_properties(tidy.${name} PROPERTIES LABELS tidy TIMEOUT 600 SKIP_RETURN_CODE 77)
+    set_tests_properties(tidy.${name} PROPERTIES LABELS tidy TIMEOUT 600 PROCESSORS 2
+      SKIP_RETURN_CODE 77)
   endforeach()
 endif()
 

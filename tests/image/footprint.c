@@ -20,12 +20,15 @@ int main(int argc, char** argv) {
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) {
     char line[256];
-    long kib = 0;
+    long proportional = 0, kib, own = 0;
     FILE* const all = fopen("/proc/self/smaps_rollup", "r");
-    while (all != NULL && fgets(line, sizeof line, all) != NULL)
-      if (sscanf(line, "Pss: %ld", &kib) == 1) break;
+    while (all != NULL && fgets(line, sizeof line, all) != NULL) {
+      sscanf(line, "Pss: %ld", &proportional);
+      if (sscanf(line, "Pss_Anon: %ld", &kib) == 1 || sscanf(line, "Pss_Shmem: %ld", &kib) == 1)
+        own += kib;
+    }
     if (all != NULL) fclose(all);
-    printf("ranks %d proportional_kib %ld sum %d\n", size, kib, sum);
+    printf("ranks %d proportional_kib %ld sum %d own_kib %ld\n", size, proportional, sum, own);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();

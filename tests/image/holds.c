@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { tag = 5 };
+enum { tag = 5, soon = 6 };
 static int rank;
 static atomic_int is_reducing, is_locked;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,10 +39,12 @@ int main(int argc, char** argv) {
     while (!is_reducing) continue;
     pthread_mutex_lock(&lock);
     is_locked = 1;
+    MPI_Send(&value, 1, MPI_INT, 0, soon, MPI_COMM_WORLD);
     MPI_Recv(&value, 1, MPI_INT, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     pthread_mutex_unlock(&lock);
   } else {
-    usleep(300000);
+    MPI_Recv(&value, 1, MPI_INT, 1, soon, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    usleep(300000); /* The other waits by then. */
     MPI_Send(&value, 1, MPI_INT, 1, tag, MPI_COMM_WORLD);
   }
   pthread_join(thread, NULL);

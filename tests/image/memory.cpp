@@ -15,13 +15,10 @@ int main() {
   if (world.rank() == 0) {
     std::ifstream all("/proc/self/smaps_rollup");
     std::string word;
-    long resident = 0, proportional = 0;
-    while (all >> word) {
-      if (word == "Rss:") all >> resident;
-      if (word == "Pss:") all >> proportional;
-    }
-    std::printf("ranks %d resident_kib %ld proportional_kib %ld filler %d\n", world.size(),
-                resident, proportional, filler[world.rank()]);
+    long kib = 0, own = 0;
+    while (all >> word)
+      if ((word == "Pss_Anon:" || word == "Pss_Shmem:") && all >> kib) own += kib;
+    std::printf("ranks %d own_kib %ld filler %d\n", world.size(), own, filler[world.rank()]);
   }
   world.barrier();
 }

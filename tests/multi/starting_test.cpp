@@ -241,8 +241,9 @@ TEST(output, when_nobody_reads_any_more_the_job_ends) {
 // A limit for files stands for a full disk; standard error is a pipe.
 TEST(output, that_a_full_disk_does_not_take_is_told_and_makes_the_status_1) {
   for (const std::string command : {"echo y", "yes"}) {
-    const auto result = shell("(trap '' XFSZ; ulimit -f 0; ./weftrun -n 2 --processes 2 " +
-                              command + " > full_disk); status=$?; rm full_disk; exit $status");
+    const auto result =
+        shell("(trap '' XFSZ; ulimit -f 0; ./weftrun -n 2 --processes 2 " + command +
+              " > full_disk.$$); status=$?; rm full_disk.$$; exit $status");
     EXPECT_EQ(result.status, 1);
     EXPECT_NE(
         result.text.find("weftrun: standard output could not be written: File too large: some of "

@@ -208,10 +208,11 @@ void steal(communicator& world) {
   static std::atomic<bool> stolen = false;
   if (world.rank() == 0) {
     const std::thread::id owner = std::this_thread::get_id();
-    weft::parallel_for(0, 256, [owner](std::size_t) {
-      if (std::this_thread::get_id() != owner) stolen = true;
-      if (!stolen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    while (!stolen)
+      weft::parallel_for(0, 256, [owner](std::size_t) {
+        if (std::this_thread::get_id() != owner) stolen = true;
+        if (!stolen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
   }
   world.barrier();
 }

@@ -103,14 +103,18 @@ class cast {
 
   // A rank that looks for a message before it receives it.
   void probing() {
-    constexpr int early = 6, never = 7;
+    constexpr int early = 6, never = 7, has_come = 8;
     if (doomed_) {
       if (world_.rank() != victim_) return (void)world_.recv<int>(world_.rank(), 9);
       for (int to = 0; to < world_.size(); ++to)
         if (!is_doomed(to)) world_.send(to, to, early);
+      for (int from = 0; from < world_.size(); ++from)
+        if (!is_doomed(from)) (void)world_.recv<int>(from, has_come);
       weft::sleep_for(100ms);
       die();
     }
+    (void)world_.probe(victim_, early);
+    world_.send(0, victim_, has_come);
     const std::vector<std::function<void()>> probes{[&] { (void)world_.probe(victim_, never); },
                                                     [&] { (void)world_.mprobe(victim_, never); },
                                                     [&] {

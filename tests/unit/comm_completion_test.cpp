@@ -11,6 +11,7 @@
 
 #include "cluster.hpp"
 #include "counted_allocations.hpp"
+#include "job.hpp"
 #include "provider_leaks.hpp"
 #include "transport/ofi/ofi.hpp"
 #include "transport/shm/shm.hpp"
@@ -499,9 +500,13 @@ void expect_no_allocations(cluster& job) {
   for (const std::size_t size : {8, 300, 5000, 60000, 300'000}) {
     // Until every slot of the simulated queues has held the longest message.
     for (int i = 0; i < 400; ++i) round(size);
-    const long before = tests::allocations;
-    for (int i = 0; i < 100; ++i) round(size);
-    EXPECT_EQ(tests::allocations, before) << "with messages of " << size << " octets";
+    // A message that is later than any before makes a list longer, once.
+    const long more = least_of(5, 0L, [&] {
+      const long before = tests::allocations;
+      for (int i = 0; i < 100; ++i) round(size);
+      return tests::allocations - before;
+    });
+    EXPECT_EQ(more, 0) << "with messages of " << size << " octets";
     EXPECT_EQ(ended.value(), posted);
   }
   EXPECT_EQ(ended.failures(), 0u);

@@ -117,13 +117,13 @@ TEST(job, what_a_child_of_a_rank_writes_is_not_lost_nor_written_twice) {
 // A limit for files stands for a full disk; standard error is a pipe.
 outcome with_full_disk(const std::string& command) {
   return shell("(trap '' XFSZ; ulimit -f 0; " + command +
-               " > full_disk); status=$?; rm full_disk; exit $status");
+               " > full_disk.$$); status=$?; rm full_disk.$$; exit $status");
 }
 
 TEST(job, what_it_opens_does_not_take_the_place_of_a_closed_standard_output) {
   const outcome result = shell(
-      "./test-job greet --weft-ranks 2 --weft-trace closed.json >&-; status=$?; "
-      "head -c 1 closed.json; rm closed.json; exit $status");
+      "./test-job greet --weft-ranks 2 --weft-trace closed.$$.json >&-; status=$?; "
+      "head -c 1 closed.$$.json; rm closed.$$.json; exit $status");
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.text,
             "weft: standard output could not be written: Bad file descriptor: some of what the "
@@ -343,7 +343,7 @@ TEST(job, processes_of_a_host_write_one_timeline) {
 }
 
 TEST(job, statistics_have_a_line_per_rank) {
-  const outcome result = run_job(ranks(3) + "--stats ./test-job steal");
+  const outcome result = run_job(ranks(3) + "--stats ./test-job greet");
   EXPECT_EQ(result.status, 0);
   // Of the lines that follow a heading of ranks, the first word behind "weft:".
   std::vector<std::string> said;

@@ -342,7 +342,9 @@ struct numbered {
 };
 // The mail says a context of 4096 or more in another way.
 TEST(messages, of_late_communicators_do_not_meet_those_of_early_ones) {
-  run_ranks(2, 2, [](communicator& world) {
+  options how = job_of(2, 2);
+  how.timeout_s = 300;
+  run_ranks(how, [](communicator& world) {
     communicator before = world.dup();
     for (long i = 0; i < 4200; ++i) {
       const communicator now = before.dup();

@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(of, large_collectives,
                          nodes_name);
 
 // What crosses between nodes when ranks, one in each process, call a collective of 1 MiB, in units of
-// that; and nearly nothing else does.
+// that; and nearly nothing else does, but for questions whether the job stands still, on a busy machine.
 constexpr std::size_t mebibyte = std::size_t{1} << 17;  // Elements of 8 octets.
 
 double crossing(const std::vector<int>& node_of_process,
@@ -207,63 +207,58 @@ struct layout_of_job {
 
 class between_nodes : public testing::TestWithParam<layout_of_job> {
  protected:
-  static double crosses(const std::function<void(communicator&)>& body) {
-    return crossing(GetParam().node_of_process, body);
+  static void expect_crossing(double expected, const std::function<void(communicator&)>& body) {
+    constexpr double little = 0.05;  // Calls, meetings, the start and the end of the job.
+    EXPECT_NEAR(
+        least_of(3, expected + little, [&] { return crossing(GetParam().node_of_process, body); }),
+        expected, little);
   }
-  static constexpr double little = 0.05;  // Calls, meetings, the start and the end of the job.
 };
 
 TEST_P(between_nodes, a_broadcast_crosses_once_to_each_node) {
   for (const int root : {0, 2})
-    EXPECT_NEAR(crosses([&](communicator& world) {
-                  std::vector<std::int64_t> data(mebibyte);
-                  world.bcast(data, root);
-                }),
-                GetParam().nodes - 1, little);
+    expect_crossing(GetParam().nodes - 1, [&](communicator& world) {
+      std::vector<std::int64_t> data(mebibyte);
+      world.bcast(data, root);
+    });
 }
 
 TEST_P(between_nodes, what_all_give_to_all_crosses_once_to_each_node) {
   const auto processes = static_cast<double>(GetParam().node_of_process.size());
   const double once = processes * (GetParam().nodes - 1);
-  EXPECT_NEAR(crosses([](communicator& world) {
-                std::vector<std::int64_t> mine(mebibyte),
-                    all(mebibyte * static_cast<std::size_t>(world.size()));
-                world.allgather(mine, all);
-              }),
-              once, little);
-  EXPECT_NEAR(crosses([](communicator& world) {
-                (void)world.allgatherv(std::vector<std::int64_t>(mebibyte));
-              }),
-              once, little);
+  expect_crossing(once, [](communicator& world) {
+    std::vector<std::int64_t> mine(mebibyte),
+        all(mebibyte * static_cast<std::size_t>(world.size()));
+    world.allgather(mine, all);
+  });
+  expect_crossing(once, [](communicator& world) {
+    (void)world.allgatherv(std::vector<std::int64_t>(mebibyte));
+  });
 }
 
 TEST_P(between_nodes, the_data_of_a_reduction_cross_twice_for_all_but_one_node) {
   const double nodes = GetParam().nodes;
-  EXPECT_NEAR(crosses([](communicator& world) {
-                std::vector<std::int64_t> data(mebibyte);
-                world.allreduce(data, std::plus<>{});
-              }),
-              2 * (nodes - 1), little);
-  EXPECT_NEAR(crosses([](communicator& world) {
-                std::vector<affine> data(mebibyte / 2);
-                world.allreduce(data, non_commutative(&then));
-              }),
-              2 * (nodes - 1), little);
+  expect_crossing(2 * (nodes - 1), [](communicator& world) {
+    std::vector<std::int64_t> data(mebibyte);
+    world.allreduce(data, std::plus<>{});
+  });
+  expect_crossing(2 * (nodes - 1), [](communicator& world) {
+    std::vector<affine> data(mebibyte / 2);
+    world.allreduce(data, non_commutative(&then));
+  });
   // To a root its node's share of the result does not go.
-  EXPECT_NEAR(crosses([](communicator& world) {
-                std::vector<std::int64_t> data(mebibyte), out(mebibyte);
-                world.reduce(data, out, std::plus<>{}, 1);
-              }),
-              nodes - 1 + (nodes - 1) / nodes, little);
+  expect_crossing(nodes - 1 + (nodes - 1) / nodes, [](communicator& world) {
+    std::vector<std::int64_t> data(mebibyte), out(mebibyte);
+    world.reduce(data, out, std::plus<>{}, 1);
+  });
 }
 
 TEST_P(between_nodes, what_each_gives_to_each_crosses_as_it_must) {
-  EXPECT_NEAR(crosses([](communicator& world) {
-                const auto n = static_cast<std::size_t>(world.size());
-                std::vector<std::int64_t> to_each(mebibyte / 4 * n), from_each(mebibyte / 4 * n);
-                world.alltoall(to_each, from_each);
-              }),
-              GetParam().processes_elsewhere / 4, little);
+  expect_crossing(GetParam().processes_elsewhere / 4, [](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    std::vector<std::int64_t> to_each(mebibyte / 4 * n), from_each(mebibyte / 4 * n);
+    world.alltoall(to_each, from_each);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(of, between_nodes,
