@@ -1,7 +1,7 @@
 // Started by weftrun: each process sends every other one so much that all rings between them have
 // been gone around, then says how much memory it has. With the word "ranks" a rank of each does. With
-// the word "flood" the others send process 0 far more than may wait for it, which takes a little each
-// millisecond, and each says how much memory that took.
+// the word "flood" and a size the others send process 0 far more such messages than may wait for it, which
+// takes a few each millisecond, and each says how much memory that took.
 #include <sched.h>
 
 #include <atomic>
@@ -46,8 +46,8 @@ int be_ranks(int argc, char** argv) {
   });
 }
 
-int flood() {
-  constexpr long messages = 100'000;  // 200 MB of each process.
+int flood(std::size_t size) {
+  constexpr long messages = 100'000;
   comm::runtime core;
   comm::counter arrived;
   const comm::handler_id handler = core.register_handler(arrived);
@@ -71,7 +71,7 @@ int flood() {
     while (arrived.value() < messages * senders)
       if (device.progress() == 0) sched_yield();
   } else {
-    const std::vector<char> data(2000, 'x');
+    const std::vector<char> data(size, 'x');
     for (long i = 0; i < messages;) {
       const weft::status said = post_am(device, {0}, handler, data);
       if (said == weft::status::failed) return 1;
@@ -89,7 +89,8 @@ int flood() {
 }
 
 int main(int argc, char** argv) {
-  if (argc > 1 && argv[1] == std::string_view("flood")) return flood();
+  if (argc > 2 && argv[1] == std::string_view("flood"))
+    return flood(static_cast<std::size_t>(std::atol(argv[2])));
   if (argc > 1 && argv[1] == std::string_view("ranks")) return be_ranks(argc, argv);
   constexpr long messages = 100;
   comm::runtime core;

@@ -4,8 +4,8 @@
 // handled in the order in which they were posted.
 //
 // An MPI takes what it has no receive for and keeps it, without a limit. So after every so many octets
-// to one endpoint a *mark* goes there: a message without octets, sent synchronously. While a mark has not been
-// received no second one is sent, and what would come after that is refused.
+// an endpoint is asked for a *receipt*: by a message without octets, which is sent synchronously. It is not asked
+// for a second one before it has given the first, and what would come after that is refused.
 //
 // An MPI dies with its first dead process, says nothing of it and has nothing to sleep on: failures
 // come from the bootstrap, and sleepers look every millisecond.
@@ -36,9 +36,10 @@ constexpr std::size_t packet_bytes = 4096;
 constexpr std::size_t packets_max = 128;
 constexpr std::size_t large_packets_max = 8;
 constexpr std::size_t receives = 16;
-// Between two marks; an MPI's own memory of a message that waits there, about.
-constexpr std::size_t marked_bytes = 512 * 1024;
-constexpr std::size_t waiting_message_bytes = 512;
+// Between two receipts. A message counts as the memory that it takes while it waits in an MPI, about: MPICH has
+// buffers of 8 KiB for all but the shortest.
+constexpr std::size_t receipt_bytes = 512 * 1024;
+constexpr std::size_t waiting_message_bytes = 4096;
 constexpr std::uint32_t address_magic = 0x306d7077;
 
 struct envelope {
@@ -106,6 +107,12 @@ class turn {
   const kept_errno kept_;
 };
 
+// What an MPI may still read or write.
+void keep_for_ever(std::vector<std::byte> memory) {
+  static auto* const all = new std::vector<std::vector<std::byte>>;  // Holds turn.
+  all->push_back(std::move(memory));
+}
+
 // Messages under way, the oldest first; a fixed number of packets of one size.
 class send_ring {
  public:
@@ -129,9 +136,11 @@ class send_ring {
     }
   }
   [[nodiscard]] bool is_empty() const noexcept { return count_ == 0; }
-  void abandon() noexcept {
+  void abandon() {
+    if (is_empty()) return;
     for (MPI_Request& request : requests_)
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    keep_for_ever(std::move(memory_));
   }
 
  private:
@@ -170,11 +179,16 @@ class mpi_transport final : public transport {
     small_.abandon();
     large_.abandon();
     for (peer_state& peer : peers_)
-      if (peer.mark != MPI_REQUEST_NULL) MPI_Request_free(&peer.mark);
+      if (peer.receipt != MPI_REQUEST_NULL) MPI_Request_free(&peer.receipt);
+    bool all_cancelled = true;
     for (MPI_Request& request : requests_) {
       MPI_Cancel(&request);
-      MPI_Request_free(&request);
+      int done = 0;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (done == 0) MPI_Request_free(&request);
+      all_cancelled &= done != 0;
     }
+    if (!all_cancelled) keep_for_ever(std::move(buffers_));
     ::close(alarm_);
   }
 
@@ -185,7 +199,9 @@ class mpi_transport final : public transport {
     const turn mine;
     small_.collect();
     large_.collect();
-    return (small_.is_empty() && large_.is_empty()) || now >= leaves_until_ns_;
+    bool all_taken = small_.is_empty() && large_.is_empty();
+    for (peer_state& peer : peers_) all_taken &= has_receipt(peer);
+    return all_taken || now >= leaves_until_ns_;
   }
 
   const transport_traits& traits() const noexcept override { return traits_; }
@@ -218,10 +234,9 @@ class mpi_transport final : public transport {
     const turn mine;
     std::size_t size = sizeof(envelope);
     for (const auto part : parts) size += part.size();
-    if (to.unmarked + size > marked_bytes) {
-      const status said = mark(to);
-      if (said == status::retry) return said;
-      if (said == status::failed) return fail(peer);
+    if (to.bytes_since_receipt > receipt_bytes) {
+      if (!has_receipt(to)) return status::retry;
+      if (!ask_for_receipt(to)) return fail(peer);
     }
     send_ring& ring = size <= packet_bytes ? small_ : large_;
     std::byte* const packet = ring.take();
@@ -237,7 +252,7 @@ class mpi_transport final : public transport {
                   ring.request()) != MPI_SUCCESS)
       return fail(peer);
     ring.taken();
-    to.unmarked += size + waiting_message_bytes;
+    to.bytes_since_receipt += size + waiting_message_bytes;
     return status::done;
   }
 
@@ -253,11 +268,11 @@ class mpi_transport final : public transport {
       if (done == 0) break;
       int size = 0;
       MPI_Get_count(&about, MPI_BYTE, &size);
-      const bool is_mark = size == 0;
-      if (!is_mark)
+      if (size != 0) {  // Otherwise the MPI gives the receipt.
         deliver(buffers_.data() + next_ * message_bytes, static_cast<std::size_t>(size),
                 about.MPI_SOURCE, to);
-      told += !is_mark;
+        ++told;
+      }
       const turn mine;
       post(next_);
       next_ = (next_ + 1) % receives;
@@ -311,20 +326,18 @@ class mpi_transport final : public transport {
     int rank = -1;
     int tag = 0;
     bool has_failed = false;
-    std::size_t unmarked = 0;  // Octets sent since the last mark.
-    MPI_Request mark = MPI_REQUEST_NULL;
+    std::size_t bytes_since_receipt = 0;
+    MPI_Request receipt = MPI_REQUEST_NULL;  // Null: none is expected.
   };
 
-  // Retry: the last mark has not been received yet.
-  static status mark(peer_state& to) noexcept {
+  static bool has_receipt(peer_state& from) noexcept {
     int received = 0;
-    if (MPI_Test(&to.mark, &received, MPI_STATUS_IGNORE) != MPI_SUCCESS) return status::failed;
-    if (received == 0) return status::retry;
-    if (MPI_Issend(nullptr, 0, MPI_BYTE, to.rank, to.tag, process().communicator, &to.mark) !=
-        MPI_SUCCESS)
-      return status::failed;
-    to.unmarked = 0;
-    return status::done;
+    return MPI_Test(&from.receipt, &received, MPI_STATUS_IGNORE) != MPI_SUCCESS || received != 0;
+  }
+  static bool ask_for_receipt(peer_state& to) noexcept {
+    to.bytes_since_receipt = 0;
+    return MPI_Issend(nullptr, 0, MPI_BYTE, to.rank, to.tag, process().communicator, &to.receipt) ==
+           MPI_SUCCESS;
   }
   status fail(std::uint32_t peer) noexcept {
     mark_failed(peer, "MPI cannot send to it");
