@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <new>
 #include <string>
 
@@ -10,19 +9,7 @@
 
 namespace weft {
 
-namespace {
-
-void write_all(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const long written = write_directly(STDERR_FILENO, text);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // stderr is closed or full: nobody is left to tell.
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-}  // namespace
-
+// Where stderr is closed or full nobody is left to tell.
 void log_text(std::string_view text) noexcept try {
   std::string lines;
   do {
@@ -30,9 +17,9 @@ void log_text(std::string_view text) noexcept try {
     lines.append("weft: ").append(text.substr(0, end)).push_back('\n');
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
   } while (!text.empty());
-  write_all(lines);
+  write_directly(STDERR_FILENO, lines);
 } catch (const std::bad_alloc&) {
-  write_all(text);
+  write_directly(STDERR_FILENO, text);
 }
 
 }  // namespace weft

@@ -127,18 +127,12 @@ class line_writer {
     }
   }
 
+  // Closed or full: lost_output() says so.
   void write_all(std::string_view text) noexcept {
-    while (!text.empty()) {
-      const long written = write_directly(descriptor_, text);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) {  // Closed or full: lost_output() says so.
-        int none = 0;
-        if (descriptor_ == STDOUT_FILENO)
-          first_error.compare_exchange_strong(none, errno, std::memory_order_relaxed);
-        return;
-      }
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
+    const int error = write_directly(descriptor_, text);
+    int none = 0;
+    if (error != 0 && descriptor_ == STDOUT_FILENO)
+      first_error.compare_exchange_strong(none, error, std::memory_order_relaxed);
   }
 
   int descriptor_;
@@ -381,8 +375,21 @@ std::string lost_output() {
 
 // Not write(): where ranks have private copies of their program, that name leads back to
 // append_to_line().
-long write_directly(int descriptor, std::string_view text) noexcept {
-  return ::syscall(SYS_write, descriptor, text.data(), text.size());
+int write_directly(int descriptor, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const long written = ::syscall(SYS_write, descriptor, text.data(), text.size());
+    if (written > 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written == 0) {
+      return EIO;
+    } else if (errno == EAGAIN) {  // Whoever shares the file with us has made it so.
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
 }
 
 }  // namespace weft

@@ -56,7 +56,8 @@ void write_begun_lines_before_death() noexcept;
 // empty when all of it was written, or when nobody reads it any longer.
 [[nodiscard]] std::string lost_output();
 
-// write(2), whatever the program has put in its place.
-long write_directly(int descriptor, std::string_view text) noexcept;
+// All of it by write(2), whatever the program has put in its place; waits where the descriptor would not. 0, or
+// the errno of what kept it from the rest. Handlers of signals may call it.
+int write_directly(int descriptor, std::string_view text) noexcept;
 
 }  // namespace weft

@@ -164,7 +164,7 @@ int status_of_failure(int status) {
         "weft: rank %d called %s(%d) while other ranks run, which ends the job: return from its "
         "function instead\n",
         me->number, call, status);
-    static_cast<void>(write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)}));
+    write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)});
     status = status_of_failure(status);
   }
   for (;;) ::syscall(SYS_exit_group, status);

@@ -253,7 +253,7 @@ void tell_of_own_signal(int number, bool by_abort) {
                            "weft: rank %d sent its process the signal %d, which ends the job\n",
                            me->number, number);
   write_begun_lines_before_death();
-  static_cast<void>(write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)}));
+  write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)});
 }
 
 }  // namespace

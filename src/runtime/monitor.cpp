@@ -300,7 +300,7 @@ void on_fault(int number, siginfo_t* details, void* context) {
       length = std::snprintf(line, sizeof line, "weft: rank %d on worker %d: %s at address %p\n",
                              rank, here->index(), sigdescr_np(number), details->si_addr);
   }
-  if (length > 0) static_cast<void>(write_directly(2, {line, static_cast<std::size_t>(length)}));
+  if (length > 0) write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)});
   signal(number, SIG_DFL);
   // Not raise(): that of a program says which rank has called it.
   syscall(SYS_tgkill, getpid(), gettid(), number);

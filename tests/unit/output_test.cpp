@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cwchar>
 #include <iostream>
@@ -263,6 +266,29 @@ TEST(line_output, a_forked_child_writes_while_another_rank_of_its_parent_does) {
   ::dup2(before, STDOUT_FILENO);
   for (const int each : {before, full[0], full[1]}) ::close(each);
   EXPECT_EQ(status, 0);
+}
+
+TEST(write_directly, waits_for_room_although_the_descriptor_would_not) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  const std::string text(1 << 20, 'x');  // Sixteen pipes full.
+  std::size_t arrived = 0;
+  std::thread reader([&] {
+    std::string room(text.size(), ' ');
+    while (arrived < text.size()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const ssize_t size = read(ends[0], room.data(), room.size());
+      if (size > 0) arrived += static_cast<std::size_t>(size);
+    }
+  });
+  EXPECT_EQ(write_directly(ends[1], text), 0);
+  reader.join();
+  EXPECT_EQ(arrived, text.size());
+  close(ends[0]);
+  signal(SIGPIPE, SIG_IGN);
+  EXPECT_EQ(write_directly(ends[1], text), EPIPE);
+  signal(SIGPIPE, SIG_DFL);
+  close(ends[1]);
 }
 
 }  // namespace
