@@ -21,7 +21,8 @@ int run(const options& how, const std::function<void(communicator&)>& body);
 // All ranks of the job, as the calling rank sees them: for code that no body hands them to.
 [[nodiscard]] communicator this_world();
 
-// Lets the other ranks of this worker run. Any loop that waits for memory to change calls it.
+// Lets the other ranks of this worker run. Any loop that waits for memory to change calls it; not one in a chunk,
+// which may not wait: it throws there.
 void yield();
 // The rank sleeps, its worker does not: other ranks run meanwhile.
 void sleep_for(std::chrono::nanoseconds duration);

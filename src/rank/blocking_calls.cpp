@@ -199,7 +199,7 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
     rest_ns = weft::longer_rest_ns(rest_ns);
     weft::worker& here = *weft::worker::current();
     const weft::shared_section inside(here);
-    here.sleep_until(weft::now_ns() + static_cast<std::uint64_t>(rest_ns), join, false);
+    here.sleep(static_cast<std::uint64_t>(rest_ns), join, false);
   }
 }
 

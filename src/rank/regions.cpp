@@ -91,7 +91,7 @@ int weft_lets_others_run(long long* rest) {
   const weft::shared_section inside(here);
   *rest = weft::longer_rest_ns(*rest);
   static constexpr weft::wait_description thread{"a wait for a thread"};
-  here.sleep_until(weft::now_ns() + static_cast<std::uint64_t>(*rest), thread, false);
+  here.sleep(static_cast<std::uint64_t>(*rest), thread, false);
   return 1;
 }
 

@@ -117,6 +117,7 @@ communicator this_world() {
 void yield() {
   worker* const here = worker::current();
   if (here == nullptr) return;
+  if (worker::in_chunk()) static_cast<void>(detail::calling_rank("yield"));  // Says why not.
   const shared_section inside(*here);
   here->yield();
 }
@@ -127,7 +128,7 @@ void sleep_for(std::chrono::nanoseconds duration) {
   me.home->check_stopped();
   if (duration.count() <= 0) return me.home->yield();
   static constexpr wait_description sleep{.call = "sleep_for", .ends_by_itself = true};
-  me.home->sleep_until(now_ns() + static_cast<std::uint64_t>(duration.count()), sleep);
+  me.home->sleep(static_cast<std::uint64_t>(duration.count()), sleep);
 }
 
 }  // namespace weft

@@ -45,6 +45,7 @@ fiber* worker::take_ready() noexcept {
     std::uint32_t count = 0;
     for (const fiber* f = taken; f != nullptr; f = f->next) ++count;
     skip = next_random() % count;
+    seeded_clock_.tick();
   }
   if (skip == 0) [[likely]] {
     pop_ready(*taken);
@@ -199,6 +200,8 @@ void worker::block(waiter& w) {
       idle_rounds = 0;
       continue;
     }
+    if (seeded_ && seeded_clock_.advance(now_ns())) [[unlikely]]
+      continue;
     // What comes waits for the next look: at first, when it is most likely to come, there is a short rest
     // between two, none where other processes are looked at as well, and later little more than a pause.
     const looking& how = owner_.looking_;
@@ -259,6 +262,8 @@ void worker::yield() {
     if (!next->flow) prepare(*next);
     make_ready(running());
     switch_to(*next);
+  } else if (seeded_) [[unlikely]] {
+    seeded_clock_.tick();
   }
 }
 
@@ -281,8 +286,7 @@ void worker::perturb_seeded() {
   yield();
 }
 
-void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& description,
-                         bool may_stop) {
+void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
   struct timer {
     std::atomic<std::int64_t>& count;
     // Relaxed: the last worker that parks sees what the others did before they parked.
@@ -291,13 +295,27 @@ void worker::sleep_until(std::uint64_t deadline_ns, const wait_description& desc
     }
     ~timer() { count.fetch_sub(1, std::memory_order_relaxed); }
   } counted(owner_.timers_);
-  waiter w{[](const void* subject) noexcept {
-             return now_ns() >= *static_cast<const std::uint64_t*>(subject);
-           },
-           &deadline_ns, &description};
-  w.deadline_ns = deadline_ns;
-  w.may_stop = may_stop;
-  if (!w.is_over()) block(w);
+  const std::uint64_t deadline_ns = now_ns() + duration_ns;
+  const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* deadline) {
+    waiter w{is_past, deadline, &description};
+    w.deadline_ns = deadline_ns;
+    w.may_stop = may_stop;
+    if (!w.is_over()) block(w);
+  };
+  if (seeded_) [[unlikely]] {
+    const seeded_clock::alarm alarm(seeded_clock_, duration_ns, deadline_ns);
+    sleep_until(
+        [](const void* subject) noexcept {
+          return static_cast<const seeded_clock::alarm*>(subject)->is_due();
+        },
+        &alarm);
+  } else {
+    sleep_until(
+        [](const void* subject) noexcept {
+          return now_ns() >= *static_cast<const std::uint64_t*>(subject);
+        },
+        &deadline_ns);
+  }
 }
 
 // --- Progress ------------------------------------------------------------------------------------

@@ -10,6 +10,18 @@
 
 namespace weft {
 
+namespace {
+
+// Seeds that differ in any bit give states that have nothing in common (splitmix64).
+std::uint64_t state_of(std::uint64_t seed) noexcept {
+  seed += 0x9e37'79b9'7f4a'7c15;
+  seed = (seed ^ (seed >> 30)) * 0xbf58'476d'1ce4'e5b9;
+  seed = (seed ^ (seed >> 27)) * 0x94d0'49bb'1331'11eb;
+  return (seed ^ (seed >> 31)) | 1;
+}
+
+}  // namespace
+
 thread_local constinit worker* worker::current_worker_ = nullptr;
 thread_local constinit void* worker::caller_ = nullptr;
 thread_local constinit const loop* worker::chunk_of_ = nullptr;
@@ -23,9 +35,7 @@ worker::worker(scheduler& owner, int index, int core)
       stacks_(owner.options().stack_bytes),
       outbound_(owner.options().cores.size(), nullptr),
       mail_of_(owner.options().cores.size(), nullptr),
-      random_((static_cast<std::uint32_t>(owner.options().seed.value_or(0)) * 2654435761u +
-               static_cast<std::uint32_t>(index) * 40503u) |
-              1u),
+      random_(state_of(owner.options().seed.value_or(0) ^ static_cast<std::uint64_t>(index) << 32)),
       inbound_storage_(owner.options().cores.size()) {
   root_.home = this;
 }

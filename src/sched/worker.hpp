@@ -18,6 +18,7 @@
 #include "sched/guest.hpp"
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
+#include "sched/seeded_clock.hpp"
 #include "sync/parking.hpp"
 #include "sync/record_ring.hpp"
 #include "trace/trace.hpp"
@@ -107,8 +108,9 @@ class worker {
     w.may_stop = may_stop;
     block(w);
   }
-  void sleep_until(std::uint64_t deadline_ns, const wait_description& description,
-                   bool may_stop = true);
+  // With a seed those who sleep wake in the order of their times, none while another fiber can run: what a
+  // sleep meets does not depend on how fast the machine is.
+  void sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop = true);
   // A wait of length zero: makes progress and lets every ready fiber of this worker run.
   void yield();
   // Throws job_stopped when the job is ending: before memory of another rank is read. Others unwind
@@ -290,12 +292,12 @@ class worker {
     return waiting_guests_;
   }
 
-  // xorshift: for choices, not for chance.
+  // xorshift*: for choices, not for chance.
   [[nodiscard]] std::uint32_t next_random() noexcept {
-    random_ ^= random_ << 13;
-    random_ ^= random_ >> 17;
-    random_ ^= random_ << 5;
-    return random_;
+    random_ ^= random_ >> 12;
+    random_ ^= random_ << 25;
+    random_ ^= random_ >> 27;
+    return static_cast<std::uint32_t>((random_ * 0x2545'f491'4f6c'dd1d) >> 32);
   }
 
   struct statistics {
@@ -504,7 +506,8 @@ class worker {
   int follows_ = -1;  // For whose loops it was woken, until a theft from him fails.
   const std::uint64_t long_loop_ticks_ = static_cast<std::uint64_t>(long_loop_ns / ns_per_tick());
   std::array<body_time, timed_bodies_max> body_times_{};
-  std::uint32_t random_;
+  std::uint64_t random_;  // Never 0.
+  seeded_clock seeded_clock_;
   statistics counts_;
 
   // Stopping.

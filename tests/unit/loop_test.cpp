@@ -313,6 +313,7 @@ TEST(a_chunk, that_calls_a_collective_is_refused) {
 }
 TEST(a_chunk, that_sleeps_is_refused) {
   expect_refused("sleep_for", [](communicator&) { sleep_for(1ms); });
+  expect_refused("yield", [](communicator&) { yield(); });
 }
 
 TEST(a_chunk, that_waits_for_a_request_of_its_rank_is_refused) {

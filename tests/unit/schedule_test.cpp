@@ -1,7 +1,12 @@
 // Seeded schedules: one seed is one interleaving of ranks, wildcard matches and chunk thefts.
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "job.hpp"
@@ -53,6 +58,43 @@ TEST(a_seed, replays_one_interleaving_of_ranks_matches_and_chunks) {
     EXPECT_GT(first.size(), 100u);
     for (int again = 0; again < 3; ++again) EXPECT_EQ(log_of(seed, talk), first);
   }
+}
+
+// However long the machine takes for what they do between.
+TEST(a_seed, replays_what_ranks_that_sleep_meet) {
+  const auto rest = [](communicator& world, event_log& log) {
+    const auto note = [&](int what) {
+      log.push_back(std::to_string(world.rank()) + " " + std::to_string(what));
+    };
+    static std::array<bool, 5> is_done;
+    const auto me = static_cast<std::size_t>(world.rank());
+    is_done[me] = false;
+    world.barrier();
+    for (int i = 0; i < 20; ++i) {
+      sleep_for(std::chrono::microseconds(20 + 7 * ((world.rank() + i) % 3)));
+      note(i);
+      if (world.rank() != 0) world.send(i, 0);
+      if (world.rank() == 2) std::this_thread::sleep_for(std::chrono::microseconds(i));
+    }
+    is_done[me] = true;
+    if (world.rank() == 0)
+      for (int i = 0; i < 80; ++i) {
+        message_status status;
+        note(world.recv<int>(any_source, any_tag, &status) * 10 + status.source);
+      }
+    // Nobody who yields keeps the others asleep.
+    while (!std::ranges::all_of(is_done, std::identity{})) yield();
+  };
+  for (const std::uint64_t seed : {1u, 42u}) {
+    const event_log first = log_of(seed, rest);
+    EXPECT_EQ(first.size(), 180u);
+    for (int again = 0; again < 5; ++again) EXPECT_EQ(log_of(seed, rest), first);
+  }
+  EXPECT_NE(log_of(1, rest), log_of(2, rest));
+}
+
+TEST(seeds, all_octets_of_them_count) {
+  EXPECT_NE(log_of(1, talk), log_of((std::uint64_t{1} << 32) + 1, talk));
 }
 
 TEST(seeds, give_different_interleavings) {

@@ -214,7 +214,7 @@ TEST(a_sleep, ends_after_its_deadline_and_leaves_nobody_asleep_whose_deadline_wa
     // The last to fall asleep wakes first.
     deadlines[me] = now_ns() + (4 - me) * 50'000'000;
     world.barrier();
-    worker::current()->sleep_until(deadlines[me], {"sleep_until"});
+    worker::current()->sleep(deadlines[me] - now_ns(), {"sleep"});
     EXPECT_GE(now_ns(), deadlines[me]);
     awake[me] = true;  // One worker: no two ranks run at once.
     yield();
