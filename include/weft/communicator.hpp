@@ -219,6 +219,7 @@ class communicator {
   [[nodiscard]] std::optional<message> improbe(int from = any_source, int tag = any_tag) const;
 
   // --- Collectives: every rank of the communicator calls the same one, in the same order --------
+  // The output of a rank may be its own input or overlap it, but nothing that another rank passes.
   void barrier() const;
 
   void bcast(writable_range auto&& data, int root) const {

@@ -96,13 +96,14 @@ void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::by
   const bool receives = root == no_root || root == rank_;
   if (receives && out.size() != in.size() * c.members.size())
     wrong_size(name, out.size(), in.size() * c.members.size(), "output");
-  parts give{0, c.size()};
-  give.base = const_cast<std::byte*>(in.data());  // It is only read.
-  give.bytes = in.size();
   parts take{0, receives ? c.size() : 0};
   take.base = out.data();
   take.stride = static_cast<std::ptrdiff_t>(in.size());
   take.bytes = in.size();
+  const input_apart from(in, receives ? out : octets(), receives && in.data() == take.row(rank_));
+  parts give{0, c.size()};
+  give.base = const_cast<std::byte*>(from.data());  // It is only read.
+  give.bytes = in.size();
   exchange(c, rank_,
            {.call = {name, root, true, in.size()}, .only_reader = root, .part_bytes = in.size()},
            give, take);
@@ -117,6 +118,8 @@ void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::b
   give.base = const_cast<std::byte*>(in.data());  // It is only read.
   give.stride = static_cast<std::ptrdiff_t>(out.size());
   give.bytes = out.size();
+  const input_apart from(rank_ == root ? in : octets(), out, out.data() == give.row(rank_));
+  give.base = const_cast<std::byte*>(from.data());
   parts take{root, 1};
   take.base = out.data();
   take.bytes = out.size();
@@ -135,8 +138,9 @@ void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::
   const std::size_t whole = c.members.size() * element_bytes;
   if (in.size() % whole != 0) wrong_size("alltoall", in.size(), in.size() / whole * whole, "input");
   const std::size_t block = in.size() / c.members.size();
+  const input_apart from(in, out, false);
   parts give{0, c.size()};
-  give.base = const_cast<std::byte*>(in.data());  // It is only read.
+  give.base = const_cast<std::byte*>(from.data());  // It is only read.
   give.stride = static_cast<std::ptrdiff_t>(block);
   give.bytes = block;
   parts take = give;

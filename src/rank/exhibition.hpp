@@ -347,6 +347,25 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   return {static_cast<const std::byte*>(m.in), m.bytes};
 }
 
+// The input of a rank, or a copy of it where the output lies over it, which is written while others still
+// read the input. In place: only what the rank gives to itself is there already, where it belongs.
+class input_apart {
+ public:
+  input_apart(octets in, octets out, bool in_place) : data_(in.data()) {
+    const auto a = reinterpret_cast<std::uintptr_t>(in.data());
+    const auto b = reinterpret_cast<std::uintptr_t>(out.data());
+    if (in_place || a >= b + out.size() || b >= a + in.size()) [[likely]]
+      return;
+    copy_.assign(in.begin(), in.end());
+    data_ = copy_.data();
+  }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_; }
+
+ private:
+  const std::byte* data_;
+  std::vector<std::byte> copy_;
+};
+
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
   if (bytes != 0 && to != from) std::memmove(to, from, bytes);
 }

@@ -1,7 +1,6 @@
 // Reductions. Small ones travel in the dropboxes in which ranks meet. Of a larger one within a
 // process each rank reduces a share of all inputs; over several processes there are more steps.
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -31,13 +30,18 @@ struct element_range {
           std::min(all.end, all.begin + lines * (index + 1) / sharers * per_line)};
 }
 
+[[nodiscard]] octets octets_at(const void* begin, std::size_t bytes) noexcept {
+  return {static_cast<const std::byte*>(begin), begin != nullptr ? bytes : 0};
+}
+
+constexpr std::size_t block_bytes = 8 * 1024;
+
 // Reduces these elements of `inputs`, in blocks that stay in the first-level cache; `input(i, n)`
 // is element n of the i-th, in the order of reduction. The results go to all `outputs`, which begin
 // with that of element `first`.
 template <class Input>
 void reduce_range(const reduction& how, const element_range& range, std::size_t inputs,
                   const Input& input, std::span<std::byte* const> outputs, std::size_t first = 0) {
-  constexpr std::size_t block_bytes = 8 * 1024;
   const std::size_t step = std::max<std::size_t>(1, block_bytes / how.element_bytes);
   alignas(64) std::byte local[block_bytes];
   std::vector<std::byte> large;
@@ -56,9 +60,39 @@ void reduce_range(const reduction& how, const element_range& range, std::size_t 
   }
 }
 
-[[nodiscard]] bool ranges_overlap(const void* one, const void* two, std::size_t bytes) noexcept {
-  const auto a = reinterpret_cast<std::uintptr_t>(one), b = reinterpret_cast<std::uintptr_t>(two);
-  return a < b + bytes && b < a + bytes;
+// Reduces them so, too, and tells what has come out so far: `output(i, n)`, where there is one, is where
+// element n of it goes after the i-th input has been added or, exclusive, before. It may be that input.
+template <class Input, class Output>
+void scan_range(const reduction& how, const element_range& range, std::size_t inputs,
+                const Input& input, const Output& output, bool inclusive) {
+  if (range.begin == range.end) return;
+  const std::size_t step = std::max<std::size_t>(1, block_bytes / 2 / how.element_bytes);
+  alignas(64) std::byte local[block_bytes];
+  std::vector<std::byte> large;
+  std::byte* block = local;
+  std::byte* kept = local + block_bytes / 2;
+  if (how.element_bytes > block_bytes / 2) {
+    large.resize(2 * how.element_bytes);
+    block = large.data();
+    kept = block + how.element_bytes;
+  }
+  for (std::size_t at = range.begin; at < range.end; at += step) {
+    const std::size_t count = std::min(step, range.end - at);
+    const std::size_t bytes = count * how.element_bytes;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::byte* in = input(i, at);
+      std::byte* const out = output(i, at);
+      if (!inclusive && out != nullptr) {
+        if (in == out) in = static_cast<std::byte*>(std::memcpy(kept, in, bytes));
+        std::memcpy(out, block, bytes);
+      }
+      if (i == 0)
+        std::memcpy(block, in, bytes);
+      else if (inclusive || i + 1 < inputs)
+        how.combine(how.op, block, in, count);
+      if (inclusive && out != nullptr) std::memcpy(out, block, bytes);
+    }
+  }
 }
 
 // The outputs of this process's ranks that want the result.
@@ -391,12 +425,13 @@ void reduce(communicator_state& c, int rank, const void* in, void* out, const re
     turn.meet(&how);
     return;
   }
+  const input_apart from(octets_at(in, how.bytes()), octets_at(wanted, how.bytes()), in == out);
   if (c.spans_processes() && (how.commutative || c.sites_in_rank_order)) {
-    reduction_across_sites(c, rank, call, in, wanted, how).run();
+    reduction_across_sites(c, rank, call, from.data(), wanted, how).run();
     return;
   }
   const exhibit what{.part = &whole, .part_bytes = how.bytes()};
-  show_and_move(c, rank, call, {in, wanted, how.bytes()}, what, [&](const auto& all) {
+  show_and_move(c, rank, call, {from.data(), wanted, how.bytes()}, what, [&](const auto& all) {
     reduce_range(
         how, share_of(how, {0, how.count}, c.local_place(rank), c.local().size()), c.members.size(),
         [&](std::size_t r, std::size_t n) {
@@ -408,23 +443,25 @@ void reduce(communicator_state& c, int rank, const void* in, void* out, const re
 
 void scan(communicator_state& c, int rank, const void* in, void* out, const reduction& how,
           bool inclusive, const char* name) {
-  const int last = inclusive ? rank : rank - 1;
-  // Ranks behind this one read its input until all have what they want.
-  std::vector<std::byte> kept;
-  auto* result = static_cast<std::byte*>(out);
-  if (last >= 0 && ranges_overlap(in, out, how.bytes())) {
-    kept.resize(how.bytes());
-    result = kept.data();
-  }
+  void* const wanted = inclusive || rank != 0 ? out : nullptr;
+  const input_apart from(octets_at(in, how.bytes()), octets_at(wanted, how.bytes()), in == out);
   const exhibit what{.part = &whole, .part_bytes = how.bytes()};
   show_and_move(c, rank, {name, no_root, true, how.bytes(), how.combines},
-                {in, nullptr, how.bytes()}, what, [&](const auto& all) {
-                  if (last < 0) return;
-                  copy_bytes(result, all.part(0).data(), how.bytes());
-                  for (int r = 1; r <= last; ++r)
-                    how.combine(how.op, result, all.part(r).data(), how.count);
+                {from.data(), wanted, how.bytes()}, what, [&](const auto& all) {
+                  const auto last = static_cast<std::size_t>(c.local().back());
+                  scan_range(
+                      how, share_of(how, {0, how.count}, c.local_place(rank), c.local().size()),
+                      last + 1,
+                      [&](std::size_t r, std::size_t n) {
+                        return all.part(static_cast<int>(r)).data() + n * how.element_bytes;
+                      },
+                      [&](std::size_t r, std::size_t n) -> std::byte* {
+                        const member& m = c.at(static_cast<int>(r));
+                        if (m.rank == nullptr || m.out == nullptr) return nullptr;
+                        return static_cast<std::byte*>(m.out) + n * how.element_bytes;
+                      },
+                      inclusive);
                 });
-  if (last >= 0) copy_bytes(out, result, how.bytes());
 }
 
 void reduce_scatter(communicator_state& c, int rank, const void* in, void* out,

@@ -530,6 +530,94 @@ TEST_P(collectives, on_several_communicators_overlap) {
   });
 }
 
+// Outputs that begin a block before their input, or a few elements behind it, or with it.
+TEST_P(collectives, an_output_may_overlap_its_input) {
+  on_all([](communicator& world) {
+    const auto n = static_cast<std::size_t>(world.size());
+    const auto me = static_cast<std::size_t>(world.rank());
+    for (const std::size_t block : {std::size_t{1}, std::size_t{3}, std::size_t{700}}) {
+      if (block * n > 15'000) continue;
+      const auto place = [&](std::size_t r, std::size_t i) { return r * block + i; };
+      const auto block_in = [&](std::vector<std::int64_t>& all, std::size_t at) {
+        return std::span(all).subspan(at, block);
+      };
+      const auto expect_all_blocks = [&](std::span<const std::int64_t> of_all) {
+        for (std::size_t r = 0; r < n; ++r)
+          for (std::size_t i = 0; i < block; ++i)
+            ASSERT_EQ(of_all[place(r, i)], datum(static_cast<int>(r), i));
+      };
+      for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, block}) {
+        std::vector<std::int64_t> turned((n + 1) * block);
+        const std::span to_each = std::span(turned).first(n * block);
+        const std::span from_each = std::span(turned).subspan(shift, n * block);
+        for (std::size_t r = 0; r < n; ++r)
+          for (std::size_t i = 0; i < block; ++i)
+            to_each[place(r, i)] = datum(world.rank(), i) + static_cast<std::int64_t>(r);
+        world.alltoall(to_each, from_each);
+        for (std::size_t r = 0; r < n; ++r)
+          for (std::size_t i = 0; i < block; ++i)
+            ASSERT_EQ(from_each[place(r, i)], datum(static_cast<int>(r), i) + world.rank());
+      }
+      // Their own block, that of the next rank, and parts of both.
+      for (const std::size_t at :
+           {me * block, (me + 1) % n * block, (me * block + 1) % (n * block - block + 1)}) {
+        const auto mine = data_of(world.rank(), block);
+        std::vector<std::int64_t> all(n * block, -1);
+        std::ranges::copy(mine, block_in(all, at).begin());
+        world.allgather(block_in(all, at), all);
+        expect_all_blocks(all);
+        for (const int root : {0, world.size() - 1}) {
+          std::ranges::fill(all, -1);
+          std::ranges::copy(mine, block_in(all, at).begin());
+          world.gather(block_in(all, at), all, root);
+          if (world.rank() == root) expect_all_blocks(all);
+          if (world.rank() == root)
+            for (std::size_t r = 0; r < n; ++r)
+              std::ranges::copy(data_of(static_cast<int>(r), block),
+                                block_in(all, place(r, 0)).begin());
+          world.scatter(all, block_in(all, at), root);
+          ASSERT_TRUE(std::ranges::equal(block_in(all, at), mine));
+        }
+      }
+    }
+    for (const std::size_t count : counts)
+      for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{40}}) {
+        const auto mine = data_of(world.rank(), count);
+        std::vector<std::int64_t> room(count + shift);
+        const std::span in = std::span(room).first(count);
+        const std::span out = std::span(room).subspan(shift);
+        const auto expect_sums = [&](int last) {
+          for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], sum_over(last, i));
+        };
+        std::ranges::copy(mine, in.begin());
+        world.scan(in, out, std::plus<>{});
+        expect_sums(world.rank());
+        std::ranges::copy(mine, in.begin());
+        world.exscan(in, out, std::plus<>{});
+        if (world.rank() > 0) expect_sums(world.rank() - 1);
+        std::ranges::copy(mine, in.begin());
+        world.allreduce(in, out, std::plus<>{});
+        expect_sums(world.size() - 1);
+      }
+  });
+}
+
+TEST_P(collectives, a_scan_adds_each_input_once_in_a_process) {
+  constexpr std::size_t count = 300;
+  const options how = job_of(GetParam().ranks, GetParam().workers, GetParam().map);
+  const tests::common_counters added(how, 1);
+  on_all([&](communicator& world) {
+    const auto plus = [&](std::int64_t a, std::int64_t b) {
+      ++added[0];
+      return a + b;
+    };
+    std::vector<std::int64_t> out(count);
+    world.scan(data_of(world.rank(), count), out, plus);
+    world.exscan(data_of(world.rank(), count), out, plus);
+  });
+  EXPECT_LE(added[0], 2 * static_cast<int>(count) * (how.ranks - 1) * tests::processes_of(how));
+}
+
 INSTANTIATE_TEST_SUITE_P(with, collectives,
                          testing::Values(shape{1, 1, "block"}, shape{2, 1, "block"},
                                          shape{2, 2, "block"}, shape{3, 2, "block"},
