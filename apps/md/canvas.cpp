@@ -141,6 +141,7 @@ void canvas::write_png(const std::string& path) const {
   image.format = PNG_FORMAT_RGB;
   // Not by its name: libpng removes what it cannot write to, /dev/full too.
   output_file file(path);
+  file.begin();
   if (!png_image_write_to_stdio(&image, file.stream(), 0, pixels_.data(), 0, nullptr))
     throw weft::error("cannot write picture '" + path + "': " + image.message +
                       "; is the disk full?");

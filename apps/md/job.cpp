@@ -106,13 +106,18 @@ double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, 
 
 int run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const program_options& o) {
   const bool first_rank = ranks.rank() == 0;
+  // What cannot be written should be known before the run, not after it; and nothing is written over for a run
+  // that is refused.
   std::optional<output_file> csv, xyz;
-  if (first_rank && !o.csv_path.empty()) write_thermo_header(csv.emplace(o.csv_path));
+  if (first_rank && !o.csv_path.empty()) csv.emplace(o.csv_path);
   if (first_rank && !o.dump_path.empty()) xyz.emplace(o.dump_path);
-  // A picture that cannot be written should be known before the run, not after it.
   if (first_rank && !o.picture_path.empty()) output_file{o.picture_path};
-
   simulation s(ranks, kernel, o.physics, o.tasks);
+  if (xyz) xyz->begin();
+  if (csv) {
+    csv->begin();
+    write_thermo_header(*csv);
+  }
   const auto picoseconds = [&](std::uint64_t step) {
     return static_cast<double>(step) * o.physics.timestep;
   };

@@ -1,5 +1,6 @@
 #include "md/output.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,10 +13,18 @@
 namespace md {
 
 output_file::output_file(const std::string& path)
-    : path_(path), file_(std::fopen(path.c_str(), "w")) {
+    : path_(path), file_(std::fopen(path.c_str(), "a")) {
   if (!file_)
     throw weft::error("cannot write '" + path + "': " + std::strerror(errno) +
                       "; check the path and its permissions");
+}
+
+void output_file::begin() {
+  struct stat what {};
+  const int descriptor = ::fileno(file_.get());
+  const bool is_kept = ::fstat(descriptor, &what) == 0 && S_ISREG(what.st_mode);
+  if (is_kept && ::ftruncate(descriptor, 0) != 0)
+    throw weft::error("cannot write '" + path_ + "': " + std::strerror(errno));
 }
 
 void output_file::print(const char* format, ...) {

@@ -14,7 +14,9 @@ namespace md {
 // A file that is written to; every failure throws weft::error with the path.
 class output_file {
  public:
+  // What the file holds stays until begin().
   explicit output_file(const std::string& path);
+  void begin();
   [[gnu::format(printf, 2, 3)]] void print(const char* format, ...);
   void flush();
   [[nodiscard]] std::FILE* stream() const { return file_.get(); }

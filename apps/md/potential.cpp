@@ -142,20 +142,18 @@ class scanner {
 
 std::string find_file(const std::string& name) {
   namespace fs = std::filesystem;
-  std::error_code why;
-  // Whether it is there to be read; anything else of that name is refused.
-  const auto is_file = [&](const std::string& path) {
-    const fs::file_type type = fs::status(path, why).type();
-    if (type == fs::file_type::not_found) return false;
-    if (type == fs::file_type::regular) return true;
-    throw weft::error("cannot read potential file '" + path +
-                      "': " + (why ? why.message() : "not a regular file") +
-                      "; check the path given with --potential");
+  const auto is_file = [](const std::string& path) {
+    std::error_code none;
+    return fs::is_regular_file(path, none);
   };
   if (name.find('/') != std::string::npos) {
     if (is_file(name)) return name;
-    throw weft::error("cannot read potential file '" + name +
-                      "': no such file; check the path given with --potential");
+    std::error_code why;
+    throw weft::error("cannot read potential file '" + name + "': " +
+                      (fs::exists(name, why) ? "not a regular file"
+                       : why                 ? why.message()
+                                             : "no such file") +
+                      "; check the path given with --potential");
   }
   std::vector<std::string> places{"."};
   if (const char* set = std::getenv("LAMMPS_POTENTIALS")) places.emplace_back(set);

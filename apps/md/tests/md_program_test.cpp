@@ -213,9 +213,15 @@ TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
 TEST(md_program, ends_with_status_1_when_ranks_do_not_fit) {
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
-  const auto [status, output] = run_program("--size 4 --weft-ranks 27");
+  const std::string kept = ::testing::TempDir() + "weft_md_kept_" + std::to_string(::getpid());
+  std::ofstream(kept) << "of another run";
+  const auto [status, output] = run_program("--size 4 --weft-ranks 27 --csv " + kept);
   EXPECT_EQ(status, 1) << output;
   EXPECT_NE(output.find("27 ranks cannot share a box"), std::string::npos) << output;
+  std::string text;
+  std::getline(std::ifstream(kept), text);
+  EXPECT_EQ(text, "of another run");
+  std::filesystem::remove(kept);
 }
 
 TEST(md_program, shows_a_progress_bar_on_a_terminal_alone_and_removes_it) {
