@@ -83,7 +83,7 @@ TEST_P(a_killed_process, is_followed_by_the_others_at_once) {
   if (const std::string transport = GetParam(); transport != "shm" && !has_network())
     GTEST_SKIP() << "built without libfabric";
   auto shortest = std::chrono::steady_clock::duration::max();
-  for (int jobs = 0; jobs < 5 && shortest >= end_of_others_max; ++jobs) {
+  for (int jobs = 0; jobs < 5 && shortest >= end_of_others_max && !HasFailure(); ++jobs) {
     started_job job(under_way_over(GetParam()));
     ASSERT_TRUE(kill_the_middle(job, SIGKILL)) << job.text();
     const auto killed = std::chrono::steady_clock::now();
@@ -93,7 +93,7 @@ TEST_P(a_killed_process, is_followed_by_the_others_at_once) {
     EXPECT_EQ(count_of(job.text(), "was killed by signal 9 (Killed); the job ends\n"), 1u)
         << job.text();
   }
-  EXPECT_LT(shortest, end_of_others_max);
+  EXPECT_LT(shortest, end_of_others_max) << shortest / 1ms << " ms";
   RecordProperty("milliseconds", static_cast<int>(shortest / 1ms));
 }
 

@@ -39,7 +39,7 @@ TEST(waiting_ranks, use_less_than_a_tenth_of_a_core_together) {
       return;
     }
     // Until the others have given up spinning, which a busy machine may draw out.
-    share = least_of(10, share_max, [] {
+    share = least_of(4, share_max, [] {
       sleep_for(std::chrono::milliseconds(100));
       const auto start = std::chrono::steady_clock::now();
       const double before = processor_seconds();

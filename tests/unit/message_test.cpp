@@ -343,7 +343,7 @@ struct numbered {
 // The mail says a context of 4096 or more in another way.
 TEST(messages, of_late_communicators_do_not_meet_those_of_early_ones) {
   options how = job_of(2, 2);
-  how.timeout_s = 300;
+  how.timeout_s = 240;
   run_ranks(how, [](communicator& world) {
     communicator before = world.dup();
     for (long i = 0; i < 4200; ++i) {
@@ -777,7 +777,7 @@ TEST_F(an_exchange_of_two, leaves_what_is_not_asked_for_to_later_receives) {
 TEST(a_message, of_more_than_4_GiB_has_all_its_octets) {
   if (sanitized) GTEST_SKIP() << "takes a sanitizer too long";
   options how = job_of(2, 2);
-  how.timeout_s = 300;
+  how.timeout_s = 240;
   run_ranks(how, [&](communicator& world) {
     tests::memory_beyond_4_gib memory;
     if (world.rank() == 0) {
