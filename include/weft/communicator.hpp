@@ -468,7 +468,9 @@ class communicator {
   // Ranks of equal colour, ordered by key and then by rank here. With undefined_color: nothing.
   [[nodiscard]] std::optional<communicator> split(int color, int key = 0) const;
   [[nodiscard]] communicator dup() const;
-  // The listed ranks, in that order; nothing on the others.
+  // The listed ranks, in that order; nothing on a rank that its own list does not name. Lists may differ, as
+  // {0, 2} and {1, 3}: each makes a communicator of its own. Throws weft::error on all ranks when a listed
+  // rank has passed another list.
   [[nodiscard]] std::optional<communicator> create(std::span<const int> ranks) const;
   // The ranks that share this node's memory.
   [[nodiscard]] communicator split_node() const;

@@ -202,15 +202,13 @@ MPI_Comm create_from_group(state& me, communicator_object& c, MPI_Group group, c
   const std::vector<int> places = places_in(local_ranks(c), wanted);
   if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) != places.end())
     fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
+  if (!c.is_inter()) return add_communicator(me, create(*c.shared, c.own, places, call), c);
   const auto at = std::find(places.begin(), places.end(), c.rank());
-  const bool member = at != places.end();
-  const int place = static_cast<int>(at - places.begin());
-  // Groups that differ have no rank in common: the first names each.
-  if (!c.is_inter())
-    return add_communicator(
-        me, split(*c.shared, c.own, member ? places.front() : undefined_color, place, call), c);
-  return add_intercommunicator(
-      me, split(*c.shared, c.own, member ? 0 : undefined_color, c.locals_first + place, call), c);
+  const auto place = static_cast<int>(at - places.begin());
+  return add_intercommunicator(me,
+                               split(*c.shared, c.own, at != places.end() ? 0 : undefined_color,
+                                     c.locals_first + place, call),
+                               c);
 }
 
 int compare(const communicator_object& a, const communicator_object& b) {

@@ -65,6 +65,7 @@ request start_activity(const std::shared_ptr<communicator_state>& state,
 request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
                          std::function<void()> body) {
   rank_state& me = calling_rank("a non-blocking collective");
+  check_is_own(*state, rank, me, "a non-blocking collective");
   me.home->check_stopped();
   const std::uint64_t ticket = state->at(rank).tickets;
   request started = start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {

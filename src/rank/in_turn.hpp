@@ -31,6 +31,7 @@ class in_turn {
   // Inline, so that what the caller says of its call is known here; what is rare is not.
   [[gnu::always_inline]] in_turn(communicator_state& c, int rank, const collective_call& call)
       : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
+    check_is_own(c, rank, me_, call.name);
     if (call.root != no_root && (call.root < 0 || call.root >= c.size())) [[unlikely]]
       throw_no_root(call.name, call.root);
     if (c.of.ways != nullptr && c.of.ways->between().any_has_died()) [[unlikely]]

@@ -17,6 +17,15 @@
 
 namespace weft::detail {
 
+// A rank that calls through the communicator object of another one would act in its place.
+[[noreturn, gnu::cold]] void throw_not_own(const communicator_state& c, int rank,
+                                           const rank_state& me, const char* call);
+[[gnu::always_inline]] inline void check_is_own(const communicator_state& c, int rank,
+                                                const rank_state& me, const char* call) {
+  if (c.members[static_cast<std::size_t>(rank)].rank != &me) [[unlikely]]
+    throw_not_own(c, rank, me, call);
+}
+
 // The data of a send: octets in a row, or a layout. What takes either is a template, so that the
 // first never asks.
 using octets = std::span<const std::byte>;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "rank/calls.hpp"
 #include "rank/exhibition.hpp"
 #include "rank/meetings.hpp"
@@ -152,15 +153,34 @@ int communicator::size() const noexcept {
 
 namespace {
 
-// What a rank says in split().
+// What a rank says in split() and create().
 struct wish {
   int color;
   int key;
+  // Of a list in create(): its first rank (-1: no list), its length, and all of it as one number.
+  int first = -1;
+  std::uint32_t count = 0;
+  std::uint64_t list = 0;
+};
+struct wished {
+  wish in_short;
+  std::span<const int> list;
 };
 struct place_in_group {
   std::shared_ptr<communicator_state> state;
   int rank = -1;
 };
+struct made_groups {
+  std::vector<place_in_group> places;
+  std::string contradiction;  // Of two lists; then nothing was made.
+};
+
+std::uint64_t as_number(std::span<const int> ranks) noexcept {
+  std::uint64_t number = 0;
+  for (const int r : ranks)
+    number = (number ^ static_cast<std::uint64_t>(r)) * 0x9e3779b97f4a7c15u + 1;
+  return number;
+}
 
 // The ranks that have a colour, in the order of colour, key and rank.
 std::vector<int> in_order(const std::vector<wish>& wishes) {
@@ -217,6 +237,110 @@ std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& ca
   return first;
 }
 
+// Whether each rank that a list names has passed that list: so two lists are equal or have no rank in common.
+bool lists_agree(const std::vector<wish>& wishes) {
+  const auto size = static_cast<int>(wishes.size());
+  std::vector<std::uint32_t> came(wishes.size());
+  for (const wish& w : wishes) {
+    if (w.first < 0) continue;
+    if (w.first >= size) return false;  // Another process may have said it.
+    const auto first = static_cast<std::size_t>(w.first);
+    const wish& other = wishes[first];
+    if (other.first != w.first || other.count != w.count || other.list != w.list) return false;
+    if (w.color != undefined_color) ++came[first];
+  }
+  return std::ranges::all_of(wishes, [&](const wish& w) {
+    return w.first < 0 || came[static_cast<std::size_t>(w.first)] == w.count;
+  });
+}
+
+// "ranks 3, 1" in the order of the list, of many only the first.
+std::string list_name(const std::vector<int>& ranks) {
+  if (ranks.empty()) return "no ranks";
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), ranks_listed_max); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > ranks_listed_max)
+    text += " and " + std::to_string(ranks.size() - ranks_listed_max) + " more";
+  return text;
+}
+
+// Of lists that do not agree.
+std::string contradiction_of(const communicator_state& c, const char* name,
+                             const std::vector<std::vector<int>>& lists) {
+  std::string text = std::string(name) + " on " + name_of(c) + ": ";
+  for (std::size_t r = 0; r < lists.size(); ++r)
+    for (const int named : lists[r]) {
+      const auto other = static_cast<std::size_t>(named);
+      if (other >= lists.size() || lists[other] == lists[r]) continue;
+      return text + "rank " + std::to_string(r) + " lists " + list_name(lists[r]) + ", but rank " +
+             std::to_string(named) + " lists " + list_name(lists[other]) +
+             ": each listed rank must pass the same list, in the same order";
+    }
+  return text + "the lists of the ranks contradict each other";
+}
+
+// Called by the leader while the others wait: takes what each rank shows to all.
+template <class Part, class Take>
+void show_all(communicator_state& c, int rank, in_turn& turn, const exhibit<Part>& what,
+              const Take& take) {
+  exhibition all(c, rank, turn, what);
+  if (c.spans_processes()) all.bring();
+  for (std::size_t r = 0; r < c.members.size(); ++r) take(r, all.part(static_cast<int>(r)));
+}
+
+// The communicator that this rank gets.
+std::optional<communicator> make_together(communicator_state& c, int rank, const wished& mine,
+                                          const char* name) {
+  made_groups made;
+  const int first = c.local()[0];
+  in_turn turn(c, rank, {name, no_root, true, 0});
+  member& m = turn.self();
+  m.in = &mine;
+  m.more = &made;
+  turn.meet();
+  if (rank == first) {
+    // All processes see the same, and so decide the same.
+    turn.lead([&] {
+      const auto wished_by = [](const member& of) { return static_cast<const wished*>(of.in); };
+      const exhibit in_short{
+          .part = [&](const member& of,
+                      int) { return std::as_bytes(std::span(&wished_by(of)->in_short, 1)); },
+          .part_bytes = sizeof(wish)};
+      std::vector<wish> wishes(c.members.size());
+      show_all(c, rank, turn, in_short, [&](std::size_t r, std::span<const std::byte> shown) {
+        std::memcpy(&wishes[r], shown.data(), sizeof(wish));
+      });
+      if (lists_agree(wishes)) {
+        made.places = make_groups(c, wishes, [&](std::uint32_t count) {
+          return c.spans_processes() ? agree_on_contexts(c, m.call, rank, turn.description(), count)
+                                     : c.of.take_contexts(count);
+        });
+        return;
+      }
+      const exhibit in_full{
+          .part = [&](const member& of, int) { return std::as_bytes(wished_by(of)->list); },
+          .known = sizes::of_each};
+      std::vector<std::vector<int>> lists(c.members.size());
+      show_all(c, rank, turn, in_full, [&](std::size_t r, std::span<const std::byte> shown) {
+        lists[r].resize(shown.size() / sizeof(int));
+        copy_bytes(lists[r].data(), shown.data(), lists[r].size() * sizeof(int));
+      });
+      made.contradiction = contradiction_of(c, name, lists);
+    });
+  }
+  turn.meet_here();
+  const auto& all = *static_cast<const made_groups*>(c.at(first).more);
+  const std::string contradiction = all.contradiction;
+  place_in_group result;
+  if (contradiction.empty()) result = all.places[static_cast<std::size_t>(rank)];
+  turn.meet_here();
+  if (!contradiction.empty()) throw coded_error(contradiction, calls_differ);
+  if (result.state == nullptr) return std::nullopt;
+  check_early_messages(turn.rank(), *result.state);
+  return communicator(std::move(result.state), result.rank);
+}
+
 }  // namespace
 
 namespace detail {
@@ -226,36 +350,17 @@ std::optional<communicator> split(communicator_state& c, int rank, int color, in
   if (color < 0 && color != undefined_color)
     throw error(std::string(name) + " with color " + std::to_string(color) +
                 ": colors are 0 or more, or undefined_color");
-  const wish mine{color, key};
-  std::vector<place_in_group> places;
-  const int first = c.local()[0];
-  in_turn turn(c, rank, {name, no_root, true, 0});
-  member& m = turn.self();
-  m.in = &mine;
-  m.bytes = sizeof mine;
-  m.more = &places;
-  turn.meet();
-  if (rank == first) {
-    const exhibit what{.part = &whole, .part_bytes = sizeof mine};
-    exhibition all(c, rank, turn, what);
-    if (c.spans_processes()) turn.lead([&] { all.bring(); });
-    std::vector<wish> wishes(c.members.size());
-    for (std::size_t r = 0; r < wishes.size(); ++r)
-      std::memcpy(&wishes[r], all.part(static_cast<int>(r)).data(), sizeof(wish));
-    turn.lead([&] {
-      places = make_groups(c, wishes, [&](std::uint32_t count) {
-        return c.spans_processes() ? agree_on_contexts(c, m.call, rank, turn.description(), count)
-                                   : c.of.take_contexts(count);
-      });
-    });
-  }
-  turn.meet_here();
-  place_in_group result = (*static_cast<const std::vector<place_in_group>*>(
-      c.at(first).more))[static_cast<std::size_t>(rank)];
-  turn.meet_here();
-  if (result.state == nullptr) return std::nullopt;
-  check_early_messages(turn.rank(), *result.state);
-  return communicator(std::move(result.state), result.rank);
+  return make_together(c, rank, {{color, key}, {}}, name);
+}
+
+std::optional<communicator> create(communicator_state& c, int rank, std::span<const int> ranks,
+                                   const char* name) {
+  const auto place = std::find(ranks.begin(), ranks.end(), rank);
+  const int first = ranks.empty() ? -1 : ranks.front();
+  const wish mine{place == ranks.end() ? undefined_color : first,
+                  static_cast<int>(place - ranks.begin()), first,
+                  static_cast<std::uint32_t>(ranks.size()), as_number(ranks)};
+  return make_together(c, rank, {mine, ranks}, name);
 }
 
 communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::uint32_t context) {
@@ -294,11 +399,8 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
   rank_state& me = calling_rank(name);
   me.home->check_stopped();
   std::vector<int> numbers;
-  group_call mine{0, static_cast<std::int32_t>(ranks.size()), 0};
-  for (const int r : ranks) {
-    numbers.push_back(c.to(r).number);
-    mine.members = (mine.members ^ static_cast<std::uint64_t>(r)) * 0x9e3779b97f4a7c15u + 1;
-  }
+  for (const int r : ranks) numbers.push_back(c.to(r).number);
+  group_call mine{0, static_cast<std::int32_t>(ranks.size()), as_number(ranks)};
   const int first = ranks.front();
   const wait_description what{name, c.context, first, tag, 0};
   talk with(me, what, lengths::any);
@@ -350,9 +452,7 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     throw error("create names rank " + std::to_string(*twice) + " twice; name each rank once");
-  const auto place = std::find(ranks.begin(), ranks.end(), rank_);
-  return detail::split(*state_, rank_, place == ranks.end() ? undefined_color : 0,
-                       static_cast<int>(place - ranks.begin()), "create");
+  return detail::create(*state_, rank_, ranks, "create");
 }
 
 communicator communicator::self() const {

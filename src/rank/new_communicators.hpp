@@ -14,6 +14,11 @@ namespace weft::detail {
 [[nodiscard]] std::optional<communicator> split(communicator_state& c, int rank, int color, int key,
                                                 const char* name);
 
+// Collective over `c`, too. Equal lists, each without repeats, make one communicator; lists that contradict each
+// other make an error on all ranks.
+[[nodiscard]] std::optional<communicator> create(communicator_state& c, int rank,
+                                                 std::span<const int> ranks, const char* name);
+
 // Called only by the ranks of `c` that are listed, with equal lists and tags; they may call at any
 // time, and several such calls may be under way. The new ranks are the places in the list.
 [[nodiscard]] communicator create_group(communicator_state& c, int rank, std::span<const int> ranks,

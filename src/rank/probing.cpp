@@ -95,6 +95,7 @@ std::optional<message_status> communicator::iprobe(int from, int tag) const {
 message communicator::mprobe(int from, int tag) const {
   if (from == proc_null) return message(state_, rank_, nullptr, {});
   rank_state& me = calling_rank("mprobe");
+  check_is_own(*state_, rank_, me, "mprobe");
   unexpected_message& m = wait_here(me, *state_, from, tag, "mprobe");
   take_out(me, m);
   return message(state_, rank_, &m, status_of(m));
@@ -103,6 +104,7 @@ message communicator::mprobe(int from, int tag) const {
 std::optional<message> communicator::improbe(int from, int tag) const {
   if (from == proc_null) return message(state_, rank_, nullptr, {});
   rank_state& me = calling_rank("improbe");
+  check_is_own(*state_, rank_, me, "improbe");
   unexpected_message* m = look_here(me, *state_, from, tag, "improbe");
   if (m == nullptr) return std::nullopt;
   take_out(me, *m);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/format.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
@@ -23,6 +24,12 @@ void throw_not_a_rank(const char* call) {
                 "weft::run() runs, on the rank's own thread");
   throw error(std::string(call) + " was called by a chunk of a loop, which may run on another " +
               "worker: communicate before or after the loop");
+}
+
+void throw_not_own(const communicator_state& c, int rank, const rank_state& me, const char* call) {
+  throw error(formatted(
+      "rank {} calls {} through the communicator of rank {}: each rank uses the one that it was given",
+      me.number, call, c.to(rank).number));
 }
 
 [[gnu::cold]] void wrong_rank(communicator_state& c, int rank, const char* call, const char* what) {
@@ -54,6 +61,7 @@ template <class Room>
 template <class Data>
 [[gnu::noinline]] void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me,
                                      int to, envelope from, const Data& data) {
+  check_is_own(*c, from.source, me, "bsend");
   const peer& there = c->to(to);
   if (send_now(me, there, from, data, send_mode::standard)) return;
   kept_operation* op = take_kept(me);
@@ -68,8 +76,10 @@ template <class Data>
 }
 
 template <class Data>
-[[gnu::noinline]] void send_long(rank_state& me, const peer& there, int to, envelope from,
+[[gnu::noinline]] void send_long(const communicator_state& c, rank_state& me, int to, envelope from,
                                  const Data& data, send_mode mode) {
+  check_is_own(c, from.source, me, call_of(mode));
+  const peer& there = c.to(to);
   operation op;
   set_memory(op, data);
   describe_send(op, me, from, to, there.worker);
@@ -95,7 +105,7 @@ template <class Data>
   if (mode == send_mode::buffered) [[unlikely]]
     return send_buffered(state, me, to, from, data);
   if (!send_now(me, there, from, data, mode)) [[unlikely]]
-    send_long(me, there, to, from, data, mode);
+    send_long(c, me, to, from, data, mode);
 }
 
 // Words as they are usually sent. Neither of their two ways calls anybody but at its end, so that they save no

@@ -75,6 +75,45 @@ TEST(create, makes_a_communicator_of_the_listed_ranks_in_that_order) {
   });
 }
 
+TEST(create, makes_a_communicator_of_each_of_several_disjoint_lists) {
+  run_ranks(7, 3, [](communicator& world) {
+    const int me = world.rank();
+    // Rank 6 passes none, rank 5 one that does not name it.
+    const std::vector<int> listed = me == 6       ? std::vector<int>{}
+                                    : me % 2 == 0 ? std::vector{4, 0, 2}
+                                    : me == 5     ? std::vector{4, 0, 2}
+                                                  : std::vector{1, 3};
+    const std::optional<communicator> group = world.create(listed);
+    ASSERT_EQ(group.has_value(), me < 5);
+    if (group) {
+      EXPECT_EQ(group->allgather(me), listed);
+    }
+  });
+}
+
+TEST(create, refuses_lists_that_contradict_each_other_on_all_ranks) {
+  run_ranks(5, 3, [](communicator& world) {
+    const auto refusal = [&](const std::vector<int>& list, const std::string& why) {
+      EXPECT_EQ(error_of([&] { (void)world.create(list); }),
+                "create on communicator 0: " + why +
+                    ": each listed rank must pass the same list, in the same order");
+    };
+    const int me = world.rank();
+    const std::vector<int> none;
+    // In two lists.
+    refusal(me == 0 ? std::vector{0, 2} : std::vector{1, 2, 3},
+            "rank 0 lists ranks 0, 2, but rank 2 lists ranks 1, 2, 3");
+    refusal(me == 3 ? std::vector{1, 3} : std::vector{3, 1},
+            "rank 0 lists ranks 3, 1, but rank 3 lists ranks 1, 3");
+    refusal(me == 4 ? none : std::vector{2, 4},
+            "rank 0 lists ranks 2, 4, but rank 4 lists no ranks");
+    refusal(me == 4 ? std::vector{3} : none, "rank 4 lists rank 3, but rank 3 lists no ranks");
+    // Nothing is broken, and nobody is left behind.
+    EXPECT_EQ(world.create(std::vector{4, 1}).has_value(), me == 1 || me == 4);
+    world.barrier();
+  });
+}
+
 TEST(split_node, holds_the_ranks_of_one_node) {
   run_ranks(5, 2, [](communicator& world) {
     // Of processes with a rank each, when there are several nodes.

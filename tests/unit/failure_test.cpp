@@ -615,6 +615,32 @@ TEST(a_mismatch, among_many_ranks_and_workers_is_found) {
   }
 }
 
+TEST(another_ranks_communicator, is_refused_by_collectives_and_leaves_them_usable) {
+  for (const int workers : {1, 2}) {
+    static communicator* of_first = nullptr;
+    run_ranks(alone(job_of(4, workers)), [](communicator& world) {
+      if (world.rank() == 0) of_first = &world;
+      world.barrier();
+      if (world.rank() == 1) {
+        const auto refused = [](const std::string& call) {
+          return "rank 1 calls " + call +
+                 " through the communicator of rank 0: each rank uses the one that it was given";
+        };
+        std::vector<int> large(100'000);
+        EXPECT_EQ(error_of([] { of_first->barrier(); }), refused("barrier"));
+        EXPECT_EQ(error_of([] { (void)of_first->allgather(1); }), refused("allgather"));
+        EXPECT_EQ(error_of([] { (void)of_first->bcast(1, 0); }), refused("bcast"));
+        EXPECT_EQ(error_of([] { (void)of_first->dup(); }), refused("dup"));
+        EXPECT_EQ(error_of([] { (void)of_first->ibarrier(); }),
+                  refused("a non-blocking collective"));
+        EXPECT_EQ(error_of([] { (void)of_first->improbe(); }), refused("improbe"));
+        EXPECT_EQ(error_of([&] { of_first->ssend(large, 2); }), refused("ssend"));
+      }
+      world.barrier();
+    });
+  }
+}
+
 // --- Hangs ---------------------------------------------------------------------------------------
 
 TEST(a_deadlock, of_two_receives_is_reported_with_calls_and_cycle) {
@@ -752,7 +778,7 @@ TEST(a_deadlock, in_each_kind_of_wait_names_the_call) {
 TEST(a_deadlock, of_a_wait_for_several_tells_which_of_them_has_failed_already) {
   expect_failure(
       2,
-      {"deadlock", "rank 1: in wait_all (irecv), source 0, tag 2,",
+      {"deadlock", "rank 1: in wait_all (irecv), one of 2 requests, source 0, tag 2,",
        "weft: rank 1: a receive of 4 octets got a message of 8 octets from rank 0, tag 1"},
       [](communicator& world) {
         if (world.rank() == 0) {
@@ -763,6 +789,33 @@ TEST(a_deadlock, of_a_wait_for_several_tells_which_of_them_has_failed_already) {
         std::array<request, 2> both{world.irecv(values[0], 0, 1), world.irecv(values[1], 0, 2)};
         wait_all(both);
       });
+}
+
+TEST(a_deadlock, beside_a_wait_for_any_of_several_shows_the_cycle_that_nobody_can_leave) {
+  expect_failure(
+      4,
+      {"rank 0: in wait_any (irecv), one of 2 requests, source 1, tag 5, 4 octets, communicator 0\n",
+       "cycle: rank 2 waits for rank 3 waits for rank 2\n"},
+      [](communicator& world) {
+        if (world.rank() != 0) {
+          (void)world.recv<int>(std::array{0, 0, 3, 2}[static_cast<std::size_t>(world.rank())]);
+          return;
+        }
+        std::array<int, 2> values{};
+        std::array<request, 2> both{world.irecv(values[0], 1, 5), world.irecv(values[1], 2, 6)};
+        wait_any(both);
+      });
+}
+
+TEST(a_deadlock, only_of_waits_for_any_of_several_shows_a_cycle_too) {
+  expect_failure(2, {"wait_any (irecv), one of 2 requests", "cycle: rank 0 waits for rank 1 waits"},
+                 [](communicator& world) {
+                   std::array<int, 2> values{};
+                   const int other = 1 - world.rank();
+                   std::array<request, 2> both{world.irecv(values[0], other, 5),
+                                               world.irecv(values[1], other, 6)};
+                   wait_any(both);
+                 });
 }
 
 TEST(a_deadlock, of_a_non_blocking_collective_that_one_rank_never_joins_is_reported) {
