@@ -38,6 +38,15 @@ wait_description describe(const request_object& r, const wait_names& call) {
   return {call.generalized};
 }
 
+// Of several.
+wait_description describe_one(const request_object& r, const wait_names& call, std::size_t requests,
+                              bool needs_one) {
+  wait_description what = describe(r, call);
+  what.requests = static_cast<std::uint32_t>(requests);
+  what.needs_one = needs_one;
+  return what;
+}
+
 bool is_withdrawn_send(const request_object& r) noexcept {
   return r.what == request_object::type::send && r.work->result.source == withdrawn_source;
 }
@@ -191,7 +200,8 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
     const counting guard(pending, c);
     trace_wait(
         last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,
-        me.rank, c, describe(*last, call), last->open_work().peer_worker);
+        me.rank, c, describe_one(*last, call, open, c.pending < open),
+        last->open_work().peer_worker);
   }
 }
 
@@ -224,7 +234,7 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
     me.rank.home->check_stopped();
     trace_wait(
         last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,
-        me.rank, c, describe(*last, call), last->open_work().peer_worker);
+        me.rank, c, describe_one(*last, call, pending, false), last->open_work().peer_worker);
   }
   guard.waits = false;
 }

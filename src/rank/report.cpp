@@ -27,6 +27,10 @@ std::vector<int> awaited(const rank_state& r, const wait_description& what) {
   return ranks;
 }
 
+bool is_either_or(const wait_description& what) {
+  return what.needs_one && what.requests > 1;
+}
+
 // Calls are named as their face names them: "recv", "MPI_Recv", "MPI_Wait (MPI_Irecv)".
 std::size_t last_of(std::string_view call, std::string_view word) {
   const auto same = [](char in_call, char in_word) { return (in_call | 0x20) == in_word; };
@@ -112,6 +116,7 @@ int world_number(const rank_state& member, std::uint32_t context, int rank) {
 
 std::string describe_wait(const rank_state& r, const wait_description& what) {
   std::string text = formatted("in {}", what.call);
+  if (what.requests > 1) text += formatted(", one of {} requests", what.requests);
   const bool message = what.subject == nullptr &&
                        (what.peer >= any_source && what.tag >= any_tag) &&
                        (what.bytes != 0 || what.tag >= 0 || what.peer >= 0 || receives(what.call));
@@ -176,7 +181,7 @@ std::string left_behind(const rank_state& r, const communicator_state& c) {
 
 }  // namespace
 
-// One line per rank that waits or has ended, "W number ended context first n awaited... text", and
+// One line per rank that waits or has ended, "W number ended either-or context first n awaited... text", and
 // one per communicator that some wait in a collective of, "C context first n members... k arrived".
 // `first`, a communicator's first member, tells it from others of the same context. Numbers are
 // those of the world. "B text" when this process knows why.
@@ -194,7 +199,8 @@ std::string describe_waits(job& j) {
     const bool waits = f != nullptr;
     const auto* c =
         waits ? static_cast<const communicator_state*>(f->waiting_in->subject) : nullptr;
-    text += formatted("W {} {:d} {} {}", r->number, r->ended, c != nullptr ? c->context : 0,
+    text += formatted("W {} {:d} {:d} {} {}", r->number, r->ended,
+                      waits && is_either_or(*f->waiting_in), c != nullptr ? c->context : 0,
                       c != nullptr ? c->peers[0].number : -1);
     append(!waits || c != nullptr ? std::vector<int>{} : awaited(*r, *f->waiting_in));
     text += formatted(" {}{}{}\n", r->ended ? "has ended" : "",
@@ -223,6 +229,7 @@ namespace {
 
 struct rank_wait {
   bool ended = false;
+  bool either_or = false;  // What it waits for is one of several that would do.
   std::pair<std::uint32_t, int> communicator{0, -1};  // Of a collective: context and first member.
   std::vector<int> awaited;
   std::string text;
@@ -255,7 +262,7 @@ waits read_waits(const std::vector<std::string>& of_processes) {
       if (kind == 'W') {
         int number = 0;
         rank_wait w;
-        from >> number >> w.ended >> w.communicator.first >> w.communicator.second;
+        from >> number >> w.ended >> w.either_or >> w.communicator.first >> w.communicator.second;
         w.awaited = read_numbers(from);
         std::getline(from >> std::ws, w.text);
         all.of_rank[number] = std::move(w);
@@ -280,6 +287,23 @@ waits read_waits(const std::vector<std::string>& of_processes) {
   return all;
 }
 
+// Follows the first rank that each waits for until one comes again; empty when none does.
+std::vector<int> cycle_in(const waits& all, bool through_either_or) {
+  for (const auto& start : all.of_rank) {
+    std::vector<int> path;
+    for (int at = start.first;;) {
+      if (const auto seen = std::ranges::find(path, at); seen != path.end())
+        return {seen, path.end()};
+      path.push_back(at);
+      const auto w = all.of_rank.find(at);
+      if (w == all.of_rank.end() || w->second.awaited.empty()) break;
+      if (w->second.either_or && !through_either_or) break;
+      at = w->second.awaited.front();
+    }
+  }
+  return {};
+}
+
 std::string why(const waits& all) {
   std::string text = "deadlock: every rank waits and no message is under way";
   std::size_t listed = 0;
@@ -293,22 +317,13 @@ std::string why(const waits& all) {
     text += formatted("\n  and {} ranks more", listed - ranks_listed_max);
   if (!all.reason.empty()) return text + "\n  " + all.reason;
 
-  // Follow the first rank that each waits for until one comes again.
-  for (const auto& start : all.of_rank) {
-    std::vector<int> path;
-    for (int at = start.first;;) {
-      const auto seen = std::find(path.begin(), path.end(), at);
-      if (seen != path.end()) {
-        text += "\n  cycle: ";
-        for (auto rank = seen; rank != path.end(); ++rank)
-          text += formatted("rank {} waits for ", *rank);
-        return text + formatted("rank {}", at);
-      }
-      path.push_back(at);
-      const auto w = all.of_rank.find(at);
-      if (w == all.of_rank.end() || w->second.awaited.empty()) break;
-      at = w->second.awaited.front();
-    }
+  // Another request may help a rank out of a cycle that it is in by one of several.
+  std::vector<int> cycle = cycle_in(all, false);
+  if (cycle.empty()) cycle = cycle_in(all, true);
+  if (!cycle.empty()) {
+    text += "\n  cycle: ";
+    for (const int rank : cycle) text += formatted("rank {} waits for ", rank);
+    return text + formatted("rank {}", cycle.front());
   }
   for (const auto& [number, w] : all.of_rank)
     for (const int peer : w.awaited)

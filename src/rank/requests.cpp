@@ -84,9 +84,16 @@ wait_description describe(const operation& op, const wait_names& call = one_name
   return {receives ? call.receive : call.send, op.match.context,
           receives ? op.match.source : op.peer, op.match.tag, op.bytes};
 }
-// Of several: the words are those of one.
 constexpr wait_names all_names{"wait_all (collective)", "wait_all (irecv)", "wait_all (isend)"};
 constexpr wait_names any_names{"wait_any (collective)", "wait_any (irecv)", "wait_any (isend)"};
+// Of several: the words are those of one.
+wait_description describe_one(const operation& op, const wait_names& call, std::size_t requests,
+                              bool needs_one) {
+  wait_description what = describe(op, call);
+  what.requests = static_cast<std::uint32_t>(requests);
+  what.needs_one = needs_one;
+  return what;
+}
 
 // At most as many as were under way at once are kept.
 [[gnu::always_inline]] inline void keep_spare(operation& op) noexcept {
@@ -320,6 +327,7 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
   countdown c;
   rank_state* me = nullptr;
   const operation* last = nullptr;
+  std::size_t active = 0;
   bool any_rare = false;
   // What has come is concluded at once, but for what fails or is rare.
   const auto conclude_good = [&](operation*& op) {
@@ -331,6 +339,7 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
   for (request& r : requests) {
     operation*& op = r.operation_;
     if (op == nullptr || !op->active) continue;
+    ++active;
     if (op->complete) {
       conclude_good(op);
       continue;
@@ -344,7 +353,7 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
     guard.cut_short = true;
     me->home->check_stopped();
     trace_wait(last->what == operation::kind::send ? trace_kind::wait_send : trace_kind::wait_recv,
-               *me, c, describe(*last, all_names), last->peer_worker);
+               *me, c, describe_one(*last, all_names, active, false), last->peer_worker);
     guard.cut_short = false;  // Each is concluded below.
     for (request& r : requests)
       if (operation*& op = r.operation_; op != nullptr && op->active) conclude_good(op);
@@ -370,7 +379,8 @@ std::size_t wait_any(std::span<request> requests, message_status* status) {
     me.home->check_stopped();
     countdown c{1, nullptr};
     const counting guard(pending, c);
-    trace_wait(trace_kind::wait_recv, me, c, describe(*pending.front(), any_names));
+    trace_wait(trace_kind::wait_recv, me, c,
+               describe_one(*pending.front(), any_names, pending.size(), true));
   }
 }
 

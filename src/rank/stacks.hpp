@@ -16,6 +16,7 @@ struct standing_ranks {
   std::string call;        // That they wait in; empty: they compute.
   std::string calls;       // Lines, each of which ends with a newline.
   std::vector<int> ranks;  // In rising order.
+  int chunk_of = -1;       // Of ranks that compute: of whose loop, when they have stolen it.
 };
 
 // Lines, each of which ends with a newline; empty when nothing is known. Equal places are one.
@@ -40,6 +41,7 @@ class waiting_stacks {
     int rank;
     const char* call;  // The wait's; static. Empty: it computes.
     std::vector<std::uintptr_t> calls;
+    int chunk_of = -1;
   };
   std::mutex lock_;
   std::vector<stack> stacks_;

@@ -59,7 +59,13 @@ void report_state(job& j, std::string why = {}) {
     for (int i = 0; i < j.workers->worker_count(); ++i)
       if (!heard[static_cast<std::size_t>(i)]) {
         const worker& silent = j.workers->at(i);
-        if (const int rank = silent.running_number(); rank >= 0)
+        const int rank = silent.running_number();
+        if (const int owner = silent.stolen_from_number(); owner >= 0)
+          text +=
+              formatted("worker {}: computing a chunk of rank {}, stolen while its {}\n", i, owner,
+                        rank >= 0 ? formatted("rank {} waits{}", rank, not_asked(j, silent, rank))
+                                  : "own ranks wait or have ended");
+        else if (rank >= 0)
           text +=
               formatted("worker {}: computing in rank {}{}\n", i, rank, not_asked(j, silent, rank));
         else if (silent.thread() != 0)  // Its own ranks wait or have ended.

@@ -202,11 +202,18 @@ bool monitor::has_mail_for_others(int index) {
 void monitor::warn_of_busy(const worker& w) {
   const char* const others = w.has_ready() ? "another rank of that worker was ready to run"
                                            : "a message for another rank of that worker waited";
-  std::string text = formatted(
-      "rank {} has kept worker {} busy for {} s while {}: wait with weft::sleep_for(), call "
-      "weft::yield() in a loop that waits for memory to change or computes for long, or give each "
-      "rank a process of its own (--ranks-per-process 1)",
-      w.running_number(), w.index(), how_.busy_warning_s, others);
+  const int owner = w.stolen_from_number();
+  std::string text =
+      owner >= 0
+          ? formatted(
+                "a chunk of rank {} has kept worker {}, which stole it, busy for {} s while {}: make the "
+                "chunks of that loop smaller (grain)",
+                owner, w.index(), how_.busy_warning_s, others)
+          : formatted(
+                "rank {} has kept worker {} busy for {} s while {}: wait with weft::sleep_for(), call "
+                "weft::yield() in a loop that waits for memory to change or computes for long, or give each "
+                "rank a process of its own (--ranks-per-process 1)",
+                w.running_number(), w.index(), how_.busy_warning_s, others);
   std::array<std::uintptr_t, calls_captured_max> calls;
   if (const std::size_t count = capture_calls_of(w.thread(), calls); count != 0) {
     symbol_table symbols;

@@ -23,6 +23,8 @@ struct wait_description {
   std::size_t bytes = 0;
   const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
   bool ends_by_itself = false;    // At a time that the program has chosen.
+  bool needs_one = false;         // Of several requests: any of them ends it.
+  std::uint32_t requests = 1;     // How many it waits for; the rest tells of one of them.
 };
 
 // A user-level thread of control with a home worker, for good.

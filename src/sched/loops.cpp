@@ -251,7 +251,9 @@ bool worker::steal_from(worker& victim, bool was_woken) {
                         static_cast<int>(std::clamp<std::int64_t>(slot.claims.remaining(), 0, 2)));
   {
     const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
+    stolen_from_number_.store(l.number, std::memory_order_relaxed);  // Relaxed, twice: a hint.
     run_chunks(l, claim);
+    stolen_from_number_.store(-1, std::memory_order_relaxed);
   }
   const std::int64_t taken = claim.last - claim.first;
   l.stolen_chunks.fetch_add(taken, std::memory_order_relaxed);  // Relaxed: finish() publishes it.

@@ -273,6 +273,10 @@ class worker {
   [[nodiscard]] int running_number() const noexcept {
     return running_number_.load(std::memory_order_relaxed);
   }
+  // Called by any thread, a hint: whose loop the chunk is of that this worker has stolen and runs now, -1 for none.
+  [[nodiscard]] int stolen_from_number() const noexcept {
+    return stolen_from_number_.load(std::memory_order_relaxed);
+  }
   // The calls that a fiber of this worker is in, innermost first; none when it has not begun or has
   // no room left on its stack. Returns how many.
   std::size_t calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept;
@@ -461,6 +465,7 @@ class worker {
   fiber* running_ = nullptr;
   std::atomic<int> running_number_{-1};
   std::atomic<int> thread_number_{0};
+  std::atomic<int> stolen_from_number_{-1};
   fiber root_;
   std::atomic<fiber*> ready_head_{nullptr};
   fiber* ready_tail_ = nullptr;  // Means nothing without a head.

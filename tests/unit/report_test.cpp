@@ -245,8 +245,46 @@ TEST(the_report_signal, says_that_a_worker_computes_for_the_rank_of_another) {
   });
   end.join();
   const std::string text = testing::internal::GetCapturedStderr();
-  expect_contains(text, "worker 1: computing for another's rank\n");
+  expect_contains(
+      text,
+      "worker 1: computing a chunk of rank 0, stolen while its own ranks wait or have ended\n");
   EXPECT_EQ(count_of(text, "rank -1"), 0u) << text;
+}
+
+// The rank that runs it waits in a call.
+TEST(the_report_signal, says_whose_chunk_a_waiting_rank_computes) {
+  const bool tells_places = has_debug_library() && !sanitized;
+  go_on = false;
+  testing::internal::CaptureStderr();
+  std::thread end([] {
+    while (count_of(stderr_so_far(), "state of the ranks") == 0) usleep(1000);
+    go_on = true;
+  });
+  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
+    if (world.rank() == 1) {
+      EXPECT_EQ(world.recv<int>(0), 5);
+      return;
+    }
+    const auto* const mine = worker::current();
+    static std::atomic<bool> asked{false};
+    asked = false;
+    parallel_for(0, 2,
+                 [mine](std::size_t) {
+                   if (worker::current() == mine) {
+                     while (!asked) usleep(1000);
+                   } else {
+                     asked = true;
+                     kill(getpid(), SIGUSR1);
+                     compute_until_told();
+                   }
+                 },
+                 {.grain = 1});
+    world.send(5, 1);
+  });
+  end.join();
+  const std::string text = testing::internal::GetCapturedStderr();
+  expect_contains(text, "worker 1: computing a chunk of rank 0, stolen while its rank 1 waits\n");
+  if (tells_places) expect_contains(text, "rank 1, while waiting, computes a chunk of rank 0 in\n");
 }
 
 TEST(the_report_signal, says_where_a_rank_sleeps_in_the_kernel_and_does_not_wake_it) {
