@@ -107,11 +107,20 @@ class message {
         self_(other.self_),
         taken_(std::exchange(other.taken_, nullptr)),
         status_(other.status_) {}
-  message& operator=(message&&) = delete;
+  // What was held before is discarded, unless it has been received.
+  message& operator=(message&& other) noexcept {
+    message before(std::move(other));
+    std::swap(state_, before.state_);
+    std::swap(self_, before.self_);
+    std::swap(taken_, before.taken_);
+    std::swap(status_, before.status_);
+    return *this;
+  }
   ~message();  // A message not received is discarded.
 
   [[nodiscard]] const message_status& status() const noexcept { return status_; }
-  template <message_room R>
+  // Into memory; shorter messages are fine, longer ones throw with both sizes.
+  template <lasting_room R>
   message_status recv(R&& into) {
     return receive(writable_bytes_of(into));
   }
@@ -178,9 +187,11 @@ class communicator {
     return value;
   }
   // Into memory; shorter messages are fine, longer ones throw with both sizes.
-  message_status recv(message_room auto&& into, int from = any_source, int tag = any_tag) const {
+  // One variable only with `from`: in recv(source) it would be the source that is overwritten.
+  message_status recv(lasting_room auto&& into, int from, int tag = any_tag) const {
     return recv_bytes(writable_bytes_of(into), from, tag);
   }
+  message_status recv(message_room auto&& into) const { return recv(into, any_source); }
   // As many elements as arrive.
   template <element T>
   [[nodiscard]] std::vector<T> recv_vector(int from = any_source, int tag = any_tag,
@@ -189,13 +200,14 @@ class communicator {
     if (status != nullptr) *status = next.status();
     return next.recv_vector<T>();
   }
-  // One variable only with `from`: in irecv(source) it would be the source that is overwritten.
+  // One variable only with `from`, as in recv().
   [[nodiscard]] request irecv(lasting_room auto&& into, int from, int tag = any_tag) const {
     return irecv_bytes(writable_bytes_of(into), from, tag);
   }
   [[nodiscard]] request irecv(message_room auto&& into) const { return irecv(into, any_source); }
 
-  message_status sendrecv(const auto& out, int to, message_room auto&& in, int from,
+  // Both at once, so that two ranks that give each other something do not wait for each other.
+  message_status sendrecv(const auto& out, int to, lasting_room auto&& in, int from,
                           int send_tag = 0, int recv_tag = any_tag) const {
     request receiving = irecv(in, from, recv_tag);
     send(out, to, send_tag);
@@ -239,7 +251,7 @@ class communicator {
     reduce_elements(&value, &result, make_reduction<T>(op, 1), root, "reduce");
     return result;
   }
-  template <element_range In, writable_range Out, class Op>
+  template <element_range In, result_range_of<In> Out, class Op>
   void reduce(const In& in, Out&& out, Op op, int root) const {
     using T = std::ranges::range_value_t<In>;
     if (rank() == root) check_same_size(std::ranges::size(in), std::ranges::size(out), "reduce");
@@ -252,7 +264,7 @@ class communicator {
     reduce_elements(&value, &result, make_reduction<T>(op, 1), detail::no_root, "allreduce");
     return result;
   }
-  template <element_range In, writable_range Out, class Op>
+  template <element_range In, result_range_of<In> Out, class Op>
   void allreduce(const In& in, Out&& out, Op op) const {
     using T = std::ranges::range_value_t<In>;
     check_same_size(std::ranges::size(in), std::ranges::size(out), "allreduce");
@@ -276,20 +288,28 @@ class communicator {
     scan_elements(&value, &result, make_reduction<T>(op, 1), false);
     return result;
   }
-  template <element_range In, writable_range Out, class Op>
+  template <element_range In, result_range_of<In> Out, class Op>
   void scan(const In& in, Out&& out, Op op) const {
     check_same_size(std::ranges::size(in), std::ranges::size(out), "scan");
     scan_elements(std::ranges::data(in), std::ranges::data(out),
                   make_reduction<std::ranges::range_value_t<In>>(op, std::ranges::size(in)), true);
   }
-  template <element_range In, writable_range Out, class Op>
+  template <writable_range R, class Op>
+  void scan(R&& inout, Op op) const {
+    scan(inout, inout, op);
+  }
+  template <element_range In, result_range_of<In> Out, class Op>
   void exscan(const In& in, Out&& out, Op op) const {
     check_same_size(std::ranges::size(in), std::ranges::size(out), "exscan");
     scan_elements(std::ranges::data(in), std::ranges::data(out),
                   make_reduction<std::ranges::range_value_t<In>>(op, std::ranges::size(in)), false);
   }
+  template <writable_range R, class Op>
+  void exscan(R&& inout, Op op) const {
+    exscan(inout, inout, op);
+  }
   // `in` holds size() blocks of out.size() elements; rank r gets the reduction of block r.
-  template <element_range In, writable_range Out, class Op>
+  template <element_range In, result_range_of<In> Out, class Op>
   void reduce_scatter(const In& in, Out&& out, Op op) const {
     using T = std::ranges::range_value_t<In>;
     check_same_size(std::ranges::size(in),
@@ -367,7 +387,8 @@ class communicator {
     return transposed<std::ranges::range_value_t<In>>(bytes_of(in), counts, arrived);
   }
 
-  // Non-blocking twins: the buffers belong to the collective until the request is complete.
+  // Non-blocking twins: the buffers belong to the collective until the request is complete. Reductions
+  // take one variable as well as a range.
   [[nodiscard]] request ibarrier() const {
     return start_collective([self = *this] { self.barrier(); });
   }
@@ -375,30 +396,41 @@ class communicator {
     return start_collective(
         [self = *this, to = writable_bytes_of(data), root] { self.bcast_bytes(to, root); });
   }
-  template <lasting_range In, writable_range Out, class Op>
+  template <lasting_elements In, result_elements_of<In> Out, class Op>
   [[nodiscard]] request ireduce(In&& in, Out&& out, Op op, int root) const {
-    return start_collective([self = *this, from = std::span(in), to = std::span(out), op, root] {
+    return start_collective([self = *this, from = span_of(in), to = span_of(out), op, root] {
       self.reduce(from, to, op, root);
     });
   }
-  template <lasting_range In, writable_range Out, class Op>
+  template <lasting_elements In, result_elements_of<In> Out, class Op>
   [[nodiscard]] request iallreduce(In&& in, Out&& out, Op op) const {
-    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
+    return start_collective([self = *this, from = span_of(in), to = span_of(out), op] {
       self.allreduce(from, to, op);
     });
   }
-  template <lasting_range In, writable_range Out, class Op>
+  template <writable_elements M, class Op>
+  [[nodiscard]] request iallreduce(M&& inout, Op op) const {
+    return iallreduce(inout, inout, op);
+  }
+  template <lasting_elements In, result_elements_of<In> Out, class Op>
   [[nodiscard]] request iscan(In&& in, Out&& out, Op op) const {
     return start_collective(
-        [self = *this, from = std::span(in), to = std::span(out), op] { self.scan(from, to, op); });
+        [self = *this, from = span_of(in), to = span_of(out), op] { self.scan(from, to, op); });
   }
-  template <lasting_range In, writable_range Out, class Op>
+  template <writable_elements M, class Op>
+  [[nodiscard]] request iscan(M&& inout, Op op) const {
+    return iscan(inout, inout, op);
+  }
+  template <lasting_elements In, result_elements_of<In> Out, class Op>
   [[nodiscard]] request iexscan(In&& in, Out&& out, Op op) const {
-    return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
-      self.exscan(from, to, op);
-    });
+    return start_collective(
+        [self = *this, from = span_of(in), to = span_of(out), op] { self.exscan(from, to, op); });
   }
-  template <lasting_range In, writable_range Out, class Op>
+  template <writable_elements M, class Op>
+  [[nodiscard]] request iexscan(M&& inout, Op op) const {
+    return iexscan(inout, inout, op);
+  }
+  template <lasting_range In, result_range_of<In> Out, class Op>
   [[nodiscard]] request ireduce_scatter(In&& in, Out&& out, Op op) const {
     return start_collective([self = *this, from = std::span(in), to = std::span(out), op] {
       self.reduce_scatter(from, to, op);

@@ -5,6 +5,7 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace weft {
 
@@ -37,6 +38,28 @@ concept lasting_range = element_range<R> &&
 template <class R>
 concept writable_range = lasting_range<R> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+// One variable or a range of them.
+template <class M>
+concept lasting_elements = lasting_value<M> || lasting_range<M>;
+template <class M>
+concept writable_elements = lasting_writable_value<M> || writable_range<M>;
+
+template <lasting_range R>
+[[nodiscard]] auto span_of(R&& range) noexcept {
+  return std::span(std::ranges::data(range), std::ranges::size(range));
+}
+template <lasting_value T>
+[[nodiscard]] auto span_of(T&& value) noexcept {
+  return std::span(&value, 1);
+}
+// What takes the result of a reduction of M: as many elements of the same type.
+template <class R, class M>
+concept result_range_of = writable_range<R> &&
+    std::is_same_v<std::ranges::range_value_t<R>, std::ranges::range_value_t<M>>;
+template <class R, class M>
+concept result_elements_of = writable_elements<R> && lasting_elements<M> &&
+    std::is_same_v<typename decltype(span_of(std::declval<R>()))::value_type,
+                   typename decltype(span_of(std::declval<M>()))::value_type>;
 
 template <element_range R>
 [[nodiscard]] auto bytes_of(const R& range) noexcept {

@@ -54,6 +54,13 @@ void run_chunks(std::size_t count, Body&& body, const loop_options& how) {
   return wanted != 0 ? std::min(wanted, count) : (count - 1) / 64 + 1;
 }
 
+// A body of single indices, or of parts of a loop. Indices are asked for first: asking a generic lambda
+// compiles it, and most are written for indices.
+template <class Body>
+concept index_body = std::is_invocable_v<Body&, std::size_t>;
+template <class Body>
+concept loop_body = index_body<Body> || std::is_invocable_v<Body&, range_1d>;
+
 // Of the indices of a loop, and of its chunks.
 inline constexpr std::size_t indices_max = std::numeric_limits<std::int64_t>::max();
 // Throws, unless an extent is 0.
@@ -93,8 +100,8 @@ template <class T>
   return {border(chunk), border(chunk + 1)};
 }
 
-// body(range_1d) or body(std::size_t index), over [begin, end).
-template <class Body>
+// body(std::size_t index) or body(range_1d part), over [begin, end). A generic lambda gets indices.
+template <detail::loop_body Body>
 void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options how = {}) {
   if (begin >= end) return;
   const std::size_t count = detail::points_of<1>({end - begin});
@@ -103,49 +110,71 @@ void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options 
       (count - 1) / grain + 1,
       [&](std::size_t first, std::size_t last) {
         const range_1d part{begin + first * grain, begin + std::min(count, last * grain)};
-        if constexpr (std::is_invocable_v<Body&, range_1d>)
-          body(part);
-        else
+        if constexpr (detail::index_body<Body>)
           for (std::size_t i = part.begin; i < part.end; ++i) body(i);
+        else
+          body(part);
       },
       how);
 }
+
+namespace detail {
+// body(i, j, k) for the points of a box, which are `points`. A chunk goes row by row: a row is a plain
+// loop, which compilers vectorise, and only a chunk's first point costs divisions.
+template <class Body>
+void run_box(std::size_t points, const std::array<std::size_t, 3>& extent, Body&& body,
+             const loop_options& how) {
+  parallel_for(
+      0, points,
+      [&](range_1d part) {
+        const std::size_t row = part.begin / extent[2];
+        std::size_t i = row / extent[1];
+        std::size_t j = row % extent[1];
+        std::size_t first = part.begin % extent[2];
+        for (std::size_t left = part.size(); left != 0; first = 0) {
+          const std::size_t end = std::min(extent[2], first + left);
+          for (std::size_t k = first; k < end; ++k) body(i, j, k);
+          left -= end - first;
+          if (++j == extent[1]) j = 0, ++i;
+        }
+      },
+      how);
+}
+}  // namespace detail
 
 // body(i, j) over a box; chunks are runs of the last index in row-major order.
 template <class Body>
 requires std::is_invocable_v<Body&, std::size_t, std::size_t>
 void parallel_for(std::array<std::size_t, 2> extent, Body&& body, loop_options how = {}) {
-  parallel_for(
-      0, detail::points_of(extent),
-      [&](range_1d part) {
-        std::size_t i = part.begin / extent[1];
-        std::size_t j = part.begin % extent[1];
-        for (std::size_t at = part.begin; at < part.end; ++at) {
-          body(i, j);
-          if (++j == extent[1]) j = 0, ++i;
-        }
-      },
-      how);
+  detail::run_box(
+      detail::points_of(extent), {1, extent[0], extent[1]},
+      [&](std::size_t, std::size_t i, std::size_t j) { body(i, j); }, how);
 }
 
 // body(i, j, k) over a box.
 template <class Body>
 requires std::is_invocable_v<Body&, std::size_t, std::size_t, std::size_t>
 void parallel_for(std::array<std::size_t, 3> extent, Body&& body, loop_options how = {}) {
-  if (detail::points_of(extent) == 0) return;
-  parallel_for(
-      {extent[0] * extent[1], extent[2]},
-      [&](std::size_t ij, std::size_t k) { body(ij / extent[1], ij % extent[1], k); }, how);
+  detail::run_box(detail::points_of(extent), extent, body, how);
 }
 
-// Combines map(range_1d) of all chunks, in the order of the chunks: the same result whoever ran
-// which.
-template <class T, class Map, class Combine>
+// Combines map(std::size_t index) of all indices, or map(range_1d part) of all chunks: `identity` and the
+// indices of a chunk in their order, and then all chunks in theirs. The same result whoever ran which.
+template <class T, detail::loop_body Map, class Combine>
 [[nodiscard]] T parallel_reduce(std::size_t begin, std::size_t end, T identity, Map&& map,
                                 Combine&& combine, loop_options how = {}) {
   if (begin >= end) return identity;
   const std::size_t count = detail::points_of<1>({end - begin});
   const std::size_t grain = detail::grain_for(count, how.grain);
+  const auto reduced = [&](range_1d part) -> T {
+    if constexpr (detail::index_body<Map>) {
+      T value = identity;
+      for (std::size_t i = part.begin; i < part.end; ++i) value = combine(value, map(i));
+      return value;
+    } else {
+      return map(part);
+    }
+  };
   struct alignas(64) part {
     T value;
   };
@@ -155,7 +184,7 @@ template <class T, class Map, class Combine>
       [&](std::size_t first, std::size_t last) {
         for (std::size_t c = first; c < last; ++c)
           parts[c].value =
-              map(range_1d{begin + c * grain, begin + std::min(count, (c + 1) * grain)});
+              reduced(range_1d{begin + c * grain, begin + std::min(count, (c + 1) * grain)});
       },
       how);
   T result = identity;

@@ -27,13 +27,24 @@ void yield();
 // The rank sleeps, its worker does not: other ranks run meanwhile.
 void sleep_for(std::chrono::nanoseconds duration);
 
+namespace detail {
+[[gnu::cold, noreturn]] void refuse_rank_local(std::size_t ranks);
+}
+
 // One T for each rank of the job, where a global or a thread_local would be shared between ranks.
-// Made outside of run() or by one rank for all; `get()` is the calling rank's.
+// Made outside of run() or by one rank for all, for as many ranks as the job has. `get()` is the calling
+// rank's, in a chunk its owner's; it throws outside of ranks, and where it was made for fewer.
 template <class T>
 class rank_local {
  public:
   explicit rank_local(std::size_t ranks, const T& initial = T{}) : values_(ranks, slot{initial}) {}
-  [[nodiscard]] T& get() { return values_.at(static_cast<std::size_t>(this_rank())).value; }
+  [[nodiscard]] T& get() {
+    // Outside of ranks -1, which is beyond all.
+    const auto rank = static_cast<std::size_t>(this_rank());
+    if (rank >= values_.size()) [[unlikely]]
+      detail::refuse_rank_local(values_.size());
+    return values_[rank].value;
+  }
 
  private:
   struct alignas(128) slot {

@@ -10,9 +10,12 @@
 namespace weft::detail {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw error(what + ": the limit is " + std::to_string(indices_max) +
-              "; run several shorter loops");
+[[noreturn]] void refuse(const std::string& what, std::size_t largest) {
+  const char* const remedy =
+      largest > indices_max
+          ? "an end, extent or count below 0 becomes such a number: check their signs"
+          : "run several shorter loops";
+  throw error(what + ": the limit is " + std::to_string(indices_max) + "; " + remedy);
 }
 
 }  // namespace
@@ -22,7 +25,7 @@ void refuse_extents(std::span<const std::size_t> extents) {
   std::string text;
   for (const std::size_t extent : extents)
     text += (text.empty() ? "" : " x ") + std::to_string(extent);
-  refuse("a loop over " + text + " indices");
+  refuse("a loop over " + text + " indices", std::ranges::max(extents));
 }
 
 void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_t), void* body,
@@ -30,7 +33,7 @@ void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_
   worker* here = worker::current();
   if (here == nullptr || here->identity() == nullptr)
     throw error("a loop was started outside of a rank: start it in the body that weft::run() runs");
-  if (count > indices_max) refuse("a loop of " + std::to_string(count) + " chunks");
+  if (count > indices_max) refuse("a loop of " + std::to_string(count) + " chunks", count);
   auto& me = *static_cast<rank_state*>(here->identity());
   const chunk_mode mode = how.mode == chunk_mode::automatic ? me.of->chunks : how.mode;
   loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};

@@ -109,6 +109,17 @@ int world_size() noexcept {
       static_cast<const detail::rank_state*>(here->identity())->of->places.size());
 }
 
+void detail::refuse_rank_local(std::size_t ranks) {
+  const int rank = this_rank();
+  if (rank < 0)
+    throw error(
+        "a rank_local was read outside of a rank: read it in the body that weft::run() runs");
+  throw error(
+      formatted("rank {}: a rank_local was made for {} ranks, but the job has {}: make it for as "
+                "many as the job has",
+                rank, ranks, world_size()));
+}
+
 communicator this_world() {
   const detail::rank_state& me = detail::calling_rank("this_world");
   return communicator(me.of->world, me.number);

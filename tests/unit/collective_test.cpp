@@ -403,6 +403,49 @@ TEST_P(collectives, many_non_blocking_ones_may_be_under_way_and_end_in_any_order
   });
 }
 
+TEST_P(collectives, of_reductions_take_single_variables_and_work_in_place) {
+  on_all([](communicator& world) {
+    const int mine = world.rank() + 1, ranks = world.size();
+    const auto sum_to = [](int n) { return n * (n + 1) / 2; };
+    int sum = 0, on_root = 0, up_to = 0, before = 99;
+    int sum_in_place = mine, up_to_in_place = mine, before_in_place = mine;
+    std::vector<request> under_way;
+    under_way.push_back(world.iallreduce(mine, sum, std::plus<>{}));
+    under_way.push_back(world.ireduce(mine, on_root, std::plus<>{}, 0));
+    under_way.push_back(world.iscan(mine, up_to, std::plus<>{}));
+    under_way.push_back(world.iexscan(mine, before, std::plus<>{}));
+    under_way.push_back(world.iallreduce(sum_in_place, std::plus<>{}));
+    under_way.push_back(world.iscan(up_to_in_place, std::plus<>{}));
+    under_way.push_back(world.iexscan(before_in_place, std::plus<>{}));
+    wait_all(under_way);
+    EXPECT_EQ(sum, sum_to(ranks));
+    if (world.rank() == 0) {
+      EXPECT_EQ(on_root, sum_to(ranks));
+    }
+    EXPECT_EQ(up_to, sum_to(mine));
+    EXPECT_EQ(before, world.rank() == 0 ? 99 : sum_to(mine - 1));
+    EXPECT_EQ(sum_in_place, sum_to(ranks));
+    EXPECT_EQ(up_to_in_place, sum_to(mine));
+    EXPECT_EQ(before_in_place, world.rank() == 0 ? 1 : sum_to(mine - 1));
+    for (const std::size_t count : counts) {
+      auto all = data_of(world.rank(), count), upto = all, below = all, started = all;
+      request summing = world.iallreduce(all, std::plus<>{});
+      summing.wait();
+      request scanning = world.iscan(std::span(started), std::plus<>{});
+      scanning.wait();
+      world.scan(upto, std::plus<>{});
+      world.exscan(below, std::plus<>{});
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(all[i], sum_over(world.size() - 1, i));
+        ASSERT_EQ(upto[i], sum_over(world.rank(), i));
+        ASSERT_EQ(started[i], sum_over(world.rank(), i));
+        ASSERT_EQ(below[i],
+                  world.rank() == 0 ? datum(world.rank(), i) : sum_over(world.rank() - 1, i));
+      }
+    }
+  });
+}
+
 // The i-th of rank r: what all non-blocking forms with lengths of their own carry here.
 std::vector<std::int64_t> part_of(int r) {
   return data_of(r, static_cast<std::size_t>(r * 37 % 11));

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -72,6 +73,19 @@ TEST_P(loops, over_boxes_run_each_point_once) {
         {.grain = 3});
     EXPECT_TRUE(std::ranges::all_of(flat, [](const auto& h) { return h == 1; }));
     EXPECT_TRUE(std::ranges::all_of(box, [](const auto& h) { return h == 1; }));
+    // Chunks that begin and end in the middle of a row, of several rows, of single points.
+    for (const std::size_t grain : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 34u, 35u, 36u, 455u})
+      for (const chunk_mode mode : {chunk_mode::guided, chunk_mode::single}) {
+        const loop_options how{.grain = grain, .stealable = true, .mode = mode};
+        std::ranges::fill(flat, 0);
+        std::ranges::fill(box, 0);
+        parallel_for(
+            {nx, ny}, [&](std::size_t i, std::size_t j) { ++flat.at(i * ny + j); }, how);
+        parallel_for(
+            {nx, ny, nz}, [&](auto i, auto j, auto k) { ++box.at((i * ny + j) * nz + k); }, how);
+        ASSERT_TRUE(std::ranges::all_of(flat, [](const auto& h) { return h == 1; })) << grain;
+        ASSERT_TRUE(std::ranges::all_of(box, [](const auto& h) { return h == 1; })) << grain;
+      }
     parallel_for({nx, 0}, [&](std::size_t, std::size_t) { ADD_FAILURE(); });
     parallel_for({0, 3, 3}, [&](std::size_t, std::size_t, std::size_t) { ADD_FAILURE(); });
     world.barrier();
@@ -217,6 +231,52 @@ TEST_P(loops, of_uneven_work_are_shared_with_ranks_that_wait) {
                      {.grain = 1});
     }
     world.barrier();
+  });
+}
+
+TEST_P(loops, reduce_over_single_indices_in_their_order) {
+  on_all([](communicator& world) {
+    EXPECT_EQ(parallel_reduce(
+                  3, 1000, 0L, [](std::size_t i) { return static_cast<long>(i); }, std::plus<>{}),
+              499'497);
+    const auto joined = [](const std::string& a, const std::string& b) { return a + b; };
+    const auto digit = [](auto i) { return std::to_string(i % 10); };
+    for (const std::size_t grain : {0u, 1u, 7u, 100u})
+      EXPECT_EQ(parallel_reduce(8, 23, std::string(), digit, joined, {.grain = grain}),
+                "890123456789012");
+    EXPECT_EQ(parallel_reduce(5, 5, std::string("nothing"), digit, joined), "nothing");
+    world.barrier();
+  });
+}
+
+TEST(a_body, may_be_generic_or_take_an_index_or_a_range) {
+  run_ranks(1, 1, [](communicator&) {
+    std::vector<int> hits(100);
+    parallel_for(0, 100, [&](auto i) { ++hits[i]; });
+    parallel_for(0, 100, [&](range_1d part) {
+      for (std::size_t i = part.begin; i < part.end; ++i) ++hits[i];
+    });
+    parallel_for(0, 100, [&](std::same_as<range_1d> auto part) {
+      for (std::size_t i = part.begin; i < part.end; ++i) ++hits[i];
+    });
+    EXPECT_EQ(hits, std::vector<int>(100, 3));
+  });
+}
+
+// The points of a box in the order in which the one chunk of a loop runs them.
+TEST(a_loop_over_a_box, runs_the_points_of_a_chunk_in_row_major_order) {
+  run_ranks(1, 1, [](communicator&) {
+    std::vector<std::array<std::size_t, 3>> order;
+    const auto note = [&](std::size_t i, std::size_t j, std::size_t k) {
+      order.push_back({i, j, k});
+    };
+    parallel_for({2, 3, 4}, note, {.grain = 24});
+    EXPECT_EQ(order.size(), 24u);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+    order.clear();
+    parallel_for({5, 2}, [&](std::size_t i, std::size_t j) { note(0, i, j); }, {.grain = 10});
+    EXPECT_EQ(order.size(), 10u);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
   });
 }
 
@@ -388,6 +448,18 @@ TEST(a_loop, longer_than_its_indices_count_is_refused) {
     loop_task task(half, [](std::size_t, std::size_t) { ADD_FAILURE() << "a chunk was run"; });
     expect_contains(error_of([&] { task.execute(); }),
                     "a loop of 9223372036854775808 chunks: the limit is 9223372036854775807");
+  });
+}
+
+TEST(a_loop, whose_end_was_negative_says_that_it_may_have_been) {
+  run_ranks(1, 1, [](communicator&) {
+    const auto never = [](std::size_t) { ADD_FAILURE() << "an index was run"; };
+    const int end = -1;
+    EXPECT_EQ(error_of([&] { parallel_for(0, static_cast<std::size_t>(end), never); }),
+              "a loop over 18446744073709551615 indices: the limit is 9223372036854775807; an end, "
+              "extent or count below 0 becomes such a number: check their signs");
+    loop_task task(static_cast<std::size_t>(end), [](std::size_t, std::size_t) {});
+    expect_contains(error_of([&] { task.execute(); }), "count below 0");
   });
 }
 

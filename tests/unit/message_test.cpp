@@ -448,6 +448,30 @@ TEST(messages, are_values_arrays_vectors_strings_and_structures) {
   });
 }
 
+TEST(messages, are_received_into_single_variables) {
+  run_ranks(2, 2, [](communicator& world) {
+    const int partner = 1 - world.rank();
+    int got = -1;
+    const message_status status = world.sendrecv(world.rank(), partner, got, partner, 1, 1);
+    EXPECT_EQ(got, partner);
+    EXPECT_EQ(status.bytes, sizeof(int));
+    double value = 0;
+    if (world.rank() == 0) {
+      world.send(2.5, 1, 2);
+    } else {
+      EXPECT_EQ(world.recv(value, 0, 2).source, 0);
+      EXPECT_EQ(value, 2.5);
+    }
+    world.barrier();
+    if (world.rank() == 0) {
+      world.send(3.5, 1);
+    } else {
+      world.recv(value, any_source);
+      EXPECT_EQ(value, 3.5);
+    }
+  });
+}
+
 TEST(messages, may_have_the_largest_tag) {
   run_ranks(2, 2, [](communicator& world) {
     if (world.rank() == 0) {
@@ -514,6 +538,41 @@ TEST(a_message_taken_by_mprobe, is_received_once) {
     EXPECT_EQ(got, 8);
     message from_nobody = world.mprobe(proc_null);
     for (int twice = 0; twice < 2; ++twice) EXPECT_EQ(from_nobody.recv(into).source, proc_null);
+  });
+}
+
+TEST(a_message_taken_by_mprobe, is_discarded_when_another_is_assigned) {
+  run_ranks(2, 2, [](communicator& world) {
+    if (world.rank() == 0) {
+      world.send(1, 1, 1);
+      world.send(3, 1, 3);
+      // Its sender goes on when the message is discarded.
+      world.ssend(std::vector<int>(100'000, 2), 1, 2);
+      return;
+    }
+    message held = world.mprobe(0, 1);
+    held = world.mprobe(0, 2);  // Discards the first.
+    EXPECT_EQ(held.status().count<int>(), 100'000u);
+    message& same = held;
+    held = std::move(same);
+    std::optional<message> next;
+    held = world.mprobe(0, 3);  // Discards the second.
+    next = std::move(held);
+    int got = 0;
+    EXPECT_EQ(next->recv(got).source, 0);
+    EXPECT_EQ(got, 3);
+  });
+}
+
+TEST(a_message_taken_by_mprobe, is_assigned_by_a_loop_that_looks_for_it) {
+  run_ranks(2, 2, [](communicator& world) {
+    if (world.rank() == 0) return world.send(5, 1);
+    std::optional<message> found;
+    while (!(found = world.improbe(0))) {
+    }
+    int got = 0;
+    found->recv(got);
+    EXPECT_EQ(got, 5);
   });
 }
 

@@ -380,6 +380,19 @@ TEST(rank_local, gives_each_rank_its_own_and_chunks_the_owners) {
   });
 }
 
+TEST(rank_local, made_for_fewer_ranks_or_read_outside_of_them_is_refused) {
+  rank_local<int> local(2);
+  run_ranks(3, 2, [&](communicator& world) {
+    if (world.rank() < 2)
+      local.get() = 1;
+    else
+      EXPECT_EQ(error_of([&] { (void)local.get(); }),
+                "rank 2: a rank_local was made for 2 ranks, but the job has 3: make it for as many "
+                "as the job has");
+  });
+  expect_contains(error_of([&] { (void)local.get(); }), "read outside of a rank");
+}
+
 TEST(ranks, of_10000_start_meet_pass_a_token_and_end) {
   constexpr int ranks = sanitized ? 500 : 10'000;
   run_ranks(ranks, 2, [](communicator& world) {

@@ -1,0 +1,15 @@
+// A request refers to what it works on: it takes variables, of one type.
+// Expect: no matching function
+#include <functional>
+#include <weft/weft.hpp>
+
+void rank(weft::communicator& world) {
+  double sum = 1;
+#ifdef MISUSE
+  world.iallreduce(1.0, sum, std::plus<>{}).wait();
+#else
+  const double value = 1;
+  world.iallreduce(value, sum, std::plus<>{}).wait();
+  world.iallreduce(sum, std::plus<>{}).wait();
+#endif
+}

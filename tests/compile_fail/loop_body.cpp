@@ -1,0 +1,13 @@
+// The body of a loop takes an index or a range of them.
+// Expect: no matching function
+#include <cstddef>
+#include <weft/weft.hpp>
+
+void rank() {
+#ifdef MISUSE
+  weft::parallel_for(0, 10, [](weft::range_1d, int) {});
+#else
+  weft::parallel_for(0, 10, [](weft::range_1d) {});
+  weft::parallel_for(0, 10, [](std::size_t) {});
+#endif
+}

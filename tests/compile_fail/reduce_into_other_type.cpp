@@ -1,0 +1,15 @@
+// The result of a reduction has the type of its elements: other octets would be taken for numbers.
+// Expect: no matching function
+#include <functional>
+#include <vector>
+#include <weft/weft.hpp>
+
+void rank(weft::communicator& world) {
+  std::vector<double> values(4);
+#ifdef MISUSE
+  std::vector<float> sums(4);
+#else
+  std::vector<double> sums(4);
+#endif
+  world.allreduce(values, sums, std::plus<>{});
+}
