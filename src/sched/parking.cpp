@@ -59,6 +59,8 @@ void worker::park(waiter& w) {
   for (const looked_at& at : looked_at_)
     if (at.w->deadline_ns != 0)
       deadline = deadline == 0 ? at.w->deadline_ns : std::min(deadline, at.w->deadline_ns);
+  if (seeded_) [[unlikely]]
+    deadline = seeded_clock_.next_deadline_ns();
   std::int64_t timeout = -1;
   if (deadline != 0) {
     const std::uint64_t now = now_ns();

@@ -1,5 +1,6 @@
 // The time by which fibers sleep on a worker whose schedule a seed decides.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -7,8 +8,8 @@
 namespace weft {
 
 // It goes on by a little with each switch, so that nobody who yields for ever keeps others asleep, and to the
-// first alarm when nothing else is to be done and that alarm's real time has come. So what a sleep meets is the
-// same each time, and it takes as long as it says unless others were slower. Used by its worker alone.
+// first alarm when nothing else is to be done. Where an alarm's real time has not come yet the worker waits for
+// it. So what a sleep meets is the same each time, and no sleep is shorter than it says. Used by its worker alone.
 class seeded_clock {
  public:
   class alarm {
@@ -26,7 +27,16 @@ class seeded_clock {
     const std::multiset<std::pair<std::uint64_t, std::uint64_t>>::iterator at_;
   };
 
-  void tick() noexcept { now_ns_ += 1000; }
+  // Until when the worker has to wait: the latest real deadline of the alarms that are due; 0 for none.
+  [[nodiscard]] std::uint64_t tick() noexcept {
+    now_ns_ += 1000;
+    std::uint64_t deadline_ns = 0;
+    for (const auto& [due_ns, real_ns] : alarms_) {
+      if (due_ns > now_ns_) break;
+      deadline_ns = std::max(deadline_ns, real_ns);
+    }
+    return deadline_ns;
+  }
 
   // Called when no fiber can run; true when one can now.
   bool advance(std::uint64_t real_now_ns) noexcept {
@@ -36,10 +46,15 @@ class seeded_clock {
     now_ns_ = due_ns;
     return true;
   }
+  // When advance() goes on; 0: there is no alarm.
+  [[nodiscard]] std::uint64_t next_deadline_ns() const noexcept {
+    return alarms_.empty() ? 0 : alarms_.begin()->second;
+  }
 
  private:
   std::uint64_t now_ns_ = 0;
-  std::multiset<std::pair<std::uint64_t, std::uint64_t>> alarms_;  // When due, by this clock and by the real one.
+  std::multiset<std::pair<std::uint64_t, std::uint64_t>>
+      alarms_;  // When due, by this clock and by the real one.
 };
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 // The one wait of the code base, and what a worker does in it: it delivers what has come, runs other
 // fibers, steals, and when nothing is left goes to sleep (parking.cpp).
+#include <time.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -45,7 +47,7 @@ fiber* worker::take_ready() noexcept {
     std::uint32_t count = 0;
     for (const fiber* f = taken; f != nullptr; f = f->next) ++count;
     skip = next_random() % count;
-    seeded_clock_.tick();
+    tick_seeded();
   }
   if (skip == 0) [[likely]] {
     pop_ready(*taken);
@@ -263,7 +265,7 @@ void worker::yield() {
     make_ready(running());
     switch_to(*next);
   } else if (seeded_) [[unlikely]] {
-    seeded_clock_.tick();
+    tick_seeded();
   }
 }
 
@@ -286,6 +288,16 @@ void worker::perturb_seeded() {
   yield();
 }
 
+void worker::tick_seeded() noexcept {
+  const std::uint64_t deadline_ns = seeded_clock_.tick();
+  // Not all at once: the job may stop meanwhile.
+  constexpr std::uint64_t slice_ns = 1'000'000;
+  for (std::uint64_t now; (now = now_ns()) < deadline_ns && !owner_.stopping();) {
+    const timespec rest{0, static_cast<long>(std::min(deadline_ns - now, slice_ns))};
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
+  }
+}
+
 void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
   struct timer {
     std::atomic<std::int64_t>& count;
@@ -302,7 +314,7 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
     w.may_stop = may_stop;
     if (!w.is_over()) block(w);
   };
-  if (seeded_) [[unlikely]] {
+  if (seeded_ && guest_ == nullptr) [[unlikely]] {
     const seeded_clock::alarm alarm(seeded_clock_, duration_ns, deadline_ns);
     sleep_until(
         [](const void* subject) noexcept {
@@ -363,7 +375,11 @@ bool worker::poll_rare() {
 
 bool worker::look() noexcept {
   bool any = false;
-  for (std::size_t left = std::min(looked_at_.size(), looks_max); left > 0; --left) {
+  std::size_t left = std::min(looked_at_.size(), looks_max);
+  // How often nothing was found depends on the machine: with a seed each look is the same.
+  if (seeded_) [[unlikely]]
+    next_look_ = left = looked_at_.size();
+  for (; left > 0; --left) {
     if (++next_look_ >= looked_at_.size()) next_look_ = 0;
     const looked_at at = looked_at_[next_look_];
     if (!at.w->is_over()) continue;

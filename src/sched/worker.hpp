@@ -108,8 +108,8 @@ class worker {
     w.may_stop = may_stop;
     block(w);
   }
-  // With a seed those who sleep wake in the order of their times, none while another fiber can run: what a
-  // sleep meets does not depend on how fast the machine is.
+  // With a seed those who sleep wake in the order of their times, by the seeded clock: what a sleep meets does not
+  // depend on how fast the machine is.
   void sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop = true);
   // A wait of length zero: makes progress and lets every ready fiber of this worker run.
   void yield();
@@ -382,6 +382,7 @@ class worker {
   void reclaim() noexcept;
   [[gnu::noinline]] void begin_hindered_call();
   [[gnu::noinline]] void perturb_seeded();
+  [[gnu::cold]] void tick_seeded() noexcept;
   [[gnu::noinline]] void wait_for_the_end();
 
   // How often a wait may go the short way until mail is looked at; a seeded schedule chooses every

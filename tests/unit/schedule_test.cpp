@@ -93,6 +93,37 @@ TEST(a_seed, replays_what_ranks_that_sleep_meet) {
   EXPECT_NE(log_of(1, rest), log_of(2, rest));
 }
 
+// More of them than a worker looks at in one pass.
+TEST(a_seed, replays_the_sleeps_of_many) {
+  const auto order = [] {
+    event_log log;
+    run_ranks(seeded(40, 7), [&](communicator& world) {
+      for (int i = 0; i < 10; ++i) {
+        sleep_for(std::chrono::microseconds(10 * ((world.rank() * 7 + i) % 40)));
+        log.push_back(std::to_string(world.rank()));
+      }
+    });
+    return log;
+  };
+  const event_log first = order();
+  for (int again = 0; again < 5; ++again) EXPECT_EQ(order(), first);
+}
+
+TEST(a_sleep_under_a_seed, is_not_shorter_than_it_says) {
+  run_ranks(seeded(2, 7), [](communicator& world) {
+    static bool is_awake;
+    is_awake = false;
+    world.barrier();
+    if (world.rank() == 0) {
+      const auto start = std::chrono::steady_clock::now();
+      sleep_for(std::chrono::milliseconds(200));
+      EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(200));
+      is_awake = true;
+    }
+    while (!is_awake) yield();
+  });
+}
+
 TEST(seeds, all_octets_of_them_count) {
   EXPECT_NE(log_of(1, talk), log_of((std::uint64_t{1} << 32) + 1, talk));
 }
