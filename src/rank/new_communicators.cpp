@@ -457,6 +457,9 @@ std::optional<communicator> communicator::create(std::span<const int> ranks) con
 
 communicator communicator::self() const {
   rank_state& me = *state_->at(rank_).rank;
+  // No chunk has one.
+  if (const auto* const caller = static_cast<rank_state*>(worker::caller()); caller != nullptr)
+    check_is_own(*state_, rank_, *caller, "self");
   if (me.self == nullptr)
     me.self =
         communicator_state::make(state_->of, std::vector{me.number}, state_->of.take_contexts(1));

@@ -151,8 +151,10 @@ operation* make_operation(rank_state& me, const segments& data, As...) {
 }
 
 template <class Data>
-[[gnu::noinline]] operation* start_long_send(rank_state& me, const peer& there, int to,
+[[gnu::noinline]] operation* start_long_send(const communicator_state& c, rank_state& me, int to,
                                              envelope from, const Data& data) {
+  check_is_own(c, from.source, me, "isend");
+  const peer& there = c.to(to);
   operation* op = make_operation(me, data);
   describe_send(*op, me, from, to, there.worker);
   op->active = true;
@@ -174,7 +176,7 @@ template <class Data>
   const envelope from{c.context, rank, tag};
   if (send_now(me, there, from, data, mode)) [[likely]]
     return request();
-  return request(start_long_send(me, there, to, from, data));
+  return request(start_long_send(c, me, to, from, data));
 }
 
 template <class Room>
@@ -212,6 +214,7 @@ template <class Data>
 request make_persistent_send(const std::shared_ptr<communicator_state>& c, int rank,
                              const Data& data, int to, int tag) {
   rank_state& me = calling_rank("send_init");
+  check_is_own(*c, rank, me, "send_init");
   if (to != proc_null) check_destination(*c, to, tag, "send_init");
   return make_persistent(c, me, operation::kind::send, to, data, {c->context, rank, tag});
 }

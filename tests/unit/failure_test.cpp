@@ -635,6 +635,9 @@ TEST(another_ranks_communicator, is_refused_by_collectives_and_leaves_them_usabl
                   refused("a non-blocking collective"));
         EXPECT_EQ(error_of([] { (void)of_first->improbe(); }), refused("improbe"));
         EXPECT_EQ(error_of([&] { of_first->ssend(large, 2); }), refused("ssend"));
+        EXPECT_EQ(error_of([&] { (void)of_first->isend(large, 2); }), refused("isend"));
+        EXPECT_EQ(error_of([&] { (void)of_first->send_init(large, 2); }), refused("send_init"));
+        EXPECT_EQ(error_of([] { (void)of_first->self(); }), refused("self"));
       }
       world.barrier();
     });

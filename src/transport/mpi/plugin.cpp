@@ -200,7 +200,7 @@ class mpi_transport final : public transport {
     small_.collect();
     large_.collect();
     bool all_taken = small_.is_empty() && large_.is_empty();
-    for (peer_state& peer : peers_) all_taken &= has_receipt(peer);
+    for (peer_state& peer : peers_) all_taken &= peer.has_failed || has_receipt(peer);
     return all_taken || now >= leaves_until_ns_;
   }
 
