@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/padded.hpp"
 #include "rank/exchange.hpp"
 #include "rank/in_turn.hpp"
 
@@ -347,20 +348,6 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   return {static_cast<const std::byte*>(m.in), m.bytes};
 }
 
-// Memory for elements that are aligned to a cache line at most.
-class aligned_memory {
- public:
-  aligned_memory() = default;
-  explicit aligned_memory(std::size_t bytes) : lines_((bytes + sizeof(line) - 1) / sizeof(line)) {}
-  [[nodiscard]] std::byte* data() noexcept { return lines_.empty() ? nullptr : lines_[0].octets; }
-
- private:
-  struct alignas(64) line {
-    std::byte octets[64];
-  };
-  std::vector<line> lines_;
-};
-
 // The input of a rank, or a copy of it where the output lies over it, which is written while others still
 // read the input. In place: only what the rank gives to itself is there already, where it belongs.
 class input_apart {
@@ -370,15 +357,14 @@ class input_apart {
     const auto b = reinterpret_cast<std::uintptr_t>(out.data());
     if (in_place || a >= b + out.size() || b >= a + in.size()) [[likely]]
       return;
-    copy_ = aligned_memory(in.size());
-    std::memcpy(copy_.data(), in.data(), in.size());
+    copy_.assign(in.begin(), in.end());
     data_ = copy_.data();
   }
   [[nodiscard]] const std::byte* data() const noexcept { return data_; }
 
  private:
   const std::byte* data_;
-  aligned_memory copy_;
+  padded_vector<std::byte> copy_;  // Aligned for any element.
 };
 
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {

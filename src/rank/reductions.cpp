@@ -44,10 +44,10 @@ void reduce_range(const reduction& how, const element_range& range, std::size_t 
                   const Input& input, std::span<std::byte* const> outputs, std::size_t first = 0) {
   const std::size_t step = std::max<std::size_t>(1, block_bytes / how.element_bytes);
   alignas(64) std::byte local[block_bytes];
-  aligned_memory large;
+  padded_vector<std::byte> large;  // Aligned for any element.
   std::byte* block = local;
   if (how.element_bytes > block_bytes) {
-    large = aligned_memory(how.element_bytes);
+    large.resize(how.element_bytes);
     block = large.data();
   }
   for (std::size_t at = range.begin; at < range.end; at += step) {
@@ -68,11 +68,11 @@ void scan_range(const reduction& how, const element_range& range, std::size_t in
   if (range.begin == range.end) return;
   const std::size_t step = std::max<std::size_t>(1, block_bytes / 2 / how.element_bytes);
   alignas(64) std::byte local[block_bytes];
-  aligned_memory large;
+  padded_vector<std::byte> large;  // Aligned for any element.
   std::byte* block = local;
   std::byte* kept = local + block_bytes / 2;
   if (how.element_bytes > block_bytes / 2) {
-    large = aligned_memory(2 * how.element_bytes);
+    large.resize(2 * how.element_bytes);
     block = large.data();
     kept = block + how.element_bytes;
   }

@@ -1,8 +1,7 @@
 // The one wait of the code base, and what a worker does in it: it delivers what has come, runs other
 // fibers, steals, and when nothing is left goes to sleep (parking.cpp).
-#include <time.h>
-
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -292,10 +291,8 @@ void worker::tick_seeded() noexcept {
   const std::uint64_t deadline_ns = seeded_clock_.tick();
   // Not all at once: the job may stop meanwhile.
   constexpr std::uint64_t slice_ns = 1'000'000;
-  for (std::uint64_t now; (now = now_ns()) < deadline_ns && !owner_.stopping();) {
-    const timespec rest{0, static_cast<long>(std::min(deadline_ns - now, slice_ns))};
-    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
-  }
+  for (std::uint64_t now; (now = now_ns()) < deadline_ns && !owner_.stopping();)
+    sleep_in_kernel(std::chrono::nanoseconds(std::min(deadline_ns - now, slice_ns)));
 }
 
 void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -217,34 +218,41 @@ TEST(the_report_signal, says_where_several_ranks_compute) {
   expect_reported(&compute_until_told, "  ranks 1-2 compute in\n", 2);
 }
 
-// No rank of the worker that takes a part of the loop is left.
-TEST(the_report_signal, says_that_a_worker_computes_for_the_rank_of_another) {
+// A loop of two parts: that of this worker waits until the other's computes, which asks for the report. It comes
+// from the monitor, and ends the other part.
+void have_a_chunk_stolen() {
+  const auto* const mine = worker::current();
+  std::atomic<bool> asked{false};
+  parallel_for(0, 2,
+               [&](std::size_t) {
+                 if (worker::current() == mine) {
+                   while (!asked) usleep(1000);
+                 } else {
+                   asked = true;
+                   kill(getpid(), SIGUSR1);
+                   compute_until_told();
+                 }
+               },
+               {.grain = 1});
+}
+
+std::string report_beside(const std::function<void(communicator&)>& body) {
   go_on = false;
   testing::internal::CaptureStderr();
   std::thread end([] {
     while (count_of(stderr_so_far(), "state of the ranks") == 0) usleep(1000);
     go_on = true;
   });
-  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
-    if (world.rank() != 0) return;
-    const auto* const mine = worker::current();
-    static std::atomic<bool> asked{false};
-    asked = false;
-    // The part of this worker waits until the other's computes; the report comes from the monitor.
-    parallel_for(0, 2,
-                 [mine](std::size_t) {
-                   if (worker::current() == mine) {
-                     while (!asked) usleep(1000);
-                   } else {
-                     asked = true;
-                     kill(getpid(), SIGUSR1);
-                     compute_until_told();
-                   }
-                 },
-                 {.grain = 1});
-  });
+  run_ranks(alone(job_of(2, 2)), body);
   end.join();
-  const std::string text = testing::internal::GetCapturedStderr();
+  return testing::internal::GetCapturedStderr();
+}
+
+// No rank of the worker that takes a part of the loop is left.
+TEST(the_report_signal, says_that_a_worker_computes_for_the_rank_of_another) {
+  const std::string text = report_beside([](communicator& world) {
+    if (world.rank() == 0) have_a_chunk_stolen();
+  });
   expect_contains(
       text,
       "worker 1: computing a chunk of rank 0, stolen while its own ranks wait or have ended\n");
@@ -254,35 +262,14 @@ TEST(the_report_signal, says_that_a_worker_computes_for_the_rank_of_another) {
 // The rank that runs it waits in a call.
 TEST(the_report_signal, says_whose_chunk_a_waiting_rank_computes) {
   const bool tells_places = has_debug_library() && !sanitized;
-  go_on = false;
-  testing::internal::CaptureStderr();
-  std::thread end([] {
-    while (count_of(stderr_so_far(), "state of the ranks") == 0) usleep(1000);
-    go_on = true;
-  });
-  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
+  const std::string text = report_beside([](communicator& world) {
     if (world.rank() == 1) {
       EXPECT_EQ(world.recv<int>(0), 5);
       return;
     }
-    const auto* const mine = worker::current();
-    static std::atomic<bool> asked{false};
-    asked = false;
-    parallel_for(0, 2,
-                 [mine](std::size_t) {
-                   if (worker::current() == mine) {
-                     while (!asked) usleep(1000);
-                   } else {
-                     asked = true;
-                     kill(getpid(), SIGUSR1);
-                     compute_until_told();
-                   }
-                 },
-                 {.grain = 1});
+    have_a_chunk_stolen();
     world.send(5, 1);
   });
-  end.join();
-  const std::string text = testing::internal::GetCapturedStderr();
   expect_contains(text, "worker 1: computing a chunk of rank 0, stolen while its rank 1 waits\n");
   if (tells_places) expect_contains(text, "rank 1, while waiting, computes a chunk of rank 0 in\n");
 }
