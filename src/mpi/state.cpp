@@ -4,6 +4,12 @@
 #include "weft/error.hpp"
 
 namespace weft::mpi {
+namespace {
+
+constexpr detail::face as_face{face_slot, "MPI"};
+[[maybe_unused]] const bool registered = detail::register_face(as_face);
+
+}  // namespace
 
 state::state(detail::rank_state& r) : rank(r) {
   for (request_object* shared : {&done, &received_from_nobody}) {
@@ -57,12 +63,14 @@ state* find_state() {
   if (here == nullptr) {
     const thread_origin& origin = origin_of_this_thread();
     if (origin.identity == nullptr || origin.way_in->is_closed()) return nullptr;
-    return static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
+    return static_cast<state*>(
+        static_cast<detail::rank_state*>(origin.identity)->faces[face_slot].get());
   }
   if (worker::caller() == nullptr) return nullptr;
   auto& rank = *static_cast<detail::rank_state*>(worker::caller());
-  if (rank.face == nullptr) rank.face = std::make_unique<state>(rank);
-  return static_cast<state*>(rank.face.get());
+  auto& face = rank.faces[face_slot];
+  if (face == nullptr) face = std::make_unique<state>(rank);
+  return static_cast<state*>(face.get());
 }
 
 state& calling_at_any_time(const char* call) {

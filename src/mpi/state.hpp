@@ -34,7 +34,10 @@ struct attached_buffer {
   }
 };
 
-struct state final : detail::face_state {
+// Of MPI among the faces of a job.
+inline constexpr std::size_t face_slot = 0;
+
+struct state final : detail::face_state, detail::face_names {
   explicit state(detail::rank_state& r);
 
   [[nodiscard]] bool is_open() const noexcept { return open.load(std::memory_order_relaxed); }
@@ -96,6 +99,7 @@ struct state final : detail::face_state {
 
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;
+  [[nodiscard]] detail::face_names* names() noexcept override { return this; }
   [[nodiscard]] std::string name_of_communicator(std::uint32_t context) override;
   [[nodiscard]] std::string name_of_peer(std::uint32_t context, int peer) override;
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
@@ -112,7 +116,8 @@ struct state final : detail::face_state {
   void* const caller = worker::caller();
   if (caller == nullptr) [[unlikely]]
     return nullptr;
-  auto* const s = static_cast<state*>(static_cast<detail::rank_state*>(caller)->face.get());
+  auto* const s =
+      static_cast<state*>(static_cast<detail::rank_state*>(caller)->faces[face_slot].get());
   return s != nullptr && s->usable ? s : nullptr;
 }
 

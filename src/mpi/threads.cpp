@@ -12,15 +12,15 @@ void entrance::enter_unusual() {
   if (worker* const here = worker::current(); here != nullptr) {
     if (worker::caller() == nullptr) return;
     entered_ = here->enter_shared();
-    auto* const s =
-        static_cast<state*>(static_cast<detail::rank_state*>(worker::caller())->face.get());
+    auto* const s = static_cast<state*>(
+        static_cast<detail::rank_state*>(worker::caller())->faces[face_slot].get());
     if (s != nullptr && s->is_open()) me_ = s;
     return;
   }
   const thread_origin& origin = origin_of_this_thread();
   if (origin.identity == nullptr || !origin.way_in->enter()) return;
-  auto* const s =
-      static_cast<state*>(static_cast<detail::rank_state*>(origin.identity)->face.get());
+  auto* const s = static_cast<state*>(
+      static_cast<detail::rank_state*>(origin.identity)->faces[face_slot].get());
   if (s == nullptr || !s->is_open() || s->thread_level < MPI_THREAD_SERIALIZED)
     return origin.way_in->leave();
   guest_.emplace(origin);

@@ -53,15 +53,24 @@ bool is_same(const collective_call& one, const collective_call& two) noexcept {
          (one.bytes == two.bytes || !one.same_size) && one.combines == two.combines;
 }
 
+face_names* names_of(const rank_state* r) noexcept {
+  if (r == nullptr) return nullptr;
+  for (const auto& face : r->faces)
+    if (face != nullptr)
+      if (face_names* const names = face->names(); names != nullptr) return names;
+  return nullptr;
+}
+
 std::string communicator_name(const rank_state* r, std::uint32_t context) {
   context = base_context(context);
-  if (r != nullptr && r->face != nullptr) return r->face->name_of_communicator(context);
+  if (face_names* const names = names_of(r)) return names->name_of_communicator(context);
   return "communicator " + std::to_string(context);
 }
 
 std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
-  if (peer < 0 || r == nullptr || r->face == nullptr) return rank_name(peer);
-  return r->face->name_of_peer(base_context(context), peer);
+  face_names* const names = names_of(r);
+  return peer < 0 || names == nullptr ? rank_name(peer)
+                                      : names->name_of_peer(base_context(context), peer);
 }
 
 std::string name_of(const communicator_state& c) {

@@ -7,6 +7,8 @@
 
 namespace weft::detail {
 
+// Of the first of the rank's faces that has any; null: none has.
+[[nodiscard]] face_names* names_of(const rank_state* r) noexcept;
 // As the rank's face calls it, and else by its number. Called on the rank's worker, or while none runs.
 [[nodiscard]] std::string communicator_name(const rank_state* r, std::uint32_t context);
 // The same, as a rank of this worker calls it.

@@ -10,6 +10,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/stack_trace.hpp"
+#include "rank/calls.hpp"
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
 
@@ -252,9 +253,9 @@ namespace {
 
 std::string described(const unexpected_message& m, const rank_state& r) {
   const std::size_t bytes = m.offered ? m.offered.bytes : m.bytes;
-  if (r.face != nullptr)
+  if (face_names* const names = names_of(&r); names != nullptr)
     return formatted("{} octets from {}, tag {}", bytes,
-                     r.face->name_of_source(m.from.context, m.from.source), m.from.tag);
+                     names->name_of_source(m.from.context, m.from.source), m.from.tag);
   return formatted("{} octets from rank {}, tag {}, communicator {}", bytes, m.from.source,
                    m.from.tag, m.from.context);
 }

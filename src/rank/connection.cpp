@@ -59,12 +59,17 @@ connection::connection(const company& others, const placement& places, const opt
 }
 
 void connection::attach(job& j, failure_note& failure) {
-  if (!between_) return;
+  if (!between_) return begin_faces(j, nullptr);
   j.ways = {new distant_ways(j, *between_), [](distant_ways* w) { delete w; }};
   ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
   between_->attach(*j.workers, *ending_);
-  between_->set_visitor(
-      [&j](int worker) { return j.ways->end_operations_with_dead(j.workers->at(worker)); });
+  between_->set_visitor([&j](int worker) {
+    bool any = j.ways->end_operations_with_dead(j.workers->at(worker));
+    for (const auto& face : j.faces)
+      if (face != nullptr) any |= face->end_operations_with_dead(j.workers->at(worker));
+    return any;
+  });
+  begin_faces(j, &*between_);
   failure.set_ending(&*ending_);
   j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
   if (j.how.progress) progress_.emplace(*between_, *j.workers);

@@ -235,6 +235,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   j.workers = std::make_unique<scheduler>(places.workers);
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
+  set_mail_handlers_of_faces(*j.workers);
   for (int p = 0; places.process_count > 1 && p < places.process_count; ++p)
     j.node_of_process.push_back(others.job->node_of(p));
   make_ranks(j, places);

@@ -47,7 +47,8 @@ void call_body(void* argument) {
     ~in_program() { (void)home.enter_shared(); }
   } running(*start.rank->home);
   (*start.body)(world);
-  if (start.rank->face != nullptr) start.rank->face->ended();
+  for (const auto& face : start.rank->faces)
+    if (face != nullptr) face->ended();
 }
 
 }  // namespace
@@ -71,7 +72,8 @@ void run_rank(void* argument) {
   } catch (...) {
     fail(nullptr);
   }
-  if (start.rank->face != nullptr) start.rank->face->cut_short();
+  for (const auto& face : start.rank->faces)
+    if (face != nullptr) face->cut_short();
   start.rank->ended = true;
 }
 

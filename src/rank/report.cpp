@@ -116,6 +116,8 @@ int world_number(const rank_state& member, std::uint32_t context, int rank) {
 
 std::string describe_wait(const rank_state& r, const wait_description& what) {
   std::string text = formatted("in {}", what.call);
+  if (what.context == wait_description::in_words)
+    return text + static_cast<const wait_words*>(what.subject)->text();
   if (what.requests > 1) text += formatted(", one of {} requests", what.requests);
   const bool message = what.subject == nullptr &&
                        (what.peer >= any_source && what.tag >= any_tag) &&
@@ -197,8 +199,9 @@ std::string describe_waits(job& j) {
     const fiber* f = waiting_fiber(*r);
     if (f == nullptr && !r->ended) continue;
     const bool waits = f != nullptr;
-    const auto* c =
-        waits ? static_cast<const communicator_state*>(f->waiting_in->subject) : nullptr;
+    const auto* c = waits && f->waiting_in->context != wait_description::in_words
+                        ? static_cast<const communicator_state*>(f->waiting_in->subject)
+                        : nullptr;
     text += formatted("W {} {:d} {:d} {} {}", r->number, r->ended,
                       waits && is_either_or(*f->waiting_in), c != nullptr ? c->context : 0,
                       c != nullptr ? c->peers[0].number : -1);

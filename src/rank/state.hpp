@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "rank/face.hpp"
 #include "rank/matching.hpp"
 #include "sched/scheduler.hpp"
 #include "sync/dropbox.hpp"
@@ -58,23 +59,6 @@ struct rank_counts {
 // In place of a worker: the rank is in another process.
 inline constexpr int distant_worker = -1;
 
-// What a face (MPI) keeps for a rank. It goes with the rank, when all ranks of the job have ended.
-struct face_state {
-  face_state() = default;
-  face_state(const face_state&) = delete;
-  face_state& operator=(const face_state&) = delete;
-  virtual ~face_state() = default;
-  virtual void ended() {}  // Called by the rank after its body; may throw, which fails the job.
-  // Called by the rank when its body was cut short, after the job has been told to stop.
-  virtual void cut_short() noexcept {}
-  // As the program says it: "MPI_COMM_WORLD".
-  [[nodiscard]] virtual std::string name_of_communicator(std::uint32_t context) = 0;
-  // The other side of a message, likewise, by its number in the communicator: "0".
-  [[nodiscard]] virtual std::string name_of_peer(std::uint32_t context, int peer) = 0;
-  // Who sent a message: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
-  [[nodiscard]] virtual std::string name_of_source(std::uint32_t context, int source) = 0;
-};
-
 struct rank_state {
   // What every message or collective touches stands in the first cache line, what requests and calls of a face touch
   // besides in the second: of 1,000 ranks the lines do not stay near.
@@ -85,8 +69,9 @@ struct rank_state {
   rank_counts counts;
   operation* spare = nullptr;                    // Operations to use again, linked by in_list.next.
   unexpected_message* spare_messages = nullptr;  // Likewise, linked by in_order.next.
-  std::unique_ptr<face_state> face;              // Null until the rank first calls one.
-  std::shared_ptr<request_watch> watch;          // Null unless the job is checked.
+  // By slot: at a constant place of the rank. Null until the rank first calls the face.
+  std::array<std::unique_ptr<face_state>, faces_max> faces;
+  std::shared_ptr<request_watch> watch;  // Null unless the job is checked.
   match_lists lists;
   linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
   std::uint32_t offers = 0;                              // To ranks of this process.
@@ -372,6 +357,7 @@ struct groups_to_come {
 struct job {
   options how;
   std::unique_ptr<scheduler> workers;
+  std::array<std::unique_ptr<face_job>, faces_max> faces;  // By slot; they go after the ranks.
   std::vector<std::unique_ptr<rank_state>> ranks;
   std::vector<rank_state*> by_number;  // Of all; the workers' handlers look ranks up here.
   std::vector<rank_place> places;      // Of all ranks.
@@ -427,6 +413,7 @@ enum mail_kind : std::uint8_t {
   mail_withdraw = 7,   // An offer that its sender wants back,
   mail_withdrawn = 8,  // and has got back.
 };
+inline constexpr std::uint8_t mail_kinds_of_ranks = 9;  // Those of faces follow: face.hpp.
 void set_mail_handlers(scheduler& workers);
 [[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
   return *static_cast<rank_state* const*>(here.owner().tenant())[number];
