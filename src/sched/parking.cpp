@@ -29,18 +29,21 @@ bool worker::has_work(const waiter& w) noexcept {
 parked_count<>::outcome worker::lie_down(const waiter& w) {
   // Relaxed: a hint. Having acknowledged a stop, a worker steals nothing.
   may_steal_when_woken_.store(w.may_steal && !stop_acknowledged_, std::memory_order_relaxed);
+  if (watching_ != 0 && memory_watch_ != nullptr) memory_watch_->lie_down();
   return owner_.parked_.park(spot_, [&] { return has_work(w); });
 }
 
 void worker::park(waiter& w) {
   using outcome = parked_count<>::outcome;
-  // Whatever way this ends, the outside need not ring any more.
+  // Whatever way this ends, the outside need not ring any more, nor those who write memory.
   struct awake_again {
     class outside* of;
+    memory_watch<>* watch;
     ~awake_again() {
       if (of != nullptr) of->disarm();
+      if (watch != nullptr) watch->get_up();
     }
-  } const guard{outside_};
+  } const guard{outside_, memory_watch_};
   // First: a thread that ends later may have woken a worker after all were parked.
   const std::uint64_t threads_ended = owner_.threads_ended();
   outcome now_is = lie_down(w);

@@ -36,6 +36,21 @@ class kept_errno_at_work {
   const int before_;
 };
 
+// While it lives, time may bring work.
+class timer {
+ public:
+  // Relaxed: the last worker that parks sees what the others did before they parked.
+  explicit timer(std::atomic<std::int64_t>& count) : count_(count) {
+    count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~timer() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  timer(const timer&) = delete;
+  timer& operator=(const timer&) = delete;
+
+ private:
+  std::atomic<std::int64_t>& count_;
+};
+
 }  // namespace
 
 fiber* worker::take_ready() noexcept {
@@ -296,14 +311,7 @@ void worker::tick_seeded() noexcept {
 }
 
 void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
-  struct timer {
-    std::atomic<std::int64_t>& count;
-    // Relaxed: the last worker that parks sees what the others did before they parked.
-    explicit timer(std::atomic<std::int64_t>& c) : count(c) {
-      count.fetch_add(1, std::memory_order_relaxed);
-    }
-    ~timer() { count.fetch_sub(1, std::memory_order_relaxed); }
-  } counted(owner_.timers_);
+  const timer counted(owner_.timers_);
   const std::uint64_t deadline_ns = now_ns() + duration_ns;
   const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* deadline) {
     waiter w{is_past, deadline, &description};
@@ -325,6 +333,12 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
         },
         &deadline_ns);
   }
+}
+
+void worker::block_for(waiter& w, std::uint64_t duration_ns) {
+  const timer counted(owner_.timers_);
+  w.deadline_ns = now_ns() + duration_ns;
+  block(w);
 }
 
 // --- Progress ------------------------------------------------------------------------------------

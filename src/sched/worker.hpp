@@ -19,6 +19,7 @@
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
 #include "sched/seeded_clock.hpp"
+#include "sync/memory_watch.hpp"
 #include "sync/parking.hpp"
 #include "sync/record_ring.hpp"
 #include "trace/trace.hpp"
@@ -108,6 +109,32 @@ class worker {
     w.may_stop = may_stop;
     block(w);
   }
+  // The same for words of memory that others write, who then look at the memory watch of this worker and wake it:
+  // see memory_watch.hpp. `may_be_silent`: others write them who do not; then the worker sleeps for short times.
+  template <class Holds>
+  void wait_for_memory(const Holds& holds, const wait_description& description,
+                       bool may_be_silent = false) {
+    if (holds()) return;
+    const struct watching {
+      worker& here;
+      explicit watching(worker& w) noexcept : here(w) { ++here.watching_; }
+      ~watching() { --here.watching_; }
+    } watched(*this);
+    if (!may_be_silent) return wait_until(holds, description);
+    for (std::uint64_t most_ns = silent_sleep_ns_min; !holds();
+         most_ns = std::min(2 * most_ns, silent_sleep_ns_max)) {
+      const auto holds_or_late = [&, until = now_ns() + most_ns] {
+        return holds() || now_ns() >= until;
+      };
+      waiter w{[](const void* subject) noexcept {
+                 return (*static_cast<decltype(&holds_or_late)>(subject))();
+               },
+               &holds_or_late, &description};
+      block_for(w, most_ns);
+    }
+  }
+  // Called before any fiber of this worker waits for memory.
+  void set_memory_watch(memory_watch<>& watch) noexcept { memory_watch_ = &watch; }
   // With a seed those who sleep wake in the order of their times, by the seeded clock: what a sleep meets does not
   // depend on how fast the machine is.
   void sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop = true);
@@ -335,6 +362,7 @@ class worker {
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);
   void block_guest(waiter& w);
+  void block_for(waiter& w, std::uint64_t duration_ns);  // A timer of the job meanwhile.
   void yield_guest();
   void suspend(waiter& w, fiber& next);
   [[gnu::always_inline]] void switch_to(fiber& next) noexcept {
@@ -497,6 +525,10 @@ class worker {
   std::size_t next_ring_ = 0;
   std::deque<waiting_record> posted_;
   class outside* outside_ = nullptr;
+
+  // Fibers in wait_for_memory(), and what those who write it look at.
+  std::size_t watching_ = 0;
+  memory_watch<>* memory_watch_ = nullptr;
 
   // All null unless ranks make threads that communicate. `guest_` has the helm now; `asleep_for_` is
   // what the worker's own thread sleeps for, having given the helm up.

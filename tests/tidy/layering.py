@@ -18,7 +18,8 @@ ARROWS = {
     "image": {"bootstrap"},
     "rank": {"comm", "sched", "runtime"},
     "parcel": {"comm", "sched", "runtime"},
-    "shmem": {"rank", "image", "comm", "sched", "runtime"},
+    "rma": {"rank", "image", "comm", "sched", "runtime"},
+    "shmem": {"rma", "rank", "image", "comm", "sched", "runtime"},
     "mpi": {"rank", "image", "comm", "sched", "runtime"},
 }
 FOR_ALL = {"base", "sync", "trace"}
