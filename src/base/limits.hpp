@@ -180,9 +180,6 @@ inline constexpr std::size_t timed_bodies_max = 64;
 
 // Of the communication core. Handlers that peers may name, matching engines and devices of a runtime;
 // buffers of one message.
-// How long a worker sleeps that waits for memory which others may write without telling it: at first, and at most.
-inline constexpr std::uint64_t silent_sleep_ns_min = 200'000;
-inline constexpr std::uint64_t silent_sleep_ns_max = 10'000'000;
 inline constexpr std::size_t handlers_max = 1024;
 inline constexpr std::size_t engines_max = 64;
 inline constexpr int devices_max = 1024;

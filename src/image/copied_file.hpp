@@ -104,8 +104,12 @@ class copied_file {
 class loaded_part {
  public:
   loaded_part(const elf_file& file, std::uintptr_t base) noexcept
-      : base_(base), calls_(file.calls()), fini_left_(calls_.fini_count) {}
+      : file_(&file), base_(base), calls_(file.calls()), fini_left_(calls_.fini_count) {}
   [[nodiscard]] std::uintptr_t base() const noexcept { return base_; }
+  // The part's own copy of its globals.
+  [[nodiscard]] std::vector<std::span<std::byte>> writable() const {
+    return file_->writable_at(base_);
+  }
   void construct(int argc, char** argv, char** environment) const;
   // A call that was left by a jump is made again when this is called again: that which calls the handlers
   // of atexit() goes on with those that are left. One that leaves each time is given up.
@@ -115,6 +119,7 @@ class loaded_part {
   }
 
  private:
+  const elf_file* file_;
   std::uintptr_t base_;
   elf_calls calls_;
   std::size_t fini_left_;

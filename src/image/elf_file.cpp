@@ -256,6 +256,14 @@ std::size_t elf_file::span_bytes() const noexcept {
 
 // What the loader writes is of the constant segment, and the table of calls when names are looked up
 // late.
+std::vector<std::span<std::byte>> elf_file::writable_at(std::uintptr_t base) const {
+  std::vector<std::span<std::byte>> all;
+  for (const ElfW(Phdr) & s : segments())
+    if (s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0)
+      all.push_back({reinterpret_cast<std::byte*>(base + s.p_vaddr), s.p_memsz});
+  return all;
+}
+
 std::size_t elf_file::writable_bytes() const noexcept {
   std::size_t writable = 0, constant = 0;
   for (const ElfW(Phdr) & s : segments()) {

@@ -81,6 +81,8 @@ class elf_file {
   [[nodiscard]] bool is_never_unloaded() const noexcept;
   // Octets from the file's address in memory to its end there.
   [[nodiscard]] std::size_t span_bytes() const noexcept;
+  // The parts of it that the program may write, as the file in memory at `base` has them.
+  [[nodiscard]] std::vector<std::span<std::byte>> writable_at(std::uintptr_t base) const;
   // Octets that the program may write and the loader does not: .data and .bss.
   [[nodiscard]] std::size_t writable_bytes() const noexcept;
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,13 @@ class image {
  public:
   using main_function = int (*)(int, char**, char**);
   [[nodiscard]] main_function main() const noexcept { return main_; }
+  // The copy's own globals: the program's first, then those of its libraries in the order in which they are loaded.
+  [[nodiscard]] std::vector<std::span<std::byte>> statics() const {
+    std::vector<std::span<std::byte>> all;
+    for (std::size_t i = parts_.size(); i-- > 0;)
+      for (const std::span<std::byte> part : parts_[i].writable()) all.push_back(part);
+    return all;
+  }
   // What the copy has in place of the C library's. Its begin() comes before anything else.
   [[nodiscard]] const weft_own_state& own() const noexcept { return *own_; }
   // Called once each, by the rank that owns the copy: constructors of globals, libraries first;

@@ -142,6 +142,7 @@ std::atomic<bool> any_ended_at_once{false};
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
   private_arguments words(argc, argv);
   const program_copy copy = load(this_rank());
+  detail::calling_rank("main").statics = copy.statics;
   program_run run{};
   run.own = copy.own;
   const registered_run registered(run);

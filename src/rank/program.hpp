@@ -1,6 +1,9 @@
 // Programs that have a main(): each rank runs it, and ends by returning from it or by exit().
 #pragma once
+#include <cstddef>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "base/settings.hpp"
 #include "rank/program.h"
@@ -14,6 +17,8 @@ struct program_copy {
   std::function<void(int argc, char** argv, char** environment)> construct = {};
   std::function<void()> destroy = {};   // atexit() handlers and destructors.
   const weft_own_state* own = nullptr;  // Null where the program is the process's only one.
+  // The copy's own globals, the program's first. Empty where it is the only one.
+  std::vector<std::span<std::byte>> statics = {};
 };
 
 // Runs main() in every rank, each with an argv of its own, and returns the exit status of the job:

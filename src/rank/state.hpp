@@ -79,6 +79,8 @@ struct rank_state {
   std::shared_ptr<communicator_state> self;
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
   operation* spare_kept = nullptr;                       // As `spare`, kept_operations.
+  // The globals of the rank's own copy of its program; empty where ranks have none of their own.
+  std::vector<std::span<std::byte>> statics;
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "sched/fiber.hpp"
-
 namespace weft::rma {
 
 // Of one rank; used on its worker. It must be quiet when it goes.
@@ -25,7 +23,9 @@ class context {
   bool is_busy_ = false;          // Something may be under way since the last quiet().
   std::vector<int> written_;      // Ranks that were sent operations since they were last asked.
   std::vector<bool> is_written_;  // By rank; empty until the first.
-  countdown replies_;             // Non-blocking gets and updates whose results are to come.
+  std::uint32_t replies_ =
+      0;  // What is to come before it is quiet: results of non-blocking operations, answers.
+  std::uint32_t awaited_ = 0;  // Results that calls wait for now.
 };
 
 }  // namespace weft::rma

@@ -294,6 +294,8 @@ class initiator final : public detail::face_state {
   [[gnu::noinline]] void update_far(context& c, update what, number type, void* at,
                                     const void* operand, const void* expected, void* old, int rank,
                                     bool waits);
+  [[noreturn, gnu::cold]] void throw_not_symmetric(const void* address, std::size_t bytes,
+                                                   const char* what) const;
   [[gnu::noinline]] void quiet_far(context& c);
   [[gnu::noinline]] void fence_far(context& c);
 

@@ -28,6 +28,10 @@ namespace weft {
 
 class scheduler;
 
+// How long a worker sleeps that waits for memory which others may write without telling it: at first, and at most.
+inline constexpr std::uint64_t silent_sleep_ns_min = 200'000;
+inline constexpr std::uint64_t silent_sleep_ns_max = 10'000'000;
+
 class worker {
  public:
   using ring = record_ring<>;

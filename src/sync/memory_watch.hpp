@@ -31,7 +31,8 @@ class memory_watch {
     Atomics::light_fence("L1");
     return asleep_.load(std::memory_order_relaxed) != 0;  // Relaxed: ordered by the fence pair.
   }
-  // Called by a writer that has seen it asleep. True for one of them, who must wake it.
+  // Called by a writer that has seen it asleep, and that brings something which wakes the watcher even when that is
+  // not asleep yet. True for one writer, who must do so; the others need not.
   [[nodiscard]] bool take() noexcept {
     return asleep_.exchange(0, std::memory_order_relaxed) != 0;  // Relaxed: the wake-up orders.
   }

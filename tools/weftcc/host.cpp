@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
                               [copy](int count, char** words, char** environment) {
                                 copy->construct(count, words, environment);
                               },
-                              [copy] { copy->destroy(); }, &copy->own()};
+                              [copy] { copy->destroy(); }, &copy->own(), copy->statics()};
   });
 }
 

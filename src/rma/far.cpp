@@ -1,0 +1,428 @@
+#include "rma/far.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/format.hpp"
+#include "runtime/network.hpp"
+#include "weft/error.hpp"
+
+namespace weft::rma {
+namespace {
+
+// Answers that one rank may wait for: each takes a packet at the target and a piece of the network's buffers.
+constexpr std::uint32_t under_way_max = 64;
+
+[[nodiscard]] std::uint64_t two(std::uint32_t high, std::uint32_t low) noexcept {
+  return std::uint64_t{high} << 32 | low;
+}
+[[nodiscard]] std::uint32_t high_of(std::uint64_t both) noexcept {
+  return static_cast<std::uint32_t>(both >> 32);
+}
+[[nodiscard]] std::uint32_t low_of(std::uint64_t both) noexcept {
+  return static_cast<std::uint32_t>(both);
+}
+
+[[gnu::cold]] void refuse(worker& here, const comm::event& happened, const char* why) noexcept {
+  network::of(here).device().refuse(happened, why);
+}
+
+// A word is written in one store: somebody may be looking at it.
+void write(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const auto as_word = [&]<class Word>(Word) {
+    Word value;
+    std::memcpy(&value, from, sizeof value);
+    __atomic_store_n(reinterpret_cast<Word*>(to), value, __ATOMIC_RELEASE);
+  };
+  const bool is_aligned =
+      reinterpret_cast<std::uintptr_t>(to) % std::max<std::size_t>(bytes, 1) == 0;
+  if (bytes == 8 && is_aligned)
+    as_word(std::uint64_t{});
+  else if (bytes == 4 && is_aligned)
+    as_word(std::uint32_t{});
+  else if (bytes == 2 && is_aligned)
+    as_word(std::uint16_t{});
+  else if (bytes != 0)
+    std::memcpy(to, from, bytes);
+}
+
+// What an update is asked with.
+struct update_words {
+  std::uint64_t operand = 0;
+  std::uint64_t expected = 0;
+};
+struct update_kind {
+  update what;
+  number type;
+  bool wants_old;
+  [[nodiscard]] std::uint32_t packed() const noexcept {
+    return static_cast<std::uint32_t>(what) | static_cast<std::uint32_t>(type) << 8 |
+           (wants_old ? 1u << 16 : 0u);
+  }
+};
+constexpr std::size_t bytes_of(number type) noexcept {
+  return type == number::bits32 || type == number::float32 ? 4 : 8;
+}
+
+template <update Operation, class T>
+std::uint64_t apply_to(std::byte* at, const update_words& with) noexcept {
+  T operand, expected;
+  std::memcpy(&operand, &with.operand, sizeof operand);
+  std::memcpy(&expected, &with.expected, sizeof expected);
+  const T old = apply<Operation>(reinterpret_cast<T*>(at), operand, expected);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &old, sizeof old);
+  return bits;
+}
+template <class T>
+std::uint64_t apply_any(update what, std::byte* at, const update_words& with) noexcept {
+  switch (what) {
+    case update::fetch:
+      return apply_to<update::fetch, T>(at, with);
+    case update::set:
+      return apply_to<update::set, T>(at, with);
+    case update::swap:
+      return apply_to<update::swap, T>(at, with);
+    case update::compare_swap:
+      return apply_to<update::compare_swap, T>(at, with);
+    case update::add:
+      return apply_to<update::add, T>(at, with);
+    case update::bit_and:
+      return apply_to<update::bit_and, T>(at, with);
+    case update::bit_or:
+      return apply_to<update::bit_or, T>(at, with);
+    case update::bit_xor:
+      return apply_to<update::bit_xor, T>(at, with);
+  }
+  return 0;
+}
+std::uint64_t apply_any(update what, number type, std::byte* at,
+                        const update_words& with) noexcept {
+  switch (type) {
+    case number::bits32:
+      return apply_any<std::uint32_t>(what, at, with);
+    case number::bits64:
+      return apply_any<std::uint64_t>(what, at, with);
+    case number::float32:
+      return apply_any<float>(what, at, with);
+    case number::float64:
+      return apply_any<double>(what, at, with);
+  }
+  return 0;
+}
+
+}  // namespace
+
+// --- Messages ------------------------------------------------------------------------------------
+
+//            tag        head[0]               head[1]                   user         data
+//   put      distance   region, target rank   -                         -            the bytes
+//   get      distance   region, target rank   initiator's name for it   bytes        initiator's rank
+//   update   distance   region, target rank   initiator's name for it   update_kind  update_words, initiator's rank
+//   flush    -          -, target rank        initiator's name for it   -            initiator's rank
+//   answer   -          -, initiator's rank   that name                 -            the bytes
+//   look     -          -, target rank        -                         -            -
+
+memory::names far_operations::add_handlers(detail::face_handlers& handlers, memory& of) {
+  memory::names made;
+  made.put = handlers.add(&call<&on_put>, &of);
+  made.get = handlers.add(&call<&on_get>, &of);
+  made.update = handlers.add(&call<&on_update>, &of);
+  made.flush = handlers.add(&call<&on_flush>, &of);
+  made.answer = handlers.add(&call<&on_answer>, &of);
+  made.look = handlers.add(&call<&on_look>, &of);
+  return made;
+}
+
+// As distant_ways::call().
+template <void (*Handle)(memory&, worker&, const comm::event&)>
+void far_operations::call(void* shared, const comm::event& happened) noexcept {
+  worker* const here = worker::current();
+  if (here == nullptr) return;
+  network::of(*here).count_received(happened.process);
+  if (here->owner().stopping()) [[unlikely]]
+    return;
+  Handle(*static_cast<memory*>(shared), *here, happened);
+}
+
+// Null when no rank here has such memory; the message has been refused then.
+std::byte* far_operations::place_meant(memory& m, worker& here, const comm::event& happened,
+                                       std::size_t bytes) {
+  initiator* const target = m.initiator_of(low_of(happened.head[0]));
+  const std::uint32_t number = high_of(happened.head[0]);
+  if (target != nullptr && target->me_.home == &here &&
+      number < static_cast<std::uint32_t>(target->region_count_)) [[likely]] {
+    const region& r = target->regions_[number];
+    if (happened.tag < r.size && bytes <= r.size - happened.tag) [[likely]]
+      return reinterpret_cast<std::byte*>(r.begin) + happened.tag;
+  }
+  refuse(here, happened, "it names memory that no rank of this worker has");
+  return nullptr;
+}
+
+void far_operations::answer(memory& m, worker& here, const comm::event& asked,
+                            std::span<const std::byte> data) noexcept {
+  // The rank that asked stands at the end of the data.
+  std::uint32_t rank = 0;
+  std::memcpy(&rank, asked.data + asked.size - sizeof rank, sizeof rank);
+  port& p = network::of(here);
+  comm::am made;
+  made.to = {asked.process, asked.device};
+  made.handler = m.messages().answer;
+  made.data = data;
+  made.head = {rank, asked.head[1]};
+  made.allow.retry = false;
+  p.count_sent(made.to.process);
+  (void)comm::post(p.device(), made);  // A dead process needs no answer.
+}
+
+void far_operations::on_put(memory& m, worker& here, const comm::event& happened) {
+  if (std::byte* const at = place_meant(m, here, happened, happened.size); at != nullptr)
+    write(at, happened.data, happened.size);
+}
+
+void far_operations::on_get(memory& m, worker& here, const comm::event& happened) {
+  if (happened.size != sizeof(std::uint32_t) ||
+      happened.user > network::of(here).device().eager_bytes_max(happened.process, happened.device))
+    return refuse(here, happened, "a get of the wrong length");
+  const std::byte* const at = place_meant(m, here, happened, happened.user);
+  if (at != nullptr) answer(m, here, happened, {at, happened.user});
+}
+
+void far_operations::on_update(memory& m, worker& here, const comm::event& happened) {
+  const update_kind kind{static_cast<update>(happened.user & 0xff),
+                         static_cast<number>(happened.user >> 8 & 0xff),
+                         (happened.user >> 16 & 1) != 0};
+  if (happened.size != sizeof(update_words) + sizeof(std::uint32_t) ||
+      static_cast<int>(kind.what) >= updates || kind.type > number::float64)
+    return refuse(here, happened, "an update that there is not");
+  const std::size_t bytes = bytes_of(kind.type);
+  std::byte* const at = place_meant(m, here, happened, bytes);
+  if (at == nullptr) return;
+  if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0)
+    return refuse(here, happened, "an update of a word that is not aligned");
+  update_words with;
+  std::memcpy(&with, happened.data, sizeof with);
+  const std::uint64_t old = apply_any(kind.what, kind.type, at, with);
+  if (kind.wants_old) answer(m, here, happened, std::as_bytes(std::span(&old, 1)).first(bytes));
+}
+
+void far_operations::on_flush(memory& m, worker& here, const comm::event& happened) {
+  if (happened.size != sizeof(std::uint32_t))
+    return refuse(here, happened, "a flush of a wrong length");
+  answer(m, here, happened, {});
+}
+
+void far_operations::on_answer(memory& m, worker& here, const comm::event& happened) {
+  initiator* const to = m.initiator_of(happened.head[0]);
+  if (to == nullptr || to->me_.home != &here || to->far_ == nullptr)
+    return refuse(here, happened, "it answers to no rank of this worker");
+  far_operations& far = *to->far_;
+  const std::uint32_t index = low_of(happened.head[1]);
+  if (index >= far.awaited_.size()) return refuse(here, happened, "it answers what nobody asked");
+  awaited& one = far.awaited_[index];
+  if (one.count == nullptr || one.generation != high_of(happened.head[1]) ||
+      one.process != happened.process || one.bytes != happened.size)
+    return refuse(here, happened, "it answers what nobody asked");
+  if (one.bytes != 0) write(one.into, happened.data, happened.size);
+  --*one.count;
+  --far.under_way_;
+  one.count = nullptr;
+  ++one.generation;
+  far.free_.push_back(index);
+}
+
+// It woke the worker, which looks at its fibers' words now.
+void far_operations::on_look(memory&, worker&, const comm::event&) {}
+
+// --- Initiating ----------------------------------------------------------------------------------
+
+far_operations::place far_operations::find(const void* symmetric, std::size_t bytes,
+                                           const char* what) const {
+  for (int i = 0; i < of_.region_count_; ++i)
+    if (of_.regions_[i].has(symmetric, bytes))
+      return {static_cast<std::uint32_t>(i), of_.regions_[i].distance(symmetric)};
+  of_.throw_not_symmetric(symmetric, bytes, what);
+}
+
+comm::am far_operations::message(int rank, comm::handler_id handler, place where) const noexcept {
+  comm::am made;
+  made.to = shared_.address_of(rank);
+  made.handler = handler;
+  made.tag = where.distance;
+  made.head = {two(where.region, static_cast<std::uint32_t>(rank)), 0};
+  return made;
+}
+
+std::size_t far_operations::piece_bytes_max(int rank) const noexcept {
+  const comm::address there = shared_.address_of(rank);
+  return network::of(*of_.me_.home).device().eager_bytes_max(there.process, there.device);
+}
+
+void far_operations::send(const comm::am& what, int rank) {
+  worker& here = *of_.me_.home;
+  port& p = network::of(here);
+  p.count_sent(what.to.process);
+  const auto post = [&] { return comm::post(p.device(), what); };
+  const auto describe = [&]() -> wait_description {
+    return {"memory of another process (no room)", wait_description::no_context, rank};
+  };
+  if (post_in_wait(here, post, describe) != status::failed) [[likely]]
+    return;
+  // Where the job ends with any process, it says why; where it goes on, its ranks are told.
+  if (here.owner().stopping()) throw job_stopped{};
+  throw error(formatted("rank {}: rank {} cannot be reached: its process {} is dead",
+                        of_.me_.number, rank, what.to.process));
+}
+
+void far_operations::note_written(context& c, int rank) {
+  c.is_busy_ = true;
+  if (c.is_written_.empty()) c.is_written_.resize(shared_.job().places.size());
+  const auto number = static_cast<std::size_t>(rank);
+  if (c.is_written_[number]) return;
+  c.is_written_[number] = true;
+  c.written_.push_back(rank);
+}
+
+void far_operations::put(context& c, void* to, const void* from, std::size_t bytes, int rank) {
+  place where = find(to, bytes, "put");
+  note_written(c, rank);
+  const std::size_t most = piece_bytes_max(rank);
+  for (std::size_t done = 0; done < bytes; done += most) {
+    comm::am made = message(rank, shared_.messages().put, {where.region, where.distance + done});
+    made.data = std::span(static_cast<const std::byte*>(from) + done, std::min(most, bytes - done));
+    send(made, rank);
+  }
+}
+
+std::uint64_t far_operations::expect(void* into, std::size_t bytes, std::uint32_t& count,
+                                     int rank) {
+  await(under_way_, under_way_max, "memory of another process (many answers to come)");
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(awaited_.size()));
+    awaited_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  awaited& one = awaited_[index];
+  one.into = static_cast<std::byte*>(into);
+  one.bytes = static_cast<std::uint32_t>(bytes);
+  one.count = &count;
+  one.process = shared_.address_of(rank).process;
+  ++count;
+  ++under_way_;
+  return two(one.generation, index);
+}
+
+void far_operations::await(const std::uint32_t& count, std::uint32_t below, const char* what) {
+  if (count >= below) {
+    const wait_description waiting{what};
+    of_.me_.home->wait_until([&] { return count < below; }, waiting);
+  }
+  if (has_lost_) [[unlikely]]
+    throw error(formatted("rank {}: memory of a rank whose process is dead was read or written",
+                          of_.me_.number));
+}
+
+void far_operations::get(context& c, void* to, const void* from, std::size_t bytes, int rank,
+                         bool waits) {
+  const place where = find(from, bytes, "get");
+  const std::uint32_t me = static_cast<std::uint32_t>(of_.me_.number);
+  // Not a number of this frame: an answer may come after the job has stopped and unwound it.
+  std::uint32_t& count = waits ? c.awaited_ : c.replies_;
+  if (!waits) c.is_busy_ = true;
+  const std::size_t most = piece_bytes_max(rank);
+  for (std::size_t done = 0; done < bytes; done += most) {
+    const std::size_t piece = std::min(most, bytes - done);
+    comm::am made = message(rank, shared_.messages().get, {where.region, where.distance + done});
+    made.user = static_cast<std::uint32_t>(piece);
+    made.data = std::as_bytes(std::span(&me, 1));
+    made.head[1] = expect(static_cast<std::byte*>(to) + done, piece, count, rank);
+    send(made, rank);
+  }
+  if (waits) await(count, 1, "get");
+}
+
+void far_operations::change(context& c, update what, number type, void* at, const void* operand,
+                            const void* expected, void* old, int rank, bool waits) {
+  const std::size_t bytes = bytes_of(type);
+  struct {
+    update_words words;
+    std::uint32_t me;
+  } asked{};
+  std::memcpy(&asked.words.operand, operand, bytes);
+  if (expected != nullptr) std::memcpy(&asked.words.expected, expected, bytes);
+  asked.me = static_cast<std::uint32_t>(of_.me_.number);
+  comm::am made = message(rank, shared_.messages().update, find(at, bytes, "update"));
+  made.user = update_kind{what, type, old != nullptr}.packed();
+  made.data = std::as_bytes(std::span(&asked, 1)).first(sizeof asked.words + sizeof asked.me);
+  std::uint32_t& count = waits ? c.awaited_ : c.replies_;
+  if (old != nullptr)
+    made.head[1] = expect(old, bytes, count, rank);
+  else
+    note_written(c, rank);
+  if (!waits) c.is_busy_ = true;
+  send(made, rank);
+  if (waits) await(count, 1, "fetching update");
+}
+
+void far_operations::ask(std::uint32_t& count, int rank) {
+  const std::uint32_t me = static_cast<std::uint32_t>(of_.me_.number);
+  comm::am made = message(rank, shared_.messages().flush, {0, 0});
+  made.head[1] = expect(nullptr, 0, count, rank);
+  made.data = std::as_bytes(std::span(&me, 1));
+  send(made, rank);
+}
+
+void far_operations::quiet(context& c) {
+  while (!c.written_.empty()) {
+    const int rank = c.written_.back();
+    c.written_.pop_back();
+    c.is_written_[static_cast<std::size_t>(rank)] = false;
+    ask(c.replies_, rank);
+  }
+  await(c.replies_, 1, "quiet");
+  c.is_busy_ = !c.written_.empty();  // A thread of the rank may have gone on meanwhile.
+}
+
+void far_operations::quiet(context& c, std::span<const int> ranks) {
+  for (const int rank : ranks) {
+    if (std::erase(c.written_, rank) == 0) continue;
+    c.is_written_[static_cast<std::size_t>(rank)] = false;
+    ask(c.replies_, rank);
+  }
+  // Which of them what is to come is from is not kept.
+  await(c.replies_, 1, "quiet");
+  if (c.written_.empty()) c.is_busy_ = false;
+}
+
+// Messages to a rank are in order among themselves. Not so with stores, where another region of it is mapped.
+void far_operations::fence(context& c) {
+  std::vector<int> mixed;
+  for (const int rank : c.written_)
+    if (of_.reaches_heap_of(rank)) mixed.push_back(rank);
+  if (!mixed.empty()) quiet(c, mixed);
+}
+
+void far_operations::wake(int rank) {
+  send(message(rank, shared_.messages().look, {0, 0}), rank);
+}
+
+bool far_operations::end_operations_with_dead() {
+  bool any = false;
+  const comm::device& device = network::of(*of_.me_.home).device();
+  for (std::uint32_t i = 0; i < awaited_.size(); ++i) {
+    awaited& one = awaited_[i];
+    if (one.count == nullptr || device.is_alive(one.process)) continue;
+    --*one.count;
+    --under_way_;
+    one.count = nullptr;
+    ++one.generation;
+    free_.push_back(i);
+    has_lost_ = any = true;
+  }
+  return any;
+}
+
+}  // namespace weft::rma
