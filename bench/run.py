@@ -412,6 +412,7 @@ def jobs():
         "ring": [Job("ring", ranks=16), Job("ring", "openmpi", 16), crowded_mpich("ring", "hop"),
                  Job("ring", ranks=1000), Job("ring", ranks=10000, only="any_of_idle")],
         "many": [Job("many", ranks=10000)],
+        "rma": [Job("rma")] + [ProcessesJob("rma", 2, transport=transport) for transport in ("", "ofi:tcp")],
         "images": images,
         "stencil": stencil,
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],

@@ -50,8 +50,8 @@ void exchange_in_job(int ranks, int workers) {
   const char* const asked = std::getenv("RMA_WAITS");
   const long waits = asked != nullptr ? std::atol(asked) : 0;
   const stress::run run;
-  options how = job_of(ranks, workers);
-  how.spin_us = 0;  // Every wait parks.
+  options how = job_of(ranks, workers, "cyclic");  // Partners are on different workers.
+  how.spin_us = 0;                                 // Every wait parks.
   if (waits != 0) how.timeout_s = 3600;
   run_ranks(how, [&](communicator& world) {
     const long rounds = exchange_words(world, run, waits);
