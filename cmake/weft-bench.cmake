@@ -3,6 +3,7 @@
 # MPI is one of them. bench/lci/comm.cpp: those of the communication core over LCI 2, where it is found.
 
 find_package(benchmark)
+find_package(TBB QUIET)  # A rival of tasks.
 find_package(OpenMP)
 file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cpp)
 list(FILTER bench_sources EXCLUDE REGEX "/bench/mpi/")
@@ -11,6 +12,10 @@ foreach(source IN LISTS bench_sources)
   string(REGEX REPLACE "_bench$" "" name ${name})
   weft_add_program(bench-${name} ${source})
   target_include_directories(bench-${name} PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  if(TARGET TBB::tbb AND name STREQUAL task)
+    target_link_libraries(bench-${name} PRIVATE TBB::tbb)
+    target_compile_definitions(bench-${name} PRIVATE WEFT_BENCH_TBB)
+  endif()
   if(benchmark_FOUND)
     target_link_libraries(bench-${name} PRIVATE benchmark::benchmark)
   endif()

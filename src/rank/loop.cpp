@@ -31,14 +31,17 @@ void refuse_extents(std::span<const std::size_t> extents) {
 void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_t), void* body,
               const loop_options& how) {
   worker* here = worker::current();
-  if (here == nullptr || here->identity() == nullptr)
-    throw error("a loop was started outside of a rank: start it in the body that weft::run() runs");
+  if (here == nullptr)
+    throw error(
+        "a loop was started outside of a rank or a task: start it in the body that weft::run() or weft::run_tasks() runs");
   if (count > indices_max) refuse("a loop of " + std::to_string(count) + " chunks", count);
-  auto& me = *static_cast<rank_state*>(here->identity());
-  const chunk_mode mode = how.mode == chunk_mode::automatic ? me.of->chunks : how.mode;
+  // Null in a task, and in a chunk of its loops.
+  auto* const me = static_cast<rank_state*>(here->identity());
+  chunk_mode mode = how.mode;
+  if (mode == chunk_mode::automatic) mode = me != nullptr ? me->of->chunks : chunk_mode::guided;
   loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};
   // Counted by the owner alone; a loop inside a stolen chunk is not the owner's to count.
-  rank_counts* counts = here->in_chunk() ? nullptr : &me.counts;
+  rank_counts* counts = me == nullptr || here->in_chunk() ? nullptr : &me->counts;
   here->execute(l);
   if (counts == nullptr) return;
   counts->chunks += count;

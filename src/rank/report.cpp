@@ -130,6 +130,10 @@ std::string describe_wait(const rank_state& r, const wait_description& what) {
   if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
+  if (what.has_more) {
+    const auto& more = static_cast<const explained_wait&>(what);
+    more.explain(more, text);
+  }
   if (what.context == wait_description::no_context) return text;
   text += ", " + communicator_name(&r, what.context);
   return message && receives(what.call) ? text + unreceived(r, what) : text;
@@ -183,7 +187,26 @@ std::string left_behind(const rank_state& r, const communicator_state& c) {
 
 }  // namespace
 
-// One line per rank that waits or has ended, "W number ended either-or context first n awaited... text", and
+// What tasks of this worker wait in, those with fibers and those without.
+std::vector<std::string> waits_of_tasks(worker& w) {
+  std::vector<std::string> lines;
+  w.each_fiber([&](const fiber& f) {
+    if (f.number >= 0 || f.identity != nullptr || f.waiting_in == nullptr) return;
+    std::string text = formatted("a task (worker {}): in {}", w.index(), f.waiting_in->call);
+    if (f.waiting_in->has_more) {
+      const auto& more = static_cast<const explained_wait&>(*f.waiting_in);
+      more.explain(more, text);
+    }
+    lines.push_back(std::move(text));
+  });
+  if (const work_source* const source = w.source(); source != nullptr)
+    source->describe([&](const std::string& text) {
+      lines.push_back(formatted("a task (worker {}): {}", w.index(), text));
+    });
+  return lines;
+}
+
+// "T text" for a task that waits. One line per rank that waits or has ended, "W number ended either-or context first n awaited... text", and
 // one per communicator that some wait in a collective of, "C context first n members... k arrived".
 // `first`, a communicator's first member, tells it from others of the same context. Numbers are
 // those of the world. "B text" when this process knows why.
@@ -213,6 +236,8 @@ std::string describe_waits(job& j) {
     communicators.insert(c);
     if (reason.empty()) reason = left_behind(*r, *c);
   }
+  for (int i = 0; i < j.workers->worker_count(); ++i)
+    for (const std::string& line : waits_of_tasks(j.workers->at(i))) text += "T " + line + '\n';
   for (const communicator_state* c : communicators) {
     text += formatted("C {} {}", c->context, c->peers[0].number);
     std::vector<int> all, arrived;
@@ -241,6 +266,7 @@ struct waits {
   std::map<int, rank_wait> of_rank;
   std::map<std::pair<std::uint32_t, int>, std::vector<int>> missing;
   std::string reason;
+  std::vector<std::string> of_tasks;
   std::vector<standing_ranks> places;
 };
 
@@ -269,6 +295,9 @@ waits read_waits(const std::vector<std::string>& of_processes) {
         w.awaited = read_numbers(from);
         std::getline(from >> std::ws, w.text);
         all.of_rank[number] = std::move(w);
+      } else if (kind == 'T') {
+        std::string& of_task = all.of_tasks.emplace_back();
+        std::getline(from >> std::ws, of_task);
       } else if (kind == 'B') {
         if (all.reason.empty()) std::getline(from >> std::ws, all.reason);
       } else {
@@ -318,6 +347,10 @@ std::string why(const waits& all) {
   }
   if (listed > ranks_listed_max)
     text += formatted("\n  and {} ranks more", listed - ranks_listed_max);
+  for (std::size_t i = 0; i < all.of_tasks.size() && i < ranks_listed_max; ++i)
+    text += "\n  " + all.of_tasks[i];
+  if (all.of_tasks.size() > ranks_listed_max)
+    text += formatted("\n  and {} tasks more", all.of_tasks.size() - ranks_listed_max);
   if (!all.reason.empty()) return text + "\n  " + all.reason;
 
   // Another request may help a rank out of a cycle that it is in by one of several.

@@ -2,6 +2,7 @@
 // itself.
 #include "weft/run.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,8 +15,10 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/standard_descriptors.hpp"
+#include "base/topology.hpp"
 #include "rank/start.hpp"
 #include "rank/state.hpp"
+#include "weft/tasks/run.hpp"
 
 namespace weft {
 namespace {
@@ -90,6 +93,32 @@ int run(int& argc, char** argv, const std::function<void(communicator&)>& body) 
   try {
     const resolved_options how = resolve_options(argc, argv);
     return run(how.values, body);
+  } catch (const error& e) {
+    log_text(e.what());
+    return 2;
+  }
+}
+
+// One rank for each process; the other workers are its helpers.
+int run_tasks(const options& how, const std::function<void()>& body) {
+  if (worker::current() != nullptr) {
+    log_text(
+        "run_tasks() was called by a rank or a task, which has workers already: call spawn(), or use a task_group");
+    return 2;
+  }
+  options mine = how;
+  mine.ranks = std::max(how.processes, 1);
+  mine.workers = 1;
+  const std::size_t processes = static_cast<std::size_t>(mine.ranks);
+  const std::size_t cores = std::max<std::size_t>(machine_topology().threads.size() / processes, 1);
+  mine.helpers = (how.workers != 0 ? how.workers : static_cast<int>(cores)) - 1 + how.helpers;
+  return run(mine, [&](communicator&) { body(); });
+}
+
+int run_tasks(int& argc, char** argv, const std::function<void()>& body) {
+  try {
+    const resolved_options how = resolve_options(argc, argv);
+    return run_tasks(how.values, body);
   } catch (const error& e) {
     log_text(e.what());
     return 2;

@@ -19,6 +19,10 @@ void traced_wait(trace_kind kind, rank_state& me, countdown& c, const wait_descr
 
 void throw_not_a_rank(const char* call) {
   const worker* here = worker::current();
+  if (here != nullptr && here->source() != nullptr && here->identity() == nullptr)
+    throw error(std::string(call) +
+                " was called by a task, which any worker may run: a rank communicates in its own " +
+                "flow of control, or gives the task a future");
   if (here == nullptr || here->identity() == nullptr)
     throw error(std::string(call) + " was called outside of a rank: call it in the body that " +
                 "weft::run() runs, on the rank's own thread");

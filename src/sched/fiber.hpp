@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/limits.hpp"
@@ -26,7 +27,13 @@ struct wait_description {
   const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
   bool ends_by_itself = false;    // At a time that the program has chosen.
   bool needs_one = false;         // Of several requests: any of them ends it.
+  bool has_more = false;          // It is an explained_wait.
   std::uint32_t requests = 1;     // How many it waits for; the rest tells of one of them.
+};
+
+// Of a module whose waits need more words. Called while the wait lasts, on its worker or while that sleeps.
+struct explained_wait : wait_description {
+  void (*explain)(const explained_wait& wait, std::string& text) = nullptr;  // Appends to it.
 };
 
 // A user-level thread of control with a home worker, for good.

@@ -15,6 +15,8 @@ bool worker::has_own_work(const waiter& w) noexcept {
 
 bool worker::has_work(const waiter& w) noexcept {
   if (has_own_work(w)) return true;
+  if (source_ != nullptr && (source_->has_arrivals() || (w.may_switch && source_->has_own())))
+    return true;
   if (outside_ != nullptr && (outside_->busy() || !outside_->arm())) return true;
   if (owner_.attention_.hint() != attended_) return true;
   for (const inbound& from : inbound_)

@@ -155,7 +155,12 @@ bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is
 void scheduler::look_again() noexcept {
   if (parked_.all()) return at(0).notify();
   for (int i = 0; i < worker_count() && any_parked(); ++i)
-    if (at(i).slot_with_chunks() != nullptr) wake_thieves(i, 1);
+    if (at(i).slot_with_chunks() != nullptr || has_surplus(i)) wake_thieves(i, 1);
+}
+
+bool scheduler::has_surplus(int index) {
+  const std::lock_guard hold(lock_);
+  return !sources_.empty() && sources_[static_cast<std::size_t>(index)]->has_surplus();
 }
 
 void scheduler::wake_thieves(int owner, int count) noexcept {

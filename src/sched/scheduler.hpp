@@ -107,6 +107,10 @@ class scheduler {
   void release() noexcept { count_out(); }
   [[nodiscard]] bool fibers_have_ended() const noexcept { return living_.at_most(held_); }
 
+  // Called by a worker for work of its source, which keeps run() from ending likewise.
+  void expect_work() noexcept { living_.expect_another(); }
+  void end_work() noexcept { count_out(); }
+
   // What the handlers work for; the scheduler only keeps it.
   void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
   [[nodiscard]] void* tenant() const noexcept { return tenant_; }
@@ -141,6 +145,7 @@ class scheduler {
 
   void attract_attention() noexcept;
   void count_out() noexcept;
+  [[nodiscard]] bool has_surplus(int index);
 
   scheduler_options options_;
   const looking looking_;
@@ -167,7 +172,9 @@ class scheduler {
   published<bool> stop_;
   join_count<> stop_acknowledged_;  // Lowered by each worker, once.
 
-  std::mutex lock_;  // Connecting mailboxes, collecting reports. Never on the data path.
+  std::mutex
+      lock_;  // Connecting mailboxes and sources, collecting reports. Never on the data path.
+  std::vector<std::unique_ptr<work_source>> sources_;  // None, or one for each worker.
   std::mutex one_collection_at_a_time_;
   const std::function<void(worker&)>* collect_ = nullptr;
   std::uint64_t collect_round_ = 0;

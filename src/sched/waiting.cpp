@@ -116,6 +116,7 @@ inline bool worker::take_arrival(const waiter& w) {
   for (std::size_t i = 0; i < few; ++i)
     if (drain(inbound_[i], &w) && w.is_over()) return true;
   if (outside_ != nullptr && outside_->glance()) return w.is_over();
+  if (source_ != nullptr && source_->look()) return w.is_over();
   return w.told == nullptr && w.is_over();
 }
 
@@ -149,7 +150,33 @@ fiber* worker::look_on_the_way(countdown& c, int sender) {
     poll(&w);
   }
   short_ways_left_ = short_ways_from_now();
+  // Ranks that are ready again and again must not starve tasks.
+  if (source_ != nullptr && source_->has_own()) [[unlikely]] {
+    source_first_ = true;
+    return nullptr;
+  }
   return short_ways_left_ > 0 ? first_ready() : nullptr;
+}
+
+// What a wait that may switch goes on with: a fiber that is ready, or work of this worker's own.
+fiber* worker::take_next() {
+  const bool has_source = source_ != nullptr && helm_ == nullptr;
+  if (has_source) [[unlikely]] {
+    const bool is_first = std::exchange(source_first_, false) ||
+                          (seeded_ && source_->has_own() && next_random() % 2 == 0);
+    if (is_first)
+      if (fiber* next = source_->take_own(); next != nullptr) return next;
+  }
+  if (fiber* next = take_ready(); next != nullptr) return next;
+  return has_source ? source_->take_own() : nullptr;
+}
+
+void worker::wait_to_the_end(countdown& c, const wait_description& description) {
+  if (c.pending == 0) return;
+  short_ways_left_ = short_ways_from_now();
+  waiter w{nullptr, nullptr, &description, &c};
+  w.may_stop = false;
+  block(w);
 }
 
 void worker::block(waiter& w) {
@@ -204,7 +231,7 @@ void worker::block(waiter& w) {
         !stop_acknowledged_ && next_random() % 2 == 0 && steal(w.victim)) [[unlikely]]
       continue;
     if (w.may_switch) {
-      if (fiber* next = take_ready(); next != nullptr) {
+      if (fiber* next = take_next(); next != nullptr) {
         suspend(w, *next);
         if (is_root && dead_ != nullptr) reclaim();
         idle_rounds = 0;
@@ -212,9 +239,19 @@ void worker::block(waiter& w) {
       }
     }
     // Having acknowledged the stop, a worker begins nothing that reads the memory of other ranks.
-    if (w.may_steal && !stop_acknowledged_ && steal(w.victim)) {
-      idle_rounds = 0;
-      continue;
+    if (w.may_steal && !stop_acknowledged_) {
+      if (steal(w.victim)) {
+        idle_rounds = 0;
+        continue;
+      }
+      if (source_ != nullptr && w.may_switch && helm_ == nullptr) {
+        if (fiber* next = source_->take_others(); next != nullptr) {
+          suspend(w, *next);
+          if (is_root && dead_ != nullptr) reclaim();
+          idle_rounds = 0;
+          continue;
+        }
+      }
     }
     if (seeded_ && seeded_clock_.advance(now_ns())) [[unlikely]]
       continue;
@@ -271,7 +308,12 @@ void worker::yield() {
   if (in_chunk()) return;
   if (unwinding_) [[unlikely]]
     throw job_stopped{};
-  if (fiber* next = take_ready(); next != nullptr) {
+  // Fibers that yield again and again are always ready. Relaxed: this worker's own.
+  if (passes_.load(std::memory_order_relaxed) % 4 == 0) source_first_ = true;
+  fiber* next = take_next();
+  if (next == nullptr && source_ != nullptr && helm_ == nullptr && !stop_acknowledged_)
+    next = source_->take_others();
+  if (next != nullptr) {
     static constexpr wait_description yielding{"yield"};
     if (watched_ && &running() != &root_) [[unlikely]]
       owner_.watcher_(*this, yielding);
@@ -363,6 +405,8 @@ bool worker::poll(const waiter* w) {
     if (w != nullptr && w->is_over()) break;
   }
   if (!looked_at_.empty()) any |= look();
+  if (source_ != nullptr) [[unlikely]]
+    any |= source_->look();
   if (rare_sources_ != 0) [[unlikely]]
     any |= poll_rare();
   // What comes when nothing else is to be done says nothing of when to look beside other work.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <mutex>
 #include <utility>
 
 #include "base/stack_trace.hpp"
@@ -46,12 +47,56 @@ void worker::spawn(fiber& f) {
   f.stack = stacks_.take();
   f.home = this;
   f.waiting_in = nullptr;
+  enlist(f);
+  owner_.living_.expect_another();
+  make_ready(f);
+}
+
+void worker::open_sources(std::vector<std::unique_ptr<work_source>> (*make)(scheduler&)) {
+  if (source_ != nullptr) return;
+  bool is_first = false;
+  {
+    const std::lock_guard hold(owner_.lock_);
+    is_first = owner_.sources_.empty();
+    if (is_first) owner_.sources_ = make(owner_);
+    source_ = owner_.sources_[static_cast<std::size_t>(index_)].get();
+  }
+  if (is_first) owner_.attract_attention();
+}
+
+void worker::adopt(fiber& f) {
+  f.stack = stacks_.take();
+  f.home = this;
+  f.waiting_in = nullptr;
+  prepare(f);
+}
+
+void worker::enlist(fiber& f) noexcept {
   f.older = newest_;
   f.newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = &f;
   newest_ = &f;
-  owner_.living_.expect_another();
-  make_ready(f);
+}
+
+void worker::dismiss(fiber& f) noexcept {
+  (f.older != nullptr ? f.older->newer : oldest_) = f.newer;
+  (f.newer != nullptr ? f.newer->older : newest_) = f.older;
+}
+
+// The root, which is in no list, is there to go on whenever another fiber runs.
+void worker::retire() noexcept {
+  fiber* next = take_ready();
+  if (next == nullptr) next = &root_;
+  if (!next->flow) prepare(*next);
+  switch_to(*next);
+}
+
+void worker::call_thieves(int owner) noexcept {
+  if (!owner_.any_parked()) return;
+  const std::uint64_t now = ticks();
+  if (now - thieves_called_ < long_loop_ticks_) return;
+  thieves_called_ = now;
+  owner_.wake_thieves(owner, 1);
 }
 
 void worker::prepare(fiber& f) {
@@ -89,8 +134,7 @@ void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
 
 // The root, or a guest, frees what a fiber leaves behind: nobody can free the stack that it stands on.
 void worker::finish(fiber& self) noexcept {
-  (self.older != nullptr ? self.older->newer : oldest_) = self.newer;
-  (self.newer != nullptr ? self.newer->older : newest_) = self.older;
+  dismiss(self);
   *thread_.exceptions = {};  // Of a program that has left its handlers by a jump.
   dead_ = &self;
   fiber& next = guest_ == nullptr ? root_ : guest_->stand_in();

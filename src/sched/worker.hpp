@@ -19,6 +19,7 @@
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
 #include "sched/seeded_clock.hpp"
+#include "sched/work_source.hpp"
 #include "sync/memory_watch.hpp"
 #include "sync/parking.hpp"
 #include "sync/record_ring.hpp"
@@ -72,6 +73,8 @@ class worker {
                                    int victim = -1) {
     if (c.pending != 0) wait_for_pending(c, description, victim);
   }
+  // The same for what ends by itself when the job stops, and leaves nothing behind before that.
+  void wait_to_the_end(countdown& c, const wait_description& description);
   // The same where something is. What is awaited, or some of it, probably comes as mail of worker `sender`, or
   // from -1, anywhere.
   [[gnu::always_inline]] void wait_for_pending(countdown& c, const wait_description& description,
@@ -275,6 +278,37 @@ class worker {
   // Whether the worker has fibers besides the one that runs.
   [[nodiscard]] bool has_others() const noexcept { return oldest_ != newest_; }
 
+  // --- Work of other kinds (work_source.hpp) -----------------------------------------------------
+  // Null until some worker has opened the job's sources.
+  [[nodiscard]] work_source* source() const noexcept { return source_; }
+  // Opens them if nobody has, all at once: `make` gives one for each worker.
+  void open_sources(std::vector<std::unique_ptr<work_source>> (*make)(scheduler&));
+  // A fiber that a source keeps and gives work to: it does not end, and counts only while it is at work. Throws
+  // weft::error when there is no memory for its stack.
+  void adopt(fiber& f);
+  // Whether it is among those that reports and waits look at: while it has work.
+  void enlist(fiber& f) noexcept;
+  void dismiss(fiber& f) noexcept;
+  // The running fiber, which has no more work, leaves; returns when take_own() or take_others() has chosen it.
+  void retire() noexcept;
+  // There is work to share: wakes somebody who sleeps, at most once in a while.
+  void call_thieves(int owner) noexcept;
+  // Work that is no rank's runs on the stack of a fiber that waits for it.
+  class without_identity {
+   public:
+    explicit without_identity(worker& here) noexcept
+        : self_(here.running()), before_(std::exchange(self_.identity, nullptr)) {
+      caller_ = nullptr;
+    }
+    ~without_identity() { caller_ = self_.identity = before_; }
+    without_identity(const without_identity&) = delete;
+    without_identity& operator=(const without_identity&) = delete;
+
+   private:
+    fiber& self_;
+    void* const before_;
+  };
+
   // --- Loops ---------------------------------------------------------------------------------
   // Runs all chunks, with whoever comes to help; rethrows the first exception of a chunk.
   void execute(loop& l);
@@ -408,6 +442,7 @@ class worker {
     if (&taken == ready_tail_) ready_tail_ = &previous;
   }
   [[nodiscard]] fiber* take_ready() noexcept;
+  [[nodiscard]] fiber* take_next();
   [[nodiscard]] fiber* take_errand() noexcept;
   static void fiber_main(void* self);
   [[noreturn]] void finish(fiber& self) noexcept;
@@ -505,6 +540,9 @@ class worker {
   fiber* oldest_ = nullptr;
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;
+  work_source* source_ = nullptr;
+  bool source_first_ = false;         // Before fibers that are ready, which have had many turns.
+  std::uint64_t thieves_called_ = 0;  // When, in ticks.
   // Waits that may yet go the short way before mail is looked at, and how many may after the next
   // look: the more, the more looks in a row have found nothing.
   static constexpr int short_ways_min = 4, short_ways_max = 32;

@@ -32,6 +32,11 @@ requires std::is_trivially_copyable_v<T> &&(sizeof(T) <= sizeof(void*)) class de
   class owner;  // One per deque.
   class thief;
 
+  // Called by anyone, a hint.
+  [[nodiscard]] bool seems_empty() const noexcept {
+    return bottom_.load(std::memory_order_relaxed) <= top_.load(std::memory_order_relaxed);
+  }
+
  private:
   [[nodiscard]] auto& slot(std::int64_t index) noexcept {
     return slots_[static_cast<std::size_t>(index) % Capacity];

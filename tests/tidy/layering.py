@@ -17,7 +17,8 @@ ARROWS = {
     "runtime": {"comm", "sched", "bootstrap"},
     "image": {"bootstrap"},
     "rank": {"comm", "sched", "runtime"},
-    "parcel": {"comm", "sched", "runtime"},
+    "task": {"sched"},
+    "parcel": {"task", "comm", "sched", "runtime"},
     "rma": {"rank", "image", "comm", "sched", "runtime"},
     "shmem": {"rma", "rank", "image", "comm", "sched", "runtime"},
     "mpi": {"rank", "image", "comm", "sched", "runtime"},
@@ -26,7 +27,8 @@ FOR_ALL = {"base", "sync", "trace"}
 
 # Public headers belong to the module that implements them; those not named here to rank.
 PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base",
-                "accelerator.hpp": "transport", "loop.hpp": "sched"}
+                "accelerator.hpp": "transport", "loop.hpp": "sched",
+                "tasks/run.hpp": "rank"}
 
 # Where a third party's headers may appear.
 THIRD_PARTY = {
@@ -45,6 +47,7 @@ THIRD_PARTY = {
     r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer",
                 "tests/image"],
     r"omp\.h": ["bench"],
+    r"oneapi/tbb/": ["bench"],
     r"lci\.hpp": ["bench/lci"],
 }
 SYSTEM = re.compile(
@@ -78,7 +81,7 @@ def problems_of(path, text):
     for bracket, name in INCLUDE.findall(text):
         if name.startswith("weft/"):
             top_name = re.split(r"[/.]", name[5:])[0]
-            owner = "comm" if top_name == "comm" else PUBLIC_OWNER.get(name[5:], "rank")
+            owner = PUBLIC_OWNER.get(name[5:]) or {"comm": "comm", "tasks": "task"}.get(top_name, "rank")
             if module and not may_include(module, owner):
                 yield f"module {module} must not include <{name}>, which belongs to {owner}"
             continue

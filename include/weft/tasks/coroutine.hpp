@@ -1,0 +1,103 @@
+// Coroutines over futures: a function that returns weft::future<T> and says co_await.
+//
+//   weft::future<int> sum(weft::future<int> a, weft::future<int> b) { co_return co_await a + co_await b; }
+//
+// It begins at once, on the caller's stack. Where it waits it leaves its stack, and goes on as a task on the worker where
+// it waited: what it holds of that thread stays right. An exception of what it waits for is thrown there. The future it
+// waits for stays its own; each is waited for once. When the job stops its variables are destroyed where it waits.
+#pragma once
+#include <coroutine>
+#include <utility>
+
+#include "weft/tasks/future.hpp"
+
+namespace weft {
+namespace detail {
+
+// One wait of a coroutine, in its frame.
+class coroutine_wait {
+ public:
+  explicit coroutine_wait(future_core& awaited) noexcept : awaited_(awaited) {}
+  coroutine_wait(const coroutine_wait&) = delete;
+  coroutine_wait& operator=(const coroutine_wait&) = delete;
+
+  // False: it is ready, the coroutine goes on.
+  bool suspend(std::coroutine_handle<> waiting);
+
+ private:
+  struct body;
+  [[nodiscard]] body& self() noexcept { return *reinterpret_cast<body*>(storage_); }
+
+  future_core& awaited_;
+  alignas(16) std::byte storage_[160];
+};
+
+template <class Future>
+struct future_awaiter : coroutine_wait {
+  Future& of;
+  future_awaiter(Future& future, future_core& core) noexcept : coroutine_wait(core), of(future) {}
+  [[nodiscard]] bool await_ready() const noexcept { return future_access::state(of)->is_ready(); }
+  bool await_suspend(std::coroutine_handle<> waiting) { return suspend(waiting); }
+  decltype(auto) await_resume() { return of.get(); }
+};
+
+template <class T>
+struct promise_base {
+  future_state<T>* state;
+  promise_base() : state(make_pooled<future_state<T>>(2u, std::source_location::current())) {
+    state->set_giver("the coroutine");
+  }
+  promise_base(const promise_base&) = delete;
+  promise_base& operator=(const promise_base&) = delete;
+  // Of a frame that is destroyed before its end, too.
+  ~promise_base() {
+    if (!state->is_ready()) state->cancel();
+    state->drop_reference();
+  }
+  static void* operator new(std::size_t bytes) { return take_memory(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    give_memory(memory, bytes);
+  }
+  [[nodiscard]] future<T> get_return_object() noexcept { return future_access::adopt(state); }
+  [[nodiscard]] std::suspend_never initial_suspend() const noexcept { return {}; }
+  [[nodiscard]] std::suspend_never final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { state->fail(std::current_exception()); }
+};
+
+template <class T>
+struct coroutine_promise : promise_base<T> {
+  template <class Value = T>
+  void return_value(Value&& value) {
+    this->state->set(std::forward<Value>(value));
+  }
+};
+template <>
+struct coroutine_promise<void> : promise_base<void> {
+  void return_void() { state->set(); }
+};
+
+}  // namespace detail
+
+template <class T>
+[[nodiscard]] auto operator co_await(future<T>& of) {
+  detail::future_core* const core = detail::future_access::state(of);
+  if (core == nullptr) detail::refuse_empty_future("co_await");
+  return detail::future_awaiter<future<T>>(of, *core);
+}
+template <class T>
+[[nodiscard]] auto operator co_await(future<T>&& of) {
+  return operator co_await(of);  // A temporary lives until the whole expression has ended.
+}
+template <class T>
+[[nodiscard]] auto operator co_await(const shared_future<T>& of) {
+  detail::future_core* const core = detail::future_access::state(of);
+  if (core == nullptr) detail::refuse_empty_future("co_await");
+  return detail::future_awaiter<const shared_future<T>>(of, *core);
+}
+
+}  // namespace weft
+
+template <class T, class... Arguments>
+struct std::coroutine_traits<weft::future<T>, Arguments...> {
+  using promise_type = weft::detail::coroutine_promise<T>;
+};

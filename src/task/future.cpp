@@ -1,0 +1,181 @@
+// What futures share with those who set them: weft/tasks/future.hpp.
+#include "weft/tasks/future.hpp"
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/format.hpp"
+#include "sync/once_event.hpp"
+#include "sync/published.hpp"
+#include "task/task_source.hpp"
+#include "task/waiting_fiber.hpp"
+
+namespace weft::detail {
+namespace {
+
+using event = once_event<listener>;
+
+// The objects that the public header keeps room for.
+[[nodiscard]] event& event_in(std::byte* room) noexcept {
+  return *std::launder(reinterpret_cast<event*>(room));
+}
+[[nodiscard]] const event& event_in(const std::byte* room) noexcept {
+  return *std::launder(reinterpret_cast<const event*>(room));
+}
+[[nodiscard]] join_count<>& count_in(std::byte* room) noexcept {
+  return *std::launder(reinterpret_cast<join_count<>*>(room));
+}
+
+std::string_view name_of_file(const char* path) noexcept {
+  const std::string_view all = path;
+  return all.substr(all.rfind('/') + 1);
+}
+
+struct future_wait : explained_wait {
+  const future_core* of;
+};
+
+void explain(const explained_wait& wait, std::string& text) {
+  const future_core& of = *static_cast<const future_wait&>(wait).of;
+  text += formatted(", which {} made at {}:{} should set", of.giver(),
+                    name_of_file(of.made_at().file_name()), of.made_at().line());
+}
+
+}  // namespace
+
+future_core::future_core(unsigned references, const std::source_location& made_at) noexcept
+    : made_at_(made_at) {
+  static_assert(sizeof(event) == sizeof event_ && sizeof(join_count<>) == sizeof references_);
+  ::new (event_) event;
+  (::new (references_) join_count<>)->expect(references);
+}
+
+void future_core::add_reference() noexcept {
+  count_in(references_).expect_another();
+}
+
+bool future_core::is_last_reference() noexcept {
+  return count_in(references_).arrive() == 0;
+}
+
+bool future_core::is_ready() const noexcept {
+  return event_in(event_).has_happened();
+}
+
+bool future_core::test() {
+  if (is_ready()) return true;
+  if (worker* const here = worker::current(); here != nullptr && !worker::in_chunk()) {
+    const shared_section inside(*here);
+    here->yield();
+  }
+  return is_ready();
+}
+
+void future_core::wait(const char* call, bool may_stop) {
+  if (is_ready()) return;
+  task_source& here = task_source::here(call);
+  if (worker::in_chunk())
+    throw error(formatted(
+        "a chunk of a loop called {} of a future that is not ready, which would wait on the stack of whoever runs the "
+        "chunk: wait before or after the loop",
+        call));
+  if (task* const newest = here.take_newest(); newest != nullptr) {
+    if (newest->joined_by == this && here.has_stack()) [[likely]] {
+      here.run_here(*newest);
+      if (is_ready()) [[likely]]
+        return;
+    } else {
+      here.put_back(*newest);
+    }
+  }
+  future_wait description{};
+  description.call = call;
+  description.has_more = true;
+  description.explain = &explain;
+  description.of = this;
+  auto* const waiter = make_pooled<waiting_fiber>(here);
+  if (listen(*waiter))
+    waiter->wait(description, may_stop);
+  else
+    free_pooled(waiter);
+}
+
+bool future_core::listen(listener& to) noexcept {
+  return event_in(event_).try_add(&to);
+}
+
+void future_core::happen() noexcept {
+  for (listener* one = event_in(event_).happen(); one != nullptr;) {
+    listener* const next = one->next.get();  // Whoever is told may be gone at once.
+    one->told(*one);
+    one = next;
+  }
+}
+
+void future_core::break_promise() noexcept {
+  fail(std::make_exception_ptr(
+      broken_promise(formatted("the promise made at {}:{} was dropped without a value",
+                               name_of_file(made_at_.file_name()), made_at_.line()))));
+}
+
+void future_core::cancel() noexcept {
+  fail(std::make_exception_ptr(cancelled()));
+}
+
+void refuse_empty_future(const char* call) {
+  throw error(formatted(
+      "{} of a future that has no state: it was taken by get(), then() or a move before", call));
+}
+
+void refuse_second_value(const char* call) {
+  throw error(
+      formatted("promise::{} was called a second time, or the promise was moved from", call));
+}
+
+arrivals::arrivals(std::size_t expected) noexcept {
+  static_assert(sizeof(join_count<>) == sizeof left_);
+  (::new (left_) join_count<>)->expect(expected);
+}
+
+bool arrivals::arrive() noexcept {
+  return count_in(left_).arrive() == 0;
+}
+
+// --- Continuations -------------------------------------------------------------------------------
+
+namespace {
+
+// From a thread that runs no tasks: to the worker where the continuation was made.
+struct distant_task final : arrival {
+  explicit distant_task(task& one) noexcept : work(one) {
+    come = [](arrival& self, task_source& home) noexcept {
+      auto& mine = static_cast<distant_task&>(self);
+      home.submit_here(mine.work);
+      free_pooled(&mine);
+    };
+  }
+  task& work;
+};
+
+}  // namespace
+
+continuation::continuation() noexcept : home(task_source::here_or_null()) {
+  told = [](listener& self) noexcept {
+    auto& mine = static_cast<continuation&>(self);
+    if (task_source* const here = task_source::here_or_null(); here != nullptr)
+      here->submit(mine, mine.urgency);
+    else
+      static_cast<task_source*>(mine.home)->send(
+          *make_pooled<distant_task>(static_cast<task&>(mine)));
+  };
+}
+
+void continue_after(future_core& first, continuation& then) {
+  then.home = &task_source::here("future::then");
+  if (!first.listen(then)) then.told(then);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,309 @@
+#include "task/task_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+namespace {
+
+// Tasks that run one after another before mail and fibers that are ready get a turn.
+constexpr std::uint32_t tasks_in_a_row_max = 32;
+// Below so much of a stack a task gets one of its own.
+constexpr std::ptrdiff_t stack_left_min = 16 * 1024;
+// Workers that are asked for a task in one look.
+constexpr int victims_max = 16;
+// Tasks that move to where thieves find them at once.
+constexpr int overflow_moved_max = 64;
+
+std::vector<std::unique_ptr<work_source>> make_sources(scheduler& workers) {
+  std::vector<std::unique_ptr<work_source>> made;
+  const auto all = std::make_shared<std::vector<task_source*>>();
+  for (int i = 0; i < workers.worker_count(); ++i) {
+    auto one = std::make_unique<task_source>(workers.at(i), all);
+    all->push_back(one.get());
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+}  // namespace
+
+task_source::task_source(worker& home, std::shared_ptr<const std::vector<task_source*>> all)
+    : home_(home), all_(std::move(all)), pool_(std::make_unique<node_pool>()) {}
+
+task_source::~task_source() {
+  node_pool::leave(std::move(pool_));
+}
+
+task_source& task_source::here(const char* call) {
+  worker* const w = worker::current();
+  if (w == nullptr)
+    throw error(formatted(
+        "{} was called outside of ranks and tasks: call it in what weft::run() or weft::run_tasks() runs",
+        call));
+  if (w->is_shared()) [[unlikely]]
+    throw error(formatted(
+        "{} was called by a rank of a worker whose ranks may make threads that communicate "
+        "(MPI_THREAD_SERIALIZED or more), which runs no tasks",
+        call));
+  if (w->source() == nullptr) [[unlikely]]
+    w->open_sources(&make_sources);
+  return static_cast<task_source&>(*w->source());
+}
+
+void task_source::submit(detail::task& work, priority urgency) {
+  keep_job();
+  const bool is_in = urgency == priority::high ? own_high_.try_push(&work) : own_.try_push(&work);
+  if (!is_in) [[unlikely]]
+    put_back(work);
+  home_.call_thieves(home_.index());
+}
+
+void task_source::submit_here(detail::task& work) noexcept {
+  keep_job();
+  work.next = nullptr;
+  (pinned_first_ == nullptr ? pinned_first_ : pinned_last_->next) = &work;
+  pinned_last_ = &work;
+}
+
+void task_source::put_back(detail::task& work) noexcept {
+  if (overflow_ == nullptr && own_.try_push(&work)) return;
+  work.next = std::exchange(overflow_, &work);
+}
+
+detail::task* task_source::take_newest() noexcept {
+  if (const auto urgent = own_high_.try_pop()) [[unlikely]]
+    return *urgent;
+  if (const auto newest = own_.try_pop()) [[likely]]
+    return *newest;
+  return overflow_ == nullptr ? nullptr : take_overflow();
+}
+
+// And makes some of the others ones that thieves find.
+detail::task* task_source::take_overflow() noexcept {
+  detail::task* const taken = std::exchange(overflow_, overflow_->next);
+  for (int left = overflow_moved_max; left > 0 && overflow_ != nullptr; --left) {
+    detail::task* const moved = overflow_;
+    detail::task* const after = moved->next;
+    if (!own_.try_push(moved)) break;
+    overflow_ = after;
+  }
+  return taken;
+}
+
+bool task_source::has_stack() const noexcept {
+  const fiber& self = home_.running();
+  const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
+  return !self.stack.empty() && here - self.stack.data() > stack_left_min;
+}
+
+void task_source::run_here(detail::task& work) {
+  if (home_.running().identity == nullptr) {
+    act(work);
+  } else {
+    const worker::without_identity as_task(home_);
+    act(work);
+  }
+  if (--until_others_ < tasks_in_a_row_max) [[likely]]
+    return;
+  until_others_ = tasks_in_a_row_max;
+  home_.poll();
+  if (!home_.has_ready()) return;
+  try {
+    home_.yield();
+  } catch (
+      const job_stopped&) {  // The caller's wait will find that too, when all that it waits for has ended.
+  }
+}
+
+void task_source::suspend(suspended& what) noexcept {
+  keep_job();
+  ++at_work_;
+  what.before = nullptr;
+  what.after = std::exchange(suspended_, &what);
+  if (what.after != nullptr) what.after->before = &what;
+}
+
+void task_source::resume(suspended& what) noexcept {
+  --at_work_;
+  (what.before != nullptr ? what.before->after : suspended_) = what.after;
+  if (what.after != nullptr) what.after->before = what.before;
+}
+
+void task_source::abandon_suspended() noexcept {
+  while (suspended_ != nullptr) {
+    suspended& one = *suspended_;
+    resume(one);
+    one.abandon(one);
+  }
+}
+
+void task_source::send(arrival& news) noexcept {
+  worker& to = home_;  // Once the news is in, its receiver may end the job.
+  arrivals_.push(&news);
+  to.notify();
+}
+
+bool task_source::look() noexcept {
+  arrival* newest = arrivals_.take_all();
+  if (newest == nullptr) return false;
+  arrival* oldest = nullptr;
+  while (newest != nullptr) {
+    arrival* const before = newest->next.get();
+    newest->next.set(oldest);
+    oldest = std::exchange(newest, before);
+  }
+  while (oldest != nullptr) {
+    arrival& one = *oldest;
+    oldest = one.next.get();  // The arrival is gone once it has come.
+    one.come(one, *this);
+  }
+  return true;
+}
+
+bool task_source::has_surplus() const noexcept {
+  return !normal_.seems_empty() || !high_.seems_empty();
+}
+
+bool task_source::has_own() const noexcept {
+  return pinned_first_ != nullptr || overflow_ != nullptr || has_surplus();
+}
+
+// In a seeded schedule the oldest as well as the newest: what a thief would have taken.
+detail::task* task_source::take_any() {
+  if (pinned_first_ != nullptr) {
+    detail::task* const first = pinned_first_;
+    pinned_first_ = first->next;
+    return first;
+  }
+  if (home_.owner().options().seed.has_value() && home_.next_random() % 2 == 0) [[unlikely]] {
+    if (const auto oldest = urgent_tasks::thief(high_).try_steal()) return *oldest;
+    if (const auto oldest = tasks::thief(normal_).try_steal()) return *oldest;
+  }
+  return take_newest();
+}
+
+detail::task* task_source::steal() {
+  const auto count = static_cast<int>(all_->size());
+  if (count == 1 || home_.is_unwinding()) return nullptr;
+  auto victim = static_cast<int>(home_.next_random() % static_cast<std::uint32_t>(count));
+  for (int left = std::min(count, victims_max); left > 0; --left, victim = (victim + 1) % count) {
+    if (victim == home_.index()) continue;
+    task_source& of_victim = *(*all_)[static_cast<std::size_t>(victim)];
+    if (!of_victim.has_surplus()) continue;
+    keep_job();  // Before the victim may have none left.
+    auto stolen = urgent_tasks::thief(of_victim.high_).try_steal();
+    if (!stolen) stolen = tasks::thief(of_victim.normal_).try_steal();
+    if (!stolen) continue;
+    if (of_victim.has_surplus()) home_.call_thieves(victim);
+    return *stolen;
+  }
+  return nullptr;
+}
+
+fiber* task_source::take_own() {
+  if (home_.is_unwinding() && suspended_ != nullptr) [[unlikely]]
+    abandon_suspended();
+  detail::task* const work = take_any();
+  if (work == nullptr) {
+    let_job_end();
+    return nullptr;
+  }
+  if (has_surplus()) home_.call_thieves(home_.index());
+  return runner_for(*work);
+}
+
+fiber* task_source::take_others() {
+  detail::task* const work = steal();
+  if (work != nullptr) return runner_for(*work);
+  let_job_end();
+  return nullptr;
+}
+
+void task_source::let_job_end() noexcept {
+  if (!is_living_ || at_work_ != 0 || has_own() || has_arrivals()) return;
+  is_living_ = false;
+  home_.owner().end_work();
+}
+
+fiber* task_source::runner_for(detail::task& work) {
+  if (idle_ == nullptr) {
+    auto made = std::make_unique<runner>();
+    made->of = this;
+    made->flow.body = &run_tasks;
+    made->flow.argument = made.get();
+    try {
+      home_.adopt(made->flow);
+    } catch (...) {
+      put_back(work);
+      throw;
+    }
+    idle_ = made.get();
+    runners_.push_back(std::move(made));
+  }
+  runner& free = *idle_;
+  idle_ = free.next;
+  free.work = &work;
+  ++at_work_;
+  home_.enlist(free.flow);
+  return &free.flow;
+}
+
+void task_source::run_tasks(void* self) {
+  auto& mine = *static_cast<runner*>(self);
+  task_source& of = *mine.of;
+  for (;;) {
+    of.act(*mine.work);
+    for (std::uint32_t left = tasks_in_a_row_max;; --left) {
+      if (left == 0) {
+        of.home_.poll();
+        left = tasks_in_a_row_max;
+      }
+      if (of.home_.has_ready()) break;
+      detail::task* next = of.take_any();
+      if (next == nullptr) next = of.steal();
+      if (next == nullptr) break;
+      of.act(*next);
+    }
+    --of.at_work_;
+    of.home_.dismiss(mine.flow);
+    mine.next = std::exchange(of.idle_, &mine);
+    of.home_.retire();
+  }
+}
+
+void task_source::describe(const std::function<void(const std::string&)>& line) const {
+  for (const suspended* one = suspended_; one != nullptr; one = one->after) {
+    std::string text;
+    one->describe(*one, text);
+    line(text);
+  }
+}
+
+// --- What the headers call -------------------------------------------------------------------------
+
+void* detail::take_memory(std::size_t bytes) {
+  task_source* const here = task_source::here_or_null();
+  return here != nullptr && !here->home().has_guest() ? here->pool().take(bytes)
+                                                      : node_pool::take_without(bytes);
+}
+
+void detail::give_memory(void* memory, std::size_t) noexcept {
+  task_source* const here = task_source::here_or_null();
+  node_pool::give(memory, here != nullptr && !here->home().has_guest() ? &here->pool() : nullptr);
+}
+
+void detail::check_may_spawn(const char* call) {
+  static_cast<void>(task_source::here(call));
+}
+
+void detail::submit(task& work, priority urgency) {
+  task_source& here = task_source::here("spawn");
+  here.submit(work, urgency);
+  here.perturb();
+}
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+// The tasks of one worker: a deque for each priority, from which others steal; what only this worker may go on with;
+// and the fibers on which tasks run.
+//
+// A task runs on a fiber of its own, since it may wait; or on the stack of a fiber that waits for nothing but that task.
+// As long as any is not done the source counts as living (scheduler::expect_work), so that the job does not end.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/work_source.hpp"
+#include "sync/deque.hpp"
+#include "sync/handoff_stack.hpp"
+#include "task/node_pool.hpp"
+#include "weft/tasks/task.hpp"
+
+namespace weft {
+
+// News for a worker, from any thread: one of its fibers may go on, or a task that only it may run.
+struct arrival {
+  std_atomics::plain<arrival*> next;
+  void (*come)(arrival& self, class task_source& home) noexcept = nullptr;
+};
+
+// What waits without a fiber, such as a coroutine, in its worker's list.
+struct suspended {
+  suspended* before = nullptr;
+  suspended* after = nullptr;
+  void (*abandon)(suspended& self) noexcept = nullptr;  // The job stops.
+  void (*describe)(const suspended& self, std::string& text) = nullptr;
+};
+
+// Tasks of a worker that thieves can find at once, of each priority; further ones wait beside.
+inline constexpr std::size_t tasks_of_worker_max = 4096;
+inline constexpr std::size_t urgent_tasks_of_worker_max = 512;
+
+class task_source final : public work_source {
+ public:
+  // `all`: those of the job by worker, complete before the first is used.
+  task_source(worker& home, std::shared_ptr<const std::vector<task_source*>> all);
+  ~task_source() override;
+
+  // That of the calling worker, which opens it; throws weft::error, naming `call`, where tasks cannot be.
+  [[nodiscard]] static task_source& here(const char* call);
+  // The same; null where there is none.
+  [[nodiscard]] static task_source* here_or_null() noexcept {
+    worker* const w = worker::current();
+    return w != nullptr ? static_cast<task_source*>(w->source()) : nullptr;
+  }
+
+  [[nodiscard]] worker& home() const noexcept { return home_; }
+  [[nodiscard]] node_pool& pool() noexcept { return *pool_; }
+
+  // --- Called by the home ------------------------------------------------------------------------
+  void submit(detail::task& work, priority urgency);
+  // In a seeded schedule: others may run here. Throws job_stopped.
+  void perturb() {
+    if (!worker::in_chunk()) home_.perturb();
+  }
+  // Not to be stolen.
+  void submit_here(detail::task& work) noexcept;
+  // The newest task, null when there is none. It is to be run, or put back at once.
+  [[nodiscard]] detail::task* take_newest() noexcept;
+  void put_back(detail::task& work) noexcept;
+  // On the caller's stack, which waits for it. Others that are ready get a turn now and then.
+  void run_here(detail::task& work);
+  // Whether so much of the caller's stack is left.
+  [[nodiscard]] bool has_stack() const noexcept;
+  void suspend(suspended& what) noexcept;
+  void resume(suspended& what) noexcept;
+
+  // Called by any thread.
+  void send(arrival& news) noexcept;
+
+  // work_source:
+  bool look() noexcept override;
+  fiber* take_own() override;
+  fiber* take_others() override;
+  bool has_own() const noexcept override;
+  bool has_arrivals() const noexcept override { return !arrivals_.empty(); }
+  bool has_surplus() const noexcept override;
+  void describe(const std::function<void(const std::string&)>& line) const override;
+
+ private:
+  using tasks = deque<detail::task*, tasks_of_worker_max>;
+  using urgent_tasks = deque<detail::task*, urgent_tasks_of_worker_max>;
+
+  // A fiber that runs one task after another.
+  struct runner {
+    fiber flow;
+    detail::task* work = nullptr;
+    task_source* of = nullptr;
+    runner* next = nullptr;  // Among those that have nothing to do.
+  };
+
+  void act(detail::task& work) noexcept { work.act(work, !home_.is_unwinding()); }
+  [[nodiscard]] detail::task* take_any();
+  [[nodiscard]] detail::task* take_overflow() noexcept;
+  [[nodiscard]] detail::task* steal();
+  [[nodiscard]] fiber* runner_for(detail::task& work);
+  static void run_tasks(void* self);
+  void abandon_suspended() noexcept;
+  void keep_job() {
+    if (is_living_) [[likely]]
+      return;
+    is_living_ = true;
+    home_.owner().expect_work();
+  }
+  void let_job_end() noexcept;
+
+  worker& home_;
+  const std::shared_ptr<const std::vector<task_source*>> all_;
+  std::unique_ptr<node_pool> pool_;
+  bool is_living_ = false;
+  std::uint32_t at_work_ = 0;  // Runners that have a task, and what is suspended.
+  std::uint32_t until_others_ =
+      0;  // Tasks that may yet run on a waiting stack before others get a turn.
+  runner* idle_ = nullptr;
+  std::vector<std::unique_ptr<runner>> runners_;
+  // What only this worker may run, the oldest first; tasks for which there was no room, the newest first.
+  detail::task* pinned_first_ = nullptr;
+  detail::task* pinned_last_ = nullptr;
+  detail::task* overflow_ = nullptr;
+  suspended* suspended_ = nullptr;
+
+  tasks normal_;
+  tasks::owner own_{normal_};
+  urgent_tasks high_;
+  urgent_tasks::owner own_high_{high_};
+  alignas(padding_bytes) handoff_stack<arrival> arrivals_;
+};
+
+}  // namespace weft
