@@ -213,6 +213,13 @@ def idle(here, run):
         yield at_most(f"two processes that wait, joined by {what}, of a core", here.get("idle/job", peer, 4, 1), 2, "%")
 
 
+def polling(here, run):
+    for n in (4, 8):
+        for way in ("test", "testany", "iprobe", "improbe", "get_status"):
+            yield at_most(f"{n} processes that poll on two cores: a message by {way}",
+                          here.get(f"polling/message/{way}", "weft-mpi", n, 1), 10000, "ns")
+
+
 def metg(here, run):
     # The ranks back end beside the code of Task Bench over the better MPI.
     for pattern, columns, ranks, factor in (("stencil_1d", 1, 2, 0.65), ("nearest", 1, 2, 0.65),
@@ -268,7 +275,7 @@ def datatypes(here, run):
 
 TARGETS = {"comm": comm, "comm-tcp": comm_tcp, "processes": processes, "transport": transport, "p2p": p2p,
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
-           "stencil": stencil, "loop": loop, "md": md, "idle": idle, "metg": metg, "mpi": mpi, "face": face,
+           "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "metg": metg, "mpi": mpi, "face": face,
            "datatypes": datatypes}
 
 

@@ -343,8 +343,22 @@ struct symbol_table::contents {
     return {formatted("{}+{:#x}", text, offset)};
   }
 
+  // Of libweft.so, whose functions are none of the program, whatever they are called.
+  static bool is_runtime(std::uintptr_t address) {
+    static const char* const own = [] {
+      Dl_info found{};
+      return dladdr(reinterpret_cast<const void*>(&capture_calls), &found) != 0 ? found.dli_fname
+                                                                                : nullptr;
+    }();
+    if (own == nullptr || std::strstr(own, "libweft.so") == nullptr) return false;
+    Dl_info found{};
+    return dladdr(reinterpret_cast<const void*>(address), &found) != 0 &&
+           found.dli_fname != nullptr && std::strcmp(found.dli_fname, own) == 0;
+  }
+
   std::vector<std::string> find(std::uintptr_t address) const {
     std::vector<std::string> calls;
+    if (is_runtime(address)) return calls;
 #if defined(WEFT_HAS_LIBDW)
     if (Dwfl_Module* const module =
             files == nullptr ? nullptr : libdw().dwfl_addrmodule(files, address)) {

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <string>
 
+#include "base/reasons.hpp"
 #include "weft/error.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -89,8 +91,7 @@ void stack_pool::map_block() {
   if (base == MAP_FAILED)
     throw error("cannot map " + std::to_string(count) + " stacks of " +
                 std::to_string(stack_bytes_) + " octets after " + std::to_string(made_) +
-                " on this worker: use smaller stacks (WEFT_STACK) or raise the limit on virtual "
-                "memory (ulimit -v)");
+                " on this worker: use smaller stacks (WEFT_STACK): " + reason_with_limit(errno));
   madvise(base, bytes, MADV_NOHUGEPAGE);  // One touched page must not commit 2 MiB.
   // Relaxed: counts and no more.
   bool guarded =

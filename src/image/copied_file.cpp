@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -14,6 +16,7 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/reasons.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -21,6 +24,7 @@ namespace {
 
 // Above the numbers of what programs have open themselves.
 constexpr int copy_number_min = 64;
+constexpr std::size_t name_length_max = 200;  // The system takes 249.
 
 std::size_t page_bytes() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -84,11 +88,27 @@ void copied_file::prepare(std::span<const numbered_file> others, bool whole) {
   }
 }
 
+std::string copied_file::reason_of_refusal(int error_number) {
+  rlimit numbers{};
+  getrlimit(RLIMIT_NOFILE, &numbers);
+  // EINVAL: not even the first of these numbers is below the limit.
+  if (error_number == EMFILE || error_number == EINVAL)
+    return formatted(
+        "the limit on open files (ulimit -n) is {}, and each file of a copy takes a number from {} on: raise it, "
+        "or run with --ranks-per-process 1",
+        numbers.rlim_cur, copy_number_min);
+  if (error_number == ENFILE || error_number == ENOMEM) return reason_with_limit(error_number);
+  return formatted(
+      "memfd_create: {}: ranks that share a process need files in memory, which this system or sandbox refuses; run "
+      "with --ranks-per-process 1",
+      std::strerror(error_number));
+}
+
 bool copied_file::open_copy() {
   static std::mutex lock;
   static int next_number = copy_number_min;
   const std::string_view path = file.path();
-  const std::string name(path.substr(path.rfind('/') + 1));
+  const std::string name(path.substr(path.rfind('/') + 1, name_length_max));
   const int made = ::memfd_create(name.c_str(), MFD_CLOEXEC);
   if (made < 0) return false;
   const std::lock_guard hold(lock);

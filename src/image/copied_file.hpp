@@ -39,6 +39,8 @@ class copied_file {
   // Makes the file that one copy is loaded from. A number names a file for the life of the process, since
   // glibc remembers what it has loaded: none comes twice. False: errno says why.
   [[nodiscard]] bool open_copy();
+  // In words, with what to do: of that errno.
+  [[nodiscard]] static std::string reason_of_refusal(int error_number);
   // Called when all copies have been opened: those of the libraries are known by their numbers.
   void write_copy();
   void close_copy() noexcept;

@@ -9,9 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/reasons.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -48,18 +50,20 @@ elf_file::elf_file(std::string path) : path_(std::move(path)) {
   if (descriptor_ < 0 || ::fstat(descriptor_, &file) != 0) {
     const int reason = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
-    throw error(formatted("cannot read {}: {}", path_, std::strerror(reason)));
+    throw error(formatted("cannot read {}: {}", path_, reason_with_limit(reason)));
   }
   size_ = static_cast<std::size_t>(file.st_size);
   void* const mapped =
       ::mmap(nullptr, std::max<std::size_t>(size_, 1), PROT_READ, MAP_PRIVATE, descriptor_, 0);
   base_ = static_cast<const std::byte*>(mapped);
-  const auto refuse = [&](const char* why) {
+  const int not_mapped = errno;
+  const auto refuse = [&](std::string_view why) {
     if (mapped != MAP_FAILED) ::munmap(mapped, std::max<std::size_t>(size_, 1));
     ::close(descriptor_);
     throw error(formatted("{} {}", path_, why));
   };
-  if (mapped == MAP_FAILED) refuse("cannot be mapped");
+  if (mapped == MAP_FAILED)
+    refuse(formatted("cannot be mapped: {}", reason_with_limit(not_mapped)));
   ElfW(Ehdr) header{};
   if (size_ >= sizeof header) std::memcpy(&header, base_, sizeof header);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) refuse("is no program of this system");

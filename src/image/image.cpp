@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/reasons.hpp"
 #include "image/binding.hpp"
 #include "image/start.h"
 #include "weft/error.hpp"
@@ -99,19 +100,22 @@ std::string image_program::failure_text(std::string_view reason) const {
         "compile without -ftls-model=initial-exec, or run with --ranks-per-process 1",
         what, each);
   }
-  if (reason.find("map") != reason.npos || reason.find("memory") != reason.npos)
+  if (reason.find("map") != reason.npos || reason.find("memory") != reason.npos) {
+    // Where there is a limit on memory it is reached long before that on mappings.
+    if (const std::string limit = limit_of_memory(); !limit.empty())
+      return formatted("{}: {}; {}: raise it, or run with --ranks-per-process 1", what, reason,
+                       limit);
     return formatted("{}: {}; a copy takes about {} mappings and vm.max_map_count is {}", what,
                      reason, 6 * sources_.size(), limit_of_mappings());
+  }
   return formatted("{}: {}", what, reason);
 }
 
 void image_program::open_copies() {
   for (const std::unique_ptr<copied_file>& s : sources_) {
     if (s->open_copy()) continue;
-    rlimit numbers{};
-    getrlimit(RLIMIT_NOFILE, &numbers);
-    throw error(failure_text(formatted("{}; {} file descriptors are allowed (ulimit -n)",
-                                       std::strerror(errno), numbers.rlim_cur)));
+    throw error(formatted("cannot load copy {} of {}: {}", loaded_ + 1,
+                          sources_.back()->file.path(), copied_file::reason_of_refusal(errno)));
   }
   for (const std::unique_ptr<copied_file>& s : sources_) s->write_copy();
 }

@@ -324,7 +324,8 @@ void* opened_libraries::load(std::vector<std::unique_ptr<opened>>& fresh, int fl
   const std::string& path = last.source.file.path();
   for (const std::unique_ptr<opened>& one : fresh)
     if (!one->source.open_copy())
-      throw error(formatted("{}: cannot make a copy of it: {}", path, std::strerror(errno)));
+      throw error(formatted("{}: cannot make a copy of it: {}", path,
+                            copied_file::reason_of_refusal(errno)));
   for (const std::unique_ptr<opened>& one : fresh) one->source.write_copy();
   // By the number alone, by which others may need it later.
   void* const handle = ::dlopen(std::to_string(last.source.number()).c_str(),

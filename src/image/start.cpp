@@ -77,6 +77,24 @@ int ranks_here(const options& how) {
   return how.processes > 1 ? (how.ranks + how.processes - 1) / how.processes : how.ranks;
 }
 
+// Tools that know one program in a process, by a function of each.
+void look_at_tools(const std::string& program) {
+  for (const auto& [function, word] :
+       {std::pair{"__asan_init", "address"}, std::pair{"__tsan_init", "thread"},
+        std::pair{"__hwasan_init", "hwaddress"}, std::pair{"__lsan_do_leak_check", "leak"}})
+    if (::dlsym(RTLD_DEFAULT, function) != nullptr)
+      throw error(formatted(
+          "{} is linked with -fsanitize={}, which knows one program in a process: run it with "
+          "--ranks-per-process 1 (WEFT_RANKS_PER_PROCESS=1)",
+          program, word));
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  if (preloaded != nullptr && std::strstr(preloaded, "/vgpreload_") != nullptr)
+    log_line(
+        "valgrind does not follow {} to the process that holds its ranks, and would find no lines there: run "
+        "weftrun --ranks-per-process 1 ... valgrind {}",
+        program, program);
+}
+
 void become_host(int argc, char** argv) {
   std::vector<char*> words(argv, argv + argc + 1);  // The host takes weft's words out itself.
   const options how = resolve_options(argc, words.data()).values;
@@ -84,6 +102,7 @@ void become_host(int argc, char** argv) {
   if (ranks == 1) return;
   host_request request;
   request.program = own_path();
+  look_at_tools(request.program);
   const elf_file program(request.program);
   library_choice libraries = choose_libraries(program, loaded_libraries(), library_lists());
   if (how.check)

@@ -1,7 +1,11 @@
 // Buffered sends. What cannot go at once is copied into memory of weft's own; the buffer that the
 // program attaches says how much that may be.
+#include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "mpi/profiling.hpp"
 #include "mpi/transfer.hpp"
@@ -36,15 +40,53 @@ MPI_Count waiting_bytes(state& me, const attached_buffer& buffer) {
   return bytes;
 }
 
+// Those who have received may not have told it yet. Each worker that a send of this buffer waits for is asked, and answers
+// behind what it has told. A buffered send does not wait for others' progress: an answer that takes long is not waited
+// for, and that of a process that has died neither.
+constexpr std::uint64_t answer_ns_max = 200'000'000;
+
+void hear_of_received(state& me, const attached_buffer& buffer, MPI_Count wanted) {
+  rank_state& r = me.rank;
+  std::vector<peer> asked;  // All are found first: a question may let answers be handled.
+  const auto place_of = [&](const peer& p) {
+    const rank_place& there = r.of->places[static_cast<std::size_t>(p.number)];
+    return std::pair(there.process, there.worker);
+  };
+  each_waiting(me, buffer, [&](const operation& op) {
+    const auto c = find_communicator(r, base_context(op.match.context));
+    if (c == nullptr) return;
+    const peer& to = c->to(op.peer);
+    const auto is_there = [&](const peer& p) { return place_of(p) == place_of(to); };
+    // Of this very worker nothing is under way.
+    if (to.worker != r.home->index() && std::ranges::none_of(asked, is_there)) asked.push_back(to);
+  });
+  if (asked.empty()) return;
+  const std::uint32_t told_before = r.finishes_told;
+  for (const peer& to : asked) ask_finished(r, to);
+  r.home->wait_until(
+      [&] {
+        return r.finishes_told - told_before >= asked.size() ||
+               buffer.size - waiting_bytes(me, buffer) >= wanted;
+      },
+      answer_ns_max, {"MPI_Bsend (space of messages that have been received)"});
+}
+
 template <class Data>
 void send(state& me, const peer& there, int to, const envelope& from, const Data& data) {
   rank_state& r = me.rank;
   r.home->begin_call();
   if (send_now(r, there, from, data, send_mode::standard)) return;
   const attached_buffer& buffer = buffer_for(me, from.context);
-  const MPI_Count used = waiting_bytes(me, buffer);
+  MPI_Count used = waiting_bytes(me, buffer);
   const MPI_Count wanted = static_cast<MPI_Count>(data.size()) + MPI_BSEND_OVERHEAD;
-  if (buffer.address != MPI_BUFFER_AUTOMATIC && wanted > buffer.size - used)
+  const auto lacks_room = [&] {
+    return buffer.address != MPI_BUFFER_AUTOMATIC && wanted > buffer.size - used;
+  };
+  if (lacks_room() && used != 0 && wanted <= buffer.size) [[unlikely]] {
+    hear_of_received(me, buffer, wanted);
+    used = waiting_bytes(me, buffer);
+  }
+  if (lacks_room())
     fail(MPI_ERR_BUFFER,
          "{} octets with MPI_BSEND_OVERHEAD, and {} of {} attached are in use: call "
          "MPI_Buffer_attach with more",

@@ -38,13 +38,7 @@ class request_list {
     count_ = checked_list(count, handles).size();
     if (count_ > few) many_ = std::make_unique<request_object*[]>(count_);
     objects_ = many_ != nullptr ? many_.get() : few_;
-    for (std::size_t i = 0; i < count_; ++i) {
-      request_object* const r = active_request(handles[i]);
-      objects_[i] = r;
-      if (r == nullptr) continue;
-      ++active_;
-      if (!r->complete()) ++open_;
-    }
+    look_up();
   }
   request_list(const request_list&) = delete;
   request_list& operator=(const request_list&) = delete;
@@ -67,6 +61,15 @@ class request_list {
     if (!any_complete()) look_again(me);
     return any_complete();
   }
+  // Returns when one is complete or none is active: another thread of the rank may end some meanwhile.
+  void wait_for_one(state& me, const wait_names& call) {
+    while (active_ != 0 && !any_complete()) {
+      wait_for(me, all(), 1, call);
+      if (!me.rank.home->is_shared()) [[likely]]
+        return;
+      look_up();
+    }
+  }
   // The next one from `from` on that is active and complete; size() when there is none.
   [[nodiscard]] std::size_t next_complete(std::size_t from) const noexcept {
     while (from < count_ && (objects_[from] == nullptr || !objects_[from]->complete())) ++from;
@@ -74,8 +77,20 @@ class request_list {
   }
 
  private:
+  void look_up() {
+    active_ = open_ = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      request_object* const r = active_request(handles_[i]);
+      objects_[i] = r;
+      if (r == nullptr) continue;
+      ++active_;
+      if (!r->complete()) ++open_;
+    }
+  }
   void look_again(state& me) {
     me.rank.home->yield();
+    if (me.rank.home->is_shared()) [[unlikely]]
+      return look_up();
     open_ = 0;
     for (const request_object* r : all()) open_ += r != nullptr && !r->complete() ? 1 : 0;
   }
@@ -92,23 +107,33 @@ class request_list {
 
 // --- One -----------------------------------------------------------------------------------------
 
+// Meanwhile another thread may have tested or freed it, which is looked up again.
+[[gnu::noinline]] void conclude_long(state& me, MPI_Request& request, MPI_Status* status) {
+  if (request_object* const r = active_request(request); r != nullptr)
+    conclude(me, *r, request, status);
+  else
+    set_empty_status(status);
+}
+
 void wait_for_one(state& me, MPI_Request* request, MPI_Status* status) {
   check_not_null(request, "request");
   request_object* const r = active_request(*request);
   if (r == nullptr) return set_empty_status(status);
   if (!r->complete()) wait_for_all(me, {request, 1}, WEFT_WAIT_NAMES("MPI_Wait"));
   if (me.rank.watch != nullptr || !concluded_shortly(me, *request, status))
-    conclude(me, *r, *request, status);
+    conclude_long(me, *request, status);
 }
 
 void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
   check_not_null(request, "request");
   check_not_null(flag, "flag");
   *flag = 0;
-  request_object* const r = active_request(*request);
+  request_object* r = active_request(*request);
   if (r != nullptr && !r->complete()) {
     me.rank.home->yield();
-    if (!r->complete()) return;
+    if (me.rank.home->is_shared()) [[unlikely]]
+      r = active_request(*request);
+    if (r != nullptr && !r->complete()) return;
   }
   *flag = 1;
   if (r == nullptr) return set_empty_status(status);
@@ -204,8 +229,8 @@ auto conclusion_of(state& me) {
 
 void wait_for_any(state& me, int count, MPI_Request* handles, int* index, MPI_Status* status) {
   check_not_null(index, "index");
-  const request_list requests(count, handles);
-  if (!requests.any_complete()) wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitany"));
+  request_list requests(count, handles);
+  requests.wait_for_one(me, WEFT_WAIT_NAMES("MPI_Waitany"));
   end_any(requests, index, status, conclusion_of(me));
 }
 
@@ -254,8 +279,8 @@ void conclude_some(state& me, const request_list& requests, int* outcount, int* 
 void wait_for_some(state& me, int count, MPI_Request* handles, int* outcount, int* indices,
                    MPI_Status* statuses) {
   check_not_null(outcount, "outcount");
-  const request_list requests(count, handles);
-  if (!requests.any_complete()) wait_for(me, requests.all(), 1, WEFT_WAIT_NAMES("MPI_Waitsome"));
+  request_list requests(count, handles);
+  requests.wait_for_one(me, WEFT_WAIT_NAMES("MPI_Waitsome"));
   conclude_some(me, requests, outcount, indices, statuses);
 }
 
@@ -272,9 +297,14 @@ void test_some(state& me, int count, MPI_Request* handles, int* outcount, int* i
 void get_status(state& me, MPI_Request request, int* flag, MPI_Status* status) {
   check_not_null(flag, "flag");
   *flag = 1;
-  request_object* const r = active_request(request);
+  request_object* r = active_request(request);
   if (r == nullptr) return set_empty_status(status);
-  if (!r->complete()) me.rank.home->yield();
+  if (!r->complete()) {
+    me.rank.home->yield();
+    if (me.rank.home->is_shared()) [[unlikely]]
+      r = active_request(request);
+    if (r == nullptr) return set_empty_status(status);
+  }
   *flag = r->complete();
   if (*flag != 0) look_at_status(*r, status);
 }

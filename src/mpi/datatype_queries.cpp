@@ -88,7 +88,10 @@ void set_name(state& me, MPI_Datatype datatype, const char* name) {
 void get_name(state& me, MPI_Datatype datatype, char* name, int* length) {
   check_not_null(name, "type_name");
   check_not_null(length, "resultlen");
-  const std::string* text = &checked_datatype(datatype).name;
+  // MPI_DATATYPE_NULL has a name, too.
+  static const std::string name_of_null = "MPI_DATATYPE_NULL";
+  const std::string* text =
+      datatype == MPI_DATATYPE_NULL ? &name_of_null : &checked_datatype(datatype).name;
   if (const auto given = me.names_of_predefined.find(datatype);
       given != me.names_of_predefined.end())
     text = &given->second;
@@ -257,6 +260,8 @@ WEFT_MPI_FUNCTION(int, MPI_Type_get_value_index,
       "MPI_Type_get_value_index", MPI_COMM_SELF,
       [&](state&) {
         check_not_null(pair_type, "pair_type");
+        (void)checked_datatype(value_type);
+        (void)checked_datatype(index_type);
         *pair_type = pair_of(value_type, index_type);
       },
       value_type, index_type, pair_type);

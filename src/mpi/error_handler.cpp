@@ -228,8 +228,13 @@ WEFT_MPI_FUNCTION(int, MPI_Remove_error_code, (int errorcode)) {
   return in_call_at_any_time(
       "MPI_Remove_error_code",
       [&](state& me) {
-        if (added(me, errorcode, false).error_class == errorcode)
+        const auto& code = added(me, errorcode, false);
+        if (code.error_class == errorcode)
           fail(MPI_ERR_ARG, "{} is a class: remove it with MPI_Remove_error_class", errorcode);
+        if (!code.text.empty())
+          fail(MPI_ERR_OTHER,
+               "code {} still has a string: remove it first, with MPI_Remove_error_string",
+               errorcode);
         me.codes.by_number.erase(errorcode);
       },
       errorcode);

@@ -62,8 +62,7 @@ WEFT_MPI_FUNCTION(int, MPI_Grequest_complete, (MPI_Request request)) {
         request_object& r = checked_request(request);
         if (r.what != request_object::type::generalized)
           fail(MPI_ERR_REQUEST, "the request is no generalized one");
-        r.work->complete = true;
-        if (r.work->counter != nullptr) me.rank.home->complete(*r.work->counter);
+        weft::detail::complete(*me.rank.home, *r.work);
       },
       request);
 }

@@ -200,9 +200,16 @@ void note(state& me, const communicator_object& c, const any_reduce_call& call,
       note_taken(me, c, one.name, two.givers_first + i, type, count);
 }
 
-void check_output(const reduce_call& r, const void* sendbuf, const datatype_object& type) {
-  check_buffer(r.out, r.count, type);
+// Of what a rank gives: where it gets less, or nothing, others get more, and all refuse or none.
+void check_output_apart(const reduce_call& r, const void* sendbuf, const datatype_object& type) {
   check_not_aliased(sendbuf, r.out, octets_of(static_cast<MPI_Count>(r.count), type));
+}
+
+// `count`: of the elements that the rank gets.
+void check_output(const reduce_call& r, const void* sendbuf, std::size_t count,
+                  const datatype_object& type) {
+  check_buffer(r.out, count, type);
+  check_output_apart(r, sendbuf, type);
 }
 
 void make_between_groups(any_reduce_call& call, const communicator_object& c, bool gives, bool gets,
@@ -244,7 +251,7 @@ any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf,
   any_reduce_call call = make_call(c, name, reduction_kind::to_root, sendbuf,
                                    mine.is_root ? recvbuf : nullptr, count, datatype, op);
   call.one.root = root;
-  if (mine.is_root) check_output(call.one, sendbuf, type);
+  if (mine.is_root) check_output(call.one, sendbuf, call.one.count, type);
   note(me, c, call, datatype);
   return call;
 }
@@ -255,7 +262,7 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
   communicator_object& c = checked_communicator(me, comm);
   any_reduce_call call =
       make_call(c, name, reduction_kind::to_all, sendbuf, recvbuf, count, datatype, op);
-  check_output(call.one, sendbuf, committed_datatype(datatype));
+  check_output(call.one, sendbuf, call.one.count, committed_datatype(datatype));
   if (c.is_inter()) make_between_groups(call, c, true, true, 0, call.one.count);
   note(me, c, call, datatype);
   return call;
@@ -300,8 +307,12 @@ any_reduce_call prepare_prefix(state& me, const char* name, reduction_kind what,
                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   communicator_object& c = checked_intracommunicator(me, comm);
   any_reduce_call call = make_call(c, name, what, sendbuf, recvbuf, count, datatype, op);
+  const datatype_object& type = committed_datatype(datatype);
+  // Rank 0 of an exclusive one gets nothing, but would go on where all others refuse.
   if (what == reduction_kind::inclusive_scan || c.own != 0)
-    check_output(call.one, sendbuf, committed_datatype(datatype));
+    check_output(call.one, sendbuf, call.one.count, type);
+  else
+    check_output_apart(call.one, sendbuf, type);
   note(me, c, call, datatype);
   return call;
 }
@@ -330,6 +341,7 @@ any_reduce_call prepare_reduce_scatter_block(state& me, const char* name, const 
   any_reduce_call call =
       make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf, all, datatype, op);
   call.one.own_count = static_cast<std::size_t>(recvcount);
+  check_output(call.one, sendbuf, call.one.own_count, committed_datatype(datatype));
   if (c.is_inter())
     make_between_groups(call, c, true, true,
                         call.one.own_count * static_cast<std::size_t>(c.rank()),
@@ -355,6 +367,7 @@ any_reduce_call prepare_reduce_scatter(state& me, const char* name, const void* 
       make_call(c, name, reduction_kind::scattered, sendbuf, recvbuf, all, datatype, op);
   const auto rank = static_cast<std::size_t>(c.rank());
   call.one.own_count = starts[rank + 1] - starts[rank];
+  check_output(call.one, sendbuf, call.one.own_count, committed_datatype(datatype));
   if (c.is_inter())
     make_between_groups(call, c, true, true, starts[rank], call.one.own_count);
   else

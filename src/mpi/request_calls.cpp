@@ -3,6 +3,7 @@
 #include "mpi/request.hpp"
 #include "mpi/state.hpp"
 #include "mpi/type_ledger.hpp"
+#include "rank/messages.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -30,8 +31,8 @@ void cancel(state& me, MPI_Request* request) {
   if (r.what == request_object::type::send) return cancel_send(me, r);
   if (r.what != request_object::type::receive || r.work->posted_in == nullptr) return;
   me.rank.lists.withdraw(*r.work);
-  r.work->complete = true;
   r.cancelled = true;
+  detail::complete(*me.rank.home, *r.work);
 }
 
 }  // namespace

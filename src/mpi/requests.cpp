@@ -51,21 +51,50 @@ bool is_withdrawn_send(const request_object& r) noexcept {
   return r.what == request_object::type::send && r.work->result.source == withdrawn_source;
 }
 
-void stop_counting(request_object& r) noexcept {
-  if (r.work != nullptr) r.work->counter = nullptr;
-  if (r.details != nullptr && r.details->sending) r.details->sending->counter = nullptr;
+// Two threads may not wait for one request (MPI 4.1, 11.6.2), and one wait does not count it twice: that would never
+// end.
+[[noreturn, gnu::cold, gnu::noinline]] void fail_counted() {
+  fail(
+      MPI_ERR_REQUEST,
+      "a request is waited for already: another thread waits for it, or it stands twice in the list");
+}
+[[gnu::always_inline]] inline void count_at(operation& op, countdown& c) {
+  if (op.counter != nullptr) [[unlikely]]
+    fail_counted();
+  op.counter = &c;
 }
 
-// While it lives, completions of the requests count here.
+void stop_counting(operation& op, const countdown& c) noexcept {
+  if (op.counter == &c) op.counter = nullptr;
+}
+void stop_counting(request_object& r, const countdown& c) noexcept {
+  if (r.work != nullptr) stop_counting(*r.work, c);
+  if (r.details != nullptr && r.details->sending) stop_counting(*r.details->sending, c);
+}
+
+// While it lives, completions of the requests count here. In a wait for some of them each may stand more than once.
 struct counting {
   std::span<request_object* const> requests;
-  counting(std::span<request_object* const> all, countdown& c) : requests(all) {
-    for (request_object* r : requests)
-      if (r != nullptr && !r->complete()) r->open_work().counter = &c;
+  const countdown& here;
+  counting(std::span<request_object* const> all, countdown& c) : requests(all), here(c) {
+    for (request_object* r : requests) {
+      if (r == nullptr || r->complete()) continue;
+      operation& op = r->open_work();
+      if (op.counter != nullptr && op.counter != &c) {
+        stop();
+        fail_counted();
+      }
+      op.counter = &c;
+    }
   }
-  ~counting() {
+  ~counting() { stop(); }
+  counting(const counting&) = delete;
+  counting& operator=(const counting&) = delete;
+
+ private:
+  void stop() noexcept {
     for (request_object* r : requests)
-      if (r != nullptr) stop_counting(*r);
+      if (r != nullptr) stop_counting(*r, here);
   }
 };
 
@@ -73,11 +102,13 @@ struct counting {
 // have counted.
 struct cut_short_guard {
   std::span<const MPI_Request> handles;
+  const countdown& here;
   bool waits = true;
   ~cut_short_guard() {
     if (!waits) return;
     for (const MPI_Request handle : handles)
-      if (auto* const r = find_object<request_object>(handle); r != nullptr) stop_counting(*r);
+      if (auto* const r = find_object<request_object>(handle); r != nullptr)
+        stop_counting(*r, here);
   }
 };
 
@@ -208,7 +239,7 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
 void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call) {
   const MPI_Request gone = handle_of(me.done);
   countdown c;
-  cut_short_guard guard{handles};
+  cut_short_guard guard{handles, c};
   for (bool again = true; again;) {
     again = false;
     const request_object* last = nullptr;
@@ -219,10 +250,10 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
       if (r == nullptr) continue;
       if (r->is_plain()) [[likely]] {
         if (r->own_work.complete) continue;
-        r->own_work.counter = &c;
+        count_at(r->own_work, c);
       } else {
         if (r->complete()) continue;
-        r->open_work().counter = &c;
+        count_at(r->open_work(), c);
         // An exchange is counted when one half of it is complete, and may need another wait.
         again = again || r->details->exchange;
       }
@@ -382,7 +413,7 @@ void finish_requests(state& me) {
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
   for (request_object* r : withdrawn)
-    r->work->complete = true;  // An exchange may still have to send.
+    complete(*me.rank.home, *r->work);  // An exchange may still have to send.
   wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));
   drop_requests(me);
 }

@@ -134,7 +134,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_split_type,
       "MPI_Comm_split_type", comm,
       [&](state& me) {
         check_not_null(newcomm, "newcomm");
-        communicator_object& c = checked_intracommunicator(me, comm);
+        communicator_object& c = checked_communicator(me, comm);
         check_hints(me, info);
         check_split_type(split_type);
         const int color = color_of(me, c, split_type, info);

@@ -44,7 +44,7 @@ void end_foreign_thread(const std::string& why) {
   }
   if (origin.way_in->enter()) {
     detail::job& j = *static_cast<detail::rank_state*>(origin.identity)->of;
-    if (!why.empty()) j.abandon(formatted("rank {}: {}", origin.number, why));
+    if (!why.empty()) j.tell_failure(formatted("rank {}: {}", origin.number, why));
     j.workers->request_stop();
     origin.way_in->leave();
   }

@@ -188,11 +188,12 @@ extern "C" {
 
 IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   NEXT(pthread_join);
+  NEXT(pthread_tryjoin_np);  // Not a sanitizer's: it would take that for a second join.
   // The stop of a job does not end it: a frame that goes with a thread which nobody has joined ends the process
   // (std::thread), and the thread ends in its own calls.
   static constexpr weft::wait_description join{"pthread_join"};
   for (long long rest_ns = 0;;) {
-    const int joined = pthread_tryjoin_np(thread, result);
+    const int joined = next_pthread_tryjoin_np(thread, result);
     if (joined != EBUSY) return joined;
     if (weft::worker::caller() == nullptr || weft::is_forked_child())
       return next_pthread_join(thread, result);

@@ -247,6 +247,19 @@ void request_watch::look_at_rest(job_checks& to) const {
             {e.calls}});
 }
 
+// --- CPUs ----------------------------------------------------------------------------------------
+
+void look_at_choice_of_cpus(job_checks& to, const rank_state& r) {
+  to.add({finding::kind::warning,
+          formatted(
+              "rank {} binds itself to CPUs in {}: its worker, {}, which runs other ranks of the "
+              "process as well, stays where it is; with --ranks-per-process 1 a rank can be bound",
+              r.number, place_mark,
+              r.home->core() < 0 ? "which is not pinned"
+                                 : formatted("pinned to CPU {}", r.home->core())),
+          {calls_here()}});
+}
+
 // --- Messages ------------------------------------------------------------------------------------
 
 namespace {

@@ -111,6 +111,8 @@ class request_watch {
   memories sent_, received_;
 };
 
+// For a rank that binds itself to CPUs, where its worker stays as it is.
+void look_at_choice_of_cpus(job_checks& to, const rank_state& r);
 // For a message that was taken out of the matching and is given up.
 void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m);
 // For the end of the job, when everything has been delivered: what its ranks did not receive.

@@ -63,6 +63,14 @@ void drop_unexpected(rank_state& at, unexpected_message* m) noexcept {
   free_unexpected(at, m);
 }
 
+void ask_finished(rank_state& me, const peer& to) {
+  worker& here = *me.home;
+  const auto asks = static_cast<std::uint32_t>(me.number);
+  if (to.worker == distant_worker) return me.of->ways->ask_finished(here, to, asks);
+  const std::int32_t asker = here.index();
+  here.post(to.worker, mail_finished_asked, asks, std::as_bytes(std::span(&asker, 1)));
+}
+
 void set_congestion(rank_state& r) noexcept {
   const bool too_many = r.lists.waiting_bytes() > unexpected_bytes_max;
   // Relaxed: senders take it as advice.
@@ -312,6 +320,17 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
   complete(here, *sender);
 }
 
+// Mail keeps its order: what was told before is read before.
+void on_finished_asked(worker& here, record_header header, const std::byte* payload) {
+  std::int32_t asker = 0;
+  std::memcpy(&asker, payload, sizeof asker);
+  here.post(asker, mail_finished_told, header.target(), {});
+}
+
+void on_finished_told(worker& here, record_header header, const std::byte*) {
+  ++rank_of(here, header.target()).finishes_told;
+}
+
 // Waits until the mailbox has room: the receiver's worker empties it in any of its waits.
 [[gnu::noinline]] worker::mail_room wait_for_room(worker& here, int to, std::size_t bytes,
                                                   const wait_description& what) {
@@ -411,6 +430,8 @@ void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_question, &on_question);
   workers.set_handler(mail_withdraw, &on_withdraw);
   workers.set_handler(mail_withdrawn, &on_withdrawn);
+  workers.set_handler(mail_finished_asked, &on_finished_asked);
+  workers.set_handler(mail_finished_told, &on_finished_told);
 }
 
 void free_messages_of(rank_state& r) noexcept {

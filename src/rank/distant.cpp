@@ -57,6 +57,8 @@ distant_ways::distant_ways(job& j, network& between)
   call_asked_ = handler(&call<&distant_ways::on_call_asked>);
   call_told_ = handler(&call<&distant_ways::on_call_told>);
   withdraw_ = handler(&call<&distant_ways::on_withdraw>);
+  finished_asked_ = handler(&call<&distant_ways::on_finished_asked>);
+  finished_told_ = handler(&call<&distant_ways::on_finished_told>);
 }
 
 comm::am distant_ways::message(const peer& to, const envelope& from, comm::handler_id handler,

@@ -80,6 +80,8 @@ class distant_ways {
   void finish(worker& here, distant_offer* offered, bool failed = false);
   // As ask_back() of messages.hpp.
   void ask_back(worker& here, const peer& to, const operation& op) noexcept;
+  // As ask_finished() of messages.hpp, for the rank of that number.
+  void ask_finished(worker& here, const peer& to, std::uint32_t asks) noexcept;
   // An offer whose data go away; its receiver will find that it failed.
   void forget(worker& here, const operation& op) noexcept;
   // Fewer unexpected octets wait at the rank than the limit: whoever was told otherwise may know.
@@ -127,6 +129,8 @@ class distant_ways {
   void on_offer(worker& here, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);
   void on_withdraw(worker& here, const comm::event& happened);
+  void on_finished_asked(worker& here, const comm::event& happened);
+  void on_finished_told(worker& here, const comm::event& happened);
   void on_congestion(worker& here, const comm::event& happened);
   void on_broken(worker& here, const comm::event& happened);
   void on_question(worker& here, const comm::event& happened);
@@ -178,6 +182,8 @@ class distant_ways {
   comm::handler_id call_asked_;
   comm::handler_id call_told_;
   comm::handler_id withdraw_;
+  comm::handler_id finished_asked_;
+  comm::handler_id finished_told_;
   std::vector<distant_sends> sends_;                        // By worker.
   std::vector<known_origins> origins_;                      // By worker.
   std::vector<meeting_table> meetings_;                     // By worker.

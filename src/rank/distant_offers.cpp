@@ -160,6 +160,22 @@ void distant_ways::on_withdraw(worker& here, const comm::event& happened) {
   if (unmatched) post_small(here, sender, finished_, name, send_withdrawn);
 }
 
+// --- What is finished ----------------------------------------------------------------------------
+
+void distant_ways::ask_finished(worker& here, const peer& to, std::uint32_t asks) noexcept {
+  post_small(here, address_of(to.number), finished_asked_, asks);
+}
+
+// Messages between two devices keep their order: what was told before comes before.
+void distant_ways::on_finished_asked(worker& here, const comm::event& happened) {
+  post_small(here, {happened.process, happened.device}, finished_told_, happened.head[0]);
+}
+
+void distant_ways::on_finished_told(worker& here, const comm::event& happened) {
+  if (rank_state* const asked = addressee(here, happened); asked != nullptr) [[likely]]
+    ++asked->finishes_told;
+}
+
 // --- Reading -------------------------------------------------------------------------------------
 
 struct distant_ways::reading {

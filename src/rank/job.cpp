@@ -253,6 +253,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
     r->home->spawn(r->main);
   }
   if (j.how.check) start_checks(j);
+  j.tell_failure = [&failure](const std::string& why) { failure.tell(why, 1); };
   timeline traced(j, places);
   const std::uint64_t start = now_ns();
   run_workers(j, failure, between.ending());

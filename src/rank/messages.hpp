@@ -54,6 +54,9 @@ void deliver_into(worker& here, operation& op, packed_envelope from, const segme
 // A receive of an unexpected message, if one is there that matches.
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
+// Asks the worker of that rank to answer behind all that it has told of offers that are finished; the answer counts in
+// finishes_told. None comes from a dead process.
+void ask_finished(rank_state& me, const peer& to);
 // Asks for an offer back. If nothing has matched it, the operation completes as withdrawn, else as if
 // nothing had been asked.
 void ask_back(worker& here, const peer& to, operation& op);

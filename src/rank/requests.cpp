@@ -297,9 +297,10 @@ void request::start() {
 
 void request::cancel() {
   if (operation_ == nullptr || operation_->posted_in == nullptr) return;
-  operation_->owner->lists.withdraw(*operation_);
-  operation_->complete = true;
+  rank_state& me = *operation_->owner;
+  me.lists.withdraw(*operation_);
   operation_->result = {};
+  complete(*me.home, *operation_);
 }
 
 WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {

@@ -78,9 +78,11 @@ struct rank_state {
   fiber main;
   std::shared_ptr<communicator_state> self;
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
+  std::uint32_t finishes_told = 0;                       // Answers to ask_finished().
   operation* spare_kept = nullptr;                       // As `spare`, kept_operations.
   // The globals of the rank's own copy of its program; empty where ranks have none of their own.
   std::vector<std::span<std::byte>> statics;
+  std::vector<unsigned long> cpus;  // As its program has chosen, as a mask; empty: it has not.
   // Set while more unexpected octets wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};
@@ -390,6 +392,8 @@ struct job {
   }
   // Of a job of several processes: it stops everywhere before this process has ended.
   std::function<void(const std::string&)> tell_abandoned;
+  // The job fails of what one of its ranks' threads has met, as it does of what a rank has. Any thread, while workers run.
+  std::function<void(const std::string&)> tell_failure;
   // Set while the workers run.
   std::function<void()> stop_by_timeout;
   std::mutex abandoned_lock;
@@ -414,8 +418,10 @@ enum mail_kind : std::uint8_t {
   mail_question = 6,   // Of a broadcast.
   mail_withdraw = 7,   // An offer that its sender wants back,
   mail_withdrawn = 8,  // and has got back.
+  mail_finished_asked = 9,
+  mail_finished_told = 10,
 };
-inline constexpr std::uint8_t mail_kinds_of_ranks = 9;  // Those of faces follow: face.hpp.
+inline constexpr std::uint8_t mail_kinds_of_ranks = 11;  // Those of faces follow: face.hpp.
 void set_mail_handlers(scheduler& workers);
 [[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
   return *static_cast<rank_state* const*>(here.owner().tenant())[number];

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "rank/affinity.hpp"
 #include "rank/program.h"
 #include "sched/alternate_stack.hpp"
 #include "sched/guest.hpp"
@@ -25,13 +27,14 @@ namespace {
 
 using create_function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
-// Before workers are pinned.
-const cpu_set_t cores_of_process = [] {
+// Whether the program has said on which CPUs a thread with these attributes begins.
+bool has_cpus(const pthread_attr_t* attributes) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  return set;
-}();
+  // All bits are set where nobody has.
+  return attributes != nullptr && pthread_attr_getaffinity_np(attributes, sizeof set, &set) == 0 &&
+         CPU_COUNT(&set) != CPU_SETSIZE;
+}
 
 std::span<std::byte> stack_of_this_thread() {
   pthread_attr_t attributes;
@@ -47,6 +50,7 @@ struct thread_start {
   void* (*body)(void*);
   void* argument;
   thread_origin origin;
+  std::optional<cpu_set_t> cpus;  // None: those that it has.
 };
 
 void* begin_thread(void* argument) {
@@ -54,7 +58,7 @@ void* begin_thread(void* argument) {
   start->origin.stack = stack_of_this_thread();
   set_origin_of_this_thread(std::move(start->origin));
   const alternate_stack for_faults;
-  pthread_setaffinity_np(pthread_self(), sizeof cores_of_process, &cores_of_process);
+  if (start->cpus) pthread_setaffinity_np(pthread_self(), sizeof *start->cpus, &*start->cpus);
   return start->body(start->argument);
 }
 
@@ -82,8 +86,10 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
       reinterpret_cast<weft::create_function>(::dlsym(RTLD_NEXT, "pthread_create"));
   weft::thread_origin origin = weft::origin_of_new_thread();
   if (origin.identity == nullptr) return next(thread, attributes, body, argument);
-  auto start =
-      std::make_unique<weft::thread_start>(weft::thread_start{body, argument, std::move(origin)});
+  auto start = std::make_unique<weft::thread_start>(
+      weft::thread_start{body, argument, std::move(origin), {}});
+  if (weft::worker::current() != nullptr && !weft::has_cpus(attributes))
+    start->cpus = weft::cpus_of_new_thread();
   const int result = next(thread, attributes, &weft::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;

@@ -213,10 +213,11 @@ void worker::yield_guest() {
     make_ready(running());
     return switch_to(guest_->stand_in());
   }
-  poll();
+  bool any = poll();
   if (unwinding_) throw job_stopped{};
-  guest_->run_errands();
-  guest_->step_aside(0);
+  any |= guest_->run_errands();
+  // As yield() of the worker's own thread does.
+  guest_->step_aside(owner_.looking_.gives_core_up && !any ? helm_spins_max : 0);
 }
 
 }  // namespace weft

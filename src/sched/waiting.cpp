@@ -304,7 +304,7 @@ void worker::yield() {
   const kept_errno_at_work kept(thread_);
   if (guest_ != nullptr) [[unlikely]]
     return yield_guest();
-  poll();
+  const bool any = poll();
   if (in_chunk()) return;
   if (unwinding_) [[unlikely]]
     throw job_stopped{};
@@ -322,6 +322,9 @@ void worker::yield() {
     switch_to(*next);
   } else if (seeded_) [[unlikely]] {
     tick_seeded();
+  } else if (owner_.looking_.gives_core_up && !any) [[unlikely]] {
+    // Whoever asks again and again for what has not come has the core that its sender may need.
+    give_core_up();
   }
 }
 
@@ -352,14 +355,18 @@ void worker::tick_seeded() noexcept {
     sleep_in_kernel(std::chrono::nanoseconds(std::min(deadline_ns - now, slice_ns)));
 }
 
-void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
+void worker::block_as_timer(waiter& w) {
   const timer counted(owner_.timers_);
+  if (!w.is_over()) block(w);
+}
+
+void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
   const std::uint64_t deadline_ns = now_ns() + duration_ns;
   const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* deadline) {
     waiter w{is_past, deadline, &description};
     w.deadline_ns = deadline_ns;
     w.may_stop = may_stop;
-    if (!w.is_over()) block(w);
+    block_as_timer(w);
   };
   if (seeded_ && guest_ == nullptr) [[unlikely]] {
     const seeded_clock::alarm alarm(seeded_clock_, duration_ns, deadline_ns);
@@ -375,12 +382,6 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
         },
         &deadline_ns);
   }
-}
-
-void worker::block_for(waiter& w, std::uint64_t duration_ns) {
-  const timer counted(owner_.timers_);
-  w.deadline_ns = now_ns() + duration_ns;
-  block(w);
 }
 
 // --- Progress ------------------------------------------------------------------------------------

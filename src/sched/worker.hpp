@@ -116,6 +116,23 @@ class worker {
     w.may_stop = may_stop;
     block(w);
   }
+  // The same for so long at most; a seeded schedule knows no limit.
+  template <class Holds>
+  void wait_until(const Holds& holds, std::uint64_t duration_ns,
+                  const wait_description& description) {
+    if (holds()) return;
+    const struct limited {
+      const Holds& holds;
+      std::uint64_t deadline_ns;
+    } both{holds, now_ns() + duration_ns};
+    waiter w{[](const void* subject) noexcept {
+               const auto& l = *static_cast<const limited*>(subject);
+               return l.holds() || now_ns() >= l.deadline_ns;
+             },
+             &both, &description};
+    w.deadline_ns = both.deadline_ns;
+    block_as_timer(w);
+  }
   // The same for words of memory that others write, who then look at the memory watch of this worker and wake it:
   // see memory_watch.hpp. `may_be_silent`: others write them who do not; then the worker sleeps for short times.
   template <class Holds>
@@ -129,16 +146,8 @@ class worker {
     } watched(*this);
     if (!may_be_silent) return wait_until(holds, description);
     for (std::uint64_t most_ns = silent_sleep_ns_min; !holds();
-         most_ns = std::min(2 * most_ns, silent_sleep_ns_max)) {
-      const auto holds_or_late = [&, until = now_ns() + most_ns] {
-        return holds() || now_ns() >= until;
-      };
-      waiter w{[](const void* subject) noexcept {
-                 return (*static_cast<decltype(&holds_or_late)>(subject))();
-               },
-               &holds_or_late, &description};
-      block_for(w, most_ns);
-    }
+         most_ns = std::min(2 * most_ns, silent_sleep_ns_max))
+      wait_until(holds, most_ns, description);
   }
   // Called before any fiber of this worker waits for memory.
   void set_memory_watch(memory_watch<>& watch) noexcept { memory_watch_ = &watch; }
@@ -400,7 +409,7 @@ class worker {
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);
   void block_guest(waiter& w);
-  void block_for(waiter& w, std::uint64_t duration_ns);  // A timer of the job meanwhile.
+  void block_as_timer(waiter& w);  // Of a wait with a deadline: it is no deadlock.
   void yield_guest();
   void suspend(waiter& w, fiber& next);
   [[gnu::always_inline]] void switch_to(fiber& next) noexcept {

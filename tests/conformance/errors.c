@@ -160,6 +160,8 @@ static void added(void) {
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
   EXPECT(flag && *last >= class, "%d", flag ? *last : -1);
 #ifdef MPI_ABI_VERSION /* Of MPI 4.1. */
+  EXPECT_CLASS(MPI_Remove_error_code(code), MPI_ERR_OTHER); /* It has a string. */
+  EXPECT_INT(MPI_Error_class(code, &found), MPI_SUCCESS);
   MPI_Remove_error_string(code);
   MPI_Error_string(code, text, &length);
   EXPECT(length == 0 && text[0] == 0, "%s", text);
@@ -198,8 +200,40 @@ static void aliases(void) {
                MPI_ERR_BUFFER);
   for (int i = 0; i < size; ++i) displs[i] *= (int)sizeof(int);
   EXPECT_CLASS(MPI_Alltoallw(values, counts, displs, types, values, counts, displs, types, MPI_COMM_WORLD), MPI_ERR_BUFFER);
-  for (int i = 0; i < size; ++i) counts[i] = 0; /* Nothing may be anywhere. */
+  MPI_Comm all[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  for (int i = 0; i < LENGTH(all); ++i) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    EXPECT_CLASS(MPI_Alltoall(values, 1, MPI_INT, values, 1, MPI_INT, all[i]), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Allreduce(values, values, 2, MPI_INT, MPI_SUM, all[i]), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Scan(values, values, 2, MPI_INT, MPI_SUM, all[i]), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Exscan(values, values, 2, MPI_INT, MPI_SUM, all[i]), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Reduce_scatter(values, values, counts, MPI_INT, MPI_SUM, all[i]), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Reduce_scatter_block(values, values, 2, MPI_INT, MPI_SUM, all[i]), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Iexscan(values, values, 2, MPI_INT, MPI_SUM, all[i], &request), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Ireduce_scatter(values, values, counts, MPI_INT, MPI_SUM, all[i], &request), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Ireduce_scatter_block(values, values, 2, MPI_INT, MPI_SUM, all[i], &request), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Reduce_scatter_init(values, values, counts, MPI_INT, MPI_SUM, all[i], MPI_INFO_NULL, &request),
+                 MPI_ERR_BUFFER);
+  }
+  EXPECT_CLASS(MPI_Reduce(values, values, 2, MPI_INT, MPI_SUM, 0, alone), MPI_ERR_BUFFER);
+  for (int i = 1; i < size; ++i) counts[i] = 0; /* Whoever gets nothing refuses, too. */
+  EXPECT_CLASS(MPI_Reduce_scatter(values, values, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  counts[0] = 0; /* Nothing may be anywhere. */
   EXPECT_CLASS(MPI_Alltoallw(values, counts, displs, types, values, counts, displs, types, MPI_COMM_WORLD), MPI_SUCCESS);
+  EXPECT_CLASS(MPI_Reduce_scatter(values, values, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
+  EXPECT_CLASS(MPI_Exscan(values, values, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
+}
+
+/* The null handle of datatypes has a name, and is part of no pair. */
+static void null_datatype(void) {
+  char name[MPI_MAX_OBJECT_NAME];
+  int length = 0;
+  MPI_Datatype pair;
+  EXPECT_INT(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &length), MPI_SUCCESS);
+  EXPECT(strcmp(name, "MPI_DATATYPE_NULL") == 0 && length == (int)strlen(name), "%s", name);
+  EXPECT_CLASS(MPI_Type_set_name(MPI_DATATYPE_NULL, "a name"), MPI_ERR_TYPE);
+  EXPECT_CLASS(MPI_Type_get_value_index(MPI_DATATYPE_NULL, MPI_INT, &pair), MPI_ERR_TYPE);
+  EXPECT_CLASS(MPI_Type_get_value_index(MPI_INT, MPI_DATATYPE_NULL, &pair), MPI_ERR_TYPE);
 }
 
 /* Numbers whose products and sums are beyond all. */
@@ -236,6 +270,7 @@ static void far_beyond(void) {
 }
 #else
 static void aliases(void) {}
+static void null_datatype(void) {}
 static void far_beyond(void) {}
 #endif
 
@@ -247,6 +282,7 @@ int main(int argc, char** argv) {
   truncation();
   reductions();
   aliases();
+  null_datatype();
   far_beyond();
   own_handlers();
   strings();

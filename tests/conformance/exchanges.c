@@ -178,8 +178,36 @@ static void buffers(void) {
   EXPECT(address == memory && bytes == (int)sizeof memory, "%p, %d octets", address, bytes);
   MPI_Comm_free(&comm);
 }
+
+/* Each round fills the buffer, and all is received before it ends: then the space is free again, although what was
+   received is told by other messages than what ends the round. */
+static void space_of_received(void) {
+  enum { most = 3, octets = 100000, rounds = 60 };
+  static char memory[most * (octets + MPI_BSEND_OVERHEAD)], data[octets], got[octets];
+  void* address = NULL;
+  int bytes = -1, to = (rank + 1) % size, from = (rank + size - 1) % size, refused = 0;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Buffer_attach(memory, sizeof memory);
+  for (int round = 0; round < rounds; ++round) {
+    const int length = round % 3 == 0 ? 40000 : octets; /* Short enough for other ways between some ranks. */
+    for (int i = 0; i < most; ++i) refused += MPI_Bsend(data, length, MPI_BYTE, to, i, comm) != MPI_SUCCESS;
+    for (int i = 0; i < most && refused == 0; ++i)
+      MPI_Recv(got, length, MPI_BYTE, from, i, comm, MPI_STATUS_IGNORE);
+    if (round % 2)
+      MPI_Barrier(comm);
+    else
+      MPI_Sendrecv(data, 1, MPI_BYTE, from, 9, got, 1, MPI_BYTE, to, 9, comm, MPI_STATUS_IGNORE);
+    if (refused != 0) break;
+  }
+  EXPECT_INT(refused, 0);
+  MPI_Buffer_detach(&address, &bytes);
+  MPI_Comm_free(&comm);
+}
 #else
 static void buffers(void) {}
+static void space_of_received(void) {}
 static void large_counts(void) {}
 #endif
 
@@ -190,6 +218,7 @@ int main(int argc, char** argv) {
   if (IS_WHOLE) nobody();
   among_others();
   buffers();
+  space_of_received();
   large_counts();
   return end();
 }

@@ -175,6 +175,20 @@ static void parts(void) {
     EXPECT_INT(sum, theirs);
     MPI_Comm_free(&part);
   }
+#ifdef MPI_ABI_VERSION /* Not all can. */
+  MPI_Comm_split_type(other, MPI_COMM_TYPE_SHARED, -my_rank, MPI_INFO_NULL, &part);
+  EXPECT(part != MPI_COMM_NULL, "of one machine");
+  if (part != MPI_COMM_NULL) {
+    MPI_Comm_size(part, &n);
+    MPI_Comm_remote_size(part, &m);
+    MPI_Comm_rank(part, &r);
+    EXPECT(n == my_size && m == their_size && r == my_size - 1 - my_rank, "%d and %d, %d", n, m, r);
+    MPI_Comm_free(&part);
+  }
+  MPI_Comm_split_type(other, my_rank == 0 ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, 0, MPI_INFO_NULL, &part);
+  EXPECT((part == MPI_COMM_NULL) == (my_rank != 0), "rank %d", my_rank);
+  if (part != MPI_COMM_NULL) MPI_Comm_free(&part);
+#endif
   /* By groups: the first of each. */
   int first = 0;
   MPI_Comm_group(other, &all);

@@ -1,5 +1,5 @@
-// `forbid PROGRAM ARGUMENTS...`: runs PROGRAM where the kernel refuses copies between processes
-// (process_vm_readv, process_vm_writev), as it does in containers.
+// `forbid [memfd] PROGRAM ARGUMENTS...`: runs PROGRAM where the kernel refuses copies between processes
+// (process_vm_readv, process_vm_writev), as it does in containers, or files in memory (memfd_create).
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -9,16 +9,18 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 
 namespace {
 
-bool forbid_copies() {
+// The same call twice where there is one.
+bool forbid(unsigned one, unsigned other) {
   constexpr unsigned refuse = SECCOMP_RET_ERRNO | EPERM;
   sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_RET | BPF_K, refuse),
   };
@@ -30,15 +32,18 @@ bool forbid_copies() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fputs("forbid PROGRAM ARGUMENTS...\n", stderr);
+  const bool is_memfd = argc > 1 && std::strcmp(argv[1], "memfd") == 0;
+  char** const program = argv + (is_memfd ? 2 : 1);
+  if (*program == nullptr) {
+    std::fputs("forbid [memfd] PROGRAM ARGUMENTS...\n", stderr);
     return 2;
   }
-  if (!forbid_copies()) {
+  if (is_memfd ? !forbid(SYS_memfd_create, SYS_memfd_create)
+               : !forbid(SYS_process_vm_readv, SYS_process_vm_writev)) {
     std::perror("no filter of system calls");
     return 3;
   }
-  execvp(argv[1], argv + 1);
-  std::perror(argv[1]);
+  execvp(program[0], program);
+  std::perror(program[0]);
   return 2;
 }

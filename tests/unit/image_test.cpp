@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -581,6 +582,133 @@ TEST(image, with_check_ranks_that_set_handlers_languages_or_masks_of_the_process
   EXPECT_NE(ran.text.find("rank 1 sets the file mask to 077, rank 0 to 027: "), std::string::npos)
       << ran.text;
   EXPECT_EQ(run_image("-n 3 --workers 1", "handlers").text, "");
+}
+
+// Ranks that bind themselves: to one CPU all. That is their own affair where workers are shared, and told.
+TEST(image, a_rank_that_binds_itself_moves_no_worker) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const shape : {"--workers 2", "--workers 1", "--processes 2"}) {
+    const outcome ran = run_image(std::string("-n 4 ") + shape, "affinity shared");
+    EXPECT_EQ(ran.status, 0) << shape << '\n' << ran.text;
+    EXPECT_EQ(times_in(ran.text, " right"), 4u) << shape << '\n' << ran.text;
+  }
+  const outcome apart = run_image("-n 2 --ranks-per-process 1", "affinity");
+  EXPECT_EQ(apart.status, 0) << apart.text;
+  EXPECT_EQ(times_in(apart.text, " right"), 2u) << apart.text;
+  EXPECT_EQ(shell("timeout -s KILL 60 image/affinity").status, 0);
+  const outcome told = run_image("-n 4 --workers 2 --check", "affinity shared");
+  EXPECT_EQ(told.status, 0) << told.text;
+  EXPECT_NE(told.text.find("binds itself to CPUs in main at "), std::string::npos) << told.text;
+  EXPECT_NE(told.text.find("affinity.c:56"), std::string::npos) << told.text;
+}
+
+// Loops of failing tests and probes in more processes than there are cores, each of which says how many tests it took.
+TEST(image, a_test_that_fails_gives_its_core_up_where_there_are_more_processes_than_cores) {
+  WEFT_NEEDS_IMAGES();
+  const int processes = static_cast<int>(std::thread::hardware_concurrency()) * 2;
+  if (processes > 16) GTEST_SKIP() << "many cores";
+  const outcome ran = run_image("--ranks-per-process 1 -n " + std::to_string(processes), "polls");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right"), 1) << ran.text;
+}
+
+// The same whether the run time has debug information or not, as when it is installed.
+TEST(image, with_check_the_line_of_the_program_that_began_a_request_is_named) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  const std::string stripped = directory / "lib";
+  ASSERT_EQ(shell("cp -r ../lib/weft " + stripped + " && for f in " + stripped +
+                  "/libweft.so.*.*.*; do objcopy -g $f $f.g && mv $f.g $f; done")
+                .status,
+            0);
+  const struct {
+    const char* how;
+    const char* line;
+  } cases[] = {{"isend", "where.c:14"},
+               {"issend", "where.c:15"},
+               {"start", "where.c:18"},
+               {"irecv", "where.c:20"},
+               {"left", "where.c:13"}};
+  for (const std::string& preloaded : {std::string(), "LD_LIBRARY_PATH=" + stripped + " "})
+    for (const auto& [how, line] : cases) {
+      const outcome ran = shell(
+          preloaded + "timeout -s KILL 100 ./weftrun --timeout 60 -n 2 --check image/where " + how);
+      EXPECT_EQ(ran.status, 1) << ran.text;
+      EXPECT_NE(ran.text.find(std::string("in main at ")), std::string::npos) << ran.text;
+      EXPECT_NE(ran.text.find(line), std::string::npos) << preloaded << how << '\n' << ran.text;
+      EXPECT_EQ(ran.text.find("in_any_case"), std::string::npos) << ran.text;
+    }
+}
+
+// docs/images.md, tools.
+TEST(image, tools_work_in_a_process_for_each_rank_and_say_so_elsewhere) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  const std::string run = "timeout -s KILL 100 ./weftrun --timeout 90 -n 2 ";
+  const struct {
+    const char* sanitizer;
+    const char* wrong;
+    const char* found;
+  } cases[] = {{"address", "beyond", "heap-buffer-overflow"},
+               {"address", "leak", "100000 byte(s) in 100 object(s)"},
+               {"leak", "leak", "100000 byte(s) in 100 object(s)"},
+               {"thread", "race", "data race"}};
+  for (const auto& [sanitizer, wrong, found] : cases) {
+    const std::string program = directory / sanitizer;
+    const outcome built = shell("./weftcc -g -pthread -fsanitize=" + std::string(sanitizer) +
+                                " " WEFT_SOURCE_DIR "/tests/image/wrong_memory.c -o " + program);
+    if (built.text.find("cannot find") != std::string::npos) GTEST_SKIP() << built.text;
+    ASSERT_EQ(built.status, 0) << built.text;
+    const outcome together = shell(run + program);
+    EXPECT_NE(together.status, 0) << together.text;
+    EXPECT_EQ(lines_of(together.text).size(), 1u) << together.text;
+    EXPECT_NE(
+        together.text.find("knows one program in a process: run it with --ranks-per-process 1"),
+        std::string::npos)
+        << together.text;
+    const outcome good = shell(run + "--ranks-per-process 1 " + program);
+    EXPECT_EQ(good.status, 0) << sanitizer << good.text;
+    EXPECT_EQ(good.text, "") << sanitizer;
+    const outcome bad = shell(run + "--ranks-per-process 1 " + program + " " + wrong);
+    EXPECT_NE(bad.status, 0) << bad.text;
+    EXPECT_NE(bad.text.find(found), std::string::npos) << sanitizer << bad.text;
+  }
+  const outcome profiled = shell("./weftcc -pg " WEFT_SOURCE_DIR "/tests/image/wrong_memory.c -o " +
+                                 (directory / "profiled"));
+  EXPECT_EQ(profiled.status, 0) << profiled.text;
+  EXPECT_NE(profiled.text.find("writes no gmon.out: use perf record"), std::string::npos)
+      << profiled.text;
+  if (shell("valgrind --version").status != 0) return;
+  const std::string plain = directory / "plain";
+  shell("./weftcc -g " WEFT_SOURCE_DIR "/tests/image/wrong_memory.c -o " + plain);
+  EXPECT_NE(
+      shell("valgrind -q " + plain + " --weft-ranks 2").text.find("valgrind does not follow "),
+      std::string::npos);
+  EXPECT_NE(shell("valgrind -q " + plain + " beyond").text.find("Invalid write of size 1"),
+            std::string::npos);
+}
+
+// What the system refuses is said with the limit that was reached.
+TEST(image, a_limit_that_keeps_copies_from_being_loaded_is_named) {
+  WEFT_NEEDS_IMAGES();
+  const auto with = [](const std::string& limit, const std::string& words) {
+    return shell(limit + "; timeout -s KILL 60 ./weftrun --timeout 30 " + words).text;
+  };
+  EXPECT_NE(
+      with("ulimit -n 16", "-n 2 image/globals").find("limit on open files (ulimit -n) is 16"),
+      std::string::npos)
+      << with("ulimit -n 16", "-n 2 image/globals");
+  EXPECT_NE(with("ulimit -v 100000", "-n 2 image/globals").find("(ulimit -v) is 100000 KiB"),
+            std::string::npos)
+      << with("ulimit -v 100000", "-n 2 image/globals");
+  const std::string refused =
+      shell("./test-forbid memfd ./weftrun --timeout 30 -n 2 image/globals").text;
+  EXPECT_NE(refused.find("memfd_create: Operation not permitted: ranks that share a process need"),
+            std::string::npos)
+      << refused;
+  const outcome apart = shell(
+      "./test-forbid memfd timeout -s KILL 60 ./weftrun --timeout 30 -n 2 --ranks-per-process 1 image/globals -a file -b 7 --level 3");
+  EXPECT_EQ(apart.status, 0) << apart.text;
 }
 
 // Fortran's run time takes signals for itself in each copy.

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/reasons.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -26,7 +27,8 @@ void set_nonblocking(int number) {
 }
 
 event_loop::event_loop() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!wake_) throw error(formatted("cannot make an event descriptor: {}", std::strerror(errno)));
+  if (!wake_)
+    throw error(formatted("cannot make an event descriptor: {}", reason_with_limit(errno)));
   watch(wake_.get(), POLLIN, [this](short) { run_posted(); });
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/reasons.hpp"
 #include "weft/error.hpp"
 #include "weftrun/host.hpp"
 #include "weftrun/program.hpp"
@@ -89,7 +90,7 @@ class remote_host final : public host {
     int to[2];
     int from[2];
     if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
-      throw error(formatted("cannot make a pipe: {}", std::strerror(errno)));
+      throw error(formatted("cannot make a pipe: {}", reason_with_limit(errno)));
     const descriptor its_in(to[0]);
     const descriptor its_out(from[1]);
     std::vector<char*> command;

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/format.hpp"
+#include "base/reasons.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -54,7 +55,7 @@ constexpr pid_t in_good_order = 0;
 sweeper::sweeper(std::string job_id) : job_id_(std::move(job_id)) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw error(formatted("cannot make a pipe: {}", std::strerror(errno)));
+    throw error(formatted("cannot make a pipe: {}", reason_with_limit(errno)));
   descriptor read_end(ends[0]);
   words_.reset(ends[1]);
   process_ = ::fork();

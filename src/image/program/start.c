@@ -31,6 +31,7 @@ LINKED_TO_EACH(getopt);
 LINKED_TO_EACH(input);
 LINKED_TO_EACH(on_exit);
 LINKED_TO_EACH(random);
+LINKED_TO_EACH(sanitizers);
 LINKED_TO_EACH(search);
 LINKED_TO_EACH(signals);
 LINKED_TO_EACH(sleep);

@@ -36,6 +36,8 @@
    CASE mismatched_elements: rank [0-9] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [0-9] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
    CASE deadlock_after_threads: MPI_Recv
+   CASE wrong_rank_in_a_thread: rank [0-9]: MPI_Send[(].*rank 99.*MPI_ERR_RANK
+   CASE absent_in_a_thread: rank [0-9]: MPI_Session_init[(]?.*not part of weft
    CASE deadlock_of_groups: rank 0: in MPI_Recv, source 0 of the remote group, tag 0
    CASE deadlock_of_sends_of_groups: rank 0: in MPI_Ssend, to rank 0 of the remote group, tag 0
    CASE aborted: MPI_Abort.*3
@@ -54,6 +56,17 @@ enum { returned, left, cancelled, ways_to_end };
 static void* end_somehow(void* how) {
   if ((MPI_Aint)how == left) pthread_exit(NULL);
   while ((MPI_Aint)how == cancelled) pause();
+  return NULL;
+}
+
+/* While the rank is in a collective that its end leaves unequal. */
+static void* fail_in_thread(void* what) {
+  MPI_Session session;
+  usleep(20000);
+  if (strcmp(what, "wrong_rank_in_a_thread") == 0)
+    MPI_Send(value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+  else
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
   return NULL;
 }
 
@@ -84,6 +97,7 @@ int main(int argc, char** argv) {
   int level = MPI_THREAD_SINGLE;
   CASE(before_init) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   CASE(deadlock_after_threads) level = MPI_THREAD_MULTIPLE;
+  if (strstr(what, "_in_a_thread") != NULL) level = MPI_THREAD_MULTIPLE;
   MPI_Init_thread(&argc, &argv, level, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -209,6 +223,12 @@ int main(int argc, char** argv) {
       pthread_join(thread, NULL);
     }
     MPI_Recv(value, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE);
+  }
+  if (strstr(what, "_in_a_thread") != NULL) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, fail_in_thread, (void*)what);
+    /* As often as the thread lets it: ranks have not made as many calls when it ends the job. */
+    for (;;) MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_SUM, comm);
   }
   CASE(aborted) MPI_Abort(comm, 3);
   CASE(absent) {
