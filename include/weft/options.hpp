@@ -12,6 +12,9 @@ namespace weft {
 // As options::processes, for weftrun: as many as the hosts have NUMA nodes.
 inline constexpr int process_per_numa_node = -1;
 
+// As options::spin_us: as long as it has paid lately, at least 50 us and at most 10 ms.
+inline constexpr int spin_us_auto = -1;
+
 struct options {
   int ranks = 0;                         // 0: one per worker.
   int workers = 0;                       // 0: one per allowed core, at most one per rank.
@@ -30,7 +33,7 @@ struct options {
                                // whose threads stood still, this long; 0: never.
   std::string report_signal = "USR1";  // Makes the job print what each rank does; none: off.
   bool pin = true;                     // Bind each worker to a core.
-  int spin_us = 50;                    // A worker without work looks this long, then sleeps.
+  int spin_us = spin_us_auto;          // A worker without work looks this long, then sleeps.
   bool tag_output = false;             // Begin each line of output with its rank.
 
   // Of a job of several processes.

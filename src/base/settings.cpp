@@ -347,9 +347,9 @@ std::vector<setting> make_settings() {
                             {"USR1", "USR2", "HUP", "QUIT", "none"},
                             "signal that prints what each rank does"));
   rows.push_back(switch_row("pin", &options::pin, "bind each worker to a core"));
-  rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, {},
+  rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, {{"auto", spin_us_auto}},
                            "how long a worker without work looks before it sleeps, in "
-                           "microseconds"));
+                           "microseconds; auto: as long as it has paid lately"));
   rows.push_back(
       switch_row("tag-output", &options::tag_output, "begin each line of output with its rank"));
   rows.push_back(

@@ -28,7 +28,7 @@ scheduler_options plan_workers(const options& how, const std::vector<hardware_th
     plan.nodes.push_back(place.numa_node);
   }
   plan.stack_bytes = how.stack_bytes;
-  plan.spin_ns = static_cast<std::uint64_t>(how.spin_us) * 1000;
+  if (how.spin_us != spin_us_auto) plan.spin_ns = static_cast<std::uint64_t>(how.spin_us) * 1000;
   plan.is_crowded = all > cores;
   plan.steal = how.steal == "near"     ? steal_mode::near
                : how.steal == "sticky" ? steal_mode::sticky

@@ -33,11 +33,20 @@ void block_signals() noexcept {
 // it more; but not for as long as the core is given to programs that have nothing to do with it.
 constexpr std::uint64_t crowded_spins = 16;
 
+constexpr std::uint64_t shortest_look_ns = 50'000;
+// Twice as long as the longest waits of which programs are to notice nothing, and a tenth of what a deadlock may
+// take to be told.
+constexpr std::uint64_t longest_look_ns = 10'000'000;
+
 }  // namespace
 
 looking looking::with(const scheduler_options& options) noexcept {
-  if (options.is_crowded) return {options.spin_ns * crowded_spins, 1, true};
-  return {options.spin_ns, 16, false};
+  const std::uint32_t clocked = options.is_crowded ? 1 : 16;
+  if (options.spin_ns) return {*options.spin_ns, *options.spin_ns, clocked, options.is_crowded};
+  if (options.is_crowded)
+    return {shortest_look_ns * crowded_spins, shortest_look_ns * crowded_spins, clocked, true};
+  // A seeded schedule has one worker, to which nobody else brings anything.
+  return {shortest_look_ns, options.seed ? shortest_look_ns : longest_look_ns, clocked, false};
 }
 
 scheduler::scheduler(const scheduler_options& options)

@@ -28,7 +28,7 @@ struct scheduler_options {
   std::vector<int> cores;  // One worker for each; the core to pin to, or -1.
   std::vector<int> nodes;  // The NUMA node of each worker.
   std::size_t stack_bytes = 256 * 1024;
-  std::uint64_t spin_ns = 50'000;
+  std::optional<std::uint64_t> spin_ns;  // None: as long as it pays.
   bool is_crowded =
       false;  // There are more workers here, with those of other processes, than cores.
   steal_mode steal = steal_mode::random;
@@ -37,7 +37,8 @@ struct scheduler_options {
 
 // How a worker that has found nothing goes on looking before it sleeps.
 struct looking {
-  std::uint64_t for_ns;
+  std::uint64_t at_least_ns;
+  std::uint64_t at_most_ns;        // See look_limit.hpp.
   std::uint32_t rounds_per_clock;  // How often it looks at the clock.
   // Whether it gives its core away after each round: whoever is to send what it waits for may need the
   // core, and it may be back late.

@@ -208,6 +208,7 @@ void worker::block(waiter& w) {
   std::uint32_t idle_rounds = 0;
   std::uint64_t idle_since = 0;
   bool has_looked = false;
+  bool has_slept = false;
   for (;;) {
     if (w.is_over()) return;
     // An errand, with which the guest goes on, or the worker's own thread.
@@ -223,6 +224,7 @@ void worker::block(waiter& w) {
       throw job_stopped{};
     if (any) {
       idle_rounds = 0;
+      has_slept = false;
       if (w.is_over()) return;
       if (!has_ready()) continue;  // Mail that keeps coming must not starve the others.
     }
@@ -280,8 +282,12 @@ void worker::block(waiter& w) {
     if (++idle_rounds % how.rounds_per_clock != 0) continue;
     const std::uint64_t now = now_ns();
     if (idle_rounds == how.rounds_per_clock) idle_since = now;
-    if (now - idle_since < how.for_ns) continue;
+    const std::uint64_t looked_ns = now - idle_since;
+    if (!look_limit_.is_reached(looked_ns, now, has_slept, forced_switches_of_this_thread))
+      continue;
+    look_limit_.note_vain(looked_ns, now);
     park(w);
+    if (!std::exchange(has_slept, true)) look_limit_.note_waited(now_ns() - idle_since);
     idle_rounds = 0;
   }
 }

@@ -16,6 +16,7 @@
 #include "fiber/stack_pool.hpp"
 #include "sched/fiber.hpp"
 #include "sched/guest.hpp"
+#include "sched/look_limit.hpp"
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
 #include "sched/seeded_clock.hpp"
@@ -597,6 +598,7 @@ class worker {
   std::array<body_time, timed_bodies_max> body_times_{};
   std::uint64_t random_;  // Never 0.
   seeded_clock seeded_clock_;
+  look_limit look_limit_;
   statistics counts_;
 
   // Stopping.

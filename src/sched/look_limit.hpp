@@ -1,0 +1,101 @@
+// How long a worker that has found nothing goes on looking before it sleeps: as long as that has paid
+// lately. docs/decisions/looking-pays-for-itself.md.
+//
+// A look that ends with work has cost nothing that anybody else wanted, and spared a wake-up of some
+// microseconds. A look that ends in sleep was in vain. So vain looks alone are paid for, out of a credit
+// that grows with time: a worker whose waits are short always looks, one whose waits are long looks for a
+// small share of the time. A credit that is too small for waits as long as the last ones is saved until it is
+// large enough, or full: spent at once it would never do. Where other programs want the worker's core, which shows in switches that the
+// kernel forced upon it, each look takes from them: then it looks no longer than the shortest look.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace weft {
+
+// Touched by its worker's thread alone.
+class look_limit {
+ public:
+  // A look lasts at least so long. When `at_most_ns` is the same, always just so long.
+  look_limit(std::uint64_t at_least_ns, std::uint64_t at_most_ns) noexcept
+      : at_least_ns_(at_least_ns), at_most_ns_(at_most_ns), credit_ns_(at_most_ns) {}
+
+  // Whether to sleep now, after `looked_ns` of looking. `has_slept`: in this wait, so that it is known as a long
+  // one. `count_forced_switches` gives how often so far the kernel took the core from this thread for another.
+  template <class Count>
+  [[nodiscard]] bool is_reached(std::uint64_t looked_ns, std::uint64_t now_ns, bool has_slept,
+                                const Count& count_forced_switches) noexcept {
+    // The wait before ended while the worker looked; nobody has said so.
+    if (looked_ns < looked_ns_) note_waited(looked_ns_);
+    looked_ns_ = looked_ns;
+    if (looked_ns < at_least_ns_) return false;
+    if (at_least_ns_ >= at_most_ns_ || has_slept) return true;
+    if (now_ns - sampled_at_ns_ >= sample_every_ns) {
+      sampled_at_ns_ = now_ns;
+      note_forced_switches(count_forced_switches(), now_ns);
+    }
+    if (now_ns < has_neighbours_until_ns_) return true;
+    const std::uint64_t credit = credit_at(now_ns);
+    const bool may_do =
+        credit == at_most_ns_ || std::min(waited_last_ns_, waited_before_ns_) <= credit;
+    return !may_do || looked_ns >= credit;
+  }
+
+  // The worker goes to sleep after such a look. The shortest ones are free: so much is looked in any case.
+  void note_vain(std::uint64_t looked_ns, std::uint64_t now_ns) noexcept {
+    if (at_least_ns_ >= at_most_ns_) return;
+    const std::uint64_t credit = credit_at(now_ns);
+    credit_ns_ = credit - std::min(credit, looked_ns - std::min(looked_ns, at_least_ns_));
+    credited_at_ns_ = now_ns;
+    looked_ns_ = 0;
+  }
+
+  // It woke up, so long after the look had begun.
+  void note_waited(std::uint64_t waited_ns) noexcept {
+    waited_before_ns_ = waited_last_ns_;
+    waited_last_ns_ = waited_ns;
+  }
+
+ private:
+  static constexpr std::uint64_t share = 25;  // Of the time, one part may be looked in vain.
+  static constexpr std::uint64_t sample_every_ns = 200'000;  // A sample is a system call.
+  // Two programs that compute take turns every few milliseconds; threads of the kernel come more rarely.
+  static constexpr std::uint64_t window_ns = 50'000'000;
+  static constexpr std::uint64_t switches_of_neighbours = 3;  // In a window.
+  static constexpr std::uint64_t neighbours_ns_min = 200'000'000;
+  static constexpr std::uint64_t neighbours_ns_max = 3'200'000'000;
+
+  [[nodiscard]] std::uint64_t credit_at(std::uint64_t now_ns) const noexcept {
+    return std::min(at_most_ns_, credit_ns_ + (now_ns - credited_at_ns_) / share);
+  }
+
+  void note_forced_switches(std::uint64_t count, std::uint64_t now_ns) noexcept {
+    const std::uint64_t passed_ns = now_ns - window_began_ns_;
+    const std::uint64_t forced = count - count_at_begin_;
+    const bool crowds = window_began_ns_ != 0 && forced >= switches_of_neighbours &&
+                        forced * window_ns >= switches_of_neighbours * passed_ns;
+    if (!crowds && window_began_ns_ != 0 && passed_ns < window_ns) return;
+    window_began_ns_ = now_ns;
+    count_at_begin_ = count;
+    if (!crowds) return;
+    // They are still there, or were found again soon after they were thought gone: that is asked later the next time.
+    const bool is_again = now_ns < has_neighbours_until_ns_ + 2 * neighbours_ns_;
+    neighbours_ns_ = is_again ? std::min(2 * neighbours_ns_, neighbours_ns_max) : neighbours_ns_min;
+    has_neighbours_until_ns_ = now_ns + neighbours_ns_;
+  }
+
+  const std::uint64_t at_least_ns_;
+  const std::uint64_t at_most_ns_;
+  std::uint64_t credit_ns_;             // When it was last changed,
+  std::uint64_t credited_at_ns_ = 0;    // at this time.
+  std::uint64_t looked_ns_ = 0;         // In the present wait, as last heard.
+  std::uint64_t waited_last_ns_ = 0;    // How long waits took, the last
+  std::uint64_t waited_before_ns_ = 0;  // and the last but one: long and short ones may take turns.
+  std::uint64_t sampled_at_ns_ = 0;
+  std::uint64_t window_began_ns_ = 0;  // 0: no sample yet.
+  std::uint64_t count_at_begin_ = 0;
+  std::uint64_t neighbours_ns_ = neighbours_ns_min;
+  std::uint64_t has_neighbours_until_ns_ = 0;
+};
+
+}  // namespace weft
