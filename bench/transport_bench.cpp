@@ -81,7 +81,7 @@ class side : public weft::arrivals {
     while (answers < count) look();
   }
   void serve() {
-    region = by_.register_memory(buffer);
+    region = by_.register_memory(buffer, weft::peer_access::read_and_write);
     while (!ended) look();
   }
 
@@ -145,7 +145,7 @@ void remote_copies(side& me, transport& by, const std::string& peer) {
   me.await(1);
   weft::remote_key key;
   std::memcpy(&key, me.buffer.data(), sizeof key);
-  const auto region = by.register_memory(me.buffer);
+  const auto region = by.register_memory(me.buffer, weft::peer_access::read_and_write);
   for (const std::size_t size : {8192u, 65536u, 1u << 20}) {
     const auto copy_row = [&](const std::string& name, const std::function<status()>& copy) {
       if (!bench::wanted(name)) return;

@@ -29,8 +29,9 @@ class forwarding_endpoint : public transport {
     return beneath_->send(peer, header, parts, context);
   }
   int poll(arrivals& to, int budget) noexcept override { return beneath_->poll(to, budget); }
-  [[nodiscard]] memory_region register_memory(std::span<std::byte> memory) override {
-    return beneath_->register_memory(memory);
+  [[nodiscard]] memory_region register_memory(std::span<std::byte> memory,
+                                              peer_access peers) override {
+    return beneath_->register_memory(memory, peers);
   }
   void deregister(memory_region& region) noexcept override { beneath_->deregister(region); }
   status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,

@@ -16,7 +16,9 @@ class made_up_endpoint : public transport {
   [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
   void connect(std::span<const std::vector<std::byte>>, std::uint32_t) override {}
   [[nodiscard]] bool reaches(std::uint32_t) const noexcept override { return true; }
-  [[nodiscard]] memory_region register_memory(std::span<std::byte>) override { return {}; }
+  [[nodiscard]] memory_region register_memory(std::span<std::byte>, peer_access) override {
+    return {};
+  }
   void deregister(memory_region&) noexcept override {}
   status put(std::uint32_t, std::span<const std::byte>, const memory_region*, const remote_key&,
              std::uint64_t, void*) noexcept override {

@@ -27,6 +27,13 @@ bool contains(const dl_phdr_info& object, std::uintptr_t address) noexcept {
 
 }  // namespace
 
+sigset_t kept_dispositions::all() noexcept {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals_) sigaddset(&set, signal);
+  return set;
+}
+
 kept_dispositions::kept_dispositions() {
   for (std::size_t i = 0; i < before_.size(); ++i) sigaction(signals_[i], nullptr, &before_[i]);
   std::size_t count = 0;

@@ -19,6 +19,8 @@ status local_device::start(const atomic& wanted) noexcept {
         wanted.offset, wanted.to.process, wanted.to.size);
     return status::failed;
   }
+  if (!is_permitted(wanted.to, peer_access::read_and_write, "an atomic operation on")) [[unlikely]]
+    return status::failed;
   operation* const what = take_operation(purpose::atomic, to->number);
   if (what == nullptr) return status::retry;
   what->kind = operation_kind::atomic;
@@ -47,7 +49,7 @@ void local_device::on_atomic_request(peer_state& from, const wire_header& header
   atomic_body wanted;
   std::byte* at = nullptr;
   if (take(payload, wanted) && payload.empty() && wanted.what <= 2)
-    at = memory_at(wanted.region, wanted.offset, 8);
+    at = memory_at(wanted.region, wanted.offset, 8, peer_access::read_and_write, from.who.process);
   wire_header answer;
   answer.kind = static_cast<std::uint8_t>(message_kind::atomic_reply);
   answer.operation = header.operation;

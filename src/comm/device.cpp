@@ -52,6 +52,11 @@ transport& local_device::channel_transport(std::size_t index) noexcept {
   return *channels_[index]->to;
 }
 
+int local_device::process_without_way() const noexcept {
+  const auto lost = std::ranges::find(peers_, nullptr, &peer_state::route);
+  return lost == peers_.end() ? -1 : lost->who.process;
+}
+
 void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>>& addresses,
                            std::span<const comm::address> places, std::uint32_t self) {
   self_ = self;
@@ -297,17 +302,21 @@ bool local_device::set_locals(operation& of,
   return true;
 }
 
-bool local_device::register_locals(operation& of) noexcept {
+bool local_device::register_locals(operation& of, peer_access peers) noexcept {
   const std::uint64_t forgotten = shared_.forgotten.value();
   if (forgotten != forgotten_seen_) [[unlikely]] {
     forgotten_seen_ = forgotten;
     registrations_.forget();
   }
   for (std::uint32_t i = 0; i < of.local_count; ++i) {
-    if (of.registrations[i] != nullptr) continue;
+    if (registration*& known = of.registrations[i]; known != nullptr) {
+      if (allows(known->peers, peers)) continue;
+      registrations_.give_back(std::exchange(known, nullptr));
+    }
     const accelerator* const owner =
         is_far(accelerator_, of.locals[i].data()) ? accelerator_ : nullptr;
-    of.registrations[i] = registrations_.take(*peers_[of.peer].route->to, of.locals[i], owner);
+    of.registrations[i] =
+        registrations_.take(*peers_[of.peer].route->to, of.locals[i], peers, owner);
     if (of.registrations[i] == nullptr) return false;
   }
   return true;
@@ -315,8 +324,14 @@ bool local_device::register_locals(operation& of) noexcept {
 
 bool local_device::reaches_locals(operation& of) noexcept {
   if (any_is_far(accelerator_, std::span(of.locals).first(of.local_count)))
-    return of.peer != self_ && register_locals(of);
-  return !peers_[of.peer].route->traits.needs_registration || register_locals(of);
+    return of.peer != self_ && register_locals(of, peer_access::none);
+  return !peers_[of.peer].route->traits.needs_registration ||
+         register_locals(of, peer_access::none);
+}
+
+bool local_device::opens_locals(operation& of, peer_access peers) noexcept {
+  const bool is_far = any_is_far(accelerator_, std::span(of.locals).first(of.local_count));
+  return !(is_far && of.peer == self_) && register_locals(of, peers);
 }
 
 // --- Memory of an accelerator ---

@@ -58,6 +58,8 @@ class local_device final : public device {
   // `addresses[channel][endpoint]`; `places[endpoint]`: whose it is.
   void connect(const std::vector<std::vector<std::vector<std::byte>>>& addresses,
                std::span<const comm::address> places, std::uint32_t self);
+  // One that no transport reaches, or -1. After connect().
+  [[nodiscard]] int process_without_way() const noexcept;
   // As of a transport, for all of the device's.
   [[nodiscard]] bool take_leave() noexcept;
 
@@ -98,7 +100,7 @@ class local_device final : public device {
   void refuse(const event& happened, const char* why) noexcept;
   spin_lock* lock() const noexcept { return lock_.get(); }
 
-  remote_memory expose(std::span<std::byte> memory);
+  remote_memory expose(std::span<std::byte> memory, peer_access peers, int process);
   void conceal(const remote_memory& exposed) noexcept;
 
   // --- From other devices ---
@@ -140,6 +142,8 @@ class local_device final : public device {
     std::byte* begin = nullptr;  // Null: free.
     std::size_t size = 0;
     std::uint32_t generation = 0;
+    peer_access peers = peer_access::none;
+    std::int32_t process = -1;           // The only one that may; -1: all.
     std::vector<memory_region> regions;  // One per channel.
   };
 
@@ -159,7 +163,9 @@ class local_device final : public device {
                                 std::span<const std::span<std::byte>> parts) noexcept;
   [[nodiscard]] bool set_locals(operation& of,
                                 std::span<const std::span<const std::byte>> parts) noexcept;
-  [[nodiscard]] bool register_locals(operation& of) noexcept;
+  [[nodiscard]] bool register_locals(operation& of, peer_access peers) noexcept;
+  // Whether the operation's peer may move the local data itself; they are registered for that.
+  [[nodiscard]] bool opens_locals(operation& of, peer_access peers) noexcept;
   // Whether the transport may move the local data itself; they are registered if need be.
   [[nodiscard]] bool reaches_locals(operation& of) noexcept;
   // Hands pieces to the transport until all are, or it has no room.
@@ -261,10 +267,15 @@ class local_device final : public device {
   void fail_receives(match_table& engine, int process) noexcept;
 
   // --- one_sided.cpp ---
-  [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset,
-                                     std::uint64_t size) noexcept;
-  [[nodiscard]] bool expose_far(transport& to, std::span<std::byte> memory,
+  // Null when `process` may not do this with these octets.
+  [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset, std::uint64_t size,
+                                     peer_access wanted, int process) noexcept;
+  [[nodiscard]] bool expose_far(transport& to, std::span<std::byte> memory, peer_access peers,
                                 memory_region& made) noexcept;
+  // Whether some device of that process is reached by it.
+  [[nodiscard]] bool leads_to(const channel& by, int process) const noexcept;
+  [[nodiscard]] bool is_permitted(const remote_memory& memory, peer_access wanted,
+                                  const char* what) noexcept;
   [[nodiscard]] bool is_inside(const remote_memory& memory, std::uint64_t offset,
                                std::uint64_t size) noexcept;
   status launch(operation& what, const completion& local) noexcept;

@@ -20,7 +20,7 @@ bool has_several_nodes(weft::bootstrap& job) {
 
 // "ofi:tcp@eth0": the kind of transport, and after the colon which one of its kind.
 std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name,
-                                         bool with_accelerators) {
+                                         bool with_accelerators, bool stays_on_host) {
   const std::size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
   const std::string_view which =
@@ -29,6 +29,7 @@ std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view 
   if (kind == "ofi") {
     ofi_options how = parse_ofi_options(which);
     how.with_accelerators = with_accelerators;
+    how.stays_on_host = stays_on_host;
     return make_ofi_transport(how);
   }
   if (kind == "mpi") return make_mpi_transport(which);
@@ -48,10 +49,11 @@ runtime::endpoint_maker default_endpoints(weft::bootstrap& job, const runtime_op
     names = {"shm"};
     if (has_several_nodes(job)) names.emplace_back("ofi");
   }
-  return [&job, names, with_accelerators = how.accelerator != nullptr](int) {
+  return [&job, names, with_accelerators = how.accelerator != nullptr,
+          stays_on_host = !has_several_nodes(job)](int) {
     std::vector<std::unique_ptr<transport>> made;
     for (const std::string& name : names)
-      made.push_back(make_endpoint(job, name, with_accelerators));
+      made.push_back(make_endpoint(job, name, with_accelerators, stays_on_host));
     return made;
   };
 }

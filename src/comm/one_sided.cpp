@@ -1,5 +1,6 @@
 // Put and get: to oneself by a copy, else by the transport where it can, else by messages to the
 // peer's progress.
+#include <algorithm>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -16,7 +17,7 @@ static_assert(sizeof(remote_key) <= 3 * sizeof(std::uint64_t));
 
 // --- The owner of the memory ---
 
-remote_memory local_device::expose(std::span<std::byte> memory) {
+remote_memory local_device::expose(std::span<std::byte> memory, peer_access peers, int process) {
   if (memory.data() == nullptr || memory.empty())
     throw error("memory of no octets cannot be registered; give a buffer of at least one");
   const device_guard guard(lock_.get());
@@ -28,29 +29,39 @@ remote_memory local_device::expose(std::span<std::byte> memory) {
   const bool far = is_far(accelerator_, memory.data());
   remote_memory known;
   for (std::size_t i = 0; i < channels_.size(); ++i) {
+    if (process >= 0 && !leads_to(*channels_[i], process)) continue;
     // Also when this process can reach nobody's memory: others may be able to reach this one's.
     if (!far)
-      made.regions[i] = channels_[i]->to->register_memory(memory);
-    else if (!expose_far(*channels_[i]->to, memory, made.regions[i]))
-      known.by_messages |= static_cast<std::uint16_t>(1u << i);
+      made.regions[i] = channels_[i]->to->register_memory(memory, peers);
+    else if (!expose_far(*channels_[i]->to, memory, peers, made.regions[i]))
+      known.by_messages |= static_cast<std::uint8_t>(1u << i);
     if (i < known_channels)
       std::memcpy(&known.keys[3 * i], &made.regions[i].key, sizeof(remote_key));
   }
   made.begin = memory.data();
   made.size = memory.size();
+  made.peers = peers;
+  made.process = process;
   known.size = memory.size();
+  known.peers = peers;
   known.region = std::uint64_t{++made.generation} << 32 | (index + 1);
   known.process = shared_.process;
   known.device = static_cast<std::int16_t>(this->index());
   return known;
 }
 
+bool local_device::leads_to(const channel& by, int process) const noexcept {
+  return std::ranges::any_of(peers_, [&](const peer_state& each) {
+    return each.who.process == process && each.route == &by;
+  });
+}
+
 // False: the transport cannot, and the data go as messages.
-bool local_device::expose_far(transport& to, std::span<std::byte> memory,
+bool local_device::expose_far(transport& to, std::span<std::byte> memory, peer_access peers,
                               memory_region& made) noexcept {
   if (!to.traits().registers_accelerators) return false;
   try {
-    made = to.register_memory_of(*accelerator_, memory);
+    made = to.register_memory_of(*accelerator_, memory, peers);
     return true;
   } catch (const error& why) {
     log_line("memory of an accelerator is not registered, it is reached by messages instead: {}",
@@ -73,13 +84,14 @@ void local_device::conceal(const remote_memory& exposed) noexcept {
   ended.begin = nullptr;
 }
 
-std::byte* local_device::memory_at(std::uint64_t region, std::uint64_t offset,
-                                   std::uint64_t size) noexcept {
+std::byte* local_device::memory_at(std::uint64_t region, std::uint64_t offset, std::uint64_t size,
+                                   peer_access wanted, int process) noexcept {
   const std::uint64_t index = (region & 0xffffffffu) - 1;
   if (index >= exposures_.size()) return nullptr;
   const exposure& found = exposures_[index];
   if (found.begin == nullptr || found.generation != region >> 32 || offset > found.size ||
-      size > found.size - offset)
+      size > found.size - offset || !allows(found.peers, wanted) ||
+      (found.process >= 0 && found.process != process))
     return nullptr;
   return found.begin + offset;
 }
@@ -109,10 +121,20 @@ bool local_device::is_inside(const remote_memory& memory, std::uint64_t offset,
   return false;
 }
 
+bool local_device::is_permitted(const remote_memory& memory, peer_access wanted,
+                                const char* what) noexcept {
+  if (allows(memory.peers, wanted)) [[likely]]
+    return true;
+  complain("{} the memory of process {}, which is not registered for that; give peer_access", what,
+           memory.process);
+  return false;
+}
+
 status local_device::start(const put& wanted) noexcept {
   peer_state* const to = usable_peer({wanted.to.process, wanted.to.device});
   const std::uint64_t size = wanted.data.size();
-  if (to == nullptr || !is_inside(wanted.to, wanted.offset, size)) [[unlikely]]
+  if (to == nullptr || !is_inside(wanted.to, wanted.offset, size) ||
+      !is_permitted(wanted.to, peer_access::write, "a put to")) [[unlikely]]
     return status::failed;
   const transport_traits& traits = to->route->traits;
   operation* const what = take_operation(purpose::put, to->number);
@@ -138,7 +160,8 @@ status local_device::start(const put& wanted) noexcept {
 status local_device::start(const get& wanted) noexcept {
   peer_state* const to = usable_peer({wanted.from.process, wanted.from.device});
   const std::uint64_t size = wanted.data.size();
-  if (to == nullptr || !is_inside(wanted.from, wanted.offset, size)) [[unlikely]]
+  if (to == nullptr || !is_inside(wanted.from, wanted.offset, size) ||
+      !is_permitted(wanted.from, peer_access::read, "a get from")) [[unlikely]]
     return status::failed;
   operation* const what = take_operation(purpose::get, to->number);
   if (what == nullptr) return status::retry;
@@ -226,9 +249,11 @@ bool local_device::reaches_memory(operation& what, bool transport_traits::*can) 
 // Between `local` and this device's own memory, which needs no transport.
 status local_device::copy_within(const operation& what, std::span<std::byte> local,
                                  std::uint64_t offset) noexcept {
-  std::byte* const there = memory_at(what.partner, offset, local.size());
-  if (there == nullptr) return status::failed;
   const bool is_get = what.move == motion::get;
+  std::byte* const there =
+      memory_at(what.partner, offset, local.size(), is_get ? peer_access::read : peer_access::write,
+                shared_.process);
+  if (there == nullptr) return status::failed;
   return copy_octets(accelerator_, is_get ? local.data() : there, is_get ? there : local.data(),
                      local.size())
              ? status::done
@@ -251,7 +276,9 @@ void local_device::notify_peer(operation& ended) noexcept {
 
 bool local_device::tell_of(peer_state& from, const wire_header& header, const notification& what,
                            operation_kind kind) noexcept {
-  std::byte* const begin = memory_at(header.operation, what.offset, what.size);
+  std::byte* const begin = memory_at(
+      header.operation, what.offset, what.size,
+      kind == operation_kind::get ? peer_access::read : peer_access::write, from.who.process);
   const completion* const called = handler_of(header.handler);
   if (begin == nullptr || called == nullptr) {
     refuse(from, "it notifies of memory that is not registered, or a handler that is not");
@@ -272,7 +299,8 @@ bool local_device::on_put_data(peer_state& from, const wire_header& header,
   notification last;
   const bool notifies = (header.flags & notify_flag) != 0;
   const bool whole = !notifies || take(payload, last);
-  std::byte* const to = memory_at(header.operation, header.tag, payload.size());
+  std::byte* const to =
+      memory_at(header.operation, header.tag, payload.size(), peer_access::write, from.who.process);
   if (!whole || to == nullptr) {
     refuse(from, "it writes where no memory is registered");
     return true;
@@ -300,7 +328,8 @@ void local_device::on_get_request(peer_state& from, const wire_header& header,
   get_body wanted;
   std::byte* begin = nullptr;
   if (take(payload, wanted) && payload.empty())
-    begin = memory_at(wanted.region, wanted.offset, wanted.size);
+    begin =
+        memory_at(wanted.region, wanted.offset, wanted.size, peer_access::read, from.who.process);
   operation* what = nullptr;
   if (begin != nullptr && wanted.size != 0) what = take_for_peer(purpose::reply, from.number);
   if (what == nullptr) {

@@ -217,8 +217,9 @@ void release(const event& happened) noexcept {
     packet_pool::give_back_remote(static_cast<place*>(happened.packet));
 }
 
-registered_memory::registered_memory(device& on, std::span<std::byte> memory)
-    : device_(&on), remote_(local(on).expose(memory)) {}
+registered_memory::registered_memory(device& on, std::span<std::byte> memory, peer_access peers,
+                                     int process)
+    : device_(&on), remote_(local(on).expose(memory, peers, process)) {}
 registered_memory::registered_memory(registered_memory&& other) noexcept
     : device_(std::exchange(other.device_, nullptr)), remote_(other.remote_) {}
 registered_memory& registered_memory::operator=(registered_memory&& other) noexcept {

@@ -15,11 +15,11 @@ registration_cache::~registration_cache() {
 }
 
 registration* registration_cache::take(transport& with, std::span<std::byte> memory,
-                                       const accelerator* owner) noexcept {
+                                       peer_access peers, const accelerator* owner) noexcept {
   if (owner != nullptr && !with.traits().registers_accelerators) return nullptr;
   for (auto& each : slots_) {
     if (each->with != &with || each->is_stale || each->region.begin != memory.data() ||
-        each->region.size != memory.size())
+        each->region.size != memory.size() || each->peers != peers)
       continue;
     ++each->users;
     each->used_last = ++uses_;
@@ -28,15 +28,17 @@ registration* registration_cache::take(transport& with, std::span<std::byte> mem
   registration* const to = find_slot();
   if (to == nullptr) return nullptr;
   try {
-    to->region =
-        owner != nullptr ? with.register_memory_of(*owner, memory) : with.register_memory(memory);
+    to->region = owner != nullptr ? with.register_memory_of(*owner, memory, peers)
+                                  : with.register_memory(memory, peers);
   } catch (const weft::error& why) {
     log_line("a buffer of {} octets cannot be registered, it is sent in messages instead: {}",
              memory.size(), why.what());
     return nullptr;
   }
   to->with = &with;
-  to->is_stale = !keep_pinned_ && (with.traits().needs_registration || owner != nullptr);
+  to->peers = peers;
+  to->is_stale = (peers != peer_access::none && with.traits().registration_opens) ||
+                 (!keep_pinned_ && (with.traits().needs_registration || owner != nullptr));
   to->users = 1;
   to->used_last = ++uses_;
   ++made_;

@@ -7,6 +7,9 @@
 // as the operation, and libfabric's own cache beneath, which watches the memory, makes them cheap.
 // Keys of transports that do not pin (shared memory between processes) are names of addresses, and
 // stay right.
+//
+// A registration that lets peers in, where others than peers could enter as well, is never kept: it goes
+// with the last operation that uses it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +23,7 @@ namespace weft::comm {
 
 struct registration {
   transport* with = nullptr;  // Null: not in use.
+  peer_access peers = peer_access::none;
   memory_region region;
   std::uint32_t users = 0;
   bool is_stale = false;  // Not for anybody new.
@@ -33,9 +37,9 @@ class registration_cache {
   registration_cache& operator=(const registration_cache&) = delete;
   ~registration_cache();
 
-  // A registration of exactly this memory, from the cache or made anew, that stays until
-  // give_back(). `owner`: whose memory it is, or null. Null when the transport refuses.
-  [[nodiscard]] registration* take(transport& with, std::span<std::byte> memory,
+  // A registration of exactly this memory for exactly this access, from the cache or made anew, that
+  // stays until give_back(). `owner`: whose memory it is, or null. Null when the transport refuses.
+  [[nodiscard]] registration* take(transport& with, std::span<std::byte> memory, peer_access peers,
                                    const accelerator* owner = nullptr) noexcept;
   void give_back(registration* used) noexcept;
   // Memory may have changed behind the registrations that are kept.

@@ -23,15 +23,13 @@ status local_device::announce(peer_state& to, wire_header header, announcement f
   const bool readable = traits.can_get && (protocol == rendezvous_protocol::best ||
                                            protocol == rendezvous_protocol::read);
   std::array<exposed_part, message_parts_max> exposed;
-  const bool may_be_reached = (traits.can_get || traits.can_put) &&
-                              protocol != rendezvous_protocol::messages && reaches_locals(what);
-  if (readable && may_be_reached && register_locals(what)) {
+  if (readable && opens_locals(what, peer_access::read)) {
     first.part_count = what.local_count;
     for (std::uint32_t i = 0; i < what.local_count; ++i) {
       const remote_key& key = what.registrations[i]->region.key;
       exposed[i] = {what.locals[i].size(), key};
     }
-  } else if (may_be_reached && traits.can_put) {
+  } else if (traits.can_put && protocol != rendezvous_protocol::messages && reaches_locals(what)) {
     header.flags |= prefer_write_flag;
   }
   header.size = what.size;
@@ -91,7 +89,7 @@ void local_device::pull(operation& what) noexcept {
   std::size_t count = 0;
   what.at = phase::waiting;
   what.awaited = message_kind::data;
-  if (what.prefers_write && traits.can_put && reaches_locals(what) && register_locals(what)) {
+  if (what.prefers_write && traits.can_put && opens_locals(what, peer_access::write)) {
     answer.flags = write_flag;
     what.awaited = message_kind::finished;
     for (; count < what.local_count; ++count) {

@@ -167,8 +167,27 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
     check_addresses(addresses[i], places, devices.front()->channel_transport(i).traits());
   for (auto& each : devices)
     each->connect(addresses, places, endpoint_of({process, each->index()}));
+  check_ways(with);
   // No message comes before its receiver knows all addresses.
   with.fence();
+}
+
+// Both sides find the same: a job of which some cannot speak to others would hang sooner or later.
+void runtime::state::check_ways(weft::bootstrap& with) const {
+  for (const auto& each : devices) {
+    const int lost = each->process_without_way();
+    if (lost < 0) continue;
+    std::string tried;
+    for (std::size_t i = 0; i < each->channel_count(); ++i) {
+      const transport_traits& by = each->channel_transport(i).traits();
+      tried += formatted("{}{} ({})", i == 0 ? "" : " and ", by.name, by.detail);
+    }
+    throw error(formatted(
+        "process {} on host {} and process {} on host {} do not reach each other by {}: is there a "
+        "network between them, and is it up on both? --transport ofi:PROVIDER@INTERFACE "
+        "(WEFT_TRANSPORT) chooses another, weft-info lists them",
+        process, with.host_of(process), lost, with.host_of(lost), tried));
+  }
 }
 
 void runtime::state::mark_failed(int which, std::string_view why) noexcept {

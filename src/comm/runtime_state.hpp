@@ -26,6 +26,8 @@ class runtime::state {
   state(runtime& of, const runtime_options& how) : options(how), owner(of) {}
 
   void join(weft::bootstrap& with, const endpoint_maker& make_endpoints);
+  // Throws weft::error when some process is not reached from here.
+  void check_ways(weft::bootstrap& with) const;
 
   [[nodiscard]] std::uint32_t endpoint_of(const address& who) const noexcept {
     const auto process_index = static_cast<std::size_t>(who.process);

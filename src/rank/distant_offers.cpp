@@ -77,8 +77,8 @@ void distant_ways::send_offer(worker& here, const peer& to, const envelope& from
   }
   comm::registered_memory memory;
   if (op.bytes != 0)
-    memory =
-        comm::registered_memory(p.device(), {copy != nullptr ? copy.get() : op.data, op.bytes});
+    memory = comm::registered_memory(p.device(), {copy != nullptr ? copy.get() : op.data, op.bytes},
+                                     peer_access::read, process);
   offer_on_wire offered;
   offered.bytes = op.bytes;
   offered.memory = memory.remote();

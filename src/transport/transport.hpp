@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "transport/wire.hpp"
+#include "weft/peer_access.hpp"
 #include "weft/status.hpp"
 
 namespace weft {
@@ -75,7 +76,10 @@ struct transport_traits {
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;      // Local memory of put() and get() must be registered.
   bool registers_accelerators = false;  // As far as is known.
-  bool has_launcher = false;            // It numbers the processes that its own mpirun started.
+  // A registration opens memory to whoever has its key, who may be anybody: those that give peers
+  // access last no longer than they are needed. Otherwise it is but a name.
+  bool registration_opens = false;
+  bool has_launcher = false;  // It numbers the processes that its own mpirun started.
   // Whoever sleeps polls at least this often, or the death of a peer goes unnoticed (-1: need not).
   std::int64_t sleep_ns_max = -1;
 };
@@ -114,13 +118,18 @@ class transport {
 
   // --- Remote memory, where traits() say so ------------------------------------------------------
   // register_memory() also where they do not: a peer may be able to do what this endpoint cannot.
-  [[nodiscard]] virtual memory_region register_memory(std::span<std::byte> memory) = 0;
+  // `peers` may do so much and, where the transport can tell, no more; the endpoint itself may use the
+  // memory as the local one of any operation.
+  [[nodiscard]] virtual memory_region register_memory(std::span<std::byte> memory,
+                                                      peer_access peers) = 0;
   // Of an accelerator, where traits() say registers_accelerators: also when it is the local memory of
   // a put() or get(). Throws when not this memory.
   [[nodiscard]] virtual memory_region register_memory_of(const accelerator& /*owner*/,
-                                                         std::span<std::byte> /*memory*/) {
+                                                         std::span<std::byte> /*memory*/,
+                                                         peer_access /*peers*/) {
     return {};
   }
+  // From here on the key opens nothing.
   virtual void deregister(memory_region& region) noexcept = 0;
   // One copy between `local` and the octets at `offset` of the peer's region; never `done` without
   // the data being where they belong (of a put: in the peer's memory, visible to messages sent

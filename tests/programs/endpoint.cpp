@@ -212,9 +212,12 @@ void remember(process& me, const std::string& directory) {
   constexpr std::size_t size = 300'000;
   auto source = pattern(size, me.number());
   std::vector<std::byte> target(size), fetched(size);
-  weft::memory_region of_source = endpoint.register_memory(source);
-  weft::memory_region of_target = endpoint.register_memory(target);
-  weft::memory_region of_fetched = endpoint.register_memory(fetched);
+  weft::memory_region of_source =
+      endpoint.register_memory(source, weft::peer_access::read_and_write);
+  weft::memory_region of_target =
+      endpoint.register_memory(target, weft::peer_access::read_and_write);
+  weft::memory_region of_fetched =
+      endpoint.register_memory(fetched, weft::peer_access::read_and_write);
   const std::array keys{of_source.key, of_target.key};
   const auto file = [&](std::uint32_t i) {
     return std::filesystem::path(directory) / formatted("key-{}", i);

@@ -43,9 +43,9 @@ class refusing_endpoint final : public tests::forwarding_endpoint {
     return state_.has_room ? beneath().get(peer, local, region, key, offset, context)
                            : status::retry;
   }
-  memory_region register_memory(std::span<std::byte> memory) override {
+  memory_region register_memory(std::span<std::byte> memory, peer_access peers) override {
     state_.pinned += traits().needs_registration;
-    return beneath().register_memory(memory);
+    return beneath().register_memory(memory, peers);
   }
   void deregister(memory_region& region) noexcept override {
     state_.pinned -= traits().needs_registration;

@@ -33,11 +33,11 @@ class pinning_endpoint final : public tests::forwarding_endpoint {
     for (const auto& [key, view] : views_) munmap(view.data(), view.size());
   }
 
-  memory_region register_memory(std::span<std::byte> memory) override {
+  memory_region register_memory(std::span<std::byte> memory, peer_access peers) override {
     void* const view = mremap(memory.data(), 0, memory.size(), MREMAP_MAYMOVE);
-    if (view == MAP_FAILED) return beneath().register_memory(memory);
+    if (view == MAP_FAILED) return beneath().register_memory(memory, peers);
     const std::span<std::byte> pinned(static_cast<std::byte*>(view), memory.size());
-    memory_region made = beneath().register_memory(pinned);
+    memory_region made = beneath().register_memory(pinned, peers);
     views_[made.key.words[0]] = pinned;
     made.begin = memory.data();
     return made;

@@ -136,7 +136,7 @@ TEST(shm, messages_of_all_sizes_go_to_another_process_and_back) {
 TEST(shm, memory_of_another_process_is_read_and_written) {
   two_processes pair([](transport& endpoint, recorder& heard) {
     std::vector<std::byte> memory = contract_pattern(1 << 20, 3);
-    const auto region = endpoint.register_memory(memory);
+    const auto region = endpoint.register_memory(memory, peer_access::read_and_write);
     heard.on_message = [&](const recorder::message&) {
       // The key and what was put.
       const std::array parts{std::as_bytes(std::span(&region.key, 1)),

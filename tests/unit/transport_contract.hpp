@@ -371,9 +371,9 @@ TEST_P(transport_contract, put_is_seen_by_messages_sent_afterwards) {
   if (!at(0).traits().can_put) GTEST_SKIP() << "no put";
   for (const std::size_t size : {0u, 1u, 4096u, 100'000u}) {
     std::vector<std::byte> target(size + 32);
-    memory_region theirs = at(1).register_memory(target);
+    memory_region theirs = at(1).register_memory(target, peer_access::read_and_write);
     auto source = contract_pattern(size, 5);
-    memory_region mine = at(0).register_memory(source);
+    memory_region mine = at(0).register_memory(source, peer_access::read_and_write);
     int context = 0;
     heard(0).done_contexts.clear();
     status said = status::retry;
@@ -404,9 +404,9 @@ TEST_P(transport_contract, a_put_that_tells_has_arrived_when_it_is_told) {
   CONNECT(2);
   if (!at(0).traits().can_tell_put) GTEST_SKIP() << "no put that tells";
   std::vector<std::byte> target(200'000);
-  memory_region theirs = at(1).register_memory(target);
+  memory_region theirs = at(1).register_memory(target, peer_access::read_and_write);
   auto source = contract_pattern(target.size(), 9);
-  memory_region mine = at(0).register_memory(source);
+  memory_region mine = at(0).register_memory(source, peer_access::read_and_write);
   constexpr std::uint64_t large = 0xfedc'ba98'7654'3210;
   bool arrived = true;
   std::size_t size = 0;
@@ -445,9 +445,9 @@ TEST_P(transport_contract, get_fetches_and_nothing_outside_a_region_is_reached) 
   const bool put = at(0).traits().can_put;
   if (!at(0).traits().can_get) GTEST_SKIP() << "no get";
   auto source = contract_pattern(100'000, 6);
-  memory_region theirs = at(1).register_memory(source);
+  memory_region theirs = at(1).register_memory(source, peer_access::read_and_write);
   std::vector<std::byte> target(100'000);
-  memory_region mine = at(0).register_memory(target);
+  memory_region mine = at(0).register_memory(target, peer_access::read_and_write);
   int context = 0;
   status said = status::retry;
   ASSERT_TRUE(eventually([&] {

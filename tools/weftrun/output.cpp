@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/limits.hpp"
+#include "base/start_thread.hpp"
 
 namespace weft {
 
@@ -19,7 +20,7 @@ bool write_lines(int stream, std::string_view lines) {
 
 output_forwarder::output_forwarder(line_sink sink)
     : sink_(std::move(sink)), read_(output_line_bytes_max + output_read_bytes) {
-  thread_ = std::thread([this] {
+  thread_ = start_thread("forwarding the output", [this] {
     ::pthread_setname_np(::pthread_self(), "weftrun-output");
     loop_.run();
   });

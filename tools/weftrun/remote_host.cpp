@@ -81,6 +81,8 @@ class remote_host final : public host {
   }
   void leave() override {
     leaving_ = true;
+    // Where nothing has answered yet nothing runs, and nobody takes leave.
+    if (!ready_) give_up("");
     link_->send({.kind = frame_kind::leave});
     if (!link_->open()) events_.gone("");
   }

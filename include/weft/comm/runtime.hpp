@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/comm/completion.hpp"
+#include "weft/peer_access.hpp"
 
 namespace weft {
 class accelerator;
@@ -76,14 +77,19 @@ struct remote_memory {
   std::uint64_t keys[6] = {};  // Three words for each of its transports.
   std::int32_t process = -1;
   std::int16_t device = 0;
-  std::uint16_t by_messages = 0;  // Bit i: its transport i cannot reach this memory.
+  std::uint8_t by_messages = 0;  // Bit i: its transport i cannot reach this memory.
+  peer_access peers = peer_access::none;
 };
 
-// The registration, for as long as this object lives. Made and destroyed by the device's thread.
+// The registration, for as long as this object lives. Made and destroyed by the device's thread. Over a
+// network memory is open to whoever knows its key (docs/transports.md): `peers` is what they may do with
+// it, and atomic operations need both; `process`, if given, the only one that may, by which the memory
+// is registered with no other transports than those that lead there.
 class registered_memory {
  public:
   registered_memory() = default;
-  registered_memory(device& on, std::span<std::byte> memory);
+  registered_memory(device& on, std::span<std::byte> memory,
+                    peer_access peers = peer_access::read_and_write, int process = -1);
   registered_memory(registered_memory&& other) noexcept;
   registered_memory& operator=(registered_memory&& other) noexcept;
   ~registered_memory();

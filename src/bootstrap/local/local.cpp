@@ -18,9 +18,11 @@
 #include <optional>
 #include <thread>
 
+#include "base/blocked_signals.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/start_thread.hpp"
 #include "bootstrap/local/frame.hpp"
 #include "weft/error.hpp"
 
@@ -45,7 +47,10 @@ class connection {
  public:
   // A word to the process's one job at a time: what its owner waits for is here.
   explicit connection(int descriptor) : descriptor_(descriptor), owner_(::getpid()) {
-    std::thread([this] { listen(); }).detach();
+    // A signal's handler has no business here: the program's is for its own threads, and that of a
+    // library that is being loaded for nobody (base/kept_dispositions.hpp).
+    const blocked_signals begins_with;
+    start_thread("listening to weftrun", [this] { listen(); }).detach();
   }
 
   pid_t owner() const noexcept { return owner_; }

@@ -285,7 +285,7 @@ class mpi_transport final : public transport {
     return told;
   }
 
-  memory_region register_memory(std::span<std::byte> memory) override {
+  memory_region register_memory(std::span<std::byte> memory, peer_access /*peers*/) override {
     return {.begin = memory.data(), .size = memory.size(), .key = {}, .handle = nullptr};
   }
   void deregister(memory_region&) noexcept override {}

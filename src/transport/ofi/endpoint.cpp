@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,13 +32,6 @@ bool is_epoll_set(int descriptor) {
          std::string_view(target.data()) == "anon_inode:[eventpoll]";
 }
 
-std::uint64_t random_key() {
-  std::uint64_t key = 0;
-  if (::getrandom(&key, sizeof key, 0) != sizeof key)
-    throw error("the kernel gives no random numbers for the key of an endpoint");
-  return key;
-}
-
 }  // namespace
 
 std::unique_ptr<transport> make_ofi_transport(const ofi_options& options) {
@@ -52,27 +44,23 @@ ofi_transport::file_descriptor::~file_descriptor() {
 
 ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(options)) {
   place_ = this_process();
-  key_ = random_key();
+  key_ = keys_.next();
   open_fabric();
   const bool is_local = (info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0;
   fid_domain* const registering = is_local ? domain_.get() : nullptr;
-  // Longer ones the layer ofi_rxm cuts into segments, and in libfabric 1.17 loses track of them
-  // when several peers send at once.
-  const bool is_cut = provider_name(*info_).ends_with(";ofi_rxm");
-  const std::size_t longest =
-      std::min(is_cut ? ofi_rxm_message_bytes : ofi_message_bytes, info_->ep_attr->max_msg_size);
-  packets_.emplace(operation_kind::send, ofi_packets_max, ofi_packet_bytes, registering,
-                   next_key_++);
-  large_packets_.emplace(operation_kind::send, ofi_large_packets_max, longest, registering,
-                         next_key_++);
-  remotes_.emplace(operation_kind::remote, ofi_remote_operations_max, 0, nullptr, 0);
+  const std::size_t longest = longest_message();
+  packets_.emplace(operation_kind::send, ofi_packets_max, ofi_packet_bytes, registering, keys_);
+  large_packets_.emplace(operation_kind::send, ofi_large_packets_max, longest, registering, keys_);
+  remotes_.emplace(operation_kind::remote, ofi_remote_operations_max, 0, nullptr, keys_);
   buffers_.emplace(operation_kind::receive, std::min(ofi_receive_buffers, info_->rx_attr->size),
-                   longest, registering, next_key_++);
-  unposted_.reserve(buffers_->all().size());
+                   longest, registering, keys_);
+  buffer_count_ = buffers_->all().size();
+  unposted_.reserve(buffer_count_);
   // An injection that fails does so in silence. Over tcp a connection may break at any time.
   if (!is_tcp(*info_)) inject_bytes_ = std::min(info_->tx_attr->inject_size, ofi_packet_bytes);
 
-  const bool has_rma = (info_->caps & FI_RMA) != 0;
+  // What others could guess opens nothing: data go as messages then, which carry the endpoint's key.
+  const bool has_rma = (info_->caps & FI_RMA) != 0 && keys_are_ours();
   detail_ = formatted("{} on {}", provider_name(*info_), domain_name(*info_));
   traits_ = {.name = "ofi",
              .detail = detail_,
@@ -83,9 +71,28 @@ ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(o
              .can_tell_put = has_rma && info_->domain_attr->cq_data_size >= sizeof(std::uint64_t),
              .needs_registration = is_local,
              .registers_accelerators = has_rma && (info_->caps & FI_HMEM) != 0,
+             .registration_opens = has_rma,
              .sleep_ns_max = has_descriptor_ ? ofi_watch_ns : ofi_blind_sleep_ns};
   watch_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ofi_watch_ns) / ns_per_tick());
   post_receives();
+}
+
+// The layer ofi_rxm cuts longer ones into segments, and in libfabric 1.17 loses track of them when several
+// peers send at once. Others still it announces, and has them fetched by keys that it counts: anybody's.
+std::size_t ofi_transport::longest_message() const {
+  const bool is_layered = provider_name(*info_).ends_with(";ofi_rxm");
+  std::size_t longest = std::min(is_layered ? ofi_rxm_message_bytes : ofi_message_bytes,
+                                 info_->ep_attr->max_msg_size);
+  std::size_t eager = 0, size = sizeof eager;
+  if (is_layered &&
+      fi_getopt(&endpoint_->fid, FI_OPT_ENDPOINT, FI_OPT_BUFFERED_LIMIT, &eager, &size) == 0)
+    longest = std::min(longest, eager);
+  if (longest < ofi_packet_bytes)
+    throw error(
+        formatted("messages over {} have {} octets at most, and weft needs {}; is "
+                  "FI_OFI_RXM_BUFFER_SIZE set?",
+                  provider_name(*info_), longest, ofi_packet_bytes));
+  return longest;
 }
 
 void ofi_transport::open_fabric() {
@@ -231,14 +238,19 @@ void ofi_transport::connect(std::span<const std::vector<std::byte>> addresses, s
   watched_at_ = ticks();
 }
 
-memory_region ofi_transport::register_memory(std::span<std::byte> memory) {
+bool ofi_transport::keys_are_ours() const noexcept {
+  return (info_->domain_attr->mr_mode & FI_MR_PROV_KEY) == 0 &&
+         info_->domain_attr->mr_key_size >= sizeof(std::uint64_t);
+}
+
+memory_region ofi_transport::register_memory(std::span<std::byte> memory, peer_access peers) {
   fi_mr_attr how = {};
   how.iface = FI_HMEM_SYSTEM;
-  return registered(memory, how);
+  return registered(memory, peers, how);
 }
 
 memory_region ofi_transport::register_memory_of(const accelerator& owner,
-                                                std::span<std::byte> memory) {
+                                                std::span<std::byte> memory, peer_access peers) {
   const accelerator::fabric_name name = owner.named_by_fabric(memory.data());
   if (name.interface < 0)
     throw error(formatted("libfabric does not know the memory of {}", owner.name()));
@@ -246,21 +258,26 @@ memory_region ofi_transport::register_memory_of(const accelerator& owner,
   how.iface = static_cast<fi_hmem_iface>(name.interface);
   static_assert(sizeof how.device == sizeof name.device);
   std::memcpy(&how.device, &name.device, sizeof how.device);
-  return registered(memory, how);
+  return registered(memory, peers, how);
 }
 
 // `how` says whose memory it is.
-memory_region ofi_transport::registered(std::span<std::byte> memory, const fi_mr_attr& how) {
+memory_region ofi_transport::registered(std::span<std::byte> memory, peer_access peers,
+                                        const fi_mr_attr& how) {
   memory_region region{.begin = memory.data(), .size = memory.size(), .key = {}, .handle = nullptr};
   region.key.words[2] = memory.size();
   if (memory.empty() || !traits_.can_put) return region;
+  // Of the processor's memory, for this endpoint alone, most providers need to know nothing.
+  if (peers == peer_access::none && !traits_.needs_registration && how.iface == FI_HMEM_SYSTEM)
+    return region;
   fid_mr* handle = nullptr;
   const iovec octets = {memory.data(), memory.size()};
   fi_mr_attr wanted = how;
   wanted.mr_iov = &octets;
   wanted.iov_count = 1;
-  wanted.access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-  wanted.requested_key = next_key_++;
+  wanted.access = FI_READ | FI_WRITE | (allows(peers, peer_access::read) ? FI_REMOTE_READ : 0) |
+                  (allows(peers, peer_access::write) ? FI_REMOTE_WRITE : 0);
+  wanted.requested_key = keys_.next();
   const int result = fi_mr_regattr(domain_.get(), &wanted, 0, &handle);
   // A provider for accelerators, in a libfabric that was built without this one.
   if (result == -FI_ENOSYS && how.iface != FI_HMEM_SYSTEM) traits_.registers_accelerators = false;

@@ -5,6 +5,9 @@
 // sequence number per pair: a provider that makes a broken connection anew would otherwise lose
 // messages without a word. Messages shorter than envelope and header are notes between transports.
 //
+// Memory is open to whoever knows the key of its region, since libfabric asks who that is of nobody: keys
+// are random words, and where the provider makes them itself nothing is opened at all (docs/transports.md).
+//
 // Sends that may fail silently are not used where the provider's connections can break (tcp:
 // fi_inject): a small message is copied into a packet, which comes back when libfabric says so.
 #pragma once
@@ -14,9 +17,11 @@
 #include <string>
 #include <utility>
 
+#include "base/limits.hpp"
 #include "transport/ofi/address.hpp"
 #include "transport/ofi/envelope.hpp"
 #include "transport/ofi/operations.hpp"
+#include "transport/ofi/random_keys.hpp"
 
 namespace weft {
 
@@ -36,9 +41,11 @@ class ofi_transport final : public transport {
               void* context) noexcept override;
   int poll(arrivals& to, int budget) noexcept override;
 
-  [[nodiscard]] memory_region register_memory(std::span<std::byte> memory) override;
+  [[nodiscard]] memory_region register_memory(std::span<std::byte> memory,
+                                              peer_access peers) override;
   [[nodiscard]] memory_region register_memory_of(const accelerator& owner,
-                                                 std::span<std::byte> memory) override;
+                                                 std::span<std::byte> memory,
+                                                 peer_access peers) override;
   void deregister(memory_region& region) noexcept override;
   status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override;
@@ -80,6 +87,7 @@ class ofi_transport final : public transport {
     bool has_failed = false;     // Nothing more goes there.
     bool is_told = false;        // Nothing more comes from there.
     bool has_left = false;
+    bool was_reached = false;  // A probe was answered.
     // Since the watch last looked:
     bool was_heard = false;
     bool was_sent_to = false;
@@ -100,7 +108,10 @@ class ofi_transport final : public transport {
 
   // Set-up.
   void open_fabric();
-  [[nodiscard]] memory_region registered(std::span<std::byte> memory, const fi_mr_attr& how);
+  [[nodiscard]] memory_region registered(std::span<std::byte> memory, peer_access peers,
+                                         const fi_mr_attr& how);
+  [[nodiscard]] bool keys_are_ours() const noexcept;
+  [[nodiscard]] std::size_t longest_message() const;
   void open_queue();
   void open_sleeper();
   [[nodiscard]] std::vector<int> queue_descriptors() const;
@@ -141,7 +152,7 @@ class ofi_transport final : public transport {
   void post_refused() noexcept;
   [[nodiscard]] long give_to_provider(operation& buffer) noexcept;
   // Nothing can arrive: the provider has none of the buffers.
-  [[nodiscard]] bool is_deaf() noexcept { return unposted_.size() == buffers_->all().size(); }
+  [[nodiscard]] bool is_deaf() noexcept { return unposted_.size() == buffer_count_; }
 
   // Failures.
   void fail(std::uint32_t peer, std::string why) noexcept;
@@ -153,6 +164,8 @@ class ofi_transport final : public transport {
   void watch() noexcept;
   void watch(std::uint32_t peer) noexcept;
   void probe(std::uint32_t peer) noexcept;
+  void look_for_strangers() noexcept;
+  void make_more_buffers() noexcept;
 
   transport_traits traits_;
   std::string detail_;
@@ -166,12 +179,13 @@ class ofi_transport final : public transport {
   std::optional<operation_pool> large_packets_;  // Of messages that nobody keeps unchanged.
   std::optional<operation_pool> remotes_;
   std::optional<operation_pool> buffers_;
+  std::vector<std::unique_ptr<operation_pool>> more_buffers_;  // Of the same size.
   fabric_handle<fid_ep> endpoint_;
 
   fi_wait_obj wait_object_ = FI_WAIT_NONE;
   bool has_descriptor_ = false;   // libfabric's queue rings.
   std::size_t inject_bytes_ = 0;  // Of envelope, header and payload; 0: never.
-  std::uint64_t next_key_ = 1;    // Of memory regions, where the provider makes none.
+  random_keys keys_;              // Of memory regions, and of this endpoint.
   process_place place_;
   std::uint64_t key_ = 0;
   std::uint32_t self_ = 0;
@@ -189,6 +203,9 @@ class ofi_transport final : public transport {
   std::uint64_t watch_ticks_ = 0;
   std::uint64_t watched_at_ = 0;
   std::size_t watched_to_ = 0;
+  int looks_ = 0;
+  std::size_t buffers_max_ = ofi_receive_buffers_max;
+  std::size_t buffer_count_ = 0;  // Of all buffers, that the provider has or had.
 
   file_descriptor sleeper_;  // Becomes readable by libfabric's queue or by the alarm.
   file_descriptor alarm_;

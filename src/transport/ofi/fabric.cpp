@@ -126,8 +126,15 @@ struct candidate {
   std::array<std::size_t, 6> rank;
 };
 
+// Whether it is to be taken only after the others: it does not reach other hosts, or it lets them in for
+// nothing.
+bool is_of_wrong_reach(const fi_info& info, bool stays_on_host) {
+  return stays_on_host ? is_tcp(info) && !is_host_local(info) : is_host_local(info);
+}
+
 // Every way that libfabric knows, the best first. `found` owns them.
-std::vector<candidate> candidates(std::vector<fabric_info>& found, bool with_hmem) {
+std::vector<candidate> candidates(std::vector<fabric_info>& found, bool with_hmem,
+                                  bool stays_on_host) {
   std::vector<candidate> all;
   const std::string route = default_route_interface();
   for (const extras more : {extras{true, true}, extras{true, false}, extras{}}) {
@@ -150,7 +157,7 @@ std::vector<candidate> candidates(std::vector<fabric_info>& found, bool with_hme
       all.push_back(
           {info,
            more,
-           {is_host_local(*info) ? 1u : 0u, preference_of(provider_name(*info)),
+           {is_of_wrong_reach(*info, stays_on_host) ? 1u : 0u, preference_of(provider_name(*info)),
             is_layered(provider_name(*info)) ? 1u : 0u, domain_name(*info) == route ? 0u : 1u,
             info->addr_format == FI_SOCKADDR_IN6 ? 1u : 0u, more.rma ? 0u : 1u}});
     }
@@ -199,7 +206,8 @@ bool has_own_tcp(const fi_info& info) {
 
 fabric_info choose_fabric(const ofi_options& options) {
   std::vector<fabric_info> found;
-  const std::vector<candidate> all = candidates(found, options.with_accelerators);
+  const std::vector<candidate> all =
+      candidates(found, options.with_accelerators, options.stays_on_host);
   std::string known;
   for (const candidate& each : all) {
     const std::string_view name = provider_name(*each.info);
@@ -221,7 +229,7 @@ fabric_info choose_fabric(const ofi_options& options) {
 std::vector<ofi_provider> ofi_providers() {
   std::vector<fabric_info> found;
   std::vector<ofi_provider> providers;
-  for (const candidate& each : candidates(found, true)) {
+  for (const candidate& each : candidates(found, true, false)) {
     ofi_provider row{.name = std::string(provider_name(*each.info)),
                      .domain = std::string(domain_name(*each.info)),
                      .reaches_other_hosts = !is_host_local(*each.info),

@@ -18,6 +18,9 @@ struct ofi_options {
   std::string provider;
   std::string domain;
   bool with_accelerators = false;  // Their memory is to be registered, where a provider can.
+  // All processes are on this host: addresses that others cannot reach are preferred, and nobody but this
+  // host's users finds the port.
+  bool stays_on_host = false;
 };
 
 // "", "PROVIDER" or "PROVIDER@DOMAIN".

@@ -9,7 +9,7 @@
 namespace weft {
 
 operation_pool::operation_pool(operation_kind kind, std::size_t count, std::size_t packet_bytes,
-                               fid_domain* domain, std::uint64_t requested_key)
+                               fid_domain* domain, random_keys& keys)
     : packet_bytes_((packet_bytes + cache_line - 1) / cache_line * cache_line), operations_(count) {
   if (const std::size_t bytes = count * packet_bytes_; bytes != 0) {
     // Mapped, so that packets that are never used cost no memory.
@@ -20,7 +20,7 @@ operation_pool::operation_pool(operation_kind kind, std::size_t count, std::size
     memory_ = {static_cast<std::byte*>(memory), unmapping{bytes}};
     if (domain != nullptr) {
       fid_mr* registration = nullptr;
-      check_fabric(fi_mr_reg(domain, memory, bytes, FI_SEND | FI_RECV, 0, requested_key, 0,
+      check_fabric(fi_mr_reg(domain, memory, bytes, FI_SEND | FI_RECV, 0, keys.next(), 0,
                              &registration, nullptr),
                    "fi_mr_reg");
       registration_.reset(registration);

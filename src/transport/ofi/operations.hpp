@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "transport/ofi/fabric.hpp"
+#include "transport/ofi/random_keys.hpp"
 
 namespace weft {
+
+// As many receive buffers there may be when strangers have connected, each of whom may keep one: 66 MiB.
+inline constexpr std::size_t ofi_receive_buffers_max = 1024;
 
 enum class operation_kind : std::uint8_t { receive, send, remote };
 
@@ -32,9 +36,9 @@ struct unmapping {
 // Operations of one kind with packets of one size, which may be 0. Used by the endpoint's thread.
 class operation_pool {
  public:
-  // `domain` is null where local memory need not be registered; the key is a wish.
+  // `domain` is null where local memory need not be registered.
   operation_pool(operation_kind kind, std::size_t count, std::size_t packet_bytes,
-                 fid_domain* domain, std::uint64_t requested_key);
+                 fid_domain* domain, random_keys& keys);
 
   // Null when all are under way.
   [[nodiscard]] operation* take() noexcept {

@@ -219,7 +219,7 @@ status ofi_transport::remote(bool is_put, std::uint32_t peer, std::byte* local, 
   message.rma_iov = &there;
   message.rma_iov_count = 1;
   message.context = under_way;
-  if (told != nullptr) message.data = *told;
+  if (told != nullptr) message.data = *told ^ to.key;  // See complete().
   const std::uint64_t tells = told != nullptr ? FI_REMOTE_CQ_DATA : 0;
   const long result =
       is_put ? fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE | tells)

@@ -15,8 +15,8 @@
 #include "base/clock.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "transport/ofi/connections.hpp"
 #include "transport/ofi/endpoint.hpp"
-#include "transport/ofi/unanswered.hpp"
 
 namespace weft {
 
@@ -110,8 +110,42 @@ void ofi_transport::watch() noexcept {
   watched_at_ = ticks();
   deaf_looks_ = is_deaf() ? deaf_looks_ + 1 : 0;
   if (deaf_looks_ > ofi_deaf_looks_max) return fail_all(-FI_EAGAIN);
+  if (++looks_ % ofi_silent_looks == 0 && is_tcp(*info_)) look_for_strangers();
   const std::size_t count = std::min(known_.size(), ofi_watched_max);
   for (std::size_t i = 0; i < count; ++i) watch(known_[watched_to_++ % known_.size()]);
+}
+
+// A message whose rest does not come keeps its buffer, and whoever finds the port may begin one over each of
+// as many connections as it likes. No more than one is begun over each: with a buffer for every connection
+// that is not a peer's, beside the usual ones, there is always one left.
+void ofi_transport::look_for_strangers() noexcept {
+  std::vector<std::span<const std::byte>> peers;
+  for (const std::uint32_t peer : known_)
+    if (peers_[peer].received != 0 && !peers_[peer].has_left && !peers_[peer].has_failed)
+      peers.emplace_back(peer_addresses_[peer].octets);
+  const connection_count found = count_connections(peer_addresses_[self_].octets, peers);
+  const std::size_t expected = peers.size() - std::min(peers.size(), found.outgoing);
+  const std::size_t strangers = found.incoming - std::min(found.incoming, expected);
+  const std::size_t wanted = std::min(ofi_receive_buffers + strangers, buffers_max_);
+  while (buffer_count_ < wanted) make_more_buffers();
+}
+
+void ofi_transport::make_more_buffers() noexcept {
+  try {
+    auto& more = *more_buffers_.emplace_back(std::make_unique<operation_pool>(
+        operation_kind::receive, ofi_receive_buffers, buffers_->packet_bytes(),
+        traits_.needs_registration ? domain_.get() : nullptr, keys_));
+    unposted_.reserve(buffer_count_ + ofi_receive_buffers);
+    while (operation* const buffer = more.take()) {
+      if (give_to_provider(*buffer) != 0) {
+        buffers_max_ = buffer_count_;  // It has as many as it can use.
+        return;
+      }
+      ++buffer_count_;
+    }
+  } catch (const std::exception&) {
+    buffers_max_ = buffer_count_;  // There is no memory for more.
+  }
 }
 
 void ofi_transport::watch(std::uint32_t peer) noexcept {
@@ -133,10 +167,14 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
   state.silent_looks = static_cast<std::uint8_t>(state.silent_looks + 1);
   if (state.silent_looks % ofi_silent_looks == 0 && is_unanswered(peer_addresses_[peer].octets))
     return fail(peer, "its host does not answer");
+  // What it takes for somebody who was never heard it may only keep until there is a connection.
+  if (state.received == 0 && !state.was_reached && state.silent_looks % ofi_silent_looks == 0)
+    probe(peer);
+  if (state.has_failed) return;
   const bool takes = was_sent_to || (!was_refused && send_note(peer, note::are_you_there));
   if (takes) {
     state.refusals = 0;
-    state.probe = file_descriptor();
+    if (state.received != 0) state.probe = file_descriptor();
   } else if (state.refusals < ofi_refusals_max) {
     ++state.refusals;
   } else {
@@ -149,7 +187,8 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
 void ofi_transport::probe(std::uint32_t peer) noexcept {
   peer_state& state = peers_[peer];
   const ofi_address& address = peer_addresses_[peer];
-  if (address.format != FI_SOCKADDR_IN && address.format != FI_SOCKADDR_IN6) return;
+  if (!is_tcp(*info_) || (address.format != FI_SOCKADDR_IN && address.format != FI_SOCKADDR_IN6))
+    return;
   int error = 0;
   if (state.probe.get() < 0) {
     sockaddr_storage target = {};
@@ -164,7 +203,11 @@ void ofi_transport::probe(std::uint32_t peer) noexcept {
     if (error == EINPROGRESS) return;
   } else {
     pollfd writable{state.probe.get(), POLLOUT, 0};
-    if (::poll(&writable, 1, 0) != 1) return;
+    if (::poll(&writable, 1, 0) != 1) {
+      // The kernel itself gives up after two minutes only.
+      if (is_unanswered(state.probe.get())) fail(peer, "its host does not answer");
+      return;
+    }
     socklen_t size = sizeof error;
     if (::getsockopt(state.probe.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return;
   }
@@ -174,6 +217,7 @@ void ofi_transport::probe(std::uint32_t peer) noexcept {
       fail(peer, formatted("nobody listens at its address: {}", std::strerror(error)));
       break;
     case listener::there:
+      state.was_reached = true;
       state.refusals = 0;
       break;
     case listener::unknown:

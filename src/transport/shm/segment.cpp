@@ -61,6 +61,21 @@ std::string path_of(const segment_address& address) {
   return formatted("/proc/{}/fd/{}", address.process, address.descriptor);
 }
 
+// A page of a file system that is full would end its first writer by SIGBUS. What is nameless is limited
+// by the machine's memory alone, and has no page before it is written.
+void reserve(int file, bool is_nameless, std::size_t size) {
+  if (is_nameless) return;
+  int result = 0;
+  do result = posix_fallocate(file, 0, static_cast<off_t>(size));
+  while (result == EINTR);
+  if (result == 0 || result == EOPNOTSUPP || result == EINVAL) return;
+  throw error(formatted(
+      "shm: /dev/shm has no room for {} octets: {}; make it larger (docker: --shm-size), start fewer "
+      "processes, or let memfd_create be permitted, which needs none; WEFT_TRANSPORT=ofi does without "
+      "shared memory",
+      size, std::strerror(result)));
+}
+
 // A nameless file that others can open, or -1.
 int open_nameless() {
   const int file = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -94,6 +109,7 @@ segment segment::make(std::size_t ring_bytes, bool nameless, const std::string& 
     if (made.file_ < 0) fail("no file in /dev/shm");
   }
   if (ftruncate(made.file_, page_bytes) != 0) fail("no memory for a segment");
+  reserve(made.file_, address.descriptor >= 0, page_bytes);
   if (!made.map(made.file_, 0)) fail("a segment cannot be mapped");
   new (made.memory_) segment_front{};
   made.front().cookie = address.cookie;
@@ -103,6 +119,7 @@ segment segment::make(std::size_t ring_bytes, bool nameless, const std::string& 
 void segment::grow(std::size_t senders) {
   const std::size_t size = rings_offset(senders) + senders * ring_stride(address_);
   if (ftruncate(file_, static_cast<off_t>(size)) != 0) fail("no memory for the rings");
+  reserve(file_, address_.descriptor >= 0, size);
   // From here on nobody can make it shorter, by which all who use it would be killed.
   if (address_.descriptor >= 0) fcntl(file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL);
   munmap(std::exchange(memory_, nullptr), size_);

@@ -107,7 +107,7 @@ class alignas(padding_bytes) shm_transport final : public transport {
               void* context) noexcept override;
   int poll(arrivals& to, int budget) noexcept override;
 
-  memory_region register_memory(std::span<std::byte> memory) override;
+  memory_region register_memory(std::span<std::byte> memory, peer_access peers) override;
   void deregister(memory_region& region) noexcept override { region = {}; }
   status put(std::uint32_t peer, std::span<const std::byte> local, const memory_region* region,
              const remote_key& key, std::uint64_t offset, void* context) noexcept override;
@@ -490,7 +490,7 @@ int shm_transport::tell_failures(arrivals& to) noexcept {
 
 // --- remote memory ----------------------------------------------------------------------------
 
-memory_region shm_transport::register_memory(std::span<std::byte> memory) {
+memory_region shm_transport::register_memory(std::span<std::byte> memory, peer_access /*peers*/) {
   return {.begin = memory.data(),
           .size = memory.size(),
           .key = {{reinterpret_cast<std::uint64_t>(memory.data()), memory.size()}},

@@ -124,6 +124,7 @@ struct sim_state {
 struct exposed_memory {
   std::uint32_t endpoint;
   std::span<std::byte> octets;  // Empty: no longer there.
+  peer_access peers = peer_access::none;
 };
 
 }  // namespace
@@ -189,11 +190,12 @@ class sim_fabric::network {
     who.spot.wake_if_parked();
   }
 
-  // Null when these octets are not in what was registered.
+  // Null when these octets are not in what was registered for such a use.
   std::byte* octets_at(std::uint32_t endpoint, const remote_key& key, std::uint64_t offset,
-                       std::size_t size) {
+                       std::size_t size, bool is_put) {
     if (key.words[0] >= memory.size()) return nullptr;
     const exposed_memory& region = memory[key.words[0]];
+    if (!allows(region.peers, is_put ? peer_access::write : peer_access::read)) return nullptr;
     if (region.endpoint != endpoint || offset > region.octets.size() ||
         size > region.octets.size() - offset)
       return nullptr;
@@ -202,7 +204,7 @@ class sim_fabric::network {
 
   // Posted `by` that endpoint. False when it can never be done.
   bool copy(std::uint32_t by, const remote_copy& what) {
-    std::byte* remote = octets_at(what.target, what.key, what.offset, what.size);
+    std::byte* remote = octets_at(what.target, what.key, what.offset, what.size, what.is_put);
     if (states[what.target]->gone() || remote == nullptr) return false;
     if (what.size != 0)
       std::memcpy(what.is_put ? remote : what.local, what.is_put ? what.local : remote, what.size);
@@ -245,7 +247,8 @@ class sim_transport final : public transport {
                .can_get = options.can_get,
                .can_tell_put = options.can_tell_put,
                .put_message_bytes_max = options.put_message_bytes_max,
-               .needs_registration = options.needs_registration};
+               .needs_registration = options.needs_registration,
+               .registration_opens = options.registration_opens};
   }
 
   ~sim_transport() override {
@@ -325,11 +328,11 @@ class sim_transport final : public transport {
     return told + tell_failures(to, guard);
   }
 
-  memory_region register_memory(std::span<std::byte> memory) override {
+  memory_region register_memory(std::span<std::byte> memory, peer_access peers) override {
     const std::lock_guard guard(network_->lock);
     memory_region region{.begin = memory.data(), .size = memory.size(), .key = {}, .handle = this};
     region.key.words[0] = network_->memory.size();
-    network_->memory.push_back({number_, memory});
+    network_->memory.push_back({number_, memory, peers});
     return region;
   }
   void deregister(memory_region& region) noexcept override {
@@ -502,7 +505,7 @@ class sim_transport final : public transport {
     const auto delay = state_->random.up_to(static_cast<std::uint64_t>(options.delay_polls_max));
     const remote_copy what{is_put, local, size, target, key, offset, context, state_->polls + delay,
                            told};
-    if (network_->octets_at(target, key, offset, size) == nullptr) return status::failed;
+    if (network_->octets_at(target, key, offset, size, is_put) == nullptr) return status::failed;
     if (context == nullptr || delay == 0)
       return network_->copy(number_, what) ? status::done : status::failed;
     state_->copies.push_back(what);

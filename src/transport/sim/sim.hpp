@@ -26,6 +26,7 @@ struct sim_options {
   bool can_tell_put = false;
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;
+  bool registration_opens = false;
 };
 
 // The network. Endpoints keep it alive.
