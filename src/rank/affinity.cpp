@@ -46,10 +46,11 @@ const cpu_words cpus_of_process = [] {
   return words_of(&set, sizeof set);
 }();
 
-// The rank whose affair it is where the thread of this number runs, 0 the caller; null: it is the kernel's.
+// The rank that runs on the thread of this number, 0 the caller, in a call of this rank or of a thread that it has made;
+// null: none.
 rank_state* chooser(const detail::rank_of_caller& caller, pid_t thread) noexcept {
   auto* const me = const_cast<rank_state*>(caller.get());
-  if (me == nullptr || is_forked_child() || me->of->ranks.size() == 1) return nullptr;
+  if (me == nullptr || is_forked_child()) return nullptr;
   if (thread == 0) return origin_of_this_thread().identity == nullptr ? me : nullptr;
   if (thread == ::getpid()) return me;  // As a program of one rank sees it, its own first thread.
   scheduler& workers = *me->of->workers;
@@ -65,16 +66,34 @@ pid_t number_of(pthread_t thread) noexcept {
   return pthread_getcpuclockid(thread, &clock) == 0 ? ~(clock >> 3) : -1;
 }
 
-// As the kernel: CPUs that the process may not have are left out. Returns errno.
-int choose(rank_state& me, std::size_t size, const cpu_set_t* set) {
+bool is_alone(const rank_state* me) noexcept {
+  return me->of->ranks.size() == 1;
+}
+
+// As the kernel: CPUs that the machine does not have are left out. Those that weftrun has not given to this process
+// count, as they would if the rank were alone. False: there are none.
+bool note_choice(rank_state& me, std::size_t size, const cpu_set_t* set) {
+  static const auto cpu_count = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_CONF));
+  constexpr std::size_t word_bits = 8 * sizeof(unsigned long);
   cpu_words chosen = words_of(set, size);
-  chosen.resize(std::min(chosen.size(), cpus_of_process.size()));
-  bool any = false;
-  for (std::size_t i = 0; i < chosen.size(); ++i) any |= (chosen[i] &= cpus_of_process[i]) != 0;
-  if (!any) return EINVAL;
-  if (me.of->checks != nullptr) detail::look_at_choice_of_cpus(*me.of->checks, me);
+  chosen.resize(std::min(chosen.size(), cpu_count / word_bits + 1));
+  if (chosen.size() > cpu_count / word_bits) chosen.back() &= (1UL << cpu_count % word_bits) - 1;
+  if (std::ranges::all_of(chosen, [](unsigned long word) { return word == 0; })) return false;
   const std::lock_guard hold(choice_lock);
   me.cpus = std::move(chosen);
+  return true;
+}
+
+// Returns errno. A rank alone is bound, which `bind` does.
+template <class Bind>
+int choose(rank_state* me, std::size_t size, const cpu_set_t* set, const Bind& bind) {
+  if (me == nullptr || is_alone(me)) {
+    const int failed = bind();
+    if (failed == 0 && me != nullptr) (void)note_choice(*me, size, set);  // For its threads.
+    return failed;
+  }
+  if (!note_choice(*me, size, set)) return EINVAL;
+  if (me->of->checks != nullptr) detail::look_at_choice_of_cpus(*me->of->checks, *me);
   return 0;
 }
 
@@ -108,8 +127,11 @@ __attribute__((visibility("default"))) int sched_setaffinity(pid_t thread, std::
   NEXT(sched_setaffinity);
   const weft::detail::rank_of_caller caller;
   weft::detail::rank_state* const me = weft::chooser(caller, thread);
-  if (me == nullptr) return next_sched_setaffinity(thread, size, set);
-  const int failed = weft::choose(*me, size, set);
+  const int failed = weft::choose(me, size, set, [&] {
+    return next_sched_setaffinity(me != nullptr ? me->home->thread() : thread, size, set) == 0
+               ? 0
+               : errno;
+  });
   if (failed != 0) errno = failed;
   return failed == 0 ? 0 : -1;
 }
@@ -119,8 +141,9 @@ __attribute__((visibility("default"))) int sched_getaffinity(pid_t thread, std::
   NEXT(sched_getaffinity);
   const weft::detail::rank_of_caller caller;
   const weft::detail::rank_state* const me = weft::chooser(caller, thread);
-  if (me != nullptr && weft::answer(*me, size, set)) return 0;
-  return next_sched_getaffinity(thread, size, set);
+  if (me == nullptr) return next_sched_getaffinity(thread, size, set);
+  if (!weft::is_alone(me) && weft::answer(*me, size, set)) return 0;
+  return next_sched_getaffinity(me->home->thread(), size, set);
 }
 
 __attribute__((visibility("default"))) int pthread_setaffinity_np(pthread_t thread,
@@ -128,9 +151,8 @@ __attribute__((visibility("default"))) int pthread_setaffinity_np(pthread_t thre
                                                                   const cpu_set_t* set) noexcept {
   NEXT(pthread_setaffinity_np);
   const weft::detail::rank_of_caller caller;
-  weft::detail::rank_state* const me = weft::chooser(caller, weft::number_of(thread));
-  return me == nullptr ? next_pthread_setaffinity_np(thread, size, set)
-                       : weft::choose(*me, size, set);
+  return weft::choose(weft::chooser(caller, weft::number_of(thread)), size, set,
+                      [&] { return next_pthread_setaffinity_np(thread, size, set); });
 }
 
 __attribute__((visibility("default"))) int pthread_getaffinity_np(pthread_t thread,
@@ -139,7 +161,7 @@ __attribute__((visibility("default"))) int pthread_getaffinity_np(pthread_t thre
   NEXT(pthread_getaffinity_np);
   const weft::detail::rank_of_caller caller;
   const weft::detail::rank_state* const me = weft::chooser(caller, weft::number_of(thread));
-  if (me != nullptr && weft::answer(*me, size, set)) return 0;
+  if (me != nullptr && !weft::is_alone(me) && weft::answer(*me, size, set)) return 0;
   return next_pthread_getaffinity_np(thread, size, set);
 }
 }

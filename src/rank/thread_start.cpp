@@ -86,10 +86,21 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
       reinterpret_cast<weft::create_function>(::dlsym(RTLD_NEXT, "pthread_create"));
   weft::thread_origin origin = weft::origin_of_new_thread();
   if (origin.identity == nullptr) return next(thread, attributes, body, argument);
+  const bool has_place = weft::worker::current() == nullptr || weft::has_cpus(attributes);
+  // ThreadSanitizer's own start must be the first code of a thread: such a one does not know its rank, and may not call
+  // MPI.
+  static const bool is_watched = ::dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
+  if (is_watched) {
+    const int result = next(thread, attributes, body, argument);
+    if (result == 0 && !has_place) {
+      const cpu_set_t cpus = weft::cpus_of_new_thread();
+      pthread_setaffinity_np(*thread, sizeof cpus, &cpus);
+    }
+    return result;
+  }
   auto start = std::make_unique<weft::thread_start>(
       weft::thread_start{body, argument, std::move(origin), {}});
-  if (weft::worker::current() != nullptr && !weft::has_cpus(attributes))
-    start->cpus = weft::cpus_of_new_thread();
+  if (!has_place) start->cpus = weft::cpus_of_new_thread();
   const int result = next(thread, attributes, &weft::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;
