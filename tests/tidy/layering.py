@@ -16,6 +16,7 @@ ARROWS = {
     "comm": {"transport", "bootstrap"},
     "runtime": {"comm", "sched", "bootstrap"},
     "image": {"bootstrap"},
+    "breakdown": set(),
     "rank": {"comm", "sched", "runtime"},
     "task": {"sched"},
     "parcel": {"task", "comm", "sched", "runtime"},

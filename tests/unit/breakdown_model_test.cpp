@@ -1,0 +1,162 @@
+// The model of "Breaking Band": what the paper prints, windows, and files that are wrong.
+#include "breakdown/model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "weft/error.hpp"
+
+namespace weft::breakdown {
+namespace {
+
+const components& paper() {
+  return published_components();
+}
+
+double percent(std::string_view figure, std::string_view name, std::string_view of) {
+  for (const bar& one : figures_of(paper()))
+    if (one.figure == figure && one.name == name)
+      for (const part& p : one.parts)
+        if (p.name == of) return 100 * p.ns / one.total();
+  ADD_FAILURE() << "figure " << figure << " has no " << of << " in " << name;
+  return 0;
+}
+
+const improvement& improving(std::string_view name) {
+  static const std::vector<improvement> all = improvements_of(paper());
+  const auto at = std::ranges::find(all, name, &improvement::name);
+  EXPECT_NE(at, all.end()) << name;
+  return *at;
+}
+
+std::string refusal(std::string_view text) {
+  try {
+    (void)read_components(text, "mine.txt");
+  } catch (const error& failure) {
+    return failure.what();
+  }
+  return "none";
+}
+
+// Each number is one that the paper prints.
+TEST(breakdown_model, sums_are_those_that_the_paper_prints) {
+  const prediction p = predict(paper());
+  EXPECT_NEAR(p.low_post, 175.42, 0.005);
+  EXPECT_NEAR(p.low_misc, 58.68, 0.005);
+  EXPECT_NEAR(p.low_injection, 295.73, 0.005);
+  EXPECT_NEAR(p.network, 382.81, 0.005);
+  EXPECT_NEAR(p.low_latency, 1135.8, 0.05);
+  EXPECT_NEAR(p.high_post, 26.56, 0.005);
+  EXPECT_NEAR(p.post, 201.98, 0.005);
+  EXPECT_NEAR(p.high_receive_progress, 224.66, 0.005);
+  EXPECT_NEAR(p.injection, 264.97, 0.005);
+  EXPECT_NEAR(p.latency, 1387.02, 0.005);
+  EXPECT_LT(p.low_send_progress, 1);  // "Less than a nanosecond".
+}
+
+TEST(breakdown_model, sums_are_as_near_to_what_the_paper_observed_as_it_says) {
+  const prediction p = predict(paper());
+  EXPECT_LT(std::abs(p.low_injection - 282.33) / 282.33, 0.05);
+  EXPECT_LT(std::abs(p.low_latency - 1190.25) / 1190.25, 0.05);
+  EXPECT_LT(std::abs(p.injection - 263.91) / 263.91, 0.01);
+  EXPECT_LT(std::abs(p.latency - 1336) / 1336, 0.04);
+}
+
+TEST(breakdown_model, figures_have_the_shares_that_the_paper_tells) {
+  EXPECT_GT(percent("4", "low-level post", "PIO copy"), 50);
+  EXPECT_GT(percent("12", "injection overhead", "post"), 70);
+  EXPECT_NEAR(percent("15", "latency", "network"), 27.6, 0.05);
+  EXPECT_NEAR(percent("15", "latency", "CPU") + percent("15", "latency", "I/O"), 72.4, 0.05);
+  EXPECT_LT(std::abs(percent("15", "CPU", "high level") - percent("15", "CPU", "low level")), 4);
+  EXPECT_GT(percent("15", "network", "wire"), 50);
+  EXPECT_GT(percent("16", "on node", "target"), 50);
+  EXPECT_GT(percent("16", "target", "I/O"), 50);
+  EXPECT_GT(percent("16", "target I/O", "memory write"), 50);
+  EXPECT_GT(percent("16", "initiator", "CPU"), 50);
+  EXPECT_GT(percent("14", "initiation", "low level"), 50);
+  EXPECT_GT(percent("14", "send progress", "high level"), 50);
+  EXPECT_GT(percent("14", "receive progress", "high level"), 50);
+  const prediction p = predict(paper());
+  // The paper cuts 4.786 off behind its second digit.
+  EXPECT_NEAR((p.high_receive_progress + paper().progress) / paper().send_progress, 4.78, 0.01);
+  for (const bar& one : figures_of(paper()))
+    for (const part& of : one.parts) EXPECT_GT(of.ns, 0) << one.figure << " " << of.name;
+}
+
+TEST(breakdown_model, bars_add_up_to_the_sums) {
+  const prediction p = predict(paper());
+  const std::vector<bar> bars = figures_of(paper());
+  const auto total = [&](std::string_view figure) {
+    return std::ranges::find(bars, figure, &bar::figure)->total();
+  };
+  EXPECT_NEAR(total("4"), p.low_post, 1e-9);
+  EXPECT_NEAR(total("8"), p.low_injection, 1e-9);
+  EXPECT_NEAR(total("10"), p.low_latency, 1e-9);
+  EXPECT_NEAR(total("12"), p.injection, 1e-9);
+  EXPECT_NEAR(total("13"), p.latency, 1e-9);
+  EXPECT_NEAR(total("15"), p.latency, 1e-9);
+  EXPECT_NEAR(total("16"), p.latency - p.network, 1e-9);
+}
+
+// Figure 17, where section 7 says what can be read there.
+TEST(breakdown_model, what_if_gives_the_gains_that_the_paper_prints) {
+  const prediction p = predict(paper());
+  const auto injection = [&](std::string_view part, double by) {
+    return gain_percent(improving(part).in_injection, p.injection, by);
+  };
+  const auto latency = [&](std::string_view part, double by) {
+    return gain_percent(improving(part).in_latency, p.latency, by);
+  };
+  EXPECT_NEAR(injection("high level", 0.2), 6.44, 0.03);
+  EXPECT_NEAR(injection("low level", 0.2), 13.33, 0.03);
+  EXPECT_LT(latency("high level", 0.2), 5);
+  EXPECT_LT(latency("low level", 0.2), 5);
+  EXPECT_GT(latency("integrated NIC", 0.5), 15);
+  EXPECT_GT(injection("PIO", 0.84), 25);
+  EXPECT_GT(latency("PIO", 0.84), 5);
+  EXPECT_NEAR(latency("switch", 0.7), 5.45, 0.005);
+  EXPECT_DOUBLE_EQ(injection("wire", 0.9), 0);
+}
+
+TEST(breakdown_model, enough_posts_hide_completions_and_fewer_do_not) {
+  const prediction p = predict(paper());
+  EXPECT_NEAR(p.generate_completion, 2 * (137.49 + 382.81) + 240.96, 0.01);
+  EXPECT_DOUBLE_EQ(p.posts_min, std::ceil(p.generate_completion / p.low_post));
+  EXPECT_NEAR(injection_in_windows(paper(), 1), p.injection + p.generate_completion, 1e-9);
+  for (int window = 2; window <= 64; ++window)
+    EXPECT_LE(injection_in_windows(paper(), window), injection_in_windows(paper(), window - 1));
+  EXPECT_DOUBLE_EQ(injection_in_windows(paper(), 64), p.injection);
+}
+
+TEST(breakdown_model, a_file_may_leave_out_what_does_not_exist) {
+  const components c = read_components("mpi_post = 20 # ours\n\n  wire=100\n", "mine.txt");
+  const prediction p = predict(c);
+  EXPECT_DOUBLE_EQ(p.injection, 20);
+  EXPECT_DOUBLE_EQ(p.latency, 120);
+}
+
+TEST(breakdown_model, wrong_files_are_refused_with_file_line_and_what_is_allowed) {
+  EXPECT_EQ(refusal("pcie = 1\nwires = 2").substr(0, 63),
+            "mine.txt, line 2: no component is called 'wires'; there are: de");
+  EXPECT_EQ(refusal("wire = -1"), "mine.txt, line 1: wire is '-1'; allowed are 0 to 1000000000 ns");
+  for (const char* const value : {"nan", "inf", "1e300", "", "12 ns", "0x10", "--3"})
+    EXPECT_NE(refusal(std::string("wire = ") + value).find("mine.txt, line 1: wire is"),
+              std::string::npos)
+        << value;
+  EXPECT_EQ(refusal("signal_period = 0"),
+            "mine.txt, line 1: signal_period is '0'; allowed are 1 to 1000000000");
+  EXPECT_EQ(refusal("wire 3"), "mine.txt, line 1: 'wire 3' is not of the form name = value");
+  EXPECT_EQ(refusal("wire = 3\nwire = 4"), "mine.txt, line 2: wire is given twice");
+  EXPECT_NE(refusal("send_progress = 1\nprogress = 64").find("less than the 64.00 ns"),
+            std::string::npos);
+  // Bytes that are no text make no second line and no escape sequence.
+  const std::string strange = refusal(std::string("\x1b[31m\0x = 3", 11));
+  EXPECT_EQ(strange.find('\n'), std::string::npos);
+  EXPECT_EQ(strange.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::breakdown
