@@ -22,13 +22,15 @@ struct options {
   std::string map = "block";             // block, cyclic, or a file in MPICH_RANK_ORDER format.
   std::size_t stack_bytes = 256 * 1024;  // Of each rank; committed as it is used.
   double timeout_s = 0;                  // The job is ended after this time; 0: never.
-  std::optional<std::uint64_t> schedule = {};  // Seed of a repeatable schedule on one worker.
-  std::string trace_file = {};                 // Timeline for ui.perfetto.dev; empty: none.
-  bool stats = false;                          // Print statistics per rank at the end.
-  bool check = false;                          // Look for misuse that is not looked for otherwise.
-  std::size_t eager_max_bytes = 4096;          // Longer messages are copied once, by both sides.
-  std::string steal = "random";                // Victims: random, near or sticky.
-  std::string chunks = "guided";               // Chunks taken at once: guided or single.
+  std::optional<std::uint64_t> schedule = {};     // Seed of a repeatable schedule on one worker.
+  std::string trace_file = {};                    // Timeline for ui.perfetto.dev; empty: none.
+  bool breakdown = false;                         // weftrun tells where the time went.
+  std::string breakdown_file = "breakdown.html";  // The page that it writes then.
+  bool stats = false;                             // Print statistics per rank at the end.
+  bool check = false;                  // Look for misuse that is not looked for otherwise.
+  std::size_t eager_max_bytes = 4096;  // Longer messages are copied once, by both sides.
+  std::string steal = "random";        // Victims: random, near or sticky.
+  std::string chunks = "guided";       // Chunks taken at once: guided or single.
   double busy_warning_s = 10;  // Tell of a rank that kept its worker from others, or of a job
                                // whose threads stood still, this long; 0: never.
   std::string report_signal = "USR1";  // Makes the job print what each rank does; none: off.

@@ -33,8 +33,9 @@ std::string setting_name_of(std::string_view variable) {
 
 std::vector<std::string> remarks_on_environment() {
   // From weftrun to the processes it starts; for weftcc and its kin.
-  std::vector<std::string> known{"WEFT_JOB", told_variable, lent_plugins_variable,
-                                 "WEFT_CC",  "WEFT_CXX",    "WEFT_FC"};
+  std::vector<std::string> known{"WEFT_JOB",        told_variable, lent_plugins_variable,
+                                 accounts_variable, "WEFT_CC",     "WEFT_CXX",
+                                 "WEFT_FC"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> remarks;
   for (char** variable = environ; *variable != nullptr; ++variable) {

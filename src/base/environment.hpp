@@ -9,6 +9,9 @@ namespace weft {
 // they look last.
 inline constexpr const char* lent_plugins_variable = "WEFT_PLUGINS_LENT";
 
+// From weftrun --breakdown to the processes of its job: the file in which their accounts are.
+inline constexpr const char* accounts_variable = "WEFT_BREAKDOWN_ACCOUNTS";
+
 // One line for each variable WEFT_* of the environment that no row knows: misspelt, or for another
 // program. With the nearest that there is.
 std::vector<std::string> remarks_on_environment();

@@ -330,6 +330,11 @@ std::vector<setting> make_settings() {
                           "time"));
   rows.push_back(
       file_row("trace", &options::trace_file, "write a timeline to open in ui.perfetto.dev"));
+  rows.push_back(switch_row("breakdown", &options::breakdown,
+                            "tell where the time went and who waited for whom; by weftrun"));
+  rows.push_back(
+      text_row("breakdown-file", "FILE", &options::breakdown_file, "the name of a file",
+               "the page that --breakdown writes; its data stand beside it (.json, .record)"));
   rows.push_back(switch_row("stats", &options::stats, "print statistics per rank at the end"));
   rows.push_back(
       switch_row("check", &options::check,

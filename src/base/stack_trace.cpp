@@ -239,10 +239,19 @@ struct symbol_table::contents {
     return address - std::prev(after)->begin + std::prev(after)->first;
   }
 
-#if defined(WEFT_HAS_LIBDW)
+  contents() {
+    report();
+  }
+  explicit contents(std::vector<loaded_file> made_up) : loaded(std::move(made_up)) {
+    report();
+  }
+
+#if !defined(WEFT_HAS_LIBDW)
+  void report() {}
+#else
   Dwfl* files = nullptr;
 
-  contents() {
+  void report() {
     if (!names.complete) return;
     // Debug information is looked for in the program's files only: libdw would ask servers too.
     static const Dwfl_Callbacks callbacks{
@@ -384,6 +393,28 @@ struct symbol_table::contents {
 };
 
 symbol_table::symbol_table() : contents_(std::make_unique<contents>()) {}
+
+namespace {
+// Beyond what any file takes, and apart from what is loaded.
+constexpr std::uintptr_t made_up_bytes = std::uintptr_t{1} << 36;
+constexpr std::uintptr_t made_up_begin = std::uintptr_t{1} << 48;
+}  // namespace
+
+symbol_table::symbol_table(std::span<const std::string> files) {
+  std::vector<loaded_file> all;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    loaded_file one;
+    one.begin = one.first = place_in(i, 0);
+    one.end = one.begin + made_up_bytes;
+    one.path = files[i];
+    all.push_back(std::move(one));
+  }
+  contents_ = std::make_unique<contents>(std::move(all));
+}
+
+std::uintptr_t symbol_table::place_in(std::size_t file, std::uint64_t offset) noexcept {
+  return made_up_begin + file * made_up_bytes + std::min<std::uint64_t>(offset, made_up_bytes - 1);
+}
 symbol_table::~symbol_table() = default;
 
 std::uintptr_t symbol_table::place_of(std::uintptr_t address) const {

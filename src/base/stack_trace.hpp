@@ -24,6 +24,9 @@ inline constexpr std::size_t stack_trace_bytes = 8 * 1024;
 class symbol_table {
  public:
   symbol_table();
+  // Of addresses in files, which need not be loaded here: those of place_in() alone. A file that cannot be read
+  // has no names.
+  explicit symbol_table(std::span<const std::string> files);
   ~symbol_table();
   symbol_table(const symbol_table&) = delete;
   symbol_table& operator=(const symbol_table&) = delete;
@@ -31,6 +34,9 @@ class symbol_table {
   // Functions that were compiled into their callers count as calls: innermost first. Calls inside
   // weft and inside the standard library are left out.
   const std::vector<std::string>& calls_at(std::uintptr_t address);
+
+  // Stands for what lies `offset` behind where that file begins in memory; a table of files only.
+  [[nodiscard]] static std::uintptr_t place_in(std::size_t file, std::uint64_t offset) noexcept;
 
   // One address for what is the same in all copies of a program.
   [[nodiscard]] std::uintptr_t place_of(std::uintptr_t address) const;

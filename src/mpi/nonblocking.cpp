@@ -305,6 +305,7 @@ using weft::detail::send_mode;
         *request = handle_of(me->done);                                                           \
         return MPI_SUCCESS;                                                                       \
       }                                                                                           \
+    note_call_site(__builtin_return_address(0));                                                  \
     return name##_of_any_size(buf, count, datatype, dest, tag, comm, request);                    \
   }
 SHORT_SEND(MPI_Isend, int)

@@ -209,6 +209,7 @@ using weft::detail::send_mode;
                     (const void* buf, count_type count, MPI_Datatype datatype, int dest, int tag, \
                      MPI_Comm comm)) {                                                            \
     if (sent_words(buf, count, datatype, dest, tag, comm) != nullptr) return MPI_SUCCESS;         \
+    note_call_site(__builtin_return_address(0));                                                  \
     return name##_of_any_size(buf, count, datatype, dest, tag, comm);                             \
   }
 SHORT_SEND(MPI_Send, int)
@@ -232,6 +233,7 @@ SEND(MPI_Bsend_c, MPI_Count, buffered)
     if (received_short(buf, count, datatype, source, tag, comm, status, #name, fail, &code))     \
         [[likely]]                                                                               \
       return code;                                                                               \
+    note_call_site(__builtin_return_address(0));                                                 \
     return receive_in_call(buf, count, datatype, source, tag, comm, status, #name);              \
   }
 RECEIVE(MPI_Recv, int)

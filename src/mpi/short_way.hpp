@@ -62,13 +62,16 @@ struct usual_call {
   if (call.me == nullptr) [[unlikely]]
     return nullptr;
   detail::rank_state& r = call.me->rank;
+  if (tracing()) [[unlikely]]  // A call is noted in its frame.
+    return nullptr;
   detail::communicator_state& shared = *call.comm->shared;
   const int to = call.comm->peer(dest);
   const detail::peer& there = shared.to(to);
   if (!goes_eager(r, there, call.data.size(), detail::send_mode::standard)) return nullptr;
   r.home->begin_call();
-  count_send(r, there, call.data.size());
-  send_short(r, there, {shared.context, call.comm->own, tag}, call.data);
+  const detail::envelope from{shared.context, call.comm->own, tag};
+  count_send(r, there, from, call.data.size());
+  send_short(r, there, from, call.data);
   return call.me;
 }
 
@@ -83,6 +86,8 @@ template <class Fail>
   if (call.me == nullptr) [[unlikely]]
     return false;
   detail::rank_state& r = call.me->rank;
+  if (tracing()) [[unlikely]]
+    return false;
   r.home->begin_call();
   const detail::communicator_state& shared = *call.comm->shared;
   const int from = call.comm->peer(source);

@@ -20,6 +20,7 @@
 #include "mpi/message.hpp"
 #include "mpi/operation.hpp"
 #include "mpi/request.hpp"
+#include "rank/accounted_call.hpp"
 #include "rank/state.hpp"
 #include "sched/guest.hpp"
 
@@ -167,6 +168,7 @@ template <class Body, class... Arguments>
 [[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
                                           const Arguments&... arguments) {
   const entrance in;
+  const detail::accounted_call counted(name, __builtin_return_address(0));
   try {
     body(in.checked(name));
     return MPI_SUCCESS;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rank/accounted_call.hpp"
 #include "rank/collectives.hpp"
 #include "rank/exhibition.hpp"
 
@@ -68,15 +69,18 @@ void communicator::check_same_size(std::size_t in, std::size_t out, const char* 
 }
 
 void communicator::barrier() const {
+  note_call_site(__builtin_return_address(0));
   in_turn(*state_, rank_, {"barrier", no_root, true, 0}).meet();
 }
 
 void communicator::bcast_bytes(std::span<std::byte> data, int root) const {
+  note_call_site(__builtin_return_address(0));
   broadcast(*state_, rank_, data, root, "bcast");
 }
 
 void communicator::reduce_elements(const void* in, void* out, const reduction& how, int root,
                                    const char* name) const {
+  note_call_site(__builtin_return_address(0));
   detail::reduce(*state_, rank_, in, out, how, root, name);
 }
 
@@ -91,6 +95,7 @@ void communicator::reduce_scatter_elements(const void* in, void* out, const redu
 
 void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::byte> out,
                                 int root) const {
+  note_call_site(__builtin_return_address(0));
   communicator_state& c = *state_;
   const char* name = root == no_root ? "allgather" : "gather";
   const bool receives = root == no_root || root == rank_;
@@ -111,6 +116,7 @@ void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::by
 
 void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::byte> out,
                                  int root) const {
+  note_call_site(__builtin_return_address(0));
   communicator_state& c = *state_;
   if (rank_ == root && in.size() != out.size() * c.members.size())
     wrong_size("scatter", in.size(), out.size() * c.members.size(), "input");
@@ -133,6 +139,7 @@ void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::b
 
 void communicator::alltoall_bytes(std::span<const std::byte> in, std::span<std::byte> out,
                                   std::size_t element_bytes) const {
+  note_call_site(__builtin_return_address(0));
   communicator_state& c = *state_;
   if (in.size() != out.size()) wrong_size("alltoall", out.size(), in.size(), "output");
   const std::size_t whole = c.members.size() * element_bytes;

@@ -31,6 +31,8 @@ unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::s
   } else {
     memory = ::operator new(sizeof(unexpected_message) + spare_message_bytes);
   }
+  if (tracing()) [[unlikely]]
+    accounts::came_unexpected(to.number);
   auto* m = new (memory) unexpected_message;
   m->from = from;
   m->bytes = bytes;
@@ -97,6 +99,8 @@ namespace {
 
 // Octets [begin, end) of the message, from where the sender has them to where the receive wants them.
 void copy_part(const operation& receive, const offer& from, std::size_t begin, std::size_t end) {
+  const trace_span copying(trace_kind::copy, receive.owner->number,
+                           static_cast<std::int64_t>(end - begin));
   const bool sender_in_a_row = from.data != nullptr;
   if (sender_in_a_row && receive.layout == nullptr) {
     std::memcpy(receive.data + begin, from.data + begin, end - begin);
@@ -132,6 +136,8 @@ struct shared_copy {
 };
 
 void receive_offered(worker& here, operation& op, const envelope& from, const offer& offered) {
+  if (tracing()) [[unlikely]]
+    accounts::took_offer(op.owner->number, name_of_message(from, op.owner->number));
   if (offered.distant != nullptr) {
     offered.distant->ways->receive(here, op, from, offered.distant);
     return;
@@ -177,6 +183,9 @@ void fill_laid_out(const operation& op, const segments& data) {
 
 void tell_received_traced(worker& here, operation& op) {
   trace_instant(trace_kind::recv, op.owner->number, op.result.source);
+  accounts::received(op.owner->number,
+                     {op.match.context, op.result.source, op.result.tag, op.owner->number},
+                     op.result.bytes);
   tell_received(here, op);
 }
 
@@ -391,6 +400,8 @@ void send_eager(worker& here, const peer& to, packed_envelope from, const segmen
 }
 
 void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
+  if (tracing()) [[unlikely]]
+    accounts::kept_for_rendezvous(op.owner->number);
   if (to.worker == distant_worker) {
     op.owner->of->ways->send_offer(here, to, from, op);
     return;

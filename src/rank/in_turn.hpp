@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "rank/calls.hpp"
@@ -13,6 +14,7 @@
 #include "rank/sites.hpp"
 #include "rank/state.hpp"
 #include "rank/told_failure.hpp"
+#include "trace/accounts.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
@@ -24,6 +26,14 @@ inline constexpr std::size_t tree_width = 8;
 void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why);
 // Called when the turn has moved on, while others wait for theirs.
 void tell_next(worker& here, member& m) noexcept;
+
+// Whom its ranks wait for, by its name in either face.
+[[nodiscard]] inline accounts::relation relation_of(const collective_call& call) noexcept {
+  if (call.root == no_root) return accounts::relation::all;
+  const std::string_view name(call.name);
+  const bool gives = name.find("cast") != name.npos || name.find("catter") != name.npos;
+  return gives ? accounts::relation::from_root : accounts::relation::to_root;
+}
 
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
 class in_turn {
@@ -55,12 +65,14 @@ class in_turn {
     if (member_.asked.turn == member_.turn) [[unlikely]]
       answer_early_question();
     ++me_.counts.collectives;
-    trace_begin(trace_kind::wait_collective, me_.number);
+    if (tracing()) [[unlikely]]
+      begin_traced();
   }
   ~in_turn() {
     member_.moving = false;
     end_turn();
-    trace_end(trace_kind::wait_collective, me_.number);
+    if (tracing()) [[unlikely]]
+      end_traced();
   }
   in_turn(const in_turn&) = delete;
   in_turn& operator=(const in_turn&) = delete;
@@ -128,6 +140,20 @@ class in_turn {
   [[noreturn, gnu::cold]] void throw_no_root(const char* call, int root) const {
     throw error(std::string(call) + " with root " + std::to_string(root) +
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
+  }
+  // What goes on beside the rank's own code is no wait of the rank.
+  [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_errand; }
+  [[gnu::noinline]] void begin_traced() {
+    trace_begin(trace_kind::wait_collective, me_.number);
+    if (is_beside()) return;
+    accounts::begin_collective(
+        me_.number, {c_.to(0).number, c_.context, member_.turn, c_.size(),
+                     relation_of(member_.call), member_.call.root == rank_,
+                     std::string_view(member_.call.name).ends_with("arrier"), member_.call.name});
+  }
+  [[gnu::noinline]] void end_traced() {
+    if (!is_beside()) accounts::end_collective(me_.number);
+    trace_end(trace_kind::wait_collective, me_.number);
   }
   [[gnu::always_inline]] void end_turn() noexcept {
     ++member_.turn;

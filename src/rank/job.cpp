@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/settings.hpp"
 #include "rank/calls.hpp"
 #include "rank/checks.hpp"
 #include "rank/connection.hpp"
@@ -23,6 +25,7 @@
 #include "rank/rank_body.hpp"
 #include "rank/start.hpp"
 #include "rank/watching.hpp"
+#include "trace/accounts.hpp"
 #include "trace/trace.hpp"
 #include "weft/run.hpp"
 
@@ -60,6 +63,27 @@ void start_timeline(const job& j, const placement& places) {
         j.node_of_process[static_cast<std::size_t>(places.process)])
       part.first = false;
   start_trace(j.how.trace_file, j.workers->worker_count(), part);
+}
+
+// What weftrun --breakdown asks for. Only the first job of a process has accounts.
+void start_accounts(const job& j, const placement& places) {
+  const char* const file = std::getenv(accounts_variable);
+  if (file == nullptr || *file == '\0') {
+    if (j.how.breakdown && places.process == 0)
+      log_line("breakdown: start the program by weftrun --breakdown, which tells the result");
+    return;
+  }
+  accounts::job_shape shape;
+  shape.ranks = static_cast<int>(places.of_rank.size());
+  shape.processes = places.process_count;
+  shape.workers = j.workers->worker_count();
+  shape.program = program_invocation_name;
+  for (const setting& row : settings())
+    if (row.text(j.how) != row.text(options{}))
+      shape.settings +=
+          formatted("{}{}={}", shape.settings.empty() ? "" : " ", row.name, row.text(j.how));
+  if (!accounts::start(file, shape) && places.process == 0)
+    log_line("breakdown: only the first job that the program starts is in it");
 }
 
 void start_checks(job& j) {
@@ -181,11 +205,14 @@ class timeline {
  public:
   timeline(const job& j, const placement& places) : is_on_(!j.how.trace_file.empty()) {
     if (is_on_) start_timeline(j, places);
+    start_accounts(j, places);
   }
   void end() {
+    accounts::stop();
     if (std::exchange(is_on_, false)) stop_trace();
   }
   ~timeline() {
+    accounts::stop();
     try {
       end();
     } catch (const error&) {  // What ends the job was told.

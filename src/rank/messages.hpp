@@ -13,6 +13,7 @@
 
 #include "rank/segment_copy.hpp"
 #include "rank/state.hpp"
+#include "trace/accounts.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
@@ -286,9 +287,18 @@ inline bool goes_eager(const rank_state& me, const peer& to, const segments& dat
          to.worker != me.home->index() && has_short_blocks(data) && goes_eager(me, to, 0, mode);
 }
 
-inline void count_send(rank_state& me, const peer& to, std::size_t bytes) noexcept {
+// For the timeline and the accounts (send_receive.cpp).
+[[gnu::cold]] void trace_send(const rank_state& me, const peer& to, const envelope& from,
+                              std::size_t bytes);
+inline void count_send(rank_state& me, const peer& to, const envelope& from,
+                       std::size_t bytes) noexcept {
   note_sent(me, bytes);
-  trace_instant(trace_kind::send, me.number, to.number);
+  if (tracing()) [[unlikely]]
+    trace_send(me, to, from, bytes);
+}
+// How the accounts name a message that rank number `to` of the world receives.
+[[nodiscard]] inline accounts::message_name name_of_message(const envelope& from, int to) noexcept {
+  return {from.context, from.source, from.tag, to};
 }
 
 // Sends what goes_eager().
@@ -320,7 +330,7 @@ template <class Data>
 [[nodiscard, gnu::always_inline]] inline bool send_if_short(rank_state& me, const peer& to,
                                                             const envelope& from, const Data& data,
                                                             send_mode mode) {
-  count_send(me, to, data.size());
+  count_send(me, to, from, data.size());
   if (!goes_eager(me, to, data, mode)) [[unlikely]]
     return false;
   send_short(me, to, from, data);

@@ -1,4 +1,5 @@
 #include "rank/program.hpp"
+#include "rank/accounted_call.hpp"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -141,7 +142,10 @@ std::atomic<bool> any_ended_at_once{false};
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
   private_arguments words(argc, argv);
-  const program_copy copy = load(this_rank());
+  const program_copy copy = [&] {
+    const detail::accounted_call call("load of the program", nullptr);
+    return load(this_rank());
+  }();
   detail::calling_rank("main").statics = copy.statics;
   program_run run{};
   run.own = copy.own;

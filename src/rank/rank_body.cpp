@@ -7,6 +7,7 @@
 #include "base/stack_trace.hpp"
 #include "base/uncaught.hpp"
 #include "rank/checks.hpp"
+#include "trace/accounts.hpp"
 #include "weft/communicator.hpp"
 
 namespace weft::detail {
@@ -61,6 +62,17 @@ void run_rank(void* argument) {
     start.failure->tell(text_of_failure(start.rank->number, e, type), status_of_failure(e));
     start.of->workers->request_stop();
   };
+  const struct accounted {
+    const rank_state& me;
+    explicit accounted(const rank_state& r) : me(r) {
+      if (tracing()) [[unlikely]]
+        accounts::begin_rank(me.number, me.of->process, me.home->index());
+    }
+    ~accounted() {
+      if (tracing()) [[unlikely]]
+        accounts::end_rank(me.number);
+    }
+  } in_account(*start.rank);
   try {
     call_watched({&call_body, argument, &tell_exception});
     if (start.rank->watch != nullptr) start.rank->watch->look_at_rest(*start.of->checks);

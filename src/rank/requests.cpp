@@ -8,6 +8,7 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "rank/accounted_call.hpp"
 #include "rank/calls.hpp"
 #include "rank/checks.hpp"
 #include "rank/distant.hpp"
@@ -272,6 +273,7 @@ void request::release() noexcept {
 }
 
 WEFT_RETURNS_BY_JUMP message_status request::wait() {
+  note_call_site(__builtin_return_address(0));
   return wait_for(operation_, "wait", one_name);
 }
 
@@ -304,6 +306,7 @@ void request::cancel() {
 }
 
 WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
+  note_call_site(__builtin_return_address(0));
   if (requests.size() == 1) {
     // Cut short, it leaves an error unread only where the very poll that begins the unwinding has failed it for
     // its partner's death: a wait asks first whether it is over, and nothing is delivered once the job stops.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/format.hpp"
+#include "rank/accounted_call.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {
@@ -14,7 +15,23 @@ namespace detail {
 void traced_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
                  int victim) {
   const trace_span slice(kind, me.number, what.peer);
+  // What goes on beside the rank's own code is no wait of the rank.
+  if (me.home->running().is_errand) return me.home->wait(c, what, victim);
+  struct counted_wait {
+    const int rank;
+    const bool of_send;
+    counted_wait(int number, trace_kind of, const char* call)
+        : rank(number), of_send(of == trace_kind::wait_send) {
+      accounts::begin_wait(rank, call);
+    }
+    ~counted_wait() { accounts::end_wait(rank, of_send); }
+  } const counted(me.number, kind, what.call);
   me.home->wait(c, what, victim);
+}
+
+void trace_send(const rank_state& me, const peer& to, const envelope& from, std::size_t bytes) {
+  trace_instant(trace_kind::send, me.number, to.number);
+  accounts::sent(me.number, to.number, name_of_message(from, to.number), bytes);
 }
 
 void throw_not_a_rank(const char* call) {
@@ -122,6 +139,8 @@ template <class Data>
 }
 [[gnu::noinline]] void send_the_long_way(const communicator& c, octets data, int to, int tag,
                                          send_mode mode) {
+  // Reached by a jump: this is where send_bytes() returns to.
+  const accounted_call call("send", __builtin_return_address(0));
   send(c.shared_state(), c.rank(), data, to, tag, mode);
 }
 [[gnu::noinline]] void send_words_by_mail(const communicator& c, octets data, int to, int tag,
@@ -249,8 +268,18 @@ void communicator::send_bytes(octets data, int to, int tag, send_mode mode) cons
     send_the_long_way(*this, data, to, tag, mode);
 }
 
+namespace {
+[[gnu::noinline]] message_status receive_traced(communicator_state& c, std::span<std::byte> into,
+                                                int from, int tag, const void* return_address) {
+  const accounted_call call("recv", return_address);
+  return receive(c, into, from, tag);
+}
+}  // namespace
+
 WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte> into, int from,
                                                              int tag) const {
+  if (tracing()) [[unlikely]]
+    return receive_traced(*state_, into, from, tag, __builtin_return_address(0));
   return receive(*state_, into, from, tag);
 }
 
@@ -261,7 +290,17 @@ void communicator::refuse_size(std::size_t value_bytes, message_status got) cons
               ", tag " + std::to_string(got.tag) + ": send and receive the same type");
 }
 
+namespace {
+[[gnu::noinline]] request isend_traced(communicator_state& c, int rank, octets data, int to,
+                                       int tag, send_mode mode, const void* return_address) {
+  const accounted_call call("isend", return_address);
+  return start_send(c, rank, data, to, tag, mode);
+}
+}  // namespace
+
 request communicator::isend_bytes(octets data, int to, int tag, send_mode mode) const {
+  if (tracing()) [[unlikely]]
+    return isend_traced(*state_, rank_, data, to, tag, mode, __builtin_return_address(0));
   return start_send(*state_, rank_, data, to, tag, mode);
 }
 

@@ -138,6 +138,7 @@ void worker::execute(loop& l) {
       // Inside a chunk nothing else may run on this stack, or it would be buried.
       w.may_switch = w.may_steal = !in_chunk();
       w.may_stop = false;
+      const trace_span traced(trace_kind::wait_chunks, l.number);
       block(w);
     }
     close_slot(*slot);

@@ -367,6 +367,7 @@ void worker::block_as_timer(waiter& w) {
 }
 
 void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
+  const trace_span traced(trace_kind::sleep, number());
   const std::uint64_t deadline_ns = now_ns() + duration_ns;
   const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* deadline) {
     waiter w{is_past, deadline, &description};

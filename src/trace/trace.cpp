@@ -20,6 +20,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "trace/accounts.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -77,6 +78,15 @@ trace_state& state() {
   return instance;
 }
 
+// Who takes events: trace_on while anybody does. Relaxed, as that.
+constinit std::atomic<bool> timeline_on{false};
+constinit std::atomic<bool> accounts_on{false};
+void set_trace_on() noexcept {
+  trace_on.store(
+      timeline_on.load(std::memory_order_relaxed) || accounts_on.load(std::memory_order_relaxed),
+      std::memory_order_relaxed);
+}
+
 // Counts traces, so that a thread that outlives one does not write into its freed ring.
 std::atomic<std::uint64_t> trace_number{0};
 
@@ -118,6 +128,8 @@ constexpr std::array<kind_style, trace_kind_count> styles{{
     {"message", "receive", "source", false},
     {"park", "park", "", false},
     {"copy", "copy", "bytes", false},
+    {"wait", "sleep", "", true},
+    {"wait", "wait for thieves", "", true},
 }};
 
 const kind_style& style_of(trace_kind kind) {
@@ -279,6 +291,8 @@ void name_tracks(json_writer& json, const trace_state& trace) {
 
 void record_trace_event(trace_phase phase, trace_kind kind, int rank,
                         std::int64_t argument) noexcept {
+  if (accounts_on.load(std::memory_order_relaxed)) accounts::note_event(phase, kind, rank);
+  if (!timeline_on.load(std::memory_order_relaxed)) return;
   event_ring* const ring = joined() ? this_thread.ring : join_trace(-1);
   ring->push({ticks(), argument, rank, kind, phase});
 }
@@ -302,18 +316,25 @@ void start_trace(const std::string& path, int workers, const trace_part& part,
   trace.start_ns = now_ns();
   trace.start_ticks = ticks();
   trace_number.fetch_add(1, std::memory_order_relaxed);
-  trace_on.store(true, std::memory_order_relaxed);
+  timeline_on.store(true, std::memory_order_relaxed);
+  set_trace_on();
+}
+
+void trace_accounts(bool on) noexcept {
+  accounts_on.store(on, std::memory_order_relaxed);
+  set_trace_on();
 }
 
 void trace_thread(int worker) {
-  if (tracing()) join_trace(worker);
+  if (timeline_on.load(std::memory_order_relaxed)) join_trace(worker);
 }
 
 void stop_trace() {
   trace_state& trace = state();
   const std::lock_guard lock(trace.mutex);
   if (!trace.file) return;
-  trace_on.store(false, std::memory_order_relaxed);
+  timeline_on.store(false, std::memory_order_relaxed);
+  set_trace_on();
   trace_number.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t end_ticks = ticks();
   // The longer of the two measurements is the better one.

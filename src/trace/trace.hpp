@@ -26,8 +26,10 @@ enum class trace_kind : std::uint8_t {  // argument of the event
   recv,                                 // source
   park,                                 // none; `rank` is of no meaning
   copy,                                 // bytes
+  sleep,                                // none
+  wait_chunks,                          // none; the owner of a loop, for thieves
 };
-inline constexpr int trace_kind_count = 10;
+inline constexpr int trace_kind_count = 12;
 
 // Read in place: by a table of the linker each look would be two loads.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> trace_on;
@@ -90,5 +92,8 @@ void trace_thread(int worker);
 // Adds the events to the file, which is complete after each process; throws weft::error when that
 // fails. Does nothing when no trace is on.
 void stop_trace();
+
+// Called by the accounts (accounts.hpp), which take the same events, when they start and stop.
+void trace_accounts(bool on) noexcept;
 
 }  // namespace weft
