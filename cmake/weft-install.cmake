@@ -33,5 +33,11 @@ if(tools)
   install(TARGETS weft-check DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft)
 endif()
 
+# What weft-breakdown and weftrun --breakdown read.
+if(WEFT_BUILD_TOOLS)
+  install(DIRECTORY ${weft_share}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/weft
+    FILES_MATCHING PATTERN "d3.min.js" PATTERN "plot_breakdown.py")
+endif()
+
 # gdb: source PREFIX/share/weft/gdb/weft.py
 install(FILES tools/gdb/weft.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/gdb)

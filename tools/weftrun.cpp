@@ -25,6 +25,7 @@
 #include "base/topology.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "weft/error.hpp"
+#include "weftrun/breakdown.hpp"
 #include "weftrun/handover.hpp"
 #include "weftrun/host.hpp"
 #include "weftrun/job_shape.hpp"
@@ -237,6 +238,7 @@ int main(int argc, char** argv) {
     check_command(request.command);
     put_into_environment(request.assignments);
     const weft::options how = options_of_environment();
+    if (how.breakdown) weft::tell_breakdown(how);
     if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
     if (const auto other =
             weft::hand_over(how, request.command, &std::getenv, variables_of_processes())) {

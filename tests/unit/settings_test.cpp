@@ -117,6 +117,8 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
                                                                  {"timeout", "2.5"},
                                                                  {"schedule", "42"},
                                                                  {"trace", "out.json"},
+                                                                 {"breakdown", "on"},
+                                                                 {"breakdown-file", "out.html"},
                                                                  {"stats", "on"},
                                                                  {"eager-max", "8K"},
                                                                  {"steal", "near"},

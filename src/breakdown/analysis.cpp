@@ -1,0 +1,320 @@
+#include "breakdown/analysis.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+#include "base/format.hpp"
+
+namespace weft::breakdown {
+
+using namespace accounts;
+
+const char* name_of(share s) noexcept {
+  constexpr std::array<const char*, share_count> names{
+      "computing", "in calls", "copying", "stealing", "waiting", "queued", "asleep"};
+  return names[static_cast<std::size_t>(s)];
+}
+
+const char* name_of(wait_state s) noexcept {
+  constexpr std::array<const char*, wait_state_count> names{
+      "late sender",    "late receiver", "wait at barrier",  "wait at n to n", "early reduce",
+      "late broadcast", "transfer",      "wait for thieves", "cause unknown"};
+  return names[static_cast<std::size_t>(s)];
+}
+
+namespace {
+
+constexpr std::size_t index_of(share s) noexcept {
+  return static_cast<std::size_t>(s);
+}
+
+// "MPI_Recv in main at a.c:12".
+std::string place_of(const account& a, int number) {
+  if (number < 0) return {};
+  const site& s = a.sites[static_cast<std::size_t>(number)];
+  if (s.call[0] == '\0') return {};
+  return s.place[0] == '\0' ? std::string(s.call) : formatted("{} in {}", s.call, s.place);
+}
+
+// "a.c:12", or what else is known of where that is.
+std::string_view line_of(std::string_view at) {
+  const std::size_t found = at.rfind(" at ");
+  return found == at.npos ? at : at.substr(found + 4);
+}
+
+std::string ranks_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (++shown > 5) return text + formatted(" and {} others", ranks.size() - i);
+    if (i != 0) text += ", ";
+    text +=
+        end - i > 2 ? formatted("{} to {}", ranks[i], ranks[end - 1]) : formatted("{}", ranks[i]);
+    i = end - i > 2 ? end : i + 1;
+  }
+  return text;
+}
+
+void add_ranks(summary& s, const record& r) {
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;
+  for (int rank = 0; rank < r.ranks(); ++rank) {
+    const account& a = r.of(rank);
+    rank_summary one;
+    one.rank = rank;
+    one.has_run = a.state != life::none;
+    if (one.has_run) {
+      ++s.seen;
+      one.has_ended = a.state == life::ended;
+      s.ended += one.has_ended;
+      one.process = a.process;
+      one.worker = a.worker;
+      const std::uint64_t end = std::max(a.ended, a.mark);
+      one.seconds = r.seconds(end - std::min(a.begun, end));
+      first = std::min(first, a.begun);
+      last = std::max(last, end);
+      for (std::size_t i = 0; i < share_count; ++i) {
+        one.share_seconds[i] = r.seconds(a.times[i]);
+        s.share_seconds[i] += one.share_seconds[i];
+      }
+      if (!one.has_ended) one.last_call = place_of(a, a.current_site);
+      s.rank_seconds += one.seconds;
+      s.causes_lost += a.causes_lost;
+      message_summary& m = s.messages;
+      m.sent += a.sent;
+      m.bytes += a.sent_bytes;
+      m.received += a.received;
+      m.unexpected += a.unexpected;
+      m.rendezvous += a.rendezvous;
+      m.collectives += a.collectives;
+      for (std::size_t i = 0; i < a.sizes.size(); ++i) {
+        m.sizes[i].messages += a.sizes[i].messages;
+        m.sizes[i].bytes += a.sizes[i].bytes;
+      }
+      for (const partner& p : a.partners)
+        if (p.rank >= 0 && (p.messages != 0 || p.waiting != 0))
+          s.exchanges.push_back({rank, p.rank, p.messages, p.bytes, r.seconds(p.waiting)});
+    }
+    s.by_rank.push_back(std::move(one));
+  }
+  if (last > first) s.seconds = r.seconds(last - first);
+  std::ranges::stable_sort(s.exchanges, [](const exchange& a, const exchange& b) {
+    return std::pair(a.bytes, a.waiting) > std::pair(b.bytes, b.waiting);
+  });
+}
+
+void add_efficiencies(summary& s, const record& r) {
+  std::map<std::pair<int, int>, std::pair<double, double>> of_worker;  // Own and stolen.
+  std::uint64_t chain = 0;
+  for (const rank_summary& one : s.by_rank) {
+    if (!one.has_run) continue;
+    auto& [own, stolen] = of_worker[{one.process, one.worker}];
+    own +=
+        one.share_seconds[index_of(share::computing)] + one.share_seconds[index_of(share::asleep)];
+    stolen += one.share_seconds[index_of(share::stealing)];
+    chain = std::max(chain, r.of(one.rank).critical);
+  }
+  s.workers = static_cast<int>(of_worker.size());
+  if (of_worker.empty() || s.seconds <= 0) return;
+  double own = 0, stolen = 0, most = 0;
+  for (const auto& [where, useful] : of_worker) {
+    own += useful.first;
+    stolen += useful.second;
+    most = std::max(most, useful.first + useful.second);
+  }
+  const auto count = static_cast<double>(of_worker.size());
+  efficiencies& e = s.efficiency;
+  e.own = own / (s.seconds * count);
+  e.stolen = stolen / (s.seconds * count);
+  e.parallel = e.own + e.stolen;
+  e.load_balance = most > 0 ? (own + stolen) / count / most : 1;
+  e.communication = most / s.seconds;
+  e.ideal_seconds = std::clamp(r.seconds(chain), most, std::max(most, s.seconds));
+  e.serialisation = e.ideal_seconds > 0 ? most / e.ideal_seconds : 1;
+  e.transfer = e.ideal_seconds / s.seconds;
+}
+
+void add_waits(summary& s, const record& r) {
+  std::map<std::tuple<wait_state, std::string, int, std::string>, wait_group> groups;
+  for (int rank = 0; rank < r.ranks(); ++rank) {
+    const account& a = r.of(rank);
+    if (a.state == life::none) continue;
+    for (const wait_row& w : a.waits) {
+      if (!w.used || w.ticks == 0) continue;
+      const double seconds = r.seconds(w.ticks);
+      s.state_seconds[static_cast<std::size_t>(w.state)] += seconds;
+      const std::string at = place_of(a, w.at);
+      const std::string from = w.cause >= 0 ? place_of(r.of(w.cause), w.cause_site) : "";
+      // What a transfer takes has no rank to blame.
+      const int cause = w.state == wait_state::transfer ? -1 : w.cause;
+      wait_group& g = groups[{w.state, at, cause, cause < 0 ? "" : from}];
+      g.state = w.state;
+      g.at = at;
+      g.cause = cause;
+      if (cause >= 0) g.cause_at = from;
+      if (g.waiters.empty() || g.waiters.back() != rank) g.waiters.push_back(rank);
+      g.seconds += seconds;
+      g.count += w.count;
+      g.longest = std::max(g.longest, r.seconds(w.longest));
+    }
+  }
+  for (auto& [key, group] : groups) s.waits.push_back(std::move(group));
+  std::ranges::stable_sort(s.waits, std::greater{}, &wait_group::seconds);
+}
+
+void add_places(summary& s, const record& r) {
+  std::map<std::string, place_summary> places;
+  for (int rank = 0; rank < r.ranks(); ++rank) {
+    const account& a = r.of(rank);
+    if (a.state == life::none) continue;
+    // Of one rank several addresses may be one line.
+    std::map<std::string, double> of_rank;
+    for (int i = 0; i < sites_max; ++i) {
+      const site& at = a.sites[static_cast<std::size_t>(i)];
+      if (at.call[0] == '\0') continue;
+      const std::string name = place_of(a, i);
+      place_summary& p = places[name];
+      p.at = name;
+      p.calls += at.calls;
+      p.computing += r.seconds(at.computing);
+      p.in_calls += r.seconds(at.in_calls);
+      of_rank[name] += r.seconds(at.computing);
+    }
+    for (const auto& [name, seconds] : of_rank) {
+      place_summary& p = places[name];
+      ++p.ranks;
+      if (seconds > p.slowest_seconds) {
+        p.slowest_seconds = seconds;
+        p.slowest = rank;
+      }
+    }
+  }
+  for (auto& [name, place] : places) s.places.push_back(std::move(place));
+  std::ranges::stable_sort(s.places, std::greater{},
+                           [](const place_summary& p) { return p.computing + p.in_calls; });
+}
+
+// --- Advice --------------------------------------------------------------------------------------
+
+std::string cause_named(const wait_group& w) {
+  return w.cause_at.empty() ? formatted("rank {}", w.cause)
+                            : formatted("rank {} at {}", w.cause, line_of(w.cause_at));
+}
+
+std::string advice_on(const wait_group& w, double percent) {
+  const std::string who = ranks_of(w.waiters);
+  const std::string waits = formatted("{} {} {:.1f} % of all ranks' time in {}", who,
+                                      w.waiters.size() == 1 ? "waits" : "wait", percent, w.at);
+  switch (w.state) {
+    case wait_state::late_sender:
+      return formatted(
+          "{} for messages that {} sends late: send them before other work, or receive "
+          "them later",
+          waits, cause_named(w));
+    case wait_state::late_receiver:
+      return formatted(
+          "{} until {} receives its long messages: post the receive earlier, or send "
+          "with a request",
+          waits, cause_named(w));
+    case wait_state::late_broadcast:
+      return formatted(
+          "{} for the root, {}, which comes late: let it broadcast before other work, "
+          "or use a request",
+          waits, cause_named(w));
+    case wait_state::early_reduce:
+      return formatted(
+          "{} as root for {}, which comes last: reduce with a request, or even out what "
+          "comes before",
+          waits, cause_named(w));
+    case wait_state::barrier:
+    case wait_state::n_by_n:
+      return formatted("{} for {}, which comes last", waits, cause_named(w));
+    case wait_state::transfer:
+      return formatted(
+          "{} while the data move: fewer and longer messages, or requests that let "
+          "computation go on, would hide it",
+          waits);
+    case wait_state::chunks:
+      return formatted(
+          "{} for thieves that still run its last chunks: smaller chunks would end "
+          "together",
+          waits);
+    case wait_state::unknown:
+      break;
+  }
+  return {};
+}
+
+void advise(summary& s) {
+  const auto percent_of_ranks = [&](double seconds) {
+    return s.rank_seconds > 0 ? 100 * seconds / s.rank_seconds : 0;
+  };
+  // Computation that some ranks have more of.
+  std::size_t told = 0;
+  for (const place_summary& p : s.places) {
+    if (s.ranks < 2 || percent_of_ranks(p.computing) < 2 || told == 3) continue;
+    const double mean = p.computing / s.ranks;
+    const double ratio = p.slowest_seconds / mean;
+    const double saved = s.seconds > 0 ? 100 * (p.slowest_seconds - mean) / s.seconds : 0;
+    if (ratio < 1.15 || saved < 2) continue;
+    ++told;
+    if (p.slowest_seconds > 0.9 * p.computing)
+      s.advice.push_back(formatted(
+          "only rank {} computes before {}: this serial section takes {:.1f} % of the time, and loop "
+          "tasks or a share for each rank would save up to {:.1f} %",
+          p.slowest, line_of(p.at), 100 * p.slowest_seconds / s.seconds, saved));
+    else
+      s.advice.push_back(
+          formatted("rank {} computes {:.2f} x the mean before {}: an even share, or loop tasks, "
+                    "would save up to {:.1f} %",
+                    p.slowest, ratio, line_of(p.at), saved));
+  }
+  told = 0;
+  for (const wait_group& w : s.waits) {
+    const double percent = percent_of_ranks(w.seconds);
+    if (percent < 2 || told == 4) break;
+    const std::string text = advice_on(w, percent);
+    if (text.empty()) continue;
+    ++told;
+    s.advice.push_back(text);
+  }
+  const message_summary& m = s.messages;
+  if (m.received > 1000 && m.unexpected * 2 > m.received)
+    s.advice.push_back(
+        formatted("{:.0f} % of the messages came before their receive and were copied twice: post "
+                  "receives earlier",
+                  100.0 * static_cast<double>(m.unexpected) / static_cast<double>(m.received)));
+  if (percent_of_ranks(s.share_seconds[index_of(share::queued)]) > 10)
+    s.advice.push_back(formatted(
+        "ranks could run {:.0f} % of their time while another rank of their worker did: more "
+        "workers, or fewer ranks, would end sooner where cores are free",
+        percent_of_ranks(s.share_seconds[index_of(share::queued)])));
+  if (s.advice.empty())
+    s.advice.push_back("nothing stands out: no wait, and no uneven share, has 2 % of the time");
+}
+
+}  // namespace
+
+summary summarise(const record& r) {
+  summary s;
+  const file_header& h = r.header();
+  s.program = h.program;
+  s.host = h.host;
+  s.processor = h.processor;
+  s.settings = h.settings;
+  s.ranks = h.ranks;
+  s.processes = h.processes;
+  s.exit_status = h.exit_status;
+  add_ranks(s, r);
+  add_efficiencies(s, r);
+  add_waits(s, r);
+  add_places(s, r);
+  advise(s);
+  return s;
+}
+
+}  // namespace weft::breakdown

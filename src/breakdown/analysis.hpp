@@ -1,0 +1,95 @@
+// What the accounts of a job say: shares, efficiencies, who caused which waits, and what to do about it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "breakdown/record.hpp"
+
+namespace weft::breakdown {
+
+[[nodiscard]] const char* name_of(accounts::share s) noexcept;
+[[nodiscard]] const char* name_of(accounts::wait_state s) noexcept;
+
+// Factors whose product is `parallel`, after POP; of workers, where several ranks share one.
+struct efficiencies {
+  double parallel = 0;       // Useful computation of all against time x workers.
+  double load_balance = 0;   // Mean against maximum.
+  double communication = 0;  // Maximum against time.
+  double serialisation = 0;  // Of communication: maximum against the time of an ideal network.
+  double transfer = 0;       // Likewise: that against the time.
+  // Of `parallel`: what ranks computed for themselves, and for others while they waited.
+  double own = 0;
+  double stolen = 0;
+  double ideal_seconds = 0;  // The longest chain of computation.
+};
+
+struct rank_summary {
+  int rank = 0;
+  int process = 0;
+  int worker = 0;
+  bool has_run = false;
+  bool has_ended = false;
+  double seconds = 0;
+  std::array<double, accounts::share_count> share_seconds{};
+  std::string last_call;  // Of one that did not end, and was in a call: "MPI_Recv in f at a.c:3".
+};
+
+// Waits with the same state, place and cause.
+struct wait_group {
+  accounts::wait_state state{};
+  std::string at;        // Where those wait: "MPI_Recv in main at a.c:12".
+  int cause = -1;        // The rank that came late; -1: not known, or none in particular.
+  std::string cause_at;  // The call with which it came; empty: not known.
+  std::vector<int> waiters;
+  double seconds = 0;  // Of all that wait.
+  std::uint64_t count = 0;
+  double longest = 0;
+};
+
+// Calls at one place of the program, and the computation that leads there.
+struct place_summary {
+  std::string at;
+  std::uint64_t calls = 0;
+  double computing = 0;  // Seconds of all ranks.
+  double in_calls = 0;
+  int ranks = 0;  // That came there.
+  int slowest = -1;
+  double slowest_seconds = 0;
+};
+
+struct exchange {
+  int from = 0, to = 0;
+  std::uint64_t messages = 0, bytes = 0;
+  double waiting = 0;  // Seconds that `from` waited for `to`.
+};
+
+struct message_summary {
+  std::uint64_t sent = 0, bytes = 0, received = 0, unexpected = 0, rendezvous = 0, collectives = 0;
+  std::array<accounts::size_class, accounts::size_classes> sizes{};
+};
+
+struct summary {
+  std::string program, host, processor, settings;
+  int ranks = 0, processes = 0, workers = 0;
+  int exit_status = 0;
+  int ended = 0;  // Ranks that came to their end.
+  int seen = 0;   // Ranks whose accounts are here.
+  double seconds = 0;
+  double rank_seconds = 0;  // Of all ranks together.
+  std::array<double, accounts::share_count> share_seconds{};
+  std::array<double, accounts::wait_state_count> state_seconds{};
+  efficiencies efficiency;
+  std::vector<rank_summary> by_rank;
+  std::vector<wait_group> waits;      // The longest first.
+  std::vector<place_summary> places;  // Likewise, by computation and calls.
+  std::vector<exchange> exchanges;    // Those of most bytes first.
+  message_summary messages;
+  std::uint64_t causes_lost = 0;
+  std::vector<std::string> advice;
+};
+
+[[nodiscard]] summary summarise(const record& r);
+
+}  // namespace weft::breakdown

@@ -1,0 +1,22 @@
+// A summary in the forms that people and programs read.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "breakdown/analysis.hpp"
+
+namespace weft::breakdown {
+
+// For a terminal: lines of at most about 150 characters, each ended.
+[[nodiscard]] std::string text_of(const summary& s);
+[[nodiscard]] std::string json_of(const summary& s);
+// A row per rank, with a header line.
+[[nodiscard]] std::string csv_of(const summary& s);
+// One page that needs no network. `library` is the text of d3, or empty: then the page has tables in place
+// of plots. `data` is json_of() of the summary; `components` adds a what-if of a message.
+[[nodiscard]] std::string page_of(std::string_view data, std::string_view library);
+
+// Of a JSON string.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+}  // namespace weft::breakdown

@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""weftrun --breakdown against programs with one known fault, each of which measures itself what must be found:
+live.py WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN. Nothing here depends on how fast the machine is."""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WEFTRUN, BREAKDOWN, FAULTS, PLAIN = (str(Path(word).resolve()) for word in sys.argv[1:5])
+problems = []
+
+
+def check(holds, what):
+    if not holds:
+        problems.append(what)
+        print("WRONG:", what)
+
+
+def run(words, directory):
+    return subprocess.run(words, cwd=directory, capture_output=True, text=True, timeout=120)
+
+
+def breakdown(mode, directory, *options, program=FAULTS):
+    page = Path(directory) / f"{mode}.html"
+    done = run([WEFTRUN, "--breakdown", "--breakdown-file", str(page), *options, program, mode], directory)
+    data = json.loads(page.with_suffix(".json").read_text()) if page.with_suffix(".json").exists() else None
+    return done, data, page
+
+
+def share(data, name):
+    return data["shares"].index(name)
+
+
+def check_sums(mode, data):
+    for rank in data["by_rank"]:
+        check(abs(sum(rank["shares"]) - rank["seconds"]) <= 1e-6 + 1e-6 * rank["seconds"],
+              f"{mode}: the shares of rank {rank['rank']} are {sum(rank['shares'])} s of {rank['seconds']} s")
+    e = data["efficiency"]
+    check(abs(e["parallel"] - e["load_balance"] * e["communication"]) < 1e-3, f"{mode}: efficiency is no product: {e}")
+    check(abs(e["communication"] - e["serialisation"] * e["transfer"]) < 1e-3, f"{mode}: communication is none: {e}")
+    check(abs(e["parallel"] - e["own"] - e["stolen"]) < 1e-3, f"{mode}: own and stolen work are not all: {e}")
+
+
+# Mode: wait state, its cause, where those wait, and a word of the advice.
+FOUND = {
+    "late_sender": ("late sender", 0, r"MPI_Recv in message_of at .*faults\.c:\d+", "sends late"),
+    "late_sender_wait": ("late sender", 0, r"MPI_Wait in .*main at .*faults\.c:\d+", "sends late"),
+    "late_receiver": ("late receiver", 1, r"MPI_Send in message_of at .*faults\.c:\d+", "receives its long"),
+    "barrier": ("wait at barrier", 3, r"MPI_Barrier in .*main at .*faults\.c:\d+", "x the mean"),
+    "alltoall": ("wait at n to n", 3, r"MPI_Alltoall in .*main at .*faults\.c:\d+", "x the mean"),
+    "broadcast": ("late broadcast", 0, r"MPI_Bcast in .*main at .*faults\.c:\d+", "the root"),
+    "reduce": ("early reduce", 3, r"MPI_Reduce in .*main at .*faults\.c:\d+", "as root"),
+    "serial": ("wait at n to n", 0, r"MPI_Allreduce in .*main at .*faults\.c:\d+", "serial section"),
+    "sleep": ("wait at barrier", None, r"MPI_Barrier in .*main at .*faults\.c:\d+", ""),
+}
+
+
+def check_fault(mode, directory, *options):
+    done, data, _ = breakdown(mode, directory, *options)
+    label = " ".join((mode,) + options)
+    check(done.returncode == 0 and data is not None, f"{label}: status {done.returncode}:\n{done.stdout}{done.stderr}")
+    if data is None:
+        return
+    check_sums(label, data)
+    expected = dict(re.findall(r"^expect (\S+(?: \d+)?) (\S+)$", done.stdout, re.MULTILINE))
+    total = float(re.search(r"^total (\S+)$", done.stdout, re.MULTILINE).group(1))
+    state, cause, where, advice = FOUND[mode]
+    near = 0.02 * total
+    mine = [w for w in data["waits"] if w["state"] == state and re.fullmatch(where, w["at"])]
+    found = sum(w["seconds"] for w in mine)
+    check(abs(found - float(expected["wait"])) <= near,
+          f"{label}: {found:.4f} s of '{state}' at the place, the program measured {expected['wait']} s of {total:.4f} s;"
+          f" waits: {json.dumps(data['waits'][:5], indent=1)}")
+    for rank in range(data["ranks"]):
+        of_cause = sum(w["seconds"] for w in mine if w["cause"] == rank)
+        check(abs(of_cause - float(expected[f"caused {rank}"])) <= near,
+              f"{label}: rank {rank} causes {of_cause:.4f} s of {found:.4f} s, by the program {expected[f'caused {rank}']} s")
+    if cause is not None and mode.startswith("late_"):
+        check(not mine or any(re.search(r"faults\.c:\d+$", w["cause_at"]) for w in mine), f"{label}: the cause has no place: {mine}")
+    for rank in data["by_rank"]:
+        for name in ("computing", "asleep"):
+            measured = float(expected[f"{name} {rank['rank']}"])
+            seen = rank["shares"][share(data, name)]
+            check(abs(seen - measured) <= 0.02 * rank["seconds"],
+                  f"{label}: rank {rank['rank']} is {name} for {seen:.4f} s, by itself {measured:.4f} s")
+    # What other programs of the machine do to the ranks may outweigh the fault: then other advice is right.
+    computing = [float(expected[f"computing {rank}"]) for rank in range(data["ranks"])]
+    is_uneven = max(computing) > 1.3 * sum(computing) / len(computing)
+    if float(expected["wait"]) > 3 * near and (is_uneven or mode.startswith("late_")):
+        check(any(advice in line for line in data["advice"]), f"{label}: no advice has '{advice}': {data['advice']}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        for mode in FOUND:
+            check_fault(mode, directory, "-n", "4", "--workers", "4")
+        check_fault("late_sender", directory, "-n", "4", "--processes", "2")
+        check_fault("barrier", directory, "-n", "4", "--ranks-per-process", "1")
+
+        # The same output and status as without.
+        plain = run([WEFTRUN, "-n", "2", FAULTS, "status"], directory)
+        done, data, page = breakdown("status", directory, "-n", "2")
+        check(done.stdout == plain.stdout and done.returncode == plain.returncode == 3,
+              f"status: {done.returncode} and {done.stdout!r}, without {plain.returncode} and {plain.stdout!r}")
+        check(data is not None and "breakdown of" in done.stderr, f"status: no report: {done.stderr}")
+
+        # What ends badly has a report too.
+        done, data, _ = breakdown("crash", directory, "-n", "2")
+        check(done.returncode != 0 and data is not None, f"crash: status {done.returncode}, {done.stderr}")
+        if data is not None:
+            check_sums("crash", data)
+            check(data["ranks_ended"] < 2 and data["by_rank"][0]["shares"][share(data, "computing")] >= 0.03,
+                  f"crash: {data['by_rank']}")
+        done, data, _ = breakdown("deadlock", directory, "-n", "2")
+        check(done.returncode != 0 and data is not None, f"deadlock: status {done.returncode}, {done.stderr}")
+        if data is not None:
+            check_sums("deadlock", data)
+            check(any("MPI_Recv" in place["at"] for place in data["places"]), f"deadlock: {data['places']}")
+
+        # Records that are none, and files that cannot be.
+        record = page.with_suffix(".record")
+        done = run([BREAKDOWN, "report", str(record), "--page", "again.html"], directory)
+        check(done.returncode == 0 and (Path(directory) / "again.html").stat().st_size > 10000, f"report: {done.stderr}")
+        content = record.read_bytes()
+        for name, bad in (("short", content[:5000]), ("empty", b""), ("foreign", b"\x7fELF" + content[4:]),
+                          ("shares", content[:4096] + b"\x01\xff\xff\xff" + content[4100:])):
+            (Path(directory) / name).write_bytes(bad)
+            done = run([BREAKDOWN, "report", name], directory)
+            check(done.returncode == 2 and done.stderr.startswith(f"weft-breakdown: {name}") and
+                  done.stderr.count("\n") == 1, f"record '{name}': {done.returncode} {done.stderr}")
+        done = run([WEFTRUN, "--breakdown", "--breakdown-file", "/nonexistent/a.html", "-n", "2", FAULTS, "status"], directory)
+        check(done.returncode == 2 and "/nonexistent/a.html" in done.stderr and done.stdout == "", f"unwritable: {done}")
+        done = run([WEFTRUN, "--breakdown", "-n", "1", "true"], directory)
+        check(done.returncode == 0 and "no job of weft has run" in done.stderr, f"no job: {done}")
+        # A program of the C++ face, whose ranks are in the program itself.
+        if PLAIN:
+            done, data, _ = breakdown("plain", directory, "-n", "2", program=PLAIN)
+            check(done.returncode == 0 and data is not None, f"C++: {done.returncode} {done.stdout} {done.stderr}")
+            if data is not None:
+                check_sums("C++", data)
+    sys.exit(1 if problems else 0)
+
+
+main()

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""The page of weftrun --breakdown in a browser without a window: it draws without errors, with d3 and without, and
+with many ranks: page.py CHROMIUM WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN [SCREENSHOTS]."""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CHROMIUM, WEFTRUN, _, FAULTS, _ = sys.argv[1:6]
+SHOTS = sys.argv[6] if len(sys.argv) > 6 else None
+# The page must say by itself what went wrong, since a browser without a window shows no console.
+TRAP = "<script>window.onerror = (m, f, l) => document.documentElement.setAttribute('data-error', m + ' at ' + l);</script>"
+
+
+def browse(page, *words):
+    return subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                           "--hide-scrollbars", *words, page.as_uri()], capture_output=True, text=True, timeout=120)
+
+
+def check_page(page, with_plots, clicks=""):
+    text = page.read_text()
+    if not with_plots:  # As where the package is not installed.
+        text = re.sub(r"</script>\n<script>\n.*?\n</script>\n<script>", lambda _: "</script>\n<script>\n</script>\n<script>",
+                      text, count=1, flags=re.DOTALL)
+    text = text.replace("<head>", "<head>" + TRAP, 1).replace("</body>", f"<script>{clicks}</script></body>", 1)
+    page = page.with_name(page.stem + ("-d3" if with_plots else "-plain") + ".html")
+    page.write_text(text)
+    shown = browse(page, "--dump-dom").stdout
+    error = re.search(r'data-error="([^"]*)"', shown)
+    if error or 'data-ready="1"' not in shown:
+        sys.exit(f"{page.name}: {error.group(1) if error else 'the script did not come to its end'}")
+    if with_plots != ("<svg" in shown):
+        sys.exit(f"{page.name}: plots {'are missing' if with_plots else 'without d3'}")
+    if re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)):
+        sys.exit(f"{page.name}: the page asks for something of a network")
+    if SHOTS:
+        browse(page, f"--screenshot={SHOTS}/{page.stem}.png", "--window-size=1120,2600")
+    return shown
+
+
+CLICKS = """
+const row = document.querySelectorAll("#ranks .row")[1];
+row.dispatchEvent(new MouseEvent("click", {bubbles: true}));
+const slider = document.querySelector("#sliders input");
+const before = document.querySelector("#curves circle:nth-of-type(1)").getAttribute("cx");
+slider.value = 50; slider.dispatchEvent(new Event("input"));
+const after = document.querySelector("#curves circle:nth-of-type(1)").getAttribute("cx");
+document.documentElement.setAttribute("data-filter", document.getElementById("filter").textContent);
+document.documentElement.setAttribute("data-slid", before + " to " + after);
+"""
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        few = Path(directory) / "few.html"
+        subprocess.run([WEFTRUN, "--breakdown", "--breakdown-file", str(few), "-n", "4", FAULTS, "barrier"], check=True,
+                       capture_output=True, timeout=120)
+        has_d3 = "d3js.org" in few.read_text()
+        if has_d3:
+            shown = check_page(few, True, CLICKS)
+            if "Only those of rank 1" not in shown:
+                sys.exit("a click on a rank filters nothing: " + str(re.findall(r'data-filter="[^"]*"', shown)))
+            slid = re.search(r'data-slid="(\S+) to (\S+)"', shown)
+            if not slid or slid.group(1) == slid.group(2):
+                sys.exit("a slider moves no curve")
+        else:
+            print("d3 is not installed: tables only")
+        check_page(few, False)
+        many = Path(directory) / "many.html"
+        subprocess.run([WEFTRUN, "--breakdown", "--breakdown-file", str(many), "-n", "600", FAULTS, "none"], check=True,
+                       capture_output=True, timeout=120)
+        check_page(many, has_d3)
+
+
+main()

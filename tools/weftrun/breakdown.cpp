@@ -1,0 +1,147 @@
+#include "weftrun/breakdown.hpp"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/environment.hpp"
+#include "base/format.hpp"
+#include "breakdown/analysis.hpp"
+#include "breakdown/files.hpp"
+#include "breakdown/record.hpp"
+#include "breakdown/report.hpp"
+#include "weft/error.hpp"
+
+namespace weft {
+namespace {
+
+volatile sig_atomic_t child_of_signals = 0;
+
+void hand_on(int signal) {
+  if (child_of_signals > 0) ::kill(static_cast<pid_t>(child_of_signals), signal);
+}
+
+// What the terminal sends goes to the child as well; the rest is handed on.
+void take_signals() {
+  struct sigaction action {};
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  action.sa_handler = SIG_IGN;
+  for (const int signal : {SIGINT, SIGQUIT, SIGTSTP}) ::sigaction(signal, &action, nullptr);
+  action.sa_handler = &hand_on;
+  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT})
+    ::sigaction(signal, &action, nullptr);
+}
+
+std::string name_of_processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (const std::size_t at = line.find(": "); at != line.npos) return line.substr(at + 2);
+  return {};
+}
+
+template <std::size_t Size>
+void set_text(char (&to)[Size], const std::string& from) {
+  std::snprintf(to, Size, "%s", from.c_str());
+}
+
+std::vector<std::byte> content_of(int file) {
+  accounts::file_header header;
+  std::vector<std::byte> content(accounts::header_bytes);
+  if (::pread(file, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
+    return {};
+  std::memcpy(static_cast<void*>(&header), content.data(), sizeof header);
+  if (header.ranks <= 0) return content;
+  const std::size_t whole = accounts::bytes_of_accounts(static_cast<std::size_t>(header.ranks));
+  content.resize(whole);
+  std::size_t got = 0;
+  while (got < whole) {
+    const ssize_t part = ::pread(file, content.data() + got, whole - got, static_cast<off_t>(got));
+    if (part <= 0) break;
+    got += static_cast<std::size_t>(part);
+  }
+  content.resize(got);
+  return content;
+}
+
+void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
+  breakdown::record all(content_of(file), "breakdown");
+  accounts::file_header& header = all.header();
+  char host[64] = {};
+  ::gethostname(host, sizeof host - 1);
+  set_text(header.host, host);
+  set_text(header.processor, name_of_processor());
+  header.exit_status = status;
+  all.close(end_ticks);
+  all.find_places();
+  const breakdown::summary s = breakdown::summarise(all);
+  std::string text = breakdown::text_of(s);
+  std::fputs(text.c_str(), stderr);
+  breakdown::write_report(all, s, how.breakdown_file,
+                          breakdown::plot_library(breakdown::share_directory(WEFT_SHARE)));
+  std::fprintf(stderr, "  the page: %s, its data: %s\n", how.breakdown_file.c_str(),
+               breakdown::beside(how.breakdown_file, ".json").c_str());
+}
+
+[[noreturn]] void end_as(int status) {
+  std::fflush(nullptr);
+  if (WIFSIGNALED(status)) {
+    const rlimit no_core{};
+    ::setrlimit(RLIMIT_CORE, &no_core);  // The child has left one, if any.
+    ::signal(WTERMSIG(status), SIG_DFL);
+    ::raise(WTERMSIG(status));
+  }
+  std::_Exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+}  // namespace
+
+void tell_breakdown(const options& how) {
+  breakdown::check_writable(how.breakdown_file);
+  breakdown::check_writable(breakdown::beside(how.breakdown_file, ".json"));
+  breakdown::check_writable(breakdown::beside(how.breakdown_file, ".record"));
+  // Goes with this process, whatever ends it.
+  const int file = ::memfd_create("weft-breakdown", MFD_CLOEXEC);
+  if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0)
+    throw error(formatted("--breakdown needs memory for its accounts: {}", std::strerror(errno)));
+  ::setenv(accounts_variable, formatted("/proc/{}/fd/{}", ::getpid(), file).c_str(), 1);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0)
+    throw error(formatted("--breakdown cannot start a process: {}", std::strerror(errno)));
+  if (child == 0) {
+    ::unsetenv("WEFT_BREAKDOWN");  // A weftrun within has no account of its own.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) std::_Exit(1);
+    return;
+  }
+  child_of_signals = child;
+  take_signals();
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  const std::uint64_t end_ticks = ticks();
+  child_of_signals = 0;
+  try {
+    tell(file, how, end_ticks, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  } catch (const error& failure) {
+    std::fprintf(stderr, "weftrun: %s\n", failure.what());
+  }
+  end_as(status);
+}
+
+}  // namespace weft
