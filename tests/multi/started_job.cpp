@@ -131,6 +131,20 @@ void cabled_hosts::cut(int host) {
   shell(formatted("ip -n {} link set {}v down", switch_, name(host)));
 }
 
+void cabled_hosts::turn_off(int host) {
+  shell(formatted("ip -n {0} link set {0}v down", name(host)));
+}
+
+// By an address of the cable that nobody has, which the others know for certain.
+void cabled_hosts::swallow_to(int host) {
+  for (const std::string& one : names_)
+    if (one != name(host))
+      shell(
+          formatted("ip -n {0} neigh replace 10.77.{1}.{2} lladdr 02:00:00:00:00:99 dev {0}v "
+                    "nud permanent",
+                    one, ::getpid() % 200, host + 1));
+}
+
 started_job::started_job(const std::string& line)
     : mark_("TEST_MARK=" + unique_name()), shared_before_(shared_files()) {
   int ends[2];

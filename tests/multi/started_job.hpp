@@ -38,7 +38,9 @@ class cabled_hosts {
   // Words of weftrun: --rsh ... --hosts A,B.
   std::string words() const;
   const std::string& name(int host) const { return names_[static_cast<std::size_t>(host)]; }
-  void cut(int host);  // Takes its cable away.
+  void cut(int host);         // Takes its cable away.
+  void turn_off(int host);    // Its own end of the cable: it has no network.
+  void swallow_to(int host);  // What the others send to it vanishes; they are told nothing.
 
  private:
   std::vector<std::string> names_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -583,6 +585,43 @@ TEST_F(hosts, a_host_that_cannot_be_reached_is_named) {
   EXPECT_NE(result.text.find("weftrun: host nowhere: no weftrun could be started there"),
             std::string::npos)
       << result.text;
+}
+
+// Not one of those "hosts": its shell says nothing.
+TEST(signals, end_a_job_at_once_whose_host_has_not_answered) {
+  const empty_directory directory;
+  const std::string mute = directory.path() + "/mute";
+  std::ofstream(mute) << "#!/bin/sh\nexec sleep 100\n";
+  std::filesystem::permissions(mute, std::filesystem::perms::owner_all);
+  started_job job(formatted("./weftrun --rsh {} --hosts nowhere -n 2 ./test-process wait", mute));
+  // weftrun, its sweeper and the shell.
+  for (int left = 1000; left > 0 && job.processes().size() < 3; --left)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto begin = std::chrono::steady_clock::now();
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish(), 128 + SIGTERM) << job.text();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+// Of a user who may have hardly any: root may have all, and nobody has none of others.
+TEST(starting, without_threads_or_processes_to_be_had_ends_with_one_line) {
+  const auto line = [](int most) {
+    return formatted(
+        "setpriv --reuid 65534 --regid 65534 --clear-groups prlimit --nproc={} ./weftrun -n 4 "
+        "--processes 2 --transport ofi:tcp ./test-survivors 0 none",
+        most);
+  };
+  const outcome usual = shell(line(4000));
+  if (usual.status != 0) GTEST_SKIP() << "nobody cannot run this here: " << usual.text;
+  for (const int most : {2, 3, 4, 6, 8}) {
+    const outcome got = shell(line(most));
+    EXPECT_NE(got.status, 0) << most << ": " << got.text;
+    EXPECT_LT(got.status, 128) << most << ": " << got.text;
+    EXPECT_EQ(got.text.find("terminate called"), std::string::npos) << most << ": " << got.text;
+    EXPECT_NE(got.text.find("Resource temporarily unavailable"), std::string::npos)
+        << most << ": " << got.text;
+  }
 }
 
 TEST_F(hosts, the_shm_transport_is_refused) {

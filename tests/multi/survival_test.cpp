@@ -201,6 +201,27 @@ TEST_P(a_host, has_its_ranks_together_in_split_node) {
         << got.text;
 }
 
+TEST_P(a_host, without_a_network_from_the_start_is_named_with_the_remedy) {
+  all_.turn_off(1);
+  started_job job(line(formatted("-n {} ./test-survivors 0 none", GetParam())));
+  EXPECT_EQ(job.finish(), 2) << job.text();
+  EXPECT_NE(job.text().find("do not reach each other by "), std::string::npos) << job.text();
+  EXPECT_NE(job.text().find(" on host " + all_.name(1)), std::string::npos) << job.text();
+  EXPECT_NE(job.text().find("--transport ofi:PROVIDER@INTERFACE"), std::string::npos) << job.text();
+  EXPECT_EQ(job.left_behind(), "");
+}
+
+TEST_P(a_host, to_which_packets_vanish_from_the_start_does_not_answer) {
+  all_.swallow_to(1);
+  const auto begin = std::chrono::steady_clock::now();
+  started_job job(line(formatted("-n {} ./test-survivors 0 none", GetParam())));
+  EXPECT_NE(job.finish(), 0) << job.text();
+  EXPECT_NE(job.text().find("does not answer"), std::string::npos) << job.text();
+  // The kernel's own attempts take 127 s; this machine may be slow.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_EQ(job.left_behind(), "");
+}
+
 // Nobody has died, and no connection is closed: there is no answer any more.
 TEST_P(a_host, that_is_cut_off_ends_the_job_with_a_message) {
   started_job job(line(formatted("-n {} ./test-survivors 0 traffic", 2 * GetParam())));

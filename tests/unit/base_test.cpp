@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/kept_dispositions.hpp"
 #include "base/standard_descriptors.hpp"
 
 namespace weft {
@@ -76,6 +78,24 @@ TEST(standard_descriptors, beside_a_thread_that_opens_files_none_is_left_over) {
 #endif
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(take_standard_input_beside_a_thread_that_opens(), testing::ExitedWithCode(0), "");
+}
+
+// --- Signals while a library is loaded -----------------------------------------------------------
+
+volatile sig_atomic_t signals_taken = 0;
+
+TEST(kept_dispositions, what_is_sent_meanwhile_waits_for_the_dispositions_before) {
+  struct sigaction ours {
+  }, before{};
+  ours.sa_handler = [](int) { signals_taken = signals_taken + 1; };
+  ASSERT_EQ(sigaction(SIGTERM, &ours, &before), 0);
+  {
+    const kept_dispositions kept;
+    raise(SIGTERM);
+    EXPECT_EQ(signals_taken, 0) << "it was met by whatever the library has set";
+  }
+  EXPECT_EQ(signals_taken, 1);
+  sigaction(SIGTERM, &before, nullptr);
 }
 
 }  // namespace

@@ -243,6 +243,66 @@ TEST(comm_registration, a_buffer_used_again_is_not_registered_again_unless_pages
     }
 }
 
+TEST(comm_registration, what_lets_peers_in_lasts_no_longer_than_the_operation) {
+  for (const bool kept : {false, true}) {
+    cluster job(2, {.keep_registrations = kept}, {.registration_opens = true});
+    const std::string text = text_of(50000);
+    std::string got(50000, '?');
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      comm::synchronizer sent, received;
+      ASSERT_EQ(post_recv(job.device(1), 0, got, with::local(received)), status::posted);
+      ASSERT_EQ(job.insist([&] { return post_send(job.device(0), {1}, text, with::local(sent)); }),
+                status::posted);
+      ASSERT_TRUE(job.until([&] { return sent.test() && received.test(); }));
+      EXPECT_EQ(job.device(0).statistics().registrations, i);
+    }
+  }
+}
+
+// By messages the core sees to it, otherwise the transport.
+TEST(comm_registration, memory_is_read_and_written_only_where_it_was_registered_for_that) {
+  for (const bool native : {true, false}) {
+    cluster job(2, {}, {.can_put = native, .can_get = native});
+    std::string there(100, 'x'), here(100, 'y');
+    const auto ends_well = [&](const auto& post) {
+      comm::synchronizer ended;
+      const status said = job.insist([&] { return post(ended); });
+      if (said != status::posted) return said == status::done;
+      EXPECT_TRUE(job.until([&] { return ended.test(); }));
+      return ended.events()[0].result == comm::outcome::complete;
+    };
+    const auto gets = [&](const comm::remote_memory& from) {
+      return ends_well([&](auto& ended) {
+        return post_get(job.device(0), from, std::span(here), with::local(ended));
+      });
+    };
+    const auto puts = [&](const comm::remote_memory& to) {
+      return ends_well([&](auto& ended) {
+        return post_put(job.device(0), to, std::span(here), with::local(ended));
+      });
+    };
+    const comm::registered_memory readable(job.device(1), std::as_writable_bytes(std::span(there)),
+                                           peer_access::read, 0);
+    EXPECT_TRUE(gets(readable.remote()));
+    EXPECT_EQ(here, there);
+    EXPECT_FALSE(puts(readable.remote()));
+    const comm::registered_memory writable(job.device(1), std::as_writable_bytes(std::span(there)),
+                                           peer_access::write);
+    EXPECT_FALSE(gets(writable.remote()));
+    // A process that lies about it.
+    comm::remote_memory forged = readable.remote();
+    forged.peers = peer_access::read_and_write;
+    here.assign(100, 'z');
+    if (native) {
+      EXPECT_FALSE(puts(forged));
+    } else {
+      (void)puts(forged);
+      EXPECT_TRUE(job.until([&] { return job.device(1).statistics().refused != 0; }));
+    }
+    EXPECT_EQ(there, std::string(100, 'x'));
+  }
+}
+
 TEST(comm_registration, the_cache_is_bounded) {
   cluster job(2, {.registrations = 4}, {});
   const std::string text = text_of(100000);

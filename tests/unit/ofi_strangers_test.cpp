@@ -351,7 +351,9 @@ TEST_P(strangers, that_send_half_a_message_or_only_connect_stop_nobody) {
   sockaddr_in address = {};
   ASSERT_GE(address_.size(), sizeof address);
   std::memcpy(&address, address_.data(), sizeof address);
-  constexpr int count = ofi_receive_buffers + 8;
+  // The layer has many buffers of its own before this endpoint's, and takes a second for a connection.
+  const bool is_layered = options_.provider.ends_with(";ofi_rxm");
+  const int count = is_layered ? 8 : ofi_receive_buffers + 8;
   std::vector<int> silent;
   for (int i = 0; i < count; ++i) silent.push_back(connected_to(address));
   // What connections begin with, and some of a message.

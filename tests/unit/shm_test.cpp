@@ -1,7 +1,9 @@
 #include "transport/shm/shm.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -10,6 +12,7 @@
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/segment.hpp"
 #include "unit/transport_contract.hpp"
+#include "weft/error.hpp"
 
 namespace weft {
 namespace {
@@ -413,6 +416,30 @@ TEST(shm, no_file_is_left_behind) {
     ASSERT_EQ(kill(pair.child, SIGKILL), 0);
     EXPECT_EQ(files_of_weft(), 0u);
   }
+}
+
+// A page that the file system does not have would end its writer by SIGBUS.
+TEST(shm, a_full_file_system_is_said_when_the_segment_is_made) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/dev/shm", "tmpfs", 0, "size=64k") != 0)
+      _exit(77);
+    try {
+      auto made = shm_case("", {.job = "shm-test", .nameless_segment = false}).make(2);
+      std::vector<std::vector<std::byte>> addresses;
+      for (const auto& one : made) addresses.push_back(one->address());
+      for (std::uint32_t i = 0; i < 2; ++i) made[i]->connect(addresses, i);
+      _exit(1);
+    } catch (const error& full) {
+      _exit(std::string_view(full.what()).find("/dev/shm has no room for") == 5 ? 0 : 2);
+    }
+  }
+  int ended = 0;
+  ASSERT_EQ(waitpid(child, &ended, 0), child);
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 77) GTEST_SKIP() << "not allowed to mount";
+  EXPECT_EQ(ended, 0) << "exit status * 256, or the signal";
 }
 
 }  // namespace
