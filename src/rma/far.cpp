@@ -30,10 +30,10 @@ constexpr std::uint32_t under_way_max = 64;
 
 // A word is written in one store: somebody may be looking at it.
 void write(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  const auto as_word = [&]<class Word>(Word) {
-    Word value;
+  const auto as_word = [&]<class Word>(Word value) {
     std::memcpy(&value, from, sizeof value);
-    __atomic_store_n(reinterpret_cast<Word*>(to), value, __ATOMIC_RELEASE);
+    std::atomic_ref<Word> word(*reinterpret_cast<Word*>(to));
+    memory_word<>::store(word, value);
   };
   const bool is_aligned =
       reinterpret_cast<std::uintptr_t>(to) % std::max<std::size_t>(bytes, 1) == 0;

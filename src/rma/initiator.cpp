@@ -47,7 +47,8 @@ initiator& initiator::attach(detail::rank_state& me, std::size_t heap_bytes) {
     std::vector<std::uint64_t> words(own_words.size() * me.of->places.size());
     world.allgather(own_words, words);
     std::vector<arena_address> of_ranks(me.of->places.size());
-    std::memcpy(static_cast<void*>(of_ranks.data()), words.data(), words.size() * sizeof(std::uint64_t));
+    std::memcpy(static_cast<void*>(of_ranks.data()), words.data(),
+                words.size() * sizeof(std::uint64_t));
     shared.open_others(me, of_ranks);
   }
   auto made = std::make_unique<initiator>(me, shared, heap_bytes);

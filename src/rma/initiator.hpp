@@ -29,6 +29,7 @@
 #include "rma/region.hpp"
 #include "rma/update.hpp"
 #include "sync/memory_watch.hpp"
+#include "sync/memory_word.hpp"
 
 namespace weft::rma {
 
@@ -216,9 +217,11 @@ class initiator final : public detail::face_state {
   [[gnu::always_inline]] void fence(context& c) {
     if (!c.is_quiet()) [[unlikely]]
       fence_far(c);
-    // A processor that keeps stores in order needs nothing else; updates and words are releases in any case.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-#if !defined(__x86_64__)
+      // A processor that keeps stores in order needs nothing but a compiler that does; words and updates are releases in
+      // any case.
+#if defined(__x86_64__)
+    asm volatile("" ::: "memory");
+#else
     asymmetric::full_fence();
 #endif
   }
@@ -251,25 +254,14 @@ class initiator final : public detail::face_state {
 
   template <whole T>
   [[gnu::always_inline]] static void store(T* at, T value) noexcept {
-    using bits = bits_of<sizeof(T)>;
-    bits b;
-    std::memcpy(&b, &value, sizeof b);
-    __atomic_store_n(reinterpret_cast<bits*>(at), b, __ATOMIC_RELEASE);
+    std::atomic_ref<T> word(*at);
+    memory_word<>::store(word, value);
   }
   template <whole T>
   [[nodiscard, gnu::always_inline]] static T load(const T* at) noexcept {
-    using bits = bits_of<sizeof(T)>;
-    const bits b = __atomic_load_n(reinterpret_cast<const bits*>(at), __ATOMIC_ACQUIRE);
-    T value;
-    std::memcpy(&value, &b, sizeof value);
-    return value;
+    const std::atomic_ref<T> word(*const_cast<T*>(at));
+    return memory_word<>::load(word);
   }
-  // May alias anything: the program's own types lie there.
-  template <std::size_t Size>
-  struct bits_type;
-  template <std::size_t Size>
-  using bits_of = typename bits_type<Size>::type;
-
   // Source and target may overlap when they are the same rank's.
   [[gnu::always_inline]] static void copy(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes != 0) std::memmove(to, from, bytes);
@@ -306,23 +298,6 @@ class initiator final : public detail::face_state {
   detail::rank_state& me_;
   memory& shared_;
   std::unique_ptr<far_operations> far_;  // Null in a job of one process.
-};
-
-template <>
-struct initiator::bits_type<1> {
-  using type [[gnu::may_alias]] = std::uint8_t;
-};
-template <>
-struct initiator::bits_type<2> {
-  using type [[gnu::may_alias]] = std::uint16_t;
-};
-template <>
-struct initiator::bits_type<4> {
-  using type [[gnu::may_alias]] = std::uint32_t;
-};
-template <>
-struct initiator::bits_type<8> {
-  using type [[gnu::may_alias]] = std::uint64_t;
 };
 
 }  // namespace weft::rma

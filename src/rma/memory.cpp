@@ -85,11 +85,10 @@ void memory::open_others(const detail::rank_state& me, const std::vector<arena_a
 
 void memory::add(initiator& one) {
   // What a message for it needs is there; it comes after the barrier of attach(), but from whom is not known.
-  initiators_[static_cast<std::size_t>(one.rank().number)].store(&one, std::memory_order_release);
+  initiators_[static_cast<std::size_t>(one.rank().number)].publish(&one);
 }
 void memory::remove(const initiator& one) noexcept {
-  initiators_[static_cast<std::size_t>(one.rank().number)].store(nullptr,
-                                                                 std::memory_order_relaxed);
+  initiators_[static_cast<std::size_t>(one.rank().number)].reset(nullptr);
 }
 
 std::byte** memory::bases(int number) {

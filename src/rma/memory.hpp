@@ -13,6 +13,7 @@
 #include "rma/arena.hpp"
 #include "rma/initiator.hpp"
 #include "runtime/network.hpp"
+#include "sync/published.hpp"
 
 namespace weft::rma {
 
@@ -44,7 +45,7 @@ class memory final : public detail::face_job {
   [[nodiscard]] network* between() const noexcept { return between_; }
   // Null: of another process, or it has not attached.
   [[nodiscard]] initiator* initiator_of(std::uint64_t rank) const noexcept {
-    return rank < initiators_.size() ? initiators_[rank].load(std::memory_order_acquire) : nullptr;
+    return rank < initiators_.size() ? initiators_[rank].value() : nullptr;
   }
   [[nodiscard]] comm::address address_of(int rank) const noexcept {
     const detail::rank_place& there = job_.places[static_cast<std::size_t>(rank)];
@@ -76,7 +77,7 @@ class memory final : public detail::face_job {
   std::array<std::unique_ptr<std::byte*[]>, regions_max> bases_;
   std::vector<memory_watch<>*> watches_;
   memory_watch<> nobody_;  // Of ranks that are not reached by stores: never asleep.
-  std::vector<std::atomic<initiator*>> initiators_;  // By rank of the job.
+  std::vector<published<initiator*>> initiators_;  // By rank of the job.
   std::atomic<bool> silent_writers_{false};
 };
 

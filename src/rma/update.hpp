@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "sync/memory_word.hpp"
+
 namespace weft::rma {
 
 enum class update : std::uint8_t {
@@ -26,26 +28,20 @@ concept word = std::is_arithmetic_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 // The old value; of `set` it means nothing. `expected` is for compare_swap alone.
 template <update Operation, word T>
 inline T apply(T* at, T operand, T expected = T()) noexcept {
-  const std::atomic_ref<T> word(*at);
-  if constexpr (Operation == update::fetch) return word.load(std::memory_order_acquire);
+  std::atomic_ref<T> word(*at);
+  using on = memory_word<>;
+  if constexpr (Operation == update::fetch) return on::load(word);
   if constexpr (Operation == update::set) {
-    word.store(operand, std::memory_order_release);
+    on::store(word, operand);
     return T();
   }
-  if constexpr (Operation == update::swap) return word.exchange(operand, std::memory_order_acq_rel);
-  if constexpr (Operation == update::compare_swap) {
-    word.compare_exchange_strong(expected, operand, std::memory_order_acq_rel,
-                                 std::memory_order_acquire);
-    return expected;
-  }
-  if constexpr (Operation == update::add) return word.fetch_add(operand, std::memory_order_acq_rel);
+  if constexpr (Operation == update::swap) return on::swap(word, operand);
+  if constexpr (Operation == update::compare_swap) return on::compare_swap(word, expected, operand);
+  if constexpr (Operation == update::add) return on::add(word, operand);
   if constexpr (std::integral<T>) {
-    if constexpr (Operation == update::bit_and)
-      return word.fetch_and(operand, std::memory_order_acq_rel);
-    if constexpr (Operation == update::bit_or)
-      return word.fetch_or(operand, std::memory_order_acq_rel);
-    if constexpr (Operation == update::bit_xor)
-      return word.fetch_xor(operand, std::memory_order_acq_rel);
+    if constexpr (Operation == update::bit_and) return on::bit_and(word, operand);
+    if constexpr (Operation == update::bit_or) return on::bit_or(word, operand);
+    if constexpr (Operation == update::bit_xor) return on::bit_xor(word, operand);
   }
   return T();
 }

@@ -174,6 +174,9 @@ class atomic : location {
   T fetch_or(T value, order how, place where = std::source_location::current()) {
     return modify("fetch_or", how, where, [&](T old) { return static_cast<T>(old | value); });
   }
+  T fetch_xor(T value, order how, place where = std::source_location::current()) {
+    return modify("fetch_xor", how, where, [&](T old) { return static_cast<T>(old ^ value); });
+  }
   T fetch_and(T value, order how, place where = std::source_location::current()) {
     return modify("fetch_and", how, where, [&](T old) { return static_cast<T>(old & value); });
   }
