@@ -111,7 +111,8 @@ int run_tasks(const options& how, const std::function<void()>& body) {
   mine.workers = 1;
   const std::size_t processes = static_cast<std::size_t>(mine.ranks);
   const std::size_t cores = std::max<std::size_t>(machine_topology().threads.size() / processes, 1);
-  mine.helpers = (how.workers != 0 ? how.workers : static_cast<int>(cores)) - 1 + how.helpers;
+  const int workers = how.workers != 0 ? how.workers : how.schedule ? 1 : static_cast<int>(cores);
+  mine.helpers += workers - 1;
   return run(mine, [&](communicator&) { body(); });
 }
 

@@ -29,6 +29,14 @@ struct group_core::body : arrival {
   std::mutex lock;                          // Of the rest, which is rarely used.
   std::stop_source stop{std::nostopstate};  // Made when somebody asks for a token.
 
+  // For those that have begun, on other stacks.
+  [[gnu::noinline]] void wait_for_others() {
+    told.pending = 1;
+    if (left.settle()) return;
+    static constexpr wait_description tasks{"task_group::wait (tasks that have begun or wait)"};
+    home.home().wait_to_the_end(told, tasks);
+    left.resume();
+  }
   void request_stop() noexcept {
     stopped.store(true, std::memory_order_relaxed);  // Relaxed: an early end is only a courtesy.
     const std::lock_guard hold(lock);
@@ -46,7 +54,7 @@ group_core::group_core() {
 }
 
 group_core::~group_core() {
-  wait_for_all();
+  if (!self().left.is_done()) wait_for_all();
   self().~body();
 }
 
@@ -83,7 +91,6 @@ void group_core::fail(std::exception_ptr why) noexcept {
 
 void group_core::wait_for_all() {
   body& mine = self();
-  worker& here = mine.home.home();
   while (!mine.left.is_done()) {
     if (task* const newest = mine.home.take_newest(); newest != nullptr) {
       if (newest->joined_by == this && mine.home.has_stack()) [[likely]] {
@@ -92,11 +99,7 @@ void group_core::wait_for_all() {
       }
       mine.home.put_back(*newest);
     }
-    mine.told.pending = 1;
-    if (mine.left.settle()) break;
-    static constexpr wait_description tasks{"task_group::wait (tasks that have begun or wait)"};
-    here.wait_to_the_end(mine.told, tasks);
-    mine.left.resume();
+    mine.wait_for_others();
   }
 }
 

@@ -9,10 +9,6 @@
 namespace weft {
 namespace {
 
-// Tasks that run one after another before mail and fibers that are ready get a turn.
-constexpr std::uint32_t tasks_in_a_row_max = 32;
-// Below so much of a stack a task gets one of its own.
-constexpr std::ptrdiff_t stack_left_min = 16 * 1024;
 // Workers that are asked for a task in one look.
 constexpr int victims_max = 16;
 // Tasks that move to where thieves find them at once.
@@ -74,16 +70,11 @@ void task_source::put_back(detail::task& work) noexcept {
   work.next = std::exchange(overflow_, &work);
 }
 
-detail::task* task_source::take_newest() noexcept {
-  if (const auto urgent = own_high_.try_pop()) [[unlikely]]
-    return *urgent;
-  if (const auto newest = own_.try_pop()) [[likely]]
-    return *newest;
-  return overflow_ == nullptr ? nullptr : take_overflow();
-}
-
-// And makes some of the others ones that thieves find.
-detail::task* task_source::take_overflow() noexcept {
+// And makes some of the others that wait beside ones that thieves find.
+detail::task* task_source::take_rare() noexcept {
+  if (const auto urgent = own_high_.try_pop()) return *urgent;
+  if (const auto newest = own_.try_pop()) return *newest;
+  if (overflow_ == nullptr) return nullptr;
   detail::task* const taken = std::exchange(overflow_, overflow_->next);
   for (int left = overflow_moved_max; left > 0 && overflow_ != nullptr; --left) {
     detail::task* const moved = overflow_;
@@ -94,21 +85,12 @@ detail::task* task_source::take_overflow() noexcept {
   return taken;
 }
 
-bool task_source::has_stack() const noexcept {
-  const fiber& self = home_.running();
-  const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
-  return !self.stack.empty() && here - self.stack.data() > stack_left_min;
+void task_source::run_without_identity(detail::task& work) {
+  const worker::without_identity as_task(home_);
+  act(work);
 }
 
-void task_source::run_here(detail::task& work) {
-  if (home_.running().identity == nullptr) {
-    act(work);
-  } else {
-    const worker::without_identity as_task(home_);
-    act(work);
-  }
-  if (--until_others_ < tasks_in_a_row_max) [[likely]]
-    return;
+void task_source::let_others_run() {
   until_others_ = tasks_in_a_row_max;
   home_.poll();
   if (!home_.has_ready()) return;

@@ -63,12 +63,28 @@ class task_source final : public work_source {
   // Not to be stolen.
   void submit_here(detail::task& work) noexcept;
   // The newest task, null when there is none. It is to be run, or put back at once.
-  [[nodiscard]] detail::task* take_newest() noexcept;
+  [[nodiscard]] detail::task* take_newest() noexcept {
+    if (high_.seems_empty()) [[likely]]
+      if (const auto newest = own_.try_pop()) [[likely]]
+        return *newest;
+    return take_rare();
+  }
   void put_back(detail::task& work) noexcept;
   // On the caller's stack, which waits for it. Others that are ready get a turn now and then.
-  void run_here(detail::task& work);
-  // Whether so much of the caller's stack is left.
-  [[nodiscard]] bool has_stack() const noexcept;
+  [[gnu::always_inline]] void run_here(detail::task& work) {
+    if (home_.running().identity == nullptr && !home_.is_unwinding()) [[likely]]
+      work.act(work, true);
+    else
+      run_without_identity(work);
+    if (--until_others_ >= tasks_in_a_row_max) [[unlikely]]
+      let_others_run();
+  }
+  // Whether enough of the caller's stack is left for it.
+  [[nodiscard]] bool has_stack() const noexcept {
+    const fiber& self = home_.running();
+    const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
+    return !self.stack.empty() && here - self.stack.data() > stack_left_min;
+  }
   void suspend(suspended& what) noexcept;
   void resume(suspended& what) noexcept;
 
@@ -96,9 +112,17 @@ class task_source final : public work_source {
     runner* next = nullptr;  // Among those that have nothing to do.
   };
 
+  // Tasks that run one after another before mail and fibers that are ready get a turn.
+  static constexpr std::uint32_t tasks_in_a_row_max = 32;
+  // Below so much of a stack a task gets one of its own.
+  static constexpr std::ptrdiff_t stack_left_min = 16 * 1024;
+
+  void run_without_identity(detail::task& work);
+  [[gnu::noinline]] void let_others_run();
   void act(detail::task& work) noexcept { work.act(work, !home_.is_unwinding()); }
   [[nodiscard]] detail::task* take_any();
-  [[nodiscard]] detail::task* take_overflow() noexcept;
+  [[nodiscard, gnu::noinline]] detail::task*
+  take_rare() noexcept;  // An urgent one, or one that waits beside.
   [[nodiscard]] detail::task* steal();
   [[nodiscard]] fiber* runner_for(detail::task& work);
   static void run_tasks(void* self);

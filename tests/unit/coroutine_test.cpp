@@ -1,0 +1,222 @@
+// Coroutines, latches, channels and senders.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#include <weft/tasks.hpp>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+options workers_of(int workers) {
+  options how = job_of(1, workers);
+  how.spin_us = 20;
+  return how;
+}
+
+template <class Body>
+void run_everywhere(const Body& body) {
+  for (const int workers : {1, 2, 4}) {
+    SCOPED_TRACE(std::to_string(workers) + " workers");
+    EXPECT_EQ(run_tasks(workers_of(workers), body), 0);
+  }
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    options how = workers_of(1);
+    how.schedule = seed;
+    EXPECT_EQ(run_tasks(how, body), 0);
+  }
+}
+
+future<int> fib(int n) {
+  if (n < 2) co_return n;
+  future<int> left = spawn([n] { return fib(n - 1).get(); });
+  const int right = co_await fib(n - 2);
+  co_return co_await left + right;
+}
+
+future<void> fail_after(future<void> first) {
+  co_await first;
+  throw std::runtime_error("later");
+}
+
+TEST(a_coroutine, gives_what_it_returns) {
+  run_everywhere([] { EXPECT_EQ(fib(10).get(), 55); });
+}
+
+TEST(a_coroutine, goes_on_where_it_waited) {
+  run_everywhere([] {
+    std::vector<future<bool>> all;
+    for (int i = 0; i < 50; ++i)
+      all.push_back(spawn([] {
+        return [](future<int> value) -> future<bool> {
+          static thread_local char mark;
+          char* const before = &mark;
+          (void)co_await value;
+          char* volatile here = &mark;
+          co_return before == here;
+        }(spawn([] { return 1; })).get();
+      }));
+    for (future<bool>& one : all) EXPECT_TRUE(one.get());
+  });
+}
+
+TEST(a_coroutine, throws_what_it_waits_for_throws) {
+  run_everywhere([] {
+    EXPECT_THROW(fail_after(spawn([] {})).get(), std::runtime_error);
+    EXPECT_THROW(fail_after(spawn([] { throw 3; })).get(), int);
+  });
+}
+
+TEST(a_coroutine, waits_for_shared_futures_and_many_wait_for_one) {
+  run_everywhere([] {
+    promise<int> one;
+    const shared_future<int> shared = one.get_future().share();
+    std::vector<future<int>> all;
+    for (int i = 0; i < 100; ++i)
+      all.push_back(
+          [](shared_future<int> of) -> future<int> { co_return co_await of + 1; }(shared));
+    one.set_value(1);
+    for (future<int>& each : all) EXPECT_EQ(each.get(), 2);
+  });
+}
+
+TEST(a_coroutine, that_waits_for_ever_is_in_the_report_and_is_destroyed) {
+  auto alive = std::make_shared<int>(0);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_tasks(workers_of(2),
+                      [&] {
+                        promise<int> never;
+                        auto waits = [](future<int> of, std::shared_ptr<int> kept) -> future<int> {
+                          co_return co_await of + *kept;
+                        };
+                        future<int> lost = waits(never.get_future(), alive);
+                        (void)lost.get();
+                      }),
+            1);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("in co_await, of a future which the promise made at coroutine_test.cpp:"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST(a_latch, opens_when_all_have_counted_down) {
+  run_everywhere([] {
+    latch begun(10), ended(10);
+    task_group all;
+    for (int i = 0; i < 10; ++i)
+      all.spawn([&] {
+        begun.arrive_and_wait();
+        ended.count_down();
+      });
+    ended.wait();
+    all.wait();
+    EXPECT_TRUE(ended.try_wait());
+    EXPECT_THROW(ended.count_down(), error);
+    EXPECT_THROW(latch(-1), error);
+  });
+}
+
+TEST(a_channel, hands_on_each_value_once_and_in_order) {
+  run_everywhere([] {
+    for (const std::size_t capacity : {1, 3, 1000}) {
+      channel<int> values(capacity);
+      constexpr int senders = 3, count = 100;
+      std::atomic<int> sum = 0, open = senders;
+      task_group all;
+      for (int r = 0; r < 2; ++r)
+        all.spawn([&] {
+          std::vector<int> last(senders, -1);
+          while (const auto value = values.receive()) {
+            const auto from = static_cast<std::size_t>(*value / 1000);
+            EXPECT_GT(*value % 1000, last[from]);
+            last[from] = *value % 1000;
+            sum += *value % 1000;
+          }
+        });
+      for (int s = 0; s < senders; ++s)
+        all.spawn([&, s] {
+          for (int i = 0; i < count; ++i) values.send(s * 1000 + i);
+          if (--open == 0) values.close();
+        });
+      all.wait();
+      EXPECT_EQ(sum, senders * count * (count - 1) / 2);
+      EXPECT_THROW(values.send(1), error);
+      EXPECT_FALSE(values.try_receive());
+    }
+  });
+}
+
+TEST(a_channel, that_nobody_serves_is_in_the_report) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_tasks(workers_of(1),
+                      [] {
+                        channel<int> empty;
+                        (void)empty.receive();
+                      }),
+            1);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(
+      text.find("in channel::receive, which a sender of the channel made at coroutine_test.cpp:"),
+      std::string::npos)
+      << text;
+}
+
+TEST(senders, run_as_tasks_and_hand_values_on) {
+  using namespace execution;
+  run_everywhere([] {
+    auto work =
+        schedule(get_scheduler()) | then([] { return 6; }) | then([](int x) { return 7 * x; });
+    const auto [answer] = sync_wait(std::move(work)).value();
+    EXPECT_EQ(answer, 42);
+    const auto [a, b] = sync_wait(just(1, std::string("two"))).value();
+    EXPECT_EQ(a, 1);
+    EXPECT_EQ(b, "two");
+    EXPECT_TRUE(sync_wait(schedule(get_scheduler())).has_value());
+  });
+}
+
+TEST(senders, wait_for_all_and_let_values_choose_what_follows) {
+  using namespace execution;
+  run_everywhere([] {
+    const auto on = get_scheduler();
+    auto both =
+        execution::when_all(schedule(on) | then([] { return 1; }),
+                            schedule(on) | then([] { return std::string("x"); }), just(2.5));
+    const auto [one, text, half] = sync_wait(std::move(both)).value();
+    EXPECT_EQ(one, 1);
+    EXPECT_EQ(text, "x");
+    EXPECT_EQ(half, 2.5);
+    auto chosen =
+        just(20) | let_value([on](int& x) { return schedule(on) | then([&x] { return x + 1; }); });
+    EXPECT_EQ(std::get<0>(sync_wait(std::move(chosen)).value()), 21);
+  });
+}
+
+TEST(senders, throw_and_stop) {
+  using namespace execution;
+  run_everywhere([] {
+    const auto on = get_scheduler();
+    EXPECT_THROW(
+        (void)sync_wait(schedule(on) | then([]() -> int { throw std::runtime_error("no"); })),
+        std::runtime_error);
+    EXPECT_THROW(
+        (void)sync_wait(execution::when_all(schedule(on) | then([] { throw 1; }), schedule(on))),
+        int);
+    std::stop_source stop;
+    stop.request_stop();
+    bool ran = false;
+    EXPECT_FALSE(sync_wait(schedule(on) | then([&] { ran = true; }), stop.get_token()).has_value());
+    EXPECT_FALSE(ran);
+  });
+}
+
+}  // namespace
+}  // namespace weft
