@@ -1,5 +1,6 @@
 #include "base/environment.hpp"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +39,7 @@ std::vector<std::string> remarks_on_environment() {
                                  "WEFT_FC"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> remarks;
+  if (::getauxval(AT_SECURE) != 0) return {};  // None has.
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view word = *variable;
     const std::string_view name = word.substr(0, word.find('='));
@@ -60,7 +62,8 @@ void tell_of_environment() {
   static std::atomic<bool> has_told{false};
   // Relaxed: only who is first matters.
   if (!has_read_environment.load(std::memory_order_relaxed) ||
-      has_told.exchange(true, std::memory_order_relaxed) || std::getenv(told_variable) != nullptr)
+      has_told.exchange(true, std::memory_order_relaxed) ||
+      ::secure_getenv(told_variable) != nullptr)
     return;
   for (const std::string& remark : remarks_on_environment()) log_text(remark);
 }

@@ -1,4 +1,6 @@
 // Reading settings: from the environment and the command line, and what a program filled in itself.
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -89,11 +91,15 @@ resolved_options resolve_options(int& argc, char** argv) {
 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = rows[i].environment_name();
-    const char* const text = std::getenv(name.c_str());
+    const char* const text = ::secure_getenv(name.c_str());
     if (text == nullptr || *text == '\0') continue;
     assign_setting(result.values, rows[i], name, text);
     result.sources[i] = setting_source::environment;
   }
+
+  // The words of whoever started a setuid or setgid program are no better than the variables, which secure_getenv()
+  // does not give: such a program has them all for itself.
+  if (::getauxval(AT_SECURE) != 0) return result;
 
   std::vector<char*> kept;
   int position = 0;

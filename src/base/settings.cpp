@@ -407,7 +407,7 @@ std::string plugin_directory() {
     const std::lock_guard hold(process_lock);
     if (!plugins.empty()) return plugins;
   }
-  const char* const named = std::getenv("WEFT_PLUGINS");
+  const char* const named = ::secure_getenv("WEFT_PLUGINS");
   return named == nullptr || std::string_view(named) == "none" ? "" : named;
 }
 

@@ -12,12 +12,12 @@ namespace weft {
 
 std::unique_ptr<bootstrap> make_bootstrap() {
   if (has_local_connection()) return make_local_bootstrap(nullptr);
-  const launcher_found found = find_launcher(&std::getenv);
+  const launcher_found found = find_launcher(&::secure_getenv);
   switch (found.which) {
     case launcher::none:
       return make_single_bootstrap();
     case launcher::weftrun:
-      return make_local_bootstrap(std::getenv(job_variable));
+      return make_local_bootstrap(::secure_getenv(job_variable));
     case launcher::pmi1:
       return make_pmi1_bootstrap();
     case launcher::pmix:

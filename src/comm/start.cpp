@@ -72,7 +72,7 @@ class job_of_this_process {
 };
 
 runtime_options with_environment(runtime_options how) {
-  if (const char* const named = std::getenv("WEFT_TRANSPORT");
+  if (const char* const named = ::secure_getenv("WEFT_TRANSPORT");
       named != nullptr && *named != '\0' && how.transport == "auto")
     how.transport = named;
   return how;

@@ -2,6 +2,7 @@
 // room for a host that loads copies of it when its process holds several.
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +97,8 @@ void look_at_tools(const std::string& program) {
 }
 
 void become_host(int argc, char** argv) {
+  // With the rights of another user no program becomes one that was not made for it.
+  if (::getauxval(AT_SECURE) != 0) return;
   std::vector<char*> words(argv, argv + argc + 1);  // The host takes weft's words out itself.
   const options how = resolve_options(argc, words.data()).values;
   const int ranks = ranks_here(how);

@@ -277,7 +277,7 @@ resolved_options program_options(int& argc, char** argv) {
   resolved_options resolved = resolve_options(argc, argv);
   if (is_default(resolved, "stack")) resolved.values.stack_bytes = stack_of_system();
   // weftrun names the number when its user does not.
-  if (is_default(resolved, "ranks") && std::getenv("WEFT_JOB") == nullptr)
+  if (is_default(resolved, "ranks") && ::secure_getenv("WEFT_JOB") == nullptr)
     resolved.values.ranks = 1;
   return resolved;
 }

@@ -36,7 +36,7 @@ std::optional<int> number_of(std::string_view text) {
 }
 
 std::optional<int> number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
+  const char* const text = ::secure_getenv(variable);
   return text == nullptr ? std::nullopt : number_of(text);
 }
 

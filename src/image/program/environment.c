@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "image/program/own.h"
 #include "image/program/replaces.h"
@@ -78,7 +79,7 @@ REPLACES char* getenv(const char* name) {
   char** const entry = length != 0 ? find(environ, name, length) : NULL;
   return entry != NULL ? *entry + length + 1 : NULL;
 }
-REPLACES char* secure_getenv(const char* name) { return getenv(name); }
+REPLACES char* secure_getenv(const char* name) { return getauxval(AT_SECURE) != 0 ? NULL : getenv(name); }
 
 REPLACES int setenv(const char* name, const char* value, int overwrite) {
   const int set = OF_LIBC(setenv)(name, value, overwrite);

@@ -53,7 +53,7 @@ std::vector<fs::path> directories() {
     add(home.parent_path() / WEFT_PLUGIN_DIRECTORY);
   }
   add(WEFT_PLUGIN_INSTALLED);
-  const char* const lent = std::getenv(lent_plugins_variable);
+  const char* const lent = ::secure_getenv(lent_plugins_variable);
   std::istringstream each(lent != nullptr ? lent : "");
   for (std::string directory; std::getline(each, directory, ':');) add(directory);
   return found;
@@ -104,8 +104,8 @@ void show_environment(char**& there) {
 
 // Whose launcher started this process.
 std::string mpi_of_launcher() {
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return "openmpi";
-  if (std::getenv("PMI_RANK") != nullptr) return "mpich";
+  if (::secure_getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return "openmpi";
+  if (::secure_getenv("PMI_RANK") != nullptr) return "mpich";
   throw error(
       "messages over MPI need the launcher of that MPI, which did not start this process; use its "
       "mpirun or mpiexec, or another --transport");
