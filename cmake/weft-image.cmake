@@ -114,6 +114,23 @@ if(PROJECT_IS_TOP_LEVEL)
     install(FILES ${PROJECT_BINARY_DIR}/installed/bin/${name} DESTINATION ${weft_installed_home}/bin)
   endforeach()
   install(FILES ${weft_home}/bin/mpiexec DESTINATION ${weft_installed_home}/bin)
+
+  # For pkg-config. The usual names are other MPIs', too, and lie where only who asks for weft's looks.
+  function(weft_add_pc name language directory)
+    set(weft_mpi_name ${name})
+    set(weft_mpi_language ${language})
+    set(weft_mpi_cflags)
+    if(language STREQUAL "Fortran")
+      set(weft_mpi_cflags " -I\${home}/fortran")
+    endif()
+    file(RELATIVE_PATH weft_pc_prefix /${directory} /)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-mpi.pc.in ${PROJECT_BINARY_DIR}/installed/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/installed/${name}.pc DESTINATION ${directory})
+  endfunction()
+  weft_add_pc(weft-mpi "C and C++" ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  weft_add_pc(mpi-c C ${weft_installed_home}/pkgconfig)
+  weft_add_pc(mpi-cxx C++ ${weft_installed_home}/pkgconfig)
+  weft_add_pc(mpi-fort Fortran ${weft_installed_home}/pkgconfig)
 endif()
 
 # tests/image/: programs that the wrappers build, for image_test.

@@ -1,5 +1,6 @@
 #include "image/copied_file.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -137,13 +138,15 @@ void copied_file::close_copy() noexcept {
   if (copy_ >= 0) ::close(std::exchange(copy_, -1));
 }
 
-void copied_file::bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases) {
-  if (bindings_.empty()) return;
+void copied_file::bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
+                       const std::vector<copied_variable>& variables) {
+  if (bindings_.empty() && variables.empty()) return;
   const auto [constant, size] = constant_part();
   if (size != 0 && ::mprotect(at_address(base + constant), size, PROT_READ | PROT_WRITE) != 0)
     fail("cannot bind the names of");
   for (const binding& b : bindings_)
     *reinterpret_cast<std::uintptr_t*>(base + b.place) = bases[b.file] + b.value;
+  for (const copied_variable& v : variables) std::memcpy(v.to, v.from, v.size);
   if (size != 0 && ::mprotect(at_address(base + constant), size, PROT_READ) != 0)
     fail("cannot protect");
 }
@@ -209,17 +212,64 @@ void copied_file::fail(const char* what) const {
 // Build systems that take flags from the wrappers link an executable, which differs in a mark, and in
 // that its code knows where its thread-locals are.
 void copied_file::take_for_library() {
+  if (!file.is_executable()) return;
+  if (file.is_only_copy())
+    throw error(
+        formatted("{} has thread-local variables and was linked as an executable, of which "
+                  "a process holds one copy: link it with weftcc (mpicc), or start it "
+                  "with --ranks-per-process 1",
+                  file.path()));
   for (const ElfW(Dyn) & entry : file.dynamic())
-    if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0) {
-      for (const ElfW(Phdr) & s : file.segments())
-        if (s.p_type == PT_TLS)
-          throw error(
-              formatted("{} has thread-local variables and was linked as an executable, of which "
-                        "a process holds one copy: link it with weftcc (mpicc), or start it "
-                        "with --ranks-per-process 1",
-                        file.path()));
+    if (entry.d_tag == DT_FLAGS_1)
       edited_at(entry).d_un.d_val &= ~static_cast<ElfW(Xword)>(DF_1_PIE);
+  // The loader would copy what stands there while it loads, which is not what stands there when the rank starts.
+  const std::span<const ElfW(Sym)> symbols = file.symbols();
+  file.each_taken_variable([&](const ElfW(Rela) & r) {
+    const ElfW(Sym)& s = symbols[elf_file::symbol_of(r)];
+    taken_.push_back({std::string(file.string_at(s.st_name)), r.r_offset, s.st_size});
+    edited_at(r).r_info = elf_file::no_relocation;
+  });
+}
+
+std::vector<copied_variable> copied_file::variables_of(
+    std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
+    const std::vector<std::unique_ptr<copied_file>>& all) const {
+  std::vector<copied_variable> found;
+  for (const taken_variable& t : taken_) {
+    const std::byte* from = nullptr;
+    std::size_t size = t.size;
+    for (std::size_t i = 0; from == nullptr && i < all.size(); ++i) {
+      if (all[i].get() == this) continue;
+      for (const ElfW(Sym) & s : all[i]->file.symbols())
+        if (s.st_shndx != SHN_UNDEF && all[i]->file.string_at(s.st_name) == t.name) {
+          from = at_address(bases[i] + s.st_value);
+          size = std::min<std::size_t>(size, s.st_size);
+        }
     }
+    if (from == nullptr) from = shared_variable(t.name);
+    if (from == nullptr)
+      throw error(formatted("{} needs the variable {}, which none of its libraries has",
+                            file.path(), t.name));
+    const auto [constant, constant_size] = constant_part();
+    const bool is_constant = t.place >= constant && t.place < constant + constant_size;
+    found.push_back({at_address(base + t.place), from, size, is_constant});
+  }
+  return found;
+}
+
+// Of the libraries that all copies share: as the process sees it, or one of those that the program needs.
+const std::byte* copied_file::shared_variable(const std::string& name) const {
+  if (const void* const seen = ::dlsym(RTLD_DEFAULT, name.c_str()); seen != nullptr)
+    return static_cast<const std::byte*>(seen);
+  for (const std::uint64_t index : file.needed()) {
+    void* const library =
+        ::dlopen(std::string(file.string_at(index)).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    const void* const its = ::dlsym(library, name.c_str());
+    ::dlclose(library);
+    if (its != nullptr) return static_cast<const std::byte*>(its);
+  }
+  return nullptr;
 }
 
 void copied_file::edit(bool whole) {

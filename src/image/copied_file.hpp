@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,15 @@ namespace weft {
 struct numbered_file {
   const elf_file* file;
   const int* number;
+};
+
+// A variable of a library that a program which was linked as an executable has in itself. It has the library's value
+// when the program begins.
+struct copied_variable {
+  std::byte* to;
+  const std::byte* from;
+  std::size_t size;
+  bool is_constant;  // Of a page that nobody may write once it is loaded.
 };
 
 class copied_file {
@@ -46,7 +56,12 @@ class copied_file {
   void close_copy() noexcept;
 
   // Puts right what the loader has found elsewhere. `bases` are those of all files that bindings name.
-  void bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases);
+  void bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
+            const std::vector<copied_variable>& variables = {});
+  // Of a copy at `base`.
+  [[nodiscard]] std::vector<copied_variable> variables_of(
+      std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
+      const std::vector<std::unique_ptr<copied_file>>& all) const;
   void set_bindings(std::vector<binding> all) { bindings_ = std::move(all); }
 
   // Called for the first copy, when its names have been bound: each word that refers to one is left to the
@@ -81,6 +96,12 @@ class copied_file {
     std::size_t offset;
     const int* number;
   };
+  struct taken_variable {
+    std::string name;
+    std::uint64_t place;
+    std::size_t size;
+  };
+  [[nodiscard]] const std::byte* shared_variable(const std::string& name) const;
   [[nodiscard]] std::size_t size() const noexcept { return file.octets().size(); }
   template <class T>
   T& edited_at(const T& original);
@@ -98,6 +119,7 @@ class copied_file {
   std::vector<range> written_;
   std::vector<library_name> names_;
   std::vector<binding> bindings_;
+  std::vector<taken_variable> taken_;
   int copy_ = -1;
   int number_ = -1;
 };

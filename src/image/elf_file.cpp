@@ -23,18 +23,21 @@ namespace {
 constexpr int machine = EM_X86_64;
 constexpr std::uint32_t call_relocation = R_X86_64_IRELATIVE;
 constexpr std::uint32_t relative_relocation = R_X86_64_RELATIVE;
+constexpr std::uint32_t copy_relocation = R_X86_64_COPY;
 constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT,
                                                   R_X86_64_JUMP_SLOT};
 #elif defined(__aarch64__)
 constexpr int machine = EM_AARCH64;
 constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
 constexpr std::uint32_t relative_relocation = R_AARCH64_RELATIVE;
+constexpr std::uint32_t copy_relocation = R_AARCH64_COPY;
 constexpr std::array<std::uint32_t, 3> references{R_AARCH64_ABS64, R_AARCH64_GLOB_DAT,
                                                   R_AARCH64_JUMP_SLOT};
 #else
 constexpr int machine = EM_NONE;
 constexpr std::uint32_t call_relocation = 0;
 constexpr std::uint32_t relative_relocation = 0;
+constexpr std::uint32_t copy_relocation = 0;
 constexpr std::array<std::uint32_t, 0> references{};
 #endif
 
@@ -237,6 +240,19 @@ void elf_file::each_reference(const std::function<void(const ElfW(Rela) &)>& vis
       if (symbol_of(r) != 0 && std::ranges::find(references, kind) != references.end()) visit(r);
     }
   }
+}
+
+void elf_file::each_taken_variable(const std::function<void(const ElfW(Rela) &)>& visit) const {
+  if (value_of(DT_RELA) == 0) return;
+  for (const ElfW(Rela) & r :
+       table<ElfW(Rela)>(offset_of(value_of(DT_RELA)), value_of(DT_RELASZ) / sizeof(ElfW(Rela))))
+    if (symbol_of(r) != 0 && static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)) == copy_relocation)
+      visit(r);
+}
+
+bool elf_file::is_only_copy() const noexcept {
+  return is_executable() &&
+         std::ranges::any_of(segments(), [](const ElfW(Phdr) & s) { return s.p_type == PT_TLS; });
 }
 
 bool elf_file::is_of_call(const ElfW(Rela) & r) noexcept {

@@ -66,6 +66,14 @@ class elf_file {
   [[nodiscard]] bool is_hidden_version(std::size_t symbol) const;
   // Words that are to hold the address of a symbol: where, which, and what is added.
   void each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const;
+  // Variables of libraries that an executable has taken to itself: where their values are to be copied to, and which.
+  void each_taken_variable(const std::function<void(const ElfW(Rela) &)>& visit) const;
+  // Whether it was linked as an executable (-pie), whose code counts on being the process's only one in some things.
+  [[nodiscard]] bool is_executable() const noexcept {
+    return (value_of(DT_FLAGS_1) & DF_1_PIE) != 0;
+  }
+  // An executable that knows where its thread-locals are, so that a process can hold one copy of it only.
+  [[nodiscard]] bool is_only_copy() const noexcept;
   [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela) & r) noexcept {
     return static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
   }

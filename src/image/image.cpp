@@ -17,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "base/format.hpp"
@@ -146,7 +147,11 @@ image image_program::load() {
   }
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     copied_file& s = *sources_[i];
-    s.bind(bases[i], bases);
+    // A library's own are in place before the program's copies are made.
+    const std::vector<copied_variable> variables = s.variables_of(bases[i], bases, sources_);
+    s.bind(bases[i], bases, variables);
+    std::ranges::copy_if(variables, std::back_inserter(loaded.variables_),
+                         [](const copied_variable& v) { return !v.is_constant; });
     if (loaded_ == 0) s.keep_findings(bases[i], bases, sources_);
     if (!debugged_) {
       s.share_pages(bases[i]);
@@ -180,6 +185,8 @@ image image_program::load() {
 
 void image::construct(int argc, char** argv, char** environment) {
   opened_->set_words(argc, argv, environment);
+  // Once more: what all ranks share may have changed since, as standard output does when ranks begin.
+  for (const copied_variable& v : variables_) std::memcpy(v.to, v.from, v.size);
   for (const loaded_part& p : parts_) p.construct(argc, argv, environment);
 }
 

@@ -38,6 +38,7 @@ class image {
 
  private:
   friend class image_program;
+  std::vector<copied_variable> variables_;
   std::vector<loaded_part> parts_;  // Libraries before those that need them, the program last.
   opened_libraries* opened_ = nullptr;
   main_function main_ = nullptr;

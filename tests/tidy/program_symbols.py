@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 ALLOCATOR = re.compile(r"^(malloc\w*|calloc|realloc\w*|free|\w*memalign|aligned_alloc|p?valloc|_Zn[wa]m.*|_Zd[la]Pv.*)$")
-# Of weft's own, and variables of which the C library has one, which no program defines.
-OWN = re.compile(r"^(weft_\w+)$")
+# Of weft's own (the start of programs among them, which no library has), and variables of which the C library has one, which no program defines.
+OWN = re.compile(r"^(weft_\w+|__libc_start_main)$")
 VARIABLES = {"environ", "__environ", "_environ", "stdin"}
 
 

@@ -99,6 +99,35 @@ class mpirun : public ::testing::Test {
   std::string directory_;
 };
 
+TEST_F(mpirun, wrappers_answer_what_build_systems_ask) {
+  for (const char* word :
+       {"-showme:incdirs", "--showme:incdirs", "-compile_info", "--showme:compile"})
+    EXPECT_NE(in_directory(std::string("$cc ") + word).text.find("/mpi"), std::string::npos)
+        << word;
+  EXPECT_EQ(in_directory("$cc --showme:libdirs").text,
+            in_directory("cd $bin/../lib/weft && pwd -P").text);
+  EXPECT_NE(in_directory("$cc --showme:libs").text.find("weft-program"), std::string::npos);
+  EXPECT_TRUE(in_directory("$cc --showme:version").text.starts_with("weftcc: weft 0."));
+  // The same flags link a program and a library, which need not name all that it calls.
+  write(
+      "uses.c",
+      "#include <mpi.h>\nint elsewhere(void); int rank(void) { int r; MPI_Comm_rank(MPI_COMM_WORLD, &r); return r + elsewhere(); }\n");
+  write(
+      "main.c",
+      "#include <mpi.h>\n#include <stdio.h>\nint rank(void); static int zero; int elsewhere(void) { return zero; }\n"
+      "int main(void) { MPI_Init(0, 0); printf(\"rank %d\\n\", rank()); zero = 1; return MPI_Finalize(); }\n");
+  for (const char* word : {"-link_info", "--showme:link"}) {
+    const outcome made = in_directory(formatted(
+        "link=$($cc {} | sed 's/^[^ ]* //'); inc=-I$($cc --showme:incdirs | sed 's/ / -I/'); "
+        "cc -fPIC -shared $inc uses.c $link -o libuses.so && cc $inc main.c -L. -luses -Wl,-rpath,$PWD $link -o main && "
+        "! readelf -l libuses.so | grep INTERP",
+        word));
+    EXPECT_EQ(made.status, 0) << made.text;
+    expect("$run -n 2 ./main", 0, {"rank 0", "rank 1"});
+    expect("./main", 0, {"rank 0"});
+  }
+}
+
 // With the rights of another user nothing that the caller says is obeyed.
 TEST_F(mpirun, a_setuid_program_is_one_rank_and_obeys_no_variable) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives a file away";

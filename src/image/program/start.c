@@ -13,7 +13,8 @@
    refused by what the linker adds to executables, or by weftcc. */
 extern int main(int, char**, char**) __attribute__((weak));
 extern int __libc_start_main(int (*)(int, char**, char**), int, char**, void (*)(void),
-                             void (*)(void), void (*)(void), void*);
+                             void (*)(void), void (*)(void), void*)
+    __attribute__((visibility("hidden"))); /* executable.c's. */
 
 /* Programs expect these to be theirs, and so do their libraries, which need not name them to the linker:
    they are linked to each program, whether its own files use them or not. */
@@ -90,17 +91,9 @@ __asm__(
 
 __attribute__((section(".interp"), used)) static const char loader[] = LOADER;
 
-static int run(int argc, char** argv, char** environment) {
-  (void)environment;
-  return weft_run_main(main, argc, argv);
-}
-
 /* `stack` is what the kernel has put there: the number of words, the words, the environment. */
 __attribute__((visibility("hidden"), used, noreturn)) void weft_begin(void** stack,
                                                                        void (*end_of_loader)(void)) {
-  const int argc = (int)(ptrdiff_t)stack[0];
-  char** const argv = (char**)(stack + 1);
-  weft_become_host(argc, argv);
-  __libc_start_main(run, argc, argv, NULL, NULL, end_of_loader, stack);
+  __libc_start_main(main, (int)(ptrdiff_t)stack[0], (char**)(stack + 1), NULL, NULL, end_of_loader, stack);
   __builtin_trap();
 }
