@@ -2,6 +2,8 @@
 // table of settings; each is handed on as the row's environment variable. A job of one process
 // takes this process's place, so its exit status is what the caller sees; several are supervised,
 // see tools/weftrun/.
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,13 +32,16 @@
 #include "weftrun/breakdown.hpp"
 #include "weftrun/handover.hpp"
 #include "weftrun/host.hpp"
+#include "weftrun/job_request.hpp"
 #include "weftrun/job_shape.hpp"
+#include "weftrun/mpirun_words.hpp"
 #include "weftrun/program.hpp"
 #include "weftrun/supervisor.hpp"
 
 namespace {
 
-struct start_request {
+// One program and the settings before it.
+struct parsed_program {
   std::vector<std::string> assignments;  // Name and value alternate.
   std::vector<std::string> command;
 };
@@ -53,7 +60,7 @@ std::string wrapped(const std::string& text) {
   return result.append(text, line_begin);
 }
 
-void add_setting_options(CLI::App& app, start_request& request) {
+void add_setting_options(CLI::App& app, parsed_program& request) {
   for (const weft::setting& row : weft::settings()) {
     const std::string option = "--" + std::string(row.name);
     const std::string names = row.name == "ranks" ? "-n," + option : option;
@@ -84,6 +91,7 @@ constexpr const char* examples = R"(Examples:
   weftrun -n 8 --processes 2 ./heat  ranks 0 to 3 in one process, 4 to 7 in another
   weftrun --ranks-per-process 1 -n 4 ./heat   a process for each rank
   weftrun --hosts a,b -n 64 ./heat   half of the ranks on each of two hosts, over ssh
+  weftrun -n 1 ./master : -n 6 ./worker   two programs in one job, each in processes of its own
 
 A switch is turned off with off (--pin off, --pin=off). Every option is also an environment variable
 (--map is WEFT_MAP) and a word of PROGRAM itself (--weft-map); weft-info prints what is in
@@ -96,7 +104,7 @@ PROGRAM cannot be executed, 127: there is no PROGRAM, 124: timeout, 128 + n: sig
 struct help_text : CLI::Formatter {
   help_text() { column_width(30); }
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: weftrun [OPTIONS] PROGRAM [ARGUMENTS]\n";
+    return "Usage: weftrun [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]...\n";
   }
 };
 
@@ -148,11 +156,25 @@ void preload_check_library() {
   ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
-// Whether somebody must stay and watch: the job has several processes, or is elsewhere.
-bool needs_supervisor(const weft::options& how) {
-  if (!how.hosts.empty()) return true;
+// Whether somebody must stay and watch: the job has several processes, or is elsewhere, or its output goes to files.
+bool needs_supervisor(const weft::job_request& request) {
+  const weft::options& how = request.programs.front().how;
+  if (request.programs.size() > 1 || request.files.any() || !how.hosts.empty()) return true;
   if ((how.processes == 0 || how.processes == 1) && how.ranks_per_process == 0) return false;
   return weft::shape_of(how, {weft::cores_of_this_host()}).processes() > 1;
+}
+
+// The command as it is seen from here.
+std::vector<std::string> in_its_directory(const weft::job_program& program) {
+  std::vector<std::string> command = program.command;
+  if (!program.directory.empty() && command.front().find('/') != std::string::npos)
+    command.front() = (std::filesystem::path(program.directory) / command.front()).string();
+  return command;
+}
+
+void read_nothing() {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
 }
 
 // Of what is in the environment, the names of those variables that the processes of a job read.
@@ -196,15 +218,16 @@ std::vector<std::string> joined_switches(std::vector<std::string> words) {
   return words;
 }
 
-start_request parse(int argc, char** argv) {
-  start_request request;
+// Throws weft::error. `words` are those of one program, without weftrun's own name.
+parsed_program parse(std::vector<std::string> words) {
+  parsed_program request;
   CLI::App app(description, "weftrun");
   app.set_version_flag("--version", "weft " WEFT_VERSION);
   app.formatter(std::make_shared<help_text>());
   app.footer(examples);
   app.prefix_command();
   add_setting_options(app, request);
-  std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+  const std::string last = words.empty() ? "" : words.back();
   // mpirun's -np is in many fingers.
   if (!words.empty() && words.front() == "-np") words.front() = "-n";
   words = joined_switches(std::move(words));
@@ -214,50 +237,218 @@ start_request parse(int argc, char** argv) {
   } catch (const CLI::Success& shown) {
     std::exit(app.exit(shown));
   } catch (const CLI::ArgumentMismatch&) {
-    throw weft::error(
-        weft::formatted("{} needs a value; weftrun --help lists all options", argv[argc - 1]));
+    throw weft::error(weft::formatted("{} needs a value; weftrun --help lists all options", last));
   } catch (const CLI::ParseError& failure) {
     throw weft::error(weft::formatted("{}; weftrun --help lists all options", failure.what()));
   }
   request.command = app.remaining();
   if (!request.command.empty() && request.command.front() == "--")
     request.command.erase(request.command.begin());
+  check_command(request.command);
   return request;
+}
+
+// What may differ between the programs of a job.
+bool is_of_program(const weft::setting& row) {
+  return row.name == "ranks" || row.name == "processes" || row.name == "ranks-per-process" ||
+         row.name == "hosts";
+}
+
+const weft::setting& setting_of_variable(const std::string& variable) {
+  return *std::ranges::find(weft::settings(), variable, &weft::setting::environment_name);
+}
+
+void assign(weft::options& values, const std::vector<std::string>& assignments) {
+  for (std::size_t i = 0; i < assignments.size(); i += 2)
+    weft::assign_setting(values, setting_of_variable(assignments[i]), assignments[i],
+                         assignments[i + 1]);
+}
+
+// The first program's settings are those of the job, but for how many ranks it has.
+weft::job_request request_of(const std::vector<weft::program_words>& programs) {
+  weft::job_request request;
+  for (const weft::program_words& one : programs) {
+    parsed_program parsed = parse(one.words);
+    const bool is_first = request.programs.empty();
+    const bool is_only = programs.size() == 1;
+    std::vector<std::string> own;
+    for (std::size_t i = 0; i < parsed.assignments.size(); i += 2) {
+      const weft::setting& row = setting_of_variable(parsed.assignments[i]);
+      const std::vector<std::string> both{parsed.assignments[i], parsed.assignments[i + 1]};
+      const bool is_own = row.name == "ranks" || (!is_first && is_of_program(row));
+      if (!is_own && !is_first)
+        throw weft::error(
+            weft::formatted("--{} {}: holds for the whole job; say it before the first program, {}",
+                            row.name, both[1], request.programs.front().command.front()));
+      if (is_only || !is_own)
+        put_into_environment(both);
+      else
+        own.insert(own.end(), both.begin(), both.end());
+    }
+    if (is_first && !is_only) ::unsetenv("WEFT_RANKS");
+    if (is_first) request.how = options_of_environment();
+    weft::job_program made{.how = request.how,
+                           .command = std::move(parsed.command),
+                           .directory = one.directory,
+                           .environment = one.environment};
+    if (!is_only) {
+      made.how.ranks = 1;
+      assign(made.how, own);
+      // A program of few ranks has few processes.
+      made.how.processes = std::min(made.how.processes, std::max(made.how.ranks, 1));
+      if (made.how.map != "block" && made.how.map != "cyclic")
+        throw weft::error(weft::formatted(
+            "--map {}: a file numbers the ranks of one program; give block or cyclic",
+            made.how.map));
+      if (made.how.hosts.empty() != request.how.hosts.empty())
+        throw weft::error("hosts for one program and none for another: give --hosts to each");
+    }
+    request.programs.push_back(std::move(made));
+  }
+  return request;
+}
+
+// What stands between colons.
+std::vector<weft::program_words> programs_of(const std::vector<std::string>& words) {
+  std::vector<weft::program_words> programs(1);
+  for (const std::string& word : words)
+    if (word == ":")
+      programs.emplace_back();
+    else
+      programs.back().words.push_back(word);
+  return programs;
+}
+
+// Where the words of mpirun say that a program runs; a job of one process is there, too.
+void go_to(const std::string& directory) {
+  if (!directory.empty() && ::chdir(directory.c_str()) != 0)
+    throw weft::error(weft::formatted("cannot go to {}: {}", directory, std::strerror(errno)));
+}
+
+std::string content_of(const std::string& name) {
+  std::ifstream file(name);
+  if (!file)
+    throw weft::error(weft::formatted("{} cannot be read: {}", name, std::strerror(errno)));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void use_cpus(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  const auto count = static_cast<std::size_t>(*std::ranges::max_element(cpus)) + 1;
+  cpu_set_t* const set = CPU_ALLOC(count);
+  const std::size_t size = CPU_ALLOC_SIZE(count);
+  CPU_ZERO_S(size, set);
+  for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size, set);
+  const int failed = ::sched_setaffinity(0, size, set);
+  CPU_FREE(set);
+  if (failed != 0)
+    throw weft::error(weft::formatted("--cpu-set: none of these CPUs may be used here: {}",
+                                      std::strerror(errno)));
+}
+
+// Nobody has said how ranks are shared out to processes.
+bool is_free(const weft::job_program& one) {
+  return one.how.processes == 0 && one.how.ranks_per_process == 0;
+}
+
+weft::job_request request_of_mpirun(const std::string& name,
+                                    const std::vector<std::string>& words) {
+  using question = weft::mpirun_request::question;
+  weft::mpirun_request asked = weft::understand_mpirun(words, &weft::is_this_host, &content_of);
+  if (asked.asks == question::help) std::fputs(weft::mpirun_help(name).c_str(), stdout);
+  if (asked.asks == question::version || asked.asks == question::build)
+    std::puts("weft " WEFT_VERSION);
+  if (asked.asks == question::build) {
+    const auto info = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft-info";
+    std::fflush(stdout);
+    if (std::filesystem::exists(info)) execute({info.string()});
+  }
+  if (asked.asks != question::none) std::exit(0);
+  for (const auto& [variable, value] : asked.environment)
+    ::setenv(variable.c_str(), value.c_str(), 1);
+  // Before anybody looks at what this machine has.
+  use_cpus(asked.cpus);
+  if (asked.programs.size() == 1) {
+    go_to(std::exchange(asked.programs[0].directory, {}));
+    for (const std::string& text : std::exchange(asked.programs[0].environment, {}))
+      ::setenv(text.substr(0, text.find('=')).c_str(), text.substr(text.find('=') + 1).c_str(), 1);
+  }
+  weft::job_request request = request_of(asked.programs);
+  if (!asked.cpus.empty() && !request.how.hosts.empty())
+    throw weft::error("--cpu-set: CPUs are chosen on this host only; leave it out, or the hosts");
+  request.files = asked.files;
+  request.reads_input = asked.reads_input;
+  // Of others than weft's a process is started for each rank, as any mpirun does.
+  for (weft::job_program& one : request.programs)
+    if (is_free(one) && !weft::knows_ranks(in_its_directory(one))) one.how.ranks_per_process = 1;
+  return request;
+}
+
+// Programs of which no process can hold several copies.
+void give_processes_to_ranks(weft::job_request& request) {
+  for (weft::job_program& one : request.programs) {
+    if (!is_free(one) || one.how.ranks == 1 || !weft::holds_one_rank(in_its_directory(one)))
+      continue;
+    one.how.ranks_per_process = 1;
+    std::fprintf(
+        stderr,
+        "weftrun: %s has thread-local variables and was linked as an executable: each rank gets a "
+        "process of its own; ranks share one when its objects are compiled with weftcc (mpicc)\n",
+        one.command.front().c_str());
+  }
+}
+
+int start(const weft::job_request& request, bool is_mpirun) {
+  const weft::options& how = request.how;
+  const weft::job_program& first = request.programs.front();
+  const bool is_only = request.programs.size() == 1;
+  if (how.breakdown) weft::tell_breakdown(how);
+  if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
+  if (const auto other = is_only ? weft::hand_over(first.how, first.command, &std::getenv,
+                                                   variables_of_processes())
+                                 : std::nullopt) {
+    put_into_environment(other->assignments);
+    execute(other->command);
+  }
+  if (how.check) preload_check_library();
+  for (const weft::job_program& one : request.programs) {
+    if (const std::string remark = weft::not_built_with_weft(in_its_directory(one));
+        !remark.empty() && (one.how.ranks != 1 || !is_only) && !is_mpirun)
+      std::fprintf(stderr, "weftrun: %s\n", remark.c_str());
+  }
+  if (!needs_supervisor(request)) {
+    // A program with a main() of ranks is one rank when nobody says how many.
+    if (how.ranks == 0) ::setenv("WEFT_RANKS", std::to_string(ranks_by_default(how)).c_str(), 1);
+    if (!request.reads_input) read_nothing();
+    execute(first.command);
+  }
+  ::signal(SIGPIPE, SIG_IGN);  // A reader of the output that has gone is an error to look at.
+  return weft::supervise(request);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string name = "weftrun";
   try {
     weft::take_standard_descriptors();
     if (argc == 2 && std::strcmp(argv[1], "--agent") == 0) {
       ::signal(SIGPIPE, SIG_IGN);
       return weft::run_agent();
     }
-    const start_request request = parse(argc, argv);
-    check_command(request.command);
-    put_into_environment(request.assignments);
-    const weft::options how = options_of_environment();
-    if (how.breakdown) weft::tell_breakdown(how);
-    if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
-    if (const auto other =
-            weft::hand_over(how, request.command, &std::getenv, variables_of_processes())) {
-      put_into_environment(other->assignments);
-      execute(other->command);
+    std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+    // By the script of that name, which says what it was called.
+    const bool is_mpirun = words.size() > 1 && words[0] == "--as-mpirun";
+    if (is_mpirun) {
+      name = words[1];
+      words.erase(words.begin(), words.begin() + 2);
     }
-    if (how.check) preload_check_library();
-    if (const std::string remark = weft::not_built_with_weft(request.command);
-        !remark.empty() && how.ranks != 1)
-      std::fprintf(stderr, "weftrun: %s\n", remark.c_str());
-    if (!needs_supervisor(how)) {
-      // A program with a main() of ranks is one rank when nobody says how many.
-      if (how.ranks == 0) ::setenv("WEFT_RANKS", std::to_string(ranks_by_default(how)).c_str(), 1);
-      execute(request.command);
-    }
-    ::signal(SIGPIPE, SIG_IGN);  // A reader of the output that has gone is an error to look at.
-    return weft::supervise(how, request.command);
+    weft::job_request request =
+        is_mpirun ? request_of_mpirun(name, words) : request_of(programs_of(words));
+    give_processes_to_ranks(request);
+    return start(request, is_mpirun);
   } catch (const weft::error& failure) {
-    std::fprintf(stderr, "weftrun: %s\n", failure.what());
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), failure.what());
     return weft::status_usage;
   }
 }

@@ -15,6 +15,8 @@ inline constexpr std::size_t padding_bytes = 128;
 
 inline constexpr int ranks_max = 1 << 20;
 inline constexpr int workers_max = 1024;
+// As the kernel can number them in an affinity mask.
+inline constexpr int cpu_number_max = 8191;
 inline constexpr int processes_max = 1 << 16;
 inline constexpr int tag_max = 0x7fffffff;
 
@@ -100,6 +102,8 @@ inline constexpr std::size_t frame_bytes_max = std::size_t{64} << 20;
 // What weftrun reads of a process's output at once; a line longer than the second passes in pieces.
 inline constexpr std::size_t output_read_bytes = std::size_t{256} << 10;
 inline constexpr std::size_t output_line_bytes_max = std::size_t{1} << 20;
+// Files of ranks' output that weftrun keeps open.
+inline constexpr std::size_t rank_files_max = 200;
 inline constexpr std::size_t input_piece_bytes = std::size_t{64} << 10;
 // Of all processes of a remote host, on their way to weftrun.
 inline constexpr std::size_t output_window_bytes = std::size_t{8} << 20;

@@ -3,10 +3,17 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace weft {
+
+// One of several programs of a job.
+struct job_part {
+  int ranks;
+  int processes;
+};
 
 class bootstrap {
  public:
@@ -25,6 +32,10 @@ class bootstrap {
   // Processes with equal node numbers share memory; numbered from 0 by their first process.
   [[nodiscard]] virtual int node_of(int process) const = 0;
   [[nodiscard]] virtual std::string host_of(int process) const = 0;
+
+  // The programs of the job, in the order of their processes and of their ranks. Empty: all processes run one
+  // program, or the launcher does not tell; they share the ranks in blocks.
+  [[nodiscard]] virtual std::span<const job_part> parts() const noexcept { return {}; }
 
   // Keys and values, of any octets. put() is seen by others after fence(), which every process
   // calls. get() throws weft::error when there is no such key, when the process is dead, and after

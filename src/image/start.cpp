@@ -72,8 +72,11 @@ void make_room_for_static_tls(host_request& request, const elf_file& program, in
 // Ranks that this process holds at most; 0: known only when the processes have met.
 int ranks_here(const options& how) {
   if (how.ranks_per_process == 1) return 1;
-  const bool many_processes = std::getenv("WEFT_JOB") != nullptr;
-  if (!many_processes) return how.ranks == 0 ? 1 : how.ranks;
+  const char* const job = std::getenv("WEFT_JOB");
+  if (job == nullptr) return how.ranks == 0 ? 1 : how.ranks;
+  // weftrun has said how many, if neighbours stay together.
+  if (const char* const colon = std::strchr(job, ':'); colon != nullptr && how.map == "block")
+    return std::atoi(colon + 1);
   if (how.ranks == 0) return 0;
   return how.processes > 1 ? (how.ranks + how.processes - 1) / how.processes : how.ranks;
 }

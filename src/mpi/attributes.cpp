@@ -144,7 +144,7 @@ int* find_predefined_value(state& me, int key) {
       a.universe_size = me.world->ranks.size();
       return &a.universe_size;
     case MPI_APPNUM:
-      a.appnum = 0;
+      a.appnum = me.rank.of->part;
       return &a.appnum;
     default:
       return nullptr;

@@ -260,6 +260,7 @@ int run_job(options how, const std::function<void(communicator&)>& body, const c
   job j;
   j.how = std::move(how);
   j.workers = std::make_unique<scheduler>(places.workers);
+  j.part = places.part;
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
   set_mail_handlers_of_faces(*j.workers);

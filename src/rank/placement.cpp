@@ -1,7 +1,9 @@
 #include "rank/placement.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
@@ -104,6 +106,27 @@ share share_of(int process, bootstrap& between, const std::vector<std::string>& 
   return {all * index / sharers, all * (index + 1) / sharers - all * index / sharers};
 }
 
+// The job's programs; one where the launcher names none.
+std::vector<job_part> parts_of(const options& how, bootstrap& between) {
+  const std::span<const job_part> several = between.parts();
+  if (several.empty()) return {{how.ranks, between.process_count()}};
+  int ranks = 0;
+  for (const job_part& part : several) ranks += part.ranks;
+  // All processes find the same; the first tells it.
+  const auto refuse = [&](const std::string& why) {
+    throw error(between.process() == 0 ? why : "");
+  };
+  if (ranks != how.ranks)
+    refuse(formatted(
+        "the job has {} ranks in {} programs, and one of these asks for {}: leave the number to weftrun",
+        ranks, several.size(), how.ranks));
+  if (how.map != "block" && how.map != "cyclic")
+    refuse(formatted(
+        "map {}: a file numbers the ranks of one program, and the job has {}: give block or cyclic",
+        how.map, several.size()));
+  return {several.begin(), several.end()};
+}
+
 placement place_in_processes(options& how, bootstrap& between, const std::string& run) {
   const int processes = between.process_count();
   const int process = between.process();
@@ -129,26 +152,38 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
                             processes, how.ranks_per_process, all, ranks_max));
     how.ranks = static_cast<int>(all);
   }
-  const int ranks_here_max = (how.ranks + processes - 1) / processes;
-  const auto workers_of = [&](int p) {
-    const int wanted =
-        how.workers != 0 ? how.workers : static_cast<int>(share_of(p, between, cores).count);
-    return std::min(wanted, ranks_here_max);
-  };
-  int workers_most = 1;
-  for (int p = 0; p < processes; ++p) workers_most = std::max(workers_most, workers_of(p));
+  const std::vector<job_part> parts = parts_of(how, between);
 
   placement all;
   all.process = process;
   all.process_count = processes;
-  // As if every process had the most workers; those of a process with fewer take more.
-  for (const int home : map_ranks(how.map, how.ranks, processes * workers_most)) {
-    const int p = home / workers_most;
-    all.of_rank.push_back({p, home % workers_most * workers_of(p) / workers_most});
+  int first_process = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const job_part& part = parts[i];
+    const int ranks_at_most = (part.ranks + part.processes - 1) / part.processes;
+    const auto workers_of = [&](int p) {
+      const int wanted =
+          how.workers != 0 ? how.workers : static_cast<int>(share_of(p, between, cores).count);
+      return std::min(wanted, ranks_at_most);
+    };
+    const int next_part = first_process + part.processes;
+    int workers_most = 1;
+    for (int p = first_process; p < next_part; ++p)
+      workers_most = std::max(workers_most, workers_of(p));
+    // As if every process had the most workers; those of a process with fewer take more.
+    for (const int home : map_ranks(how.map, part.ranks, part.processes * workers_most)) {
+      const int p = first_process + home / workers_most;
+      all.of_rank.push_back({p, home % workers_most * workers_of(p) / workers_most});
+    }
+    if (process >= first_process && process < next_part) {
+      all.part = static_cast<int>(i);
+      all.worker_count = workers_of(process);
+    }
+    first_process = next_part;
   }
   const share mine = share_of(process, between, cores);
   const auto first = machine.threads.begin() + static_cast<std::ptrdiff_t>(mine.first);
-  how.workers = all.worker_count = workers_of(process);
+  how.workers = all.worker_count;
   all.workers = plan_workers(how, {first, first + static_cast<std::ptrdiff_t>(mine.count)});
   all.workers.is_crowded = all.workers.is_crowded || mine.is_crowded;
   return all;

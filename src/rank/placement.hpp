@@ -12,6 +12,7 @@ namespace weft::detail {
 struct placement {
   int process = 0;
   int process_count = 1;
+  int part = 0;               // Which of the job's programs this process runs.
   int worker_count = 1;       // Of this process, that have ranks.
   scheduler_options workers;  // Of this process.
   struct home {

@@ -366,6 +366,7 @@ struct job {
   std::vector<rank_state*> by_number;  // Of all; the workers' handlers look ranks up here.
   std::vector<rank_place> places;      // Of all ranks.
   int process = 0;
+  int part = 0;                      // Which of the job's programs this process runs.
   std::vector<int> node_of_process;  // Processes of one node share memory.
   rank_state distant;                // Stands for all ranks of other processes.
   std::unique_ptr<distant_ways, void (*)(distant_ways*)> ways{nullptr, nullptr};  // To them.

@@ -93,9 +93,23 @@ def main():
             alone = run("mpirun", "-n", "2", "-ppn", "1", build / "local_c", environment=path)
             together = subprocess.run(["mpirun", "-n", "2", build / "local_c"], env={**os.environ, **path}, text=True,
                                       capture_output=True)
-            refused = together.returncode != 0 and "link it with weftcc" in together.stderr
-            if alone != "calls 1\n" or (not refused if way == "flags" else together.stdout != "calls 1\n"):
+            # Linked as an executable, it gets a process for each rank, and a line.
+            told = "each rank gets a process of its own" in together.stderr
+            if alone != "calls 1\n" or together.stdout != "calls 1\n" or told != (way == "flags"):
                 sys.exit(f"a thread-local by {way}: {alone!r}, {together}")
+
+        for name, where in {"weft-mpi": home.parent.parent / "pkgconfig", "mpi-c": home.parent / "pkgconfig",
+                            "mpi-cxx": home.parent / "pkgconfig", "mpi-fort": home.parent / "pkgconfig"}.items():
+            asked = {**path, "PKG_CONFIG_PATH": str(where)}
+            if not shutil.which("pkg-config"):
+                break
+            flags = run("pkg-config", "--cflags", "--libs", name, environment=asked).split()
+            compiler = {"mpi-cxx": "c++", "mpi-fort": "gfortran"}.get(name, "cc")
+            suffix = {"mpi-cxx": "cpp", "mpi-fort": "f90"}.get(name, "c")
+            if suffix == "f90" and not fortran:
+                continue
+            run(compiler, f"sum.{suffix}", "-o", "by_pkg_config", *flags, cwd=source)
+            check([source / "by_pkg_config"], [{"c": "C", "cpp": "C++", "f90": "Fortran"}[suffix]])
 
         for word in ("-show", "-compile-info", "-link-info", "-showme:compile", "-showme:link"):
             if str(prefix / "include") not in run("mpicc", word, environment=path) and "link" not in word:

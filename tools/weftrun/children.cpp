@@ -182,7 +182,7 @@ void children::start(const start_order& order) {
     in = make_pipe();
 
   std::vector<std::string> changes = order.environment;
-  changes.push_back(formatted("{}={}", job_variable, its.get()));
+  changes.push_back(formatted("{}={}:{}", job_variable, its.get(), order.ranks));
   std::vector<int> cpus;
   if (order.pin) {
     cpus = cpus_of_slot(order.slot, order.slots);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "base/format.hpp"
+#include "image/elf_file.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -57,9 +59,22 @@ bool knows_weft(const std::string& octets) {
 
 }  // namespace
 
-std::string not_built_with_weft(const std::vector<std::string>& command) {
+bool holds_one_rank(const std::vector<std::string>& command) {
+  try {
+    const elf_file program(path_of(command.front()));
+    return program.is_only_copy() &&
+           std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
+             return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
+           });
+  } catch (const error&) {
+    return false;  // None that the kernel would start so.
+  }
+}
+
+bool knows_ranks(const std::vector<std::string>& command) {
   const std::string octets = octets_of_program(path_of(command.front()));
-  if (octets.empty() || knows_weft(octets)) return "";
+  if (octets.empty()) return false;
+  if (knows_weft(octets)) return true;
   for (const char* const mpi : {"libmpi.so", "libmpich.so", "libmpi_"})
     if (octets.find(mpi) != octets.npos)
       throw error(
@@ -67,6 +82,11 @@ std::string not_built_with_weft(const std::vector<std::string>& command) {
                     "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
                     "start it with that MPI's mpirun",
                     command.front(), mpi));
+  return false;
+}
+
+std::string not_built_with_weft(const std::vector<std::string>& command) {
+  if (knows_ranks(command) || octets_of_program(path_of(command.front())).empty()) return "";
   // A tool, say a debugger, with the program as its word; or started for its own sake.
   if (command.front().find('/') == std::string::npos) return "";
   for (std::size_t i = 1; i < command.size(); ++i)

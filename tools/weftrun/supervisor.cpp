@@ -27,6 +27,7 @@
 #include "weftrun/job_shape.hpp"
 #include "weftrun/output.hpp"
 #include "weftrun/program.hpp"
+#include "weftrun/rank_files.hpp"
 #include "weftrun/signals.hpp"
 #include "weftrun/sweeper.hpp"
 
@@ -51,15 +52,16 @@ bool stays_here(std::string_view assignment) {
 
 class supervisor {
  public:
-  supervisor(const options& how, const std::vector<std::string>& command)
-      : how_(how),
-        command_(command),
+  explicit supervisor(const job_request& what)
+      : how_(what.how),
+        programs_(what.programs),
+        reads_input_(what.reads_input),
         id_(make_job_id()),
         sweeps_(id_),
-        output_([this](int, int stream, std::string_view lines) {
-          if (write_lines(stream, lines)) return true;
-          if (stream == 1 && errno != EPIPE) lost_output_.store(errno, std::memory_order_relaxed);
-          return false;
+        has_files_(what.files.any()),
+        files_(what.files),
+        output_([this](int number, int stream, std::string_view lines) {
+          return write(number, stream, lines);
         }),
         input_(loop_) {
     loop_.watch(signals_.number(), POLLIN, [this](short) {
@@ -67,8 +69,7 @@ class supervisor {
     });
     // What a nested weftrun would take for its own job.
     for (const char* variable : {"WEFT_HOSTS", "WEFT_RSH"}) ::unsetenv(variable);
-    names_ = host_names(how_);
-    if (names_.empty()) names_.push_back(host_name());
+    name_hosts();
     cores_.resize(names_.size());
     hosts_.resize(names_.size());
     waited_for_ = names_.size();
@@ -87,6 +88,7 @@ class supervisor {
       // Those that went on to print have died of the broken pipe.
       if (status_ == 0 || status_ == status_of_signal + SIGPIPE) status_ = 1;
     }
+    if (status_ == 0 && lost_files_.load(std::memory_order_relaxed)) status_ = 1;
     return status_;
   }
 
@@ -95,13 +97,49 @@ class supervisor {
   struct process {
     std::size_t host = 0;
     life state = life::unborn;
+    std::size_t program = 0;
+    rank_block ranks = {};
   };
+
+  // Those of all programs, each once.
+  void name_hosts() {
+    for (const job_program& one : programs_) {
+      std::vector<std::string> names = host_names(one.how);
+      are_remote_ = are_remote_ || !names.empty();
+      if (names.empty()) names.push_back(host_name());
+      std::vector<std::size_t> indices;
+      for (const std::string& name : names) {
+        const auto at = std::ranges::find(names_, name) - names_.begin();
+        if (at == std::ssize(names_)) names_.push_back(name);
+        indices.push_back(static_cast<std::size_t>(at));
+      }
+      hosts_of_program_.push_back(std::move(indices));
+    }
+  }
+
+  // By the forwarder's thread. False: nobody reads it any more.
+  bool write(int number, int stream, std::string_view lines) {
+    std::string rest;
+    if (has_files_) {
+      try {
+        rest = files_.take(processes_[static_cast<std::size_t>(number)].ranks, stream, lines,
+                           how_.tag_output);
+      } catch (const error& failure) {
+        // Relaxed: read when the output has ended.
+        if (!lost_files_.exchange(true, std::memory_order_relaxed)) say(failure.what());
+      }
+      lines = rest;
+    }
+    if (write_lines(stream, lines)) return true;
+    if (stream == 1 && errno != EPIPE) lost_output_.store(errno, std::memory_order_relaxed);
+    return false;
+  }
 
   std::unique_ptr<host> make_host(std::size_t i) {
     host_events events{.ready = [this, i](host_cores cores) { on_ready(i, cores); },
                        .taken = [this](frame what) { take(std::move(what)); },
                        .gone = [this, i](const std::string& why) { on_gone(i, why); }};
-    if (how_.hosts.empty()) return make_local_host(loop_, output_, sweeps_, std::move(events));
+    if (!are_remote_) return make_local_host(loop_, output_, sweeps_, std::move(events));
     return make_remote_host(loop_, output_, how_.rsh, names_[i], id_, std::move(events));
   }
 
@@ -117,41 +155,69 @@ class supervisor {
   }
 
   void start_all() {
-    const job_shape shape = shape_of(how_, cores_);
-    ranks_ = shape.ranks;
     job_description job{.id = id_, .line_buffered = ::isatty(STDOUT_FILENO) != 0};
-    job.host_index = shape.host_of_process;
+    lay_out(job);
     job.hosts = names_;
-    server_ = std::make_unique<job_server>(std::move(job));
-    processes_.resize(shape.host_of_process.size());
     std::vector<int> slots(names_.size(), 0);
-    for (const int on : shape.host_of_process) ++slots[static_cast<std::size_t>(on)];
+    for (const int on : job.host_index) ++slots[static_cast<std::size_t>(on)];
+    server_ = std::make_unique<job_server>(std::move(job));
     std::vector<int> slot(names_.size(), 0);
     for (std::size_t p = 0; p < processes_.size() && !ending_; ++p) {
-      const auto on = static_cast<std::size_t>(shape.host_of_process[p]);
-      processes_[p].host = on;
+      const std::size_t on = processes_[p].host;
       hosts_[on]->start(order_for(static_cast<int>(p), slot[on]++, slots[on]));
     }
   }
 
+  // Each program's processes and ranks follow those of the program before it.
+  void lay_out(job_description& job) {
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      std::vector<host_cores> cores;
+      for (const std::size_t on : hosts_of_program_[i]) cores.push_back(cores_[on]);
+      const job_shape shape = shape_of(programs_[i].how, cores);
+      for (int p = 0; p < shape.processes(); ++p) {
+        const auto on =
+            static_cast<std::size_t>(shape.host_of_process[static_cast<std::size_t>(p)]);
+        rank_block ranks = ranks_of_process(p, shape.ranks, shape.processes());
+        ranks.first += ranks_;
+        processes_.push_back({.host = hosts_of_program_[i][on], .program = i, .ranks = ranks});
+        job.host_index.push_back(static_cast<int>(hosts_of_program_[i][on]));
+      }
+      if (programs_.size() > 1) job.parts.push_back({shape.ranks, shape.processes()});
+      if (shape.ranks > ranks_max - ranks_ || std::ssize(processes_) > processes_max)
+        throw error(formatted("the programs have more than {} ranks or {} processes together",
+                              ranks_max, processes_max));
+      ranks_ += shape.ranks;
+    }
+    if (job.host_index.size() > 1 && how_.transport.starts_with("shm") && names_.size() > 1)
+      throw error("--transport shm reaches one host only; leave it out, or --hosts");
+  }
+
   start_order order_for(int number, int slot, int slots) const {
+    const process& its = processes_[static_cast<std::size_t>(number)];
+    const job_program& program = programs_[its.program];
     start_order order;
     order.process = number;
     order.slot = slot;
     order.slots = slots;
-    order.ranks = ranks_ / static_cast<int>(processes_.size());
+    order.ranks = its.ranks.count;
     order.pin = how_.pin;
-    order.command = command_;
-    if (how_.hosts.empty()) {
-      order.inherits_stdin = ::isatty(STDIN_FILENO) == 0;
+    order.command = program.command;
+    order.directory = program.directory;
+    if (!are_remote_) {
+      order.inherits_stdin = reads_input_ && ::isatty(STDIN_FILENO) == 0;
     } else {
       std::error_code ignored;
-      order.directory = std::filesystem::current_path(ignored).string();
+      order.directory = (std::filesystem::current_path(ignored) / program.directory).string();
       for (char** variable = environ; *variable != nullptr; ++variable)
         if (!stays_here(*variable)) order.environment.emplace_back(*variable);
     }
+    order.environment.insert(order.environment.end(), program.environment.begin(),
+                             program.environment.end());
     order.environment.push_back(formatted("WEFT_RANKS={}", ranks_));
     order.environment.push_back(formatted("WEFT_PROCESSES={}", processes_.size()));
+    // Programs may differ there, and processes compare their settings.
+    if (programs_.size() > 1) order.environment.emplace_back("WEFT_RANKS_PER_PROCESS=auto");
+    if (has_files_) order.environment.emplace_back("WEFT_TAG_OUTPUT=on");  // See rank_files.
     return order;
   }
 
@@ -159,18 +225,26 @@ class supervisor {
     return *hosts_[processes_.at(static_cast<std::size_t>(number)).host];
   }
 
+  const job_program& program_of(int number) const {
+    return programs_[processes_.at(static_cast<std::size_t>(number)).program];
+  }
+
   void take(frame what) {
     switch (what.kind) {
       case frame_kind::started:
         processes_.at(static_cast<std::size_t>(what.process)).state = life::running;
-        if (what.process == 0 && (!how_.hosts.empty() || ::isatty(STDIN_FILENO) != 0))
+        if (what.process == 0 && !reads_input_)
+          host_of(0).send({.kind = frame_kind::input});  // Its end.
+        else if (what.process == 0 && (are_remote_ || ::isatty(STDIN_FILENO) != 0))
           input_.start([this](std::string octets) {
             host_of(0).send({.kind = frame_kind::input, .payload = std::move(octets)});
           });
         return;
       case frame_kind::not_started:
         if (!ending_)
-          say(what.payload.empty() ? cannot_run(command_.front(), what.argument) : what.payload);
+          say(what.payload.empty()
+                  ? cannot_run(program_of(what.process).command.front(), what.argument)
+                  : what.payload);
         return fail(status_of_failed_start(what.argument));
       case frame_kind::exited:
         return on_exited(what.process, what.argument);
@@ -200,7 +274,7 @@ class supervisor {
   }
 
   std::string name_of(int number) const {
-    const rank_block block = ranks_of_process(number, ranks_, static_cast<int>(processes_.size()));
+    const rank_block block = processes_[static_cast<std::size_t>(number)].ranks;
     const std::string& host = names_[processes_[static_cast<std::size_t>(number)].host];
     return block.count == 1
                ? formatted("process {} (rank {}) on host {}", number, block.first, host)
@@ -367,21 +441,27 @@ class supervisor {
   }
 
   const options how_;
-  const std::vector<std::string> command_;
+  const std::vector<job_program> programs_;
+  const bool reads_input_;
   const std::string id_;
   sweeper sweeps_;
   signal_reader signals_;            // Before there are other threads, which must not receive them.
   std::atomic<int> lost_output_{0};  // Why, unless it was that nobody read it.
+  const bool has_files_;
+  rank_files files_;  // Of the forwarder's thread.
+  std::atomic<bool> lost_files_{false};
+  std::vector<process> processes_;  // Their ranks are known to the forwarder, too.
   output_forwarder output_;
   event_loop loop_;
   input_pump input_;
+  bool are_remote_ = false;         // The hosts; otherwise the only one is this.
   std::vector<std::string> names_;  // Of the hosts.
+  std::vector<std::vector<std::size_t>> hosts_of_program_;
   std::vector<host_cores> cores_;
   std::vector<bool> gone_;
   std::size_t waited_for_ = 0;  // Hosts that are not ready.
   std::vector<std::unique_ptr<host>> hosts_;
   std::unique_ptr<job_server> server_;  // None until all hosts are ready.
-  std::vector<process> processes_;
   int ranks_ = 0;
   int status_ = 0;          // Of the first that failed.
   int interrupted_ = 0;     // The signal by which the user ended the job.
@@ -391,8 +471,8 @@ class supervisor {
 
 }  // namespace
 
-int supervise(const options& how, const std::vector<std::string>& command) {
-  return supervisor(how, command).run();
+int supervise(const job_request& what) {
+  return supervisor(what).run();
 }
 
 }  // namespace weft

@@ -113,6 +113,8 @@ std::string job_description::encoded() const {
   for (const std::string& host : hosts) fields.text(host);
   fields.number(static_cast<std::int64_t>(host_index.size()));
   for (const int index : host_index) fields.number(index);
+  fields.number(static_cast<std::int64_t>(parts.size()));
+  for (const job_part& part : parts) fields.number(part.ranks).number(part.processes);
   return fields.take();
 }
 
@@ -131,6 +133,19 @@ job_description job_description::decoded(std::string_view octets) {
   }
   if (job.process < 0 || static_cast<std::size_t>(job.process) >= job.host_index.size())
     throw error("a message of weftrun names a process that is not there");
+  std::int64_t processes = 0;
+  std::int64_t ranks = 0;
+  for (std::int64_t left = fields.number(); left > 0; --left) {
+    const std::int64_t its_ranks = fields.number();
+    const std::int64_t its_processes = fields.number();
+    if (its_processes < 1 || its_ranks < its_processes || its_ranks > ranks_max - ranks)
+      throw error("a message of weftrun names a program that cannot be");
+    ranks += its_ranks;
+    processes += its_processes;
+    job.parts.push_back({static_cast<int>(its_ranks), static_cast<int>(its_processes)});
+  }
+  if (!job.parts.empty() && processes != static_cast<std::int64_t>(job.host_index.size()))
+    throw error("a message of weftrun counts its processes in two ways");
   return job;
 }
 

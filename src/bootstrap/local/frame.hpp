@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "bootstrap/bootstrap.hpp"
+
 namespace weft {
 
 enum class frame_kind : std::uint16_t {
@@ -114,6 +116,7 @@ struct job_description {
   bool line_buffered = false;           // Somebody looks at the output while it is written.
   std::vector<int> host_index = {};     // Of each process.
   std::vector<std::string> hosts = {};  // By host index.
+  std::vector<job_part> parts = {};     // Of a job of several programs; otherwise empty.
 
   std::string encoded() const;
   static job_description decoded(std::string_view octets);

@@ -243,6 +243,8 @@ class local_bootstrap final : public bootstrap {
     return job_.hosts[static_cast<std::size_t>(node_of(process))];
   }
 
+  std::span<const job_part> parts() const noexcept override { return job_.parts; }
+
   void put(std::string_view key, std::string_view value) override {
     to_.send({.kind = frame_kind::put, .payload = field_writer().text(key).text(value).take()});
   }

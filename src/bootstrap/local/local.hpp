@@ -1,5 +1,6 @@
 // The bootstrap of a process that weftrun started. It speaks with weftrun, or with its agent on
-// this host, over a socket that it inherits; the number of the descriptor is in WEFT_JOB.
+// this host, over a socket that it inherits. WEFT_JOB has the number of the descriptor and, after a colon,
+// how many ranks the process holds.
 #pragma once
 #include <memory>
 
