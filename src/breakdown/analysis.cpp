@@ -235,8 +235,8 @@ std::string advice_on(const wait_group& w, double percent) {
       return formatted("{} for {}, which comes last", waits, cause_named(w));
     case wait_state::transfer:
       return formatted(
-          "{} while the data move: fewer and longer messages, or requests that let "
-          "computation go on, would hide it",
+          "{} after all had come: fewer and longer messages, or requests that let "
+          "computation go on, would hide it; so would a free core for each worker",
           waits);
     case wait_state::chunks:
       return formatted(
@@ -282,6 +282,13 @@ void advise(summary& s) {
     ++told;
     s.advice.push_back(text);
   }
+  const efficiencies& e = s.efficiency;
+  if (s.ranks > 1 && e.serialisation < 0.8 && e.load_balance > 0.8)
+    s.advice.push_back(formatted(
+        "ranks take turns: their work is even on the whole, and yet they wait for each other, "
+        "step by step (serialisation {:.0f} %); loop tasks would let those that wait help, "
+        "and would save up to {:.0f} % of the time",
+        100 * e.serialisation, 100 * (e.transfer - e.communication)));
   const message_summary& m = s.messages;
   if (m.received > 1000 && m.unexpected * 2 > m.received)
     s.advice.push_back(

@@ -14,7 +14,7 @@ h1 { font-size: 24px; margin: 28px 0 2px; } h2 { font-size: 18px; margin: 36px 0
 .facts { color: #5b6672; } .advice li { margin: 4px 0; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th { text-align: left; color: #5b6672; font-weight: 600; border-bottom: 1px solid #cfd4d8; }
-td, th { padding: 3px 10px 3px 0; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+td, th { padding: 3px 10px 3px 0; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td.n + td:not(.n), th.n + th:not(.n) { padding-left: 8px; }
 tr:nth-child(even) td { background: #f3f3ef; }
 .legend span { display: inline-block; margin-right: 14px; } .legend i { display: inline-block; width: 11px; height: 11px; margin-right: 5px; border-radius: 2px; }
 svg text { font: 12px system-ui, sans-serif; fill: #1d2733; } svg .axis { stroke: #cfd4d8; }
@@ -134,9 +134,11 @@ function draw_waits() {
   const mine = data.waits.filter(w => chosen.rank < 0 || w.cause === chosen.rank || w.waiters.indexOf(chosen.rank) >= 0);
   el("filter").textContent = chosen.rank < 0 ? "" : "Only those of rank " + chosen.rank + ", and those that it causes. ";
   if (chosen.rank >= 0) { const b = node("button", "all ranks"); b.onclick = () => { chosen.rank = -1; draw_waits(); draw_ranks(); }; el("filter").append(b); }
+  const shown = mine.filter((w, i) => i < 8 || w.seconds > 0.0005 * data.rank_seconds).slice(0, 60);
   const few = l => l.slice(0, 6).join(", ") + (l.length > 6 ? " and " + (l.length - 6) + " others" : "");
   table(el("waits"), ["kind", "#share of time", "#total", "#times", "#longest", "ranks", "wait in", "for rank", "which comes to"],
-    mine.slice(0, 40).map(w => [w.state, pct(w.seconds, data.rank_seconds), time(w.seconds), "" + w.count, time(w.longest), few(w.waiters), w.at, w.cause < 0 ? "" : "" + w.cause, w.cause_at]));
+    shown.map(w => [w.state, pct(w.seconds, data.rank_seconds), time(w.seconds), "" + w.count, time(w.longest), few(w.waiters), w.at, w.cause < 0 ? "" : "" + w.cause, w.cause_at]));
+  if (shown.length < mine.length) el("waits").append(node("p", (mine.length - shown.length) + " shorter ones are in the data.", "note"));
 }
 
 // --- Matrix.
@@ -225,6 +227,7 @@ function draw_what_if() {
   sum();
 }
 
+if (!data.messages.sent) chosen.measure = "waiting";
 draw_ranks(); draw_waits(); draw_matrix(); draw_sizes(); draw_what_if();
 table(el("places"), ["call", "#calls", "#computing before", "#in the call", "#ranks", "most by", "#of it"],
   data.places.slice(0, 60).map(p => [p.at, "" + p.calls, time(p.computing), time(p.in_calls), "" + p.ranks, p.slowest < 0 ? "" : "rank " + p.slowest, p.slowest < 0 ? "" : time(p.slowest_seconds)]));

@@ -87,7 +87,7 @@ std::string text_of(const summary& s) {
   for (std::size_t i = 0; i < std::min(s.waits.size(), waits_in_text); ++i) {
     const wait_group& w = s.waits[i];
     if (percent(w.seconds, s.rank_seconds) < 0.1) break;
-    text += formatted("    {:>5.1f}%  {:<16} {} in {}", percent(w.seconds, s.rank_seconds),
+    text += formatted("    {:>5.1f}%  {:<17} {} in {}", percent(w.seconds, s.rank_seconds),
                       name_of(w.state), rank_list(w.waiters), w.at);
     if (w.cause >= 0)
       text += formatted(", for rank {}{}{}", w.cause, w.cause_at.empty() ? "" : " at ", w.cause_at);

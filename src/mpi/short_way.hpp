@@ -43,7 +43,7 @@ struct usual_call {
   if (call.me == nullptr || !detail::are_words(call.data.size())) [[unlikely]]
     return nullptr;
   detail::rank_state& r = call.me->rank;
-  if (r.home->is_hindered() || tracing()) [[unlikely]]
+  if (r.home->is_hindered()) [[unlikely]]
     return nullptr;
   const detail::communicator_state& shared = *call.comm->shared;
   const detail::peer& there = shared.to(call.comm->peer(dest));
@@ -62,13 +62,12 @@ struct usual_call {
   if (call.me == nullptr) [[unlikely]]
     return nullptr;
   detail::rank_state& r = call.me->rank;
-  if (tracing()) [[unlikely]]  // A call is noted in its frame.
+  if (r.home->is_hindered()) [[unlikely]]
     return nullptr;
   detail::communicator_state& shared = *call.comm->shared;
   const int to = call.comm->peer(dest);
   const detail::peer& there = shared.to(to);
   if (!goes_eager(r, there, call.data.size(), detail::send_mode::standard)) return nullptr;
-  r.home->begin_call();
   const detail::envelope from{shared.context, call.comm->own, tag};
   count_send(r, there, from, call.data.size());
   send_short(r, there, from, call.data);
@@ -86,9 +85,8 @@ template <class Fail>
   if (call.me == nullptr) [[unlikely]]
     return false;
   detail::rank_state& r = call.me->rank;
-  if (tracing()) [[unlikely]]
+  if (r.home->is_hindered()) [[unlikely]]
     return false;
-  r.home->begin_call();
   const detail::communicator_state& shared = *call.comm->shared;
   const int from = call.comm->peer(source);
   const detail::peer& there = shared.to(from);

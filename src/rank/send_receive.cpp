@@ -135,7 +135,7 @@ template <class Data>
                                                         send_mode mode, const rank_state* me,
                                                         const communicator_state& c) {
   return me != nullptr && !me->home->is_hindered() && c.has(to) && tag >= 0 &&
-         mode == send_mode::standard && are_words(data.size()) && !tracing();
+         mode == send_mode::standard && are_words(data.size());
 }
 [[gnu::noinline]] void send_the_long_way(const communicator& c, octets data, int to, int tag,
                                          send_mode mode) {

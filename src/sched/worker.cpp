@@ -160,6 +160,7 @@ void worker::run() {
   current_worker_ = this;
   thread_number_.store(gettid(), std::memory_order_relaxed);  // Relaxed: a number, no more.
   thread_ = this_thread_state();
+  if (tracing()) is_hindered_ = true;
   root_.flow.emplace();
   running_ = &root_;
   static constexpr wait_description idle{"idle"};

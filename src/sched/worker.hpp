@@ -171,7 +171,7 @@ class worker {
   }
   // The job stops, and waits end that may; what still waits does so for something that no stop reaches.
   [[nodiscard]] bool is_unwinding() const noexcept { return unwinding_; }
-  // Whether begin_call() does anything.
+  // Whether begin_call() does anything, or calls are traced: then no short way is taken.
   [[nodiscard]] bool is_hindered() const noexcept { return is_hindered_; }
   // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
   // For destructors: throws nothing.
@@ -530,7 +530,7 @@ class worker {
   // What the worker writes is apart from that, which all senders read: each of its switches would take
   // their line. With 16 ranks on two workers a message took 410 ns instead of 290.
   alignas(padding_bytes) bool seeded_ = false;
-  bool is_hindered_ = false;  // seeded_ or stop_acknowledged_.
+  bool is_hindered_ = false;  // seeded_, stop_acknowledged_, or tracing() when its thread began.
   bool watched_ = false;      // The scheduler has a watcher of waits.
   // How many records a fiber may take from a mailbox by itself between two polls, when nothing or something
   // else may come to others; and how many of them are left, none while something rare is to be done.
