@@ -68,6 +68,12 @@ configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/weftcc.in ${PROJECT_BINARY_DIR
 file(MAKE_DIRECTORY ${weft_home} ${PROJECT_BINARY_DIR}/installed/bin)
 file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/weftcxx SYMBOLIC)
 file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/weftfc SYMBOLIC)
+# OpenSHMEM's names are beside them.
+set(shmem_names oshcc oshc++ oshcxx oshCC)
+foreach(name IN LISTS shmem_names)
+  file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/bin/${name} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ../lib/weft/bin/mpirun ${PROJECT_BINARY_DIR}/bin/oshrun SYMBOLIC)
 configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list ${weft_home}/shared_symbols.list COPYONLY)
 
 # What Fortran includes and uses: a module is in the form that one compiler understands, so its source
@@ -106,6 +112,12 @@ if(PROJECT_IS_TOP_LEVEL)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/weftcc DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_BINARY_DIR}/bin/weftcxx ${PROJECT_BINARY_DIR}/bin/weftfc
     DESTINATION ${CMAKE_INSTALL_BINDIR})
+  foreach(name IN LISTS shmem_names)
+    install(FILES ${PROJECT_BINARY_DIR}/bin/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endforeach()
+  file(RELATIVE_PATH weft_names_from_bin /${CMAKE_INSTALL_BINDIR} /${weft_installed_home}/bin)
+  file(CREATE_LINK ${weft_names_from_bin}/mpirun ${PROJECT_BINARY_DIR}/installed/bin/oshrun SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/installed/bin/oshrun DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${fortran_files} DESTINATION ${weft_installed_home}/fortran)
   install(PROGRAMS ${weft_home}/bin/mpirun DESTINATION ${weft_installed_home}/bin)
   file(RELATIVE_PATH weft_bin_from_names /${weft_installed_home}/bin /${CMAKE_INSTALL_BINDIR})

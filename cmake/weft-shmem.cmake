@@ -1,0 +1,58 @@
+# Programs of OpenSHMEM: tests/conformance/shmem/, examples/shmem/ and apps/triangles, all of oshcc. Each runs with its
+# PEs in one process, in two, and in one each. ctest -R '^shmem\.' runs them all.
+
+set(oshcc ${PROJECT_BINARY_DIR}/bin/oshcc)
+set(shmem_directory ${PROJECT_SOURCE_DIR}/tests/conformance/shmem)
+set(shmem_bin ${PROJECT_BINARY_DIR}/bin/shmem)
+set(shmem_headers ${PROJECT_SOURCE_DIR}/include/shmem/shmem.h ${PROJECT_SOURCE_DIR}/include/shmem/shmemx.h
+  ${shmem_directory}/conform.h)
+file(MAKE_DIRECTORY ${shmem_bin})
+set(programs)
+
+function(weft_add_shmem_program name source)
+  add_custom_command(OUTPUT ${shmem_bin}/${name}
+    DEPENDS ${source} ${shmem_headers} weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc
+    COMMAND ${oshcc} -std=gnu11 -Wall -O1 -g ${source} -lm -o ${shmem_bin}/${name})
+  set(programs ${programs} ${shmem_bin}/${name} PARENT_SCOPE)
+endfunction()
+function(weft_add_shmem_test name)  # COMMAND...
+  add_test(NAME shmem.${name} COMMAND ${ARGN})
+  set_tests_properties(shmem.${name} PROPERTIES LABELS shmem TIMEOUT 120 PROCESSORS 2)
+endfunction()
+
+foreach(name IN ITEMS setup access atomics collectives waiting active_messages with_mpi)
+  weft_add_shmem_program(${name} ${shmem_directory}/${name}.c)
+  set(run ${conformance_directory}/run.sh ${weftrun})
+  weft_add_shmem_test(${name}.n1 ${run} -n 1 ${shmem_bin}/${name})
+  weft_add_shmem_test(${name}.n5 ${run} -n 5 ${shmem_bin}/${name})
+  # Active messages stay in one process.
+  if(NOT name STREQUAL active_messages)
+    weft_add_shmem_test(${name}.processes ${run} -n 5 --processes 2 ${shmem_bin}/${name})
+    weft_add_shmem_test(${name}.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/${name})
+  endif()
+endforeach()
+weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
+
+# What wrong programs are told.
+weft_add_shmem_program(bad_input ${shmem_directory}/bad_input.c)
+file(STRINGS ${shmem_directory}/bad_input.c lines REGEX "is\\(name")
+foreach(line IN LISTS lines)
+  if(line MATCHES "is\\(name, \"([a-z_]+)\"\\).*/\\* case: (.*) \\*/")
+    weft_add_shmem_test(bad.${CMAKE_MATCH_1} ${conformance_directory}/run_bad.sh "${CMAKE_MATCH_2}"
+      ${weftrun} -n 2 ${shmem_bin}/bad_input ${CMAKE_MATCH_1})
+  endif()
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/shmem/*.c)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  weft_add_shmem_program(example-${name} ${source})
+  weft_add_shmem_test(example.${name} ${weftrun} -n 4 ${shmem_bin}/example-${name})
+  set_tests_properties(shmem.example.${name} PROPERTIES FAIL_REGULAR_EXPRESSION "WRONG|NOT|wrong")
+endforeach()
+
+weft_add_shmem_program(triangles ${PROJECT_SOURCE_DIR}/apps/triangles/triangles.c)
+weft_add_shmem_test(triangles ${weftrun} -n 4 ${shmem_bin}/triangles --vertices 300 --edges 4000 --check)
+
+add_custom_target(shmem-programs ALL DEPENDS ${programs})
+add_dependencies(test-programs shmem-programs)

@@ -1,0 +1,189 @@
+// Puts, gets and signals in full: arguments that need a look, PEs of other processes, contexts that were made.
+#include "shmem/core.hpp"
+
+namespace weft::shmem {
+namespace {
+
+struct target {
+  rma::context& operations;
+  int rank;
+};
+target checked_target(pe_state& me, shmem_ctx_t handle, int pe) {
+  context* const c = checked_context(me, handle);
+  const int rank = checked_pe(me, c, pe);
+  return {operations_of(me, c), rank};
+}
+
+void check_local(const char* argument, const void* address, std::size_t bytes) {
+  if (address == nullptr && bytes != 0)
+    fail("{} is a null pointer: pass where {} octets are", argument, bytes);
+}
+
+// The octets from the first to the last of blocks that lie `stride` octets apart.
+std::size_t extent(std::ptrdiff_t stride, std::size_t block_bytes, std::size_t blocks) {
+  if (blocks == 0) return 0;
+  return checked_bytes(blocks - 1, static_cast<std::size_t>(stride)) + block_bytes;
+}
+
+void check_stride(const char* argument, std::ptrdiff_t stride) {
+  if (stride < 1) fail("{} is {}: strides are 1 or more", argument, stride);
+}
+
+void update_signal(pe_state& me, const target& to, std::uint64_t* signal_address,
+                   std::uint64_t signal, int operation) {
+  if (operation == SHMEM_SIGNAL_SET)
+    me.memory->change<rma::update::set>(to.operations, signal_address, signal, to.rank);
+  else
+    me.memory->change<rma::update::add>(to.operations, signal_address, signal, to.rank);
+}
+
+void check_signal(pe_state& me, const std::uint64_t* signal_address, int operation) {
+  check_symmetric(me, "sig_addr", signal_address, sizeof *signal_address);
+  if (operation != SHMEM_SIGNAL_SET && operation != SHMEM_SIGNAL_ADD)
+    fail("sig_op is {}: pass SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", operation);
+}
+
+}  // namespace
+
+void put_slowly(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                std::size_t count, std::size_t element, int pe) {
+  in_call(call, [&](pe_state& me) {
+    const target to = checked_target(me, context, pe);
+    const std::size_t bytes = checked_bytes(count, element);
+    check_symmetric(me, "dest", dest, bytes);
+    check_local("source", source, bytes);
+    if (bytes != 0) me.memory->put(to.operations, dest, source, bytes, to.rank);
+  });
+}
+
+void get_slowly(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                std::size_t count, std::size_t element, int pe, completion when) {
+  in_call(call, [&](pe_state& me) {
+    const target from = checked_target(me, context, pe);
+    const std::size_t bytes = checked_bytes(count, element);
+    check_symmetric(me, "source", source, bytes);
+    check_local("dest", dest, bytes);
+    note_look(me);
+    if (bytes == 0) return;
+    if (when == completion::blocking)
+      me.memory->get(from.operations, dest, source, bytes, from.rank);
+    else
+      me.memory->get_nbi(from.operations, dest, source, bytes, from.rank);
+  });
+}
+
+void put_strided(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t block,
+                 std::size_t blocks, std::size_t element, int pe) {
+  in_call(call, [&](pe_state& me) {
+    const target to = checked_target(me, context, pe);
+    check_stride("dst", dest_stride);
+    check_stride("sst", source_stride);
+    const std::size_t bytes = checked_bytes(block, element);
+    const auto size = static_cast<std::ptrdiff_t>(element);
+    check_symmetric(me, "dest", dest, extent(dest_stride * size, bytes, blocks));
+    check_local("source", source, bytes * blocks);
+    me.memory->put_strided(to.operations, dest, dest_stride * size, source, source_stride * size,
+                           bytes, blocks, to.rank);
+  });
+}
+
+void get_strided(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t block,
+                 std::size_t blocks, std::size_t element, int pe) {
+  in_call(call, [&](pe_state& me) {
+    const target from = checked_target(me, context, pe);
+    check_stride("dst", dest_stride);
+    check_stride("sst", source_stride);
+    const std::size_t bytes = checked_bytes(block, element);
+    const auto size = static_cast<std::ptrdiff_t>(element);
+    check_symmetric(me, "source", source, extent(source_stride * size, bytes, blocks));
+    check_local("dest", dest, bytes * blocks);
+    note_look(me);
+    me.memory->get_strided(from.operations, dest, dest_stride * size, source, source_stride * size,
+                           bytes, blocks, from.rank);
+  });
+}
+
+void put_signal(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                std::size_t count, std::size_t element, std::uint64_t* signal_address,
+                std::uint64_t signal, int operation, int pe) {
+  in_call(call, [&](pe_state& me) {
+    const target to = checked_target(me, context, pe);
+    const std::size_t bytes = checked_bytes(count, element);
+    check_symmetric(me, "dest", dest, bytes);
+    check_local("source", source, bytes);
+    check_signal(me, signal_address, operation);
+    if (bytes != 0) me.memory->put(to.operations, dest, source, bytes, to.rank);
+    update_signal(me, to, signal_address, signal, operation);
+  });
+}
+
+void put_signal_nbi(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                    std::size_t count, std::size_t element, std::uint64_t* signal_address,
+                    std::uint64_t signal, int operation, int pe) {
+  put_signal(call, context, dest, source, count, element, signal_address, signal, operation, pe);
+}
+
+void signal_update(const char* call, shmem_ctx_t context, std::uint64_t* signal_address,
+                   std::uint64_t signal, int operation, int pe) {
+  in_call(call, [&](pe_state& me) {
+    const target to = checked_target(me, context, pe);
+    check_signal(me, signal_address, operation);
+    update_signal(me, to, signal_address, signal, operation);
+  });
+}
+
+std::uint64_t signal_fetch(const char* call, const std::uint64_t* signal_address) {
+  return in_call(call, [&](pe_state& me) {
+    check_symmetric(me, "sig_addr", signal_address, sizeof *signal_address);
+    note_look(me);
+    return rma::initiator::look(signal_address);
+  });
+}
+
+rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word, std::size_t bytes,
+                             int& pe) {
+  const target to = checked_target(me, context, pe);
+  check_symmetric(me, "the word", word, bytes);
+  if (reinterpret_cast<std::uintptr_t>(word) % bytes != 0)
+    fail("the word at {} is not aligned to its size of {} octets", word, bytes);
+  pe = to.rank;
+  return to.operations;
+}
+
+void look_again(const char* call) {
+  in_call(call, [](pe_state& me) { note_look(me); });
+}
+
+void fence(const char* call, shmem_ctx_t context) {
+  if (pe_state* const me = usable_state();
+      me != nullptr && context == SHMEM_CTX_DEFAULT && me->operations.is_quiet()) [[likely]]
+    return me->memory->fence(me->operations);
+  in_call(call, [&](pe_state& me) {
+    if (context == SHMEM_CTX_INVALID) return;
+    me.memory->fence(operations_of(me, checked_context(me, context)));
+  });
+}
+
+void quiet(const char* call, shmem_ctx_t context) {
+  if (pe_state* const me = usable_state();
+      me != nullptr && context == SHMEM_CTX_DEFAULT && me->operations.is_quiet()) [[likely]]
+    return me->memory->quiet(me->operations);
+  in_call(call, [&](pe_state& me) {
+    if (context == SHMEM_CTX_INVALID) return;
+    me.memory->quiet(operations_of(me, checked_context(me, context)));
+  });
+}
+
+void pe_quiet(const char* call, shmem_ctx_t handle, const int* pes, std::size_t count) {
+  in_call(call, [&](pe_state& me) {
+    if (handle == SHMEM_CTX_INVALID) return;
+    context* const c = checked_context(me, handle);
+    std::vector<int> ranks(count);
+    for (std::size_t i = 0; i < count; ++i) ranks[i] = checked_pe(me, c, pes[i]);
+    me.memory->quiet(operations_of(me, c), ranks);
+  });
+}
+
+}  // namespace weft::shmem

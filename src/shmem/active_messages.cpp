@@ -1,0 +1,464 @@
+#include "shmem/active_messages.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "rank/matching.hpp"
+#include "shmem/core.hpp"
+
+namespace weft::shmem {
+
+// --- A queue ------------------------------------------------------------------------------------
+
+am_queue::~am_queue() {
+  for (chunk* c = read_.load(std::memory_order_relaxed); c != nullptr;)  // Nobody uses it any more.
+    std::free(std::exchange(c, c->next));
+  std::free(spare_.load(std::memory_order_relaxed));
+}
+
+void am_queue::new_chunk(std::size_t bytes) {
+  chunk* c = nullptr;
+  if (bytes == am_chunk_bytes) c = spare_.exchange(nullptr, std::memory_order_acquire);  // A2
+  if (c == nullptr) {
+    const std::size_t whole = (sizeof(chunk) + bytes + 63) & ~std::size_t{63};
+    void* const memory = std::aligned_alloc(64, whole);
+    if (memory == nullptr) throw std::bad_alloc();
+    std::memset(memory, 0, whole);
+    c = ::new (memory) chunk{bytes};
+  }
+  if (written_ == nullptr) {
+    read_.store(c, std::memory_order_release);
+  } else {
+    written_->next = c;
+    written_->at(write_at_).word.store(am_record::end_of_chunk, std::memory_order_release);  // R1
+  }
+  written_ = c;
+  write_at_ = 0;
+}
+
+am_record* am_queue::front(std::size_t& retired) noexcept {
+  for (;;) {
+    chunk* const in = read_.load(std::memory_order_acquire);
+    if (in == nullptr) return nullptr;
+    am_record& record = in->at(read_at_);
+    const std::uint64_t word = record.word.load(std::memory_order_acquire);  // A1
+    if (word == 0) return nullptr;
+    if (static_cast<std::uint32_t>(word) != am_record::end_of_chunk) return &record;
+    read_.store(in->next, std::memory_order_relaxed);  // The reader's own.
+    read_at_ = 0;
+    retired += in->bytes;
+    retire(*in);
+  }
+}
+
+// As new, unless one is kept already.
+void am_queue::retire(chunk& read) noexcept {
+  if (read.bytes != am_chunk_bytes || spare_.load(std::memory_order_relaxed) != nullptr)
+    return std::free(&read);
+  std::memset(read.data(), 0, read.bytes);
+  read.next = nullptr;
+  spare_.store(&read, std::memory_order_release);  // R2
+}
+
+// --- Sending ------------------------------------------------------------------------------------
+namespace {
+
+// Ids of weft's own.
+constexpr std::uint32_t reply_id = 0x7fff'ffff;
+
+am_queue& queue_to(pe_state& me, pe_state& to) {
+  const auto own = static_cast<std::size_t>(me.rank.home->index());
+  std::unique_ptr<am_queue>& mine = to.messages.storage[own];  // Only this worker's ranks write it.
+  if (mine == nullptr) {
+    mine = std::make_unique<am_queue>();
+    to.messages.from[own].store(mine.get(), std::memory_order_release);
+  }
+  return *mine;
+}
+
+// False when the target's queue is full; then nothing has been done.
+bool try_write(pe_state& me, pe_state& to, std::uint32_t id, std::uint32_t call,
+               const void* payload, std::size_t length) {
+  am_queue& queue = queue_to(me, to);
+  const std::size_t bytes = am_queue::record_bytes(length);
+  am_record* record = queue.try_reserve(bytes);
+  if (record == nullptr) [[unlikely]] {
+    const std::size_t chunk = am_queue::chunk_bytes_for(bytes);
+    // Relaxed: a count. Of one empty queue a message is taken whatever its size.
+    const std::size_t before = to.messages.bytes.fetch_add(chunk, std::memory_order_relaxed);
+    if (before != 0 && before + chunk > to.settings.am_queue_bytes) {
+      to.messages.bytes.fetch_sub(chunk, std::memory_order_relaxed);
+      return false;
+    }
+    queue.new_chunk(chunk);
+    record = queue.try_reserve(bytes);
+  }
+  record->source = me.number;
+  record->call = call;
+  if (length != 0) std::memcpy(record->payload(), payload, length);
+  am_queue::publish(*record, id, length);
+  worker* const there = to.rank.home;
+  if (there != me.rank.home) there->notify();
+  return true;
+}
+
+struct full_queue final : detail::wait_words {
+  const pe_state& to;
+  explicit full_queue(const pe_state& t) : to(t) {}
+  [[nodiscard]] std::string text() const override {
+    return formatted(
+        ", until PE {} reads some of its {} MiB of unread active messages (SHMEMX_AM_QUEUE_SIZE is the "
+        "limit)",
+        to.number, to.messages.bytes.load(std::memory_order_relaxed) >> 20);
+  }
+};
+
+void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::uint32_t call,
+           const void* payload, std::size_t length) {
+  while (!try_write(me, to, id, call, payload, length)) {
+    const std::size_t limit = to.settings.am_queue_bytes;
+    const std::size_t needed = am_queue::chunk_bytes_for(am_queue::record_bytes(length));
+    const full_queue words(to);
+    wait_description said{name};
+    said.context = wait_description::in_words;
+    said.subject = static_cast<const detail::wait_words*>(&words);
+    me.rank.home->wait_until(
+        [&]() noexcept {
+          const std::size_t now = to.messages.bytes.load(std::memory_order_relaxed);
+          return now == 0 || now + needed <= limit;
+        },
+        said);
+  }
+}
+
+pe_state& near_pe(pe_state& me, int pe) {
+  pe_state* const to = me.pes[pe];
+  if (to == nullptr)
+    fail(
+        "PE {} is in another process, which active messages do not reach yet: start fewer processes with "
+        "--processes 1",
+        pe);
+  return *to;
+}
+
+void check_message(pe_state& me, int id, const void* payload, std::size_t length) {
+  if (id < 1 || static_cast<std::size_t>(id) > am_handlers_max)
+    fail("id {}: pass one that shmemx_am_set_handler has returned on the target", id);
+  if (length > me.settings.am_payload_bytes)
+    fail(
+        "length {}: a payload may have {} octets (SHMEMX_AM_PAYLOAD_MAX_SIZE is {}; SHMEMX_AM_PAYLOAD_MAX in the "
+        "environment raises what is accepted); put more, and send where it lies",
+        length, me.settings.am_payload_bytes, SHMEMX_AM_PAYLOAD_MAX_SIZE);
+  if (payload == nullptr && length != 0)
+    fail("payload is a null pointer: pass where {} octets are", length);
+}
+
+// --- Handling -----------------------------------------------------------------------------------
+
+void finish_call(pe_state& me, const am_record& reply, const std::byte* data, std::size_t length) {
+  if (reply.call == 0 || reply.call > me.messages.calls.size() ||
+      me.messages.calls[reply.call - 1] == nullptr)
+    return;
+  am_call_slot& slot = *std::exchange(me.messages.calls[reply.call - 1], nullptr);
+  slot.length = length;
+  std::memcpy(slot.reply, data, std::min(length, slot.reply_max));
+  slot.done = true;
+}
+
+void handle(pe_state& me, am_record& record, std::uint64_t word, void* args_p) {
+  const auto length = static_cast<std::size_t>(static_cast<std::uint32_t>(word)) - 1;
+  const auto id = static_cast<std::uint32_t>(word >> 32);
+  if (id == reply_id) return finish_call(me, record, record.payload(), length);
+  const am_handler handler =
+      id - 1 < me.messages.handlers.size() ? me.messages.handlers[id - 1] : am_handler{};
+  if (handler.function == nullptr)
+    fail(
+        "PE {} sent a message with id {}, under which this PE has no handler: call shmemx_am_set_handler before, "
+        "and send the id that it returns here",
+        record.source, id);
+  struct running {
+    pe_state& pe;
+    const am_record* const outer = pe.messages.replies_to;
+    running(pe_state& p, const am_record& r) : pe(p) {
+      ++pe.in_handler;
+      pe.messages.replies_to = &r;
+      pe.messages.replied = false;
+    }
+    ~running() {
+      --pe.in_handler;
+      pe.messages.replies_to = outer;
+    }
+  };
+  {
+    const running in(me, record);
+    handler.function(record.payload(), length, handler.args_r, args_p, record.source);
+  }
+  if (record.call != 0 && !me.messages.replied) [[unlikely]]
+    write(me, "shmemx_am_reply", near_pe(me, record.source), reply_id, record.call, nullptr, 0);
+}
+
+// Tells the sources how many of their messages have been handled, a source at a time.
+class handled_counts {
+ public:
+  explicit handled_counts(pe_state& me) : me_(me) {}
+  ~handled_counts() { tell(); }
+  handled_counts(const handled_counts&) = delete;
+  handled_counts& operator=(const handled_counts&) = delete;
+  void add(int source) {
+    if (source != source_) tell();
+    source_ = source;
+    ++count_;
+  }
+
+ private:
+  void tell() noexcept {
+    if (count_ == 0) return;
+    pe_state& to = *me_.pes[source_];
+    // Release: what the handlers did is seen by whoever is told that they have run.
+    to.messages.sent_and_handled.fetch_add(count_, std::memory_order_release);
+    if (to.rank.home != me_.rank.home) to.rank.home->notify();
+    me_.messages.handled += count_;
+    count_ = 0;
+  }
+  pe_state& me_;
+  int source_ = -1;
+  std::uint64_t count_ = 0;
+};
+
+// How many messages one poll handles from one worker, so that it comes to an end.
+constexpr int polled_max = 4096;
+
+int handle_all(pe_state& me, void* args_p) {
+  int done = 0;
+  for (std::size_t from = 0; from < me.messages.from.size(); ++from) {
+    am_queue* const queue = me.messages.from[from].load(std::memory_order_acquire);
+    if (queue == nullptr) continue;
+    handled_counts told(me);
+    for (int left = polled_max; left > 0; --left) {
+      std::size_t retired = 0;
+      am_record* const record = queue->front(retired);
+      if (retired != 0) [[unlikely]] {
+        me.messages.bytes.fetch_sub(retired, std::memory_order_relaxed);
+        worker& writer = me.rank.home->owner().at(static_cast<int>(from));
+        if (&writer != me.rank.home) writer.notify();
+      }
+      if (record == nullptr) break;
+      const std::uint64_t word = record->word.load(std::memory_order_relaxed);  // Seen by front().
+      const std::size_t length = static_cast<std::uint32_t>(word) - 1;
+      const int source = record->source;
+      const bool is_reply = static_cast<std::uint32_t>(word >> 32) == reply_id;
+      handle(me, *record, word, args_p);
+      queue->pop(am_queue::record_bytes(length));
+      if (is_reply) continue;
+      ++done;
+      told.add(source);
+    }
+  }
+  return done;
+}
+
+bool has_message(const pe_state& me) noexcept {
+  for (const auto& from : me.messages.from)
+    if (const am_queue* const queue = from.load(std::memory_order_acquire);
+        queue != nullptr && queue->has_record())
+      return true;
+  return false;
+}
+
+template <class Holds>
+void wait_for_message(pe_state& me, const char* call, const Holds& or_when) {
+  me.rank.home->wait_until([&]() noexcept { return has_message(me) || or_when(); }, {call});
+}
+
+bool all_handled(const pe_state& me) noexcept {
+  return me.messages.sent_and_handled.load(std::memory_order_acquire) == me.messages.sent;
+}
+
+int first_free_id(const pe_state& me) {
+  const auto free = std::find_if(me.messages.handlers.begin(), me.messages.handlers.end(),
+                                 [](const am_handler& h) { return h.function == nullptr; });
+  return static_cast<int>(free - me.messages.handlers.begin()) + 1;
+}
+
+void set_handler_at(pe_state& me, int id, am_handler handler) {
+  if (static_cast<std::size_t>(id) > am_handlers_max)
+    fail("a PE may have {} handlers: reset those that are not needed", am_handlers_max);
+  if (static_cast<std::size_t>(id) > me.messages.handlers.size())
+    me.messages.handlers.resize(static_cast<std::size_t>(id));
+  me.messages.handlers[static_cast<std::size_t>(id) - 1] = handler;
+}
+
+void send(pe_state& me, const char* call, int id, const void* payload, std::size_t length, int pe) {
+  check_message(me, id, payload, length);
+  write(me, call, near_pe(me, pe), static_cast<std::uint32_t>(id), 0, payload, length);
+  ++me.messages.sent;
+}
+
+}  // namespace
+
+void am_set_handler(const char* call, shmemx_am_handler_t function, void* args_r, int* id) {
+  in_call(call, [&](pe_state& me) {
+    if (id == nullptr) fail("id is a null pointer: pass the address of an int");
+    if (function != nullptr) {
+      const int own = first_free_id(me);
+      set_handler_at(me, own, {function, args_r});
+      *id = own;
+      return;
+    }
+    if (*id < 1 || static_cast<std::size_t>(*id) > me.messages.handlers.size() ||
+        me.messages.handlers[static_cast<std::size_t>(*id) - 1].function == nullptr)
+      fail("*id is {}, under which no handler is set: pass one that was returned here", *id);
+    me.messages.handlers[static_cast<std::size_t>(*id) - 1] = {};
+  });
+}
+
+void am_set_handler_all(const char* call, shmemx_am_handler_t function, void* args_r, int* id) {
+  in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    if (function == nullptr || id == nullptr)
+      fail("{} is a null pointer", function == nullptr ? "handler" : "id");
+    const int agreed = world_team(me).ranks->allreduce(
+        static_cast<int>(me.messages.handlers.size()) + 1, weft::max{});
+    set_handler_at(me, agreed, {function, args_r});
+    *id = agreed;
+    meet(me, world_team(me), call);
+  });
+}
+
+void am_send(const char* call, shmem_ctx_t handle, int id, const void* payload, std::size_t length,
+             int pe) {
+  if (pe_state* const me = usable_state();
+      me != nullptr && handle == SHMEM_CTX_DEFAULT &&
+      static_cast<unsigned>(pe) < static_cast<unsigned>(me->size) && me->pes[pe] != nullptr &&
+      static_cast<unsigned>(id) - 1 < am_handlers_max && length <= SHMEMX_AM_PAYLOAD_MAX_SIZE &&
+      payload != nullptr && !me->rank.home->is_shared()) [[likely]]
+    if (try_write(*me, *me->pes[pe], static_cast<std::uint32_t>(id), 0, payload, length))
+        [[likely]] {
+      ++me->messages.sent;
+      return;
+    }
+  in_call(call, [&](pe_state& me) {
+    send(me, call, id, payload, length, checked_pe(me, checked_context(me, handle), pe));
+  });
+}
+
+int am_try_send(const char* call, int id, const void* payload, std::size_t length, int pe) {
+  return in_call(call, [&](pe_state& me) {
+    check_message(me, id, payload, length);
+    pe_state& to = near_pe(me, checked_pe(me, nullptr, pe));
+    if (!try_write(me, to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
+    ++me.messages.sent;
+    return 1;
+  });
+}
+
+int am_poll(const char* call, void* args_p) {
+  return in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    if (const int done = handle_all(me, args_p); done != 0) return done;
+    // A loop of polls lets others run: those of this worker at once, all others now and then.
+    if (me.rank.home->has_ready() || me.messages.empty_polls++ % 16 == 0) me.rank.home->yield();
+    return handle_all(me, args_p);
+  });
+}
+
+void am_wait(const char* call, void* args_p) {
+  in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    do wait_for_message(me, call, []() noexcept { return false; });
+    while (handle_all(me, args_p) == 0);  // A reply only.
+  });
+}
+
+void am_reply(const char* call, const void* data, std::size_t length) {
+  in_call(call, [&](pe_state& me) {
+    const am_record* const to = me.messages.replies_to;
+    if (to == nullptr) fail("called outside of handlers: there is nothing to reply to");
+    if (to->call == 0)
+      fail("PE {} has sent this message by shmemx_am_send_nbi, which wants no reply", to->source);
+    if (me.messages.replied) fail("called twice in one handler: a message has one reply");
+    if (length > me.settings.am_payload_bytes)
+      fail("length {}: a reply may have {} octets", length, me.settings.am_payload_bytes);
+    me.messages.replied = true;
+    write(me, call, near_pe(me, to->source), reply_id, to->call, data, length);
+  });
+}
+
+std::size_t am_call(const char* call, int id, const void* payload, std::size_t length, int pe,
+                    void* reply, std::size_t reply_max, void* args_p) {
+  return in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    check_message(me, id, payload, length);
+    pe_state& to = near_pe(me, checked_pe(me, nullptr, pe));
+    am_call_slot slot{reply, reply_max};
+    auto& calls = me.messages.calls;
+    auto place = std::find(calls.begin(), calls.end(), nullptr);
+    if (place == calls.end()) place = calls.emplace(place);
+    *place = &slot;
+    const auto number = static_cast<std::uint32_t>(place - calls.begin()) + 1;
+    write(me, call, to, static_cast<std::uint32_t>(id), number, payload, length);
+    ++me.messages.sent;
+    while (!slot.done) {
+      wait_for_message(me, call, []() noexcept { return false; });
+      (void)handle_all(me, args_p);
+    }
+    if (slot.length > reply_max)
+      fail("PE {} has replied with {} octets, of which {} have room: pass a larger reply_max", pe,
+           slot.length, reply_max);
+    return slot.length;
+  });
+}
+
+void am_quiet(const char* call, void* args_p) {
+  in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    while (!all_handled(me)) {
+      wait_for_message(me, call, [&]() noexcept { return all_handled(me); });
+      (void)handle_all(me, args_p);
+    }
+  });
+}
+
+// All have been handled when two counts in a row are the same, with as many handled as sent: a message that was under
+// way at the first has been handled by the second, or made it differ.
+void am_barrier_all(const char* call, void* args_p) {
+  in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    const communicator& all = *world_team(me).ranks;
+    me.memory->quiet(me.operations);
+    struct counts {
+      std::uint64_t sent, handled;
+    };
+    const auto sum = [](const counts& a, const counts& b) {
+      return counts{a.sent + b.sent, a.handled + b.handled};
+    };
+    counts before{0, 1};
+    for (;;) {
+      while (handle_all(me, args_p) != 0) {
+      }
+      const counts mine{me.messages.sent, me.messages.handled};
+      counts now{};
+      // Meanwhile others may wait for handlers of this PE before they come.
+      request adding = all.iallreduce(mine, now, sum);
+      const auto is_complete = [&]() noexcept { return adding.started()->complete; };
+      while (!is_complete()) {
+        wait_for_message(me, call, is_complete);
+        (void)handle_all(me, args_p);
+      }
+      adding.wait();
+      if (now.sent == now.handled && now.sent == before.sent && now.handled == before.handled)
+        break;
+      before = now;
+    }
+    // What a PE sends that has left is not handled in here.
+    meet(me, world_team(me), call);
+  });
+}
+
+std::size_t am_payload_max(const char* call) {
+  return in_call(call, [](pe_state& me) { return me.settings.am_payload_bytes; });
+}
+
+}  // namespace weft::shmem

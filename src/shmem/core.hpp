@@ -1,0 +1,510 @@
+// What the shells of OpenSHMEM's functions call: a few dozen functions without types, and the short ways, which
+// need them. `call` is the function's name, for errors and reports. Called by the PE that it is about, on its
+// worker, or by a thread that the PE has made.
+#pragma once
+#include <bit>
+#include <complex>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#include "shmem/state.hpp"
+#include "weft/reduction.hpp"
+
+namespace weft::shmem {
+
+// --- Set-up, queries, memory ------------------------------------------------------------------------
+void init(const char* call, int level);
+int init_thread(const char* call, int requested, int* provided);
+void query_thread(const char* call, int* provided);
+void start(const char* call, int pes);
+void finalize(const char* call);
+void global_exit(const char* call, int status);
+int my_pe(const char* call);
+int n_pes(const char* call);
+int pe_accessible(const char* call, int pe);
+int addr_accessible(const char* call, const void* address, int pe);
+void* pointer_to(const char* call, const void* address, int pe);
+void* team_pointer_to(const char* call, shmem_team_t team, const void* address, int pe);
+void get_version(int* major, int* minor);
+void get_name(char* name);
+void query_initialized(int* initialized);
+inline void ignore(int) {}
+
+void* allocate(const char* call, std::size_t bytes, std::size_t alignment, long hints);
+void* allocate_aligned(const char* call, std::size_t alignment, std::size_t bytes);
+void* allocate_zeroed(const char* call, std::size_t count, std::size_t element);
+void* reallocate(const char* call, void* block, std::size_t bytes);
+void deallocate(const char* call, void* block);
+
+// --- Teams and contexts ------------------------------------------------------------------------------
+int team_my_pe(const char* call, shmem_team_t team);
+int team_n_pes(const char* call, shmem_team_t team);
+int team_get_config(const char* call, shmem_team_t team, long mask, shmem_team_config_t* config);
+int team_translate_pe(const char* call, shmem_team_t from, int pe, shmem_team_t to);
+int team_split_strided(const char* call, shmem_team_t parent, int start, int stride, int size,
+                       const shmem_team_config_t* config, long mask, shmem_team_t* made);
+int team_split_2d(const char* call, shmem_team_t parent, int xrange,
+                  const shmem_team_config_t* xaxis_config, long xaxis_mask,
+                  shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
+                  long yaxis_mask, shmem_team_t* yaxis_team);
+void team_destroy(const char* call, shmem_team_t team);
+int context_create(const char* call, shmem_team_t team, long options, shmem_ctx_t* made);
+void context_destroy(const char* call, shmem_ctx_t context);
+int context_get_team(const char* call, shmem_ctx_t context, shmem_team_t* team);
+void session_start(const char* call, shmem_ctx_t context, long options,
+                   const shmem_ctx_session_config_t* config, long mask);
+void session_stop(const char* call, shmem_ctx_t context);
+
+// --- Memory of other PEs -------------------------------------------------------------------------------
+enum class completion { blocking, deferred };
+void put_slowly(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                std::size_t count, std::size_t element, int pe);
+void get_slowly(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                std::size_t count, std::size_t element, int pe, completion when);
+void put_strided(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t block,
+                 std::size_t blocks, std::size_t element, int pe);
+void get_strided(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t block,
+                 std::size_t blocks, std::size_t element, int pe);
+void put_signal(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                std::size_t count, std::size_t element, std::uint64_t* signal_address,
+                std::uint64_t signal, int operation, int pe);
+void put_signal_nbi(const char* call, shmem_ctx_t context, void* dest, const void* source,
+                    std::size_t count, std::size_t element, std::uint64_t* signal_address,
+                    std::uint64_t signal, int operation, int pe);
+void signal_update(const char* call, shmem_ctx_t context, std::uint64_t* signal_address,
+                   std::uint64_t signal, int operation, int pe);
+std::uint64_t signal_fetch(const char* call, const std::uint64_t* signal_address);
+void fence(const char* call, shmem_ctx_t context);
+void quiet(const char* call, shmem_ctx_t context);
+void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t count);
+
+// Whether the product of sizes that are both small is none that wraps.
+[[nodiscard]] constexpr bool is_short(std::size_t count) noexcept {
+  return count < std::size_t{1} << 48;
+}
+[[gnu::always_inline]] inline void put(const char* call, shmem_ctx_t context, void* dest,
+                                       const void* source, std::size_t count, std::size_t element,
+                                       int pe) {
+  if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
+                                           is_short(count) &&
+                                           me->reaches(dest, count * element, pe)) [[likely]]
+    return me->memory->put(me->operations, dest, source, count * element, pe);
+  put_slowly(call, context, dest, source, count, element, pe);
+}
+[[gnu::always_inline]] inline void put_nbi(const char* call, shmem_ctx_t context, void* dest,
+                                           const void* source, std::size_t count,
+                                           std::size_t element, int pe) {
+  put(call, context, dest, source, count, element, pe);
+}
+[[gnu::always_inline]] inline void get(const char* call, shmem_ctx_t context, void* dest,
+                                       const void* source, std::size_t count, std::size_t element,
+                                       int pe) {
+  if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
+                                           is_short(count) && ++me->looks < looks_in_a_row_max &&
+                                           me->reaches(source, count * element, pe)) [[likely]]
+    return me->memory->get(me->operations, dest, source, count * element, pe);
+  get_slowly(call, context, dest, source, count, element, pe, completion::blocking);
+}
+[[gnu::always_inline]] inline void get_nbi(const char* call, shmem_ctx_t context, void* dest,
+                                           const void* source, std::size_t count,
+                                           std::size_t element, int pe) {
+  if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
+                                           is_short(count) &&
+                                           me->reaches(source, count * element, pe)) [[likely]]
+    return me->memory->get_nbi(me->operations, dest, source, count * element, pe);
+  get_slowly(call, context, dest, source, count, element, pe, completion::deferred);
+}
+template <class T>
+inline void put_value(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
+  if constexpr (rma::whole<T>)
+    if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
+                                             me->reaches(dest, sizeof(T), pe)) [[likely]]
+      return me->memory->put(me->operations, dest, value, pe);
+  put_slowly(call, context, dest, &value, 1, sizeof(T), pe);
+}
+template <class T>
+[[nodiscard]] inline T get_value(const char* call, shmem_ctx_t context, const T* source, int pe) {
+  if constexpr (rma::whole<T>)
+    if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
+                                             ++me->looks < looks_in_a_row_max &&
+                                             me->reaches(source, sizeof(T), pe)) [[likely]]
+      return me->memory->get(me->operations, source, pe);
+  T value;
+  get_slowly(call, context, &value, source, 1, sizeof(T), pe, completion::blocking);
+  return value;
+}
+
+// --- Atomic operations ----------------------------------------------------------------------------------
+inline constexpr auto op_add = rma::update::add;
+inline constexpr auto op_and = rma::update::bit_and;
+inline constexpr auto op_or = rma::update::bit_or;
+inline constexpr auto op_xor = rma::update::bit_xor;
+
+template <class T>
+[[nodiscard]] inline bool is_aligned(const T* at) noexcept {
+  return reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
+}
+// The context of an update of this word, whose arguments are right; throws when they are not. `pe` becomes its
+// number in the world.
+[[nodiscard]] rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word,
+                                           std::size_t bytes, int& pe);
+template <class T, class Update>
+[[gnu::noinline]] T update_slowly(const char* call, shmem_ctx_t context, const T* at, int pe,
+                                  const Update& update) {
+  return in_call(call, [&](pe_state& me) {
+    int number = pe;
+    rma::context& c = checked_update(me, context, at, sizeof(T), number);
+    return update(*me.memory, c, number);
+  });
+}
+// `update(memory, context, rank)` carries it out.
+template <class T, class Update>
+[[gnu::always_inline]] inline T update_word(const char* call, shmem_ctx_t context, const T* at,
+                                            int pe, const Update& update) {
+  if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
+                                           is_aligned(at) && me->reaches(at, sizeof(T), pe))
+      [[likely]]
+    return update(*me->memory, me->operations, pe);
+  return update_slowly(call, context, at, pe, update);
+}
+template <rma::update Op, class T>
+inline T atomic_fetch_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
+  return update_word(call, context, dest, pe,
+                     [=](rma::initiator& memory, rma::context& c, int rank) {
+                       return memory.fetch<Op>(c, dest, value, rank);
+                     });
+}
+template <rma::update Op, class T>
+inline void atomic_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
+  (void)update_word(call, context, dest, pe,
+                    [=](rma::initiator& memory, rma::context& c, int rank) {
+                      memory.change<Op>(c, dest, value, rank);
+                      return T();
+                    });
+}
+template <class T>
+inline T atomic_swap(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
+  return atomic_fetch_op<rma::update::swap>(call, context, dest, value, pe);
+}
+template <class T>
+inline void atomic_set(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
+  atomic_op<rma::update::set>(call, context, dest, value, pe);
+}
+template <class T>
+inline T atomic_compare_swap(const char* call, shmem_ctx_t context, T* dest, T condition, T value,
+                             int pe) {
+  return update_word(
+      call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
+        return memory.fetch<rma::update::compare_swap>(c, dest, value, rank, condition);
+      });
+}
+void look_again(const char* call);
+template <class T>
+inline T atomic_fetch(const char* call, shmem_ctx_t context, const T* source, int pe) {
+  if (pe_state* const me = usable_state(); me != nullptr && ++me->looks >= looks_in_a_row_max)
+      [[unlikely]]
+    look_again(call);
+  return atomic_fetch_op<rma::update::fetch>(call, context, const_cast<T*>(source), T(), pe);
+}
+template <rma::update Op, class T>
+inline void atomic_fetch_op_nbi(const char* call, shmem_ctx_t context, T* fetch, T* dest, T value,
+                                int pe, T condition = T()) {
+  (void)update_word(call, context, dest, pe,
+                    [=](rma::initiator& memory, rma::context& c, int rank) {
+                      memory.fetch_nbi<Op>(c, fetch, dest, value, rank, condition);
+                      return T();
+                    });
+}
+template <class T>
+inline void atomic_fetch_nbi(const char* call, shmem_ctx_t context, T* fetch, const T* source,
+                             int pe) {
+  atomic_fetch_op_nbi<rma::update::fetch>(call, context, fetch, const_cast<T*>(source), T(), pe);
+}
+template <class T>
+inline void atomic_swap_nbi(const char* call, shmem_ctx_t context, T* fetch, T* dest, T value,
+                            int pe) {
+  atomic_fetch_op_nbi<rma::update::swap>(call, context, fetch, dest, value, pe);
+}
+template <class T>
+inline void atomic_compare_swap_nbi(const char* call, shmem_ctx_t context, T* fetch, T* dest,
+                                    T condition, T value, int pe) {
+  atomic_fetch_op_nbi<rma::update::compare_swap>(call, context, fetch, dest, value, pe, condition);
+}
+
+// --- Waiting for memory of one's own ----------------------------------------------------------------------
+template <class T>
+[[nodiscard]] inline T look_at(const T* word) noexcept {
+  return rma::initiator::look(word);
+}
+template <class T>
+[[nodiscard]] inline bool holds(T found, int comparison, T value) noexcept {
+  switch (comparison) {
+    case SHMEM_CMP_EQ:
+      return found == value;
+    case SHMEM_CMP_NE:
+      return found != value;
+    case SHMEM_CMP_GT:
+      return found > value;
+    case SHMEM_CMP_GE:
+      return found >= value;
+    case SHMEM_CMP_LT:
+      return found < value;
+    default:
+      return found <= value;
+  }
+}
+void check_comparison(int comparison);
+// Returns when `over(subject)` is true, which others of this or another worker make so.
+// For reports: the words, and of a single one what it is to be.
+struct waited_word {
+  const void* word;
+  std::size_t count;
+  int comparison;
+  long long value;
+  long long (*now)(const void* word) noexcept;
+};
+template <class T>
+[[nodiscard]] inline long long value_of_word(const void* word) noexcept {
+  return static_cast<long long>(look_at(static_cast<const T*>(word)));
+}
+void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
+                     bool (*over)(const void* subject) noexcept, const void* subject);
+void check_words(pe_state& me, const void* words, std::size_t count, std::size_t element);
+
+template <class T>
+inline void wait_until_word(const char* call, T* word, int comparison, T value) {
+  if (usable_state() != nullptr && static_cast<unsigned>(comparison - SHMEM_CMP_EQ) < 6 &&
+      holds(look_at(word), comparison, value))
+    return;
+  in_call(call, [&](pe_state& me) {
+    check_comparison(comparison);
+    check_words(me, word, 1, sizeof(T));
+    struct subject {
+      const T* word;
+      int comparison;
+      T value;
+    } const s{word, comparison, value};
+    wait_for_memory(
+        me, call, {word, 1, comparison, static_cast<long long>(value), &value_of_word<T>},
+        [](const void* of) noexcept {
+          const auto& what = *static_cast<const subject*>(of);
+          return holds(look_at(what.word), what.comparison, what.value);
+        },
+        &s);
+  });
+}
+template <class T>
+inline int test_word(const char* call, T* word, int comparison, T value) {
+  return in_call(call, [&](pe_state& me) {
+    check_comparison(comparison);
+    check_words(me, word, 1, sizeof(T));
+    if (holds(look_at(word), comparison, value)) return 1;
+    me.looks = looks_in_a_row_max;
+    note_look(me);
+    return holds(look_at(word), comparison, value) ? 1 : 0;
+  });
+}
+
+// Several words: what is awaited of each, and which are left out.
+template <class T, class Value>
+struct words_to_hold {
+  const T* words;
+  std::size_t count;
+  const int* status;
+  int comparison;
+  Value value;  // One for all, or one for each.
+  [[nodiscard]] waited_word said() const noexcept {
+    return {words, count, comparison, 0, &value_of_word<T>};
+  }
+  [[nodiscard]] bool is_left_out(std::size_t i) const noexcept {
+    return status != nullptr && status[i] != 0;
+  }
+  [[nodiscard]] bool holds_at(std::size_t i) const noexcept {
+    if constexpr (std::is_pointer_v<Value>)
+      return holds(look_at(words + i), comparison, value[i]);
+    else
+      return holds(look_at(words + i), comparison, value);
+  }
+  [[nodiscard]] bool is_empty() const noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!is_left_out(i)) return false;
+    return true;
+  }
+  [[nodiscard]] bool all() const noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!is_left_out(i) && !holds_at(i)) return false;
+    return true;
+  }
+  // SIZE_MAX: none.
+  [[nodiscard]] std::size_t any() const noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!is_left_out(i) && holds_at(i)) return i;
+    return SIZE_MAX;
+  }
+  [[nodiscard]] std::size_t some(std::size_t* indices) const noexcept {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (!is_left_out(i) && holds_at(i)) indices[found++] = i;
+    return found;
+  }
+};
+template <class T, class Value>
+[[nodiscard]] words_to_hold<T, Value> checked_words(pe_state& me, T* words, std::size_t count,
+                                                    const int* status, int comparison,
+                                                    Value value) {
+  check_comparison(comparison);
+  check_words(me, words, count, sizeof(T));
+  return {words, count, status, comparison, value};
+}
+template <class T, class Value>
+inline void wait_until_all(const char* call, T* words, std::size_t count, const int* status,
+                           int comparison, Value value) {
+  in_call(call, [&](pe_state& me) {
+    const auto w = checked_words(me, words, count, status, comparison, value);
+    wait_for_memory(
+        me, call, w.said(),
+        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->all(); }, &w);
+  });
+}
+template <class T, class Value>
+inline std::size_t wait_until_any(const char* call, T* words, std::size_t count, const int* status,
+                                  int comparison, Value value) {
+  return in_call(call, [&](pe_state& me) {
+    const auto w = checked_words(me, words, count, status, comparison, value);
+    if (w.is_empty()) return static_cast<std::size_t>(SIZE_MAX);
+    wait_for_memory(
+        me, call, w.said(),
+        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->any() != SIZE_MAX; },
+        &w);
+    return w.any();
+  });
+}
+template <class T, class Value>
+inline std::size_t wait_until_some(const char* call, T* words, std::size_t count,
+                                   std::size_t* indices, const int* status, int comparison,
+                                   Value value) {
+  return in_call(call, [&](pe_state& me) {
+    const auto w = checked_words(me, words, count, status, comparison, value);
+    if (w.is_empty()) return std::size_t{0};
+    wait_for_memory(
+        me, call, w.said(),
+        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->any() != SIZE_MAX; },
+        &w);
+    return w.some(indices);
+  });
+}
+template <class T, class Value>
+inline int test_all(const char* call, T* words, std::size_t count, const int* status,
+                    int comparison, Value value) {
+  return in_call(call, [&](pe_state& me) {
+    const auto w = checked_words(me, words, count, status, comparison, value);
+    if (w.all()) return 1;
+    me.looks = looks_in_a_row_max;
+    note_look(me);
+    return w.all() ? 1 : 0;
+  });
+}
+template <class T, class Value>
+inline std::size_t test_any(const char* call, T* words, std::size_t count, const int* status,
+                            int comparison, Value value) {
+  return in_call(call, [&](pe_state& me) {
+    const auto w = checked_words(me, words, count, status, comparison, value);
+    if (const std::size_t found = w.any(); found != SIZE_MAX) return found;
+    me.looks = looks_in_a_row_max;
+    note_look(me);
+    return w.any();
+  });
+}
+template <class T, class Value>
+inline std::size_t test_some(const char* call, T* words, std::size_t count, std::size_t* indices,
+                             const int* status, int comparison, Value value) {
+  return in_call(call, [&](pe_state& me) {
+    const auto w = checked_words(me, words, count, status, comparison, value);
+    if (const std::size_t found = w.some(indices); found != 0) return found;
+    me.looks = looks_in_a_row_max;
+    note_look(me);
+    return w.some(indices);
+  });
+}
+std::uint64_t signal_wait_until(const char* call, std::uint64_t* signal_address, int comparison,
+                                std::uint64_t value);
+
+// --- Collectives --------------------------------------------------------------------------------------------
+void barrier_all(const char* call);
+void sync_all(const char* call);
+int team_sync(const char* call, shmem_team_t team);
+void set_barrier(const char* call, int start, int log_stride, int size);
+void set_sync(const char* call, int start, int log_stride, int size);
+int team_alltoall(const char* call, shmem_team_t team, void* dest, const void* source,
+                  std::size_t count, std::size_t element);
+int team_alltoalls(const char* call, shmem_team_t team, void* dest, const void* source,
+                   std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
+                   std::size_t element);
+int team_broadcast(const char* call, shmem_team_t team, void* dest, const void* source,
+                   std::size_t count, std::size_t element, int root);
+int team_collect(const char* call, shmem_team_t team, void* dest, const void* source,
+                 std::size_t count, std::size_t element);
+int team_fcollect(const char* call, shmem_team_t team, void* dest, const void* source,
+                  std::size_t count, std::size_t element);
+void set_alltoall(const char* call, void* dest, const void* source, std::size_t count,
+                  std::size_t element, int start, int log_stride, int size);
+void set_alltoalls(const char* call, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                   std::ptrdiff_t source_stride, std::size_t count, std::size_t element, int start,
+                   int log_stride, int size);
+void set_broadcast(const char* call, void* dest, const void* source, std::size_t count,
+                   std::size_t element, int root, int start, int log_stride, int size);
+void set_collect(const char* call, void* dest, const void* source, std::size_t count,
+                 std::size_t element, int start, int log_stride, int size);
+void set_fcollect(const char* call, void* dest, const void* source, std::size_t count,
+                  std::size_t element, int start, int log_stride, int size);
+
+int reduce_in_team(const char* call, shmem_team_t team, void* dest, const void* source,
+                   const reduction& how);
+void reduce_in_set(const char* call, void* dest, const void* source, const reduction& how,
+                   int start, int log_stride, int size);
+int scan_in_team(const char* call, shmem_team_t team, void* dest, const void* source,
+                 const reduction& how, bool inclusive);
+template <class Op, class T>
+inline int team_reduce(const char* call, shmem_team_t team, T* dest, const T* source,
+                       std::size_t count) {
+  constexpr Op op{};
+  return reduce_in_team(call, team, dest, source, make_reduction<T>(op, count));
+}
+template <class Op, class T>
+inline void set_reduce(const char* call, T* dest, const T* source, int count, int start,
+                       int log_stride, int size) {
+  constexpr Op op{};
+  reduce_in_set(call, dest, source, make_reduction<T>(op, static_cast<std::size_t>(count)), start,
+                log_stride, size);
+}
+template <class T>
+inline int team_scan(const char* call, shmem_team_t team, T* dest, const T* source,
+                     std::size_t count, bool inclusive) {
+  constexpr std::plus<> op{};
+  return scan_in_team(call, team, dest, source, make_reduction<T>(op, count), inclusive);
+}
+
+// --- Locks ------------------------------------------------------------------------------------------------------
+void set_lock(const char* call, long* lock);
+void clear_lock(const char* call, long* lock);
+int test_lock(const char* call, long* lock);
+
+// --- Active messages --------------------------------------------------------------------------------------------
+void am_set_handler(const char* call, shmemx_am_handler_t handler, void* args_r, int* id);
+void am_set_handler_all(const char* call, shmemx_am_handler_t handler, void* args_r, int* id);
+void am_send(const char* call, shmem_ctx_t context, int id, const void* payload, std::size_t length,
+             int pe);
+int am_try_send(const char* call, int id, const void* payload, std::size_t length, int pe);
+int am_poll(const char* call, void* args_p);
+void am_wait(const char* call, void* args_p);
+void am_reply(const char* call, const void* data, std::size_t length);
+std::size_t am_call(const char* call, int id, const void* payload, std::size_t length, int pe,
+                    void* reply, std::size_t reply_max, void* args_p);
+void am_quiet(const char* call, void* args_p);
+void am_barrier_all(const char* call, void* args_p);
+std::size_t am_payload_max(const char* call);
+
+}  // namespace weft::shmem

@@ -1,0 +1,204 @@
+// From shmem_init to shmem_finalize, and what a PE may ask of itself and of others.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "rank/collectives.hpp"
+#include "rank/new_communicators.hpp"
+#include "shmem/core.hpp"
+#include "weft/run.hpp"
+
+namespace weft::shmem {
+namespace {
+
+constexpr const char* level_names[] = {"SHMEM_THREAD_SINGLE", "SHMEM_THREAD_FUNNELED",
+                                       "SHMEM_THREAD_SERIALIZED", "SHMEM_THREAD_MULTIPLE"};
+
+// Address space that each PE's heap may grow in: as much as the machine has memory, unless there are very many.
+std::size_t reserve_bytes(const detail::job& j) {
+  const auto memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  constexpr std::size_t step = std::size_t{1} << 30;
+  const std::size_t share = symmetric_reserve_bytes_max / j.places.size();
+  return std::max(step, std::min(memory, share) / step * step);
+}
+
+std::size_t page_rounded(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return std::max(page, (bytes + page - 1) / page * page);
+}
+
+void print_what_was_asked_for(const pe_state& me) {
+  if (me.number != 0) return;
+  if (me.settings.version)
+    std::fprintf(stderr, "weft %s, OpenSHMEM %d.%d\n", WEFT_VERSION, SHMEM_MAJOR_VERSION,
+                 SHMEM_MINOR_VERSION);
+  if (me.settings.info)
+    std::fprintf(stderr, "weft %s, OpenSHMEM %d.%d, %d PEs; variables of the environment:\n%s",
+                 WEFT_VERSION, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION, me.size,
+                 settings_text().c_str());
+}
+
+std::unique_ptr<team> make_team(communicator ranks) {
+  auto t = std::make_unique<team>();
+  t->ranks.emplace(std::move(ranks));
+  return t;
+}
+
+void open(pe_state& me, int level) {
+  detail::job& j = *me.rank.of;
+  worker& here = *me.rank.home;
+  me.thread_level = level;
+  me.settings = read_settings();
+  me.number = me.rank.number;
+  me.size = static_cast<int>(j.places.size());
+  if (level >= SHMEM_THREAD_SERIALIZED) {
+    (void)here.enter_shared();
+    here.share();
+    here.leave_shared();
+  }
+  const communicator all(j.world, me.number);
+  me.teams.clear();
+  me.teams.push_back(make_team(all.dup()));
+  const std::size_t heap_bytes =
+      me.settings.symmetric_bytes ? page_rounded(*me.settings.symmetric_bytes) : reserve_bytes(j);
+  if (me.memory == nullptr) {
+    me.memory = &rma::initiator::attach(me.rank, heap_bytes);
+    me.memory->expose_statics();
+  }
+  if (!me.blocks) me.blocks.emplace(me.memory->heap().size());
+  // Those whose heaps loads and stores of this PE reach.
+  std::vector<int> near;
+  for (int pe = 0; pe < me.size; ++pe)
+    if (me.memory->reaches_heap_of(pe)) near.push_back(pe);
+  auto shared = all.create(near);
+  if (!shared) fail("the PEs of this node were not found");
+  me.teams.push_back(make_team(std::move(*shared)));
+  if (static_cast<int>(near.size()) != me.size) me.teams.back()->in_world = std::move(near);
+  auto& process = static_cast<process_state&>(*j.faces[face_slot]);
+  process.pes[static_cast<std::size_t>(me.number)] = &me;
+  me.pes = process.pes.data();
+  me.messages.from =
+      std::vector<std::atomic<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
+  me.messages.storage.resize(me.messages.from.size());
+  detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
+  me.usable = true;
+  print_what_was_asked_for(me);
+}
+
+int opened_with(pe_state& me, int level) {
+  if (me.opened++ == 0) open(me, level);
+  return me.thread_level;
+}
+
+}  // namespace
+
+void init(const char* call, int level) {
+  in_call_at_any_time(call, [&](pe_state& me) { (void)opened_with(me, level); });
+}
+
+int init_thread(const char* call, int requested, int* provided) {
+  return in_call_at_any_time(call, [&](pe_state& me) {
+    if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
+      fail("requested is {}: pass one of {}, {}, {} and {}", requested, level_names[0],
+           level_names[1], level_names[2], level_names[3]);
+    const int level = opened_with(me, requested);
+    if (provided != nullptr) *provided = level;
+    return 0;
+  });
+}
+
+void query_thread(const char* call, int* provided) {
+  in_call(call, [&](pe_state& me) { *provided = me.thread_level; });
+}
+
+void start(const char* call, int) {
+  in_call_at_any_time(call, [](pe_state& me) {
+    if (me.opened == 0) (void)opened_with(me, SHMEM_THREAD_SINGLE);
+  });
+}
+
+void finalize(const char* call) {
+  in_call(call, [&](pe_state& me) {
+    check_not_in_handler(me);
+    if (--me.opened > 0) return;
+    quiet(call, SHMEM_CTX_DEFAULT);
+    for (const auto& c : me.contexts)
+      if (c->of != nullptr) me.memory->quiet(c->operations);
+    meet(me, world_team(me), "shmem_finalize");
+    me.usable = false;
+    me.finalized = true;
+    me.contexts.clear();
+    me.active_sets.clear();
+    me.teams.clear();
+  });
+}
+
+void global_exit(const char* call, int status) {
+  in_call(call, [&](pe_state& me) {
+    me.usable = false;
+    me.failed = true;
+    if ((status & 0xff) != 0)
+      throw rank_failure(formatted("shmem_global_exit({}) ends the job", status), status & 0xff);
+    me.rank.of->workers->request_stop();
+    me.rank.home->check_stopped();
+  });
+}
+
+int my_pe(const char* call) {
+  if (const pe_state* const me = usable_state(); me != nullptr) [[likely]]
+    return me->number;
+  return in_call(call, [](pe_state& me) { return me.number; });
+}
+
+int n_pes(const char* call) {
+  if (const pe_state* const me = usable_state(); me != nullptr) [[likely]]
+    return me->size;
+  return in_call(call, [](pe_state& me) { return me.size; });
+}
+
+int pe_accessible(const char* call, int pe) {
+  return in_call(call, [&](pe_state& me) { return pe >= 0 && pe < me.size ? 1 : 0; });
+}
+
+int addr_accessible(const char* call, const void* address, int pe) {
+  return in_call(call, [&](pe_state& me) {
+    return pe >= 0 && pe < me.size && me.memory->is_symmetric(address) ? 1 : 0;
+  });
+}
+
+void* pointer_to(const char* call, const void* address, int pe) {
+  return in_call(call, [&](pe_state& me) -> void* {
+    if (pe < 0 || pe >= me.size || !me.memory->is_symmetric(address)) return nullptr;
+    std::byte* const there = me.memory->direct(address, 1, pe);
+    if (there != nullptr && pe != me.number) me.memory->note_silent_writers();
+    return there;
+  });
+}
+
+void* team_pointer_to(const char* call, shmem_team_t handle, const void* address, int pe) {
+  const int number = in_call(call, [&](pe_state& me) {
+    const team& t = checked_team(me, handle);
+    return pe < 0 || pe >= t.size() ? -1 : t.world_number(pe);
+  });
+  return pointer_to(call, address, number);
+}
+
+void get_version(int* major, int* minor) {
+  *major = SHMEM_MAJOR_VERSION;
+  *minor = SHMEM_MINOR_VERSION;
+}
+
+void get_name(char* name) {
+  std::strncpy(name, SHMEM_VENDOR_STRING, SHMEM_MAX_NAME_LEN - 1);
+  name[SHMEM_MAX_NAME_LEN - 1] = '\0';
+}
+
+void query_initialized(int* initialized) {
+  *initialized = usable_state() != nullptr ? 1 : 0;
+}
+
+}  // namespace weft::shmem

@@ -1,0 +1,167 @@
+// What OpenSHMEM keeps for one PE, and for the PEs of a process. A PE is a rank of the job.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "rank/state.hpp"
+#include "rma/initiator.hpp"
+#include "sched/guest.hpp"
+#include "shmem/active_messages.hpp"
+#include "shmem/environment.hpp"
+#include "shmem/errors.hpp"
+#include "shmem/heap.hpp"
+#include "shmem/limits.hpp"
+#include "shmem/shmem.h"
+#include "weft/communicator.hpp"
+
+namespace weft::shmem {
+
+// Of OpenSHMEM among the faces of a job.
+inline constexpr std::size_t face_slot = 2;
+
+struct pe_state;
+
+// The PEs of this process by number, null elsewhere; each writes its own in shmem_init(), before it meets the others.
+struct process_state final : detail::face_job {
+  explicit process_state(std::size_t count) : pes(count) {}
+  std::vector<pe_state*> pes;
+};
+
+struct team {
+  std::optional<communicator> ranks;
+  shmem_team_config_t config{0};
+  std::uint32_t generation = 0;
+  // Numbers of its PEs in the world; empty: they are the same.
+  std::vector<int> in_world;
+  [[nodiscard]] int size() const noexcept { return ranks->size(); }
+  [[nodiscard]] int world_number(int pe) const noexcept {
+    return in_world.empty() ? pe : in_world[static_cast<std::size_t>(pe)];
+  }
+};
+
+struct context {
+  team* of = nullptr;  // Null: destroyed.
+  rma::context operations;
+  shmem_team_t team_handle = SHMEM_TEAM_INVALID;
+  long options = 0;
+  long session = 0;
+  std::uint32_t generation = 0;
+};
+
+struct pe_state final : detail::face_state {
+  explicit pe_state(detail::rank_state& r) : rank(r) {}
+  // What each access touches. `usable`: between shmem_init() and shmem_finalize(), and no error yet.
+  bool usable = false;
+  int number = 0;
+  int size = 0;
+  int looks = 0;  // At memory in a row, without a wait.
+  rma::initiator* memory = nullptr;
+  rma::context operations;  // Of the default context.
+  pe_state* const* pes = nullptr;
+  int in_handler = 0;
+
+  detail::rank_state& rank;
+  std::uint32_t generations = 0;  // Of handles of teams and contexts.
+  long session = 0;               // Of the default context.
+  int opened = 0;                 // Calls of shmem_init() without shmem_finalize().
+  bool finalized = false;
+  bool failed = false;
+  int thread_level = SHMEM_THREAD_SINGLE;
+  shmem::settings settings{};
+  std::optional<heap_blocks> blocks;
+  std::vector<std::unique_ptr<team>> teams;        // By handle - 1; null: destroyed.
+  std::vector<std::unique_ptr<context>> contexts;  // By handle - 2; kept when destroyed.
+  std::map<std::tuple<int, int, int>, std::unique_ptr<team>> active_sets;
+  am_state messages;
+
+  // Whether loads and stores reach this range at `pe`, which need not be a PE.
+  [[gnu::always_inline, nodiscard]] bool reaches(const void* address, std::size_t bytes,
+                                                 int pe) const noexcept {
+    return static_cast<unsigned>(pe) < static_cast<unsigned>(size) &&
+           memory->direct(address, bytes, pe) != nullptr;
+  }
+
+  void ended() override;  // The program of the rank has ended.
+  void cut_short() noexcept override { usable = false; }
+};
+
+// Null when the caller may not call OpenSHMEM now, for whatever reason.
+[[gnu::always_inline, nodiscard]] inline pe_state* usable_state() noexcept {
+  void* const caller = worker::caller();
+  if (caller == nullptr) [[unlikely]]
+    return nullptr;
+  auto* const s =
+      static_cast<pe_state*>(static_cast<detail::rank_state*>(caller)->faces[face_slot].get());
+  return s != nullptr && s->usable ? s : nullptr;
+}
+
+// While it lives the calling thread may use the PE's state: it is the PE's own, or one that the PE has made
+// after asking for a level that allows it.
+class entrance {
+ public:
+  entrance();
+  ~entrance();
+  entrance(const entrance&) = delete;
+  entrance& operator=(const entrance&) = delete;
+  // Throws when the caller is no PE, or OpenSHMEM is not open.
+  [[nodiscard]] pe_state& open_state() const;
+  // Before shmem_init() and after shmem_finalize() too.
+  [[nodiscard]] pe_state& any_state() const;
+
+ private:
+  pe_state* me_ = nullptr;
+  bool entered_ = false;
+  std::optional<guest> guest_;
+};
+
+// The frame of every call but the short ways: body gets the PE's state.
+template <class Body>
+auto in_call(const char* name, const Body& body) -> decltype(body(std::declval<pe_state&>())) {
+  const entrance in;
+  try {
+    return body(in.open_state());
+  } catch (const std::exception&) {
+    end_in_error(name);
+  } catch (const job_stopped&) {
+    pass_on_stop();
+  }
+}
+template <class Body>
+auto in_call_at_any_time(const char* name, const Body& body)
+    -> decltype(body(std::declval<pe_state&>())) {
+  const entrance in;
+  try {
+    return body(in.any_state());
+  } catch (const std::exception&) {
+    end_in_error(name);
+  } catch (const job_stopped&) {
+    pass_on_stop();
+  }
+}
+
+// --- Checks of arguments: each throws -------------------------------------------------------------
+[[nodiscard]] team& checked_team(pe_state& me, shmem_team_t handle);
+// Null: the default context.
+[[nodiscard]] context* checked_context(pe_state& me, shmem_ctx_t handle);
+// The PE's number in the world.
+[[nodiscard]] int checked_pe(pe_state& me, const context* c, int pe);
+// That all of this range is symmetric.
+void check_symmetric(pe_state& me, const char* argument, const void* address, std::size_t bytes);
+[[nodiscard]] rma::context& operations_of(pe_state& me, context* c) noexcept;
+void check_not_in_handler(const pe_state& me);
+[[nodiscard]] std::size_t checked_bytes(std::size_t count, std::size_t element);
+// Returns when all PEs of the team have called.
+void meet(pe_state& me, const team& t, const char* name);
+// A call that only looks at memory, and may be made again and again until it changes: others run now and then.
+void note_look(pe_state& me);
+[[nodiscard]] inline team& world_team(pe_state& me) {
+  return *me.teams[0];
+}
+
+}  // namespace weft::shmem

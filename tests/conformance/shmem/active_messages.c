@@ -1,0 +1,128 @@
+/* Active messages: the paper's four calls, and what goes beyond them. */
+#include "conform.h"
+#include <shmemx.h>
+
+static int handled;
+static long sum;
+static int ids[2]; /* Of this PE, for others to read. */
+static int word;
+
+static void count(void* payload, size_t length, void* args_r, void* args_p, int source) {
+  int* const counter = args_r;
+  ++*counter;
+  if (args_p != NULL) ++*(int*)args_p;
+  long value = -1;
+  EXPECT(length == sizeof value);
+  memcpy(&value, payload, sizeof value);
+  EXPECT(value == source);
+  sum += value;
+}
+
+/* Sends on, and uses the memory of others, until the number is 0. */
+static int forward_id;
+static void forward(void* payload, size_t length, void* args_r, void* args_p, int source) {
+  (void)args_r, (void)args_p, (void)source;
+  int left;
+  EXPECT(length == sizeof left);
+  memcpy(&left, payload, sizeof left);
+  shmem_int_atomic_inc(&word, 0);
+  shmem_fence();
+  shmem_quiet();
+  if (left == 0) return;
+  --left;
+  shmemx_am_send_nbi(forward_id, &left, sizeof left, NEXT);
+}
+
+static void square(void* payload, size_t length, void* args_r, void* args_p, int source) {
+  (void)length, (void)args_r, (void)args_p, (void)source;
+  long value;
+  memcpy(&value, payload, sizeof value);
+  value *= value;
+  if (value != 0) shmemx_am_reply(&value, sizeof value);
+}
+
+static void check_large(void* payload, size_t length, void* args_r, void* args_p, int source) {
+  (void)args_p;
+  ++*(int*)args_r;
+  const unsigned char* const octets = payload;
+  EXPECT(length == 0 || (octets[0] == source + 1 && octets[length - 1] == source + 1));
+}
+
+int main(void) {
+  begin();
+  int first = 0, second = 0, polled = 0;
+  /* Ids need not be the same: the odd PEs set theirs in the other order. */
+  shmemx_am_set_handler(count, me % 2 == 0 ? &first : &second, &ids[me % 2]);
+  shmemx_am_set_handler(count, me % 2 == 0 ? &second : &first, &ids[1 - me % 2]);
+  shmem_barrier_all();
+  EXPECT(pes == 1 || shmem_int_g(&ids[0], 0) != shmem_int_g(&ids[0], 1));
+  long own = me;
+  enum { each = 50 };
+  for (int round = 0; round < each; ++round)
+    for (int pe = 0; pe < pes; ++pe) {
+      shmemx_am_send_nbi(shmem_int_g(&ids[0], pe), &own, sizeof own, pe);
+      EXPECT(shmemx_am_try_send_nbi(shmem_int_g(&ids[1], pe), &own, sizeof own, pe));
+    }
+  shmem_quiet();
+  EXPECT(first == 0 && second == 0); /* Handlers run in poll and wait alone. */
+  shmem_barrier_all();
+  EXPECT(first == 0 && second == 0);
+  shmemx_am_wait(&polled);
+  EXPECT(polled > 0);
+  while (polled < 2 * each * pes) shmemx_am_poll(&polled);
+  EXPECT(first == each * pes && second == each * pes && shmemx_am_poll(NULL) == 0);
+  EXPECT(sum == 2l * each * pes * (pes - 1) / 2);
+  shmemx_am_quiet(NULL);
+  shmem_barrier_all();
+
+  /* Messages that send messages, to the end of all of them. */
+  shmemx_am_set_handler_all(forward, NULL, &forward_id);
+  int all_same = forward_id;
+  shmem_barrier_all();
+  EXPECT(shmem_int_g(&forward_id, NEXT) == all_same);
+  const int left = 30;
+  shmemx_am_send_nbi(forward_id, (void*)&left, sizeof left, NEXT);
+  shmemx_am_barrier_all(NULL);
+  shmem_barrier_all();
+  EXPECT(shmem_int_g(&word, 0) == 31 * pes);
+
+  /* Replies, and their absence. */
+  int id;
+  shmemx_am_set_handler_all(square, NULL, &id);
+  long value = me + 1, reply = 0;
+  EXPECT(shmemx_am_call(id, &value, sizeof value, NEXT, &reply, sizeof reply, NULL) == sizeof reply);
+  EXPECT(reply == value * value);
+  value = 0;
+  EXPECT(shmemx_am_call(id, &value, sizeof value, NEXT, &reply, sizeof reply, NULL) == 0);
+  shmemx_am_barrier_all(NULL);
+
+  /* Sizes up to the limit, more than a chunk of the queue holds. */
+  EXPECT(shmemx_am_payload_max() >= SHMEMX_AM_PAYLOAD_MAX_SIZE);
+  shmemx_am_set_handler_all(check_large, &handled, &id);
+  static unsigned char large[SHMEMX_AM_PAYLOAD_MAX_SIZE];
+  memset(large, me + 1, sizeof large);
+  int sent = 0;
+  for (size_t size = 0; size <= sizeof large; size = size * 2 + 1, ++sent) shmemx_am_send_nbi(id, large, size, NEXT);
+  shmemx_am_send_nbi(id, large, sizeof large, NEXT), ++sent;
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+  for (int i = 0; i < 100; ++i, ++sent) shmemx_ctx_am_send_nbi(ctx, id, large, 8, NEXT);
+  shmem_ctx_session_stop(ctx);
+  shmem_ctx_quiet(ctx);
+  shmem_ctx_destroy(ctx);
+  shmemx_am_barrier_all(NULL);
+  EXPECT(handled == sent);
+
+  /* All flood all, and then read. */
+  handled = 0;
+  enum { flood = 300 };
+  for (int i = 0; i < flood; ++i)
+    for (int pe = 0; pe < pes; ++pe) shmemx_am_send_nbi(id, large, 1000, pe);
+  shmem_quiet();
+  shmem_barrier_all();
+  while (handled < flood * pes) shmemx_am_wait(NULL);
+  EXPECT(handled == flood * pes);
+  shmemx_am_set_handler(NULL, NULL, &id);
+  return end();
+}

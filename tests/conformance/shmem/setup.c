@@ -1,0 +1,131 @@
+/* Set-up, queries, memory, teams, contexts. */
+#include "conform.h"
+
+static int global = 3;
+
+static void of_queries(void) {
+  int major = 0, minor = 0, level = -1, open = 0;
+  char name[SHMEM_MAX_NAME_LEN];
+  shmem_info_get_version(&major, &minor);
+  shmem_info_get_name(name);
+  EXPECT(major == SHMEM_MAJOR_VERSION && minor == SHMEM_MINOR_VERSION && strcmp(name, SHMEM_VENDOR_STRING) == 0);
+  shmem_query_thread(&level);
+  EXPECT(level == SHMEM_THREAD_SERIALIZED);
+  shmem_query_initialized(&open);
+  EXPECT(open);
+  EXPECT(_my_pe() == me && _num_pes() == pes);
+  start_pes(0); /* Open already: nothing. */
+  EXPECT(shmem_pe_accessible(pes - 1) && !shmem_pe_accessible(pes) && !shmem_pe_accessible(-1));
+  int local = 0;
+  EXPECT(shmem_addr_accessible(&global, NEXT) && !shmem_addr_accessible(&local, NEXT));
+  EXPECT(shmem_ptr(&local, me) == NULL && shmem_ptr(&global, pes) == NULL);
+  EXPECT(shmem_ptr(&global, me) == &global);
+  EXPECT(shmem_team_ptr(SHMEM_TEAM_WORLD, &global, me) == &global);
+  shmem_pcontrol(1);
+  /* Every PE has its own. */
+  global = me;
+  shmem_barrier_all();
+  EXPECT(shmem_int_g(&global, NEXT) == NEXT);
+  shmem_barrier_all();
+}
+
+static void of_memory(void) {
+  long* const one = shmem_malloc(sizeof(long) * 10);
+  long* const two = shmem_calloc(10, sizeof(long));
+  char* const three = shmem_align(4096, 100);
+  char* const four = shmem_malloc_with_hints(100, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
+  EXPECT(one != NULL && two != NULL && four != NULL && (uintptr_t)three % 4096 == 0);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT(two[i] == 0);
+    one[i] = me * 100 + i;
+  }
+  shmem_barrier_all();
+  EXPECT(shmem_long_g(one + 9, NEXT) == NEXT * 100 + 9);
+  shmem_barrier_all();
+  long* const larger = shmem_realloc(one, sizeof(long) * 10000);
+  for (int i = 0; i < 10; ++i) EXPECT(larger[i] == me * 100 + i);
+  EXPECT(shmem_long_g(larger + 9, NEXT) == NEXT * 100 + 9);
+  long* const other = shmem_ptr(larger, NEXT);
+  EXPECT(other == NULL || other[3] == NEXT * 100 + 3);
+  shmem_barrier_all();
+  EXPECT(shmem_malloc(0) == NULL && shmem_calloc(0, 8) == NULL);
+  shmem_free(NULL);
+  shmem_free(larger), shmem_free(two), shmem_free(three), shmem_free(four);
+  EXPECT(shmem_malloc((size_t)1 << 62) == NULL);
+  /* The names of earlier versions; the same place again, which was freed. */
+  char* const old = shmalloc(64);
+  EXPECT((void*)old == (void*)one || (void*)old == (void*)two);
+  char* const old_larger = shrealloc(old, 128);
+  char* const aligned = shmemalign(256, 64);
+  EXPECT(old_larger != NULL && (uintptr_t)aligned % 256 == 0);
+  shfree(old_larger), shfree(aligned);
+}
+
+static void of_teams(void) {
+  EXPECT(shmem_team_my_pe(SHMEM_TEAM_WORLD) == me && shmem_team_n_pes(SHMEM_TEAM_WORLD) == pes);
+  EXPECT(shmem_team_my_pe(SHMEM_TEAM_INVALID) == -1 && shmem_team_n_pes(SHMEM_TEAM_INVALID) == -1);
+  const int near = shmem_team_n_pes(SHMEM_TEAM_SHARED);
+  EXPECT(near >= 1 && near <= pes);
+  EXPECT(shmem_team_translate_pe(SHMEM_TEAM_SHARED, shmem_team_my_pe(SHMEM_TEAM_SHARED), SHMEM_TEAM_WORLD) == me);
+  shmem_team_t even, across, down;
+  shmem_team_config_t config = {3}, found = {0};
+  EXPECT(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, (pes + 1) / 2, &config, SHMEM_TEAM_NUM_CONTEXTS, &even) == 0);
+  EXPECT((even != SHMEM_TEAM_INVALID) == (me % 2 == 0));
+  if (even != SHMEM_TEAM_INVALID) {
+    EXPECT(shmem_team_my_pe(even) == me / 2 && shmem_team_n_pes(even) == (pes + 1) / 2);
+    EXPECT(shmem_team_get_config(even, SHMEM_TEAM_NUM_CONTEXTS, &found) == 0 && found.num_contexts == 3);
+    EXPECT(shmem_team_translate_pe(even, 0, SHMEM_TEAM_WORLD) == 0);
+    EXPECT(pes < 2 || shmem_team_translate_pe(SHMEM_TEAM_WORLD, 1, even) == -1);
+    EXPECT(shmem_team_translate_pe(SHMEM_TEAM_WORLD, me, even) == me / 2);
+    /* A context of the team counts PEs as the team does. */
+    static int word;
+    shmem_ctx_t ctx;
+    shmem_team_t of;
+    EXPECT(shmem_team_create_ctx(even, SHMEM_CTX_SERIALIZED, &ctx) == 0);
+    EXPECT(shmem_ctx_get_team(ctx, &of) == 0 && of == even);
+    const int size = shmem_team_n_pes(even);
+    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    shmem_ctx_int_p(ctx, &word, me + 1, (me / 2 + 1) % size);
+    shmem_ctx_session_stop(ctx);
+    shmem_ctx_quiet(ctx);
+    shmem_int_wait_until(&word, SHMEM_CMP_EQ, (me / 2 + size - 1) % size * 2 + 1);
+    shmem_ctx_destroy(ctx);
+    EXPECT(shmem_team_sync(even) == 0);
+    shmem_team_destroy(even);
+  }
+  EXPECT(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes + 1, NULL, 0, &even) != 0);
+  EXPECT(even == SHMEM_TEAM_INVALID);
+  EXPECT(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &across, NULL, 0, &down) == 0);
+  EXPECT(shmem_team_my_pe(across) == (pes == 1 ? 0 : me % 2));
+  EXPECT(shmem_team_my_pe(down) == (pes == 1 ? 0 : me / 2));
+  static int sum, one = 1;
+  EXPECT(shmem_int_sum_reduce(down, &sum, &one, 1) == 0 && sum == shmem_team_n_pes(down));
+  shmem_team_destroy(across);
+  shmem_team_destroy(down);
+  shmem_team_t of = SHMEM_TEAM_INVALID;
+  EXPECT(shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &of) == 0 && of == SHMEM_TEAM_WORLD);
+  shmem_ctx_t none;
+  EXPECT(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &none) != 0 && none == SHMEM_CTX_INVALID);
+  shmem_ctx_destroy(SHMEM_CTX_INVALID);
+  shmem_barrier_all();
+}
+
+int main(int argc, char** argv) {
+  int level = -1, open = 1;
+  shmem_query_initialized(&open);
+  EXPECT(!open);
+  shmem_init_thread(SHMEM_THREAD_SERIALIZED, &level);
+  EXPECT(level == SHMEM_THREAD_SERIALIZED);
+  begin(); /* Counted. */
+  of_queries();
+  of_memory();
+  of_teams();
+  if (argc > 1 && strcmp(argv[1], "exit") == 0) {
+    if (me == pes - 1) shmem_global_exit(7);
+    for (;;) shmem_barrier_all();
+  }
+  const int result = end();
+  EXPECT(shmem_my_pe() == me); /* Still open once. */
+  shmem_finalize();
+  return result;
+}

@@ -1,0 +1,101 @@
+/* Waits for and tests of words, one and several, of every type; locks. */
+#include "conform.h"
+
+#define OF_TYPE(NAME, T)                                                                           \
+  static void of_##NAME(void) {                                                                    \
+    static T words[4];                                                                             \
+    int status[4] = {0, 1, 0, 0};                                                                  \
+    T values[4] = {1, 9, 3, 4};                                                                    \
+    size_t indices[4], found;                                                                      \
+    memset(words, 0, sizeof words);                                                                \
+    shmem_barrier_all();                                                                           \
+    EXPECT(!shmem_##NAME##_test(words, SHMEM_CMP_NE, 0) || words[0] == 1);                         \
+    shmem_##NAME##_p(words, 1, NEXT);                                                              \
+    shmem_##NAME##_wait_until(words, SHMEM_CMP_EQ, 1);                                             \
+    EXPECT(shmem_##NAME##_test(words, SHMEM_CMP_LE, 1) && !shmem_##NAME##_test(words, SHMEM_CMP_GT, 1)); \
+    shmem_##NAME##_p(words + 2, 3, NEXT);                                                          \
+    found = shmem_##NAME##_wait_until_any(words + 1, 3, status + 1, SHMEM_CMP_GE, 3);              \
+    EXPECT(found == 1);                                                                            \
+    EXPECT(shmem_##NAME##_wait_until_some(words, 4, indices, status, SHMEM_CMP_NE, 0) == 2);       \
+    EXPECT(indices[0] == 0 && indices[1] == 2);                                                    \
+    EXPECT(shmem_##NAME##_test_any(words, 4, status, SHMEM_CMP_EQ, 3) == 2);                       \
+    EXPECT(shmem_##NAME##_test_any(words, 4, status, SHMEM_CMP_EQ, 77) == SIZE_MAX);               \
+    EXPECT(shmem_##NAME##_test_some(words, 4, indices, status, SHMEM_CMP_EQ, 77) == 0);            \
+    EXPECT(!shmem_##NAME##_test_all(words, 4, status, SHMEM_CMP_EQ, 77));                          \
+    shmem_barrier_all();                                                                           \
+    shmem_##NAME##_p(words + 3, 4, NEXT);                                                          \
+    shmem_##NAME##_wait_until_all(words, 4, status, SHMEM_CMP_GT, 0);                              \
+    shmem_##NAME##_wait_until_all_vector(words, 4, status, SHMEM_CMP_EQ, values);                  \
+    EXPECT(shmem_##NAME##_wait_until_any_vector(words, 4, status, SHMEM_CMP_EQ, values) == 0);     \
+    EXPECT(shmem_##NAME##_wait_until_some_vector(words, 4, indices, status, SHMEM_CMP_EQ, values) == 3); \
+    EXPECT(shmem_##NAME##_test_all(words, 4, status, SHMEM_CMP_GT, 0));                            \
+    EXPECT(shmem_##NAME##_test_all_vector(words, 4, status, SHMEM_CMP_EQ, values));                \
+    EXPECT(shmem_##NAME##_test_any_vector(words, 4, status, SHMEM_CMP_EQ, values) == 0);           \
+    EXPECT(shmem_##NAME##_test_some_vector(words, 4, indices, status, SHMEM_CMP_EQ, values) == 3); \
+    EXPECT(!shmem_##NAME##_test_all_vector(words, 4, NULL, SHMEM_CMP_EQ, values));                 \
+    /* Of nothing. */                                                                              \
+    const int none[4] = {1, 1, 1, 1};                                                              \
+    shmem_##NAME##_wait_until_all(words, 4, none, SHMEM_CMP_EQ, 77);                               \
+    EXPECT(shmem_##NAME##_wait_until_any(words, 4, none, SHMEM_CMP_EQ, 77) == SIZE_MAX);           \
+    EXPECT(shmem_##NAME##_wait_until_some(words, 0, indices, NULL, SHMEM_CMP_EQ, 77) == 0);        \
+    shmem_barrier_all();                                                                           \
+  }
+WORDS(OF_TYPE)
+
+static void of_old(void) {
+#define OLD_WAIT(NAME, T)                                      \
+  {                                                            \
+    static T word;                                             \
+    shmem_barrier_all();                                       \
+    shmem_##NAME##_p(&word, 5, NEXT);                          \
+    shmem_##NAME##_wait(&word, 0);                             \
+    shmem_##NAME##_wait_until(&word, SHMEM_CMP_EQ, 5);         \
+    EXPECT(shmem_##NAME##_test(&word, SHMEM_CMP_EQ, 5));       \
+  }
+  OLD_WAIT(short, short)
+  OLD_WAIT(int, int)
+  OLD_WAIT(long, long)
+  OLD_WAIT(longlong, long long)
+  static unsigned short half;
+  static long word;
+  shmem_barrier_all();
+  shmem_ushort_p(&half, 5, NEXT);
+  shmem_ushort_wait_until(&half, SHMEM_CMP_EQ, 5);
+  EXPECT(shmem_ushort_test(&half, SHMEM_CMP_NE, 0));
+  shmem_long_p(&word, 5, NEXT);
+  (shmem_wait)(&word, 0);
+  (shmem_wait_until)(&word, _SHMEM_CMP_EQ, 5);
+  shmem_barrier_all();
+}
+
+/* Counts that only a lock protects. */
+static void of_locks(void) {
+  static long lock_of_program;
+  static int counts[2];
+  long* const lock_of_heap = shmem_calloc(1, sizeof(long));
+  long* const locks[2] = {&lock_of_program, lock_of_heap};
+  enum { rounds = 20 };
+  for (int which = 0; which < 2; ++which)
+    for (int round = 0; round < rounds; ++round) {
+      if (round % 2 == 0)
+        shmem_set_lock(locks[which]);
+      else
+        while (shmem_test_lock(locks[which]) != 0) {
+        }
+      shmem_int_p(counts + which, shmem_int_g(counts + which, 0) + 1, 0);
+      shmem_clear_lock(locks[which]);
+    }
+  shmem_barrier_all();
+  for (int which = 0; which < 2; ++which) EXPECT(shmem_int_g(counts + which, 0) == rounds * pes);
+  shmem_barrier_all();
+  shmem_free(lock_of_heap);
+}
+
+int main(void) {
+  begin();
+#define CALL(NAME, T) of_##NAME();
+  WORDS(CALL)
+  of_old();
+  of_locks();
+  return end();
+}
