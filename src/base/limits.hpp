@@ -149,6 +149,8 @@ inline constexpr std::size_t ofi_packets_max = 256;
 inline constexpr std::size_t ofi_large_packets_max = 8;
 inline constexpr std::size_t ofi_remote_operations_max = 128;
 inline constexpr std::size_t ofi_receive_buffers = 32;
+// As many there may be when strangers have connected, each of whom may keep one: 66 MiB.
+inline constexpr std::size_t ofi_receive_buffers_max = 1024;
 
 // A silent peer is looked after this often, some of them at a time; how many times in a row its
 // provider must take nothing before weft looks itself whether anybody is there.

@@ -28,6 +28,7 @@ FOR_ALL = {"base", "sync", "trace"}
 
 # Public headers belong to the module that implements them; those not named here to rank.
 PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base",
+                "peer_access.hpp": "base",
                 "accelerator.hpp": "transport", "loop.hpp": "sched",
                 "tasks/run.hpp": "rank"}
 

@@ -1,6 +1,5 @@
 // Strangers: who has found the port of an endpoint, speaks libfabric, or TCP, and knows no key. What
 // docs/transports.md says of them is tried here over each provider.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -28,6 +27,10 @@
 #include "weft/error.hpp"
 
 namespace weft {
+
+// Its recorder is used here; what it tests is in ofi_test.cpp.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(transport_contract);
+
 namespace {
 
 using clock_type = std::chrono::steady_clock;
@@ -76,10 +79,11 @@ class stranger {
     void* descriptor = nullptr;
     message.msg_iov = &here;
     message.desc = &descriptor;
-    message.iov_count = 1;
+    // Of nothing there is no place whose key could be wrong.
+    message.iov_count = local.empty() ? 0 : 1;
     message.addr = target_;
     message.rma_iov = &there;
-    message.rma_iov_count = 1;
+    message.rma_iov_count = message.iov_count;
     message.context = &context_;
     if (told != nullptr) message.data = *told;
     const long said = is_write ? fi_writemsg(endpoint_.get(), &message,
@@ -129,6 +133,13 @@ class strangers : public ::testing::TestWithParam<const char*> {
     }
     for (std::uint32_t i = 0; i < 2; ++i) endpoints_[i]->connect(addresses, i);
     address_ = ofi_address::unpacked(addresses[0])->octets;
+  }
+  // By turns, as a process does: a farewell waits for its peer to take it.
+  void TearDown() override {
+    for (bool all = false; !all;) {
+      all = true;
+      for (auto& each : endpoints_) all &= each == nullptr || each->take_leave();
+    }
   }
   void poll() {
     for (std::size_t i = 0; i < 2; ++i) endpoints_[i]->poll(heard_[i], 16);
@@ -236,6 +247,7 @@ TEST_P(strangers, tell_of_writes_that_name_nothing) {
   std::vector<std::byte> nothing;
   (void)succeeds(true, nothing, 0, &guess);
   for (int i = 0; i < 1000; ++i) poll();
+  RecordProperty("words", std::to_string(heard_[0].words.size()));
   for (const std::uint64_t word : heard_[0].words) EXPECT_NE(word, guess);
   expect_job_goes_on(10);
 }
@@ -384,6 +396,31 @@ INSTANTIATE_TEST_SUITE_P(ofi, strangers,
                                name, [](char c) { return c == ';' || c == '@'; }, '_');
                            return name;
                          });
+
+// --- Where it listens -----------------------------------------------------------------------------
+
+in_addr_t listens_at(const ofi_options& how) {
+  const auto endpoint = make_ofi_transport(how);
+  const auto octets = ofi_address::unpacked(endpoint->address())->octets;
+  sockaddr_in address = {};
+  if (octets.size() >= sizeof address) std::memcpy(&address, octets.data(), sizeof address);
+  return address.sin_family == AF_INET ? ntohl(address.sin_addr.s_addr) : 0;
+}
+
+TEST(ofi, of_a_job_that_stays_on_its_host_listens_where_no_other_comes_in) {
+  const auto all = ofi_providers();
+  if (std::ranges::none_of(all, [](const ofi_provider& each) { return each.domain == "lo"; }))
+    GTEST_SKIP() << "libfabric has no loopback interface";
+  tests::note_provider("tcp");
+  EXPECT_EQ(listens_at({.provider = "tcp", .domain = {}, .stays_on_host = true}), INADDR_LOOPBACK);
+  // Unless another interface is named.
+  for (const ofi_provider& each : all)
+    if (each.reaches_other_hosts && each.name == "net") {
+      EXPECT_NE(listens_at({.provider = each.name, .domain = each.domain, .stays_on_host = true}),
+                INADDR_LOOPBACK);
+      break;
+    }
+}
 
 // --- What the layer ofi_rxm registers by itself ----------------------------------------------------
 

@@ -10,9 +10,6 @@
 
 namespace weft {
 
-// As many receive buffers there may be when strangers have connected, each of whom may keep one: 66 MiB.
-inline constexpr std::size_t ofi_receive_buffers_max = 1024;
-
 enum class operation_kind : std::uint8_t { receive, send, remote };
 
 struct operation {
