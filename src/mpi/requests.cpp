@@ -386,6 +386,8 @@ void free_request(state& me, MPI_Request& handle) {
       r.details->free(r.details->extra_state);
     if (!r.shared) forget(me, r);
   } else {
+    // The wait would end with what has gone.
+    if (r.open_work().counter != nullptr) fail_counted();
     me.orphans.push_back(&r);
   }
   handle = MPI_REQUEST_NULL;

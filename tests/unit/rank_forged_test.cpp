@@ -35,7 +35,8 @@ constexpr std::uint16_t broken_handler = 5;
 constexpr std::uint16_t question_handler = 6;
 constexpr std::uint16_t said_handler = 7;
 constexpr std::uint16_t call_told_handler = 9;
-constexpr std::uint16_t end_handler = 11;
+constexpr std::uint16_t finished_told_handler = 12;
+constexpr std::uint16_t end_handler = 13;
 constexpr int tag = 5;
 
 std::uint64_t two(int high, int low) {
@@ -316,7 +317,8 @@ TEST(a_message_of_ranks, for_none_that_is_here_or_of_the_wrong_length_is_refused
   for (const said& forged :
        {a_message(0, 0, 7), a_message(0, 2, 7), a_message(0, 99, 7),
         am(0, offer_handler, two(0, tag), two(0, 1), 0, std::vector<std::byte>(3)),
-        am(0, congestion_handler, 0, 2, 0), am(0, congestion_handler, 0, ~0ull, 0)}) {
+        am(0, congestion_handler, 0, 2, 0), am(0, congestion_handler, 0, ~0ull, 0),
+        am(0, finished_told_handler, 0, 2, 0), am(0, finished_told_handler, 0, ~0ull, 0)}) {
     const ended_job ended = run_among(1, {forged, a_message(0, 1, 42)}, receive_from_0);
     EXPECT_EQ(ended.status, 0) << ended.text;
     EXPECT_EQ(ended.refused, 1u);
