@@ -85,6 +85,34 @@ def check_plugins(prefix, consumer, cxx, program, temporary, elsewhere):
                 sys.exit(f"no {word} in what is said with {environment}: {told}")
 
 
+def check_debugger(prefix, cxx, temporary, flags):
+    """weft.py finds the types that it reads where weft was built without debug information, but for the one file."""
+    if not shutil.which("gdb") or not shutil.which("objcopy"):
+        print("there is no gdb: its commands are not looked for")
+        return
+    (archive,), (script,) = prefix.rglob("libweft.a"), prefix.rglob("weft.py")
+    stripped = temporary / "stripped"
+    stripped.mkdir()
+    run("ar", "x", archive, "worker.cpp.o", cwd=stripped)
+    run("objcopy", "-g", archive, stripped / "libweft.a")
+    run("ar", "r", stripped / "libweft.a", stripped / "worker.cpp.o")
+    source = temporary / "deadlock.cpp"
+    source.write_text("""#include <weft/weft.hpp>
+                      int main(int argc, char** argv) {
+                        return weft::run(argc, argv, [](weft::communicator& world) {
+                          (void)world.recv<int>(1 - world.rank(), 7);
+                        });
+                      }""")
+    run(cxx, "-std=c++20", source, "-o", temporary / "deadlock", f"-L{stripped}", *flags)
+    said = run("timeout", "100", "gdb", "-q", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", f"source {script}",
+               "-ex", "break weft::detail::deadlock_report", "-ex", "run", "-ex", "weft ranks", "--args",
+               temporary / "deadlock", "--weft-ranks", "2", "--weft-pin=off")
+    if "Breakpoint 1, " not in said:
+        print("gdb may not trace here: its commands are not looked for")
+    elif "in recv, peer 0, tag 7, 4 octets" not in said:
+        sys.exit(f"weft ranks in gdb says {said}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=Path, required=True)
@@ -119,6 +147,7 @@ def main():
         (package,) = prefix.rglob("weft.pc")
         flags = run("pkg-config", "--cflags", "--libs", "weft", environment={"PKG_CONFIG_PATH": str(package.parent)})
         run(args.cxx, consumer / "main.cpp", "-o", temporary / "by_pkg_config", *shlex.split(flags))
+        check_debugger(prefix, args.cxx, temporary, shlex.split(flags))
         check_program(temporary / "by_pkg_config")
         flags = run("pkg-config", "--cflags", "--libs", "weft-comm", environment={"PKG_CONFIG_PATH": str(package.parent)})
         run(args.cxx, consumer / "comm.cpp", "-o", temporary / "comm_by_pkg_config", *shlex.split(flags))
