@@ -18,37 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A rank of the first program prints what all of them are.
-constexpr const char* part_source = R"(
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-static int mine;
-int main(int argc, char** argv) {
-  int rank, size, is_there, *number, all[64], places[64], place = getpid();
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &is_there);
-  mine += is_there ? *number : -1;
-  MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  MPI_Gather(&place, 1, MPI_INT, places, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  if (rank == 0) {
-    printf("%d ranks:", size);
-    for (int i = 0; i < size; ++i) printf("%s%d", i == 0 || places[i] != places[i - 1] ? " " : "", all[i]);
-    printf("\n");
-  }
-  const char* const variable = getenv("OWN");
-  char here[256] = "";
-  if (argc > 2 && strcmp(argv[1], "where") == 0)
-    printf("%s %d %s %s\n", argv[2], rank, variable ? variable : "-", strrchr(getcwd(here, sizeof here), '/'));
-  MPI_Finalize();
-  return argc > 2 && strcmp(argv[1], "status") == 0 ? atoi(argv[2]) : 0;
-}
-)";
-
 std::multiset<std::string> lines_of(const std::string& text) {
   std::multiset<std::string> lines;
   std::istringstream all(text);
@@ -80,7 +49,8 @@ class mpirun : public ::testing::Test {
   // In the directory of the test.
   [[nodiscard]] outcome in_directory(const std::string& command) const {
     return shell(
-        "bin=$PWD; cc=$bin/weftcc; cxx=$bin/weftcxx; run=\"timeout -s KILL 100 $bin/weftrun\"; "
+        "sources=" WEFT_SOURCE_DIR
+        "/tests/image/mpirun; bin=$PWD; cc=$bin/weftcc; cxx=$bin/weftcxx; run=\"timeout -s KILL 100 $bin/weftrun\"; "
         "mpirun=\"timeout -s KILL 100 $bin/../lib/weft/bin/mpirun\"; cd " +
         directory_ + "; " + command);
   }
@@ -91,8 +61,7 @@ class mpirun : public ::testing::Test {
     EXPECT_EQ(lines_of(ran.text), lines) << command << '\n' << ran.text;
   }
   void make_part() const {
-    write("part.c", part_source);
-    const outcome made = in_directory("$cc part.c -o a && ln -s a b");
+    const outcome made = in_directory("$cc $sources/part.c -o a && ln -s a b");
     ASSERT_EQ(made.status, 0) << made.text;
   }
 
@@ -190,65 +159,10 @@ TEST_F(mpirun, puts_what_ranks_print_into_files) {
 
 // The default of many compilers is good for executables alone.
 TEST_F(mpirun, objects_of_a_plain_compiler_are_linked_and_their_ranks_have_copies) {
-  write("plain.c", R"(
-#define _GNU_SOURCE
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-extern char** environ;
-extern int counted;
-int count(void);
-static int mine;
-int main(int argc, char** argv) {
-  int rank, right = 1, values = 0;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  mine += rank;
-  setenv("OWN", rank == 1 ? "one" : "other", 1);
-  right &= counted == 5;
-  for (int i = 0; i <= rank; ++i) counted = count();
-  MPI_Barrier(MPI_COMM_WORLD);
-  for (char** each = environ; *each != NULL; ++each) values += strcmp(*each, rank == 1 ? "OWN=one" : "OWN=other") == 0;
-  while (getopt(argc, argv, "a:") != -1) right &= strcmp(optarg, "text") == 0;
-  right &= mine == rank && values == 1 && optind == 3 && counted == 6 + rank;
-  fprintf(stderr, "%s %d\n", right ? "right" : "wrong", rank);
-  MPI_Finalize();
-  return 0;
-}
-)");
   write("library.c", "int counted = 5; int count(void) { return ++counted; }\n");
-  write("plain.cpp", R"(
-#include <iostream>
-#include <mpi.h>
-int main(int argc, char** argv) {
-  int rank;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::cout << "rank ";
-  MPI_Barrier(MPI_COMM_WORLD);
-  try { throw rank; } catch (int caught) { std::cout << caught << std::endl; }
-  MPI_Finalize();
-}
-)");
-  write("local.c", R"(
-#include <mpi.h>
-#include <stdio.h>
-static _Thread_local int mine;
-int main(int argc, char** argv) {
-  int rank;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  mine += rank;
-  fprintf(stdout, "mine %d\n", mine);
-  MPI_Finalize();
-  return 0;
-}
-)");
   const outcome made = in_directory(
-      "words=\"-O1 -fPIE -I$($cc --showme:incdirs | sed 's/ / -I/')\"; cc $words -c plain.c && cc -shared -fPIC library.c -o libcounts.so && "
-      "cc $words -c local.c && c++ $words -c plain.cpp -o plain_cpp.o && $cc plain.o -L. -lcounts -Wl,-rpath,$PWD -o plain && "
+      "words=\"-O1 -fPIE -I$($cc --showme:incdirs | sed 's/ / -I/')\"; cc $words -c $sources/plain.c && cc -shared -fPIC library.c -o libcounts.so && "
+      "cc $words -c $sources/local.c && c++ $words -c $sources/plain.cpp -o plain_cpp.o && $cc plain.o -L. -lcounts -Wl,-rpath,$PWD -o plain && "
       "$cxx plain_cpp.o -o plain_cpp && $cc local.o -o local");
   ASSERT_EQ(made.status, 0) << made.text;
   EXPECT_EQ(made.text, "");
@@ -277,17 +191,10 @@ TEST_F(mpirun, wrappers_answer_what_build_systems_ask) {
   EXPECT_NE(in_directory("$cc --showme:libs").text.find("weft-program"), std::string::npos);
   EXPECT_TRUE(in_directory("$cc --showme:version").text.starts_with("weftcc: weft 0."));
   // The same flags link a program and a library, which need not name all that it calls.
-  write(
-      "uses.c",
-      "#include <mpi.h>\nint elsewhere(void); int rank(void) { int r; MPI_Comm_rank(MPI_COMM_WORLD, &r); return r + elsewhere(); }\n");
-  write(
-      "main.c",
-      "#include <mpi.h>\n#include <stdio.h>\nint rank(void); static int zero; int elsewhere(void) { return zero; }\n"
-      "int main(void) { MPI_Init(0, 0); printf(\"rank %d\\n\", rank()); zero = 1; return MPI_Finalize(); }\n");
   for (const char* word : {"-link_info", "--showme:link"}) {
     const outcome made = in_directory(formatted(
         "link=$($cc {} | sed 's/^[^ ]* //'); inc=-I$($cc --showme:incdirs | sed 's/ / -I/'); "
-        "cc -fPIC -shared $inc uses.c $link -o libuses.so && cc $inc main.c -L. -luses -Wl,-rpath,$PWD $link -o main && "
+        "cc -fPIC -shared $inc $sources/uses.c $link -o libuses.so && cc $inc $sources/main.c -L. -luses -Wl,-rpath,$PWD $link -o main && "
         "! readelf -l libuses.so | grep INTERP",
         word));
     EXPECT_EQ(made.status, 0) << made.text;
@@ -299,22 +206,8 @@ TEST_F(mpirun, wrappers_answer_what_build_systems_ask) {
 // With the rights of another user nothing that the caller says is obeyed.
 TEST_F(mpirun, a_setuid_program_is_one_rank_and_obeys_no_variable) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives a file away";
-  write("rights.c", R"(
-#define _GNU_SOURCE
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char** argv) {
-  int size;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  printf("%d ranks, %d words, %s, %s\n", size, argc, secure_getenv("HOME") ? "obeys" : "safe", getenv("HOME") ? "home" : "none");
-  MPI_Finalize();
-  return 0;
-}
-)");
   const outcome made = in_directory(
-      "chmod 755 . && $cc rights.c -o rights && cp rights set && chown nobody set && chmod u+s set && cp rights group && "
+      "chmod 755 . && $cc $sources/rights.c -o rights && cp rights set && chown nobody set && chmod u+s set && cp rights group && "
       "chgrp nogroup group && chmod g+s group");
   ASSERT_EQ(made.status, 0) << made.text;
   const std::string words = "HOME=/ WEFT_RANKS=3 WEFT_TRACE=trace.json WEFT_STACK=nonsense ";
