@@ -20,12 +20,14 @@ namespace weft::rma {
 namespace {
 
 // The beginning of an arena: who it is, then a line for each worker.
-struct head {
+struct alignas(padding_bytes) head {
   std::uint64_t cookie[2];
+  std::atomic<std::uint32_t> has_silent_writers;
 };
 struct alignas(padding_bytes) watch_line {
   memory_watch<> watch;
 };
+static_assert(sizeof(head) == sizeof(watch_line));
 constexpr std::size_t heap_alignment = std::size_t{2} << 20;  // A large page.
 
 std::byte* map(std::size_t size, int file) noexcept {
@@ -52,6 +54,10 @@ memory_watch<>& arena::watch(std::size_t worker) const noexcept {
   return reinterpret_cast<watch_line*>(begin_)[1 + worker].watch;
 }
 
+std::atomic<std::uint32_t>& arena::has_silent_writers() const noexcept {
+  return reinterpret_cast<head*>(begin_)->has_silent_writers;
+}
+
 arena::arena(const arena_layout& layout, bool shared) : is_shared_(shared) {
   int file = -1;
   const std::size_t size = layout.size();
@@ -76,6 +82,7 @@ arena::arena(const arena_layout& layout, bool shared) : is_shared_(shared) {
   }
   if (!shared) (void)madvise(heap(0), size - layout.first_heap(), MADV_HUGEPAGE);
   address_.layout = layout;
+  new (begin_) head{};
   for (std::size_t i = 0; i < layout.workers; ++i)
     new (&reinterpret_cast<watch_line*>(begin_)[1 + i]) watch_line;
   if (!shared) return;

@@ -1,6 +1,7 @@
 // The memory in which the heaps of a process's ranks lie, and the signs of its workers. In a job of several processes
 // it is a file without a name (memfd), which the others of the node map.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,6 +45,8 @@ class arena {
     return begin_ + address_.layout.first_heap() + rank * address_.layout.heap_bytes;
   }
   [[nodiscard]] memory_watch<>& watch(std::size_t worker) const noexcept;
+  // Not 0: somebody may store into the heaps without telling. Relaxed: whoever raises it wakes the sleepers then.
+  [[nodiscard]] std::atomic<std::uint32_t>& has_silent_writers() const noexcept;
   void discard(std::span<std::byte> pages) const noexcept;
 
  private:

@@ -1,6 +1,6 @@
 #include "rma/initiator.hpp"
 
-#include <bit>
+#include <utility>
 
 #include "base/format.hpp"
 #include "rma/far.hpp"
@@ -20,7 +20,10 @@ communicator world_of(const detail::rank_state& me) {
 }  // namespace
 
 initiator::initiator(detail::rank_state& me, memory& shared, std::size_t heap_bytes)
-    : watches_(shared.watches()), me_(me), shared_(shared) {
+    : watches_(shared.watches()),
+      me_(me),
+      shared_(shared),
+      has_silent_writers_(shared.own().has_silent_writers()) {
   std::byte** const bases = shared.bases(0);
   regions_[0] = {reinterpret_cast<std::uintptr_t>(bases[me.number]), heap_bytes, bases};
   region_count_ = 1;
@@ -111,11 +114,11 @@ void initiator::throw_not_symmetric(const void* address, std::size_t bytes,
       me_.number, what, address));
 }
 
-void initiator::note_silent_writers() noexcept {
+// The flags are words that sleepers look at: so these are told as by any writer, and sleep for short times then.
+void initiator::note_silent_writers() {
+  if (std::exchange(noted_silent_writers_, true)) return;
   shared_.note_silent_writers();
-}
-bool initiator::has_silent_writers() const noexcept {
-  return shared_.has_silent_writers();
+  for (int rank = 0; rank < static_cast<int>(me_.of->places.size()); ++rank) tell(rank);
 }
 
 // --- Out of line ---------------------------------------------------------------------------------

@@ -107,9 +107,9 @@ class initiator final : public detail::face_state {
     return regions_[0].bases[rank] != nullptr;
   }
   // From now on somebody may write memory of ranks by stores of the program's own, which tell nobody: all waits of
-  // this process sleep for short times only, and a deadlock is recognised by the job's time limit alone. Called
+  // this process and of those whose heaps are mapped here sleep for short times only, and a deadlock is recognised by the job's time limit alone. Called
   // before a pointer of direct() is handed to the program.
-  void note_silent_writers() noexcept;
+  void note_silent_writers();
 
   // --- Writing -----------------------------------------------------------------------------------
   // `from` may be used again when they return. NBI forms are the same calls.
@@ -240,7 +240,11 @@ class initiator final : public detail::face_state {
   template <class Holds>
   void wait_until(const Holds& holds, const wait_description& what) {
     if (holds()) return;
-    me_.home->wait_for_memory(holds, what, has_silent_writers());
+    // Those who write silently may come while it sleeps.
+    const auto is_silent = [&] { return has_silent_writers_.load(std::memory_order_relaxed) != 0; };
+    me_.home->wait_for_memory([&] { return holds() || is_silent(); }, what);
+    if (is_silent()) [[unlikely]]
+      me_.home->wait_for_memory(holds, what, true);
   }
   // For tests of words that failed: delivers what has come and lets other ranks of the worker run, so that a loop of
   // tests comes to an end.
@@ -275,7 +279,6 @@ class initiator final : public detail::face_state {
   [[gnu::noinline]] void wake(int rank);
   [[nodiscard, gnu::noinline]] std::byte* direct_elsewhere(const void* symmetric, std::size_t bytes,
                                                            int rank) const noexcept;
-  [[nodiscard]] bool has_silent_writers() const noexcept;
 
   [[gnu::noinline]] void put_far(context& c, void* to, const void* from, std::size_t bytes,
                                  int rank);
@@ -297,6 +300,9 @@ class initiator final : public detail::face_state {
   int region_count_ = 0;
   detail::rank_state& me_;
   memory& shared_;
+  const std::atomic<std::uint32_t>&
+      has_silent_writers_;  // In the arena: other processes raise it, too.
+  bool noted_silent_writers_ = false;
   std::unique_ptr<far_operations> far_;  // Null in a job of one process.
 };
 

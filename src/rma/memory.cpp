@@ -98,6 +98,11 @@ std::byte** memory::bases(int number) {
   return table.get();
 }
 
+void memory::note_silent_writers() noexcept {
+  own_->has_silent_writers().store(1, std::memory_order_relaxed);
+  for (const arena& other : others_) other.has_silent_writers().store(1, std::memory_order_relaxed);
+}
+
 bool memory::end_operations_with_dead(worker& here) {
   bool any = false;
   for (const auto& r : job_.ranks) {

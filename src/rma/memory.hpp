@@ -51,11 +51,8 @@ class memory final : public detail::face_job {
     const detail::rank_place& there = job_.places[static_cast<std::size_t>(rank)];
     return {there.process, there.worker};
   }
-  // Relaxed: whoever writes silently sleeps no longer than its reader.
-  [[nodiscard]] bool has_silent_writers() const noexcept {
-    return silent_writers_.load(std::memory_order_relaxed);
-  }
-  void note_silent_writers() noexcept { silent_writers_.store(true, std::memory_order_relaxed); }
+  // In this process and in all whose heaps are mapped here. Whoever sleeps there has to be woken afterwards.
+  void note_silent_writers() noexcept;
 
   // The names of messages between processes; what they say stands in far.cpp.
   struct names {
@@ -78,7 +75,6 @@ class memory final : public detail::face_job {
   std::vector<memory_watch<>*> watches_;
   memory_watch<> nobody_;  // Of ranks that are not reached by stores: never asleep.
   std::vector<published<initiator*>> initiators_;  // By rank of the job.
-  std::atomic<bool> silent_writers_{false};
 };
 
 }  // namespace weft::rma

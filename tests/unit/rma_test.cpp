@@ -301,15 +301,24 @@ TEST(rma, a_word_that_nobody_writes_is_reported_in_the_words_of_the_face) {
   expect_contains(job.text, "in shmem_wait on 'flag' until it is 1");
 }
 
-// Whoever stores without weft is found all the same.
+// Whoever stores without weft is found all the same, by who sleeps already, in another process of the node as well.
 TEST(rma, silent_writers_are_found_by_looking) {
-  run_ranks(alone(job_of(2, 2)), [](communicator& world) {
+  options how = job_of(4, 2, "cyclic");
+  how.spin_us = 0;
+  run_ranks(how, [](communicator& world) {
     side s(world);
-    s.mine.note_silent_writers();
     s.world.barrier();
     if (world.rank() == 0) {
       sleep_for(std::chrono::milliseconds(5));
-      std::atomic_ref<long>(*s.mine.direct(s.at(0), 1)).store(1);
+      for (int rank = 1; rank < world.size(); ++rank) {
+        long* const there = s.mine.direct(s.at(0), rank);
+        if (there != nullptr) {
+          s.mine.note_silent_writers();
+          std::atomic_ref<long>(*there).store(1, std::memory_order_relaxed);
+        } else {
+          s.mine.put(s.c, s.at(0), 1L, rank);
+        }
+      }
     } else {
       s.wait_for(s.at(0), 1L);
     }
