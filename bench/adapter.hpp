@@ -6,6 +6,7 @@
 // it, and is built with the compiler wrapper of each MPI. Under MPI every process pins itself, in
 // the same block map as weft's ranks, whatever its launcher does; launchers are told not to bind.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <span>

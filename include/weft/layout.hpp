@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "weft/element.hpp"
+#include "weft/refusal.hpp"
 
 namespace weft {
 namespace detail {
@@ -102,15 +103,6 @@ class basic_layout {
  private:
   detail::segments segments_;
 };
-using layout = basic_layout<std::byte>;
-using const_layout = basic_layout<const std::byte>;
-
-template <class L>
-concept any_layout = std::same_as<std::remove_cvref_t<L>, layout> ||
-    std::same_as<std::remove_cvref_t<L>, const_layout>;
-template <class L>
-concept writable_layout = std::same_as<std::remove_cvref_t<L>, layout>;
-
 [[nodiscard]] inline const detail::segments& bytes_of(const any_layout auto& l) noexcept {
   return l.where();
 }
@@ -147,11 +139,16 @@ struct stride_of {
   std::size_t stride = 1;  // From start to start of blocks.
   std::size_t count = 0;   // Blocks.
 };
-template <lasting_range R>
+template <class R>
 [[nodiscard]] auto strided(R&& range, const stride_of& how) {
-  return detail::layout_of_range<R>(detail::strided_segments(
-      std::ranges::data(range), std::ranges::size(range), sizeof(std::ranges::range_value_t<R>),
-      how.first, how.block, how.stride, how.count));
+  if constexpr (lasting_range<R>) {
+    return detail::layout_of_range<R>(detail::strided_segments(
+        std::ranges::data(range), std::ranges::size(range), sizeof(std::ranges::range_value_t<R>),
+        how.first, how.block, how.stride, how.count));
+  } else {
+    detail::refuse<R, detail::use::refer_to>();
+    return layout();
+  }
 }
 
 struct block_of {
@@ -188,12 +185,16 @@ requires(D <= 4)
                                  sizeof(std::ranges::range_value_t<R>), shape, first, count));
 }
 
-// The named members of every element, element by element.
-template <lasting_range R, class... Members>
-requires(sizeof...(Members) > 0 && ((element<Members> || element_range<Members>)&&...))
+// The named members of every object, object by object; what else an object holds is neither read nor written.
+template <class R, class... Members>
+requires(sizeof...(Members) > 0 && std::ranges::contiguous_range<R> &&
+         std::ranges::sized_range<R> &&
+         (std::ranges::borrowed_range<R> || refers_to_writable_elements<R>))
     [[nodiscard]] auto members(R&& range, Members std::ranges::range_value_t<R>::*... named) {
   using T = std::ranges::range_value_t<R>;
   using layout_type = detail::layout_of_range<R>;
+  constexpr bool plain = (element<Members> && ...);
+  static_assert(plain, "weft: a member that owns or points to memory cannot be sent: leave it out");
   if (std::ranges::size(range) == 0) return layout_type();
   const T& one = *std::ranges::data(range);
   const auto* start = reinterpret_cast<const std::byte*>(&one);
@@ -226,13 +227,21 @@ void append_part(std::vector<block_run>& runs, const P& part) {
 }  // namespace detail
 
 // One after the other in one message.
-template <detail::lasting_part... Parts>
+template <class... Parts>
 [[nodiscard]] auto gathered(Parts&&... parts) {
-  std::vector<detail::block_run> runs;
-  (detail::append_part(runs, parts), ...);
-  using octet =
-      std::conditional_t<(detail::is_writable_part<Parts> && ...), std::byte, const std::byte>;
-  return basic_layout<octet>(detail::segments(nullptr, {}, std::move(runs)));
+  constexpr bool last = (detail::lasting_part<Parts> && ...);
+  static_assert(
+      last,
+      "weft: a layout refers to its parts: give variables, or views of them, that hold no addresses");
+  if constexpr (last) {
+    std::vector<detail::block_run> runs;
+    (detail::append_part(runs, parts), ...);
+    using octet =
+        std::conditional_t<(detail::is_writable_part<Parts> && ...), std::byte, const std::byte>;
+    return basic_layout<octet>(detail::segments(nullptr, {}, std::move(runs)));
+  } else {
+    return const_layout();
+  }
 }
 
 }  // namespace weft

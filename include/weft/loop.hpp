@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -101,8 +102,12 @@ template <class T>
 }
 
 // body(std::size_t index) or body(range_1d part), over [begin, end). A generic lambda gets indices.
-template <detail::loop_body Body>
+template <class Body>
 void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options how = {}) {
+  constexpr bool fits = detail::loop_body<Body>;
+  static_assert(fits,
+                "weft: the body of a loop is called with an index, body(std::size_t), or with a "
+                "part of the loop, body(weft::range_1d)");
   if (begin >= end) return;
   const std::size_t count = detail::points_of<1>({end - begin});
   const std::size_t grain = detail::grain_for(count, how.grain);
@@ -112,10 +117,34 @@ void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options 
         const range_1d part{begin + first * grain, begin + std::min(count, last * grain)};
         if constexpr (detail::index_body<Body>)
           for (std::size_t i = part.begin; i < part.end; ++i) body(i);
-        else
+        else if constexpr (detail::loop_body<Body>)
           body(part);
       },
       how);
+}
+
+// body(element) for every element of a range with an index: std::vector, std::span, std::views::iota.
+template <class R, class Body>
+requires std::ranges::range<R>
+void parallel_for(R&& range, Body&& body, loop_options how = {}) {
+  constexpr bool has_indices = std::ranges::random_access_range<R> && std::ranges::sized_range<R>;
+  static_assert(has_indices,
+                "weft: chunks of a loop begin at an index: give a range with random "
+                "access and a size, such as a std::vector");
+  if constexpr (has_indices) {
+    using element = std::ranges::range_reference_t<R>;
+    static_assert(!std::is_same_v<element, std::vector<bool>::reference>,
+                  "weft: chunks that run at the same time would write to bits of one byte of a "
+                  "std::vector<bool>: give a std::vector<char>");
+    constexpr bool takes_element = std::is_invocable_v<Body&, element>;
+    static_assert(takes_element, "weft: the body of a loop over a range is called with an element");
+    const auto first = std::ranges::begin(range);
+    if constexpr (takes_element)
+      parallel_for(
+          0, static_cast<std::size_t>(std::ranges::size(range)),
+          [&](std::size_t i) { body(first[static_cast<std::ranges::range_difference_t<R>>(i)]); },
+          how);
+  }
 }
 
 namespace detail {
@@ -160,9 +189,13 @@ void parallel_for(std::array<std::size_t, 3> extent, Body&& body, loop_options h
 
 // Combines map(std::size_t index) of all indices, or map(range_1d part) of all chunks: `identity` and the
 // indices of a chunk in their order, and then all chunks in theirs. The same result whoever ran which.
-template <class T, detail::loop_body Map, class Combine>
+template <class T, class Map, class Combine>
 [[nodiscard]] T parallel_reduce(std::size_t begin, std::size_t end, T identity, Map&& map,
                                 Combine&& combine, loop_options how = {}) {
+  constexpr bool fits = detail::loop_body<Map>;
+  static_assert(fits,
+                "weft: the map of a loop is called with an index, map(std::size_t), or with a part "
+                "of the loop, map(weft::range_1d)");
   if (begin >= end) return identity;
   const std::size_t count = detail::points_of<1>({end - begin});
   const std::size_t grain = detail::grain_for(count, how.grain);
@@ -171,8 +204,10 @@ template <class T, detail::loop_body Map, class Combine>
       T value = identity;
       for (std::size_t i = part.begin; i < part.end; ++i) value = combine(value, map(i));
       return value;
-    } else {
+    } else if constexpr (detail::loop_body<Map>) {
       return map(part);
+    } else {
+      return identity;
     }
   };
   struct alignas(64) part {

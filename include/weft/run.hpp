@@ -1,7 +1,7 @@
 // Starting ranks, and what a rank may ask of its runtime.
 #pragma once
-#include <chrono>
-#include <functional>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "weft/communicator.hpp"
@@ -9,11 +9,39 @@
 
 namespace weft {
 
-// Runs `body` once per rank and returns when all have ended: 0, or 1 after a failure, whose message
-// has then been printed. The form with argv takes the --weft-* words out of it first; wrong ones
+namespace detail {
+// Refers to what a rank runs: a function object, called at the same time by all ranks.
+struct body_of_ranks {
+  void* object;
+  void (*call)(void* object, communicator& world);
+};
+template <class Body>
+[[nodiscard]] body_of_ranks refer_to_body(Body& body) noexcept {
+  static_assert(std::is_invocable_v<Body&, communicator&>,
+                "weft: what ranks run is called with their world: give weft::run() a function of a "
+                "weft::communicator&");
+  return {const_cast<void*>(static_cast<const volatile void*>(&body)),
+          [](void* object, communicator& world) {
+            if constexpr (std::is_invocable_v<Body&, communicator&>)
+              static_cast<void>((*static_cast<Body*>(object))(world));
+          }};
+}
+int run(int& argc, char** argv, body_of_ranks body);
+int run(const options& how, body_of_ranks body);
+void sleep_ns(std::int64_t duration);
+}  // namespace detail
+
+// Runs `body(world)`, world being a communicator&, once per rank and returns when all have ended: 0, or 1 after a failure,
+// whose message has then been printed. The form with argv takes the --weft-* words out of it first; wrong ones
 // end in a message and status 2. Called by an ordinary thread; several runs may be active at once.
-int run(int& argc, char** argv, const std::function<void(communicator&)>& body);
-int run(const options& how, const std::function<void(communicator&)>& body);
+template <class Body>
+int run(int& argc, char** argv, Body&& body) {
+  return detail::run(argc, argv, detail::refer_to_body(body));
+}
+template <class Body>
+int run(const options& how, Body&& body) {
+  return detail::run(how, detail::refer_to_body(body));
+}
 
 // The calling rank in the world; inside a stolen chunk, the rank that owns the loop. -1 outside.
 [[nodiscard]] int this_rank() noexcept;
@@ -24,8 +52,23 @@ int run(const options& how, const std::function<void(communicator&)>& body);
 // Lets the other ranks of this worker run. Any loop that waits for memory to change calls it; not one in a chunk,
 // which may not wait: it throws there.
 void yield();
-// The rank sleeps, its worker does not: other ranks run meanwhile.
-void sleep_for(std::chrono::nanoseconds duration);
+// The rank sleeps for a std::chrono::duration, its worker does not: other ranks run meanwhile.
+template <class Duration>
+requires requires(const Duration& d) {
+  d.count();
+  Duration::period::den;
+}
+void sleep_for(const Duration& duration) {
+  constexpr std::int64_t second = 1'000'000'000;
+  using period = typename Duration::period;
+  if constexpr (std::is_integral_v<typename Duration::rep> && second % period::den == 0)
+    detail::sleep_ns(static_cast<std::int64_t>(duration.count()) *
+                     (period::num * (second / period::den)));
+  else
+    detail::sleep_ns(static_cast<std::int64_t>(
+        static_cast<double>(duration.count()) *
+        (static_cast<double>(second * period::num) / static_cast<double>(period::den))));
+}
 
 namespace detail {
 [[gnu::cold, noreturn]] void refuse_rank_local(std::size_t ranks);

@@ -92,8 +92,10 @@ request start_collective(const std::shared_ptr<communicator_state>& state, int r
 
 }  // namespace detail
 
-request communicator::start_collective(std::function<void()> body) const {
-  return detail::start_collective(state_, rank_, std::move(body));
+request communicator::start_collective(void* body, void (*run)(void*),
+                                       void (*destroy)(void*)) const {
+  return detail::start_collective(
+      state_, rank_, [run, kept = std::shared_ptr<void>(body, destroy)] { run(kept.get()); });
 }
 
 }  // namespace weft

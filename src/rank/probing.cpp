@@ -148,11 +148,19 @@ message_status message::receive(const segments& into) {
 }
 
 void message::refuse_elements(std::size_t element_bytes) const {
-  throw error("rank " + std::to_string(self_) + ": recv_vector() of elements of " +
+  throw error("rank " + std::to_string(self_) + ": a receive of elements of " +
               std::to_string(element_bytes) + " octets got a message of " +
               std::to_string(status_.bytes) + " octets from rank " +
               std::to_string(status_.source) + ", tag " + std::to_string(status_.tag) +
               ", which is no multiple: receive it as elements of the type that was sent");
+}
+
+void message::refuse_value(std::size_t value_bytes) const {
+  throw error("rank " + std::to_string(self_) + ": a receive of one value of " +
+              std::to_string(value_bytes) + " octets got a message of " +
+              std::to_string(status_.bytes) + " octets from rank " +
+              std::to_string(status_.source) + ", tag " + std::to_string(status_.tag) +
+              ": send and receive the same type");
 }
 
 message::~message() {

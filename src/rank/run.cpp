@@ -3,6 +3,8 @@
 #include "weft/run.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -78,18 +80,18 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
 
 }  // namespace
 
-int run(const options& how, const std::function<void(communicator&)>& body) {
+int detail::run(const options& how, body_of_ranks body) {
   try {
     take_standard_descriptors();
     check_options(how);
-    return run_part(how, body);
+    return run_part(how, [body](communicator& world) { body.call(body.object, world); });
   } catch (const error& e) {
     if (*e.what() != '\0') log_text(e.what());  // Another process says it.
     return 2;
   }
 }
 
-int run(int& argc, char** argv, const std::function<void(communicator&)>& body) {
+int detail::run(int& argc, char** argv, body_of_ranks body) {
   try {
     const resolved_options how = resolve_options(argc, argv);
     return run(how.values, body);
@@ -163,13 +165,13 @@ void yield() {
   here->yield();
 }
 
-void sleep_for(std::chrono::nanoseconds duration) {
+void detail::sleep_ns(std::int64_t duration) {
   detail::rank_state& me = detail::calling_rank("sleep_for");
   const shared_section inside(*me.home);
   me.home->check_stopped();
-  if (duration.count() <= 0) return me.home->yield();
+  if (duration <= 0) return me.home->yield();
   static constexpr wait_description sleep{.call = "sleep_for", .ends_by_itself = true};
-  me.home->sleep(static_cast<std::uint64_t>(duration.count()), sleep);
+  me.home->sleep(static_cast<std::uint64_t>(duration), sleep);
 }
 
 }  // namespace weft

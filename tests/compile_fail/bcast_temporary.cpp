@@ -1,5 +1,5 @@
 // What a collective writes to a temporary container is lost at once, as of a receive. A view is accepted.
-// Expect: no matching function
+// Expect: weft: .*written to a temporary is lost
 #include <cstddef>
 #include <span>
 #include <vector>

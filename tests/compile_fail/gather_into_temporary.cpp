@@ -1,5 +1,5 @@
 // What is gathered would be lost.
-// Expect: no matching function
+// Expect: weft: .*written to a temporary is lost
 #include <vector>
 #include <weft/weft.hpp>
 

@@ -1,5 +1,5 @@
 // A request refers to what it works on: it takes variables, of one type.
-// Expect: no matching function
+// Expect: weft: .*a temporary ends before the request
 #include <functional>
 #include <weft/weft.hpp>
 

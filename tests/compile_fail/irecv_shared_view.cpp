@@ -1,6 +1,6 @@
 // A range that shares what it shows may be its last owner: a temporary one is refused, though a const of it gives elements
 // that are not.
-// Expect: no matching function
+// Expect: weft: .*written to a temporary is lost
 #include <memory>
 #include <weft/weft.hpp>
 

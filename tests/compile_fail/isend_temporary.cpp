@@ -1,5 +1,5 @@
 // A temporary vector would be gone before the message has left.
-// Expect: no matching function
+// Expect: weft: .*a temporary ends before the request
 #include <vector>
 #include <weft/weft.hpp>
 

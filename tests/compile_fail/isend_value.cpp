@@ -1,5 +1,5 @@
 // A temporary value would be gone before the message has left; a variable stays.
-// Expect: no matching function
+// Expect: weft: .*a temporary ends before the request
 #include <weft/weft.hpp>
 
 void rank(weft::communicator& world) {

@@ -1,5 +1,5 @@
 // A layout refers to its data: a temporary vector would be gone before the message is sent.
-// Expect: no matching function
+// Expect: weft: .*a temporary ends before the request
 #include <vector>
 #include <weft/weft.hpp>
 

@@ -1,5 +1,5 @@
 // The body of a loop takes an index or a range of them.
-// Expect: no matching function
+// Expect: weft: .*called with an index
 #include <cstddef>
 #include <weft/weft.hpp>
 

@@ -1,5 +1,5 @@
 // A message cannot be received into memory that must not change.
-// Expect: no matching function
+// Expect: weft: .*this memory is const
 #include <span>
 #include <vector>
 #include <weft/weft.hpp>

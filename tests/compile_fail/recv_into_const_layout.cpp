@@ -1,5 +1,5 @@
 // The layout of constant data can be sent, not received into.
-// Expect: no matching function
+// Expect: weft: .*this memory is const
 #include <vector>
 #include <weft/weft.hpp>
 

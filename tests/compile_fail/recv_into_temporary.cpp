@@ -1,5 +1,5 @@
-// What is received into a temporary is lost at once; recv<std::string>(0) would make one of a null pointer.
-// Expect: no matching function
+// A string that is received and dropped: recv<std::string>(0) returns it, and makes none of a null pointer.
+// Expect: nodiscard|ignoring return value
 #include <string>
 #include <weft/weft.hpp>
 

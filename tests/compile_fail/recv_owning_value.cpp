@@ -1,5 +1,5 @@
 // A received value must be trivially copyable.
-// Expect: no matching function
+// Expect: weft: .*recv<weft::serialized<T>>
 #include <string>
 #include <vector>
 #include <weft/weft.hpp>

@@ -1,5 +1,5 @@
 // A receive into one variable names its source: recv(source) would take the source for the variable.
-// Expect: no matching function
+// Expect: weft: .*received into by recv\(x, from\)
 #include <weft/weft.hpp>
 
 void rank(weft::communicator& world) {

@@ -1,5 +1,5 @@
 // The result of a reduction has the type of its elements: other octets would be taken for numbers.
-// Expect: no matching function
+// Expect: weft: .*input and output be of the same type
 #include <functional>
 #include <vector>
 #include <weft/weft.hpp>

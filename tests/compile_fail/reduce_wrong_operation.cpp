@@ -1,5 +1,5 @@
 // An operation must take and give the type it reduces.
-// Expect: no matching function|constraint
+// Expect: weft: .*the operation is called as T\(T, T\)
 #include <string>
 #include <vector>
 #include <weft/weft.hpp>

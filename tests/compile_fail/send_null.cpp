@@ -1,5 +1,5 @@
 // An address, and one of nothing.
-// Expect: bytes_of
+// Expect: weft: .*an address means nothing
 #include <weft/weft.hpp>
 
 void rank(weft::communicator& world) {

@@ -1,5 +1,5 @@
 // Elements that own memory cannot be copied as bytes.
-// Expect: bytes_of
+// Expect: weft: .*give weft::serialized\(x\)
 #include <string>
 #include <vector>
 #include <weft/weft.hpp>

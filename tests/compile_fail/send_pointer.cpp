@@ -1,5 +1,5 @@
 // A pointer is of no use to another rank; what it points to is meant.
-// Expect: bytes_of
+// Expect: weft: .*an address means nothing
 #include <weft/weft.hpp>
 
 void rank(weft::communicator& world) {

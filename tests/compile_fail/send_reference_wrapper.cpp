@@ -1,5 +1,5 @@
 // Nor can it be sent: it is an address of this rank.
-// Expect: no matching function
+// Expect: weft: .*an address means nothing
 #include <functional>
 #include <weft/weft.hpp>
 

@@ -1,5 +1,6 @@
 """Misuse that the compiler must refuse. Each file of tests/compile_fail compiles as it is and does not
-with -DMISUSE; the message then matches the file's line "// Expect: PATTERN"."""
+with -DMISUSE; the message then matches the file's line "// Expect: PATTERN". Where that is a sentence of weft's own, the
+whole message has 10 lines at most."""
 import argparse
 import os
 import re
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+LINES_MAX = 10
 
 
 def problem_of(compiler, source, path):
@@ -27,6 +29,9 @@ def problem_of(compiler, source, path):
         return "the misuse compiles"
     if not re.search(expected[1], wrong.stderr):
         return f"the message does not match {expected[1]!r}:\n{wrong.stderr}"
+    lines = [line for line in wrong.stderr.splitlines() if not line.startswith("cc1plus:")]
+    if expected[1].startswith("weft:") and len(lines) > LINES_MAX and "clang" not in compiler:
+        return f"the message has {len(lines)} lines, not {LINES_MAX} at most:\n{wrong.stderr}"
     return None
 
 

@@ -159,10 +159,9 @@ TEST(bad_input, a_message_that_ends_within_an_element_is_refused) {
   run_ranks(1, 1, [](communicator& world) {
     const std::array<char, 5> five{};
     world.send(five, 0, 2);
-    EXPECT_EQ(
-        error_of([&] { (void)world.recv_vector<int>(0); }),
-        "rank 0: recv_vector() of elements of 4 octets got a message of 5 octets from rank 0, "
-        "tag 2, which is no multiple: receive it as elements of the type that was sent");
+    EXPECT_EQ(error_of([&] { (void)world.recv_vector<int>(0); }),
+              "rank 0: a receive of elements of 4 octets got a message of 5 octets from rank 0, "
+              "tag 2, which is no multiple: receive it as elements of the type that was sent");
     world.send(five, 0);
     message taken = world.mprobe(0);
     expect_contains(error_of([&] { (void)taken.recv_vector<int>(); }), "message of 5 octets");

@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <atomic>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
