@@ -1,4 +1,4 @@
-"""Every program of README.md and docs/guide.md compiles, and every command does what is printed.
+"""Every program of README.md and docs/*.md compiles, and every command does what is printed.
 
 A block ```cpp or ```c that begins with a comment "// NAME.cpp" or "/* NAME.c" is written to a file of that name; a
 block ```console is run: each line "$ COMMAND" by one shell, in an empty directory, with an installed
@@ -82,10 +82,10 @@ def main():
         environment = {key: value for key, value in os.environ.items() if not key.startswith("WEFT_")}
         environment |= {"PATH": f"{directory}:{prefix / 'bin'}:{environment['PATH']}",
                         "PKG_CONFIG_PATH": str(package.parent)}
-        for name in ("README.md", "docs/guide.md"):
-            blocks += len(BLOCK.findall((args.source / name).read_text()))
-            for problem in problems_of(args.source / name, environment):
-                print(f"{name}: {problem}")
+        for page in (args.source / "README.md", *sorted((args.source / "docs").glob("*.md"))):
+            blocks += len(BLOCK.findall(page.read_text()))
+            for problem in problems_of(page, environment):
+                print(f"{page.relative_to(args.source)}: {problem}")
                 count += 1
     print(f"{blocks} blocks, {count} problems")
     return 1 if count or not blocks else 0
