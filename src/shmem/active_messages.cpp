@@ -13,14 +13,14 @@ namespace weft::shmem {
 // --- A queue ------------------------------------------------------------------------------------
 
 am_queue::~am_queue() {
-  for (chunk* c = read_.load(std::memory_order_relaxed); c != nullptr;)  // Nobody uses it any more.
+  for (chunk* c = read_.hint(); c != nullptr;)  // Nobody uses it any more.
     std::free(std::exchange(c, c->next));
-  std::free(spare_.load(std::memory_order_relaxed));
+  std::free(spare_.hint());
 }
 
 void am_queue::new_chunk(std::size_t bytes) {
   chunk* c = nullptr;
-  if (bytes == am_chunk_bytes) c = spare_.exchange(nullptr, std::memory_order_acquire);  // A2
+  if (bytes == am_chunk_bytes && (c = spare_.value()) != nullptr) spare_.publish(nullptr);
   if (c == nullptr) {
     const std::size_t whole = (sizeof(chunk) + bytes + 63) & ~std::size_t{63};
     void* const memory = std::aligned_alloc(64, whole);
@@ -29,10 +29,10 @@ void am_queue::new_chunk(std::size_t bytes) {
     c = ::new (memory) chunk{bytes};
   }
   if (written_ == nullptr) {
-    read_.store(c, std::memory_order_release);
+    read_.publish(c);
   } else {
     written_->next = c;
-    written_->at(write_at_).word.store(am_record::end_of_chunk, std::memory_order_release);  // R1
+    written_->at(write_at_).word.publish(am_record::end_of_chunk);
   }
   written_ = c;
   write_at_ = 0;
@@ -40,13 +40,13 @@ void am_queue::new_chunk(std::size_t bytes) {
 
 am_record* am_queue::front(std::size_t& retired) noexcept {
   for (;;) {
-    chunk* const in = read_.load(std::memory_order_acquire);
+    chunk* const in = read_.value();
     if (in == nullptr) return nullptr;
     am_record& record = in->at(read_at_);
-    const std::uint64_t word = record.word.load(std::memory_order_acquire);  // A1
+    const std::uint64_t word = record.word.value();
     if (word == 0) return nullptr;
     if (static_cast<std::uint32_t>(word) != am_record::end_of_chunk) return &record;
-    read_.store(in->next, std::memory_order_relaxed);  // The reader's own.
+    read_.reset(in->next);  // The reader's own.
     read_at_ = 0;
     retired += in->bytes;
     retire(*in);
@@ -55,11 +55,10 @@ am_record* am_queue::front(std::size_t& retired) noexcept {
 
 // As new, unless one is kept already.
 void am_queue::retire(chunk& read) noexcept {
-  if (read.bytes != am_chunk_bytes || spare_.load(std::memory_order_relaxed) != nullptr)
-    return std::free(&read);
+  if (read.bytes != am_chunk_bytes || spare_.hint() != nullptr) return std::free(&read);
   std::memset(read.data(), 0, read.bytes);
   read.next = nullptr;
-  spare_.store(&read, std::memory_order_release);  // R2
+  spare_.publish(&read);
 }
 
 // --- Sending ------------------------------------------------------------------------------------
@@ -73,7 +72,7 @@ am_queue& queue_to(pe_state& me, pe_state& to) {
   std::unique_ptr<am_queue>& mine = to.messages.storage[own];  // Only this worker's ranks write it.
   if (mine == nullptr) {
     mine = std::make_unique<am_queue>();
-    to.messages.from[own].store(mine.get(), std::memory_order_release);
+    to.messages.from[own].publish(mine.get());
   }
   return *mine;
 }
@@ -216,8 +215,8 @@ class handled_counts {
   void tell() noexcept {
     if (count_ == 0) return;
     pe_state& to = *me_.pes[source_];
-    // Release: what the handlers did is seen by whoever is told that they have run.
-    to.messages.sent_and_handled.fetch_add(count_, std::memory_order_release);
+    // What the handlers did is seen by whoever is told that they have run.
+    to.messages.sent_and_handled.add(count_);
     if (to.rank.home != me_.rank.home) to.rank.home->notify();
     me_.messages.handled += count_;
     count_ = 0;
@@ -233,7 +232,7 @@ constexpr int polled_max = 4096;
 int handle_all(pe_state& me, void* args_p) {
   int done = 0;
   for (std::size_t from = 0; from < me.messages.from.size(); ++from) {
-    am_queue* const queue = me.messages.from[from].load(std::memory_order_acquire);
+    am_queue* const queue = me.messages.from[from].value();
     if (queue == nullptr) continue;
     handled_counts told(me);
     for (int left = polled_max; left > 0; --left) {
@@ -245,7 +244,7 @@ int handle_all(pe_state& me, void* args_p) {
         if (&writer != me.rank.home) writer.notify();
       }
       if (record == nullptr) break;
-      const std::uint64_t word = record->word.load(std::memory_order_relaxed);  // Seen by front().
+      const std::uint64_t word = record->word.hint();  // Seen by front().
       const std::size_t length = static_cast<std::uint32_t>(word) - 1;
       const int source = record->source;
       const bool is_reply = static_cast<std::uint32_t>(word >> 32) == reply_id;
@@ -261,8 +260,7 @@ int handle_all(pe_state& me, void* args_p) {
 
 bool has_message(const pe_state& me) noexcept {
   for (const auto& from : me.messages.from)
-    if (const am_queue* const queue = from.load(std::memory_order_acquire);
-        queue != nullptr && queue->has_record())
+    if (const am_queue* const queue = from.value(); queue != nullptr && queue->has_record())
       return true;
   return false;
 }
@@ -273,7 +271,7 @@ void wait_for_message(pe_state& me, const char* call, const Holds& or_when) {
 }
 
 bool all_handled(const pe_state& me) noexcept {
-  return me.messages.sent_and_handled.load(std::memory_order_acquire) == me.messages.sent;
+  return me.messages.sent_and_handled.value() == me.messages.sent;
 }
 
 int first_free_id(const pe_state& me) {

@@ -3,9 +3,9 @@
 // Within a process each PE has a queue from each worker: one thread at a time writes, the PE reads. It is a chain
 // of chunks of zeroed memory, in which records follow one another; the word of a record tells that it is there.
 //
-//   R1 am_queue::publish:  store word   -- A1 am_queue::front:    load word     the payload is there, and the
-//                                                                               next chunk with the mark of its end
-//   R2 am_queue::retire:   store spare_ -- A2 am_queue::new_chunk: exchange spare_   a chunk that is zero again
+// All that the two say to each other is published (sync/published.hpp): the word of a record, after which its payload is
+// there, or at the end of a chunk the next one; the first chunk; and a chunk that the reader has made zero again, of which
+// the reader gives one when there is none, and the writer takes it.
 //
 // The octets of all chunks of a PE are counted (am_inbox::bytes); who would bring them over the limit waits.
 #pragma once
@@ -16,9 +16,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/padded.hpp"
+#include "base/limits.hpp"
 #include "shmem/limits.hpp"
 #include "shmem/shmemx.h"
+#include "sync/published.hpp"
 
 namespace weft::shmem {
 
@@ -26,7 +27,7 @@ namespace weft::shmem {
 struct alignas(16) am_record {
   static constexpr std::uint32_t end_of_chunk = ~std::uint32_t{0};
   // Low half: 0 nothing yet, else the payload's length and one; high half: the id.
-  std::atomic<std::uint64_t> word;
+  published<std::uint64_t> word;
   std::int32_t source;
   std::uint32_t call;  // Of a message that wants a reply, or that is one: which call; 0: none.
   [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
@@ -61,14 +62,14 @@ class am_queue {
   // The next records lie in a new chunk. Throws std::bad_alloc.
   void new_chunk(std::size_t bytes);
   static void publish(am_record& record, std::uint32_t id, std::size_t length) noexcept {
-    record.word.store(std::uint64_t{id} << 32 | (length + 1), std::memory_order_release);  // R1
+    record.word.publish(std::uint64_t{id} << 32 | (length + 1));
   }
 
   // --- The reader ------------------------------------------------------------------------------
   // Whether a record is there. Follows the chain.
   [[nodiscard]] bool has_record() const noexcept {
-    const chunk* const in = read_.load(std::memory_order_acquire);
-    return in != nullptr && in->at(read_at_).word.load(std::memory_order_acquire) != 0;  // A1
+    const chunk* const in = read_.value();
+    return in != nullptr && in->at(read_at_).word.value() != 0;
   }
   // The oldest; null when there is none. `retired` gets the octets of chunks that are not needed any more.
   [[nodiscard]] am_record* front(std::size_t& retired) noexcept;
@@ -93,9 +94,9 @@ class am_queue {
   alignas(padding_bytes) chunk* written_ = nullptr;
   std::size_t write_at_ = 0;
   // The first chunk is published by the writer, the others by the reader itself.
-  alignas(padding_bytes) std::atomic<chunk*> read_{nullptr};
+  alignas(padding_bytes) published<chunk*> read_{nullptr};
   std::size_t read_at_ = 0;
-  alignas(padding_bytes) std::atomic<chunk*> spare_{nullptr};
+  alignas(padding_bytes) published<chunk*> spare_{nullptr};
 };
 
 struct am_handler {
@@ -114,10 +115,10 @@ struct am_call_slot {
 // Of one PE.
 struct am_state {
   // By worker of this process; made by the writer's side with its first message.
-  std::vector<std::atomic<am_queue*>> from;
+  std::vector<published<am_queue*>> from;
   std::vector<std::unique_ptr<am_queue>> storage;  // By worker, each written by that worker alone.
   alignas(padding_bytes) std::atomic<std::size_t> bytes{0};  // Of all chunks.
-  alignas(padding_bytes) std::atomic<std::uint64_t> sent_and_handled{
+  alignas(padding_bytes) published<std::uint64_t> sent_and_handled{
       0};  // Of those that this PE has sent.
   std::uint64_t sent = 0;
   std::uint64_t handled = 0;  // By this PE.

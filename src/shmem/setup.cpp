@@ -82,7 +82,7 @@ void open(pe_state& me, int level) {
   process.pes[static_cast<std::size_t>(me.number)] = &me;
   me.pes = process.pes.data();
   me.messages.from =
-      std::vector<std::atomic<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
+      std::vector<published<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
   me.messages.storage.resize(me.messages.from.size());
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
   me.usable = true;
