@@ -69,7 +69,7 @@ void report_state(job& j, std::string why = {}) {
           text +=
               formatted("worker {}: computing in rank {}{}\n", i, rank, not_asked(j, silent, rank));
         else if (silent.thread() != 0)  // Its own ranks wait or have ended.
-          text += formatted("worker {}: computing for another's rank\n", i);
+          text += formatted("worker {}: computing in a task, or for another's rank\n", i);
         else
           text += formatted("worker {}: not at work, no rank lives in this process\n", i);
         stacks.add_computing(silent);

@@ -209,6 +209,11 @@ void monitor::warn_of_busy(const worker& w) {
                 "a chunk of rank {} has kept worker {}, which stole it, busy for {} s while {}: make the "
                 "chunks of that loop smaller (grain)",
                 owner, w.index(), how_.busy_warning_s, others)
+      : w.running_number() < 0
+          ? formatted(
+                "a task has kept worker {} busy for {} s while {}: make several shorter tasks of it, or a loop, or call "
+                "weft::yield() in it",
+                w.index(), how_.busy_warning_s, others)
           : formatted(
                 "rank {} has kept worker {} busy for {} s while {}: wait with weft::sleep_for(), call "
                 "weft::yield() in a loop that waits for memory to change or computes for long, or give each "
