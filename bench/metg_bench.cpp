@@ -14,6 +14,7 @@
 //   --task-us US         likewise, with tasks that take about so long
 //   --curve 1            efficiency at every granularity up to 97 % or 100 us, for table and plot
 //   --spoil 1            every output is wrong: ends well when every task has said so
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -742,7 +743,7 @@ class communicator {
   static std::vector<T> elements_of(const std::vector<std::byte>& bytes) {
     std::vector<T> elements(bytes.size() / sizeof(T));
     if (!elements.empty())
-      std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(elements)).begin());
+      std::memcpy(static_cast<void*>(elements.data()), bytes.data(), elements.size() * sizeof(T));
     return elements;
   }
   template <class T>

@@ -6,7 +6,6 @@
 // A chunk of a loop over data covers whole cache lines where aligned_range() draws the borders.
 // A loop of 2^63 indices or chunks, or more, throws.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,8 +50,12 @@ void run_chunks(std::size_t count, Body&& body, const loop_options& how) {
       const_cast<void*>(static_cast<const void*>(&body)), how);
 }
 
+// Not std::min, for which every program would read all algorithms of the standard library.
+[[nodiscard]] constexpr std::size_t smaller(std::size_t a, std::size_t b) noexcept {
+  return b < a ? b : a;
+}
 [[nodiscard]] constexpr std::size_t grain_for(std::size_t count, std::size_t wanted) noexcept {
-  return wanted != 0 ? std::min(wanted, count) : (count - 1) / 64 + 1;
+  return wanted != 0 ? detail::smaller(wanted, count) : (count - 1) / 64 + 1;
 }
 
 // A body of single indices, or of parts of a loop. Indices are asked for first: asking a generic lambda
@@ -96,7 +99,7 @@ template <class T>
     if (c == chunks) return count;
     const std::uintptr_t at = origin + lines * c / chunks * line;
     return at <= address ? std::size_t{0}
-                         : std::min(count, (at - address + sizeof(T) - 1) / sizeof(T));
+                         : detail::smaller(count, (at - address + sizeof(T) - 1) / sizeof(T));
   };
   return {border(chunk), border(chunk + 1)};
 }
@@ -114,7 +117,7 @@ void parallel_for(std::size_t begin, std::size_t end, Body&& body, loop_options 
   detail::run_chunks(
       (count - 1) / grain + 1,
       [&](std::size_t first, std::size_t last) {
-        const range_1d part{begin + first * grain, begin + std::min(count, last * grain)};
+        const range_1d part{begin + first * grain, begin + detail::smaller(count, last * grain)};
         if constexpr (detail::index_body<Body>)
           for (std::size_t i = part.begin; i < part.end; ++i) body(i);
         else if constexpr (detail::loop_body<Body>)
@@ -161,7 +164,7 @@ void run_box(std::size_t points, const std::array<std::size_t, 3>& extent, Body&
         std::size_t j = row % extent[1];
         std::size_t first = part.begin % extent[2];
         for (std::size_t left = part.size(); left != 0; first = 0) {
-          const std::size_t end = std::min(extent[2], first + left);
+          const std::size_t end = detail::smaller(extent[2], first + left);
           for (std::size_t k = first; k < end; ++k) body(i, j, k);
           left -= end - first;
           if (++j == extent[1]) j = 0, ++i;
@@ -219,7 +222,7 @@ template <class T, class Map, class Combine>
       [&](std::size_t first, std::size_t last) {
         for (std::size_t c = first; c < last; ++c)
           parts[c].value =
-              reduced(range_1d{begin + c * grain, begin + std::min(count, (c + 1) * grain)});
+              reduced(range_1d{begin + c * grain, begin + detail::smaller(count, (c + 1) * grain)});
       },
       how);
   T result = identity;

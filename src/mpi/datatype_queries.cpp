@@ -1,4 +1,5 @@
 // What programs ask of datatypes: sizes and extents, how they were made, names; and addresses.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>

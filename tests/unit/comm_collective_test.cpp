@@ -1,6 +1,7 @@
 // Graphs, and collective operations in every algorithm, over a network that misbehaves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <numeric>

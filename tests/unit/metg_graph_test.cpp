@@ -1,6 +1,7 @@
 // The task graphs of bench/metg against the definitions of Task Bench, written out for small widths.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
