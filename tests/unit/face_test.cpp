@@ -1,0 +1,87 @@
+// A face of the smallest kind beside the others: ranks of a process ring each other's bells. It has state of its own
+// for each rank, mail of its own, and words in a report, and the job knows nothing of it.
+#include "rank/face.hpp"
+
+#include <array>
+#include <string>
+
+#include "job.hpp"
+#include "rank/state.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t slot = 3;
+
+struct bell final : detail::face_state {
+  int rung = 0;
+  countdown told;
+};
+
+// Made by the one that comes first: the rank, or its mail.
+bell& bell_of(detail::rank_state& r) {
+  if (r.faces[slot] == nullptr) r.faces[slot] = std::make_unique<bell>();
+  return static_cast<bell&>(*r.faces[slot]);
+}
+
+void on_ring(worker& here, record_header header, const std::byte*) {
+  bell& rung = bell_of(detail::rank_of(here, header.target()));
+  ++rung.rung;
+  here.complete(rung.told);
+}
+
+constexpr std::array<scheduler::mail_handler, 1> mail{&on_ring};
+constexpr detail::face as_face{slot, "bells", mail};
+[[maybe_unused]] const bool registered = detail::register_face(as_face);
+
+void ring(int number) {
+  detail::rank_state& me = detail::calling_rank("ring");
+  me.home->post(me.of->places[static_cast<std::size_t>(number)].worker,
+                detail::first_mail_kind(slot), static_cast<std::uint32_t>(number), {});
+}
+
+struct words final : detail::wait_words {
+  int times = 0;
+  [[nodiscard]] std::string text() const override {
+    return " until its bell has rung " + std::to_string(times) + " times";
+  }
+};
+
+void wait_for_rings(int times) {
+  detail::rank_state& me = detail::calling_rank("wait_for_rings");
+  bell& mine = bell_of(me);
+  words said;
+  said.times = times;
+  wait_description what{"wait_for_rings", wait_description::in_words};
+  what.subject = &said;
+  while (mine.rung < times) {
+    mine.told.pending = 1;
+    me.home->wait(mine.told, what);
+  }
+}
+
+TEST(face, ranks_ring_each_other_beside_messages) {
+  run_ranks(alone(job_of(5, 2)), [](communicator& world) {
+    const int next = (world.rank() + 1) % world.size();
+    for (int round = 1; round <= 20; ++round) {
+      ring(next);
+      wait_for_rings(round);
+      EXPECT_EQ(world.allreduce(1, std::plus<>{}), 5);
+    }
+  });
+}
+
+TEST(face, a_wait_is_reported_in_its_words_beside_those_of_others) {
+  const failed_job job = run_to_failure(alone(job_of(2, 2)), [](communicator& world) {
+    if (world.rank() == 0)
+      wait_for_rings(3);
+    else
+      (void)world.recv<int>(0);
+  });
+  EXPECT_NE(job.status, 0);
+  expect_contains(job.text, "in wait_for_rings until its bell has rung 3 times");
+  expect_contains(job.text, "in recv, source 0");
+}
+
+}  // namespace
+}  // namespace weft
