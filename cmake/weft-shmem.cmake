@@ -25,11 +25,8 @@ foreach(name IN ITEMS setup access atomics collectives waiting active_messages w
   set(run ${conformance_directory}/run.sh ${weftrun})
   weft_add_shmem_test(${name}.n1 ${run} -n 1 ${shmem_bin}/${name})
   weft_add_shmem_test(${name}.n5 ${run} -n 5 ${shmem_bin}/${name})
-  # Active messages stay in one process.
-  if(NOT name STREQUAL active_messages)
-    weft_add_shmem_test(${name}.processes ${run} -n 5 --processes 2 ${shmem_bin}/${name})
-    weft_add_shmem_test(${name}.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/${name})
-  endif()
+  weft_add_shmem_test(${name}.processes ${run} -n 5 --processes 2 ${shmem_bin}/${name})
+  weft_add_shmem_test(${name}.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/${name})
 endforeach()
 weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
 

@@ -2,8 +2,8 @@
    Written by src/shmem/generate.py from its table: change that. */
 #ifndef WEFT_PSHMEM_H
 #define WEFT_PSHMEM_H
-#include <shmem.h>
-#include <shmemx.h>
+#include "shmem.h"
+#include "shmemx.h"
 
 #ifdef __cplusplus
 extern "C" {

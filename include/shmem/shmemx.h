@@ -2,7 +2,7 @@
    Written by src/shmem/generate.py from its table: change that. */
 #ifndef WEFT_SHMEMX_H
 #define WEFT_SHMEMX_H
-#include <shmem.h>
+#include "shmem.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "rank/matching.hpp"
+#include "runtime/network.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -67,8 +68,8 @@ namespace {
 // Ids of weft's own.
 constexpr std::uint32_t reply_id = 0x7fff'ffff;
 
-am_queue& queue_to(pe_state& me, pe_state& to) {
-  const auto own = static_cast<std::size_t>(me.rank.home->index());
+am_queue& queue_to(const worker& writer, pe_state& to) {
+  const auto own = static_cast<std::size_t>(writer.index());
   std::unique_ptr<am_queue>& mine = to.messages.storage[own];  // Only this worker's ranks write it.
   if (mine == nullptr) {
     mine = std::make_unique<am_queue>();
@@ -80,7 +81,7 @@ am_queue& queue_to(pe_state& me, pe_state& to) {
 // False when the target's queue is full; then nothing has been done.
 bool try_write(pe_state& me, pe_state& to, std::uint32_t id, std::uint32_t call,
                const void* payload, std::size_t length) {
-  am_queue& queue = queue_to(me, to);
+  am_queue& queue = queue_to(*me.rank.home, to);
   const std::size_t bytes = am_queue::record_bytes(length);
   am_record* record = queue.try_reserve(bytes);
   if (record == nullptr) [[unlikely]] {
@@ -132,14 +133,164 @@ void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::
   }
 }
 
-pe_state& near_pe(pe_state& me, int pe) {
-  pe_state* const to = me.pes[pe];
-  if (to == nullptr)
-    fail(
-        "PE {} is in another process, which active messages do not reach yet: start fewer processes with "
-        "--processes 1",
-        pe);
-  return *to;
+// --- To other processes -----------------------------------------------------------------------------
+//
+//            tag                          head[0]          head[1]           data
+//   part     message's length, offset     id, target       call, source      the octets from there on
+//   handled  octets of those              -, source        target            how many
+
+[[nodiscard]] std::uint64_t two(std::uint64_t high, std::uint64_t low) noexcept {
+  return high << 32 | low;
+}
+[[nodiscard]] std::uint32_t high_of(std::uint64_t both) noexcept {
+  return static_cast<std::uint32_t>(both >> 32);
+}
+[[nodiscard]] std::uint32_t low_of(std::uint64_t both) noexcept {
+  return static_cast<std::uint32_t>(both);
+}
+
+comm::address address_of(const pe_state& me, int pe) noexcept {
+  const detail::rank_place& there = me.rank.of->places[static_cast<std::size_t>(pe)];
+  return {there.process, there.worker};
+}
+process_state& process_of(const pe_state& me) noexcept {
+  return static_cast<process_state&>(*me.rank.of->faces[face_slot]);
+}
+
+// What one PE may have unread at a PE of another process.
+std::size_t far_share(const pe_state& me) noexcept {
+  return std::max(me.settings.am_queue_bytes / static_cast<std::size_t>(me.size),
+                  am_queue::record_bytes(me.settings.am_payload_bytes));
+}
+
+void post_far(pe_state& me, const char* name, int pe, const comm::am& what) {
+  worker& here = *me.rank.home;
+  port& p = network::of(here);
+  p.count_sent(what.to.process);
+  const auto post = [&] { return comm::post(p.device(), what); };
+  const auto describe = [&]() -> wait_description {
+    return {name, wait_description::no_context, pe};
+  };
+  if (post_in_wait(here, post, describe) != status::failed) [[likely]]
+    return;
+  if (here.owner().stopping()) throw job_stopped{};
+  fail("PE {} cannot be reached: its process {} is dead", pe, what.to.process);
+}
+
+[[nodiscard]] bool has_far_room(const pe_state& me, int pe, std::size_t bytes) noexcept {
+  if (me.messages.unread_far.empty()) return true;
+  const std::size_t unread = me.messages.unread_far[static_cast<std::size_t>(pe)];
+  return unread == 0 || unread + bytes <= far_share(me);
+}
+
+void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
+               const void* payload, std::size_t length) {
+  const std::size_t bytes = am_queue::record_bytes(length);
+  const bool is_counted = id != reply_id;
+  if (me.messages.unread_far.empty())
+    me.messages.unread_far.resize(static_cast<std::size_t>(me.size));
+  if (is_counted && !has_far_room(me, pe, bytes))
+    me.rank.home->wait_until([&]() noexcept { return has_far_room(me, pe, bytes); },
+                             {name, wait_description::no_context, pe});
+  if (is_counted) me.messages.unread_far[static_cast<std::size_t>(pe)] += bytes;
+  comm::am made;
+  made.to = address_of(me, pe);
+  made.handler = process_of(me).part;
+  made.head = {two(id, static_cast<std::uint32_t>(pe)),
+               two(call, static_cast<std::uint32_t>(me.number))};
+  const std::size_t most =
+      network::of(*me.rank.home).device().eager_bytes_max(made.to.process, made.to.device);
+  std::size_t done = 0;
+  do {
+    const std::size_t part = std::min(most, length - done);
+    made.tag = two(length, done);
+    made.data = std::span(static_cast<const std::byte*>(payload) + done, part);
+    post_far(me, name, pe, made);
+    done += part;
+  } while (done < length);
+}
+
+[[gnu::cold]] void refuse(worker& here, const comm::event& happened, const char* why) noexcept {
+  network::of(here).device().refuse(happened, why);
+}
+
+// The PE of this worker that a message names; null when there is none.
+pe_state* pe_of(process_state& process, const worker& here, std::uint32_t number) noexcept {
+  if (number >= process.pes.size()) return nullptr;
+  pe_state* const pe = process.pes[number];
+  return pe != nullptr && pe->rank.home == &here ? pe : nullptr;
+}
+
+// A record of weft's own worker, which writes into the queue as its PEs do. No limit: the sender keeps to its share.
+am_record& reserve_here(worker& here, pe_state& to, std::size_t length) {
+  am_queue& queue = queue_to(here, to);
+  const std::size_t bytes = am_queue::record_bytes(length);
+  am_record* record = queue.try_reserve(bytes);
+  if (record == nullptr) {
+    const std::size_t chunk = am_queue::chunk_bytes_for(bytes);
+    to.messages.bytes.fetch_add(chunk, std::memory_order_relaxed);
+    queue.new_chunk(chunk);
+    record = queue.try_reserve(bytes);
+  }
+  return *record;
+}
+
+void on_part(process_state& process, worker& here, const comm::event& happened) {
+  pe_state* const to = pe_of(process, here, low_of(happened.head[0]));
+  const std::uint32_t id = high_of(happened.head[0]);
+  const auto source = static_cast<int>(low_of(happened.head[1]));
+  const std::size_t length = high_of(happened.tag), offset = low_of(happened.tag);
+  if (to == nullptr || source < 0 || source >= to->size ||
+      process.of.places[static_cast<std::size_t>(source)].process != happened.process ||
+      length > am_payload_bytes_max || offset > length || happened.size > length - offset)
+    return refuse(here, happened, "an active message that cannot be");
+  auto& unfinished = to->messages.unfinished;
+  auto of = std::find_if(unfinished.begin(), unfinished.end(),
+                         [&](const am_unfinished& u) { return u.source == source; });
+  if (offset == 0) {
+    if (of != unfinished.end())
+      return refuse(here, happened, "an active message inside of another one");
+    am_record& record = reserve_here(here, *to, length);
+    record.source = source;
+    record.call = high_of(happened.head[1]);
+    of = unfinished.insert(unfinished.end(), {source, id, length, 0, &record});
+  } else if (of == unfinished.end() || of->arrived != offset || of->length != length ||
+             of->id != id) {
+    return refuse(here, happened, "a part of no active message");
+  }
+  if (happened.size != 0) std::memcpy(of->record->payload() + offset, happened.data, happened.size);
+  of->arrived += happened.size;
+  if (of->arrived < length) return;
+  am_queue::publish(*of->record, id, length);
+  unfinished.erase(of);
+}
+
+void on_handled(process_state& process, worker& here, const comm::event& happened) {
+  pe_state* const to = pe_of(process, here, low_of(happened.head[0]));
+  std::uint64_t count = 0;
+  if (to == nullptr || happened.size != sizeof count || happened.head[1] >= process.pes.size() ||
+      to->messages.unread_far.empty() || to->messages.unread_far[happened.head[1]] < happened.tag)
+    return refuse(here, happened, "it tells of messages that were not sent");
+  std::memcpy(&count, happened.data, sizeof count);
+  to->messages.unread_far[happened.head[1]] -= happened.tag;
+  to->messages.sent_and_handled.add(count);
+}
+
+template <void (*Handle)(process_state&, worker&, const comm::event&)>
+void call_handler(void* process, const comm::event& happened) noexcept {
+  worker* const here = worker::current();
+  if (here == nullptr) return;
+  network::of(*here).count_received(happened.process);
+  if (here->owner().stopping()) return;
+  Handle(*static_cast<process_state*>(process), *here, happened);
+}
+
+void write_to(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
+              const void* payload, std::size_t length) {
+  if (pe_state* const to = me.pes[pe]; to != nullptr)
+    write(me, name, *to, id, call, payload, length);
+  else
+    write_far(me, name, pe, id, call, payload, length);
 }
 
 void check_message(pe_state& me, int id, const void* payload, std::size_t length) {
@@ -195,7 +346,7 @@ void handle(pe_state& me, am_record& record, std::uint64_t word, void* args_p) {
     handler.function(record.payload(), length, handler.args_r, args_p, record.source);
   }
   if (record.call != 0 && !me.messages.replied) [[unlikely]]
-    write(me, "shmemx_am_reply", near_pe(me, record.source), reply_id, record.call, nullptr, 0);
+    write_to(me, "shmemx_am_reply", record.source, reply_id, record.call, nullptr, 0);
 }
 
 // Tells the sources how many of their messages have been handled, a source at a time.
@@ -205,25 +356,43 @@ class handled_counts {
   ~handled_counts() { tell(); }
   handled_counts(const handled_counts&) = delete;
   handled_counts& operator=(const handled_counts&) = delete;
-  void add(int source) {
+  void add(int source, std::size_t bytes) {
     if (source != source_) tell();
     source_ = source;
     ++count_;
+    bytes_ += bytes;
   }
 
  private:
-  void tell() noexcept {
+  void tell() {
     if (count_ == 0) return;
-    pe_state& to = *me_.pes[source_];
-    // What the handlers did is seen by whoever is told that they have run.
-    to.messages.sent_and_handled.add(count_);
-    if (to.rank.home != me_.rank.home) to.rank.home->notify();
     me_.messages.handled += count_;
+    if (pe_state* const to = me_.pes[source_]; to != nullptr) {
+      // What the handlers did is seen by whoever is told that they have run.
+      to->messages.sent_and_handled.add(count_);
+      if (to->rank.home != me_.rank.home) to->rank.home->notify();
+    } else {
+      tell_far();
+    }
+    bytes_ = 0;
     count_ = 0;
+  }
+  void tell_far() {
+    comm::am made;
+    made.to = address_of(me_, source_);
+    made.handler = process_of(me_).handled;
+    made.tag = bytes_;
+    made.head = {static_cast<std::uint32_t>(source_), static_cast<std::uint32_t>(me_.number)};
+    made.data = std::as_bytes(std::span(&count_, 1));
+    made.allow.retry = false;
+    port& p = network::of(*me_.rank.home);
+    p.count_sent(made.to.process);
+    (void)comm::post(p.device(), made);  // A dead process need not know.
   }
   pe_state& me_;
   int source_ = -1;
   std::uint64_t count_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 // How many messages one poll handles from one worker, so that it comes to an end.
@@ -252,7 +421,7 @@ int handle_all(pe_state& me, void* args_p) {
       queue->pop(am_queue::record_bytes(length));
       if (is_reply) continue;
       ++done;
-      told.add(source);
+      told.add(source, am_queue::record_bytes(length));
     }
   }
   return done;
@@ -290,11 +459,16 @@ void set_handler_at(pe_state& me, int id, am_handler handler) {
 
 void send(pe_state& me, const char* call, int id, const void* payload, std::size_t length, int pe) {
   check_message(me, id, payload, length);
-  write(me, call, near_pe(me, pe), static_cast<std::uint32_t>(id), 0, payload, length);
+  write_to(me, call, pe, static_cast<std::uint32_t>(id), 0, payload, length);
   ++me.messages.sent;
 }
 
 }  // namespace
+
+void add_am_handlers(detail::face_handlers& handlers, process_state& of) {
+  of.part = handlers.add(&call_handler<&on_part>, &of);
+  of.handled = handlers.add(&call_handler<&on_handled>, &of);
+}
 
 void am_set_handler(const char* call, shmemx_am_handler_t function, void* args_r, int* id) {
   in_call(call, [&](pe_state& me) {
@@ -345,8 +519,13 @@ void am_send(const char* call, shmem_ctx_t handle, int id, const void* payload, 
 int am_try_send(const char* call, int id, const void* payload, std::size_t length, int pe) {
   return in_call(call, [&](pe_state& me) {
     check_message(me, id, payload, length);
-    pe_state& to = near_pe(me, checked_pe(me, nullptr, pe));
-    if (!try_write(me, to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
+    const int number = checked_pe(me, nullptr, pe);
+    if (pe_state* const to = me.pes[number]; to != nullptr) {
+      if (!try_write(me, *to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
+    } else {
+      if (!has_far_room(me, number, am_queue::record_bytes(length))) return 0;
+      write_far(me, call, number, static_cast<std::uint32_t>(id), 0, payload, length);
+    }
     ++me.messages.sent;
     return 1;
   });
@@ -380,7 +559,7 @@ void am_reply(const char* call, const void* data, std::size_t length) {
     if (length > me.settings.am_payload_bytes)
       fail("length {}: a reply may have {} octets", length, me.settings.am_payload_bytes);
     me.messages.replied = true;
-    write(me, call, near_pe(me, to->source), reply_id, to->call, data, length);
+    write_to(me, call, to->source, reply_id, to->call, data, length);
   });
 }
 
@@ -389,14 +568,14 @@ std::size_t am_call(const char* call, int id, const void* payload, std::size_t l
   return in_call(call, [&](pe_state& me) {
     check_not_in_handler(me);
     check_message(me, id, payload, length);
-    pe_state& to = near_pe(me, checked_pe(me, nullptr, pe));
+    const int target = checked_pe(me, nullptr, pe);
     am_call_slot slot{reply, reply_max};
     auto& calls = me.messages.calls;
     auto place = std::find(calls.begin(), calls.end(), nullptr);
     if (place == calls.end()) place = calls.emplace(place);
     *place = &slot;
     const auto number = static_cast<std::uint32_t>(place - calls.begin()) + 1;
-    write(me, call, to, static_cast<std::uint32_t>(id), number, payload, length);
+    write_to(me, call, target, static_cast<std::uint32_t>(id), number, payload, length);
     ++me.messages.sent;
     while (!slot.done) {
       wait_for_message(me, call, []() noexcept { return false; });

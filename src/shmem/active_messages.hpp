@@ -112,8 +112,20 @@ struct am_call_slot {
   bool done = false;
 };
 
+// A message of another process of which some parts are still to come. Its record lies in the queue already.
+struct am_unfinished {
+  int source;
+  std::uint32_t id;
+  std::size_t length;
+  std::size_t arrived;
+  am_record* record;
+};
+
 // Of one PE.
 struct am_state {
+  std::vector<am_unfinished> unfinished;
+  // By PE: octets sent to those of other processes and not handled yet; empty until the first.
+  std::vector<std::size_t> unread_far;
   // By worker of this process; made by the writer's side with its first message.
   std::vector<published<am_queue*>> from;
   std::vector<std::unique_ptr<am_queue>> storage;  // By worker, each written by that worker alone.

@@ -552,12 +552,12 @@ def headers(directory):
     (directory / "shmem.h").write_text(text)
     (directory / "shmemx.h").write_text(guarded(
         "shmemx.h", "Active messages: those of the paper, and more. docs/openshmem.md explains them.",
-        SHMEMX_TYPES + SHMEMX_NOTES + sections(lambda f: f.title == EXTENSIONS), ["<shmem.h>"]))
+        SHMEMX_TYPES + SHMEMX_NOTES + sections(lambda f: f.title == EXTENSIONS), ["\"shmem.h\""]))
     (directory / "pshmem.h").write_text(guarded(
         "pshmem.h", "The profiling names: what a tool calls that defines the others itself.",
-        sections(lambda f: True, twin=True), ["<shmem.h>", "<shmemx.h>"]))
+        sections(lambda f: True, twin=True), ["\"shmem.h\"", "\"shmemx.h\""]))
     (directory / "mpp" / "shmem.h").write_text(
-        TOP.replace("{what}", "The old place of shmem.h.") + "#include <shmem.h>\n")
+        TOP.replace("{what}", "The old place of shmem.h.") + "#include \"../shmem.h\"\n")
 
 
 def shells(directory):

@@ -8,8 +8,10 @@
 namespace weft::shmem {
 namespace {
 
-std::unique_ptr<detail::face_job> begin_process(detail::job& j, detail::face_handlers&) {
-  return std::make_unique<process_state>(j.places.size());
+std::unique_ptr<detail::face_job> begin_process(detail::job& j, detail::face_handlers& handlers) {
+  auto process = std::make_unique<process_state>(j);
+  if (handlers.between() != nullptr) add_am_handlers(handlers, *process);
+  return process;
 }
 
 constexpr detail::face as_face{face_slot, "OpenSHMEM", {}, &begin_process};
@@ -26,6 +28,8 @@ pe_state* find_or_make() {
 }
 
 }  // namespace
+
+process_state::process_state(detail::job& j) : of(j), pes(j.places.size()) {}
 
 entrance::entrance() {
   if (worker* const here = worker::current(); here != nullptr) {

@@ -18,6 +18,7 @@
 #include "shmem/heap.hpp"
 #include "shmem/limits.hpp"
 #include "shmem/shmem.h"
+#include "weft/comm/runtime.hpp"
 #include "weft/communicator.hpp"
 
 namespace weft::shmem {
@@ -29,9 +30,16 @@ struct pe_state;
 
 // The PEs of this process by number, null elsewhere; each writes its own in shmem_init(), before it meets the others.
 struct process_state final : detail::face_job {
-  explicit process_state(std::size_t count) : pes(count) {}
+  explicit process_state(detail::job& j);
+  detail::job& of;
   std::vector<pe_state*> pes;
+  // Messages between processes: parts of active messages; how many of them have been handled.
+  comm::handler_id part{};
+  comm::handler_id handled{};
 };
+
+// Called in the same order in all processes.
+void add_am_handlers(detail::face_handlers& handlers, process_state& of);
 
 struct team {
   std::optional<communicator> ranks;
