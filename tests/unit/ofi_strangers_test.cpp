@@ -34,7 +34,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(transport_contract);
 namespace {
 
 using clock_type = std::chrono::steady_clock;
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds patience{60};
 
 // An endpoint of the same provider that is of no job.
 class stranger {
@@ -254,12 +254,11 @@ TEST_P(strangers, tell_of_writes_that_name_nothing) {
 
 TEST_P(strangers, that_flood_are_refused_and_the_job_goes_on) {
   std::atomic<bool> ends{false};
-  std::atomic<int> sent{0};
   std::thread flooding([&] {
     stranger someone(options_, address_);
     const std::vector<std::byte> octets(1000, std::byte{0x5a});
     while (!ends) {
-      if (someone.send(octets)) ++sent;
+      if (!someone.send(octets)) std::this_thread::yield();
       (void)someone.has_ended();
     }
   });
