@@ -53,12 +53,12 @@ class output_archive
     : public cereal::OutputArchive<output_archive, cereal::AllowEmptyClassElision> {
  public:
   explicit output_archive(std::vector<std::byte>& to) : OutputArchive(this), to_(to) {}
-  void save(const void* from, std::size_t bytes) {
+  void write(const void* from, std::size_t bytes) {
     const auto* const first = static_cast<const std::byte*>(from);
     to_.insert(to_.end(), first, first + bytes);
   }
-  void save_length(std::uint64_t elements) {
-    save(&elements, sizeof elements);
+  void write_length(std::uint64_t elements) {
+    write(&elements, sizeof elements);
     least_ = std::max<std::uint64_t>(least_, to_.size() + elements);
   }
   void finish() {
@@ -74,14 +74,14 @@ class output_archive
 class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEmptyClassElision> {
  public:
   explicit input_archive(std::span<const std::byte> from) : InputArchive(this), from_(from) {}
-  void load(void* to, std::size_t bytes) {
+  void read(void* to, std::size_t bytes) {
     if (bytes > left()) refuse();
     if (bytes != 0) std::memcpy(to, from_.data() + position_, bytes);
     position_ += bytes;
   }
-  [[nodiscard]] std::uint64_t load_length() {
+  [[nodiscard]] std::uint64_t read_length() {
     std::uint64_t elements = 0;
-    load(&elements, sizeof elements);
+    read(&elements, sizeof elements);
     if (elements > left()) refuse();
     least_ = std::max<std::uint64_t>(least_, position_ + elements);
     return elements;
@@ -106,28 +106,28 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
 template <class T>
 requires std::is_arithmetic_v<T>
 void CEREAL_SAVE_FUNCTION_NAME(output_archive& archive, const T& value) {
-  archive.save(&value, sizeof value);
+  archive.write(&value, sizeof value);
 }
 template <class T>
 requires std::is_arithmetic_v<T>
 void CEREAL_LOAD_FUNCTION_NAME(input_archive& archive, T& value) {
-  archive.load(&value, sizeof value);
+  archive.read(&value, sizeof value);
 }
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(output_archive& archive, const cereal::BinaryData<T>& part) {
-  archive.save(part.data, static_cast<std::size_t>(part.size));
+  archive.write(part.data, static_cast<std::size_t>(part.size));
 }
 template <class T>
 void CEREAL_LOAD_FUNCTION_NAME(input_archive& archive, cereal::BinaryData<T>& part) {
-  archive.load(part.data, static_cast<std::size_t>(part.size));
+  archive.read(part.data, static_cast<std::size_t>(part.size));
 }
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(output_archive& archive, const cereal::SizeTag<T>& length) {
-  archive.save_length(length.size);
+  archive.write_length(length.size);
 }
 template <class T>
 void CEREAL_LOAD_FUNCTION_NAME(input_archive& archive, cereal::SizeTag<T>& length) {
-  length.size = static_cast<std::remove_reference_t<T>>(archive.load_length());
+  length.size = static_cast<std::remove_reference_t<T>>(archive.read_length());
 }
 template <class Archive, class T>
 requires(std::is_same_v<Archive, output_archive> ||
