@@ -108,12 +108,12 @@ endif()
 # The switch by which machines without one of our own change fibers.
 if(weft_has_own_switch AND TARGET Boost::context)
   file(GLOB fiber_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fiber/*.cpp)
-  add_executable(fiber_boost_test tests/unit/fiber_test.cpp ${fiber_sources})
+  add_executable(fiber_boost_test tests/unit/fiber_test.cpp src/base/format.cpp src/base/reasons.cpp ${fiber_sources})
   weft_compile_options(fiber_boost_test)
   target_compile_definitions(fiber_boost_test PRIVATE WEFT_BOOST_CONTEXT)
   target_include_directories(fiber_boost_test
     PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(fiber_boost_test PRIVATE GTest::gtest_main Boost::context)
+  target_link_libraries(fiber_boost_test PRIVATE GTest::gtest_main Boost::context fmt::fmt)
   add_dependencies(unit-tests fiber_boost_test)
   gtest_discover_tests(fiber_boost_test TEST_PREFIX boost. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS unit TIMEOUT 300)

@@ -309,6 +309,7 @@ TEST_F(comm_forged, data_beside_the_place_or_of_a_stale_operation_are_refused) {
   comm::remote_memory theirs;
   theirs.size = 24;
   theirs.process = 1;
+  theirs.peers = peer_access::read;
   ASSERT_EQ(post_get(device(), theirs, std::span(got).first(3), with::local(done)), status::posted);
   const std::uint64_t operation = outgoing_.back().operation;
   std::array<std::byte, 32> data{};

@@ -419,6 +419,7 @@ TEST(an_offer, that_comes_before_its_communicator_is_looked_at_when_that_is_made
   detail::offer_on_wire offered;
   offered.bytes = offered.memory.size = 100'000;
   offered.memory.process = 1;
+  offered.memory.peers = peer_access::read;
   for (const int source : {0, 1}) {
     const said offer =
         am(1, offer_handler, two(made_context, tag), two(source, 2), 0, octets_of(offered));
