@@ -1,5 +1,5 @@
 /* Triangles of an undirected graph, counted by all PEs in three ways: by active messages, by active messages in a
-   session that lets them go together, and by puts with atomic operations.
+   session that may gather them, and by puts with atomic operations.
 
    Vertex v belongs to PE v % n. Each edge goes from the vertex of lower degree to the other; for every pair of edges
    out of u, to v and w, PE owner(v) is asked whether v has an edge to w. */
@@ -257,15 +257,15 @@ int main(int argc, char** argv) {
   shmemx_am_set_handler_all(answer, NULL, &id);
   shmem_ctx_t ctx;
   if (shmem_ctx_create(0, &ctx) != 0) refuse("no context", "");
-  const char* const names[3] = {"active messages", "active messages, batched", "puts and atomics"};
+  const char* const names[3] = {"active messages", "active messages, in a session", "puts and atomics"};
   long results[3];
   for (int way = 0; way < 3; ++way) {
     if (way == 1) shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);
     const double begin = seconds();
     results[way] = count(way, id, way == 1 ? ctx : SHMEM_CTX_DEFAULT, isatty(2));
     if (me == 0) {
-      printf("%-26s %ld triangles\n", names[way], results[way]);
-      fprintf(stderr, "%-26s %.3f s\n", names[way], seconds() - begin);
+      printf("%-29s %ld triangles\n", names[way], results[way]);
+      fprintf(stderr, "%-29s %.3f s\n", names[way], seconds() - begin);
     }
     if (way == 1) shmem_ctx_session_stop(ctx);
   }
