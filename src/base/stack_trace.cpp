@@ -376,8 +376,9 @@ struct symbol_table::contents {
       GElf_Sym symbol;
       const char* const name = libdw().dwfl_module_addrinfo(module, address, &offset, &symbol,
                                                             nullptr, nullptr, nullptr);
-      if (name != nullptr && is_runtime_function(demangled(name))) return calls;
-      if (find_lines(module, address, name, calls)) return calls;
+      // The program's code may be compiled into a template of weft, which the lines tell.
+      const bool is_of_runtime = name != nullptr && is_runtime_function(demangled(name));
+      if (find_lines(module, address, name, calls) || is_of_runtime) return calls;
       if (name != nullptr) return named(name, offset);
     }
 #endif
