@@ -461,6 +461,13 @@ class communicator {
     scatter_bytes(detail::sent_in_a_row(in),
                   detail::room_in_a_row(std::forward<decltype(out)>(out)), root);
   }
+  // Rank r gets counts[r] elements, which follow one another in the root's `in`.
+  template <class In>
+  [[nodiscard]] auto scatterv(const In& in, const std::vector<std::size_t>& counts,
+                              int root) const {
+    using T = detail::element_of<In>;
+    return elements_of<T>(scatterv_bytes(detail::sent_in_a_row(in), counts, sizeof(T), root));
+  }
   // Element r of the root's range goes to rank r; or object r of weft::serialized(range).
   template <class In>
   [[nodiscard]] auto scatter(const In& values, int root) const {
@@ -475,13 +482,6 @@ class communicator {
                     root);
       return mine;
     }
-  }
-  // Rank r gets counts[r] elements, which follow one another in the root's `in`.
-  template <class In>
-  [[nodiscard]] auto scatterv(const In& in, const std::vector<std::size_t>& counts,
-                              int root) const {
-    using T = detail::element_of<In>;
-    return elements_of<T>(scatterv_bytes(detail::sent_in_a_row(in), counts, sizeof(T), root));
   }
   // Block r of `in` goes to rank r, which finds it as block rank() of its `out`.
   template <class In>
