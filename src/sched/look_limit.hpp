@@ -59,9 +59,10 @@ class look_limit {
  private:
   static constexpr std::uint64_t share = 25;  // Of the time, one part may be looked in vain.
   static constexpr std::uint64_t sample_every_ns = 200'000;  // A sample is a system call.
-  // Two programs that compute take turns every few milliseconds; threads of the kernel come more rarely.
-  static constexpr std::uint64_t window_ns = 50'000'000;
-  static constexpr std::uint64_t switches_of_neighbours = 3;  // In a window.
+  // Two programs that compute take turns every few milliseconds; threads of the kernel come some 20 times a second,
+  // several at once.
+  static constexpr std::uint64_t window_ns = 100'000'000;
+  static constexpr std::uint64_t switches_of_neighbours = 8;  // In a window.
   static constexpr std::uint64_t neighbours_ns_min = 200'000'000;
   static constexpr std::uint64_t neighbours_ns_max = 3'200'000'000;
 
