@@ -5,8 +5,9 @@
 // microseconds. A look that ends in sleep was in vain. So vain looks alone are paid for, out of a credit
 // that grows with time: a worker whose waits are short always looks, one whose waits are long looks for a
 // small share of the time. A credit that is too small for waits as long as the last ones is saved until it is
-// large enough, or full: spent at once it would never do. Where other programs want the worker's core, which shows in switches that the
-// kernel forced upon it, each look takes from them: then it looks no longer than the shortest look.
+// large enough, or full: spent at once it would never do. Where other programs want the worker's core, which
+// shows in switches that the kernel forced upon it, each look takes from them: then it looks no longer than the
+// shortest look.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -23,7 +23,7 @@ namespace {
   }
   if (origin.way_in->enter()) {
     detail::job& j = *static_cast<detail::rank_state*>(origin.identity)->of;
-    if (!why.empty()) j.abandon(formatted("PE {}: {}", origin.number, why));
+    if (!why.empty()) j.tell_failure(formatted("PE {}: {}", origin.number, why));
     j.workers->request_stop();
     origin.way_in->leave();
   }
