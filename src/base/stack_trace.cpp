@@ -376,8 +376,11 @@ struct symbol_table::contents {
       GElf_Sym symbol;
       const char* const name = libdw().dwfl_module_addrinfo(module, address, &offset, &symbol,
                                                             nullptr, nullptr, nullptr);
+      // What the build writes for Fortran lies in no directory of sources.
+      const std::string function = name == nullptr ? std::string() : demangled(name);
+      if (is_mpi_function(function)) return calls;
       // The program's code may be compiled into a template of weft, which the lines tell.
-      const bool is_of_runtime = name != nullptr && is_runtime_function(demangled(name));
+      const bool is_of_runtime = is_runtime_function(function);
       if (find_lines(module, address, name, calls) || is_of_runtime) return calls;
       if (name != nullptr) return named(name, offset);
     }
