@@ -137,7 +137,7 @@ class pair {
 
 // --- Between two processes ---
 
-// One way of an am that carries `size` octets, there and back.
+// One way of an am that carries `size` bytes, there and back.
 void latency(pair& p, std::size_t size, const std::string& protocol = "") {
   const auto hit = [&](long n, bool serves) {
     comm::counter sent;
@@ -282,7 +282,7 @@ void completion_kind(pair& p, const std::string& name, Object& object, Wait&& wa
       "comm/completion/" + name, 2, [&](long n) { hit(n, true); }, [&](long n) { hit(n, false); });
 }
 
-// One way of 8 octets that are sent and received by graphs: the first sends and then receives, the
+// One way of 8 bytes that are sent and received by graphs: the first sends and then receives, the
 // second receives and then sends. No peer can name a graph, so these are no ams.
 void completion_graph(pair& p) {
   comm::graph there_and_back, back;

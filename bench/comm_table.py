@@ -23,7 +23,7 @@ PEERS = {
 ACTIONS = ("am", "send_recv", "rate", "put", "get", "completion", "between", "progress")
 
 
-def octets(text):
+def size_in_bytes(text):
     """Of 8B, 64KiB, 1MiB; of what is no size, none."""
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)):
         if text.endswith(unit) and text.removesuffix(unit).isdigit():
@@ -39,7 +39,7 @@ def spaced(size):
 def place(name):
     """Where the row stands in a table."""
     action, what = name.split("/")[:2]
-    return ACTIONS.index(action), octets(what)
+    return ACTIONS.index(action), size_in_bytes(what)
 
 
 def of_transport(rows, transport):

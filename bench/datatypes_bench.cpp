@@ -118,7 +118,7 @@ void one_way(bench::peers& p, const std::string& name, const Send& send_it, cons
       2);
 }
 
-// `pack(octets)` and `unpack(octets)` are the program's own loops.
+// `pack(bytes)` and `unpack(bytes)` are the program's own loops.
 template <class Element, class Pack, class Unpack>
 void one_way_both(bench::peers& p, const std::string& name, const shape& where,
                   std::size_t elements, const Pack& pack, const Unpack& unpack) {

@@ -82,7 +82,7 @@ def draw_latency(rows, prefix, title, path):
     series = {}
     for r in rows:
         if r["name"].rpartition("/")[0] == prefix:
-            series.setdefault(r["peer"], []).append((comm_table.octets(r["name"].rpartition("/")[2]), float(r["median"])))
+            series.setdefault(r["peer"], []).append((comm_table.size_in_bytes(r["name"].rpartition("/")[2]), float(r["median"])))
     if not series:
         return None
     fig, axes = figure(title, "median")

@@ -43,7 +43,7 @@ class made_up_endpoint : public transport {
   void read(wire_parts parts) noexcept {
     std::uint64_t sum = 0;
     for (const auto& part : parts)
-      for (const std::byte octet : part) sum += static_cast<std::uint64_t>(octet);
+      for (const std::byte byte : part) sum += static_cast<std::uint64_t>(byte);
     read_ = sum;
   }
 

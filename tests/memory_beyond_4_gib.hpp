@@ -1,5 +1,5 @@
 // A buffer longer than 32 bits can say, in front of little memory: most of it is the same piece again
-// and again. Its end is memory of its own, and holds other octets than its beginning.
+// and again. Its end is memory of its own, and holds other bytes than its beginning.
 #pragma once
 #include <sys/mman.h>
 #include <unistd.h>

@@ -147,7 +147,7 @@ inline sim_options misbehaving_network() {
 
 struct ended_job {
   int status = 0;  // The first that is not 0.
-  std::uint64_t octets_between_nodes = 0;
+  std::uint64_t bytes_between_nodes = 0;
 };
 
 // Of as many processes as nodes are listed. Workers are those of all together, at least one in each.
@@ -167,7 +167,7 @@ inline ended_job run_on_nodes(const std::vector<int>& node_of_process, options h
   for (int p = 0; p < processes; ++p)
     threads.emplace_back([&, p] {
       member self(job, p, node_of_process);
-      detail::company others;
+      detail::launch_context others;
       others.job = &self;
       others.make_endpoints = [&](int) {
         const std::scoped_lock lock(making);
@@ -190,7 +190,7 @@ inline ended_job run_on_nodes(const std::vector<int>& node_of_process, options h
   for (std::uint32_t from = 0; from < node_of_endpoint.size(); ++from)
     for (std::uint32_t to = 0; to < node_of_endpoint.size(); ++to)
       if (node_of_endpoint[from] != node_of_endpoint[to])
-        ended.octets_between_nodes += fabric.octets_moved(from, to);
+        ended.bytes_between_nodes += fabric.bytes_moved(from, to);
   return ended;
 }
 

@@ -11,7 +11,7 @@ namespace md {
 
 struct atom_store {
   std::size_t owned = 0;
-  // Owned atoms, then ghosts (copies of other ranks' atoms), then the kernels' distant site.
+  // Owned atoms, then ghosts (copies of other ranks' atoms), then the kernels' remote site.
   std::vector<site> sites;
   // The rest only for owned atoms.
   std::vector<vec3> velocity;

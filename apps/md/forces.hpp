@@ -34,7 +34,7 @@ struct neighbor_list {
   std::vector<std::uint32_t> neighbors;  // Within cutoff + skin.
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> close;        // Those within the cutoff, found by the density pass,
-  std::vector<std::uint32_t> close_count;  // filled up with the distant site.
+  std::vector<std::uint32_t> close_count;  // filled up with the remote site.
 };
 
 enum class instructions { portable, avx2, avx512 };
@@ -57,9 +57,9 @@ class eam_kernel {
     void resize(std::size_t atoms);
   };
 
-  // Sites past the owned and ghost atoms must hold one more, `distant_site()`, with the index
-  // `distant`: list ends are filled up with it.
-  static site distant_site() { return {1e5, 1e5, 1e5, 0}; }
+  // Sites past the owned and ghost atoms must hold one more, `remote_subgroup()`, with the index
+  // `remote`: list ends are filled up with it.
+  static site remote_subgroup() { return {1e5, 1e5, 1e5, 0}; }
 
   void density_pass(const site* sites, std::uint32_t distant, neighbor_list& list, results& out,
                     std::size_t begin, std::size_t end) const;

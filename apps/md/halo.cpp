@@ -102,12 +102,12 @@ void halo_exchange::build(atom_store& atoms) {
       pair[k].ghosts_begin = sites.size();
       pair[k].ghosts = in[k].size();
       sites.insert(sites.end(), in[k].begin(), in[k].end());
-      pair[k].sites_out.resize(pair[k].chosen.size());
+      pair[k].subgroups_out.resize(pair[k].chosen.size());
       pair[k].slopes_out.resize(pair[k].chosen.size());
       pair[k].slopes_in.resize(in[k].size());
     }
   }
-  sites.push_back(eam_kernel::distant_site());
+  sites.push_back(eam_kernel::remote_subgroup());
 }
 
 void halo_exchange::forward_positions(std::vector<site>& sites) {
@@ -116,7 +116,7 @@ void halo_exchange::forward_positions(std::vector<site>& sites) {
     const bool alone = pair->to == ranks_.rank();
     for (direction* d = pair; d != pair + 2; ++d) {
       // A rank that is its own neighbour writes its ghosts at once.
-      site* out = alone ? &sites[d->ghosts_begin] : d->sites_out.data();
+      site* out = alone ? &sites[d->ghosts_begin] : d->subgroups_out.data();
       for (const std::uint32_t i : d->chosen) {
         *out = sites[i];
         coordinate(*out++, axis) += d->shift;
@@ -128,8 +128,8 @@ void halo_exchange::forward_positions(std::vector<site>& sites) {
       in[k] = std::span(sites).subspan(pair[k].ghosts_begin, pair[k].ghosts);
     weft::request requests[4] = {ranks_.irecv(in[0], pair[0].from, pair[0].tag),
                                  ranks_.irecv(in[1], pair[1].from, pair[1].tag),
-                                 ranks_.isend(pair[0].sites_out, pair[0].to, pair[0].tag),
-                                 ranks_.isend(pair[1].sites_out, pair[1].to, pair[1].tag)};
+                                 ranks_.isend(pair[0].subgroups_out, pair[0].to, pair[0].tag),
+                                 ranks_.isend(pair[1].subgroups_out, pair[1].to, pair[1].tag)};
     weft::wait_all(requests);
   }
 }
@@ -158,7 +158,7 @@ void halo_exchange::forward_slopes(std::vector<site>& sites) {
   }
 }
 
-std::vector<std::size_t> halo_exchange::message_sites() const {
+std::vector<std::size_t> halo_exchange::message_subgroups() const {
   std::vector<std::size_t> sizes;
   for (const direction& d : directions_) sizes.push_back(d.chosen.size());
   return sizes;

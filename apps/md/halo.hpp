@@ -22,13 +22,13 @@ class halo_exchange {
   // Sends atoms that have left the block to their new owner and wraps positions into the box. No
   // atom may be further than one block from home. Ghosts are dropped.
   void migrate(atom_store& atoms);
-  // Chooses what is sent from now on and appends ghosts and the distant site.
+  // Chooses what is sent from now on and appends ghosts and the remote site.
   void build(atom_store& atoms);
   void forward_positions(std::vector<site>& sites);
   void forward_slopes(std::vector<site>& sites);
 
   // Number of sites in each of the six messages: x low, x high, y low, …
-  std::vector<std::size_t> message_sites() const;
+  std::vector<std::size_t> message_subgroups() const;
 
  private:
   struct direction {
@@ -37,7 +37,7 @@ class halo_exchange {
     double shift = 0;
     std::vector<std::uint32_t> chosen;  // Indices of the sites that are sent.
     std::size_t ghosts_begin = 0, ghosts = 0;
-    std::vector<site> sites_out;
+    std::vector<site> subgroups_out;
     std::vector<double> slopes_out, slopes_in;
   };
 

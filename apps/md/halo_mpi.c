@@ -12,7 +12,7 @@ struct direction {
   int to, from, tag;
   size_t* chosen;
   size_t count, ghosts_begin;
-  struct site* sites_out;
+  struct site* subgroups_out;
   double *slopes_out, *slopes_in;
 };
 
@@ -30,7 +30,7 @@ static void forward_positions(struct direction* pair, int rank, struct site* sit
   MPI_Request requests[4];
   for (int k = 0; k < 2; ++k) {
     struct direction* d = &pair[k];
-    struct site* out = alone ? sites + d->ghosts_begin : d->sites_out;
+    struct site* out = alone ? sites + d->ghosts_begin : d->subgroups_out;
     for (size_t i = 0; i < d->count; ++i) {
       out[i] = sites[d->chosen[i]];
       out[i].x += 1e-3;
@@ -44,7 +44,7 @@ static void forward_positions(struct direction* pair, int rank, struct site* sit
   }
   for (int k = 0; k < 2; ++k) {
     struct direction* d = &pair[k];
-    MPI_Isend(d->sites_out, (int)(4 * d->count), MPI_DOUBLE, d->to, d->tag, MPI_COMM_WORLD,
+    MPI_Isend(d->subgroups_out, (int)(4 * d->count), MPI_DOUBLE, d->to, d->tag, MPI_COMM_WORLD,
               &requests[2 + k]);
   }
   MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
     it->chosen = allocate(it->count, sizeof *it->chosen);
     for (size_t i = 0; i < it->count; ++i)
       it->chosen[i] = (i * 7 + (size_t)d) % (it->ghosts_begin - (size_t)(d % 2) * count[axis]);
-    it->sites_out = allocate(it->count, sizeof *it->sites_out);
+    it->subgroups_out = allocate(it->count, sizeof *it->subgroups_out);
     it->slopes_out = allocate(it->count, sizeof *it->slopes_out);
     it->slopes_in = allocate(it->count, sizeof *it->slopes_in);
   }
@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
   free(sites);
   for (int d = 0; d < 6; ++d) {
     free(directions[d].chosen);
-    free(directions[d].sites_out);
+    free(directions[d].subgroups_out);
     free(directions[d].slopes_out);
     free(directions[d].slopes_in);
   }

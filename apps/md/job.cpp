@@ -218,7 +218,7 @@ void run_halo_exchange(weft::communicator& ranks, const eam_kernel& kernel,
   }
   ranks.barrier();
   if (ranks.rank() != 0) return;
-  const auto sites = s.halo().message_sites();
+  const auto sites = s.halo().message_subgroups();
   const auto& grid = s.block().grid;
   std::printf("ranks,ranks_x,ranks_y,ranks_z,sites_x,sites_y,sites_z,exchanges,exchange_us\n");
   std::printf("%d,%d,%d,%d,%zu,%zu,%zu,%d,%.3f\n", ranks.size(), grid[0], grid[1], grid[2],

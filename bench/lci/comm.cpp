@@ -195,7 +195,7 @@ class pair {
 
 // --- Between two processes ---
 
-// One way of an am that carries `size` octets, there and back.
+// One way of an am that carries `size` bytes, there and back.
 void latency(pair& p, std::size_t size) {
   const auto hit = [&](long n, bool serves) {
     counter sent(p.device());

@@ -47,7 +47,7 @@ struct settings {
   std::size_t bytes;  // Of an output.
   long steps;         // 0: as many as it takes.
   std::size_t scratch;
-  bool spoil;  // Every output is wrong in its last octets, so every look at an input must fail.
+  bool spoil;  // Every output is wrong in its last bytes, so every look at an input must fail.
 };
 
 // What a task puts out, repeated until the output is full: which task it was.

@@ -58,20 +58,20 @@ class window {
 
   // Sixteen at a time; at the end all are in the other's memory.
   void put_rate(bench::peers& p, std::span<std::byte> from, std::size_t size) {
-    const int octets = static_cast<int>(size);
+    const int bytes = static_cast<int>(size);
     bench::measure(p, "comm/put/" + bench::size_name(size), [&](long n) {
       for (long i = 0; p.rank() == 0 && i < n; ++i) {
-        MPI_Put(from.data(), octets, MPI_BYTE, 1, 0, octets, MPI_BYTE, window_);
+        MPI_Put(from.data(), bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window_);
         if (i % 16 == 15) MPI_Win_flush_local(1, window_);
       }
       if (p.rank() == 0) MPI_Win_flush(1, window_);
     });
   }
   void get_latency(bench::peers& p, std::span<std::byte> to, std::size_t size) {
-    const int octets = static_cast<int>(size);
+    const int bytes = static_cast<int>(size);
     bench::measure(p, "comm/get/" + bench::size_name(size), [&](long n) {
       for (long i = 0; p.rank() == 0 && i < n; ++i) {
-        MPI_Get(to.data(), octets, MPI_BYTE, 1, 0, octets, MPI_BYTE, window_);
+        MPI_Get(to.data(), bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window_);
         MPI_Win_flush(1, window_);
       }
     });

@@ -19,11 +19,11 @@ class accelerator {
 
   // For people: "cuda".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  // Whether the octet at `address` lies in its memory, and the processor can not reach it. Asked for
+  // Whether the byte at `address` lies in its memory, and the processor can not reach it. Asked for
   // every buffer that is posted or written to; a buffer lies in one kind of memory as a whole.
   [[nodiscard]] virtual bool owns(const void* address) const noexcept = 0;
   // Copies between memory of its own and the processor's, in either direction, or within its own. When
-  // it returns, the octets are where they belong, for whoever looks, and `from` may be changed. False:
+  // it returns, the bytes are where they belong, for whoever looks, and `from` may be changed. False:
   // the accelerator refused, what was asked for fails.
   [[nodiscard]] virtual bool copy(void* to, const void* from, std::size_t bytes) noexcept = 0;
 

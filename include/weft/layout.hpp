@@ -1,5 +1,5 @@
 // Messages of data that do not lie in a row: parts of arrays, members of structures, several ranges at
-// once. A layout says where the octets of a message are, in the order in which they are sent. It owns
+// once. A layout says where the bytes of a message are, in the order in which they are sent. It owns
 // no data, and is cheap to copy; the memory that it names must live as long as a message uses it.
 //
 //   world.send(strided(matrix, {.first = j, .stride = columns, .count = rows}), to);   // column j
@@ -8,7 +8,7 @@
 //   world.send(members(particles, &particle::x, &particle::id), to);
 //   world.recv(gathered(step, time, forces), from);
 //
-// Both sides may use different layouts, or none: only the number of octets counts. Blocks that overlap
+// Both sides may use different layouts, or none: only the number of bytes counts. Blocks that overlap
 // can be sent; which of them a receive leaves there is not defined. Parts beyond their range throw
 // weft::error.
 #pragma once
@@ -31,17 +31,17 @@ namespace detail {
 
 struct repeat {
   std::size_t count = 1;
-  std::ptrdiff_t stride = 0;  // Octets from start to start.
+  std::ptrdiff_t stride = 0;  // Bytes from start to start.
 };
 
 // `middle.count` rows of `inner.count` blocks.
 struct block_run {
   std::ptrdiff_t offset = 0;  // Of the first block, from the base.
-  std::size_t block = 0;      // Octets in a row.
+  std::size_t block = 0;      // Bytes in a row.
   repeat inner{};
   repeat middle{};
-  std::size_t before = 0;  // Octets of the runs before this one in the list; filled in by segments.
-  [[nodiscard]] std::size_t octets() const noexcept { return block * inner.count * middle.count; }
+  std::size_t before = 0;  // Bytes of the runs before this one in the list; filled in by segments.
+  [[nodiscard]] std::size_t bytes() const noexcept { return block * inner.count * middle.count; }
 };
 
 // What all layouts become: a list of runs that is repeated. A datatype in the sense of MPI is the list
@@ -70,7 +70,7 @@ class segments {
 
   [[nodiscard]] std::uintptr_t base() const noexcept { return base_; }
   [[nodiscard]] const repeat& all() const noexcept { return all_; }
-  [[nodiscard]] std::size_t period() const noexcept { return period_; }  // Octets of the list.
+  [[nodiscard]] std::size_t period() const noexcept { return period_; }  // Bytes of the list.
   [[nodiscard]] std::span<const block_run> runs() const noexcept {
     return list_ != nullptr ? std::span(*list_) : std::span(&only_, 1);
   }
@@ -86,15 +86,15 @@ class segments {
 
 }  // namespace detail
 
-// `Octet` is const where the memory can only be sent.
-template <class Octet>
+// `Byte` is const where the memory can only be sent.
+template <class Byte>
 class basic_layout {
  public:
-  basic_layout() noexcept = default;  // Of no octets.
+  basic_layout() noexcept = default;  // Of no bytes.
   explicit basic_layout(detail::segments where) noexcept : segments_(std::move(where)) {}
   // A writable layout can be sent like any other.
   template <class Other>
-  requires(std::is_const_v<Octet> && !std::is_const_v<Other>)
+  requires(std::is_const_v<Byte> && !std::is_const_v<Other>)
       basic_layout(const basic_layout<Other>& other)
   noexcept : segments_(other.where()) {}
   [[nodiscard]] std::size_t size_bytes() const noexcept { return segments_.size(); }
@@ -236,9 +236,9 @@ template <class... Parts>
   if constexpr (last) {
     std::vector<detail::block_run> runs;
     (detail::append_part(runs, parts), ...);
-    using octet =
+    using byte =
         std::conditional_t<(detail::is_writable_part<Parts> && ...), std::byte, const std::byte>;
-    return basic_layout<octet>(detail::segments(nullptr, {}, std::move(runs)));
+    return basic_layout<byte>(detail::segments(nullptr, {}, std::move(runs)));
   } else {
     return const_layout();
   }

@@ -92,7 +92,7 @@ template <class T>
   constexpr std::size_t line = 64;
   const auto address = reinterpret_cast<std::uintptr_t>(base);
   // Lines are counted from the one that holds element 0; an element belongs to the line that its
-  // first octet lies in.
+  // first byte lies in.
   const std::uintptr_t origin = address / line * line;
   const std::size_t lines = count == 0 ? 0 : (address + count * sizeof(T) - 1 - origin) / line + 1;
   const auto border = [&](std::size_t c) {

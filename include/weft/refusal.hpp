@@ -11,7 +11,7 @@
 
 namespace weft {
 
-template <class Octet>
+template <class Byte>
 class basic_layout;
 using layout = basic_layout<std::byte>;
 using const_layout = basic_layout<const std::byte>;

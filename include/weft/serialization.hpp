@@ -95,7 +95,7 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
   [[noreturn]] void refuse() const {
     throw error(
         "a serialized object of another type, or none, lies in " + std::to_string(from_.size()) +
-        " octets: send weft::serialized(x) and receive weft::serialized<T> of the same type");
+        " bytes: send weft::serialized(x) and receive weft::serialized<T> of the same type");
   }
   std::span<const std::byte> from_;
   std::size_t position_ = 0;

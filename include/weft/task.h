@@ -26,7 +26,7 @@ void weft_parallel_for(size_t begin, size_t end, weft_chunk* body, void* argumen
 /* The same in chunks of `grain` indices; only by the calling rank when `stealable` is 0. */
 void weft_parallel_for_grain(size_t begin, size_t end, size_t grain, int stealable, weft_chunk* body, void* argument);
 
-/* The first index of chunk number `chunk`, of `chunks`, of an array of `count` elements of `size` octets
+/* The first index of chunk number `chunk`, of `chunks`, of an array of `count` elements of `size` bytes
    each: borders lie on cache lines, so no two chunks write to one line. Chunk `chunks` begins at the end. */
 size_t weft_aligned_border(const void* array, size_t size, size_t count, size_t chunk, size_t chunks);
 

@@ -10,16 +10,16 @@ std::string formatted_text(fmt::string_view pattern, fmt::format_args values) {
 
 std::string printable(std::string_view text) {
   std::string result;
-  for (const char c : text.substr(0, printable_octets_max)) {
-    const auto octet = static_cast<unsigned char>(c);
+  for (const char c : text.substr(0, printable_bytes_max)) {
+    const auto byte = static_cast<unsigned char>(c);
     if (c == '\n')
       result += "\\n";
-    else if (octet < 0x20 || octet == 0x7f)
-      result += formatted("\\x{:02x}", octet);
+    else if (byte < 0x20 || byte == 0x7f)
+      result += formatted("\\x{:02x}", byte);
     else
       result += c;
   }
-  if (text.size() > printable_octets_max) result += formatted("... ({} octets)", text.size());
+  if (text.size() > printable_bytes_max) result += formatted("... ({} bytes)", text.size());
   return result;
 }
 

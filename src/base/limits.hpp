@@ -38,10 +38,10 @@ inline constexpr std::size_t eager_bytes_max = mailbox_bytes / 4 - 128;
 
 // Between processes a message is copied once more when it goes whole, but not told of, read and told
 // of again: so many times as long as the limit for ranks that share memory, it still goes whole.
-inline constexpr std::size_t distant_eager_factor = 8;
+inline constexpr std::size_t remote_eager_factor = 8;
 
 // What processes give each other in a collective: parts from here on go to where they belong, each in
-// a message of its own. And of a reduction: from so many octets for each process on, each combines a
+// a message of its own. And of a reduction: from so many bytes for each process on, each combines a
 // share for all, instead of all for itself.
 inline constexpr std::size_t landing_bytes_min = 4 * 1024;
 inline constexpr std::size_t shared_out_bytes_min = 4 * 1024;
@@ -55,12 +55,12 @@ inline constexpr std::size_t shm_ring_bytes_max = std::size_t{16} << 20;
 inline constexpr std::size_t shm_endpoints_max = 4096;
 // Rings that are looked at in every poll even when they have been silent for long.
 inline constexpr std::size_t shm_rings_watched_min = 8;
-// Puts up to here go through the ring: the kernel's copy takes 0.8 us before its first octet.
+// Puts up to here go through the ring: the kernel's copy takes 0.8 us before its first byte.
 inline constexpr std::size_t shm_put_message_bytes_max = 1024;
 // How often the life of the peers is looked at: a death is told within a second.
 inline constexpr std::int64_t shm_death_look_ns = 200'000'000;
 
-// Unexpected octets that may wait at a rank before senders keep their data until they are received.
+// Unexpected bytes that may wait at a rank before senders keep their data until they are received.
 inline constexpr std::size_t unexpected_bytes_max = std::size_t{16} << 20;
 
 // From this size on a message is copied by a loop whose chunks the sender and idle ranks may take.
@@ -85,7 +85,7 @@ inline constexpr std::size_t calls_shown_max = 12;
 inline constexpr std::size_t stacks_shown_max = 24;
 inline constexpr std::size_t rank_ranges_shown_max = 12;
 
-// Different findings of a checked job that are told; octets in a row of one layout that are compared.
+// Different findings of a checked job that are told; bytes in a row of one layout that are compared.
 inline constexpr std::size_t findings_max = 100;
 inline constexpr std::size_t checked_pieces_max = 1 << 16;
 // How often the datatype of messages between two ranks with one tag may change before a checked job
@@ -93,7 +93,7 @@ inline constexpr std::size_t checked_pieces_max = 1 << 16;
 inline constexpr std::size_t noted_datatypes_max = 1 << 16;
 
 // Of a text that a user wrote, in an error; of a map of ranks, one million of which fit easily.
-inline constexpr std::size_t printable_octets_max = 200;
+inline constexpr std::size_t printable_bytes_max = 200;
 inline constexpr std::size_t map_file_bytes_max = std::size_t{64} << 20;
 
 // Of one message between weftrun and a process: a value of the key-value store with its key.
@@ -114,8 +114,8 @@ inline constexpr double end_grace_s = 0.5;
 inline constexpr double output_grace_s = 2;
 // Once its job is to stop, a process has this long in which none of its ranks ends; so do the others when one has left.
 inline constexpr double stop_grace_s = 2;
-// The same where nothing runs any more that could let one end (rank/standstill.hpp).
-inline constexpr double standstill_grace_s = 0.2;
+// The same where nothing runs any more that could let one end (rank/stall_detection.hpp).
+inline constexpr double stall_grace_s = 0.2;
 // After its timeout a job is given this long to report and end by itself.
 inline constexpr double timeout_grace_s = 3;
 // Until another host has answered at all; until one that says nothing any more is given up.
@@ -191,7 +191,7 @@ inline constexpr std::size_t engines_max = 64;
 inline constexpr int devices_max = 1024;
 inline constexpr std::size_t message_parts_max = 16;
 
-// What a program may ask for: packets of a device and their octets, registrations that it keeps, events
+// What a program may ask for: packets of a device and their bytes, registrations that it keeps, events
 // of a completion queue. More is a mistyped number.
 inline constexpr std::size_t packets_max = std::size_t{1} << 24;
 inline constexpr std::size_t packet_bytes_min = 64;

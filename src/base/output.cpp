@@ -179,7 +179,7 @@ class redirection {
     before_ = place_;
     // One that the program has put in its place, such as a stream of memory, stays.
     if (before_ == nullptr || ::fileno(before_) != descriptor_) return;
-    // Streams of open() take octets alone.
+    // Streams of open() take bytes alone.
     if (std::fwide(before_, 0) > 0) return;
     std::fflush(before_);
     if (stream() == nullptr)

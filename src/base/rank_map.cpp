@@ -43,7 +43,7 @@ class order_reader {
     if (const auto size = std::filesystem::file_size(path_, unknown);
         !unknown && size > map_file_bytes_max)
       throw error(
-          formatted("map {}: {} octets; a map has at most {}", path_, size, map_file_bytes_max));
+          formatted("map {}: {} bytes; a map has at most {}", path_, size, map_file_bytes_max));
     std::ifstream file(path_);
     if (!file)
       throw error(formatted("map {}: {}; give block, cyclic or a file in MPICH_RANK_ORDER format",

@@ -108,7 +108,7 @@ std::string shown(const std::string& file) {
 struct loaded_file {
   struct part {
     std::streamoff offset;
-    std::string octets;
+    std::string bytes;
   };
   std::uintptr_t begin = UINTPTR_MAX;
   std::uintptr_t end = 0;
@@ -120,10 +120,10 @@ struct loaded_file {
 bool is_as_loaded(const loaded_file& loaded) {
   std::ifstream file(loaded.path, std::ios::binary);
   for (const loaded_file::part& note : loaded.notes) {
-    std::string now(note.octets.size(), '\0');
+    std::string now(note.bytes.size(), '\0');
     file.seekg(note.offset);
     file.read(now.data(), static_cast<std::streamsize>(now.size()));
-    if (!file || now != note.octets) return false;
+    if (!file || now != note.bytes) return false;
   }
   return bool(file);
 }

@@ -37,7 +37,7 @@ class bootstrap {
   // program, or the launcher does not tell; they share the ranks in blocks.
   [[nodiscard]] virtual std::span<const job_part> parts() const noexcept { return {}; }
 
-  // Keys and values, of any octets. put() is seen by others after fence(), which every process
+  // Keys and values, of any bytes. put() is seen by others after fence(), which every process
   // calls. get() throws weft::error when there is no such key, when the process is dead, and after
   // a time limit.
   virtual void put(std::string_view key, std::string_view value) = 0;

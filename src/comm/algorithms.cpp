@@ -12,7 +12,7 @@ constexpr std::size_t segment_bytes = 32 * 1024;
 
 // --- One to all, all to one ---
 
-void broadcast_tree(schedule& s, view v, octets data) {
+void broadcast_tree(schedule& s, view v, byte_span data) {
   const int me = v.relative();
   int mask = 1;
   for (; mask < v.size; mask <<= 1)
@@ -26,7 +26,7 @@ void broadcast_tree(schedule& s, view v, octets data) {
   s.settle();
 }
 
-void broadcast_linear(schedule& s, view v, octets data) {
+void broadcast_linear(schedule& s, view v, byte_span data) {
   if (v.relative() == 0)
     for (int i = 1; i < v.size; ++i) s.send(v.at(i), data);
   else
@@ -34,10 +34,10 @@ void broadcast_linear(schedule& s, view v, octets data) {
   s.settle();
 }
 
-void broadcast_ring(schedule& s, view v, octets data) {
+void broadcast_ring(schedule& s, view v, byte_span data) {
   const int me = v.relative();
   for (std::size_t begin = 0; begin < data.size(); begin += segment_bytes) {
-    const octets part = data.subspan(begin, std::min(segment_bytes, data.size() - begin));
+    const byte_span part = data.subspan(begin, std::min(segment_bytes, data.size() - begin));
     if (me > 0) {
       s.recv(v.at(me - 1), part);
       s.settle();
@@ -47,7 +47,7 @@ void broadcast_ring(schedule& s, view v, octets data) {
   s.settle();
 }
 
-void reduce_tree(schedule& s, view v, octets data, octets room, const combination& by) {
+void reduce_tree(schedule& s, view v, byte_span data, byte_span room, const combination& by) {
   const int me = v.relative();
   for (int mask = 1; mask < v.size; mask <<= 1) {
     if ((me & mask) != 0) {
@@ -62,15 +62,15 @@ void reduce_tree(schedule& s, view v, octets data, octets room, const combinatio
   }
 }
 
-void reduce_linear(schedule& s, view v, octets data, octets room, const combination& by) {
+void reduce_linear(schedule& s, view v, byte_span data, byte_span room, const combination& by) {
   if (v.rank != v.root) {
     s.send(v.root, data);
     s.settle();
     return;
   }
-  const octets sum = room.first(data.size()), part = room.subspan(data.size());
+  const byte_span sum = room.first(data.size()), part = room.subspan(data.size());
   for (int i = 0; i < v.size; ++i) {
-    const octets to = i == 0 ? sum : part;
+    const byte_span to = i == 0 ? sum : part;
     if (i == v.rank)
       s.copy(to, data);
     else
@@ -81,7 +81,7 @@ void reduce_linear(schedule& s, view v, octets data, octets room, const combinat
   s.copy(data, sum);
 }
 
-void gather_linear(schedule& s, view v, const_octets mine, octets all) {
+void gather_linear(schedule& s, view v, const_byte_span mine, byte_span all) {
   if (v.rank != v.root) {
     s.send(v.root, mine);
   } else {
@@ -92,7 +92,7 @@ void gather_linear(schedule& s, view v, const_octets mine, octets all) {
   s.settle();
 }
 
-void gather_tree(schedule& s, view v, const_octets mine, octets all, octets room) {
+void gather_tree(schedule& s, view v, const_byte_span mine, byte_span all, byte_span room) {
   const std::size_t bytes = mine.size();
   const int me = v.relative();
   s.copy(room.first(bytes), mine);
@@ -122,7 +122,8 @@ void dissemination(schedule& s, view v) {
   }
 }
 
-void all_reduce_doubling(schedule& s, view v, octets data, octets room, const combination& by) {
+void all_reduce_doubling(schedule& s, view v, byte_span data, byte_span room,
+                         const combination& by) {
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(v.size)));
   const int extra = v.size - power;
   if (v.rank >= power) {
@@ -150,13 +151,13 @@ void all_reduce_doubling(schedule& s, view v, octets data, octets room, const co
 namespace {
 // After n - 1 steps around the ring, process i has share (i + ahead) % n of the result; `ahead` is 0
 // or 1.
-void ring_reduce(schedule& s, view v, octets data, octets room, const combination& by,
+void ring_reduce(schedule& s, view v, byte_span data, byte_span room, const combination& by,
                  const shares& cut, int ahead) {
   const int next = (v.rank + 1) % v.size, previous = (v.rank - 1 + v.size) % v.size;
   for (int i = 0; i < v.size - 1; ++i) {
     const int out = (v.rank + ahead - 1 - i + v.size) % v.size;
     const int in = (out - 1 + v.size) % v.size;
-    const octets part = room.first(cut.of(data, in).size());
+    const byte_span part = room.first(cut.of(data, in).size());
     s.send(next, cut.of(data, out));
     s.recv(previous, part);
     s.settle();
@@ -165,7 +166,7 @@ void ring_reduce(schedule& s, view v, octets data, octets room, const combinatio
 }
 }  // namespace
 
-void all_reduce_ring(schedule& s, view v, octets data, octets room, const combination& by) {
+void all_reduce_ring(schedule& s, view v, byte_span data, byte_span room, const combination& by) {
   const shares cut{data.size() / by.element_bytes, by.element_bytes, v.size};
   ring_reduce(s, v, data, room, by, cut, 1);
   const int next = (v.rank + 1) % v.size, previous = (v.rank - 1 + v.size) % v.size;
@@ -176,7 +177,7 @@ void all_reduce_ring(schedule& s, view v, octets data, octets room, const combin
   }
 }
 
-void all_gather_ring(schedule& s, view v, const_octets mine, octets all) {
+void all_gather_ring(schedule& s, view v, const_byte_span mine, byte_span all) {
   const std::size_t bytes = mine.size();
   s.copy(block(all, bytes, v.rank), mine);
   for (int i = 0; i < v.size - 1; ++i) {
@@ -186,7 +187,7 @@ void all_gather_ring(schedule& s, view v, const_octets mine, octets all) {
   }
 }
 
-void all_gather_linear(schedule& s, view v, const_octets mine, octets all) {
+void all_gather_linear(schedule& s, view v, const_byte_span mine, byte_span all) {
   for (int i = 1; i < v.size; ++i) {
     const int to = (v.rank + i) % v.size, from = (v.rank - i + v.size) % v.size;
     s.send(to, mine);
@@ -196,7 +197,7 @@ void all_gather_linear(schedule& s, view v, const_octets mine, octets all) {
   s.settle();
 }
 
-void all_gather_doubling(schedule& s, view v, const_octets mine, octets all, octets room) {
+void all_gather_doubling(schedule& s, view v, const_byte_span mine, byte_span all, byte_span room) {
   const std::size_t bytes = mine.size();
   s.copy(room.first(bytes), mine);
   for (int have = 1; have < v.size; have <<= 1) {
@@ -209,13 +210,13 @@ void all_gather_doubling(schedule& s, view v, const_octets mine, octets all, oct
     s.copy(block(all, bytes, (v.rank + i) % v.size), block(room, bytes, i));
 }
 
-void reduce_scatter_ring(schedule& s, view v, octets data, octets room, octets mine,
+void reduce_scatter_ring(schedule& s, view v, byte_span data, byte_span room, byte_span mine,
                          const combination& by) {
   ring_reduce(s, v, data, room, by, {data.size() / by.element_bytes, by.element_bytes, v.size}, 0);
   s.copy(mine, block(data, mine.size(), v.rank));
 }
 
-void reduce_scatter_linear(schedule& s, view v, octets data, octets room, octets mine,
+void reduce_scatter_linear(schedule& s, view v, byte_span data, byte_span room, byte_span mine,
                            const combination& by) {
   reduce_linear(s, v, data, room, by);
   if (v.rank == 0) {
@@ -227,7 +228,7 @@ void reduce_scatter_linear(schedule& s, view v, octets data, octets room, octets
   s.settle();
 }
 
-void all_to_all(schedule& s, view v, const_octets from, octets to, bool one_at_a_time) {
+void all_to_all(schedule& s, view v, const_byte_span from, byte_span to, bool one_at_a_time) {
   const std::size_t bytes = from.size() / static_cast<std::size_t>(v.size);
   s.copy(block(to, bytes, v.rank), block(from, bytes, v.rank));
   for (int i = 1; i < v.size; ++i) {
@@ -241,7 +242,7 @@ void all_to_all(schedule& s, view v, const_octets from, octets to, bool one_at_a
 
 // --- Prefixes ---
 
-void scan_linear(schedule& s, view v, octets data, octets room, const combination& by) {
+void scan_linear(schedule& s, view v, byte_span data, byte_span room, const combination& by) {
   if (v.rank > 0) {
     // The sum of those before stands first, so that their order is kept.
     s.recv(v.rank - 1, room);
@@ -253,8 +254,8 @@ void scan_linear(schedule& s, view v, octets data, octets room, const combinatio
   s.settle();
 }
 
-void scan_doubling(schedule& s, view v, octets data, octets room, const combination& by) {
-  const octets passed = room.first(data.size()), came = room.subspan(data.size());
+void scan_doubling(schedule& s, view v, byte_span data, byte_span room, const combination& by) {
+  const byte_span passed = room.first(data.size()), came = room.subspan(data.size());
   s.copy(passed, data);
   for (int distance = 1; distance < v.size; distance <<= 1) {
     if (v.rank + distance < v.size) s.send(v.rank + distance, passed);

@@ -14,7 +14,7 @@ status local_device::start(const atomic& wanted) noexcept {
   if (wanted.offset % 8 != 0 || wanted.to.size < 8 || wanted.offset > wanted.to.size - 8)
       [[unlikely]] {
     complain(
-        "an atomic operation at {} of the memory of process {}, which has {} octets: it needs "
+        "an atomic operation at {} of the memory of process {}, which has {} bytes: it needs "
         "8 of them at a multiple of 8",
         wanted.offset, wanted.to.process, wanted.to.size);
     return status::failed;
@@ -30,7 +30,7 @@ status local_device::start(const atomic& wanted) noexcept {
   wire_header header;
   header.kind = static_cast<std::uint8_t>(message_kind::atomic_request);
   header.operation = what->id();
-  const std::span<const std::byte> parts[1] = {octets_of(body)};
+  const std::span<const std::byte> parts[1] = {bytes_of(body)};
   const status said = transmit(*to, header, parts, nullptr);
   if (said != status::done) {
     give_back(*what);
@@ -55,7 +55,7 @@ void local_device::on_atomic_request(peer_state& from, const wire_header& header
   answer.operation = header.operation;
   if (at == nullptr || reinterpret_cast<std::uintptr_t>(at) % 8 != 0 || is_far(accelerator_, at)) {
     refuse(from,
-           "an atomic operation where no memory of 8 aligned octets is registered, or it is "
+           "an atomic operation where no memory of 8 aligned bytes is registered, or it is "
            "an accelerator's");
     answer.flags = failed_flag;
     tell(from, answer);

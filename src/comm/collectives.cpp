@@ -35,9 +35,9 @@ constexpr std::size_t long_bytes_min = 64 * 1024;
 void check_blocks(const char* operation, std::size_t room, std::size_t block_bytes, view v) {
   const std::size_t needed = block_bytes * static_cast<std::size_t>(v.size);
   if (room < needed)
-    throw error(formatted(
-        "{} got {} octets for the blocks of all; {} processes with {} octets each need {}",
-        operation, room, v.size, block_bytes, needed));
+    throw error(
+        formatted("{} got {} bytes for the blocks of all; {} processes with {} bytes each need {}",
+                  operation, room, v.size, block_bytes, needed));
 }
 
 void check_elements(const char* operation, std::size_t bytes, const combination& by) {
@@ -45,7 +45,7 @@ void check_elements(const char* operation, std::size_t bytes, const combination&
     throw error(formatted("{} got an empty combination; combination_of<T, Function>() makes one",
                           operation));
   if (bytes % by.element_bytes != 0)
-    throw error(formatted("{} of {} octets: give a multiple of {}, the size of an element",
+    throw error(formatted("{} of {} bytes: give a multiple of {}, the size of an element",
                           operation, bytes, by.element_bytes));
 }
 
@@ -72,10 +72,10 @@ class team::state {
   }
   [[nodiscard]] const runtime& owner() const noexcept { return device_.owner(); }
   // Of an operation that combines data, which the processor does.
-  void require_near(const char* operation, const_octets data) const {
+  void require_near(const char* operation, const_byte_span data) const {
     if (is_far(owner().options().accelerator, data.data()))
       throw error(
-          formatted("{} combines {} octets that lie in the memory of an accelerator ({}): "
+          formatted("{} combines {} bytes that lie in the memory of an accelerator ({}): "
                     "copy them to the processor's first",
                     operation, data.size(), owner().options().accelerator->name()));
   }
@@ -139,7 +139,7 @@ collective team::barrier(algorithm how) {
   });
 }
 
-collective team::broadcast(octets data, int root, algorithm how) {
+collective team::broadcast(byte_span data, int root, algorithm how) {
   return state_->run(root, [&](schedule& s, view v) {
     if (how == algorithm::automatic)
       how = data.size() >= 4 * long_bytes_min && v.size > 2 ? algorithm::ring : algorithm::tree;
@@ -159,11 +159,11 @@ collective team::broadcast(octets data, int root, algorithm how) {
   });
 }
 
-collective team::reduce(octets data, const combination& by, int root, algorithm how) {
+collective team::reduce(byte_span data, const combination& by, int root, algorithm how) {
   state_->require_near("reduce", data);
   return state_->run(root, [&](schedule& s, view v) {
     check_elements("reduce", data.size(), by);
-    const octets room = s.scratch(2 * data.size());
+    const byte_span room = s.scratch(2 * data.size());
     switch (how) {
       case algorithm::automatic:
       case algorithm::tree:
@@ -178,11 +178,11 @@ collective team::reduce(octets data, const combination& by, int root, algorithm 
   });
 }
 
-collective team::all_reduce(octets data, const combination& by, algorithm how) {
+collective team::all_reduce(byte_span data, const combination& by, algorithm how) {
   state_->require_near("all_reduce", data);
   return state_->run(0, [&](schedule& s, view v) {
     check_elements("all_reduce", data.size(), by);
-    const octets room = s.scratch(2 * data.size());
+    const byte_span room = s.scratch(2 * data.size());
     if (how == algorithm::automatic)
       how = data.size() >= long_bytes_min ? algorithm::ring : algorithm::doubling;
     switch (how) {
@@ -206,7 +206,7 @@ collective team::all_reduce(octets data, const combination& by, algorithm how) {
   });
 }
 
-collective team::gather(const_octets mine, octets all, int root, algorithm how) {
+collective team::gather(const_byte_span mine, byte_span all, int root, algorithm how) {
   return state_->run(root, [&](schedule& s, view v) {
     if (v.rank == v.root) check_blocks("gather", all.size(), mine.size(), v);
     if (how == algorithm::automatic)
@@ -224,7 +224,7 @@ collective team::gather(const_octets mine, octets all, int root, algorithm how) 
   });
 }
 
-collective team::all_gather(const_octets mine, octets all, algorithm how) {
+collective team::all_gather(const_byte_span mine, byte_span all, algorithm how) {
   return state_->run(0, [&](schedule& s, view v) {
     check_blocks("all_gather", all.size(), mine.size(), v);
     if (how == algorithm::automatic)
@@ -246,11 +246,11 @@ collective team::all_gather(const_octets mine, octets all, algorithm how) {
   });
 }
 
-collective team::all_to_all(const_octets from, octets to, algorithm how) {
+collective team::all_to_all(const_byte_span from, byte_span to, algorithm how) {
   return state_->run(0, [&](schedule& s, view v) {
     if (from.size() % static_cast<std::size_t>(v.size) != 0)
       throw error(
-          formatted("all_to_all of {} octets: give a block of equal size for each of {} processes",
+          formatted("all_to_all of {} bytes: give a block of equal size for each of {} processes",
                     from.size(), v.size));
     check_blocks("all_to_all", to.size(), from.size() / static_cast<std::size_t>(v.size), v);
     switch (how) {
@@ -267,15 +267,15 @@ collective team::all_to_all(const_octets from, octets to, algorithm how) {
   });
 }
 
-collective team::reduce_scatter(const_octets from, octets mine, const combination& by,
+collective team::reduce_scatter(const_byte_span from, byte_span mine, const combination& by,
                                 algorithm how) {
   state_->require_near("reduce_scatter", from);
   state_->require_near("reduce_scatter", mine);
   return state_->run(0, [&](schedule& s, view v) {
     check_elements("reduce_scatter", mine.size(), by);
     check_blocks("reduce_scatter", from.size(), mine.size(), v);
-    const octets room = s.scratch(3 * from.size());
-    const octets data = room.first(from.size()), rest = room.subspan(from.size());
+    const byte_span room = s.scratch(3 * from.size());
+    const byte_span data = room.first(from.size()), rest = room.subspan(from.size());
     s.copy(data, from);
     switch (how) {
       case algorithm::automatic:
@@ -291,11 +291,11 @@ collective team::reduce_scatter(const_octets from, octets mine, const combinatio
   });
 }
 
-collective team::scan(octets data, const combination& by, algorithm how) {
+collective team::scan(byte_span data, const combination& by, algorithm how) {
   state_->require_near("scan", data);
   return state_->run(0, [&](schedule& s, view v) {
     check_elements("scan", data.size(), by);
-    const octets room = s.scratch(2 * data.size());
+    const byte_span room = s.scratch(2 * data.size());
     switch (how) {
       case algorithm::automatic:
       case algorithm::doubling:

@@ -17,8 +17,8 @@ static std::unique_ptr<State> make_room(auto places, std::size_t wanted, std::st
   try {
     return std::make_unique<State>(places);
   } catch (const std::bad_alloc&) {
-    throw error(formatted("no memory for a {} for {} events of {} octets; make one for fewer",
-                          whose, wanted, sizeof(event)));
+    throw error(formatted("no memory for a {} for {} events of {} bytes; make one for fewer", whose,
+                          wanted, sizeof(event)));
   }
 }
 

@@ -189,7 +189,7 @@ void local_device::tell_finished(peer_state& to, std::uint64_t operation, bool f
   kept->size = 0;
   for (const auto& part : parts) {
     if (part.empty()) continue;
-    std::memcpy(kept->octets + kept->size, part.data(), part.size());
+    std::memcpy(kept->storage + kept->size, part.data(), part.size());
     kept->size += part.size();
   }
   kept->peer = to.number;
@@ -340,7 +340,7 @@ bool local_device::opens_locals(operation& of, peer_access peers) noexcept {
   std::size_t size = 0;
   for (const auto& part : parts) {
     if (part.empty()) continue;
-    if (!copy_octets(accelerator_, staging_.data() + size, part.data(), part.size())) return {};
+    if (!copy_bytes(accelerator_, staging_.data() + size, part.data(), part.size())) return {};
     size += part.size();
   }
   return std::span(staging_).first(size);
@@ -398,7 +398,7 @@ status local_device::move_piece(operation& what) noexcept {
         header.handler = what.handler;
         header.user = what.user;
         what.told = {what.tag, what.offset, what.size};
-        parts[1] = std::exchange(parts[0], octets_of(what.told));
+        parts[1] = std::exchange(parts[0], bytes_of(what.told));
         count = 2;
       }
     }
@@ -479,7 +479,7 @@ void local_device::signal_end(operation& ended) noexcept {
   happened.size = ended.size;
   happened.context = ended.context;
   if (ended.holding != nullptr && ended.why == purpose::receive) {
-    happened.data = ended.holding->octets;
+    happened.data = ended.holding->storage;
     if (ended.local.keeps_data()) {
       packets_.begin_waiting(*ended.holding);
       happened.packet = std::exchange(ended.holding, nullptr);
@@ -516,7 +516,7 @@ bool local_device::give(const completion& called, event& happened,
       called.cancel();
       return false;
     }
-    happened.data = copy->octets;
+    happened.data = copy->storage;
     happened.packet = copy;
   }
   called.signal(happened);

@@ -267,7 +267,7 @@ class local_device final : public device {
   void fail_receives(match_table& engine, int process) noexcept;
 
   // --- one_sided.cpp ---
-  // Null when `process` may not do this with these octets.
+  // Null when `process` may not do this with these bytes.
   [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset, std::uint64_t size,
                                      peer_access wanted, int process) noexcept;
   [[nodiscard]] bool expose_far(transport& to, std::span<std::byte> memory, peer_access peers,

@@ -12,7 +12,7 @@ namespace weft::comm {
   return known != nullptr && known->owns(address);
 }
 
-// Of buffers, of which those of no octets lie nowhere.
+// Of buffers, of which those of no bytes lie nowhere.
 template <class Buffers>
 [[nodiscard]] bool any_is_far(const accelerator* known, const Buffers& buffers) noexcept {
   return known != nullptr && std::ranges::any_of(buffers, [known](const auto& one) {
@@ -21,8 +21,8 @@ template <class Buffers>
 }
 
 // Between either kind of memory; false when the accelerator refuses.
-[[nodiscard]] inline bool copy_octets(accelerator* known, std::byte* to, const std::byte* from,
-                                      std::size_t size) noexcept {
+[[nodiscard]] inline bool copy_bytes(accelerator* known, std::byte* to, const std::byte* from,
+                                     std::size_t size) noexcept {
   if (is_far(known, to) || is_far(known, from)) [[unlikely]]
     return known->copy(to, from, size);
   std::memmove(to, from, size);

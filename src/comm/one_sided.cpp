@@ -19,7 +19,7 @@ static_assert(sizeof(remote_key) <= 3 * sizeof(std::uint64_t));
 
 remote_memory local_device::expose(std::span<std::byte> memory, peer_access peers, int process) {
   if (memory.data() == nullptr || memory.empty())
-    throw error("memory of no octets cannot be registered; give a buffer of at least one");
+    throw error("memory of no bytes cannot be registered; give a buffer of at least one");
   const device_guard guard(lock_.get());
   std::size_t index = 0;
   while (index < exposures_.size() && exposures_[index].begin != nullptr) ++index;
@@ -116,7 +116,7 @@ bool local_device::is_inside(const remote_memory& memory, std::uint64_t offset,
                              std::uint64_t size) noexcept {
   if (offset <= memory.size && size <= memory.size - offset) [[likely]]
     return true;
-  complain("{} octets at {} are beyond the end of the memory of process {}, which has {}", size,
+  complain("{} bytes at {} are beyond the end of the memory of process {}, which has {}", size,
            offset, memory.process, memory.size);
   return false;
 }
@@ -182,7 +182,7 @@ status local_device::start(const get& wanted) noexcept {
   wire_header header;
   header.kind = static_cast<std::uint8_t>(message_kind::get_request);
   header.operation = what->id();
-  const std::span<const std::byte> parts[1] = {octets_of(body)};
+  const std::span<const std::byte> parts[1] = {bytes_of(body)};
   const status said = transmit(*to, header, parts, nullptr);
   if (said != status::done) {
     give_back(*what);
@@ -230,7 +230,7 @@ status local_device::launch(operation& what, const completion& local) noexcept {
   return status::posted;
 }
 
-// Whether the octets of this put or get can be moved without the peer's progress; then they will.
+// Whether the bytes of this put or get can be moved without the peer's progress; then they will.
 bool local_device::put_directly(operation& what) noexcept {
   if (what.size == 0 || !reaches_memory(what, &transport_traits::can_put)) return false;
   what.move = motion::put;
@@ -254,8 +254,8 @@ status local_device::copy_within(const operation& what, std::span<std::byte> loc
       memory_at(what.partner, offset, local.size(), is_get ? peer_access::read : peer_access::write,
                 shared_.process);
   if (there == nullptr) return status::failed;
-  return copy_octets(accelerator_, is_get ? local.data() : there, is_get ? there : local.data(),
-                     local.size())
+  return copy_bytes(accelerator_, is_get ? local.data() : there, is_get ? there : local.data(),
+                    local.size())
              ? status::done
              : status::failed;
 }
@@ -268,7 +268,7 @@ void local_device::notify_peer(operation& ended) noexcept {
   header.user = ended.user;
   header.operation = ended.partner;
   const notification what{ended.tag, ended.offset, ended.size};
-  const std::span<const std::byte> parts[1] = {octets_of(what)};
+  const std::span<const std::byte> parts[1] = {bytes_of(what)};
   tell(peers_[ended.peer], header, parts);
 }
 
@@ -305,7 +305,7 @@ bool local_device::on_put_data(peer_state& from, const wire_header& header,
     refuse(from, "it writes where no memory is registered");
     return true;
   }
-  if (!payload.empty() && !copy_octets(accelerator_, to, payload.data(), payload.size())) {
+  if (!payload.empty() && !copy_bytes(accelerator_, to, payload.data(), payload.size())) {
     refuse(from, "the accelerator does not take what it writes");
     return true;
   }

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 
 // The kernel copies page by page, and more slowly where its pieces begin in the middle of a line: 1 MiB
-// from 16 octets behind the start of a page, where malloc puts it, comes to the start of one in 79 us and
-// to 64 octets behind it in 84.
+// from 16 bytes behind the start of a page, where malloc puts it, comes to the start of one in 79 us and
+// to 64 bytes behind it in 84.
 std::align_val_t alignment_of(std::size_t capacity) noexcept {
   return std::align_val_t{std::clamp(capacity, cache_line, page_bytes)};
 }
@@ -24,14 +24,14 @@ std::align_val_t alignment_of(std::size_t capacity) noexcept {
 packet_pool::packet_pool(local_device& owner, std::size_t count, std::size_t bytes)
     : owner_(owner),
       packet_bytes_(bytes),
-      octets_(std::make_unique_for_overwrite<std::byte[]>(count * bytes)),
+      bytes_(std::make_unique_for_overwrite<std::byte[]>(count * bytes)),
       packets_(count) {
-  // Each is taken once to be told where its octets are.
+  // Each is taken once to be told where its bytes are.
   place* taken = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     place* one = packets_.try_take();
     one->home = this;
-    one->octets = octets_.get() + i * bytes;
+    one->storage = bytes_.get() + i * bytes;
     one->capacity = bytes;
     one->is_packet = true;
     one->behind = taken;
@@ -63,7 +63,7 @@ void packet_pool::begin_waiting(place& filled) noexcept {
 place* packet_pool::take_copy(std::span<const std::byte> content) noexcept {
   place* const to = take(content.size());
   if (to == nullptr) return nullptr;
-  if (!content.empty()) std::memcpy(to->octets, content.data(), content.size());
+  if (!content.empty()) std::memcpy(to->storage, content.data(), content.size());
   to->size = content.size();
   begin_waiting(*to);
   return to;
@@ -115,9 +115,9 @@ void packet_pool::give_back_remote(place* given) noexcept {
     if (found == nullptr) return nullptr;
     found->home = this;
     found->capacity = capacity;
-    found->octets =
+    found->storage =
         static_cast<std::byte*>(::operator new(capacity, alignment_of(capacity), std::nothrow));
-    if (found->octets == nullptr) {
+    if (found->storage == nullptr) {
       delete found;
       return nullptr;
     }
@@ -145,7 +145,7 @@ void packet_pool::keep_or_free(buffer* freed) noexcept {
 void packet_pool::free_buffer(buffer* freed) noexcept {
   (freed->newer != nullptr ? freed->newer->older : newest_) = freed->older;
   if (freed->older != nullptr) freed->older->newer = freed->newer;
-  ::operator delete(freed->octets, alignment_of(freed->capacity));
+  ::operator delete(freed->storage, alignment_of(freed->capacity));
   delete freed;
 }
 

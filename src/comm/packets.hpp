@@ -24,7 +24,7 @@ struct place : match_node {
   place() : match_node(false) {}
 
   packet_pool* home = nullptr;
-  std::byte* octets = nullptr;
+  std::byte* storage = nullptr;
   std::size_t capacity = 0;
   bool is_packet = false;   // Otherwise a buffer from the heap.
   bool is_waiting = false;  // A buffer whose data somebody must take before more are welcome.
@@ -34,7 +34,7 @@ struct place : match_node {
   std::size_t size = 0;
   wire_header header;
 
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {octets, size}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {storage, size}; }
 };
 
 class packet_pool {
@@ -59,7 +59,7 @@ class packet_pool {
   // Called by the owner only.
   void give_back(place* given) noexcept;
 
-  // Octets in buffers that wait for somebody.
+  // Bytes in buffers that wait for somebody.
   [[nodiscard]] std::size_t buffer_bytes() const noexcept {
     return buffer_bytes_.load(std::memory_order_relaxed);  // Relaxed: a measure of back-pressure.
   }
@@ -81,7 +81,7 @@ class packet_pool {
 
   local_device& owner_;
   const std::size_t packet_bytes_;
-  std::unique_ptr<std::byte[]> octets_;
+  std::unique_ptr<std::byte[]> bytes_;
   pool<place> packets_;
   std::array<buffer*, spare_buffers_max> spare_{};  // The owner's.
   buffer* newest_ = nullptr;  // Of all, also those that are out: a message that nobody received.

@@ -209,7 +209,7 @@ packet::~packet() {
 }
 std::span<std::byte> packet::bytes() const noexcept {
   const auto* const at = static_cast<const place*>(place_);
-  return at == nullptr ? std::span<std::byte>() : std::span(at->octets, at->capacity);
+  return at == nullptr ? std::span<std::byte>() : std::span(at->storage, at->capacity);
 }
 
 void release(const event& happened) noexcept {

@@ -31,7 +31,7 @@ registration* registration_cache::take(transport& with, std::span<std::byte> mem
     to->region = owner != nullptr ? with.register_memory_of(*owner, memory, peers)
                                   : with.register_memory(memory, peers);
   } catch (const weft::error& why) {
-    log_line("a buffer of {} octets cannot be registered, it is sent in messages instead: {}",
+    log_line("a buffer of {} bytes cannot be registered, it is sent in messages instead: {}",
              memory.size(), why.what());
     return nullptr;
   }

@@ -35,7 +35,7 @@ status local_device::announce(peer_state& to, wire_header header, announcement f
   header.size = what.size;
   header.operation = what.id();
   const std::span<const std::byte> parts[2] = {
-      octets_of(first), std::as_bytes(std::span(exposed).first(first.part_count))};
+      bytes_of(first), std::as_bytes(std::span(exposed).first(first.part_count))};
   const status said = transmit(to, header, parts, nullptr);
   if (said != status::done) {
     what.local = {};
@@ -135,7 +135,7 @@ void local_device::begin_arrival(operation& what) noexcept {
   what.is_arriving = true;
   ++from.arriving;
   arriving_bytes_ += size;
-  what.locals[0] = {what.holding->octets, size};
+  what.locals[0] = {what.holding->storage, size};
   what.local_count = 1;
   pull(what);
 }
@@ -209,7 +209,7 @@ void local_device::on_data(peer_state& from, const wire_header& header,
     const std::span<std::byte> to =
         what->locals[what->local_part].subspan(static_cast<std::size_t>(what->local_offset));
     const std::size_t size = std::min(to.size(), payload.size());
-    if (!copy_octets(accelerator_, to.data(), payload.data(), size)) what->result = outcome::failed;
+    if (!copy_bytes(accelerator_, to.data(), payload.data(), size)) what->result = outcome::failed;
     payload = payload.subspan(size);
     what->local_offset += size;
     if (size == to.size()) {

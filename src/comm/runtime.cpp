@@ -13,11 +13,11 @@ namespace weft::comm {
 namespace {
 
 // The addresses of a process as one value of the bootstrap: for each device and channel the size,
-// then the octets.
+// then the bytes.
 class text_writer {
  public:
   void number(std::uint32_t value) { text_.append(reinterpret_cast<const char*>(&value), 4); }
-  void octets(std::span<const std::byte> value) {
+  void storage(std::span<const std::byte> value) {
     number(static_cast<std::uint32_t>(value.size()));
     text_.append(reinterpret_cast<const char*>(value.data()), value.size());
   }
@@ -37,7 +37,7 @@ class text_reader {
     at_ += 4;
     return value;
   }
-  std::vector<std::byte> octets() {
+  std::vector<std::byte> storage() {
     const std::size_t size = number();
     need(size);
     const auto* const from = reinterpret_cast<const std::byte*>(text_.data() + at_);
@@ -81,10 +81,10 @@ void check_addresses(std::span<const std::vector<std::byte>> addresses,
                      std::span<const address> places, const transport_traits& of) {
   std::map<std::string_view, address> owners;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const std::string_view octets(reinterpret_cast<const char*>(addresses[i].data()),
-                                  addresses[i].size());
-    if (octets.empty()) continue;
-    const auto [known, is_first] = owners.try_emplace(octets, places[i]);
+    const std::string_view storage(reinterpret_cast<const char*>(addresses[i].data()),
+                                   addresses[i].size());
+    if (storage.empty()) continue;
+    const auto [known, is_first] = owners.try_emplace(storage, places[i]);
     if (is_first) continue;
     const address &one = known->second, &other = places[i];
     if (of.has_launcher && one.process != other.process)
@@ -131,7 +131,7 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
       devices.push_back(std::make_unique<local_device>(owner, i, std::move(endpoints)));
     } catch (const std::bad_alloc&) {
       throw error(formatted(
-          "no memory for device {} of {}, with {} packets of {} octets and {} "
+          "no memory for device {} of {}, with {} packets of {} bytes and {} "
           "registrations; lower packets, packet_bytes or registrations",
           i, options.devices, options.packets, options.packet_bytes, options.registrations));
     }
@@ -140,7 +140,7 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
   mine.number(static_cast<std::uint32_t>(options.devices));
   mine.number(static_cast<std::uint32_t>(channels));
   for (auto& each : devices)
-    for (std::size_t i = 0; i < channels; ++i) mine.octets(each->channel_transport(i).address());
+    for (std::size_t i = 0; i < channels; ++i) mine.storage(each->channel_transport(i).address());
   const std::string key = key_for(with);
   with.put(key, mine.text());
   with.fence();
@@ -159,7 +159,7 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
                     p, process));
     for (std::uint32_t d = 0; d < count; ++d) {
       places.push_back({p, static_cast<int>(d)});
-      for (std::size_t i = 0; i < channels; ++i) addresses[i].push_back(theirs.octets());
+      for (std::size_t i = 0; i < channels; ++i) addresses[i].push_back(theirs.storage());
     }
   }
   first_endpoint.push_back(static_cast<std::uint32_t>(places.size()));

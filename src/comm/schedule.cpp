@@ -47,7 +47,7 @@ status schedule::begin(const step& now) noexcept {
     case kind::settle:
       return ended_.value() == posted_ ? status::done : status::retry;
     case kind::copy:
-      return copy_octets(device_.owner().options().accelerator, now.to, now.from, now.size)
+      return copy_bytes(device_.owner().options().accelerator, now.to, now.from, now.size)
                  ? status::done
                  : status::failed;
     case kind::combine:

@@ -111,7 +111,7 @@ status local_device::start(const recv& wanted) noexcept {
 bool local_device::scatter(std::span<const std::byte> from, const operation& to) noexcept {
   for (std::uint32_t i = 0; i < to.local_count && !from.empty(); ++i) {
     const std::size_t size = std::min(to.locals[i].size(), from.size());
-    if (!copy_octets(accelerator_, to.locals[i].data(), from.data(), size)) return false;
+    if (!copy_bytes(accelerator_, to.locals[i].data(), from.data(), size)) return false;
     from = from.subspan(size);
   }
   return true;
@@ -127,7 +127,7 @@ event local_device::received(const operation& posted, const peer_state& from,
   happened.size = message->size;
   happened.context = posted.context;
   if (posted.in_place) {
-    happened.data = message->octets;
+    happened.data = message->storage;
     happened.packet = message;
     return happened;
   }
@@ -187,7 +187,7 @@ void local_device::receive_eager(operation& posted, peer_state& from, const wire
   happened.context = posted.context;
   if (posted.in_place) {
     if (place* const copy = packets_.take_copy(payload); copy != nullptr) {
-      happened.data = copy->octets;
+      happened.data = copy->storage;
       happened.packet = copy;
     } else {
       happened.result = outcome::failed;

@@ -1,5 +1,5 @@
 // The messages of the core's protocols: what the fields of a wire_header mean, kind by kind, and
-// what stands in front of the payload. Octets are those of the sender's machine; all processes of a
+// what stands in front of the payload. Bytes are those of the sender's machine; all processes of a
 // job run on the same kind.
 #pragma once
 #include <array>
@@ -66,7 +66,7 @@ struct atomic_body {
 
 template <class T>
 requires std::is_trivially_copyable_v<T>
-[[nodiscard]] std::span<const std::byte> octets_of(const T& value) noexcept {
+[[nodiscard]] std::span<const std::byte> bytes_of(const T& value) noexcept {
   return std::as_bytes(std::span(&value, 1));
 }
 

@@ -63,7 +63,7 @@ class context {
   // Calls `visit(argument)` on the stack of the suspended `to`, as if `to` had called it where it
   // left, and comes back: `to` is suspended as before. `visit` does not switch.
   static void visit(context& from, context& to, void (*visit)(void*), void* argument) noexcept;
-  // Octets of `stack`, on which this context is suspended, that it does not use.
+  // Bytes of `stack`, on which this context is suspended, that it does not use.
   [[nodiscard]] std::size_t unused(std::span<const std::byte> stack) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(suspended_) - stack.data());
   }

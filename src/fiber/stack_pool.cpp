@@ -90,7 +90,7 @@ void stack_pool::map_block() {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (base == MAP_FAILED)
     throw error("cannot map " + std::to_string(count) + " stacks of " +
-                std::to_string(stack_bytes_) + " octets after " + std::to_string(made_) +
+                std::to_string(stack_bytes_) + " bytes after " + std::to_string(made_) +
                 " on this worker: use smaller stacks (WEFT_STACK): " + reason_with_limit(errno));
   madvise(base, bytes, MADV_NOHUGEPAGE);  // One touched page must not commit 2 MiB.
   // Relaxed: counts and no more.

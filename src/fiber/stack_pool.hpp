@@ -34,7 +34,7 @@ class stack_pool {
   };
   void map_block();
 
-  std::size_t stack_bytes_;  // Usable octets of a stack.
+  std::size_t stack_bytes_;  // Usable bytes of a stack.
   std::size_t pitch_;        // From one stack to the next, guard page included.
   std::size_t next_block_stacks_ = 8;
   std::size_t made_ = 0;

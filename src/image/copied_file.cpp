@@ -49,7 +49,7 @@ std::byte* at_address(std::uintptr_t address) {
   return reinterpret_cast<std::byte*>(address);
 }
 
-// Replaces `size` octets of memory at once, so that no other thread sees anything between.
+// Replaces `size` bytes of memory at once, so that no other thread sees anything between.
 bool move_over(std::byte* from, std::byte* to, std::size_t size) {
   return size == 0 || ::mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
 }
@@ -72,7 +72,7 @@ copied_file::~copied_file() {
 template <class T>
 T& copied_file::edited_at(const T& original) {
   return *reinterpret_cast<T*>(
-      edited_ + (reinterpret_cast<const std::byte*>(&original) - file.octets().data()));
+      edited_ + (reinterpret_cast<const std::byte*>(&original) - file.bytes().data()));
 }
 
 void copied_file::prepare(std::span<const numbered_file> others, bool whole) {
@@ -338,7 +338,7 @@ std::vector<std::uint64_t> copied_file::indices_of(const elf_file& library) cons
   std::uint64_t at = file.value_of(DT_VERNEED);
   for (std::uint64_t left = file.value_of(DT_VERNEEDNUM); left > 0; --left) {
     ElfW(Verneed) entry;
-    std::memcpy(&entry, file.octets().data() + file.offset_of(at), sizeof entry);
+    std::memcpy(&entry, file.bytes().data() + file.offset_of(at), sizeof entry);
     if (library.answers_to(file.string_at(entry.vn_file))) indices.push_back(entry.vn_file);
     at += entry.vn_next;
   }
@@ -348,7 +348,7 @@ std::vector<std::uint64_t> copied_file::indices_of(const elf_file& library) cons
 // Linkers let a string end another one; such a name cannot be changed alone.
 std::size_t copied_file::string_checked(std::uint64_t index) const {
   const std::size_t offset = file.string_offset(index);
-  if (file.octets()[offset - 1] != std::byte{0})
+  if (file.bytes()[offset - 1] != std::byte{0})
     throw error(
         formatted("{} names its library {} in a way that no rank can have its own: link "
                   "the library statically, or run with --ranks-per-process 1",

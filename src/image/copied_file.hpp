@@ -102,7 +102,7 @@ class copied_file {
     std::size_t size;
   };
   [[nodiscard]] const std::byte* shared_variable(const std::string& name) const;
-  [[nodiscard]] std::size_t size() const noexcept { return file.octets().size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return file.bytes().size(); }
   template <class T>
   T& edited_at(const T& original);
   [[noreturn]] void fail(const char* what) const;

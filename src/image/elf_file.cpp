@@ -130,7 +130,7 @@ std::size_t elf_file::string_offset(std::uint64_t index) const {
 }
 
 std::string_view elf_file::string_at(std::uint64_t index) const {
-  const auto rest = octets().subspan(std::min(string_offset(index), size_));
+  const auto rest = bytes().subspan(std::min(string_offset(index), size_));
   const auto end = std::ranges::find(rest, std::byte{0});
   return {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())};
 }

@@ -34,11 +34,11 @@ class elf_file {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  [[nodiscard]] std::span<const std::byte> octets() const noexcept { return {base_, size_}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {base_, size_}; }
   [[nodiscard]] std::span<const ElfW(Phdr)> segments() const noexcept;
   [[nodiscard]] std::span<const ElfW(Dyn)> dynamic() const noexcept { return dynamic_; }
 
-  // Where the octet with this address in memory lies in the file; throws when it does not.
+  // Where the byte with this address in memory lies in the file; throws when it does not.
   [[nodiscard]] std::size_t offset_of(std::uint64_t address) const;
   [[nodiscard]] bool holds(std::uint64_t address) const noexcept;
   // The value of an entry of the dynamic section, 0 when there is none.
@@ -55,7 +55,7 @@ class elf_file {
   // Whether a file that needs `name` means this one: its soname, or its path when it has none.
   [[nodiscard]] bool answers_to(std::string_view name) const;
   [[nodiscard]] elf_calls calls() const noexcept;
-  // Octets of thread-locals that must lie at a fixed place in every thread; 0 when there are none.
+  // Bytes of thread-locals that must lie at a fixed place in every thread; 0 when there are none.
   [[nodiscard]] std::size_t static_tls_bytes() const noexcept;
   // Whether code of the file runs while it is being relocated.
   [[nodiscard]] bool runs_while_loaded() const;
@@ -87,11 +87,11 @@ class elf_file {
   [[nodiscard]] bool is_bound_at_once() const noexcept;
   // Whether the linker was told that dlclose() leaves it in memory.
   [[nodiscard]] bool is_never_unloaded() const noexcept;
-  // Octets from the file's address in memory to its end there.
+  // Bytes from the file's address in memory to its end there.
   [[nodiscard]] std::size_t span_bytes() const noexcept;
   // The parts of it that the program may write, as the file in memory at `base` has them.
   [[nodiscard]] std::vector<std::span<std::byte>> writable_at(std::uintptr_t base) const;
-  // Octets that the program may write and the loader does not: .data and .bss.
+  // Bytes that the program may write and the loader does not: .data and .bss.
   [[nodiscard]] std::size_t writable_bytes() const noexcept;
 
  private:

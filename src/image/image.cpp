@@ -96,7 +96,7 @@ std::string image_program::failure_text(std::string_view reason) const {
     std::size_t each = 0;
     for (const std::unique_ptr<copied_file>& s : sources_) each += s->file.static_tls_bytes();
     return formatted(
-        "{}: its thread_local variables of model initial-exec take {} octets of each thread's "
+        "{}: its thread_local variables of model initial-exec take {} bytes of each thread's "
         "static space, and glibc.rtld.optional_static_tls in GLIBC_TUNABLES sets aside too little; "
         "compile without -ftls-model=initial-exec, or run with --ranks-per-process 1",
         what, each);

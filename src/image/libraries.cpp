@@ -161,7 +161,7 @@ std::string text_of(const library_choice::shared_state& one) {
   const std::string_view name = name_of(one.path);
   const std::string_view stem = name.substr(0, name.find(".so"));
   return formatted(
-      "ranks of one process share {}, which has {} octets of variables: if it keeps "
+      "ranks of one process share {}, which has {} bytes of variables: if it keeps "
       "something for its program, give each rank its own with WEFT_PRIVATE_LIBRARIES={} "
       "(weftrun --private-libraries), if not, WEFT_SHARED_LIBRARIES={} ends this line",
       one.path, one.writable_bytes, stem, stem);

@@ -23,7 +23,7 @@ class accounted_call {
   [[gnu::noinline]] void begin(const char* call, const void* return_address) {
     const auto* const me = static_cast<const rank_state*>(worker::caller());
     // What goes on beside the rank's own code is no call of the program.
-    if (me == nullptr || me->home->running().is_errand) return;
+    if (me == nullptr || me->home->running().is_urgent) return;
     rank_ = me->number;
     accounts::begin_call(rank_, call, return_address);
   }

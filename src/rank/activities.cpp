@@ -14,11 +14,12 @@ namespace weft {
 namespace detail {
 
 void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why) {
-  if (m.waiting == nullptr) m.waiting = std::make_unique<std::map<std::uint64_t, countdown*>>();
-  countdown comes{1, nullptr};
+  if (m.waiting == nullptr)
+    m.waiting = std::make_unique<std::map<std::uint64_t, completion_counter*>>();
+  completion_counter comes{1, nullptr};
   struct place {
     member& of;
-    const std::map<std::uint64_t, countdown*>::iterator at;
+    const std::map<std::uint64_t, completion_counter*>::iterator at;
     ~place() { of.waiting->erase(at); }
   } const mine{m, m.waiting->emplace(ticket, &comes).first};
   here.wait(comes, why);
@@ -42,7 +43,7 @@ request start_activity(const std::shared_ptr<communicator_state>& state,
   watch_start(*op);
   op->body = std::move(body);
   op->runner.identity = &me;
-  op->runner.is_errand = true;
+  op->runner.is_urgent = true;
   op->runner.argument = op;
   op->runner.body = [](void* argument) {
     auto& self = *static_cast<kept_operation*>(argument);

@@ -3,11 +3,11 @@
 #include <cstring>
 #include <span>
 
+#include "rank/buffer_exposure.hpp"
 #include "rank/calls.hpp"
 #include "rank/collectives.hpp"
-#include "rank/distant.hpp"
-#include "rank/exhibition.hpp"
-#include "rank/told_failure.hpp"
+#include "rank/peer_failure.hpp"
+#include "rank/remote.hpp"
 
 namespace weft::detail {
 namespace {
@@ -26,7 +26,7 @@ struct question_in_mail {
 };
 
 // A small broadcast whose root does not come: who has looked in vain for long asks it, once,
-// whether it is in the same call. Of a root in another process the leader asks; its fellows ask the
+// whether it is in the same call. Of a root in another process the leader asks; the other ranks of its process ask the
 // leader.
 class patience {
  public:
@@ -44,7 +44,7 @@ class patience {
 
   [[gnu::noinline]] void ask() {
     const peer& there = c_.to(whom_);
-    if (there.worker == distant_worker)
+    if (there.worker == remote_worker)
       c_.of.ways->ask(here_, c_, whom_, asked_);
     else if (there.worker == here_.index())
       answer(here_, c_, whom_, asked_);
@@ -114,7 +114,7 @@ void await_broadcast(communicator_state& c, in_turn& turn, std::uint64_t number,
     throw_failed(c);
 }
 
-// The octets of a small message into a contribution, and out of it.
+// The bytes of a small message into a contribution, and out of it.
 void put(std::byte* to, std::span<std::byte> data) {
   copy_bytes(to, data.data(), data.size());
 }
@@ -125,7 +125,7 @@ void get(std::span<std::byte> data, const std::byte* from) {
   copy_bytes(data.data(), from, data.size());
 }
 void get(const segments& data, const std::byte* from) {
-  if (data.size() != 0) copy_octets(data, segments({from, data.size()}), 0, data.size());
+  if (data.size() != 0) copy_segments(data, segments({from, data.size()}), 0, data.size());
 }
 
 template <class Data>
@@ -184,7 +184,7 @@ void broadcast_large(communicator_state& c, int rank, const collective_call& cal
   from_root.count = 1;
   const bool is_root = rank == call.root;
   exchange(c, rank,
-           {.call = call, .only_shower = call.root, .part_bytes = call.bytes, .leaves_own = true},
+           {.call = call, .only_owner = call.root, .part_bytes = call.bytes, .leaves_own = true},
            is_root ? mine : parts{}, is_root ? parts{} : from_root);
 }
 

@@ -15,12 +15,12 @@
 #include "base/limits.hpp"
 #include "base/uncaught.hpp"
 #include "rank/calls.hpp"
-#include "rank/distant.hpp"
 #include "rank/names.hpp"
-#include "rank/origins.hpp"
-#include "rank/sites.hpp"
+#include "rank/peer_failure.hpp"
+#include "rank/remote.hpp"
+#include "rank/source_validation.hpp"
 #include "rank/state.hpp"
-#include "rank/told_failure.hpp"
+#include "rank/subgroups.hpp"
 
 namespace weft::detail {
 namespace {
@@ -29,18 +29,18 @@ namespace {
 void release_waiting(worker& here, communicator_state& c) noexcept {
   for (std::size_t i = 0; i < c.groups.size(); ++i) {
     if (c.workers[i] != here.index()) continue;
-    for (countdown& all : c.groups[i].waits) here.end(all);
+    for (completion_counter& all : c.groups[i].waits) here.end(all);
   }
 }
 
 void list_broken(communicator_list& in, std::uint32_t context, int leader, const std::string& why) {
   const std::lock_guard hold(in.lock);
   in.broken.try_emplace({context, leader}, why);
-  // Relaxed: a message that is kept meanwhile is refused with those that wait: end_talks().
+  // Relaxed: a message that is kept meanwhile is refused with those that wait: end_control_messages().
   in.any_broken.store(true, std::memory_order_relaxed);
 }
 
-// Such a text begins with this octet: "rank code length", and of that length what stands before the name of the
+// Such a text begins with this byte: "rank code length", and of that length what stands before the name of the
 // rank; what follows it comes behind. Of no rank (-1) nothing is named. It may have come from another process, cut
 // at its end.
 constexpr char told_mark = '\x01';
@@ -69,7 +69,7 @@ coded_error read_told(const communicator_state& c, const std::string& told) {
           code};
 }
 
-// What other sites send from now on is refused. False when that was so before.
+// What other subgroups send from now on is refused. False when that was so before.
 bool cut_off(communicator_state& c) {
   list_broken(*c.listed_in, c.context, c.to(c.local()[0]).number, c.failure);
   return !c.cut_off.exchange(true, std::memory_order_relaxed);  // Relaxed: the mail orders it.
@@ -91,7 +91,7 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
   if (here.owner().stopping()) return;  // All are woken, and what waits here may be gone.
   if (c.spans_processes()) {
     if (cut_off(c)) c.of.ways->tell_broken(here, c);
-    end_talks(here, c);
+    end_control_messages(here, c);
   }
   release_waiting(here, c);
   const communicator_state* const subject = &c;
@@ -116,7 +116,7 @@ void throw_failed(communicator_state& c, const char* call) {
       first.code());
 }
 
-std::string told_failure(const communicator_state& c, int rank, const collective_call& call) {
+std::string peer_failure(const communicator_state& c, int rank, const collective_call& call) {
   std::string why = "it ended with an exception";
   int code = no_code;
   try {
@@ -152,12 +152,12 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
       if (listed_one == subject) c = listed_one->weak_from_this().lock();
   }
   if (c == nullptr) return;
-  if (c->spans_processes()) end_talks(here, *c);
+  if (c->spans_processes()) end_control_messages(here, *c);
   release_waiting(here, *c);
 }
 
-void on_sites_broken(worker& here, rank_state& to, std::uint32_t context,
-                     const comm::address& sender, const std::string& why) {
+void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
+                         const comm::address& sender, const std::string& why) {
   std::shared_ptr<communicator_state> c;
   {
     const std::lock_guard hold(to.of->communicators->lock);
@@ -173,10 +173,10 @@ void on_sites_broken(worker& here, rank_state& to, std::uint32_t context,
     return refuse(here, sender, foreign_word);
   note_failure(*c, why);
   static_cast<void>(cut_off(*c));
-  end_talks(here, *c);
-  // While data are moved, or sent to other sites, nobody may leave them behind: the ranks here meet
+  end_control_messages(here, *c);
+  // While data are moved, or sent to other subgroups, nobody may leave them behind: the ranks here meet
   // once more, or their leader fails first, and then they see that it failed.
-  if (c->talks == 0 && !c->at(c->local()[0]).moving) break_communicator(here, *c, why);
+  if (c->conversations == 0 && !c->at(c->local()[0]).moving) break_communicator(here, *c, why);
 }
 
 void take_early_news(communicator_state& c) {

@@ -6,7 +6,7 @@
 
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
-#include "rank/told_failure.hpp"
+#include "rank/peer_failure.hpp"
 
 namespace weft::detail {
 
@@ -43,7 +43,7 @@ std::string described(const combination& c) {
 
 std::string described(const collective_call& call) {
   std::string text = call.name;
-  if (call.bytes != 0) text += " of " + std::to_string(call.bytes) + " octets";
+  if (call.bytes != 0) text += " of " + std::to_string(call.bytes) + " bytes";
   if (call.root >= 0) text += " with root " + std::to_string(call.root);
   return text;
 }

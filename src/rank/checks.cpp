@@ -44,19 +44,19 @@ const char* name_of_start(const operation& op) {
 std::string described(const operation& op) {
   if (op.what == operation::kind::collective) return "a collective";
   const int peer = op.what == operation::kind::recv ? op.match.source : op.peer;
-  return formatted("{} of {} octets {} {}, tag {}", name_of_start(op), op.bytes,
+  return formatted("{} of {} bytes {} {}, tag {}", name_of_start(op), op.bytes,
                    op.what == operation::kind::recv ? "from" : "to",
                    peer == any_source ? "any rank" : formatted("rank {}", peer),
                    tag_name(op.match.tag));
 }
 
-// Octets in a row, by address.
+// Bytes in a row, by address.
 struct interval {
   std::uintptr_t begin;
   std::uintptr_t end;
 };
 
-// Where the octets of an operation are, in order of address; nothing for layouts of too many pieces.
+// Where the bytes of an operation are, in order of address; nothing for layouts of too many pieces.
 std::vector<interval> pieces_of(const operation& op) {
   if (op.layout == nullptr) {
     const auto begin = reinterpret_cast<std::uintptr_t>(op.data);
@@ -265,11 +265,11 @@ void look_at_choice_of_cpus(job_checks& to, const rank_state& r) {
 namespace {
 
 std::string described(const unexpected_message& m, const rank_state& r) {
-  const std::size_t bytes = m.offered ? m.offered.bytes : m.bytes;
+  const std::size_t bytes = m.rts ? m.rts.bytes : m.bytes;
   if (face_names* const names = names_of(&r); names != nullptr)
-    return formatted("{} octets from {}, tag {}", bytes,
+    return formatted("{} bytes from {}, tag {}", bytes,
                      names->name_of_source(m.from.context, m.from.source), m.from.tag);
-  return formatted("{} octets from rank {}, tag {}, communicator {}", bytes, m.from.source,
+  return formatted("{} bytes from rank {}, tag {}, communicator {}", bytes, m.from.source,
                    m.from.tag, m.from.context);
 }
 

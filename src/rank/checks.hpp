@@ -78,7 +78,7 @@ class request_watch {
   [[nodiscard]] const entry* find(const operation& op) const noexcept;
 
  private:
-  // From the first octet of an operation to the last; what lies between need not be its own.
+  // From the first byte of an operation to the last; what lies between need not be its own.
   struct extent {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "rank/accounted_call.hpp"
+#include "rank/buffer_exposure.hpp"
 #include "rank/collectives.hpp"
-#include "rank/exhibition.hpp"
 
 namespace weft {
 namespace detail {
@@ -27,7 +27,7 @@ namespace {
 [[gnu::cold]] void wrong_size(const char* call, std::size_t is, std::size_t should,
                               const char* what) {
   throw error(std::string(call) + ": the " + what + " has " + std::to_string(is) +
-              " octets but must have " + std::to_string(should));
+              " bytes but must have " + std::to_string(should));
 }
 
 std::size_t sum(const std::vector<std::size_t>& counts, std::size_t end) {
@@ -105,7 +105,8 @@ void communicator::gather_bytes(std::span<const std::byte> in, std::span<std::by
   take.base = out.data();
   take.stride = static_cast<std::ptrdiff_t>(in.size());
   take.bytes = in.size();
-  const input_apart from(in, receives ? out : octets(), receives && in.data() == take.row(rank_));
+  const input_apart from(in, receives ? out : byte_view(),
+                         receives && in.data() == take.row(rank_));
   parts give{0, c.size()};
   give.base = const_cast<std::byte*>(from.data());  // It is only read.
   give.bytes = in.size();
@@ -124,14 +125,14 @@ void communicator::scatter_bytes(std::span<const std::byte> in, std::span<std::b
   give.base = const_cast<std::byte*>(in.data());  // It is only read.
   give.stride = static_cast<std::ptrdiff_t>(out.size());
   give.bytes = out.size();
-  const input_apart from(rank_ == root ? in : octets(), out, out.data() == give.row(rank_));
+  const input_apart from(rank_ == root ? in : byte_view(), out, out.data() == give.row(rank_));
   give.base = const_cast<std::byte*>(from.data());
   parts take{root, 1};
   take.base = out.data();
   take.bytes = out.size();
   exchange(c, rank_,
            {.call = {"scatter", root, true, out.size()},
-            .only_shower = root,
+            .only_owner = root,
             .per_reader = true,
             .part_bytes = out.size()},
            give, take);
@@ -162,7 +163,7 @@ std::vector<std::byte> communicator::gatherv_bytes(std::span<const std::byte> in
                                                    std::vector<std::size_t>& bytes) const {
   communicator_state& c = *state_;
   std::vector<std::byte> all;
-  const exhibit what{.part = &whole, .only_reader = root, .known = sizes::of_each};
+  const exposure what{.part = &whole, .only_reader = root, .known = sizes::of_each};
   show_and_move(c, rank_, {root == no_root ? "allgatherv" : "gatherv", root, false, in.size()},
                 {in.data(), nullptr, in.size()}, what, [&](const auto& shown_by) {
                   if (root != no_root && root != rank_) return;
@@ -183,10 +184,10 @@ std::vector<std::byte> communicator::scatterv_bytes(std::span<const std::byte> i
     check_counts("scatterv", c, counts, in.size() / element_bytes);
   }
   std::vector<std::byte> mine;
-  const exhibit what{.part = counted_parts(element_bytes),
-                     .only_shower = root,
-                     .per_reader = true,
-                     .known = sizes::of_each};
+  const exposure what{.part = counted_parts(element_bytes),
+                      .only_owner = root,
+                      .per_reader = true,
+                      .known = sizes::of_each};
   show_and_move(c, rank_, {"scatterv", root, false, 0}, {in.data(), nullptr, in.size(), &counts},
                 what, [&](const auto& all) {
                   const auto part = all.part(root);
@@ -202,7 +203,7 @@ std::vector<std::byte> communicator::alltoallv_bytes(std::span<const std::byte> 
   communicator_state& c = *state_;
   check_counts("alltoallv", c, counts, in.size() / element_bytes);
   std::vector<std::byte> all;
-  const exhibit what{
+  const exposure what{
       .part = counted_parts(element_bytes), .per_reader = true, .known = sizes::of_each};
   show_and_move(c, rank_, {"alltoallv", no_root, false, in.size()},
                 {in.data(), nullptr, in.size(), &counts}, what, [&](const auto& shown_by) {

@@ -5,8 +5,8 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
-#include "rank/distant.hpp"
 #include "rank/names.hpp"
+#include "rank/remote.hpp"
 
 namespace weft::detail {
 namespace {
@@ -48,7 +48,7 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
 
 }  // namespace
 
-connection::connection(const company& others, const placement& places, const options& how)
+connection::connection(const launch_context& others, const placement& places, const options& how)
     : others_(others) {
   if (places.process_count == 1) return;
   comm::runtime_options core;
@@ -60,7 +60,7 @@ connection::connection(const company& others, const placement& places, const opt
 
 void connection::attach(job& j, failure_note& failure) {
   if (!between_) return begin_faces(j, nullptr);
-  j.ways = {new distant_ways(j, *between_), [](distant_ways* w) { delete w; }};
+  j.ways = {new remote_messaging(j, *between_), [](remote_messaging* w) { delete w; }};
   ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
   between_->attach(*j.workers, *ending_);
   between_->set_visitor([&j](int worker) {

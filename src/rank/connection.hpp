@@ -15,7 +15,7 @@ namespace weft::detail {
 // Of a job of one process it is empty.
 class connection {
  public:
-  connection(const company& others, const placement& places, const options& how);
+  connection(const launch_context& others, const placement& places, const options& how);
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
@@ -26,7 +26,7 @@ class connection {
   [[nodiscard]] termination* ending() noexcept { return ending_ ? &*ending_ : nullptr; }
 
  private:
-  const company& others_;
+  const launch_context& others_;
   std::optional<network> between_;
   std::optional<termination> ending_;
   std::optional<progress_worker> progress_;

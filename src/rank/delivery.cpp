@@ -1,21 +1,21 @@
-// The receiver's side of the message path and the mail between workers: unexpected messages, offers,
+// The receiver's side of the message path and the mail between workers: unexpected messages, rendezvous requests,
 // the shared copy, and the handlers. docs/protocols/messages.md has the states.
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
 
-#include "rank/distant.hpp"
 #include "rank/messages.hpp"
-#include "rank/sites.hpp"
+#include "rank/remote.hpp"
+#include "rank/subgroups.hpp"
 
 namespace weft::detail {
 namespace {
 
-struct offer_payload {
+struct rts_payload {
   envelope from;
   std::uint32_t unused;
-  offer offered;
+  rendezvous_request rts;
 };
 
 // Short messages, of which many may come, use their memory again.
@@ -61,14 +61,14 @@ void free_unexpected(rank_state& at, unexpected_message* m) noexcept {
 }
 
 void drop_unexpected(rank_state& at, unexpected_message* m) noexcept {
-  delete m->offered.distant;
+  delete m->rts.remote;
   free_unexpected(at, m);
 }
 
 void ask_finished(rank_state& me, const peer& to) {
   worker& here = *me.home;
   const auto asks = static_cast<std::uint32_t>(me.number);
-  if (to.worker == distant_worker) return me.of->ways->ask_finished(here, to, asks);
+  if (to.worker == remote_worker) return me.of->ways->ask_finished(here, to, asks);
   const std::int32_t asker = here.index();
   here.post(to.worker, mail_finished_asked, asks, std::as_bytes(std::span(&asker, 1)));
 }
@@ -86,19 +86,20 @@ void complete_withdrawn(worker& here, operation& op) noexcept {
   complete(here, op);
 }
 
-void finish_offer(worker& here, const offer& offered) {
-  if (offered.distant != nullptr)
-    offered.distant->ways->finish(here, offered.distant);
-  else if (offered.worker == here.index())
-    complete(here, *offered.sender);
+void finish_rendezvous(worker& here, const rendezvous_request& rts) {
+  if (rts.remote != nullptr)
+    rts.remote->ways->finish(here, rts.remote);
+  else if (rts.worker == here.index())
+    complete(here, *rts.sender);
   else
-    here.post(offered.worker, mail_finished, 0, std::as_bytes(std::span(&offered.sender, 1)));
+    here.post(rts.worker, mail_finished, 0, std::as_bytes(std::span(&rts.sender, 1)));
 }
 
 namespace {
 
-// Octets [begin, end) of the message, from where the sender has them to where the receive wants them.
-void copy_part(const operation& receive, const offer& from, std::size_t begin, std::size_t end) {
+// Bytes [begin, end) of the message, from where the sender has them to where the receive wants them.
+void copy_part(const operation& receive, const rendezvous_request& from, std::size_t begin,
+               std::size_t end) {
   const trace_span copying(trace_kind::copy, receive.owner->number,
                            static_cast<std::int64_t>(end - begin));
   const bool sender_in_a_row = from.data != nullptr;
@@ -108,8 +109,8 @@ void copy_part(const operation& receive, const offer& from, std::size_t begin, s
   }
   const segments room({receive.data, receive.bytes});
   const segments data({from.data, from.bytes});
-  copy_octets(receive.layout != nullptr ? *receive.layout : room,
-              sender_in_a_row ? data : *from.sender->layout, begin, end);
+  copy_segments(receive.layout != nullptr ? *receive.layout : room,
+                sender_in_a_row ? data : *from.sender->layout, begin, end);
 }
 
 // A long copy as a loop of its own.
@@ -119,30 +120,31 @@ struct shared_copy {
   std::size_t chunk_bytes;
   operation* receive;
   envelope source;
-  offer offered;
+  rendezvous_request rts;
 
   static void run(void* self, std::int64_t first, std::int64_t last) {
     const auto& c = *static_cast<const shared_copy*>(self);
     const std::size_t begin = static_cast<std::size_t>(first) * c.chunk_bytes;
     const std::size_t end = std::min(c.bytes, static_cast<std::size_t>(last) * c.chunk_bytes);
-    copy_part(*c.receive, c.offered, begin, end);
+    copy_part(*c.receive, c.rts, begin, end);
   }
   static void ended(worker& here, void* self) {
     const std::unique_ptr<shared_copy> c(static_cast<shared_copy*>(self));
     if (here.owner().stopping()) return;  // Both ranks may have unwound.
-    finish_offer(here, c->offered);
-    complete_receive(here, *c->receive, packed_envelope(c->source), c->offered.bytes);
+    finish_rendezvous(here, c->rts);
+    complete_receive(here, *c->receive, packed_envelope(c->source), c->rts.bytes);
   }
 };
 
-void receive_offered(worker& here, operation& op, const envelope& from, const offer& offered) {
+void receive_rendezvous(worker& here, operation& op, const envelope& from,
+                        const rendezvous_request& rts) {
   if (tracing()) [[unlikely]]
-    accounts::took_offer(op.owner->number, name_of_message(from, op.owner->number));
-  if (offered.distant != nullptr) {
-    offered.distant->ways->receive(here, op, from, offered.distant);
+    accounts::took_rts(op.owner->number, name_of_message(from, op.owner->number));
+  if (rts.remote != nullptr) {
+    rts.remote->ways->receive(here, op, from, rts.remote);
     return;
   }
-  const std::size_t bytes = std::min<std::size_t>(op.bytes, offered.bytes);
+  const std::size_t bytes = std::min<std::size_t>(op.bytes, rts.bytes);
   if (bytes >= shared_copy_bytes_min && here.owner().worker_count() > 1) {
     // Two for each worker that may come, so that a late one still gets a share; more of them cost more
     // than they balance.
@@ -151,23 +153,23 @@ void receive_offered(worker& here, operation& op, const envelope& from, const of
         std::clamp<std::size_t>(bytes / chunks / 4096 * 4096, 16 * 1024, 256 * 1024);
     const auto count = static_cast<std::int64_t>((bytes + chunk - 1) / chunk);
     auto* c = new shared_copy{
-        {&shared_copy::run, nullptr, count, true, true}, bytes, chunk, &op, from, offered};
+        {&shared_copy::run, nullptr, count, true, true}, bytes, chunk, &op, from, rts};
     c->chunks.body = c;
     if (here.open_detached(c->chunks, &shared_copy::ended, c)) return;
     delete c;  // All slots of this worker are in use.
   }
-  if (bytes != 0) copy_part(op, offered, 0, bytes);
-  finish_offer(here, offered);
-  complete_receive(here, op, packed_envelope(from), offered.bytes);
+  if (bytes != 0) copy_part(op, rts, 0, bytes);
+  finish_rendezvous(here, rts);
+  complete_receive(here, op, packed_envelope(from), rts.bytes);
 }
 
 }  // namespace
 
 void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
-  if (m->offered) {
-    receive_offered(here, op, m->from, m->offered);
+  if (m->rts) {
+    receive_rendezvous(here, op, m->from, m->rts);
   } else {
-    fill(op, octets(m->data(), m->bytes));
+    fill(op, byte_view(m->data(), m->bytes));
     complete_receive(here, op, packed_envelope(m->from), m->bytes);
   }
   free_unexpected(*op.owner, m);
@@ -176,9 +178,9 @@ void receive_unexpected(worker& here, operation& op, unexpected_message* m) {
 void fill_laid_out(const operation& op, const segments& data) {
   const std::size_t bytes = std::min(op.bytes, data.size());
   if (op.layout != nullptr)
-    copy_octets(*op.layout, data, 0, bytes);
+    copy_segments(*op.layout, data, 0, bytes);
   else
-    copy_octets(segments({op.data, op.bytes}), data, 0, bytes);
+    copy_segments(segments({op.data, op.bytes}), data, 0, bytes);
 }
 
 void tell_received_traced(worker& here, operation& op) {
@@ -189,7 +191,7 @@ void tell_received_traced(worker& here, operation& op) {
   tell_received(here, op);
 }
 
-void deliver_into(worker& here, operation& op, packed_envelope from, octets data) {
+void deliver_into(worker& here, operation& op, packed_envelope from, byte_view data) {
   fill(op, data);
   complete_receive(here, op, from, data.size());
 }
@@ -198,7 +200,8 @@ void deliver_into(worker& here, operation& op, packed_envelope from, const segme
   complete_receive(here, op, from, data.size());
 }
 
-bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from, octets data) {
+bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
+                                byte_view data) {
   // One that wants the message but takes no words gets it, in another way.
   if (matches(to.lists.first_in_row()->match, from)) return false;
   const std::uint32_t at = to.lists.search_behind_first(from);
@@ -218,7 +221,7 @@ void take_or_keep_any(worker& here, rank_state& to, packed_envelope from, const 
 }
 }  // namespace
 
-void take_or_keep(worker& here, rank_state& to, packed_envelope from, octets data) {
+void take_or_keep(worker& here, rank_state& to, packed_envelope from, byte_view data) {
   take_or_keep_any(here, to, from, data);
 }
 void take_or_keep(worker& here, rank_state& to, packed_envelope from, const segments& data) {
@@ -238,23 +241,24 @@ bool find_unexpected(rank_state& me, operation& op) {
   return true;
 }
 
-void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered) {
+void deliver_rts(worker& here, rank_state& to, const envelope& from,
+                 const rendezvous_request& rts) {
   if (operation* op = to.lists.take_posted(packed_envelope(from)); op != nullptr) {
-    receive_offered(here, *op, from, offered);
+    receive_rendezvous(here, *op, from, rts);
     return;
   }
   unexpected_message* m = make_unexpected(to, from, 0);
-  m->offered = offered;
+  m->rts = rts;
   add_unexpected(here, to, m);
 }
 
-void deliver_early(worker& here, rank_state& to, const envelope& from, octets data,
-                   const offer& offered, early_sender sender) {
+void deliver_early(worker& here, rank_state& to, const envelope& from, byte_view data,
+                   const rendezvous_request& rts, early_sender sender) {
   if (operation* op = to.lists.take_posted(packed_envelope(from)); op != nullptr)
-    return offered ? receive_offered(here, *op, from, offered)
-                   : deliver_into(here, *op, packed_envelope(from), data);
+    return rts ? receive_rendezvous(here, *op, from, rts)
+               : deliver_into(here, *op, packed_envelope(from), data);
   unexpected_message* m = make_unexpected(to, from, data.size());
-  m->offered = offered;
+  m->rts = rts;
   m->early = sender;
   copy_out(m->data(), data);
   add_unexpected(here, to, m);
@@ -281,12 +285,12 @@ void on_eager(worker& here, record_header header, const std::byte* payload) {
   give_words(here, *first, from, data);
 }
 
-void on_offer(worker& here, record_header header, const std::byte* payload) {
+void on_rts(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
-  offer_payload message;
+  rts_payload message;
   std::memcpy(&message, payload, sizeof message);
-  deliver_offer(here, rank_of(here, header.target()), message.from, message.offered);
+  deliver_rts(here, rank_of(here, header.target()), message.from, message.rts);
 }
 
 struct withdraw_payload {
@@ -297,19 +301,19 @@ struct withdraw_payload {
 
 // The memory of an operation is used again: whoever asks for a send by another thread may find the next
 // one there.
-bool drop_offer_of(const withdraw_payload& asked, rank_state& to) {
-  return drop_offer(to, [&](const offer& offered) {
-    return offered.sender == asked.sender && offered.number == asked.number;
+bool drop_rts_of(const withdraw_payload& asked, rank_state& to) {
+  return drop_rts(to, [&](const rendezvous_request& rts) {
+    return rts.sender == asked.sender && rts.number == asked.number;
   });
 }
 
-// The question comes after the offer, since mail keeps its order.
+// The question comes after the rendezvous request, since mail keeps its order.
 void on_withdraw(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
   withdraw_payload asked{};
   std::memcpy(&asked, payload, sizeof asked);
-  if (drop_offer_of(asked, rank_of(here, header.target())))
+  if (drop_rts_of(asked, rank_of(here, header.target())))
     here.post(asked.worker, mail_withdrawn, 0, std::as_bytes(std::span(&asked.sender, 1)));
 }
 
@@ -392,38 +396,38 @@ template <class Data>
 
 }  // namespace
 
-void send_eager(worker& here, const peer& to, packed_envelope from, octets data) {
+void send_eager(worker& here, const peer& to, packed_envelope from, byte_view data) {
   send_through_mailbox(here, to, from, data);
 }
 void send_eager(worker& here, const peer& to, packed_envelope from, const segments& data) {
   send_through_mailbox(here, to, from, data);
 }
 
-void send_offer(worker& here, const peer& to, const envelope& from, operation& op) {
+void send_rts(worker& here, const peer& to, const envelope& from, operation& op) {
   if (tracing()) [[unlikely]]
     accounts::kept_for_rendezvous(op.owner->number);
-  if (to.worker == distant_worker) {
-    op.owner->of->ways->send_offer(here, to, from, op);
+  if (to.worker == remote_worker) {
+    op.owner->of->ways->send_rts(here, to, from, op);
     return;
   }
-  const offer offered{&op, op.data, op.bytes, here.index(), ++op.owner->offers};
-  op.offer_number = offered.number;
+  const rendezvous_request rts{&op, op.data, op.bytes, here.index(), ++op.owner->rts_sent};
+  op.rts_number = rts.number;
   if (to.worker == here.index()) {
-    deliver_offer(here, *to.rank, from, offered);
+    deliver_rts(here, *to.rank, from, rts);
     return;
   }
-  const offer_payload message{from, 0, offered};
+  const rts_payload message{from, 0, rts};
   const wait_description what{call_of(op.mode), from.context, op.peer, from.tag, op.bytes};
   const worker::mail_room room = wait_for_room(here, to.worker, sizeof message, what);
   std::memcpy(room.payload(), &message, sizeof message);
-  here.send_reserved(room, to.worker, mail_offer, static_cast<std::uint32_t>(to.number));
+  here.send_reserved(room, to.worker, mail_rts, static_cast<std::uint32_t>(to.number));
 }
 
 void ask_back(worker& here, const peer& to, operation& op) {
-  if (to.worker == distant_worker) return op.owner->of->ways->ask_back(here, to, op);
-  const withdraw_payload asked{&op, here.index(), op.offer_number};
+  if (to.worker == remote_worker) return op.owner->of->ways->ask_back(here, to, op);
+  const withdraw_payload asked{&op, here.index(), op.rts_number};
   if (to.worker == here.index()) {
-    if (drop_offer_of(asked, *to.rank)) complete_withdrawn(here, op);
+    if (drop_rts_of(asked, *to.rank)) complete_withdrawn(here, op);
     return;
   }
   const worker::mail_room room = wait_for_room(
@@ -435,7 +439,7 @@ void ask_back(worker& here, const peer& to, operation& op) {
 void set_mail_handlers(scheduler& workers) {
   workers.set_handler(mail_eager, &on_eager);
   workers.set_handler(mail_eager_whole, &on_eager);
-  workers.set_handler(mail_offer, &on_offer);
+  workers.set_handler(mail_rts, &on_rts);
   workers.set_handler(mail_finished, &on_finished);
   workers.set_handler(mail_broken, &on_broken);
   workers.set_handler(mail_question, &on_question);

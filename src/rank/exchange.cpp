@@ -1,9 +1,9 @@
 #include "rank/exchange.hpp"
 
 #include "base/format.hpp"
+#include "rank/buffer_exposure.hpp"
 #include "rank/calls.hpp"
-#include "rank/exhibition.hpp"
-#include "rank/told_failure.hpp"
+#include "rank/peer_failure.hpp"
 
 namespace weft::detail {
 namespace {
@@ -25,7 +25,7 @@ namespace {
   const auto* const me = static_cast<const rank_state*>(worker::caller());
   throw coded_error(
       formatted(
-          "{}: rank {} gives {} octets to rank {}, which takes {}: both must say the same number",
+          "{}: rank {} gives {} bytes to rank {}, which takes {}: both must say the same number",
           plan.call.name, name_of_peer(me, c.context, giver), gives,
           name_of_peer(me, c.context, taker), takes),
       lengths_differ);
@@ -34,8 +34,8 @@ namespace {
 // Small parts of one size for all ranks, which share memory.
 [[nodiscard]] bool goes_in_dropboxes(const communicator_state& c,
                                      const exchange_plan& plan) noexcept {
-  return plan.known == sizes::of_all && plan.only_shower == no_root &&
-         plan.only_reader == no_root && !c.spans_processes() && c.groups.size() <= tree_width &&
+  return plan.known == sizes::of_all && plan.only_owner == no_root && plan.only_reader == no_root &&
+         !c.spans_processes() && c.groups.size() <= tree_width &&
          plan.part_bytes * (plan.per_reader ? c.parts_of_group_max : c.ranks_of_group_max) <=
              small_bytes_max;
 }
@@ -47,13 +47,13 @@ namespace {
   return given.count == 1 ? given.first : no_root;
 }
 
-[[nodiscard]] std::size_t octets_of_one(const parts& p) {
+[[nodiscard]] std::size_t bytes_of_one(const parts& p) {
   return p.laid_out != nullptr ? p.at(p.first).size() : p.bytes;
 }
 
 // Of parts that all have one size.
 [[nodiscard]] bool fits(const exchange_plan& plan, const parts& p) {
-  return p.count == 0 || octets_of_one(p) == plan.part_bytes;
+  return p.count == 0 || bytes_of_one(p) == plan.part_bytes;
 }
 
 }  // namespace
@@ -63,20 +63,20 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
   if (plan.known == sizes::of_all && !(fits(plan, give) && fits(plan, take))) [[unlikely]] {
     // The others cannot see it: what travels is as long as all have said.
     in_turn turn(c, rank, plan.call);
-    turn.lead([&] { wrong_length(c, plan, rank, octets_of_one(give), rank, octets_of_one(take)); });
+    turn.lead([&] { wrong_length(c, plan, rank, bytes_of_one(give), rank, bytes_of_one(take)); });
   }
   if (goes_in_dropboxes(c, plan)) {
     in_turn turn(c, rank, plan.call);
     turn.meet_and_exchange(plan, give, take);
     return;
   }
-  const exhibit what{.part = &part_of,
-                     .only_shower = plan.only_shower,
-                     .only_reader = plan.only_reader,
-                     .per_reader = plan.per_reader,
-                     .known = plan.known,
-                     .part_bytes = plan.part_bytes,
-                     .ends_together = plan.explain != nullptr};
+  const exposure what{.part = &part_of,
+                      .only_owner = plan.only_owner,
+                      .only_reader = plan.only_reader,
+                      .per_reader = plan.per_reader,
+                      .known = plan.known,
+                      .part_bytes = plan.part_bytes,
+                      .ends_together = plan.explain != nullptr};
   const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
                    give.stride, &take};
   show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {
@@ -104,7 +104,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       // What came from another process may have been put there.
       const bool is_there =
           take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);
-      if (room.size() != 0 && !is_there) copy_octets(room, data, 0, room.size());
+      if (room.size() != 0 && !is_there) copy_segments(room, data, 0, room.size());
     }
   });
 }

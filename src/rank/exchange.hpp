@@ -14,7 +14,7 @@ namespace weft::detail {
 struct parts {
   int first = 0;
   int count = 0;
-  // Octets in a row, from each to the next at one distance ...
+  // Bytes in a row, from each to the next at one distance ...
   std::byte* base = nullptr;
   std::ptrdiff_t stride = 0;
   std::size_t bytes = 0;  // Of each.
@@ -36,22 +36,22 @@ struct parts {
     return segments({base + stride * (rank - first), bytes});
   }
 
-  // Of a rank that has a part. Its octets in a row; null: they have a layout.
+  // Of a rank that has a part. Its bytes in a row; null: they have a layout.
   [[nodiscard]] const std::byte* row(int rank) const noexcept {
     return laid_out == nullptr ? base + stride * (rank - first) : nullptr;
   }
-  // All of the part to octets in a row, and from there.
-  void get(int rank, std::byte* to, std::size_t octets_of_part) const {
+  // All of the part to bytes in a row, and from there.
+  void get(int rank, std::byte* to, std::size_t bytes_of_part) const {
     if (laid_out == nullptr) [[likely]]
-      copy_short(to, row(rank), octets_of_part);
-    else if (octets_of_part != 0)
+      copy_short(to, row(rank), bytes_of_part);
+    else if (bytes_of_part != 0)
       copy_out(to, at(rank));
   }
-  void put(int rank, const std::byte* from, std::size_t octets_of_part) const {
+  void put(int rank, const std::byte* from, std::size_t bytes_of_part) const {
     if (laid_out == nullptr) [[likely]]
-      copy_short(base + stride * (rank - first), from, octets_of_part);
-    else if (octets_of_part != 0)
-      copy_octets(at(rank), segments({from, octets_of_part}), 0, octets_of_part);
+      copy_short(base + stride * (rank - first), from, bytes_of_part);
+    else if (bytes_of_part != 0)
+      copy_segments(at(rank), segments({from, bytes_of_part}), 0, bytes_of_part);
   }
 };
 
@@ -66,12 +66,12 @@ struct unequal_parts {
 // Throws what that means, where it means more than it says.
 using explanation = std::function<void(const unequal_parts&)>;
 
-// Whether all parts have as many octets as one's own.
+// Whether all parts have as many bytes as one's own.
 enum class sizes { of_all, of_each };
 
 struct exchange_plan {
   collective_call call;
-  int only_shower = no_root;  // No_root: all give.
+  int only_owner = no_root;  // No_root: all give.
   int only_reader = no_root;
   bool per_reader = false;  // Otherwise a rank gives the same to all.
   sizes known = sizes::of_all;

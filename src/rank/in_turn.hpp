@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "rank/calls.hpp"
-#include "rank/distant.hpp"
 #include "rank/exchange.hpp"
 #include "rank/messages.hpp"
-#include "rank/sites.hpp"
+#include "rank/peer_failure.hpp"
+#include "rank/remote.hpp"
 #include "rank/state.hpp"
-#include "rank/told_failure.hpp"
+#include "rank/subgroups.hpp"
 #include "trace/accounts.hpp"
 #include "trace/trace.hpp"
 
@@ -45,7 +45,7 @@ class in_turn {
     if (call.root != no_root && (call.root < 0 || call.root >= c.size())) [[unlikely]]
       throw_no_root(call.name, call.root);
     if (c.of.ways != nullptr && c.of.ways->between().any_has_died()) [[unlikely]]
-      check_sites_alive(c, call.name);
+      check_subgroups_alive(c, call.name);
     const std::uint64_t ticket =
         std::exchange(member_.has_turn, false) ? member_.next_ticket() : member_.tickets++;
     me_.home->begin_call();  // With the ticket taken: another fiber of this rank may run now.
@@ -114,7 +114,7 @@ class in_turn {
     // Relaxed: noted before a meeting of all of this process.
     if (!c_.failed.load(std::memory_order_relaxed)) [[likely]]
       return;
-    // Other sites have not noticed.
+    // Other subgroups have not noticed.
     if (c_.spans_processes() && rank_ == c_.local()[0]) break_communicator(*me_.home, c_, {});
     if (own != nullptr) std::rethrow_exception(own);
     throw_failed(c_);
@@ -126,7 +126,7 @@ class in_turn {
     meet_all(nullptr, true);
   }
   // What the others are told of the exception that is handled now.
-  [[nodiscard]] std::string failed_here() const { return told_failure(c_, rank_, member_.call); }
+  [[nodiscard]] std::string failed_here() const { return peer_failure(c_, rank_, member_.call); }
   void notify_all() {
     for (const int worker : c_.workers)
       if (worker != me_.home->index()) me_.home->owner().at(worker).notify();
@@ -142,7 +142,7 @@ class in_turn {
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
   }
   // What goes on beside the rank's own code is no wait of the rank.
-  [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_errand; }
+  [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_urgent; }
   [[gnu::noinline]] void begin_traced() {
     trace_begin(trace_kind::wait_collective, me_.number);
     if (is_beside()) return;
@@ -184,7 +184,7 @@ class in_turn {
       if (how != nullptr || c_.groups.size() > 1)
         speak(g, how, across);
       else if (across)  // Nobody else of this process is to be told.
-        meet_sites(c_, member_.call, rank_, description());
+        meet_subgroups(c_, member_.call, rank_, description());
     });
   }
 
@@ -193,7 +193,7 @@ class in_turn {
   template <class Speak>
   [[gnu::always_inline]] void meet_with(const Speak& speak_for) {
     worker_group& g = *member_.group;
-    countdown& all = *g.wait;
+    completion_counter& all = *g.wait;
     if (const member* const first = g.first_arrived; first == nullptr) {
       g.first_arrived = &member_;
       all.pending = 1;
@@ -299,7 +299,7 @@ class in_turn {
           take(reader, giver, row);
         } else {
           const segments part = part_of(giver, reader);
-          copy_octets(static_cast<const parts*>(c_.at(reader).out)->at(giver), part, 0, bytes);
+          copy_segments(static_cast<const parts*>(c_.at(reader).out)->at(giver), part, 0, bytes);
         }
       }
     for (worker_group& other : c_.groups) {
@@ -335,9 +335,9 @@ class in_turn {
     }
     if (index == 0) {
       if (across && how != nullptr)
-        reduce_over_sites(c_, member_.call, rank_, description(), *how, mine.data);
+        reduce_over_subgroups(c_, member_.call, rank_, description(), *how, mine.data);
       else if (across)
-        meet_sites(c_, member_.call, rank_, description());
+        meet_subgroups(c_, member_.call, rank_, description());
       if (c_.groups.size() > 1) publish(g.result, g.sequence, mine, bytes);
       return;
     }

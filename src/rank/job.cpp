@@ -35,8 +35,8 @@ namespace {
 // The ranks of this process, each on its home worker.
 void make_ranks(job& j, const placement& places) {
   j.process = places.process;
-  j.distant.congested.store(true, std::memory_order_relaxed);  // Never a short message to it.
-  j.distant.of = &j;
+  j.remote.congested.store(true, std::memory_order_relaxed);  // Never a short message to it.
+  j.remote.of = &j;
   for (std::size_t i = 0; i < places.of_rank.size(); ++i) {
     const auto [process, home] = places.of_rank[i];
     rank_state* here = nullptr;
@@ -49,7 +49,7 @@ void make_ranks(job& j, const placement& places) {
     j.places.push_back({here, process, home});
     j.by_number.push_back(here);
   }
-  j.workers->set_tenant(j.by_number.data());
+  j.workers->set_user_data(j.by_number.data());
   std::vector<int> numbers(places.of_rank.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   j.world = communicator_state::make(j, numbers, 0);
@@ -109,7 +109,7 @@ void end_checks(job& j, failure_note& failure) {
 
 void print_statistics(job& j, double seconds) {
   std::string text =
-      "rank  worker       sent     octets   received     octets unexpected"
+      "rank  worker       sent     bytes   received     bytes unexpected"
       " collectives     chunks     stolen\n";
   char line[160];
   for (const auto& r : j.ranks) {
@@ -168,7 +168,7 @@ void on_quick_exit_of_rank() {
   end_with_others("quick_exit()", 1);
 }
 
-// Of a process that a rank ends beside others: the system looks at the last octet alone.
+// Of a process that a rank ends beside others: the system looks at the last byte alone.
 int status_of_failure(int status) {
   return (status & 0xff) != 0 ? status : 1;
 }
@@ -245,7 +245,8 @@ void end_process(const rank_state& me, const std::string& call, int status) {
   for (;;) ::syscall(SYS_exit_group, status_of_failure(status));
 }
 
-int run_job(options how, const std::function<void(communicator&)>& body, const company& others) {
+int run_job(options how, const std::function<void(communicator&)>& body,
+            const launch_context& others) {
   if (worker::current() != nullptr)
     throw error(formatted(
         "rank {} called weft::run(), which would block its worker: use split() for a part of the "

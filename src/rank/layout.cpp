@@ -40,7 +40,7 @@ segments::segments(const void* base, repeat all, std::vector<block_run> runs)
     : base_(reinterpret_cast<std::uintptr_t>(base)), all_(all) {
   std::size_t kept = 0;
   for (block_run& r : runs) {
-    if (r.octets() == 0 || all.count == 0) continue;
+    if (r.bytes() == 0 || all.count == 0) continue;
     join(r);
     block_run* last = kept == 0 ? nullptr : &runs[kept - 1];
     if (last != nullptr && is_one_block(*last) && is_one_block(r) &&
@@ -58,7 +58,7 @@ segments::segments(const void* base, repeat all, std::vector<block_run> runs)
   if (kept == 1 && all_.count > 1 && repeat_run(runs[0], all_)) all_ = {};
   for (block_run& r : runs) {
     r.before = period_;
-    period_ += r.octets();
+    period_ += r.bytes();
   }
   size_ = period_ * all_.count;
   if (kept == 1)
@@ -75,7 +75,7 @@ segments segments::placed(const void* base, repeat all) const {
   if (all.count == 0) return segments();
   if (all_.count == 1) {
     if (list_ == nullptr && repeat_run(result.only_, all))
-      result.period_ = result.only_.octets();
+      result.period_ = result.only_.bytes();
     else
       result.all_ = all;
   } else if (all.stride == static_cast<std::ptrdiff_t>(all_.count) * all_.stride) {

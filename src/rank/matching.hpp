@@ -133,7 +133,7 @@ struct operation {
   enum class kind : std::uint8_t { recv, send, collective };
   struct as_receive {};
   operation() noexcept
-      : match{}, peer(any_source), peer_worker(-1), bytes(0), offer_number(0), result{} {}
+      : match{}, peer(any_source), peer_worker(-1), bytes(0), rts_number(0), result{} {}
   // What only sends have, and what only its end tells, has no value before either.
   explicit operation(as_receive) noexcept {}
 
@@ -149,17 +149,17 @@ struct operation {
   std::int32_t peer_worker;          // Where the other side's loop over a long copy will be open.
   std::byte* data = nullptr;         // Null where a layout says it.
   std::size_t bytes;                 // Of a receive: the room.
-  const segments* layout = nullptr;  // Where the octets are when they do not lie in a row.
+  const segments* layout = nullptr;  // Where the bytes are when they do not lie in a row.
   rank_state* owner = nullptr;
-  countdown* counter = nullptr;
-  void* posted_in = nullptr;   // The list; null when not posted.
-  std::uint32_t offer_number;  // Of a send that was offered to a rank of this process.
+  completion_counter* counter = nullptr;
+  void* posted_in = nullptr;  // The list; null when not posted.
+  std::uint32_t rts_number;   // Of a send that was offered to a rank of this process.
   message_status result;
   std::uint64_t number;  // Order of posting, among those in lists.
   links<operation> in_list;
 };
 
-// A receive on the stack of the call that waits for it; taken back when that unwinds. Its countdown is its own, so that
+// A receive on the stack of the call that waits for it; taken back when that unwinds. Its completion counter is its own, so that
 // whoever delivers need not load where it is: on one worker each message waits for the loads that lead to its fiber.
 struct blocking_operation : operation {
   blocking_operation() noexcept : operation(as_receive{}) {
@@ -170,7 +170,7 @@ struct blocking_operation : operation {
   blocking_operation& operator=(const blocking_operation&) = delete;
   ~blocking_operation();
 
-  countdown arrival{1, nullptr};
+  completion_counter arrival{1, nullptr};
 };
 
 // One that lives longer than a call and its wait, or has more to keep: persistent, buffered, started
@@ -193,19 +193,19 @@ struct kept_operation : operation {
 // for truncation finds it too.
 inline constexpr std::size_t failed_bytes = ~std::size_t{0};
 
-struct distant_offer;
+struct remote_rendezvous;
 
 // How a sender that keeps its data in place describes it. Without an address the data are where the
 // sender's layout says; it does not change before the sender is told.
-struct offer {
+struct rendezvous_request {
   operation* sender;
   const std::byte* data;
   std::uint64_t bytes;
   std::int32_t worker;
-  std::uint32_t number = 0;          // Of the sender's offers, counted modulo 2^32.
-  distant_offer* distant = nullptr;  // Set: of another process, and only `bytes` is valid.
+  std::uint32_t number = 0;             // Of the sender's rendezvous requests, counted modulo 2^32.
+  remote_rendezvous* remote = nullptr;  // Set: of another process, and only `bytes` is valid.
   [[nodiscard]] explicit operator bool() const noexcept {
-    return sender != nullptr || distant != nullptr;
+    return sender != nullptr || remote != nullptr;
   }
 };
 
@@ -221,7 +221,7 @@ struct unexpected_message {
   envelope from;
   early_sender early;
   std::size_t bytes = 0;
-  offer offered{};  // None: the data follow this struct.
+  rendezvous_request rts{};  // None: the data follow this struct.
   links<unexpected_message> in_bucket;
   links<unexpected_message> in_order;
   [[nodiscard]] std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
@@ -230,7 +230,7 @@ struct unexpected_message {
 // A rank waits for a message to look at.
 struct probe_wait {
   envelope wanted;
-  countdown any{1, nullptr};  // Lowered by any message that comes.
+  completion_counter any{1, nullptr};  // Lowered by any message that comes.
   links<probe_wait> in_list{};
 };
 
@@ -390,7 +390,7 @@ class alignas(cache_line) match_lists {
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
-  // Octets beside the row, eight of them searched at once: seven bits of what a receive wants to come from,
+  // Bytes beside the row, eight of them searched at once: seven bits of what a receive wants to come from,
   // and one that says that any rank will do.
   class marks {
    public:
@@ -402,7 +402,7 @@ class alignas(cache_line) match_lists {
       return ((context * 5 + unsigned_source) & (any - 1)) | (unsigned_source >> 24 & any);
     }
     void set(std::uint32_t at, std::uint32_t mark) noexcept {
-      octets_[at] = static_cast<std::uint8_t>(mark);
+      bytes_[at] = static_cast<std::uint8_t>(mark);
     }
     // The first of [begin, end) that is `mark` or says any, and of which accepts(its place) is true.
     template <class Accepts>
@@ -412,8 +412,8 @@ class alignas(cache_line) match_lists {
       std::uint64_t wanted = ~std::uint64_t{0} << begin % 8 * 8;
       for (std::uint32_t first = begin & ~7u; first < end; first += 8) {
         std::uint64_t word;
-        std::memcpy(&word, &octets_[first], sizeof word);
-        // The highest bit of each octet whose lower seven are equal, or which has it itself.
+        std::memcpy(&word, &bytes_[first], sizeof word);
+        // The highest bit of each byte whose lower seven are equal, or which has it itself.
         std::uint64_t found = (~(((word ^ mark * ones) & low) + low) | word) & high & wanted;
         for (; found != 0; found &= found - 1) {
           const auto at = first + static_cast<std::uint32_t>(std::countr_zero(found)) / 8;
@@ -426,7 +426,7 @@ class alignas(cache_line) match_lists {
     }
 
    private:
-    alignas(8) std::array<std::uint8_t, row_max> octets_{};
+    alignas(8) std::array<std::uint8_t, row_max> bytes_{};
   };
   [[nodiscard]] static std::uint32_t mark_of(const envelope& e) noexcept {
     return marks::of(e.context, e.source);

@@ -29,7 +29,7 @@ void check_call(communicator_state& c, call_on_wire& theirs, int rank,
   check_same(c, theirs.rank, call, rank, mine);
 }
 
-site_meetings::other& site_meetings::of(int process) {
+subgroup_meetings::other& subgroup_meetings::of(int process) {
   if (other* const known = find(process); known != nullptr) [[likely]]
     return *known;
   others_.push_back(std::make_unique<other>());
@@ -37,7 +37,7 @@ site_meetings::other& site_meetings::of(int process) {
   return *others_.back();
 }
 
-std::uint64_t site_meetings::make_digest(const collective_call& call) noexcept {
+std::uint64_t subgroup_meetings::make_digest(const collective_call& call) noexcept {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
   std::uint64_t digest = 0;
   // As much of the name as check_call() compares.
@@ -51,20 +51,20 @@ std::uint64_t site_meetings::make_digest(const collective_call& call) noexcept {
   return digest_ = digest ^ digest >> 32;
 }
 
-site_meetings* meeting_table::look_up(std::uint64_t name) noexcept {
+subgroup_meetings* meeting_table::look_up(std::uint64_t name) noexcept {
   const auto at = by_name_.find(name);
   if (at == by_name_.end()) return nullptr;
   last_name_ = name;
   return last_ = at->second.get();
 }
 
-site_meetings* meeting_table::look_up_or_make(std::uint64_t name, int worker,
-                                              communicator_list& listed) {
-  if (site_meetings* const found = look_up(name); found != nullptr) return found;
+subgroup_meetings* meeting_table::look_up_or_make(std::uint64_t name, int worker,
+                                                  communicator_list& listed) {
+  if (subgroup_meetings* const found = look_up(name); found != nullptr) return found;
   if (unknown_ >= early_questions_max) return nullptr;
   forget_ended(worker, listed);
   ++unknown_;
-  return by_name_.emplace(name, std::make_unique<site_meetings>()).first->second.get();
+  return by_name_.emplace(name, std::make_unique<subgroup_meetings>()).first->second.get();
 }
 
 void meeting_table::forget_ended(int worker, communicator_list& listed) {

@@ -1,6 +1,6 @@
-// Where the sites of a communicator meet: what one says to another in a meeting is an active message
+// Where the subgroups of a communicator meet: what one says to another in a meeting is an active message
 // to the leader's worker, which keeps it until the leader looks. Like a dropbox it has two places,
-// used in turn: a site begins meeting s + 2 after all have begun s + 1, and so have read what it said
+// used in turn: a subgroup begins meeting s + 2 after all have begun s + 1, and so have read what it said
 // in s. A message may come before this process has made the communicator.
 //
 // Everything is called on the leader's worker.
@@ -29,7 +29,7 @@ struct call_on_wire {
   std::uint16_t unused = 0;
 };
 [[nodiscard]] call_on_wire on_wire(const collective_call& call, int rank) noexcept;
-// Compares that of another site with the call of `rank` here; throws when they differ.
+// Compares that of another subgroup with the call of `rank` here; throws when they differ.
 void check_call(communicator_state& c, call_on_wire& theirs, int rank, const collective_call& mine);
 
 // Meetings are counted modulo 2^32.
@@ -39,7 +39,7 @@ struct said_in_meeting {
   alignas(64) std::byte data[small_bytes_max];
 };
 
-struct site_meetings {
+struct subgroup_meetings {
   struct other {
     int process = 0;
     std::array<said_in_meeting, 2> said;
@@ -49,14 +49,14 @@ struct site_meetings {
     collective_call call;
     int rank = -1;
   };
-  // Of a meeting without data: tells a site, or hears one.
+  // Of a meeting without data: tells a subgroup, or hears one.
   struct step {
-    int site = -1;
+    int subgroup = -1;
     const peer* told = nullptr;  // Its leader.
     comm::am word{};             // For it.
     other* heard = nullptr;
   };
-  // What a site says when it is asked for its call: the name is empty when it has forgotten it.
+  // What a subgroup says when it is asked for its call: the name is empty when it has forgotten it.
   struct told {
     int process = -1;  // That was asked.
     std::uint32_t sequence = 0;
@@ -66,7 +66,7 @@ struct site_meetings {
   [[nodiscard]] other& of(int process);
   // Null when nothing has been said by that process, nor was waited for.
   [[nodiscard]] other* find(int process) noexcept {
-    for (const auto& each : others_)  // As many as the logarithm of the sites.
+    for (const auto& each : others_)  // As many as the logarithm of the subgroups.
       if (each->process == process) return each.get();
     return nullptr;
   }
@@ -77,7 +77,7 @@ struct site_meetings {
     return make_digest(call);
   }
 
-  rank_state* leader = nullptr;  // Of the site here; null until this process has met there.
+  rank_state* leader = nullptr;  // Of the subgroup here; null until this process has met there.
   std::uint32_t sequence = 0;
   std::array<begun, 2> mine;
   std::vector<step> steps;  // The same in each; none before the first.
@@ -101,7 +101,7 @@ struct site_meetings {
   std::uint64_t digest_ = 0;
 };
 
-// Of a communicator and who leads its site.
+// Of a communicator and who leads its subgroup.
 [[nodiscard]] constexpr std::uint64_t meeting_name(std::uint32_t context, int leader) noexcept {
   return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(leader);
 }
@@ -110,17 +110,17 @@ struct site_meetings {
 class meeting_table {
  public:
   // Null when there is none.
-  [[nodiscard]] site_meetings* find(std::uint64_t name) noexcept {
+  [[nodiscard]] subgroup_meetings* find(std::uint64_t name) noexcept {
     return is_last(name) ? last_ : look_up(name);
   }
   // Made when there is none; null when too many are unknown here.
-  [[nodiscard]] site_meetings* find_or_make(std::uint64_t name, int worker,
-                                            communicator_list& listed) {
+  [[nodiscard]] subgroup_meetings* find_or_make(std::uint64_t name, int worker,
+                                                communicator_list& listed) {
     return is_last(name) ? last_ : look_up_or_make(name, worker, listed);
   }
-  // Calls `refuse(process)` for those who had something to say and are of no site.
+  // Calls `refuse(process)` for those who had something to say and are of no subgroup.
   template <class Refuse>
-  void know(site_meetings& one, const communicator_state& c, const Refuse& refuse) {
+  void know(subgroup_meetings& one, const communicator_state& c, const Refuse& refuse) {
     if (std::exchange(one.is_known, true)) return;
     --unknown_;
     one.forget_others(c, refuse);
@@ -130,14 +130,14 @@ class meeting_table {
   [[nodiscard]] bool is_last(std::uint64_t name) const noexcept {
     return last_ != nullptr && last_name_ == name;
   }
-  [[nodiscard]] site_meetings* look_up(std::uint64_t name) noexcept;
-  [[nodiscard]] site_meetings* look_up_or_make(std::uint64_t name, int worker,
-                                               communicator_list& listed);
+  [[nodiscard]] subgroup_meetings* look_up(std::uint64_t name) noexcept;
+  [[nodiscard]] subgroup_meetings* look_up_or_make(std::uint64_t name, int worker,
+                                                   communicator_list& listed);
   void forget_ended(int worker, communicator_list& listed);
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<site_meetings>> by_name_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<subgroup_meetings>> by_name_;
   std::uint64_t last_name_ = 0;
-  site_meetings* last_ = nullptr;
+  subgroup_meetings* last_ = nullptr;
   std::size_t unknown_ = 0;
 };
 

@@ -27,9 +27,9 @@ namespace weft::detail {
     throw_not_own(c, rank, me, call);
 }
 
-// The data of a send: octets in a row, or a layout. What takes either is a template, so that the
+// The data of a send: bytes in a row, or a layout. What takes either is a template, so that the
 // first never asks.
-using octets = std::span<const std::byte>;
+using byte_view = std::span<const std::byte>;
 
 // --- Delivery (delivery.cpp) ---------------------------------------------------------------------
 void set_congestion(rank_state& r) noexcept;
@@ -39,34 +39,35 @@ void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // All that a rank has left behind, when its job is over.
 void free_messages_of(rank_state& r) noexcept;
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
-// Tells the sender of an offer that its data are no longer needed.
-void finish_offer(worker& here, const offer& offered);
-void send_eager(worker& here, const peer& to, packed_envelope from, octets data);
+// Tells the sender of a rendezvous request that its data are no longer needed.
+void finish_rendezvous(worker& here, const rendezvous_request& rts);
+void send_eager(worker& here, const peer& to, packed_envelope from, byte_view data);
 void send_eager(worker& here, const peer& to, packed_envelope from, const segments& data);
 // What fits of `data` into the memory of a receive; one side or both have a layout.
 void fill_laid_out(const operation& op, const segments& data);
 // A short message for a rank of this worker: into the posted receive, or kept as unexpected; and into a
 // receive that has been taken out.
 [[gnu::noinline]] void take_or_keep(worker& here, rank_state& to, packed_envelope from,
-                                    octets data);
+                                    byte_view data);
 void take_or_keep(worker& here, rank_state& to, packed_envelope from, const segments& data);
-[[gnu::noinline]] void deliver_into(worker& here, operation& op, packed_envelope from, octets data);
+[[gnu::noinline]] void deliver_into(worker& here, operation& op, packed_envelope from,
+                                    byte_view data);
 void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data);
 // A receive of an unexpected message, if one is there that matches.
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
-void send_offer(worker& here, const peer& to, const envelope& from, operation& op);
-// Asks the worker of that rank to answer behind all that it has told of offers that are finished; the answer counts in
+void send_rts(worker& here, const peer& to, const envelope& from, operation& op);
+// Asks the worker of that rank to answer behind all that it has told of rendezvous requests that are finished; the answer counts in
 // finishes_told. None comes from a dead process.
 void ask_finished(rank_state& me, const peer& to);
-// Asks for an offer back. If nothing has matched it, the operation completes as withdrawn, else as if
+// Asks for a rendezvous request back. If nothing has matched it, the operation completes as withdrawn, else as if
 // nothing had been asked.
 void ask_back(worker& here, const peer& to, operation& op);
 void complete_withdrawn(worker& here, operation& op) noexcept;
-// Drops the unmatched offer that is_wanted(offer) knows; false when there is none.
+// Drops the unmatched rendezvous request that is_wanted(offer) knows; false when there is none.
 template <class Wanted>
-[[nodiscard]] bool drop_offer(rank_state& at, const Wanted& is_wanted) {
+[[nodiscard]] bool drop_rts(rank_state& at, const Wanted& is_wanted) {
   unexpected_message* m = at.lists.oldest();
-  while (m != nullptr && !(m->offered && is_wanted(m->offered))) m = match_lists::after(*m);
+  while (m != nullptr && !(m->rts && is_wanted(m->rts))) m = match_lists::after(*m);
   if (m == nullptr) return false;
   at.lists.remove(*m);
   set_congestion(at);
@@ -74,16 +75,16 @@ template <class Wanted>
   return true;
 }
 
-// --- Other processes (distant.cpp, distant_deaths.cpp) -------------------------------------------
-bool send_distant(rank_state& me, const peer& to, packed_envelope from, octets data,
-                  send_mode mode);
-bool send_distant(rank_state& me, const peer& to, packed_envelope from, const segments& data,
-                  send_mode mode);
-void deliver_offer(worker& here, rank_state& to, const envelope& from, const offer& offered);
+// --- Other processes (remote.cpp, remote_deaths.cpp) -------------------------------------------
+bool send_remote(rank_state& me, const peer& to, packed_envelope from, byte_view data,
+                 send_mode mode);
+bool send_remote(rank_state& me, const peer& to, packed_envelope from, const segments& data,
+                 send_mode mode);
+void deliver_rts(worker& here, rank_state& to, const envelope& from, const rendezvous_request& rts);
 // Either, for a communicator that is not known here. Where a receive is posted it has ended; otherwise who
 // sent the message is looked at when it is made.
-void deliver_early(worker& here, rank_state& to, const envelope& from, octets data,
-                   const offer& offered, early_sender sender);
+void deliver_early(worker& here, rank_state& to, const envelope& from, byte_view data,
+                   const rendezvous_request& rts, early_sender sender);
 
 // Whether what `wanted` asks for will never come: its sender is dead, all that came from it has been
 // delivered here, and the job goes on. Others are told when they wait for it.
@@ -136,7 +137,7 @@ inline void check_result(const operation& op) {
 }
 
 // --- The short way -------------------------------------------------------------------------------
-// 4, 8 or 16 octets, the commonest sizes, which are copied without a call.
+// 4, 8 or 16 bytes, the commonest sizes, which are copied without a call.
 [[nodiscard]] constexpr bool are_words(std::size_t bytes) noexcept {
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
@@ -155,16 +156,16 @@ inline void check_result(const operation& op) {
     std::memcpy(to, from, bytes);
 }
 
-// Into as many octets in a row.
-[[gnu::always_inline]] inline void copy_out(std::byte* to, octets data) {
+// Into as many bytes in a row.
+[[gnu::always_inline]] inline void copy_out(std::byte* to, byte_view data) {
   copy_short(to, data.data(), data.size());
 }
 inline void copy_out(std::byte* to, const segments& data) {
-  copy_octets(segments({to, data.size()}), data, 0, data.size());
+  copy_segments(segments({to, data.size()}), data, 0, data.size());
 }
 
 // What fits of `data` into the memory of a receive.
-[[gnu::always_inline]] inline void fill(const operation& op, octets data) {
+[[gnu::always_inline]] inline void fill(const operation& op, byte_view data) {
   if (op.layout != nullptr) [[unlikely]]
     fill_laid_out(op, segments(data));
   else
@@ -211,18 +212,18 @@ inline void complete(worker& here, operation& op) noexcept {
 }
 
 // Words can be copied into its memory as they are.
-[[nodiscard, gnu::always_inline]] inline bool takes_words(const operation& op, octets data) {
+[[nodiscard, gnu::always_inline]] inline bool takes_words(const operation& op, byte_view data) {
   return op.bytes >= data.size() && op.layout == nullptr;
 }
 [[gnu::always_inline]] inline void give_words(worker& here, operation& op, packed_envelope from,
-                                              octets data) {
+                                              byte_view data) {
   copy_words(op.data, data.data(), data.size());
   complete_receive(here, op, from, data.size());
 }
 // What is commonest: such a message is for the receive that was posted first, which is taken out. Null otherwise.
 [[nodiscard, gnu::always_inline]] inline operation* take_first_for_words(rank_state& to,
                                                                          packed_envelope from,
-                                                                         octets data) {
+                                                                         byte_view data) {
   operation* const first = to.lists.first_in_row();
   if (first == nullptr || !matches(first->match, from) || !takes_words(*first, data))
     return nullptr;
@@ -235,9 +236,9 @@ inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
 }
 // From a rank to one of the same worker. False: its first receive is not for them, nothing has been done. Calls nobody
 // but at its end.
-[[nodiscard, gnu::always_inline]] inline bool give_words_to_fellow(rank_state& me, rank_state& to,
-                                                                   packed_envelope from,
-                                                                   octets data) {
+[[nodiscard, gnu::always_inline]] inline bool give_words_same_worker(rank_state& me, rank_state& to,
+                                                                     packed_envelope from,
+                                                                     byte_view data) {
   operation* const first = take_first_for_words(to, from, data);
   if (first == nullptr) [[unlikely]]
     return false;
@@ -246,10 +247,10 @@ inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
   return true;
 }
 [[nodiscard]] bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
-                                              octets data);
+                                              byte_view data);
 // Needs a call only where it is for another one.
 [[nodiscard, gnu::always_inline]] inline bool deliver_words(worker& here, rank_state& to,
-                                                            packed_envelope from, octets data) {
+                                                            packed_envelope from, byte_view data) {
   if (!are_words(data.size()) || to.lists.first_in_row() == nullptr) return false;
   operation* const first = take_first_for_words(to, from, data);
   if (first == nullptr) [[unlikely]]
@@ -274,7 +275,7 @@ inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, 
     return false;
   return bytes <= me.of->how.eager_max_bytes;
 }
-inline bool goes_eager(const rank_state& me, const peer& to, octets data, send_mode mode) {
+inline bool goes_eager(const rank_state& me, const peer& to, byte_view data, send_mode mode) {
   return goes_eager(me, to, data.size(), mode);
 }
 // Short blocks apart each take a cache line from core to core when the receiver copies them from where
@@ -314,9 +315,9 @@ template <class Data>
 
 // Within a worker a posted receive takes any size at once.
 template <class Data>
-[[nodiscard, gnu::noinline]] bool give_to_fellow(rank_state& me, const peer& to,
-                                                 packed_envelope from, const Data& data,
-                                                 send_mode mode) {
+[[nodiscard, gnu::noinline]] bool give_same_worker(rank_state& me, const peer& to,
+                                                   packed_envelope from, const Data& data,
+                                                   send_mode mode) {
   worker& here = *me.home;
   if (to.worker != here.index() || mode == send_mode::synchronous) return false;
   operation* op = to.rank->lists.take_posted(from);
@@ -345,8 +346,8 @@ template <class Data>
   if (send_if_short(me, to, from, data, mode)) [[likely]]
     return true;
   const packed_envelope packed(from);
-  return to.worker == distant_worker ? send_distant(me, to, packed, data, mode)
-                                     : give_to_fellow(me, to, packed, data, mode);
+  return to.worker == remote_worker ? send_remote(me, to, packed, data, mode)
+                                    : give_same_worker(me, to, packed, data, mode);
 }
 
 [[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {
@@ -356,13 +357,13 @@ template <class Data>
 }
 
 // A short message in the mail. The header has the number of the receiver in the world and, when there is room
-// for it, the context; source and tag stand before the data. So a message of 16 octets takes half a cache line.
+// for it, the context; source and tag stand before the data. So a message of 16 bytes takes half a cache line.
 // A context of 4096 or more, as hidden traffic has, stands before the data instead.
 struct mailed_message {
   static constexpr int receiver_bits = 20;
   static_assert(ranks_max <= 1 << receiver_bits);
   packed_envelope from;
-  octets data;
+  byte_view data;
 
   [[nodiscard]] static constexpr bool is_one(record_header header) noexcept {
     return header.kind() == mail_eager || header.kind() == mail_eager_whole;
@@ -400,7 +401,7 @@ struct mailed_message {
 
 // Words to a rank of another worker. False: nothing has been done, they go the long way.
 [[nodiscard, gnu::always_inline]] inline bool mail_words(rank_state& me, const peer& to,
-                                                         packed_envelope from, octets data) {
+                                                         packed_envelope from, byte_view data) {
   if (!goes_eager(me, to, data, send_mode::standard) ||
       !mailed_message::has_room_for(from.context())) [[unlikely]]
     return false;
@@ -420,7 +421,7 @@ struct mailed_message {
 // sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
 [[nodiscard, gnu::always_inline]] inline std::optional<message_status> take_next(
     rank_state& me, const peer& there, const envelope& wanted, std::span<std::byte> into) {
-  if (me.lists.has_unexpected() || me.lists.has_posted() || there.worker == distant_worker)
+  if (me.lists.has_unexpected() || me.lists.has_posted() || there.worker == remote_worker)
     return {};
   worker& here = *me.home;
   worker::ring* const mail = here.undivided_mail(there.worker);
@@ -476,11 +477,11 @@ inline blocking_operation::~blocking_operation() {
   withdraw_posted(*this);
 }
 
-[[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, countdown& c,
+[[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
                                    const wait_description& what, int victim);
 
-// Where the octets of an operation are. A layout is referred to, and must outlive the operation.
-inline void set_memory(operation& op, octets data) noexcept {
+// Where the bytes of an operation are. A layout is referred to, and must outlive the operation.
+inline void set_memory(operation& op, byte_view data) noexcept {
   op.data = const_cast<std::byte*>(data.data());  // Of a send it is only read.
   op.bytes = data.size();
 }
@@ -491,15 +492,16 @@ inline void set_memory(operation& op, const segments& data) noexcept {
 
 // Inlined into the call that waits: see worker::wait(). The first where something is pending.
 [[gnu::always_inline]] inline void trace_wait_for_pending(trace_kind kind, rank_state& me,
-                                                          countdown& c,
+                                                          completion_counter& c,
                                                           const wait_description& what,
                                                           int victim) {
   if (tracing()) [[unlikely]]
     return traced_wait(kind, me, c, what, victim);
   me.home->wait_for_pending(c, what, victim, kind == trace_kind::wait_recv ? victim : -1);
 }
-[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me, countdown& c,
-                                              const wait_description& what, int victim = -1) {
+[[gnu::always_inline]] inline void trace_wait(trace_kind kind, rank_state& me,
+                                              completion_counter& c, const wait_description& what,
+                                              int victim = -1) {
   if (c.pending != 0) trace_wait_for_pending(kind, me, c, what, victim);
 }
 

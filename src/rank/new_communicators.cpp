@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "rank/buffer_exposure.hpp"
 #include "rank/calls.hpp"
-#include "rank/exhibition.hpp"
+#include "rank/control_messages.hpp"
 #include "rank/meetings.hpp"
 #include "rank/new_communicators.hpp"
-#include "rank/origins.hpp"
-#include "rank/talk.hpp"
+#include "rank/source_validation.hpp"
 #include "weft/communicator.hpp"
 
 namespace weft {
@@ -42,19 +42,19 @@ bool workers_in_rank_order(const job& j, const std::vector<int>& ranks) {
 
 }  // namespace
 
-// False when a node's sites do not follow each other.
-bool communicator_state::group_sites_by_node() {
+// False when a node's subgroups do not follow each other.
+bool communicator_state::group_subgroups_by_node() {
   std::map<int, int> places;  // Of nodes.
-  for (const site& s : sites) {
+  for (const subgroup& s : subgroups) {
     const auto process = static_cast<std::size_t>(s.process);
     const int node = of.node_of_process.empty() ? 0 : of.node_of_process[process];
-    node_of_site.push_back(places.emplace(node, static_cast<int>(places.size())).first->second);
+    node_of_subgroup.push_back(places.emplace(node, static_cast<int>(places.size())).first->second);
   }
-  if (places.size() == 1) std::iota(node_of_site.begin(), node_of_site.end(), 0);
-  nodes.resize(places.size() == 1 ? sites.size() : places.size());
-  for (std::size_t s = 0; s < sites.size(); ++s)
-    nodes[static_cast<std::size_t>(node_of_site[s])].push_back(static_cast<int>(s));
-  return std::is_sorted(node_of_site.begin(), node_of_site.end());
+  if (places.size() == 1) std::iota(node_of_subgroup.begin(), node_of_subgroup.end(), 0);
+  nodes.resize(places.size() == 1 ? subgroups.size() : places.size());
+  for (std::size_t s = 0; s < subgroups.size(); ++s)
+    nodes[static_cast<std::size_t>(node_of_subgroup[s])].push_back(static_cast<int>(s));
+  return std::is_sorted(node_of_subgroup.begin(), node_of_subgroup.end());
 }
 
 communicator_state::communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number)
@@ -66,20 +66,20 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
       broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
   std::vector<std::vector<int>> ranks_of;
-  std::map<int, std::size_t> site_of;
+  std::map<int, std::size_t> subgroup_of;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const auto rank = static_cast<int>(i);
     const rank_place& place = j.places[static_cast<std::size_t>(ranks[i])];
-    if (site_of.emplace(place.process, sites.size()).second)
-      sites.push_back({place.process, {}});
-    else if (place.process != sites.back().process)
-      sites_in_rank_order = false;
-    sites[site_of[place.process]].members.push_back(rank);
+    if (subgroup_of.emplace(place.process, subgroups.size()).second)
+      subgroups.push_back({place.process, {}});
+    else if (place.process != subgroups.back().process)
+      subgroups_in_rank_order = false;
+    subgroups[subgroup_of[place.process]].members.push_back(rank);
     if (place.rank == nullptr) {
-      peers.push_back({&j.distant, distant_worker, ranks[i]});
+      peers.push_back({&j.remote, remote_worker, ranks[i]});
       continue;
     }
-    here = static_cast<int>(site_of[place.process]);
+    here = static_cast<int>(subgroup_of[place.process]);
     member& m = members[i];
     m.rank = place.rank;
     m.waits_in = {.context = context, .subject = this};
@@ -90,8 +90,8 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
       ranks_of.emplace_back();
       workers.push_back(place.worker);
     }
-    auto& fellows = ranks_of[static_cast<std::size_t>(group)];
-    fellows.push_back(rank);
+    auto& same_worker = ranks_of[static_cast<std::size_t>(group)];
+    same_worker.push_back(rank);
   }
   if (spans_processes()) {
     auto places = std::make_shared<std::int32_t[]>(ranks.size());
@@ -99,16 +99,17 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
       places[static_cast<std::ptrdiff_t>(i)] = j.places[static_cast<std::size_t>(ranks[i])].process;
     processes = std::move(places);
   }
-  const bool nodes_in_order = group_sites_by_node();
-  combines_in_rank_order = sites_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
+  const bool nodes_in_order = group_subgroups_by_node();
+  combines_in_rank_order =
+      subgroups_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
     groups[g].missing = groups[g].members.size();
     for (const int r : groups[g].members) at(r).group = &groups[g];
-    const std::size_t fellows = groups[g].members.size();
-    ranks_of_group_max = std::max(ranks_of_group_max, fellows);
-    parts_of_group_max = std::max(parts_of_group_max, fellows * (ranks.size() - fellows));
+    const std::size_t same_worker = groups[g].members.size();
+    ranks_of_group_max = std::max(ranks_of_group_max, same_worker);
+    parts_of_group_max = std::max(parts_of_group_max, same_worker * (ranks.size() - same_worker));
   }
 }
 
@@ -227,13 +228,13 @@ std::vector<place_in_group> make_groups(communicator_state& c, const std::vector
   return places;
 }
 
-// The first of `count` contexts: the leader of the first site takes them and tells the others.
+// The first of `count` contexts: the leader of the first subgroup takes them and tells the others.
 std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& call, int rank,
                                 const wait_description& what, std::uint32_t count) {
   std::uint32_t first = c.here == 0 ? c.of.take_contexts(count) : 0;
   const max most;
   const reduction how = make_reduction<std::uint32_t>(most, 1);
-  reduce_over_sites(c, call, rank, what, how, reinterpret_cast<std::byte*>(&first));
+  reduce_over_subgroups(c, call, rank, what, how, reinterpret_cast<std::byte*>(&first));
   return first;
 }
 
@@ -282,9 +283,9 @@ std::string contradiction_of(const communicator_state& c, const char* name,
 
 // Called by the leader while the others wait: takes what each rank shows to all.
 template <class Part, class Take>
-void show_all(communicator_state& c, int rank, in_turn& turn, const exhibit<Part>& what,
+void show_all(communicator_state& c, int rank, in_turn& turn, const exposure<Part>& what,
               const Take& take) {
-  exhibition all(c, rank, turn, what);
+  buffer_exposure all(c, rank, turn, what);
   if (c.spans_processes()) all.bring();
   for (std::size_t r = 0; r < c.members.size(); ++r) take(r, all.part(static_cast<int>(r)));
 }
@@ -303,7 +304,7 @@ std::optional<communicator> make_together(communicator_state& c, int rank, const
     // All processes see the same, and so decide the same.
     turn.lead([&] {
       const auto wished_by = [](const member& of) { return static_cast<const wished*>(of.in); };
-      const exhibit in_short{
+      const exposure in_short{
           .part = [&](const member& of,
                       int) { return std::as_bytes(std::span(&wished_by(of)->in_short, 1)); },
           .part_bytes = sizeof(wish)};
@@ -318,7 +319,7 @@ std::optional<communicator> make_together(communicator_state& c, int rank, const
         });
         return;
       }
-      const exhibit in_full{
+      const exposure in_full{
           .part = [&](const member& of, int) { return std::as_bytes(wished_by(of)->list); },
           .known = sizes::of_each};
       std::vector<std::vector<int>> lists(c.members.size());
@@ -403,7 +404,7 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
   group_call mine{0, static_cast<std::int32_t>(ranks.size()), as_number(ranks)};
   const int first = ranks.front();
   const wait_description what{name, c.context, first, tag, 0};
-  talk with(me, what, lengths::any);
+  control_messages with(me, what, lengths::any);
   if (rank == first) {
     mine.context = c.of.take_contexts(1);
     for (const int r : ranks)

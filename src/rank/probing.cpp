@@ -46,7 +46,7 @@ envelope checked_envelope(communicator_state& c, int from, int tag, const char* 
 }
 
 message_status status_of(const unexpected_message& m) noexcept {
-  return {m.from.source, m.from.tag, m.offered ? m.offered.bytes : m.bytes};
+  return {m.from.source, m.from.tag, m.rts ? m.rts.bytes : m.bytes};
 }
 
 [[noreturn, gnu::cold]] void throw_lost(const rank_state& me, const envelope& wanted,
@@ -129,7 +129,7 @@ message_status receive_taken(const communicator_state& c, const message_status& 
   op.match = {c.context, status.source, status.tag};
   set_memory(op, into);
   op.owner = &me;
-  countdown copied{1, nullptr};
+  completion_counter copied{1, nullptr};
   op.counter = &copied;
   receive_unexpected(*me.home, op, std::exchange(taken, nullptr));
   trace_wait(trace_kind::wait_recv, me, copied,
@@ -149,25 +149,24 @@ message_status message::receive(const segments& into) {
 
 void message::refuse_elements(std::size_t element_bytes) const {
   throw error("rank " + std::to_string(self_) + ": a receive of elements of " +
-              std::to_string(element_bytes) + " octets got a message of " +
-              std::to_string(status_.bytes) + " octets from rank " +
-              std::to_string(status_.source) + ", tag " + std::to_string(status_.tag) +
+              std::to_string(element_bytes) + " bytes got a message of " +
+              std::to_string(status_.bytes) + " bytes from rank " + std::to_string(status_.source) +
+              ", tag " + std::to_string(status_.tag) +
               ", which is no multiple: receive it as elements of the type that was sent");
 }
 
 void message::refuse_value(std::size_t value_bytes) const {
   throw error("rank " + std::to_string(self_) + ": a receive of one value of " +
-              std::to_string(value_bytes) + " octets got a message of " +
-              std::to_string(status_.bytes) + " octets from rank " +
-              std::to_string(status_.source) + ", tag " + std::to_string(status_.tag) +
-              ": send and receive the same type");
+              std::to_string(value_bytes) + " bytes got a message of " +
+              std::to_string(status_.bytes) + " bytes from rank " + std::to_string(status_.source) +
+              ", tag " + std::to_string(status_.tag) + ": send and receive the same type");
 }
 
 message::~message() {
   if (taken_ == nullptr) return;
   rank_state& me = *state_->at(self_).rank;
   if (me.watch != nullptr) look_at_dropped(*me.of->checks, me, *taken_);
-  if (taken_->offered && !me.home->owner().stopping()) finish_offer(*me.home, taken_->offered);
+  if (taken_->rts && !me.home->owner().stopping()) finish_rendezvous(*me.home, taken_->rts);
   free_unexpected(me, taken_);
 }
 

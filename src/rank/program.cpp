@@ -341,22 +341,22 @@ void weft_aborts(void) {
   weft::tell_of_own_signal(SIGABRT, true);
 }
 
-long weft_read(int descriptor, void* octets, unsigned long size) {
+long weft_read(int descriptor, void* bytes, unsigned long size) {
   if (descriptor == STDIN_FILENO && weft::detail::number_of_caller() > 0) return 0;
-  return ::syscall(SYS_read, descriptor, octets, size);
+  return ::syscall(SYS_read, descriptor, bytes, size);
 }
 
-long weft_write(int descriptor, const void* octets, unsigned long size) {
+long weft_write(int descriptor, const void* byte_view, unsigned long size) {
   const int saved = errno;
   if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) {
     const weft::detail::maker_of_thread maker;  // Whose job has the lines.
     if ((maker.get() != nullptr || weft::this_rank() >= 0) &&
-        weft::append_to_line(descriptor, {static_cast<const char*>(octets), size})) {
+        weft::append_to_line(descriptor, {static_cast<const char*>(byte_view), size})) {
       errno = saved;
       return static_cast<long>(size);
     }
   }
-  return ::syscall(SYS_write, descriptor, octets, size);
+  return ::syscall(SYS_write, descriptor, byte_view, size);
 }
 
 int weft_sleep(long long nanoseconds) {

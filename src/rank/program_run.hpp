@@ -6,7 +6,7 @@
 #include "base/forked_child.hpp"
 #include "rank/program.h"
 #include "rank/state.hpp"
-#include "sched/guest.hpp"
+#include "sched/attached_thread.hpp"
 
 namespace weft::detail {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "rank/buffer_exposure.hpp"
 #include "rank/collectives.hpp"
-#include "rank/exhibition.hpp"
 
 namespace weft::detail {
 namespace {
@@ -30,7 +30,7 @@ struct element_range {
           std::min(all.end, all.begin + lines * (index + 1) / sharers * per_line)};
 }
 
-[[nodiscard]] octets octets_at(const void* begin, std::size_t bytes) noexcept {
+[[nodiscard]] byte_view bytes_at(const void* begin, std::size_t bytes) noexcept {
   return {static_cast<const std::byte*>(begin), begin != nullptr ? bytes : 0};
 }
 
@@ -105,21 +105,22 @@ void scan_range(const reduction& how, const element_range& range, std::size_t in
 
 // A large reduction over several processes. Each process reduces the inputs of its own ranks. The
 // elements are cut into lanes, as many as a node has processes at most, and each lane has an owner in each
-// node: it combines what the processes of its node have, in the order of the sites. Of that each owner of a
+// node: it combines what the processes of its node have, in the order of the subgroups. Of that each owner of a
 // lane combines a share, in the order of the nodes, and they tell each other what came out, and then the
 // other processes of their nodes. Of shorter lanes each owner combines all, which is one message less to
 // wait for. docs/protocols/processes.md has the steps.
-class reduction_across_sites {
+class reduction_across_subgroups {
  public:
-  reduction_across_sites(communicator_state& c, int rank, const collective_call& call,
-                         const void* in, void* out, const reduction& how)
+  reduction_across_subgroups(communicator_state& c, int rank, const collective_call& call,
+                             const void* in, void* out, const reduction& how)
       : c_(c),
         how_(how),
         turn_(c, rank, call),
         index_(c.local_place(rank)),
-        root_site_(call.root == no_root ? everywhere : c.site_of(call.root)),
-        by_node_(how.commutative || std::is_sorted(c.node_of_site.begin(), c.node_of_site.end())),
-        nodes_(by_node_ ? c.nodes.size() : c.sites.size()),
+        root_subgroup_(call.root == no_root ? everywhere : c.subgroup_of(call.root)),
+        by_node_(how.commutative ||
+                 std::is_sorted(c.node_of_subgroup.begin(), c.node_of_subgroup.end())),
+        nodes_(by_node_ ? c.nodes.size() : c.subgroups.size()),
         node_(node_of(c.here)),
         mates_(sites_on(node_)),
         place_(by_node_ ? place_on_node(c, c.here) : 0),
@@ -165,15 +166,15 @@ class reduction_across_sites {
   }
 
   // --- Who does what: the same on all -----------------------------------------------------------
-  // Where a node's sites do not follow each other and the order counts, each is taken for a node.
-  [[nodiscard]] std::size_t node_of(int site) const noexcept {
-    return static_cast<std::size_t>(by_node_ ? c_.node_of_site[static_cast<std::size_t>(site)]
-                                             : site);
+  // Where a node's subgroups do not follow each other and the order counts, each is taken for a node.
+  [[nodiscard]] std::size_t node_of(int subgroup) const noexcept {
+    return static_cast<std::size_t>(
+        by_node_ ? c_.node_of_subgroup[static_cast<std::size_t>(subgroup)] : subgroup);
   }
   [[nodiscard]] std::size_t sites_on(std::size_t node) const noexcept {
     return by_node_ ? c_.nodes[node].size() : 1;
   }
-  [[nodiscard]] int site_at(std::size_t node, std::size_t place) const noexcept {
+  [[nodiscard]] int subgroup_at(std::size_t node, std::size_t place) const noexcept {
     return by_node_ ? c_.nodes[node][place] : static_cast<int>(node);
   }
   [[nodiscard]] std::size_t lane_count() const noexcept {
@@ -181,7 +182,7 @@ class reduction_across_sites {
     for (std::size_t node = 0; node < nodes_; ++node) most = std::max(most, sites_on(node));
     return std::clamp<std::size_t>(how_.bytes() / shared_out_bytes_min, 1, most);
   }
-  // Sites of this node own lanes in a row.
+  // Subgroups of this node own lanes in a row.
   [[nodiscard]] std::size_t first_lane_of(std::size_t place) const noexcept {
     return (place * lanes_ + mates_ - 1) / mates_;
   }
@@ -191,7 +192,7 @@ class reduction_across_sites {
     return {lane(first).begin, lane(last - 1).end};
   }
   [[nodiscard]] int owner(std::size_t lane, std::size_t node) const noexcept {
-    return site_at(node, lane * sites_on(node) / lanes_);
+    return subgroup_at(node, lane * sites_on(node) / lanes_);
   }
   [[nodiscard]] element_range lane(std::size_t index) const noexcept {
     return share_of(how_, whole_, index, lanes_);
@@ -200,11 +201,11 @@ class reduction_across_sites {
   [[nodiscard]] element_range cell(std::size_t of_lane, std::size_t node) const noexcept {
     return shares_ ? share_of(how_, lane(of_lane), node, nodes_) : lane(of_lane);
   }
-  [[nodiscard]] bool wants_result(int site) const noexcept {
-    return root_site_ == everywhere || root_site_ == site;
+  [[nodiscard]] bool wants_result(int subgroup) const noexcept {
+    return root_subgroup_ == everywhere || root_subgroup_ == subgroup;
   }
   [[nodiscard]] bool wants_result_on(std::size_t node) const noexcept {
-    return root_site_ == everywhere || node_of(root_site_) == node;
+    return root_subgroup_ == everywhere || node_of(root_subgroup_) == node;
   }
   [[nodiscard]] bool combines_at(std::size_t node) const noexcept {
     return shares_ || wants_result_on(node);
@@ -233,11 +234,11 @@ class reduction_across_sites {
                             : static_cast<const std::byte*>(c_.at(c_.local()[0]).in)) +
            offset(element);
   }
-  // Of this node, in the lanes of this site.
+  // Of this node, in the lanes of this subgroup.
   [[nodiscard]] const std::byte* partial_of_node(std::size_t element) {
     return mates_ > 1 ? combined(element) : partial(element);
   }
-  // What this site combines, in its lanes: where the result will be complete, if it is wanted here.
+  // What this subgroup combines, in its lanes: where the result will be complete, if it is wanted here.
   [[nodiscard]] std::byte* combined(std::size_t element) {
     std::byte* const whole = result();
     return whole != nullptr ? whole + offset(element)
@@ -271,14 +272,14 @@ class reduction_across_sites {
     }
   }
   void stop_if_failed() {
-    // Relaxed: noted before a meeting of all of this process. The other sites wait for this one.
+    // Relaxed: noted before a meeting of all of this process. The other subgroups wait for this one.
     if (!c_.failed.load(std::memory_order_relaxed)) [[likely]]
       return;
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     throw_failed(c_);
   }
 
-  // Those of this site.
+  // Those of this subgroup.
   template <class Visit>
   void each_lane(const Visit& visit) const {
     for (std::size_t l = first_lane_; l < last_lane_; ++l) visit(l);
@@ -290,19 +291,20 @@ class reduction_across_sites {
     for (std::size_t step = 1; step < count; ++step)
       visit((self + step) % count, (self + count - step) % count);
   }
-  void send(site_talk& talk, int to, const std::byte* data, const element_range& range) {
-    if (range.bytes(how_) != 0) talk.send(to, tag_of_parts, {data, range.bytes(how_)});
+  void send(subgroup_messages& messages, int to, const std::byte* data,
+            const element_range& range) {
+    if (range.bytes(how_) != 0) messages.send(to, tag_of_parts, {data, range.bytes(how_)});
   }
-  void receive(site_talk& talk, int from, std::byte* into, const element_range& range) {
-    if (range.bytes(how_) != 0) talk.receive(from, tag_of_parts, {into, range.bytes(how_)});
+  void receive(subgroup_messages& messages, int from, std::byte* into, const element_range& range) {
+    if (range.bytes(how_) != 0) messages.receive(from, tag_of_parts, {into, range.bytes(how_)});
   }
-  // `step(talk)` begins what the leader has to say and to hear.
+  // `step(messages)` begins what the leader has to say and to hear.
   template <class Step>
-  void talk(const Step& step) {
+  void messages(const Step& step) {
     const wait_description waiting = turn_.description();
-    site_talk talk(c_, turn_.rank(), waiting);
-    step(talk);
-    talk.wait();
+    subgroup_messages messages(c_, turn_.rank(), waiting);
+    step(messages);
+    messages.wait();
   }
 
   // --- The steps --------------------------------------------------------------------------------
@@ -321,10 +323,10 @@ class reduction_across_sites {
   }
   void exchange_on_node() {
     stop_if_failed();
-    talk([&](site_talk& with) {
+    messages([&](subgroup_messages& with) {
       each_other(place_, mates_, [&](std::size_t to, std::size_t from) {
-        receive(with, site_at(node_, from), from_mate(from), mine_);
-        send(with, site_at(node_, to), partial(lanes_of(to).begin), lanes_of(to));
+        receive(with, subgroup_at(node_, from), from_mate(from), mine_);
+        send(with, subgroup_at(node_, to), partial(lanes_of(to).begin), lanes_of(to));
       });
     });
   }
@@ -340,7 +342,7 @@ class reduction_across_sites {
   }
   void exchange_between_nodes() {
     stop_if_failed();
-    talk([&](site_talk& with) {
+    messages([&](subgroup_messages& with) {
       each_other(node_, nodes_, [&](std::size_t to, std::size_t from) {
         each_lane([&](std::size_t l) {
           if (combines_at(node_)) receive(with, owner(l, from), from_node(l, from), cell(l, node_));
@@ -366,7 +368,7 @@ class reduction_across_sites {
   void exchange_results() {
     stop_if_failed();
     if (shares_)
-      talk([&](site_talk& with) {
+      messages([&](subgroup_messages& with) {
         each_other(node_, nodes_, [&](std::size_t to, std::size_t from) {
           each_lane([&](std::size_t l) {
             if (wants_result_on(node_))
@@ -377,13 +379,13 @@ class reduction_across_sites {
         });
       });
     if (mates_ == 1 || !wants_result_on(node_)) return;
-    talk([&](site_talk& with) {
+    messages([&](subgroup_messages& with) {
       each_other(place_, mates_, [&](std::size_t to, std::size_t from) {
         if (wants_result(c_.here))
-          receive(with, site_at(node_, from), result() + offset(lanes_of(from).begin),
+          receive(with, subgroup_at(node_, from), result() + offset(lanes_of(from).begin),
                   lanes_of(from));
-        if (wants_result(site_at(node_, to)))
-          send(with, site_at(node_, to), combined(mine_.begin), mine_);
+        if (wants_result(subgroup_at(node_, to)))
+          send(with, subgroup_at(node_, to), combined(mine_.begin), mine_);
       });
     });
   }
@@ -397,11 +399,11 @@ class reduction_across_sites {
   const reduction& how_;
   in_turn turn_;
   const std::size_t index_;  // Among the ranks of this process.
-  const int root_site_;
+  const int root_subgroup_;
   const element_range whole_{0, how_.count};
   const bool by_node_;
   const std::size_t nodes_;
-  const std::size_t node_;   // Of this site,
+  const std::size_t node_;   // Of this subgroup,
   const std::size_t mates_;  // how many are there,
   const std::size_t place_;  // and which of them it is.
   const std::size_t lanes_;
@@ -425,12 +427,12 @@ void reduce(communicator_state& c, int rank, const void* in, void* out, const re
     turn.meet(&how);
     return;
   }
-  const input_apart from(octets_at(in, how.bytes()), octets_at(wanted, how.bytes()), in == out);
-  if (c.spans_processes() && (how.commutative || c.sites_in_rank_order)) {
-    reduction_across_sites(c, rank, call, from.data(), wanted, how).run();
+  const input_apart from(bytes_at(in, how.bytes()), bytes_at(wanted, how.bytes()), in == out);
+  if (c.spans_processes() && (how.commutative || c.subgroups_in_rank_order)) {
+    reduction_across_subgroups(c, rank, call, from.data(), wanted, how).run();
     return;
   }
-  const exhibit what{.part = &whole, .part_bytes = how.bytes()};
+  const exposure what{.part = &whole, .part_bytes = how.bytes()};
   show_and_move(c, rank, call, {from.data(), wanted, how.bytes()}, what, [&](const auto& all) {
     reduce_range(
         how, share_of(how, {0, how.count}, c.local_place(rank), c.local().size()), c.members.size(),
@@ -444,8 +446,8 @@ void reduce(communicator_state& c, int rank, const void* in, void* out, const re
 void scan(communicator_state& c, int rank, const void* in, void* out, const reduction& how,
           bool inclusive, const char* name) {
   void* const wanted = inclusive || rank != 0 ? out : nullptr;
-  const input_apart from(octets_at(in, how.bytes()), octets_at(wanted, how.bytes()), in == out);
-  const exhibit what{.part = &whole, .part_bytes = how.bytes()};
+  const input_apart from(bytes_at(in, how.bytes()), bytes_at(wanted, how.bytes()), in == out);
+  const exposure what{.part = &whole, .part_bytes = how.bytes()};
   show_and_move(c, rank, {name, no_root, true, how.bytes(), how.combines},
                 {from.data(), wanted, how.bytes()}, what, [&](const auto& all) {
                   const auto last = static_cast<std::size_t>(c.local().back());
@@ -475,10 +477,10 @@ void reduce_scatter(communicator_state& c, int rank, const void* in, void* out,
     return std::span(static_cast<const std::byte*>(m.in) + begin * element,
                      (end - begin) * element);
   };
-  const exhibit what{.part = block_of,
-                     .per_reader = true,
-                     .known = starts.empty() ? sizes::of_all : sizes::of_each,
-                     .part_bytes = how.bytes()};
+  const exposure what{.part = block_of,
+                      .per_reader = true,
+                      .known = starts.empty() ? sizes::of_all : sizes::of_each,
+                      .part_bytes = how.bytes()};
   const std::size_t all_bytes =
       starts.empty() ? how.bytes() : (starts.back() - starts.front()) * element;
   show_and_move(c, rank, {name, no_root, true, all_bytes, how.combines}, {in, nullptr, all_bytes},

@@ -13,7 +13,7 @@
 #include "rank/names.hpp"
 #include "rank/stacks.hpp"
 #include "rank/state.hpp"
-#include "sched/guest.hpp"
+#include "sched/attached_thread.hpp"
 
 namespace weft::detail {
 namespace {
@@ -80,9 +80,9 @@ std::string unreceived(const rank_state& r, const wait_description& wanted) {
     best_is = like;
   }
   if (best == nullptr) return {};
-  std::string text = formatted("; a message of rank {} with tag {}, {} octets,",
+  std::string text = formatted("; a message of rank {} with tag {}, {} bytes,",
                                name_of_peer(&r, best->from.context, best->from.source),
-                               best->from.tag, best->offered ? best->offered.bytes : best->bytes);
+                               best->from.tag, best->rts ? best->rts.bytes : best->bytes);
   if (best->from.context != wanted.context)
     text += formatted(" {},", communicator_name(&r, best->from.context));
   text += " waits unreceived";
@@ -95,7 +95,7 @@ std::string unreceived(const rank_state& r, const wait_description& wanted) {
 const fiber* left_activity(const rank_state& r) {
   const fiber* found = nullptr;
   r.home->each_fiber([&](const fiber& f) {
-    if (f.identity == &r && f.is_errand && f.waiting_in != nullptr &&
+    if (f.identity == &r && f.is_urgent && f.waiting_in != nullptr &&
         (found == nullptr || found->waiting_in->subject == nullptr))
       found = &f;
   });
@@ -125,9 +125,9 @@ std::string describe_wait(const rank_state& r, const wait_description& what) {
   if (message) {
     text += formatted(", {} {}, tag {}", sends(what.call) ? "to rank" : "source",
                       name_of_peer(&r, what.context, what.peer), tag_name(what.tag));
-    if (!probes(what.call)) text += formatted(", {} octets", what.bytes);
+    if (!probes(what.call)) text += formatted(", {} bytes", what.bytes);
   }
-  if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} octets", what.bytes);
+  if (what.subject != nullptr && what.bytes != 0) text += formatted(", {} bytes", what.bytes);
   const bool has_root = what.subject != nullptr && what.peer >= 0;
   if (has_root) text += formatted(", root {}", what.peer);
   if (what.has_more) {
@@ -148,7 +148,7 @@ void append_worker_report(job& j, worker& only, std::map<int, std::string>& line
                                  : what == nullptr ? "running or ready"
                                                    : describe_wait(*r, *what));
   }
-  for (const guest* thread : only.waiting_guests()) {
+  for (const attached_thread* thread : only.waiting_attached()) {
     const auto& r = *static_cast<const rank_state*>(thread->from().identity);
     lines[r.number] += formatted("    a thread of rank {}: {}\n", r.number,
                                  describe_wait(r, *thread->waiting_in()));

@@ -11,9 +11,9 @@
 #include "rank/accounted_call.hpp"
 #include "rank/calls.hpp"
 #include "rank/checks.hpp"
-#include "rank/distant.hpp"
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
+#include "rank/remote.hpp"
 
 namespace weft {
 namespace detail {
@@ -33,13 +33,13 @@ reason_of_failure reason_of(const operation& op) {
 [[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
   if (op.failed) {
     const bool is_send = op.what == operation::kind::send;
-    return formatted("rank {}: a {} of {} octets {} {}, tag {}, failed: its process {}",
+    return formatted("rank {}: a {} of {} bytes {} {}, tag {}, failed: its process {}",
                      op.owner->number, is_send ? "send" : "receive", op.bytes,
                      is_send ? "to" : "from", peer_name(partner_of(op)), tag_name(op.match.tag),
                      reason_of(op).text);
   }
   return "rank " + std::to_string(op.owner->number) + ": a receive of " + std::to_string(op.bytes) +
-         " octets got a message of " + std::to_string(op.result.bytes) + " octets from rank " +
+         " bytes got a message of " + std::to_string(op.result.bytes) + " bytes from rank " +
          std::to_string(op.result.source) + ", tag " + std::to_string(op.result.tag) +
          ": receive it with room for all, or with recv_vector() or probe()";
 }
@@ -129,11 +129,11 @@ void start_persistent(rank_state& me, kept_operation& op) {
     const peer& to = op.communicator->to(op.peer);
     const bool gone = op.layout != nullptr
                           ? send_now(me, to, op.match, *op.layout, op.mode)
-                          : send_now(me, to, op.match, octets(op.data, op.bytes), op.mode);
+                          : send_now(me, to, op.match, byte_view(op.data, op.bytes), op.mode);
     if (gone)
       op.complete = true;
     else
-      send_offer(*me.home, to, op.match, op);
+      send_rts(*me.home, to, op.match, op);
   }
 }
 
@@ -191,7 +191,7 @@ message_status conclude(operation*& op) {
   if (!op->complete) {
     rank_state& me = calling_rank(call);
     me.home->check_stopped();
-    countdown c{1, nullptr};
+    completion_counter c{1, nullptr};
     op->counter = &c;
     struct uncount {
       operation* op;
@@ -207,7 +207,7 @@ message_status conclude(operation*& op) {
 // into a stack frame that is gone.
 struct counting {
   std::vector<operation*>& operations;
-  counting(std::vector<operation*>& all, countdown& c) : operations(all) {
+  counting(std::vector<operation*>& all, completion_counter& c) : operations(all) {
     for (operation* op : operations) op->counter = &c;
   }
   ~counting() {
@@ -328,7 +328,7 @@ WEFT_RETURNS_BY_JUMP void wait_all(std::span<request> requests) {
       }
     }
   } guard{requests};
-  countdown c;
+  completion_counter c;
   rank_state* me = nullptr;
   const operation* last = nullptr;
   std::size_t active = 0;
@@ -381,7 +381,7 @@ std::size_t wait_any(std::span<request> requests, message_status* status) {
     if (pending.empty()) return requests.size();
     rank_state& me = calling_rank("wait_any");
     me.home->check_stopped();
-    countdown c{1, nullptr};
+    completion_counter c{1, nullptr};
     const counting guard(pending, c);
     trace_wait(trace_kind::wait_recv, me, c,
                describe_one(*pending.front(), any_names, pending.size(), true));

@@ -69,7 +69,7 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
     return detail::run_job(how, body, {});
   }
   job->on_failure([&](int process, const std::string& why) { failures.tell(process, why); });
-  detail::company others;
+  detail::launch_context others;
   others.job = job.get();
   others.run = "weft.rank.";
   others.connected = [&](network* to) { failures.connect(to); };

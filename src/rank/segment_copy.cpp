@@ -17,7 +17,7 @@ class cursor {
     at %= s.period();
     run_ = static_cast<std::size_t>(
         std::upper_bound(runs_.begin(), runs_.end(), at,
-                         [](std::size_t octet, const block_run& r) { return octet < r.before; }) -
+                         [](std::size_t byte, const block_run& r) { return byte < r.before; }) -
         runs_.begin() - 1);
     const block_run& r = runs_[run_];
     at -= r.before;
@@ -30,27 +30,27 @@ class cursor {
   [[nodiscard]] std::byte* at() const noexcept { return reinterpret_cast<std::byte*>(at_); }
   [[nodiscard]] std::size_t left() const noexcept { return left_; }  // Of this block.
 
-  // How many pieces of `octets` follow from here at one distance, which is `stride()`.
-  [[nodiscard]] std::size_t pieces(std::size_t octets) const noexcept {
-    if (left_ != octets) return left_ / octets;
+  // How many pieces of `bytes` follow from here at one distance, which is `stride()`.
+  [[nodiscard]] std::size_t pieces(std::size_t byte_view) const noexcept {
+    if (left_ != byte_view) return left_ / byte_view;
     const block_run& r = runs_[run_];
-    return octets == r.block ? r.inner.count - inner_ : 1;
+    return byte_view == r.block ? r.inner.count - inner_ : 1;
   }
-  [[nodiscard]] std::ptrdiff_t stride(std::size_t octets) const noexcept {
-    return left_ != octets ? static_cast<std::ptrdiff_t>(octets) : runs_[run_].inner.stride;
+  [[nodiscard]] std::ptrdiff_t stride(std::size_t byte_view) const noexcept {
+    return left_ != byte_view ? static_cast<std::ptrdiff_t>(byte_view) : runs_[run_].inner.stride;
   }
-  void skip(std::size_t count, std::size_t octets) noexcept {
-    if (left_ != octets) {
-      advance(count * octets);
+  void skip(std::size_t count, std::size_t byte_view) noexcept {
+    if (left_ != byte_view) {
+      advance(count * byte_view);
     } else {
       inner_ += count - 1;
       next_block();
     }
   }
   // By at most left().
-  void advance(std::size_t octets) noexcept {
-    at_ += octets;
-    left_ -= octets;
+  void advance(std::size_t byte_view) noexcept {
+    at_ += byte_view;
+    left_ -= byte_view;
     if (left_ == 0) next_block();
   }
 
@@ -89,12 +89,12 @@ class cursor {
   std::size_t left_ = 0;
 };
 
-// `Octets` is known when compiling for the usual elements: a load and a store instead of a call.
-template <std::size_t Octets>
+// `Bytes` is known when compiling for the usual elements: a load and a store instead of a call.
+template <std::size_t Bytes>
 void copy_pieces(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
-                 std::ptrdiff_t from_stride, std::size_t octets, std::size_t count) noexcept {
+                 std::ptrdiff_t from_stride, std::size_t byte_view, std::size_t count) noexcept {
   for (;;) {
-    std::memcpy(to, from, Octets != 0 ? Octets : octets);
+    std::memcpy(to, from, Bytes != 0 ? Bytes : byte_view);
     if (--count == 0) return;  // No pointer is moved beyond the last piece.
     to += to_stride;
     from += from_stride;
@@ -102,13 +102,13 @@ void copy_pieces(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
 }
 
 void copy_pieces(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
-                 std::ptrdiff_t from_stride, std::size_t octets, std::size_t count) noexcept {
-  const auto copy = octets == 8    ? &copy_pieces<8>
-                    : octets == 4  ? &copy_pieces<4>
-                    : octets == 16 ? &copy_pieces<16>
-                    : octets == 24 ? &copy_pieces<24>
-                                   : &copy_pieces<0>;
-  copy(to, to_stride, from, from_stride, octets, count);
+                 std::ptrdiff_t from_stride, std::size_t byte_view, std::size_t count) noexcept {
+  const auto copy = byte_view == 8    ? &copy_pieces<8>
+                    : byte_view == 4  ? &copy_pieces<4>
+                    : byte_view == 16 ? &copy_pieces<16>
+                    : byte_view == 24 ? &copy_pieces<24>
+                                      : &copy_pieces<0>;
+  copy(to, to_stride, from, from_stride, byte_view, count);
 }
 
 void copy_from_place_to_place(const segments& to, const segments& from, std::size_t begin,
@@ -117,14 +117,14 @@ void copy_from_place_to_place(const segments& to, const segments& from, std::siz
   cursor target(to, begin);
   cursor source(from, begin);
   for (std::size_t left = end - begin; left != 0;) {
-    const std::size_t octets = std::min({target.left(), source.left(), left});
+    const std::size_t byte_view = std::min({target.left(), source.left(), left});
     const std::size_t count =
-        std::min({target.pieces(octets), source.pieces(octets), left / octets});
-    copy_pieces(target.at(), target.stride(octets), source.at(), source.stride(octets), octets,
-                count);
-    left -= count * octets;
-    target.skip(count, octets);
-    source.skip(count, octets);
+        std::min({target.pieces(byte_view), source.pieces(byte_view), left / byte_view});
+    copy_pieces(target.at(), target.stride(byte_view), source.at(), source.stride(byte_view),
+                byte_view, count);
+    left -= count * byte_view;
+    target.skip(count, byte_view);
+    source.skip(count, byte_view);
   }
 }
 
@@ -170,7 +170,7 @@ const segments* common_list(const segments& to, const segments& from) noexcept {
 
 }  // namespace
 
-void copy_octets(const segments& to, const segments& from, std::size_t begin, std::size_t end) {
+void copy_segments(const segments& to, const segments& from, std::size_t begin, std::size_t end) {
   const segments* const list = common_list(to, from);
   if (list == nullptr) return copy_from_place_to_place(to, from, begin, end);
   // Block by block of the list, each for many passes: finding the next place in a list costs more than

@@ -12,11 +12,11 @@
 namespace weft {
 namespace detail {
 
-void traced_wait(trace_kind kind, rank_state& me, countdown& c, const wait_description& what,
-                 int victim) {
+void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
+                 const wait_description& what, int victim) {
   const trace_span slice(kind, me.number, what.peer);
   // What goes on beside the rank's own code is no wait of the rank.
-  if (me.home->running().is_errand) return me.home->wait(c, what, victim);
+  if (me.home->running().is_urgent) return me.home->wait(c, what, victim);
   struct counted_wait {
     const int rank;
     const bool of_send;
@@ -90,10 +90,10 @@ template <class Data>
   op->communicator = c;
   op->copy = std::make_unique<std::byte[]>(data.size());
   copy_out(op->copy.get(), data);
-  set_memory(*op, octets(op->copy.get(), data.size()));
+  set_memory(*op, byte_view(op->copy.get(), data.size()));
   describe_send(*op, me, from, to, there.worker);
   me.detached.push_back(*op);
-  send_offer(*me.home, there, from, *op);
+  send_rts(*me.home, there, from, *op);
 }
 
 template <class Data>
@@ -105,9 +105,9 @@ template <class Data>
   set_memory(op, data);
   describe_send(op, me, from, to, there.worker);
   op.mode = mode;
-  countdown taken{1, nullptr};
+  completion_counter taken{1, nullptr};
   op.counter = &taken;
-  send_offer(*me.home, there, from, op);
+  send_rts(*me.home, there, from, op);
   trace_wait(trace_kind::wait_send, me, taken,
              {call_of(mode), from.context, to, from.tag, data.size()}, there.worker);
   check_result(op);
@@ -131,19 +131,19 @@ template <class Data>
 
 // Words as they are usually sent. Neither of their two ways calls anybody but at its end, so that they save no
 // registers; what turns out to be unusual is left to the long way, one call with the same arguments.
-[[nodiscard, gnu::always_inline]] inline bool are_usual(octets data, int to, int tag,
+[[nodiscard, gnu::always_inline]] inline bool are_usual(byte_view data, int to, int tag,
                                                         send_mode mode, const rank_state* me,
                                                         const communicator_state& c) {
   return me != nullptr && !me->home->is_hindered() && c.has(to) && tag >= 0 &&
          mode == send_mode::standard && are_words(data.size());
 }
-[[gnu::noinline]] void send_the_long_way(const communicator& c, octets data, int to, int tag,
+[[gnu::noinline]] void send_the_long_way(const communicator& c, byte_view data, int to, int tag,
                                          send_mode mode) {
   // Reached by a jump: this is where send_bytes() returns to.
   const accounted_call call("send", __builtin_return_address(0));
   send(c.shared_state(), c.rank(), data, to, tag, mode);
 }
-[[gnu::noinline]] void send_words_by_mail(const communicator& c, octets data, int to, int tag,
+[[gnu::noinline]] void send_words_by_mail(const communicator& c, byte_view data, int to, int tag,
                                           rank_state& me) {
   const communicator_state& shared = c.state();
   if (!mail_words(me, shared.to(to), packed_envelope({shared.context, c.rank(), tag}), data))
@@ -154,12 +154,12 @@ template <class Data>
 // An operation that a request will own, with its memory set. A layout is copied into it: the
 // program's own may be a temporary.
 template <class... As>
-operation* make_operation(rank_state& me, octets data, As... as) {
+operation* make_operation(rank_state& me, byte_view data, As... as) {
   operation* op = take_operation(me, as...);
   set_memory(*op, data);
   return op;
 }
-void keep_memory(kept_operation& op, octets data) {
+void keep_memory(kept_operation& op, byte_view data) {
   set_memory(op, data);
 }
 void keep_memory(kept_operation& op, const segments& data) {
@@ -183,7 +183,7 @@ template <class Data>
   op->active = true;
   if (op->kept) [[unlikely]]
     watch_start(*op);
-  send_offer(*me.home, there, from, *op);
+  send_rts(*me.home, there, from, *op);
   return op;
 }
 
@@ -255,16 +255,16 @@ request make_persistent_recv(const std::shared_ptr<communicator_state>& c, const
 
 using namespace detail;
 
-// --- Octets in a row -----------------------------------------------------------------------------
+// --- Bytes in a row -----------------------------------------------------------------------------
 
-void communicator::send_bytes(octets data, int to, int tag, send_mode mode) const {
+void communicator::send_bytes(byte_view data, int to, int tag, send_mode mode) const {
   auto* const me = static_cast<rank_state*>(worker::caller());
   if (!are_usual(data, to, tag, mode, me, *state_)) [[unlikely]]
     return send_the_long_way(*this, data, to, tag, mode);
   const peer& there = state_->to(to);
   if (there.worker != me->home->index()) return send_words_by_mail(*this, data, to, tag, *me);
-  if (!give_words_to_fellow(*me, *there.rank, packed_envelope({state_->context, rank_, tag}), data))
-      [[unlikely]]
+  if (!give_words_same_worker(*me, *there.rank, packed_envelope({state_->context, rank_, tag}),
+                              data)) [[unlikely]]
     send_the_long_way(*this, data, to, tag, mode);
 }
 
@@ -285,20 +285,20 @@ WEFT_RETURNS_BY_JUMP message_status communicator::recv_bytes(std::span<std::byte
 
 void communicator::refuse_size(std::size_t value_bytes, message_status got) const {
   throw error("rank " + std::to_string(rank_) + ": a receive of one value of " +
-              std::to_string(value_bytes) + " octets got a message of " +
-              std::to_string(got.bytes) + " octets from rank " + std::to_string(got.source) +
-              ", tag " + std::to_string(got.tag) + ": send and receive the same type");
+              std::to_string(value_bytes) + " bytes got a message of " + std::to_string(got.bytes) +
+              " bytes from rank " + std::to_string(got.source) + ", tag " +
+              std::to_string(got.tag) + ": send and receive the same type");
 }
 
 namespace {
-[[gnu::noinline]] request isend_traced(communicator_state& c, int rank, octets data, int to,
+[[gnu::noinline]] request isend_traced(communicator_state& c, int rank, byte_view data, int to,
                                        int tag, send_mode mode, const void* return_address) {
   const accounted_call call("isend", return_address);
   return start_send(c, rank, data, to, tag, mode);
 }
 }  // namespace
 
-request communicator::isend_bytes(octets data, int to, int tag, send_mode mode) const {
+request communicator::isend_bytes(byte_view data, int to, int tag, send_mode mode) const {
   if (tracing()) [[unlikely]]
     return isend_traced(*state_, rank_, data, to, tag, mode, __builtin_return_address(0));
   return start_send(*state_, rank_, data, to, tag, mode);
@@ -312,21 +312,21 @@ request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) 
   if (me == nullptr || me->home->is_hindered() || !c.has(from) || (tag < 0 && tag != any_tag) ||
       me->spare == nullptr || me->lists.has_unexpected() || !me->lists.has_room_in_row())
       [[unlikely]]
-    return start_recv(*state_, octets(into), from, tag);
+    return start_recv(*state_, byte_view(into), from, tag);
   operation* const op = take_spare(*me, operation::as_receive{});
-  set_memory(*op, octets(into));
+  set_memory(*op, byte_view(into));
   describe_receive(*op, *me, c, {c.context, from, tag});
   op->active = true;
   me->lists.post_in_row(*op);
   return request(op);
 }
 
-request communicator::send_init_bytes(octets data, int to, int tag) const {
+request communicator::send_init_bytes(byte_view data, int to, int tag) const {
   return make_persistent_send(state_, rank_, data, to, tag);
 }
 
 request communicator::recv_init_bytes(std::span<std::byte> into, int from, int tag) const {
-  return make_persistent_recv(state_, octets(into), from, tag);
+  return make_persistent_recv(state_, byte_view(into), from, tag);
 }
 
 // --- Layouts; those that turn out to be contiguous go the way above ----------------------------------

@@ -10,7 +10,7 @@
 
 namespace weft::detail {
 
-struct company {
+struct launch_context {
   bootstrap* job = nullptr;
   comm::runtime::endpoint_maker make_endpoints;  // Empty: those that the transport setting says.
   std::string run;                               // In front of the keys of this run.
@@ -19,6 +19,7 @@ struct company {
 };
 
 // Runs this process's ranks. `others.job` null or of one process: all ranks.
-int run_job(options how, const std::function<void(communicator&)>& body, const company& others);
+int run_job(options how, const std::function<void(communicator&)>& body,
+            const launch_context& others);
 
 }  // namespace weft::detail

@@ -25,8 +25,8 @@ namespace weft::detail {
 
 struct job;
 struct parts;
-struct site_meetings;  // meetings.hpp
-class distant_ways;
+struct subgroup_meetings;  // meetings.hpp
+class remote_messaging;
 
 // Of contexts: what the ranks that speak for their processes say to each other in collectives.
 inline constexpr std::uint32_t hidden_context = std::uint32_t{1} << 31;
@@ -57,7 +57,7 @@ struct rank_counts {
 [[gnu::noinline]] void watch_end(const operation& op) noexcept;
 
 // In place of a worker: the rank is in another process.
-inline constexpr int distant_worker = -1;
+inline constexpr int remote_worker = -1;
 
 struct rank_state {
   // What every message or collective touches stands in the first cache line, what requests and calls of a face touch
@@ -74,7 +74,7 @@ struct rank_state {
   std::shared_ptr<request_watch> watch;  // Null unless the job is checked.
   match_lists lists;
   linked_list<probe_wait, &probe_wait::in_list> probes;  // Of its threads, while they wait.
-  std::uint32_t offers = 0;                              // To ranks of this process.
+  std::uint32_t rts_sent = 0;                            // To ranks of this process.
   fiber main;
   std::shared_ptr<communicator_state> self;
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
@@ -83,7 +83,7 @@ struct rank_state {
   // The globals of the rank's own copy of its program; empty where ranks have none of their own.
   std::vector<std::span<std::byte>> statics;
   std::vector<unsigned long> cpus;  // As its program has chosen, as a mask; empty: it has not.
-  // Set while more unexpected octets wait here than the limit: senders then keep their data.
+  // Set while more unexpected bytes wait here than the limit: senders then keep their data.
   // Read by every sender, written rarely.
   alignas(padding_bytes) std::atomic<bool> congested{false};
 };
@@ -91,12 +91,12 @@ struct rank_state {
 // What a rank calls on a communicator; must be the same on all.
 struct collective_call {
   collective_call() = default;
-  collective_call(const char* call, std::int32_t from, bool same, std::uint64_t octets,
+  collective_call(const char* call, std::int32_t from, bool same, std::uint64_t byte_view,
                   combination combined = {}) noexcept
-      : name(call), root(from), same_size(same), combines(combined), bytes(octets) {}
+      : name(call), root(from), same_size(same), combines(combined), bytes(byte_view) {}
   const char* name = "";
   std::int32_t root = no_root;
-  bool same_size = true;  // Whether all ranks pass as many octets.
+  bool same_size = true;  // Whether all ranks pass as many bytes.
   combination combines;   // Of a reduction.
   std::uint64_t bytes = 0;
   // Roots and sizes of the small broadcasts so far, whose roots met nobody, as one number. That of a
@@ -151,7 +151,7 @@ struct alignas(padding_bytes) member {
   broadcast_question asked;                         // About a turn that has not come.
   std::uint64_t broadcasts = 0;
   // For their turn, by ticket; none before the first that waits.
-  std::unique_ptr<std::map<std::uint64_t, countdown*>> waiting;
+  std::unique_ptr<std::map<std::uint64_t, completion_counter*>> waiting;
 
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
   [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }
@@ -175,8 +175,8 @@ struct alignas(padding_bytes) worker_group {
   std::uint64_t gathered = 0;             // How often all have arrived.
   // From the first arrival to the last; used in turn: the next but one gathering begins after all have
   // come to the next, and so have left this one.
-  std::array<countdown, 2> waits;
-  countdown* wait = &waits[0];  // Of this gathering.
+  std::array<completion_counter, 2> waits;
+  completion_counter* wait = &waits[0];  // Of this gathering.
   std::uint64_t sequence = 0;
   dropbox<contribution> own;     // Up the tree.
   dropbox<contribution> result;  // Down from the first group, when there are many.
@@ -190,10 +190,10 @@ struct small_broadcasts {
 // What a sender needs to know of a rank, apart from what others write: `member` is written by
 // collectives, and the first line of `rank_state` by every receive (reading the number there cost
 // a message between workers 30 ns). The rank of another process has no worker here and is
-// `job::distant`, which takes no short messages: so those within the process pay nothing for it.
+// `job::remote`, which takes no short messages: so those within the process pay nothing for it.
 struct peer {
   rank_state* rank = nullptr;
-  int worker = distant_worker;
+  int worker = remote_worker;
   int number = 0;  // In the world.
 };
 
@@ -205,18 +205,19 @@ struct rank_place {
 };
 
 // The ranks of a communicator that one process holds.
-struct site {
+struct subgroup {
   int process = 0;
-  std::vector<int> members;  // In rank order; the first leads: it speaks for all to other sites.
+  std::vector<int>
+      members;  // In rank order; the first leads: it speaks for all to other subgroups.
 };
 
-// What a collective has brought here from other sites: written by the leader, read by all ranks of
+// What a collective has brought here from other subgroups: written by the leader, read by all ranks of
 // this process after they have met again.
 struct staging {
   std::vector<std::unique_ptr<std::byte[]>> buffers;
   // By the rank that shows, and, when each reader gets a part of its own, by the reader's place here.
   std::vector<std::span<const std::byte>> parts;
-  // Of a large reduction: this process's own result, the same of other sites, and what comes out.
+  // Of a large reduction: this process's own result, the same of other subgroups, and what comes out.
   std::unique_ptr<std::byte[]> partials;
   std::byte* partial = nullptr;
   std::byte* arriving = nullptr;
@@ -229,8 +230,8 @@ struct staging {
 struct communicator_list {
   std::mutex lock;
   std::multimap<std::uint32_t, communicator_state*> by_context;
-  // Contexts of broken communicators that span processes, and who leads the site here, with the
-  // failure: what other sites still send there is refused. The flag tells those who need not look.
+  // Contexts of broken communicators that span processes, and who leads the subgroup here, with the
+  // failure: what other subgroups still send there is refused. The flag tells those who need not look.
   std::map<std::pair<std::uint32_t, int>, std::string> broken;
   std::atomic<bool> any_broken{false};
   // A new communicator may be broken, or asked about a broadcast, before this process has made it.
@@ -251,7 +252,7 @@ struct communicator_list {
   std::vector<early_failure> failures;
   // What unequal_calls() says of the first communicator that went away with such ranks.
   std::string unequal;
-  // Where sites met, by worker and name: nobody meets there any more.
+  // Where subgroups met, by worker and name: nobody meets there any more.
   std::vector<std::pair<int, std::uint64_t>> ended_meetings;
 };
 
@@ -272,8 +273,8 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   std::vector<peer> peers;
   std::vector<member> members;
   std::vector<worker_group> groups;
-  std::vector<int> workers;  // Of the groups, apart from what they write.
-  std::vector<site> sites;   // In the order of their first ranks.
+  std::vector<int> workers;         // Of the groups, apart from what they write.
+  std::vector<subgroup> subgroups;  // In the order of their first ranks.
   // Where each rank is, for those that outlive the communicator; null when all are here.
   std::shared_ptr<const std::int32_t[]> processes;
   int here = -1;  // This process among them.
@@ -281,23 +282,24 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   // rank of the others.
   std::size_t ranks_of_group_max = 0;
   std::size_t parts_of_group_max = 0;
-  bool sites_in_rank_order = true;
-  // The sites of each node, in their order, which meet before the first of them speaks to other nodes.
-  // Where there is one node only, every site counts as one.
+  bool subgroups_in_rank_order = true;
+  // The subgroups of each node, in their order, which meet before the first of them speaks to other nodes.
+  // Where there is one node only, every subgroup counts as one.
   std::vector<std::vector<int>> nodes;
-  std::vector<int> node_of_site;
+  std::vector<int> node_of_subgroup;
   // A collective has failed: none works any more. `broken` also says that not all ranks will come to
   // the end of the one that they are in. See broken_communicator.cpp.
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
-  std::atomic<bool> cut_off{false};  // Nothing is said to other sites any more.
-  int talks = 0;                     // Of the leader with other sites, under way. Of its worker.
-  std::string failure;  // The first; written under the lock of the list before `failed`.
+  std::atomic<bool> cut_off{false};  // Nothing is said to other subgroups any more.
+  int conversations = 0;  // Of the leader with other subgroups, under way. Of its worker.
+  std::string failure;    // The first; written under the lock of the list before `failed`.
   // Whether small reductions combine the ranks in their order, in all processes.
   bool combines_in_rank_order = true;
   staging staged;
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
-  site_meetings* meetings = nullptr;  // Of the leader's worker, from the first meeting of sites on.
+  subgroup_meetings* meetings =
+      nullptr;  // Of the leader's worker, from the first meeting of subgroups on.
 
   [[nodiscard]] int size() const noexcept { return rank_count; }
   [[nodiscard]] bool has(int rank) const noexcept {
@@ -314,15 +316,15 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   [[nodiscard]] bool has_arrived(const member& m) const noexcept {
     return m.group != nullptr && m.gathering > m.group->gathered;
   }
-  [[nodiscard]] bool spans_processes() const noexcept { return sites.size() > 1; }
+  [[nodiscard]] bool spans_processes() const noexcept { return subgroups.size() > 1; }
   // The ranks of this process; the first of them leads.
   [[nodiscard]] const std::vector<int>& local() const noexcept {
-    return sites[static_cast<std::size_t>(here)].members;
+    return subgroups[static_cast<std::size_t>(here)].members;
   }
-  [[nodiscard]] int site_of(int rank) const noexcept {
+  [[nodiscard]] int subgroup_of(int rank) const noexcept {
     int s = 0;
-    while (!std::binary_search(sites[static_cast<std::size_t>(s)].members.begin(),
-                               sites[static_cast<std::size_t>(s)].members.end(), rank))
+    while (!std::binary_search(subgroups[static_cast<std::size_t>(s)].members.begin(),
+                               subgroups[static_cast<std::size_t>(s)].members.end(), rank))
       ++s;
     return s;
   }
@@ -332,11 +334,11 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   // Of a rank that another process names; -1: there is no such rank.
   [[nodiscard]] int process_of(int rank) const noexcept {
     if (rank < 0 || rank >= rank_count) return -1;
-    return processes != nullptr ? processes[rank] : sites[0].process;
+    return processes != nullptr ? processes[rank] : subgroups[0].process;
   }
   [[nodiscard]] bool has_ranks_in(int process) const noexcept {
-    return std::any_of(sites.begin(), sites.end(),
-                       [&](const site& s) { return s.process == process; });
+    return std::any_of(subgroups.begin(), subgroups.end(),
+                       [&](const subgroup& s) { return s.process == process; });
   }
   // The place of a rank of this process among those of local().
   [[nodiscard]] std::size_t local_place(int rank) const noexcept {
@@ -345,7 +347,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   }
 
  private:
-  bool group_sites_by_node();
+  bool group_subgroups_by_node();
 };
 
 // Communicators that only some ranks of this process have yet: they come one by one, without meeting.
@@ -368,8 +370,9 @@ struct job {
   int process = 0;
   int part = 0;                      // Which of the job's programs this process runs.
   std::vector<int> node_of_process;  // Processes of one node share memory.
-  rank_state distant;                // Stands for all ranks of other processes.
-  std::unique_ptr<distant_ways, void (*)(distant_ways*)> ways{nullptr, nullptr};  // To them.
+  rank_state remote;                 // Stands for all ranks of other processes.
+  std::unique_ptr<remote_messaging, void (*)(remote_messaging*)> ways{nullptr,
+                                                                      nullptr};  // To them.
   std::atomic<std::uint32_t> contexts_taken{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   std::shared_ptr<communicator_state> world;
@@ -413,11 +416,11 @@ struct job {
 enum mail_kind : std::uint8_t {
   mail_eager = 1,        // A short message,
   mail_eager_whole = 2,  // with its context before the data.
-  mail_offer = 3,
+  mail_rts = 3,
   mail_finished = 4,
   mail_broken = 5,     // A communicator.
   mail_question = 6,   // Of a broadcast.
-  mail_withdraw = 7,   // An offer that its sender wants back,
+  mail_withdraw = 7,   // A rendezvous request that its sender wants back,
   mail_withdrawn = 8,  // and has got back.
   mail_finished_asked = 9,
   mail_finished_told = 10,
@@ -425,7 +428,7 @@ enum mail_kind : std::uint8_t {
 inline constexpr std::uint8_t mail_kinds_of_ranks = 11;  // Those of faces follow: face.hpp.
 void set_mail_handlers(scheduler& workers);
 [[nodiscard]] inline rank_state& rank_of(worker& here, std::uint32_t number) noexcept {
-  return *static_cast<rank_state* const*>(here.owner().tenant())[number];
+  return *static_cast<rank_state* const*>(here.owner().user_data())[number];
 }
 
 // --- Collectives that fail (broken_communicator.cpp) ---------------------------------------------
@@ -433,12 +436,12 @@ void set_mail_handlers(scheduler& workers);
 void note_failure(communicator_state& c, const std::string& why);
 // The same, and those under way end at once: their other ranks need not come.
 void break_communicator(worker& here, communicator_state& c, const std::string& why);
-// Another site says so; called where the leader is at home.
-void on_sites_broken(worker& here, rank_state& to, std::uint32_t context,
-                     const comm::address& sender, const std::string& why);
-// What other sites have said of a communicator before it was made here; with the lock of its list.
+// Another subgroup says so; called where the leader is at home.
+void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
+                         const comm::address& sender, const std::string& why);
+// What other subgroups have said of a communicator before it was made here; with the lock of its list.
 void take_early_news(communicator_state& c);
-// Whether a message between sites is of a communicator that is broken here.
+// Whether a message between subgroups is of a communicator that is broken here.
 [[nodiscard]] bool is_of_broken(rank_state& to, const envelope& from);
 // `call` is null for a rank that was in a collective when it failed.
 [[noreturn, gnu::cold]] void throw_failed(communicator_state& c, const char* call = nullptr);
@@ -455,7 +458,7 @@ void on_broken(worker& here, record_header header, const std::byte* payload);
 void answer(worker& here, communicator_state& c, int rank, const broadcast_question& asked);
 [[nodiscard]] collective_call call_of(const broadcast_question& asked) noexcept;
 void on_question(worker& here, record_header header, const std::byte* payload);
-// Broadcasts of other sites that no rank here has taken part in: empty when there are none, else what
+// Broadcasts of other subgroups that no rank here has taken part in: empty when there are none, else what
 // to say. Called while nothing runs.
 [[nodiscard]] std::string unmet_broadcast(job& j);
 

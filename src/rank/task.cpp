@@ -19,8 +19,8 @@ extern "C" void weft_parallel_for(std::size_t begin, std::size_t end, weft_chunk
 extern "C" std::size_t weft_aligned_border(const void* array, std::size_t size, std::size_t count,
                                            std::size_t chunk, std::size_t chunks) {
   if (chunk >= chunks) return count;
-  // An element belongs to the chunk that its first octet lies in.
-  const auto octets =
+  // An element belongs to the chunk that its first byte lies in.
+  const auto byte_view =
       weft::aligned_range(static_cast<const std::byte*>(array), count * size, chunk, chunks);
-  return (octets.begin + size - 1) / size;
+  return (byte_view.begin + size - 1) / size;
 }

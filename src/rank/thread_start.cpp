@@ -19,7 +19,7 @@
 #include "rank/affinity.hpp"
 #include "rank/program.h"
 #include "sched/alternate_stack.hpp"
-#include "sched/guest.hpp"
+#include "sched/attached_thread.hpp"
 #include "sched/worker.hpp"
 
 namespace weft {

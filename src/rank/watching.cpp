@@ -19,7 +19,7 @@
 #include "rank/names.hpp"
 #include "rank/program_run.hpp"
 #include "rank/stacks.hpp"
-#include "rank/standstill.hpp"
+#include "rank/stall_detection.hpp"
 #include "runtime/monitor.hpp"
 #include "sync/published.hpp"
 #include "weft/run.hpp"
@@ -131,10 +131,10 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   };
   watching.timed_out = end_by_timeout;
   // Other processes may bring a message at any time. Without threads of ranks it is a deadlock, which ends the job.
-  standstill rest(j, polling::stands);
+  stall_detector rest(j, polling::stands);
   if (ending == nullptr && j.how.busy_warning_s > 0)
     watching.looked = [&](std::uint64_t now_ns) {
-      if (!j.workers->has_guests()) return rest.forget();
+      if (!j.workers->has_attached_threads()) return rest.forget();
       if (!rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
       report_state(
           j,
@@ -143,10 +143,8 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
               "hangs unless something outside of it wakes one of them; --timeout ends such jobs\n",
               j.how.busy_warning_s));
     };
-  standstill end(j, polling::runs);
-  watching.may_end = [&](std::uint64_t now_ns) {
-    return !end.has_lasted(standstill_grace_s, now_ns);
-  };
+  stall_detector end(j, polling::runs);
+  watching.may_end = [&](std::uint64_t now_ns) { return !end.has_lasted(stall_grace_s, now_ns); };
   watching.does_not_end = [&] {
     const std::string why =
         "the job does not end: ranks compute without calling weft, or wait for threads that do not end; process ended";

@@ -135,7 +135,7 @@ memory::names far_operations::add_handlers(detail::face_handlers& handlers, memo
   return made;
 }
 
-// As distant_ways::call().
+// As remote_messaging::call().
 template <void (*Handle)(memory&, worker&, const comm::event&)>
 void far_operations::call(void* shared, const comm::event& happened) noexcept {
   worker* const here = worker::current();

@@ -5,8 +5,8 @@
 // mapped, by loads and stores of the calling thread; all others by messages that the target's worker carries out.
 // The first is decided by one table and stands here, inline: no lock, no allocation, no call. The second is far.cpp.
 //
-// Everything is called by the rank's own thread, or by a thread of the rank that is its worker's guest (that is,
-// inside worker::shared_section or a guest's entrance). Ranks are numbers in the world and have been checked by the
+// Everything is called by the rank's own thread, or by a thread of the rank that is its worker's attached thread (that is,
+// inside worker::shared_section or an attached thread's entrance). Ranks are numbers in the world and have been checked by the
 // face. An address that lies in no region, or beyond its end, throws weft::error and nothing is written. Far
 // operations throw when the target's process has died.
 //

@@ -297,7 +297,7 @@ void on_fault(int number, siginfo_t* details, void* context) {
       length = std::snprintf(line, sizeof line, "weft: rank %d in a thread: %s at address %p\n",
                              from.number, sigdescr_np(number), details->si_addr);
   } else if (const worker* here = worker::current(); here != nullptr) {
-    // A guest may have the helm, and run another.
+    // An attached thread may have the hand-off lock, and run another.
     const fiber& interrupted = here->running_here();
     const int rank = here->number();
     if (number == SIGABRT)

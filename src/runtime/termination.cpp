@@ -324,7 +324,7 @@ void termination::described(const std::string& further) {
   if (!description_) return;  // The judge has begun anew.
   *description_ += further;
   is_described_ = true;
-  give_errand();
+  give_urgent();
 }
 
 void termination::send_description() {
@@ -375,7 +375,7 @@ std::optional<termination::counts> termination::counts_at_rest() noexcept {
   // it has left its spot before.
   const std::uint64_t threads_ended = workers_.threads_ended();
   const counts now = count();
-  if (!workers_.others_are_parked() || !workers_.no_guests_since(threads_ended) || is_writing())
+  if (!workers_.others_are_parked() || !workers_.no_attached_since(threads_ended) || is_writing())
     return {};
   // A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
   if (!between_.all_have_seen_deaths()) return {};
@@ -408,8 +408,8 @@ bool termination::still_quiet() {
 }
 
 // With the lock held.
-void termination::give_errand() noexcept {
-  has_errands_.store(true, std::memory_order_relaxed);
+void termination::give_urgent() noexcept {
+  has_urgent_.store(true, std::memory_order_relaxed);
   workers_.at(0).notify();
 }
 
@@ -420,7 +420,7 @@ void termination::fail(const std::string& text, int exit_status) {
     // Not later: its ranks may compute for ever, and no worker look.
     if (is_judge()) say_why(text, exit_status);
     failures_.emplace_back(text, exit_status);
-    give_errand();
+    give_urgent();
     return;
   }
   if (is_judge()) return judge_failure(text, exit_status);
@@ -444,19 +444,19 @@ void termination::process_died(int process, const std::string& why) {
     if (!judged_ && told_failure_) failures_.push_back(*told_failure_);
     stops_again_ = judged_;  // The judge may have died before all were told.
     std::fill(halted_workers_.begin(), halted_workers_.end(), false);
-    give_errand();
+    give_urgent();
     return;
   }
   if (!death_.empty()) return;
   death_ = actions_.in_words(process, why);
   death_since_ns_ = now_ns();
-  give_errand();
+  give_urgent();
 }
 
 // The others see the death as well, and end by themselves.
 void termination::end_by_death() {
   if (now_ns() - death_since_ns_ < actions_.patience_ns) {
-    has_errands_.store(true, std::memory_order_relaxed);
+    has_urgent_.store(true, std::memory_order_relaxed);
     return;
   }
   if (!std::exchange(judged_, true) && is_judge()) say_why(death_, 1);
@@ -465,11 +465,11 @@ void termination::end_by_death() {
 
 void termination::attend() noexcept {
   const bool stops = workers_.stopping();
-  if (!has_errands_.load(std::memory_order_relaxed) && !workers_.fibers_have_ended() && !stops)
+  if (!has_urgent_.load(std::memory_order_relaxed) && !workers_.fibers_have_ended() && !stops)
       [[likely]]
     return;
   const std::lock_guard hold(lock_);
-  has_errands_.store(false, std::memory_order_relaxed);
+  has_urgent_.store(false, std::memory_order_relaxed);
   for (const auto& [text, status] : std::exchange(failures_, {})) fail(text, status);
   if (std::exchange(is_described_, false)) send_description();
   // Of whoever is the judge now, or was before it died as well.
@@ -519,8 +519,8 @@ bool termination::may_unwind(int worker) noexcept {
 }
 
 std::int64_t termination::sleep_ns_max() const noexcept {
-  return workers_.stopping() || has_errands_.load(std::memory_order_relaxed) ? stopping_sleep_ns
-                                                                             : -1;
+  return workers_.stopping() || has_urgent_.load(std::memory_order_relaxed) ? stopping_sleep_ns
+                                                                            : -1;
 }
 
 }  // namespace weft

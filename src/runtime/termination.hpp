@@ -58,7 +58,7 @@ class termination final : public attendant {
   bool may_unwind(int worker) noexcept override;
   std::int64_t sleep_ns_max() const noexcept override;
 
-  // On the wire in the lowest octet of an active message's tag; above it stands the round.
+  // On the wire in the lowest byte of an active message's tag; above it stands the round.
   enum class message : std::uint8_t {
     ended,      // to the judge: all ranks of this process have ended; counts, the dead
     all_ended,  // from the judge: so have those of all others
@@ -124,7 +124,7 @@ class termination final : public attendant {
   void judge_confirmations();
   void judge_parts();
   void send_description();
-  void give_errand() noexcept;
+  void give_urgent() noexcept;
   void end_by_death();
   template <class Is>
   [[nodiscard]] bool all(const Is& is) const;
@@ -137,9 +137,9 @@ class termination final : public attendant {
   std::vector<published<bool>> dead_;
   published<int> dead_count_;
   published<bool> may_unwind_;
-  // For worker 0. Written under the lock, as the errands are, and looked at without: a hint, which
+  // For worker 0. Written under the lock, as the urgent fibers are, and looked at without: a hint, which
   // notify() follows.
-  std::atomic<bool> has_errands_{false};
+  std::atomic<bool> has_urgent_{false};
   std::atomic<std::uint64_t> stopping_since_ns_{0};
 
   // Nothing here is on the way of a rank's message: one lock for all of it.

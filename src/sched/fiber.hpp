@@ -40,14 +40,14 @@ struct explained_wait : wait_description {
 struct alignas(cache_line) fiber {
   // What each switch touches stands first, in one cache line but for the last word: with 1,000 fibers their lines do not
   // stay near.
-  fiber* next = nullptr;        // In the ready list, or among those that wait for a countdown.
-  void* identity = nullptr;     // Whose fiber this is: the rank, as the faces see it.
-  int number = -1;              // What a timeline calls it: the rank; -1: not shown.
-  bool is_errand = false;       // Weft's own code, which any thread may go on with: guest.hpp.
+  fiber* next = nullptr;  // In the ready list, or among those that wait for a completion counter.
+  void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
+  int number = -1;           // What a timeline calls it: the rank; -1: not shown.
+  bool is_urgent = false;  // Weft's own code, which any thread may go on with: attached_thread.hpp.
   std::optional<context> flow;  // Empty until the first run.
-  // While in a wait: what for, and the countdown that tells it, if one does.
+  // While in a wait: what for, and the completion counter that tells it, if one does.
   const wait_description* waiting_in = nullptr;
-  struct countdown* told_by = nullptr;
+  struct completion_counter* told_by = nullptr;
 
   worker* home = nullptr;
   void (*body)(void*) = nullptr;
@@ -61,9 +61,9 @@ struct alignas(cache_line) fiber {
 };
 
 // Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then
-// makes the fiber ready: being told. A wait for 1,000 requests is one countdown. Several fibers may
+// makes the fiber ready: being told. A wait for 1,000 requests is one completion counter. Several fibers may
 // wait for one that their worker ends by end().
-struct countdown {
+struct completion_counter {
   std::uint32_t pending = 0;
   fiber* last = nullptr;  // Of those that wait, in a ring: its `next` is the first.
 
@@ -80,7 +80,8 @@ struct waiter {
   bool (*holds)(const void* subject) noexcept;
   const void* subject;
   const wait_description* description;
-  countdown* told = nullptr;  // Set: nobody needs to look, the countdown tells in place of `holds`.
+  completion_counter* told =
+      nullptr;  // Set: nobody needs to look, the completion counter tells in place of `holds`.
   std::uint64_t deadline_ns = 0;  // Not 0: a timer; parked workers wake in time for it.
   int victim = -1;                // The worker to steal from first.
   bool may_switch = true;         // False inside a chunk.

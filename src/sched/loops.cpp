@@ -117,8 +117,8 @@ void worker::close_slot(loop_slot& slot) noexcept {
 void worker::execute(loop& l) {
   l.identity = identity();
   l.number = number();
-  // Slots belong to whoever has the helm, which the program's code has not.
-  const bool alone = (owner_.worker_count() == 1 && !seeded_) || helm_ != nullptr;
+  // Slots belong to whoever has the hand-off lock, which the program's code has not.
+  const bool alone = (owner_.worker_count() == 1 && !seeded_) || handoff_lock_ != nullptr;
   loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
   if (slot == nullptr) {
     if (l.chunk_count > 0) run_chunks(l, {0, l.chunk_count});

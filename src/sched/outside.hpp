@@ -1,4 +1,4 @@
-// What a worker looks at besides its fellows' mail when its process is one of several. The runtime
+// What a worker looks at besides the mail of other workers when its process is one of several. The runtime
 // implements it on a communication core, of which the scheduler knows nothing. One object per
 // worker; everything is called on that worker's own thread.
 #pragma once

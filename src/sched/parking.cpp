@@ -51,7 +51,7 @@ void worker::park(waiter& w) {
   outcome now_is = lie_down(w);
   if (now_is == outcome::awake) return;
   // Relaxed: the last sees what the others did before they parked.
-  if (now_is == outcome::last && owner_.no_guests_since(threads_ended) &&
+  if (now_is == outcome::last && owner_.no_attached_since(threads_ended) &&
       owner_.timers_.load(std::memory_order_relaxed) == 0 && !owner_.has_ended() && !has_work(w) &&
       !owner_.stopping()) {
     owner_.parked_.leave(spot_);
@@ -76,13 +76,13 @@ void worker::park(waiter& w) {
       timeout = timeout < 0 ? most : std::min(timeout, most);
   ++counts_.parks;
   const trace_span traced(trace_kind::park, -1);
-  if (helm_ == nullptr) [[likely]]
+  if (handoff_lock_ == nullptr) [[likely]]
     return sleep(timeout);
   asleep_for_ = &w;
   note_running();
-  helm_->give();
+  handoff_lock_->give();
   sleep(timeout);
-  helm_->take();
+  handoff_lock_->take();
   asleep_for_ = nullptr;
 }
 

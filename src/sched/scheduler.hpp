@@ -70,17 +70,19 @@ class scheduler {
   using quiescent_handler = std::function<bool(worker& last)>;
   void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
   // Threads that ranks have made may bring work from now on.
-  void note_guests() noexcept { guests_.store(true, std::memory_order_relaxed); }
+  void note_attached() noexcept { attached_threads_.store(true, std::memory_order_relaxed); }
   // Called before all workers are seen to be parked, and after it with what that said: no thread that
   // might have brought work has lived in between. docs/protocols/parking.md.
   [[nodiscard]] std::uint64_t threads_ended() const noexcept { return made_->lived.ended(); }
-  [[nodiscard]] bool no_guests_since(std::uint64_t ended) const noexcept {
-    return !guests_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
+  [[nodiscard]] bool no_attached_since(std::uint64_t ended) const noexcept {
+    return !attached_threads_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
   }
   // Called by any thread, hints: whether such a thread lives, and how many wait in calls of weft.
-  [[nodiscard]] bool has_guests() const noexcept { return !no_guests_since(threads_ended()); }
-  [[nodiscard]] std::size_t waiting_guests() const noexcept {
-    return waiting_guests_.load(std::memory_order_relaxed);
+  [[nodiscard]] bool has_attached_threads() const noexcept {
+    return !no_attached_since(threads_ended());
+  }
+  [[nodiscard]] std::size_t waiting_attached() const noexcept {
+    return waiting_attached_.load(std::memory_order_relaxed);
   }
   // The way of a thread that is about to be made into workers; closed, with nobody inside, when run()
   // returns. The thread lives while somebody has it.
@@ -113,8 +115,8 @@ class scheduler {
   void end_work() noexcept { count_out(); }
 
   // What the handlers work for; the scheduler only keeps it.
-  void set_tenant(void* tenant) noexcept { tenant_ = tenant; }
-  [[nodiscard]] void* tenant() const noexcept { return tenant_; }
+  void set_user_data(void* user_data) noexcept { user_data_ = user_data; }
+  [[nodiscard]] void* user_data() const noexcept { return user_data_; }
 
   // Runs until every fiber has ended; the calling thread waits.
   void run();
@@ -153,7 +155,7 @@ class scheduler {
   std::array<mail_handler, mail_kinds> handlers_{};
   quiescent_handler quiescent_;
   wait_watcher watcher_ = nullptr;
-  void* tenant_ = nullptr;
+  void* user_data_ = nullptr;
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
 
@@ -161,8 +163,8 @@ class scheduler {
   std::uint64_t held_ = 0;  // How many of them are no fibers; constant while workers run.
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
-  std::atomic<bool> guests_{false};
-  std::atomic<std::size_t> waiting_guests_{0};
+  std::atomic<bool> attached_threads_{false};
+  std::atomic<std::size_t> waiting_attached_{0};
   struct threads_of_ranks {
     gate way_in;
     lives<> lived;

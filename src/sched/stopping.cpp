@@ -19,7 +19,7 @@ bool worker::attend() {
   if (!owner_.sources_.empty()) source_ = owner_.sources_[here].get();
   const bool is_asked =
       owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;
-  if (is_asked && guest_ != nullptr) {
+  if (is_asked && attached_thread_ != nullptr) {
     --attended_;  // The worker's own thread knows where its fibers stand.
   } else if (is_asked) {
     owner_.collected_[here] = owner_.collect_round_;

@@ -76,10 +76,10 @@ fiber* worker::take_ready() noexcept {
   return taken;
 }
 
-fiber* worker::take_errand() noexcept {
+fiber* worker::take_urgent() noexcept {
   fiber* previous = nullptr;
   for (fiber* f = first_ready(); f != nullptr; previous = std::exchange(f, f->next)) {
-    if (!f->is_errand) continue;
+    if (!f->is_urgent) continue;
     if (previous == nullptr)
       pop_ready(*f);
     else
@@ -122,7 +122,7 @@ inline bool worker::take_arrival(const waiter& w) {
 
 // Delivers what comes from there until nothing is pending, for which it returns true, or something else
 // is to be done as well.
-inline bool worker::take_mail_of(int sender, const countdown& c) {
+inline bool worker::take_mail_of(int sender, const completion_counter& c) {
   bool has_delivered = false;
   do {
     ring* const mail = undivided_mail(sender);
@@ -140,7 +140,7 @@ inline bool worker::take_mail_of(int sender, const countdown& c) {
   return true;
 }
 
-fiber* worker::look_on_the_way(countdown& c, int sender) {
+fiber* worker::look_on_the_way(completion_counter& c, int sender) {
   const kept_errno_at_work kept(thread_);
   // A report is given in the long way, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
@@ -160,7 +160,7 @@ fiber* worker::look_on_the_way(countdown& c, int sender) {
 
 // What a wait that may switch goes on with: a fiber that is ready, or work of this worker's own.
 fiber* worker::take_next() {
-  const bool has_source = source_ != nullptr && helm_ == nullptr;
+  const bool has_source = source_ != nullptr && handoff_lock_ == nullptr;
   if (has_source) [[unlikely]] {
     const bool is_first = std::exchange(source_first_, false) ||
                           (seeded_ && source_->has_own() && next_random() % 2 == 0);
@@ -171,7 +171,7 @@ fiber* worker::take_next() {
   return has_source ? source_->take_own() : nullptr;
 }
 
-void worker::wait_to_the_end(countdown& c, const wait_description& description) {
+void worker::wait_to_the_end(completion_counter& c, const wait_description& description) {
   if (c.pending == 0) return;
   short_ways_left_ = short_ways_from_now();
   waiter w{nullptr, nullptr, &description, &c};
@@ -181,8 +181,8 @@ void worker::wait_to_the_end(countdown& c, const wait_description& description) 
 
 void worker::block(waiter& w) {
   const kept_errno_at_work kept(thread_);
-  if (guest_ != nullptr && !guest_->runs_errand()) [[unlikely]]
-    return block_guest(w);
+  if (attached_thread_ != nullptr && !attached_thread_->runs_urgent()) [[unlikely]]
+    return block_attached(w);
   if (in_chunk() && w.may_switch)
     throw error(std::string("a chunk of a loop called ") + w.description->call +
                 ", which would wait on the stack of whoever runs the chunk: communicate before or "
@@ -195,7 +195,7 @@ void worker::block(waiter& w) {
     fiber& f;
     // Of the wait in which this fiber stole the chunk that waits for its own loop now.
     const wait_description* const outer = f.waiting_in;
-    countdown* const outer_told_by = f.told_by;
+    completion_counter* const outer_told_by = f.told_by;
     in_wait(fiber& waiting, const waiter& w) : f(waiting) {
       f.waiting_in = w.description;
       f.told_by = w.told;
@@ -211,10 +211,10 @@ void worker::block(waiter& w) {
   bool has_slept = false;
   for (;;) {
     if (w.is_over()) return;
-    // An errand, with which the guest goes on, or the worker's own thread.
-    if (guest_ != nullptr) [[unlikely]] {
+    // an urgent fiber, with which the attached thread goes on, or the worker's own thread.
+    if (attached_thread_ != nullptr) [[unlikely]] {
       if (unwinding_ && w.may_stop) throw job_stopped{};
-      suspend(w, guest_->stand_in());
+      suspend(w, attached_thread_->stand_in());
       continue;
     }
     const bool any = !std::exchange(has_looked, false) && poll(w.told != nullptr ? &w : nullptr);
@@ -246,7 +246,7 @@ void worker::block(waiter& w) {
         idle_rounds = 0;
         continue;
       }
-      if (source_ != nullptr && w.may_switch && helm_ == nullptr) {
+      if (source_ != nullptr && w.may_switch && handoff_lock_ == nullptr) {
         if (fiber* next = source_->take_others(); next != nullptr) {
           suspend(w, *next);
           if (is_root && dead_ != nullptr) reclaim();
@@ -273,9 +273,9 @@ void worker::block(waiter& w) {
         break;
       }
     }
-    if (helm_ != nullptr) [[unlikely]] {
+    if (handoff_lock_ != nullptr) [[unlikely]] {
       note_running();
-      helm_->offer();
+      handoff_lock_->offer();
     }
     if (how.gives_core_up) [[unlikely]]
       give_core_up();
@@ -292,7 +292,7 @@ void worker::block(waiter& w) {
   }
 }
 
-// Somebody makes the fiber ready again: the countdown, or a worker's look at the condition. The
+// Somebody makes the fiber ready again: the completion counter, or a worker's look at the condition. The
 // root is in no list: it goes on when a fiber ends.
 void worker::suspend(waiter& w, fiber& next) {
   fiber& self = running();
@@ -308,8 +308,8 @@ void worker::suspend(waiter& w, fiber& next) {
 
 void worker::yield() {
   const kept_errno_at_work kept(thread_);
-  if (guest_ != nullptr) [[unlikely]]
-    return yield_guest();
+  if (attached_thread_ != nullptr) [[unlikely]]
+    return yield_attached();
   const bool any = poll();
   if (in_chunk()) return;
   if (unwinding_) [[unlikely]]
@@ -317,7 +317,7 @@ void worker::yield() {
   // Fibers that yield again and again are always ready. Relaxed: this worker's own.
   if (passes_.load(std::memory_order_relaxed) % 4 == 0) source_first_ = true;
   fiber* next = take_next();
-  if (next == nullptr && source_ != nullptr && helm_ == nullptr && !stop_acknowledged_)
+  if (next == nullptr && source_ != nullptr && handoff_lock_ == nullptr && !stop_acknowledged_)
     next = source_->take_others();
   if (next != nullptr) {
     static constexpr wait_description yielding{"yield"};
@@ -340,11 +340,11 @@ void worker::begin_hindered_call() {
 }
 
 void worker::perturb_seeded() {
-  if (guest_ != nullptr || next_random() % 2 != 0) return;
+  if (attached_thread_ != nullptr || next_random() % 2 != 0) return;
   // Waiting fibers are the thieves of a worker that is alone; they only steal when they run.
   // Relaxed: this worker's own.
   if (open_slots_.load(std::memory_order_relaxed) != 0) {
-    std::vector<countdown*> waited_for;
+    std::vector<completion_counter*> waited_for;
     each_fiber([&](fiber& f) {
       if (f.told_by != nullptr && f.told_by->last == &f) waited_for.push_back(f.told_by);
     });
@@ -375,7 +375,7 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
     w.may_stop = may_stop;
     block_as_timer(w);
   };
-  if (seeded_ && guest_ == nullptr) [[unlikely]] {
+  if (seeded_ && attached_thread_ == nullptr) [[unlikely]] {
     const seeded_clock::alarm alarm(seeded_clock_, duration_ns, deadline_ns);
     sleep_until(
         [](const void* subject) noexcept {
@@ -394,9 +394,9 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
 // --- Progress ------------------------------------------------------------------------------------
 
 bool worker::poll(const waiter* w) {
-  // Relaxed: only the monitor compares it with its last look. Not those of a guest: they say nothing of the worker's
+  // Relaxed: only the monitor compares it with its last look. Not those of an attached thread: they say nothing of the worker's
   // own thread.
-  passes_.store(passes_.load(std::memory_order_relaxed) + (guest_ == nullptr ? 1 : 0),
+  passes_.store(passes_.load(std::memory_order_relaxed) + (attached_thread_ == nullptr ? 1 : 0),
                 std::memory_order_relaxed);
   // The value alone: attend() looks again.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
@@ -423,8 +423,8 @@ bool worker::poll(const waiter* w) {
 }
 
 inline int worker::undivided_from_now() const noexcept {
-  if (inbound_.empty() || rare_sources_ != 0 || helm_ != nullptr || is_hindered_ || watched_ ||
-      owner_.looking_.gives_core_up)
+  if (inbound_.empty() || rare_sources_ != 0 || handoff_lock_ != nullptr || is_hindered_ ||
+      watched_ || owner_.looking_.gives_core_up)
     return 0;
   return awaits_one_mailbox() ? undivided_in_a_row_max : undivided_beside_others_max;
 }

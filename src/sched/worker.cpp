@@ -127,18 +127,18 @@ std::size_t worker::calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept
   return it.count;
 }
 
-// A guest's own flow, which has no home, is no slice of a timeline.
+// An attached thread's own flow, which has no home, is no slice of a timeline.
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
   if (from.number >= 0 && from.home != nullptr) trace_end(trace_kind::run, from.number);
   if (to.number >= 0 && to.home != nullptr) trace_begin(trace_kind::run, to.number);
 }
 
-// The root, or a guest, frees what a fiber leaves behind: nobody can free the stack that it stands on.
+// The root, or an attached thread, frees what a fiber leaves behind: nobody can free the stack that it stands on.
 void worker::finish(fiber& self) noexcept {
   dismiss(self);
   *thread_.exceptions = {};  // Of a program that has left its handlers by a jump.
   dead_ = &self;
-  fiber& next = guest_ == nullptr ? root_ : guest_->stand_in();
+  fiber& next = attached_thread_ == nullptr ? root_ : attached_thread_->stand_in();
   running_ = &next;
   running_number_.store(next.number, std::memory_order_relaxed);
   caller_ = next.identity;

@@ -1,6 +1,6 @@
 // A kernel thread, pinned to a core, that runs fibers; and the one wait of the code base.
 //
-// Everything here is called on the worker's own thread, or by its guest (guest.hpp), unless it says otherwise.
+// Everything here is called on the worker's own thread, or by its attached thread (attached_thread.hpp), unless it says otherwise.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,8 +14,8 @@
 #include "base/clock.hpp"
 #include "base/limits.hpp"
 #include "fiber/stack_pool.hpp"
+#include "sched/attached_thread.hpp"
 #include "sched/fiber.hpp"
-#include "sched/guest.hpp"
 #include "sched/look_limit.hpp"
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
@@ -49,14 +49,14 @@ class worker {
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] int core() const noexcept { return core_; }
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
-  // Whose code the calling thread, a worker's or a guest's, runs now; and whether that is a chunk of
+  // Whose code the calling thread, a worker's or an attached thread's, runs now; and whether that is a chunk of
   // a loop.
   [[nodiscard]] static void* identity() noexcept {
     if (caller_ != nullptr) return caller_;
     return chunk_of_ != nullptr ? chunk_of_->identity : nullptr;
   }
   [[nodiscard]] static bool in_chunk() noexcept { return chunk_of_ != nullptr; }
-  // The number of that rank. Async-signal-safe. Code without the helm asks too, while a guest runs another fiber.
+  // The number of that rank. Async-signal-safe. Code without the hand-off lock asks too, while an attached thread runs another fiber.
   [[nodiscard]] int number() const noexcept {
     return chunk_of_ != nullptr ? chunk_of_->number : running_here().number;
   }
@@ -70,16 +70,17 @@ class worker {
 
   // --- Waiting -------------------------------------------------------------------------------
   // Returns when nothing is pending any more.
-  [[gnu::always_inline]] void wait(countdown& c, const wait_description& description,
+  [[gnu::always_inline]] void wait(completion_counter& c, const wait_description& description,
                                    int victim = -1) {
     if (c.pending != 0) wait_for_pending(c, description, victim);
   }
   // The same for what ends by itself when the job stops, and leaves nothing behind before that.
-  void wait_to_the_end(countdown& c, const wait_description& description);
+  void wait_to_the_end(completion_counter& c, const wait_description& description);
   // The same where something is. What is awaited, or some of it, probably comes as mail of worker `sender`, or
   // from -1, anywhere.
-  [[gnu::always_inline]] void wait_for_pending(countdown& c, const wait_description& description,
-                                               int victim = -1, int sender = -1) {
+  [[gnu::always_inline]] void wait_for_pending(completion_counter& c,
+                                               const wait_description& description, int victim = -1,
+                                               int sender = -1) {
     // The short way: straight to the next ready fiber, from the caller's own frame, since each
     // frame between here and the fiber's code costs a mispredicted return (5 frames: 50 ns). Mail
     // is looked at where there is no such fiber, and every few times, fewer as long as there is none.
@@ -101,7 +102,7 @@ class worker {
     }
     wait_in_loop(c, description, victim);
   }
-  [[gnu::noinline]] void wait_in_loop(countdown& c, const wait_description& description,
+  [[gnu::noinline]] void wait_in_loop(completion_counter& c, const wait_description& description,
                                       int victim) {
     short_ways_left_ = short_ways_from_now();
     waiter w{nullptr, nullptr, &description, &c};
@@ -195,13 +196,13 @@ class worker {
   }
 
   // Counts down; the last count makes the fiber ready that waits, and there is one at most.
-  [[gnu::always_inline]] void complete(countdown& c) noexcept {
+  [[gnu::always_inline]] void complete(completion_counter& c) noexcept {
     // A wait for any of several ends with the first; the others find nothing pending.
     if (c.pending != 0 && --c.pending == 0 && c.last != nullptr)
       make_ready(*std::exchange(c.last, nullptr));
   }
   // Ends it for all that wait for it: they are ready, in the order in which they came.
-  void end(countdown& c) noexcept {
+  void end(completion_counter& c) noexcept {
     c.pending = 0;
     release(c);
   }
@@ -210,10 +211,11 @@ class worker {
     append_ready(f, f);
   }
   [[nodiscard]] fiber& running() const noexcept { return *running_; }
-  // The same for code that may not have the helm, when a guest may be running another: the fiber of the calling
+  // The same for code that may not have the hand-off lock, when an attached thread may be running another: the fiber of the calling
   // thread, which is the worker's own. Async-signal-safe.
   [[nodiscard]] const fiber& running_here() const noexcept {
-    return helm_ == nullptr || helm_->held_here() ? *running_ : *runs_on_own_thread_;
+    return handoff_lock_ == nullptr || handoff_lock_->held_here() ? *running_
+                                                                  : *runs_on_own_thread_;
   }
 
   // Delivers what has arrived, with a waiter until that one is over or, at a line's end, while another fiber
@@ -270,20 +272,21 @@ class worker {
   }
   [[nodiscard]] class outside* outside() const noexcept { return outside_; }
 
-  // --- Threads that ranks make (guest.hpp) -----------------------------------------------------
-  // From now on there may be guests. Called by the worker's own thread, which then holds the helm.
+  // --- Threads that ranks make (attached_thread.hpp) -----------------------------------------------------
+  // From now on there may be attached threads. Called by the worker's own thread, which then holds the hand-off lock.
   void share();
-  [[nodiscard]] bool is_shared() const noexcept { return helm_ != nullptr; }
+  [[nodiscard]] bool is_shared() const noexcept { return handoff_lock_ != nullptr; }
   // From the program's code into the worker's and back, on the worker's own thread. False: the thread
-  // holds the helm already, or the worker is not shared, and nothing is to be left.
+  // holds the hand-off lock already, or the worker is not shared, and nothing is to be left.
   [[nodiscard]] bool enter_shared();
   void leave_shared() noexcept;
-  [[nodiscard]] bool has_guest() const noexcept { return guest_ != nullptr; }
-  // Whether the calling thread is a worker's own, in the program's code, and the worker may have guests. Not so in
+  [[nodiscard]] bool has_attached_thread() const noexcept { return attached_thread_ != nullptr; }
+  // Whether the calling thread is a worker's own, in the program's code, and the worker may have attached threads. Not so in
   // functions of the program that weft calls.
   [[nodiscard]] static bool in_shared_program() noexcept {
-    return current_worker_ != nullptr && caller_ != nullptr && current_worker_->helm_ != nullptr &&
-           !current_worker_->helm_->held_here();
+    return current_worker_ != nullptr && caller_ != nullptr &&
+           current_worker_->handoff_lock_ != nullptr &&
+           !current_worker_->handoff_lock_->held_here();
   }
   // Whether the worker has fibers besides the one that runs.
   [[nodiscard]] bool has_others() const noexcept { return oldest_ != newest_; }
@@ -366,9 +369,9 @@ class worker {
     for (fiber* f = oldest_; f != nullptr; f = f->newer) visit(*f);
   }
 
-  // Threads of the worker's ranks that wait as guests, the longest first.
-  [[nodiscard]] std::span<const guest* const> waiting_guests() const noexcept {
-    return waiting_guests_;
+  // Threads of the worker's ranks that wait as attached threads, the longest first.
+  [[nodiscard]] std::span<const attached_thread* const> waiting_attached() const noexcept {
+    return waiting_attached_;
   }
 
   // xorshift*: for choices, not for chance.
@@ -389,7 +392,7 @@ class worker {
 
  private:
   friend class scheduler;
-  friend class guest;
+  friend class attached_thread;
 
   struct waiting_record {
     int to;
@@ -409,9 +412,9 @@ class worker {
 
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);
-  void block_guest(waiter& w);
+  void block_attached(waiter& w);
   void block_as_timer(waiter& w);  // Of a wait with a deadline: it is no deadlock.
-  void yield_guest();
+  void yield_attached();
   void suspend(waiter& w, fiber& next);
   [[gnu::always_inline]] void switch_to(fiber& next) noexcept {
     fiber& self = *running_;
@@ -439,7 +442,7 @@ class worker {
     ready_tail_ = &last;
   }
   // Makes ready all that wait for it; they wait on when it is pending.
-  void release(countdown& c) noexcept {
+  void release(completion_counter& c) noexcept {
     fiber* const last = std::exchange(c.last, nullptr);
     if (last == nullptr) return;
     fiber* const first = std::exchange(last->next, nullptr);
@@ -453,7 +456,7 @@ class worker {
   }
   [[nodiscard]] fiber* take_ready() noexcept;
   [[nodiscard]] fiber* take_next();
-  [[nodiscard]] fiber* take_errand() noexcept;
+  [[nodiscard]] fiber* take_urgent() noexcept;
   static void fiber_main(void* self);
   [[noreturn]] void finish(fiber& self) noexcept;
   void reclaim() noexcept;
@@ -465,16 +468,17 @@ class worker {
   // How often a wait may go the short way until mail is looked at; a seeded schedule chooses every
   // time, and a wait that begins when the job ends must see that.
   [[nodiscard]] int short_ways_from_now() const noexcept {
-    return seeded_ || stop_acknowledged_ || watched_ || guest_ != nullptr ? 0 : short_ways_;
+    return seeded_ || stop_acknowledged_ || watched_ || attached_thread_ != nullptr ? 0
+                                                                                    : short_ways_;
   }
   // Null: the wait takes the long way.
-  [[nodiscard, gnu::noinline]] fiber* look_on_the_way(countdown& c, int sender);
+  [[nodiscard, gnu::noinline]] fiber* look_on_the_way(completion_counter& c, int sender);
   [[nodiscard]] int undivided_from_now() const noexcept;
   // Whether all that can come here comes through one mailbox or is for one fiber.
   [[nodiscard]] bool awaits_one_mailbox() const noexcept {
     return inbound_.size() == 1 || oldest_ == newest_;
   }
-  bool take_mail_of(int sender, const countdown& c);
+  bool take_mail_of(int sender, const completion_counter& c);
   void deliver_front(ring& r, int sender, record_header header);
   bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
@@ -493,7 +497,7 @@ class worker {
   // That part of it which code of this worker brings about, and nobody else.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
-  // Before the worker's own thread gives the helm up, or offers it.
+  // Before the worker's own thread gives the hand-off lock up, or offers it.
   void note_running() noexcept { runs_on_own_thread_ = running_; }
   [[nodiscard]] parked_count<>::outcome lie_down(const waiter& w);
   void sleep(std::int64_t timeout_ns);
@@ -519,7 +523,7 @@ class worker {
   [[nodiscard]] std::int64_t claim_size(const loop_slot& slot, bool single) const noexcept;
 
   [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;
-  // By thread, not by worker: the program's code asks for them while a guest has the helm.
+  // By thread, not by worker: the program's code asks for them while an attached thread has the hand-off lock.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit void* caller_;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit const loop* chunk_of_;
 
@@ -582,13 +586,13 @@ class worker {
   std::size_t watching_ = 0;
   memory_watch<>* memory_watch_ = nullptr;
 
-  // All null unless ranks make threads that communicate. `guest_` has the helm now; `asleep_for_` is
-  // what the worker's own thread sleeps for, having given the helm up.
-  std::unique_ptr<helm> helm_;
-  guest* guest_ = nullptr;
+  // All null unless ranks make threads that communicate. `attached_thread_` has the hand-off lock now; `asleep_for_` is
+  // what the worker's own thread sleeps for, having given the hand-off lock up.
+  std::unique_ptr<handoff_lock> handoff_lock_;
+  attached_thread* attached_thread_ = nullptr;
   const waiter* asleep_for_ = nullptr;
-  fiber* runs_on_own_thread_ = nullptr;  // While that has given the helm up.
-  std::vector<const guest*> waiting_guests_;
+  fiber* runs_on_own_thread_ = nullptr;  // While that has given the hand-off lock up.
+  std::vector<const attached_thread*> waiting_attached_;
 
   // Loops.
   std::vector<detached_loop> detached_;

@@ -16,10 +16,10 @@ target checked_target(pe_state& me, shmem_ctx_t handle, int pe) {
 
 void check_local(const char* argument, const void* address, std::size_t bytes) {
   if (address == nullptr && bytes != 0)
-    fail("{} is a null pointer: pass where {} octets are", argument, bytes);
+    fail("{} is a null pointer: pass where {} bytes are", argument, bytes);
 }
 
-// The octets from the first to the last of blocks that lie `stride` octets apart.
+// The bytes from the first to the last of blocks that lie `stride` bytes apart.
 std::size_t extent(std::ptrdiff_t stride, std::size_t block_bytes, std::size_t blocks) {
   if (blocks == 0) return 0;
   return checked_bytes(blocks - 1, static_cast<std::size_t>(stride)) + block_bytes;
@@ -147,7 +147,7 @@ rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word
   const target to = checked_target(me, context, pe);
   check_symmetric(me, "the word", word, bytes);
   if (reinterpret_cast<std::uintptr_t>(word) % bytes != 0)
-    fail("the word at {} is not aligned to its size of {} octets", word, bytes);
+    fail("the word at {} is not aligned to its size of {} bytes", word, bytes);
   pe = to.rank;
   return to.operations;
 }

@@ -136,8 +136,8 @@ void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::
 // --- To other processes -----------------------------------------------------------------------------
 //
 //            tag                          head[0]          head[1]           data
-//   part     message's length, offset     id, target       call, source      the octets from there on
-//   handled  octets of those              -, source        target            how many
+//   part     message's length, offset     id, target       call, source      the bytes from there on
+//   handled  bytes of those              -, source        target            how many
 
 [[nodiscard]] std::uint64_t two(std::uint64_t high, std::uint64_t low) noexcept {
   return high << 32 | low;
@@ -298,11 +298,11 @@ void check_message(pe_state& me, int id, const void* payload, std::size_t length
     fail("id {}: pass one that shmemx_am_set_handler has returned on the target", id);
   if (length > me.settings.am_payload_bytes)
     fail(
-        "length {}: a payload may have {} octets (SHMEMX_AM_PAYLOAD_MAX_SIZE is {}; SHMEMX_AM_PAYLOAD_MAX in the "
+        "length {}: a payload may have {} bytes (SHMEMX_AM_PAYLOAD_MAX_SIZE is {}; SHMEMX_AM_PAYLOAD_MAX in the "
         "environment raises what is accepted); put more, and send where it lies",
         length, me.settings.am_payload_bytes, SHMEMX_AM_PAYLOAD_MAX_SIZE);
   if (payload == nullptr && length != 0)
-    fail("payload is a null pointer: pass where {} octets are", length);
+    fail("payload is a null pointer: pass where {} bytes are", length);
 }
 
 // --- Handling -----------------------------------------------------------------------------------
@@ -557,7 +557,7 @@ void am_reply(const char* call, const void* data, std::size_t length) {
       fail("PE {} has sent this message by shmemx_am_send_nbi, which wants no reply", to->source);
     if (me.messages.replied) fail("called twice in one handler: a message has one reply");
     if (length > me.settings.am_payload_bytes)
-      fail("length {}: a reply may have {} octets", length, me.settings.am_payload_bytes);
+      fail("length {}: a reply may have {} bytes", length, me.settings.am_payload_bytes);
     me.messages.replied = true;
     write_to(me, call, to->source, reply_id, to->call, data, length);
   });
@@ -582,7 +582,7 @@ std::size_t am_call(const char* call, int id, const void* payload, std::size_t l
       (void)handle_all(me, args_p);
     }
     if (slot.length > reply_max)
-      fail("PE {} has replied with {} octets, of which {} have room: pass a larger reply_max", pe,
+      fail("PE {} has replied with {} bytes, of which {} have room: pass a larger reply_max", pe,
            slot.length, reply_max);
     return slot.length;
   });

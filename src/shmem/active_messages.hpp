@@ -7,7 +7,7 @@
 // there, or at the end of a chunk the next one; the first chunk; and a chunk that the reader has made zero again, of which
 // the reader gives one when there is none, and the writer takes it.
 //
-// The octets of all chunks of a PE are counted (am_inbox::bytes); who would bring them over the limit waits.
+// The bytes of all chunks of a PE are counted (am_inbox::bytes); who would bring them over the limit waits.
 #pragma once
 #include <array>
 #include <atomic>
@@ -46,7 +46,7 @@ class am_queue {
   }
 
   // --- The writer ------------------------------------------------------------------------------
-  // Room for a record of so many octets in the chunk that is being written; null when a chunk is needed.
+  // Room for a record of so many bytes in the chunk that is being written; null when a chunk is needed.
   [[nodiscard]] am_record* try_reserve(std::size_t bytes) noexcept {
     if (written_ == nullptr || written_->bytes - sizeof(am_record) - write_at_ < bytes) [[unlikely]]
       return nullptr;
@@ -71,7 +71,7 @@ class am_queue {
     const chunk* const in = read_.value();
     return in != nullptr && in->at(read_at_).word.value() != 0;
   }
-  // The oldest; null when there is none. `retired` gets the octets of chunks that are not needed any more.
+  // The oldest; null when there is none. `retired` gets the bytes of chunks that are not needed any more.
   [[nodiscard]] am_record* front(std::size_t& retired) noexcept;
   // The record has been used.
   void pop(std::size_t bytes) noexcept { read_at_ += bytes; }
@@ -124,7 +124,7 @@ struct am_unfinished {
 // Of one PE.
 struct am_state {
   std::vector<am_unfinished> unfinished;
-  // By PE: octets sent to those of other processes and not handled yet; empty until the first.
+  // By PE: bytes sent to those of other processes and not handled yet; empty until the first.
   std::vector<std::size_t> unread_far;
   // By worker of this process; made by the writer's side with its first message.
   std::vector<published<am_queue*>> from;

@@ -15,8 +15,8 @@ using detail::exchange_plan;
 using detail::no_root;
 using detail::parts;
 
-std::byte* writable(const void* octets) noexcept {
-  return static_cast<std::byte*>(const_cast<void*>(octets));  // It is only read.
+std::byte* writable(const void* bytes) noexcept {
+  return static_cast<std::byte*>(const_cast<void*>(bytes));  // It is only read.
 }
 
 // What is put before a collective is there after it, in the default context.
@@ -122,7 +122,7 @@ void do_alltoalls(pe_state& me, const char* call, const team& t, void* dest, con
                 element);
 }
 
-// Short: questions about broadcasts carry 23 octets of it between processes.
+// Short: questions about broadcasts carry 23 bytes of it between processes.
 constexpr const char* name_of_broadcasts = "shmem_broadcast";
 
 // `root_gets`: its dest, too. It is a PE of the team or set.

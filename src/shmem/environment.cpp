@@ -23,14 +23,14 @@ struct row {
 };
 constexpr std::array<row, 6> rows{{
     {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "grows as needed",
-     "octets of each PE's symmetric heap, with K, M, G or T: that much and no more"},
+     "bytes of each PE's symmetric heap, with K, M, G or T: that much and no more"},
     {"SHMEM_VERSION", "SMA_VERSION", "unset", "PE 0 prints the version of the library"},
     {"SHMEM_INFO", "SMA_INFO", "unset", "PE 0 prints this list"},
     {"SHMEM_DEBUG", "SMA_DEBUG", "unset",
      "checks that all PEs call shmem_malloc and its kin with the same arguments; tells when the heap is full"},
     {"SHMEMX_AM_QUEUE_SIZE", nullptr, "256M",
-     "octets of unread active messages of one PE, at which those who send more wait"},
-    {"SHMEMX_AM_PAYLOAD_MAX", nullptr, "32768", "octets of one active message that are accepted"},
+     "bytes of unread active messages of one PE, at which those who send more wait"},
+    {"SHMEMX_AM_PAYLOAD_MAX", nullptr, "32768", "bytes of one active message that are accepted"},
 }};
 
 // A rank that has a copy of its program has an environment of its own.
@@ -54,7 +54,7 @@ std::optional<std::size_t> bytes_of(const char* name) {
   if (text == nullptr || *text == '\0') return {};
   const auto bytes = parse_bytes(text);
   if (!bytes)
-    throw error(formatted("{}={}: that is no number of octets; write 4096, 64K, 512M or 1.5G", name,
+    throw error(formatted("{}={}: that is no number of bytes; write 4096, 64K, 512M or 1.5G", name,
                           printable(text)));
   return bytes;
 }

@@ -11,7 +11,7 @@ namespace {
 
 [[nodiscard]] bool called_by_own_thread() noexcept {
   const worker* const here = worker::current();
-  return here != nullptr && !here->has_guest();
+  return here != nullptr && !here->has_attached_thread();
 }
 
 // Of a thread that is not the PE's own: the job ends, for this reason if there is one.

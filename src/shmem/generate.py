@@ -520,7 +520,7 @@ HELPERS = """
 """
 
 SHMEMX_TYPES = """
-/* Octets that a message may hold; shmemx_am_payload_max() says what is accepted. */
+/* Bytes that a message may hold; shmemx_am_payload_max() says what is accepted. */
 #define SHMEMX_AM_PAYLOAD_MAX_SIZE 32768
 
 /* Called by shmemx_am_poll(), shmemx_am_wait() and the other calls that take args_p, on the PE that calls them.
@@ -537,7 +537,7 @@ SHMEMX_NOTES = """
    shmemx_am_poll             runs handlers of what has come; how many
    shmemx_am_wait             waits until something has come, then runs its handlers
    shmemx_am_reply            in a handler: what shmemx_am_call() of the source returns
-   shmemx_am_call             sends, runs handlers while it waits, and returns how many octets the handler has replied with
+   shmemx_am_call             sends, runs handlers while it waits, and returns how many bytes the handler has replied with
    shmemx_am_quiet            returns when the handlers of all messages that this PE has sent have run; runs handlers
    shmemx_am_barrier_all      collective: returns when all messages of all PEs, and what their handlers have sent, have
                               been handled */

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// OpenSHMEM: octets of unread active messages of one PE, at which senders wait, unless a setting says otherwise;
+// OpenSHMEM: bytes of unread active messages of one PE, at which senders wait, unless a setting says otherwise;
 // what one message may hold at most, whatever the setting; and in what pieces the queue grows.
 inline constexpr std::size_t am_queue_bytes_default = std::size_t{256} << 20;
 inline constexpr std::size_t am_payload_bytes_max = std::size_t{16} << 20;

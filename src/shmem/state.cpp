@@ -46,7 +46,7 @@ entrance::entrance() {
     origin.way_in->leave();
     return;
   }
-  guest_.emplace(origin);
+  attached_thread_.emplace(origin);
   me_ = s;
 }
 
@@ -119,7 +119,7 @@ void check_symmetric(pe_state& me, const char* argument, const void* address, st
     fail("{} is a null pointer: pass an address that shmem_malloc returned, or that of a global",
          argument);
   if (me.memory->is_symmetric(address, 1))
-    fail("{} {} with {} octets goes beyond the end of the symmetric memory", argument, address,
+    fail("{} {} with {} bytes goes beyond the end of the symmetric memory", argument, address,
          bytes);
   fail(
       "{} {} is not symmetric: pass an address that shmem_malloc returned, or that of a global or static "
@@ -138,7 +138,7 @@ std::size_t checked_bytes(std::size_t count, std::size_t element) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, element, &bytes) ||
       bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) [[unlikely]]
-    fail("{} elements of {} octets are beyond all memory", count, element);
+    fail("{} elements of {} bytes are beyond all memory", count, element);
   return bytes;
 }
 

@@ -11,7 +11,7 @@
 
 #include "rank/state.hpp"
 #include "rma/initiator.hpp"
-#include "sched/guest.hpp"
+#include "sched/attached_thread.hpp"
 #include "shmem/active_messages.hpp"
 #include "shmem/environment.hpp"
 #include "shmem/errors.hpp"
@@ -125,7 +125,7 @@ class entrance {
  private:
   pe_state* me_ = nullptr;
   bool entered_ = false;
-  std::optional<guest> guest_;
+  std::optional<attached_thread> attached_thread_;
 };
 
 // The frame of every call but the short ways: body gets the PE's state.

@@ -43,7 +43,7 @@ void* new_block(pe_state& me, const char* call, std::size_t bytes, std::size_t a
   if (offset) return me.memory->heap().data() + *offset;
   if (me.settings.debug && me.number == 0)
     log_line(
-        "PE {}: {} of {} octets returns NULL: of {} octets of the symmetric heap {} are taken, the largest "
+        "PE {}: {} of {} bytes returns NULL: of {} bytes of the symmetric heap {} are taken, the largest "
         "gap has {}; set SHMEM_SYMMETRIC_SIZE to more, or leave it unset",
         me.number, call, bytes, me.blocks->bytes(), me.blocks->taken_bytes(),
         me.blocks->largest_gap());

@@ -39,7 +39,7 @@ struct record_header {
     return static_cast<std::uint64_t>(size) | static_cast<std::uint64_t>(kind) << 24 |
            static_cast<std::uint64_t>(target) << 32;
   }
-  // Payload octets, below 2^24.
+  // Payload bytes, below 2^24.
   [[nodiscard]] constexpr std::uint32_t size() const noexcept {
     return static_cast<std::uint32_t>(word & 0xffffff);
   }
@@ -72,8 +72,8 @@ template <class Word>
 struct record_room {
   Word* header = nullptr;
   std::size_t next = 0;    // Where the record behind it begins.
-  std::size_t size = 0;    // Octets of the payload.
-  std::size_t filler = 0;  // Octets that are passed over in front of it.
+  std::size_t size = 0;    // Bytes of the payload.
+  std::size_t filler = 0;  // Bytes that are passed over in front of it.
   [[nodiscard]] explicit operator bool() const noexcept { return header != nullptr; }
   [[nodiscard]] Word* payload() const noexcept { return header + 1; }
 };
@@ -82,8 +82,8 @@ struct record_room {
 // without waiting for them: a store to a line that the consumer has would hold up all stores behind
 // it, also those that have nothing to do with the ring. A message of a window between workers took 30
 // ns without that instead of 28, one of a stream of ams between processes 130 instead of 70. With
-// `ClearAhead` it also clears so many octets behind each record after having published it, when nobody
-// waits for it any more: between processes 8 octets one way took 190 ns instead of 250. What is
+// `ClearAhead` it also clears so many bytes behind each record after having published it, when nobody
+// waits for it any more: between processes 8 bytes one way took 190 ns instead of 250. What is
 // written after try_reserve() must then be published. `FetchBeyond` is the way from what is cleared to
 // the line that is asked for; one check serves for both, and with 0 it is just what clearing needs.
 template <class Atomics = std_atomics, std::size_t ClearAhead = 0,
@@ -99,7 +99,7 @@ class record_producer {
   record_producer(word* words, std::size_t capacity_bytes, const position& head) noexcept
       : words_(words), mask_(capacity_bytes - 1), head_(&head) {}
 
-  // Room for a payload of `size` octets, to be filled and then published; none when the ring is full.
+  // Room for a payload of `size` bytes, to be filled and then published; none when the ring is full.
   [[nodiscard]] room try_reserve(std::size_t size) noexcept {
     const std::size_t length = record_bytes(size);
     const std::size_t offset = tail_ & mask_;
@@ -122,11 +122,11 @@ class record_producer {
 
   // `received`, a header word, has come from whoever consumes this ring, and an answer is likely: asks for
   // the line in which the next record will begin. Who waits for the answer has that line, and a store would
-  // have to wait for it; asked for now it is under way while the message is handled. 8 octets one way
+  // have to wait for it; asked for now it is under way while the message is handled. 8 bytes one way
   // between processes take 190 ns instead of 275 where a line takes 250 to go and come. Only behind a
   // message of one line, whose answer is likely to be one too: into several lines the stores go on for
   // so long that the poller has taken the first line back before the header is stored, the last of them
-  // (512 octets: 370 ns instead of 330).
+  // (512 bytes: 370 ns instead of 330).
   void expect_answer(std::uint64_t received) noexcept {
     if (record_bytes(record_header{received}.size()) <= cache_line)
       prefetch_for_writing(&word_at(tail_));
@@ -166,9 +166,9 @@ class record_producer {
     return tail_ + bytes - head_seen_ <= mask_ + 1;
   }
 
-  // Positions count octets since the start and never wrap in practice (2^64).
+  // Positions count bytes since the start and never wrap in practice (2^64).
   word* words_ = nullptr;
-  std::size_t mask_ = 0;  // The ring's octets less one.
+  std::size_t mask_ = 0;  // The ring's bytes less one.
   const position* head_ = nullptr;
   std::size_t tail_ = 0;
   std::size_t head_seen_ = 0;
@@ -255,7 +255,7 @@ class record_consumer {
   }
 
   word* words_ = nullptr;
-  std::size_t mask_ = 0;  // The ring's octets less one.
+  std::size_t mask_ = 0;  // The ring's bytes less one.
   position* head_ = nullptr;
   std::size_t head_private_ = 0;
   std::size_t untold_until_ = 0;  // The producer is told of a head beyond.

@@ -149,10 +149,10 @@ bool arrivals::arrive() noexcept {
 namespace {
 
 // From a thread that runs no tasks: to the worker where the continuation was made.
-struct distant_task final : arrival {
-  explicit distant_task(task& one) noexcept : work(one) {
+struct remote_task final : arrival {
+  explicit remote_task(task& one) noexcept : work(one) {
     come = [](arrival& self, task_source& home) noexcept {
-      auto& mine = static_cast<distant_task&>(self);
+      auto& mine = static_cast<remote_task&>(self);
       home.submit_here(mine.work);
       free_pooled(&mine);
     };
@@ -169,7 +169,7 @@ continuation::continuation() noexcept : home(task_source::here_or_null()) {
       here->submit(mine, mine.urgency);
     else
       static_cast<task_source*>(mine.home)->send(
-          *make_pooled<distant_task>(static_cast<task&>(mine)));
+          *make_pooled<remote_task>(static_cast<task&>(mine)));
   };
 }
 

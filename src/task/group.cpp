@@ -22,7 +22,7 @@ struct group_core::body : arrival {
 
   task_source& home;
   split_count<> left;
-  countdown told;
+  completion_counter told;
   std::exception_ptr failure{};  // Written by the one that set `failed`; read when all have ended.
   std::atomic<bool> failed{false};
   std::atomic<bool> stopped{false};

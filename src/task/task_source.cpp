@@ -269,13 +269,14 @@ void task_source::describe(const std::function<void(const std::string&)>& line) 
 
 void* detail::take_memory(std::size_t bytes) {
   task_source* const here = task_source::here_or_null();
-  return here != nullptr && !here->home().has_guest() ? here->pool().take(bytes)
-                                                      : node_pool::take_without(bytes);
+  return here != nullptr && !here->home().has_attached_thread() ? here->pool().take(bytes)
+                                                                : node_pool::take_without(bytes);
 }
 
 void detail::give_memory(void* memory, std::size_t) noexcept {
   task_source* const here = task_source::here_or_null();
-  node_pool::give(memory, here != nullptr && !here->home().has_guest() ? &here->pool() : nullptr);
+  node_pool::give(memory,
+                  here != nullptr && !here->home().has_attached_thread() ? &here->pool() : nullptr);
 }
 
 void detail::check_may_spawn(const char* call) {

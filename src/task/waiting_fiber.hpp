@@ -35,7 +35,7 @@ struct waiting_fiber final : detail::listener, arrival {
   }
 
   task_source& home;
-  countdown told_by{1};
+  completion_counter told_by{1};
   bool has_left = false;
 
  private:

@@ -602,7 +602,7 @@ void kept_for_rendezvous(int rank) {
   if (live* const p = find(rank)) ++p->a->rendezvous;
 }
 
-void took_offer(int rank, const message_name& name) {
+void took_rts(int rank, const message_name& name) {
   live* const p = find(rank);
   if (p == nullptr) return;
   const std::uint64_t stream = stream_of(name);

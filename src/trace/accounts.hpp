@@ -188,7 +188,7 @@ void received(int rank, const message_name& name, std::size_t bytes);
 void came_unexpected(int rank);
 void kept_for_rendezvous(int rank);
 // A receive has matched a long message, which the sender has kept so far.
-void took_offer(int rank, const message_name& name);
+void took_rts(int rank, const message_name& name);
 
 void begin_wait(int rank, const char* call);
 void end_wait(int rank, bool of_send);

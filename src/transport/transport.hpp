@@ -105,7 +105,7 @@ class transport {
   // --- Messages --------------------------------------------------------------------------------
   // Sends the header and the parts, which hold at most message_bytes_max together. Returns
   //   done    the parts may be changed;
-  //   posted  only with a context: the octets that the parts name stay in use until
+  //   posted  only with a context: the bytes that the parts name stay in use until
   //           arrivals::completed(context); the array `parts` itself does not;
   //   retry   nothing happened, poll() and try again;
   //   failed  the peer is dead.
@@ -131,9 +131,9 @@ class transport {
   }
   // From here on the key opens nothing.
   virtual void deregister(memory_region& region) noexcept = 0;
-  // One copy between `local` and the octets at `offset` of the peer's region; never `done` without
+  // One copy between `local` and the bytes at `offset` of the peer's region; never `done` without
   // the data being where they belong (of a put: in the peer's memory, visible to messages sent
-  // afterwards). Without a context never `posted`; `failed` also when the octets are not in the
+  // afterwards). Without a context never `posted`; `failed` also when the bytes are not in the
   // peer's region. `region` may be null when registration is not needed.
   virtual status put(std::uint32_t peer, std::span<const std::byte> local,
                      const memory_region* region, const remote_key& key, std::uint64_t offset,

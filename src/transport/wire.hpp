@@ -17,7 +17,7 @@ struct wire_header {
   std::uint16_t handler = 0;  // What to call, or which matching engine to ask.
   std::uint32_t user = 0;     // Free for who posted the message.
   std::uint64_t tag = 0;
-  std::uint64_t size = 0;       // Octets of the whole message, of which these are a part or all.
+  std::uint64_t size = 0;       // Bytes of the whole message, of which these are a part or all.
   std::uint64_t operation = 0;  // The operation at whichever side must recognise it again.
 };
 static_assert(sizeof(wire_header) == 32 && std::is_trivially_copyable_v<wire_header>);

@@ -1,4 +1,4 @@
-// A member that owns memory cannot be copied as octets.
+// A member that owns memory cannot be copied as bytes.
 // Expect: weft: .*a member that owns or points to memory
 #include <span>
 #include <string>

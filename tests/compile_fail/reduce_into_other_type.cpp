@@ -1,4 +1,4 @@
-// The result of a reduction has the type of its elements: other octets would be taken for numbers.
+// The result of a reduction has the type of its elements: other bytes would be taken for numbers.
 // Expect: weft: .*input and output be of the same type
 #include <functional>
 #include <vector>

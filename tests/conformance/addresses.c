@@ -11,7 +11,7 @@ enum { in_collectives = 1 };
 enum { most = 32 };
 static int next, before;
 
-/* `count` integers, wherever the call says; followed by another such element after `extent` octets. */
+/* `count` integers, wherever the call says; followed by another such element after `extent` bytes. */
 static MPI_Datatype at_address(void* where, int count, MPI_Aint extent) {
   const MPI_Datatype integer = MPI_INT;
   MPI_Datatype there, made;

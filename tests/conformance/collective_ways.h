@@ -41,7 +41,7 @@
 static void FN(in_one_group)(int way, MPI_Comm comm) {
   static int in[room], out[room];
   COUNT counts[64];
-  PLACE places[64], octets[64];
+  PLACE places[64], bytes[64];
   MPI_Datatype types[64];
   int rank_there, n_ranks;
   MPI_Comm_rank(comm, &rank_there);
@@ -49,7 +49,7 @@ static void FN(in_one_group)(int way, MPI_Comm comm) {
   const int root = n_ranks - 1, sum = n_ranks * (n_ranks - 1) / 2, at_root = rank_there == root;
   enum { n = 5, gap = 7 };
   for (int r = 0; r < n_ranks; ++r)
-    counts[r] = n, places[r] = gap * r, octets[r] = 4 * gap * r, types[r] = MPI_INT;
+    counts[r] = n, places[r] = gap * r, bytes[r] = 4 * gap * r, types[r] = MPI_INT;
 
   { ROUNDS {
       FILL(n);
@@ -99,7 +99,7 @@ static void FN(in_one_group)(int way, MPI_Comm comm) {
   } }
   { ROUNDS {
       FILL(gap * n_ranks);
-      RUN(Alltoallw, Ialltoallw, in, counts, octets, types, out, counts, octets, types);
+      RUN(Alltoallw, Ialltoallw, in, counts, bytes, types, out, counts, bytes, types);
       EXPECT_OUT(0, gap * n_ranks, i % gap < n ? VALUE(i / gap, gap * rank_there + i % gap) : -1);
   } }
   { ROUNDS {
@@ -138,7 +138,7 @@ static void FN(in_one_group)(int way, MPI_Comm comm) {
 static void FN(between_two)(int way, MPI_Comm comm, int in_first) {
   static int in[room], out[room];
   COUNT counts[64], counts_here[64];
-  PLACE places[64], octets[64];
+  PLACE places[64], bytes[64];
   MPI_Datatype types[64];
   int rank_there, here, there;
   MPI_Comm_rank(comm, &rank_there);
@@ -148,7 +148,7 @@ static void FN(between_two)(int way, MPI_Comm comm, int in_first) {
   const int root = !in_first ? there - 1 : is_root ? MPI_ROOT : MPI_PROC_NULL;
   enum { n = 6, gap = 8 };
   for (int r = 0; r < 64; ++r)
-    counts[r] = n, places[r] = gap * r, octets[r] = 4 * gap * r, types[r] = MPI_INT;
+    counts[r] = n, places[r] = gap * r, bytes[r] = 4 * gap * r, types[r] = MPI_INT;
   (void)sum;
 
   { ROUNDS {
@@ -199,7 +199,7 @@ static void FN(between_two)(int way, MPI_Comm comm, int in_first) {
   } }
   { ROUNDS {
       FILL(gap * there);
-      RUN(Alltoallw, Ialltoallw, in, counts, octets, types, out, counts, octets, types);
+      RUN(Alltoallw, Ialltoallw, in, counts, bytes, types, out, counts, bytes, types);
       EXPECT_OUT(0, gap * there, i % gap < n ? VALUE(i / gap, gap * rank_there + i % gap) : -1);
   } }
   { ROUNDS {
@@ -237,7 +237,7 @@ static void FN(between_neighbours)(int way, MPI_Comm comm) {
   enum { n = 4 };
   COUNT sent[1] = {1 + rank_there % n}, taken[1] = {1 + before % n};
   PLACE from[1] = {2}, to[1] = {3};
-  MPI_Aint from_octets[1] = {8}, to_octets[1] = {12};
+  MPI_Aint from_bytes[1] = {8}, to_bytes[1] = {12};
   MPI_Datatype type[1] = {MPI_INT};
 
   { ROUNDS {
@@ -264,7 +264,7 @@ static void FN(between_neighbours)(int way, MPI_Comm comm) {
   } }
   if (neighbor_alltoallw_works) { ROUNDS {
       FILL(10);
-      RUN(Neighbor_alltoallw, Ineighbor_alltoallw, in, sent, from_octets, type, out, taken, to_octets, type);
+      RUN(Neighbor_alltoallw, Ineighbor_alltoallw, in, sent, from_bytes, type, out, taken, to_bytes, type);
       EXPECT_OUT(3, taken[0], VALUE(before, 2 + i));
       EXPECT_INT(out[2], -1);
   } }

@@ -162,15 +162,15 @@ static void all_to_all(void) {
 
 /* Rank a sends (a + b) % 4 elements to rank b. */
 static void all_to_all_uneven(void) {
-  int out_counts[64], out_places[64], in_counts[64], in_places[64], out_octets[64], in_octets[64];
+  int out_counts[64], out_places[64], in_counts[64], in_places[64], out_bytes[64], in_bytes[64];
   MPI_Datatype types[64], other_types[64];
   int sent = 0, received = 0;
   for (int r = 0; r < size; ++r) {
     out_counts[r] = in_counts[r] = (rank + r) % 4;
     out_places[r] = sent;
     in_places[r] = received;
-    out_octets[r] = 4 * sent;
-    in_octets[r] = 4 * received;
+    out_bytes[r] = 4 * sent;
+    in_bytes[r] = 4 * received;
     types[r] = rank % 2 ? MPI_INT : MPI_INT32_T;
     other_types[r] = r % 2 ? MPI_INT : MPI_INT32_T;
     for (int i = 0; i < out_counts[r]; ++i) in[sent++] = 1000 * rank + 10 * r + i;
@@ -184,7 +184,7 @@ static void all_to_all_uneven(void) {
     EXPECT_INT(out[in_places[r] + in_counts[r]], -1);
   }
   memset(out, 0xff, sizeof out);
-  MPI_Alltoallw(in, out_counts, out_octets, types, out, in_counts, in_octets, other_types, MPI_COMM_WORLD);
+  MPI_Alltoallw(in, out_counts, out_bytes, types, out, in_counts, in_bytes, other_types, MPI_COMM_WORLD);
   for (int r = 0; r < size; ++r)
     for (int i = 0; i < in_counts[r]; ++i)
       EXPECT(out[in_places[r] + i] == 1000 * r + 10 * rank + i, "w %d, %d: %d", r, i, out[in_places[r] + i]);

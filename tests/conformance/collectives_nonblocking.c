@@ -5,10 +5,10 @@ static int in[64 * 300], out[64 * 300];
 
 static void each(void) {
   MPI_Request r;
-  int counts[64], places[64], octets[64];
+  int counts[64], places[64], bytes[64];
   MPI_Datatype types[64];
   const int n = 50, sum = size * (size - 1) / 2;
-  for (int i = 0; i < size; ++i) counts[i] = n, places[i] = n * i, octets[i] = 4 * n * i, types[i] = MPI_INT;
+  for (int i = 0; i < size; ++i) counts[i] = n, places[i] = n * i, bytes[i] = 4 * n * i, types[i] = MPI_INT;
 #define FILL(expression) do { for (int i = 0; i < n * size; ++i) in[i] = (expression), out[i] = -1; } while (0)
 #define ENDED(i_end, wanted) do { MPI_Wait(&r, MPI_STATUS_IGNORE); \
     EXPECT(r == MPI_REQUEST_NULL, "the request lives"); \
@@ -51,7 +51,7 @@ static void each(void) {
   MPI_Ialltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD, &r);
   ENDED(n * size, 1000 * (i / n) + n * rank + i % n);
   FILL(1000 * rank + i);
-  MPI_Ialltoallw(in, counts, octets, types, out, counts, octets, types, MPI_COMM_WORLD, &r);
+  MPI_Ialltoallw(in, counts, bytes, types, out, counts, bytes, types, MPI_COMM_WORLD, &r);
   ENDED(n * size, 1000 * (i / n) + n * rank + i % n);
   FILL(rank + i);
   MPI_Ireduce_scatter(in, out, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);

@@ -201,7 +201,7 @@ static void many(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   const long before = resident();
   make_and_free(rounds - block);
-  /* Of all ranks of a process: 200 octets kept for each communicator of one of 16 would be more. */
+  /* Of all ranks of a process: 200 bytes kept for each communicator of one of 16 would be more. */
   EXPECT(resident() - before < 16 << 10, "%ld KiB after %d, and %ld before", resident(), rounds, before);
   static MPI_Comm some[alive];
   for (int i = 0; i < alive; ++i) MPI_Comm_dup(i ? some[i - 1] : MPI_COMM_WORLD, &some[i]);

@@ -24,7 +24,7 @@ static void expect_ints(const char* what, const int* found, int count, int wante
     expect_ints(what, found, count, LENGTH(wanted_), wanted_);                  \
   } while (0)
 
-static void expect_extent(const char* what, MPI_Datatype type, int octets, MPI_Aint lower, MPI_Aint extent,
+static void expect_extent(const char* what, MPI_Datatype type, int bytes, MPI_Aint lower, MPI_Aint extent,
                           MPI_Aint true_lower, MPI_Aint true_extent) {
   count_type found = -1;
   MPI_Aint a, b, c, d;
@@ -36,7 +36,7 @@ static void expect_extent(const char* what, MPI_Datatype type, int octets, MPI_A
   MPI_Type_get_extent_x(type, &e, &f);
   MPI_Count g, h;
   MPI_Type_get_true_extent_x(type, &g, &h);
-  EXPECT(found == octets && count == octets, "%s: size %d, not %d", what, (int)found, octets);
+  EXPECT(found == bytes && count == bytes, "%s: size %d, not %d", what, (int)found, bytes);
   EXPECT(a == lower && b == extent && e == lower && f == extent, "%s: extent %ld + %ld, not %ld + %ld", what, (long)a,
          (long)b, (long)lower, (long)extent);
   EXPECT(c == true_lower && d == true_extent && g == c && h == d, "%s: true extent %ld + %ld, not %ld + %ld", what, (long)c, (long)d,
@@ -370,7 +370,7 @@ static void names(void) {
 }
 
 static void basic_sizes(void) {
-  const struct { MPI_Datatype type; size_t octets; } basic[] = {
+  const struct { MPI_Datatype type; size_t bytes; } basic[] = {
       {MPI_CHAR, 1}, {MPI_SIGNED_CHAR, 1}, {MPI_UNSIGNED_CHAR, 1}, {MPI_BYTE, 1}, {MPI_PACKED, 1},
       {MPI_SHORT, 2}, {MPI_UNSIGNED_SHORT, 2}, {MPI_INT, 4}, {MPI_UNSIGNED, 4}, {MPI_LONG, sizeof(long)},
       {MPI_UNSIGNED_LONG, sizeof(long)}, {MPI_LONG_LONG, 8}, {MPI_UNSIGNED_LONG_LONG, 8}, {MPI_FLOAT, 4},
@@ -382,7 +382,7 @@ static void basic_sizes(void) {
   for (int i = 0; i < LENGTH(basic); ++i) {
     count_type found = -1;
     MPI_Type_size(basic[i].type, &found);
-    EXPECT(found == (int)basic[i].octets, "type %d: %d octets, not %d", i, (int)found, (int)basic[i].octets);
+    EXPECT(found == (int)basic[i].bytes, "type %d: %d bytes, not %d", i, (int)found, (int)basic[i].bytes);
   }
   struct { double a; int b; } pair;
   MPI_Aint lower, extent;
@@ -406,13 +406,13 @@ static void basic_sizes(void) {
 /* By what Fortran's numbers can hold. */
 static void parametrized(void) {
   MPI_Datatype type, again, pair;
-  int octets = -1, integers = -1, addresses = -1, types = -1, combiner = -1, contents[2] = {0, 0};
+  int bytes = -1, integers = -1, addresses = -1, types = -1, combiner = -1, contents[2] = {0, 0};
   MPI_Type_create_f90_real(6, MPI_UNDEFINED, &type);
-  MPI_Type_size(type, &octets);
-  EXPECT_INT(octets, 4);
+  MPI_Type_size(type, &bytes);
+  EXPECT_INT(bytes, 4);
   MPI_Type_create_f90_real(15, 307, &type);
-  MPI_Type_size(type, &octets);
-  EXPECT_INT(octets, 8);
+  MPI_Type_size(type, &bytes);
+  EXPECT_INT(bytes, 8);
   MPI_Type_create_f90_real(15, 307, &again);
   EXPECT(type == again, "another handle");
   MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -430,14 +430,14 @@ static void parametrized(void) {
   EXPECT(sums[0] == rank && sums[1] == 1, "%g %g", sums[0], sums[1]);
   MPI_Type_free(&pair);
   MPI_Type_create_f90_complex(15, MPI_UNDEFINED, &type);
-  MPI_Type_size(type, &octets);
-  EXPECT_INT(octets, 16);
+  MPI_Type_size(type, &bytes);
+  EXPECT_INT(bytes, 16);
   MPI_Type_create_f90_integer(9, &type);
-  MPI_Type_size(type, &octets);
-  EXPECT_INT(octets, 4);
+  MPI_Type_size(type, &bytes);
+  EXPECT_INT(bytes, 4);
   MPI_Type_create_f90_integer(10, &type);
-  MPI_Type_size(type, &octets);
-  EXPECT_INT(octets, 8);
+  MPI_Type_size(type, &bytes);
+  EXPECT_INT(bytes, 8);
   long long one = 1, all = 0;
   MPI_Allreduce(&one, &all, 1, type, MPI_SUM, MPI_COMM_WORLD);
   EXPECT_INT(all, size);

@@ -248,7 +248,7 @@ static void far_beyond(void) {
   EXPECT_CLASS(MPI_Pack_external("external32", &value, 1, MPI_DOUBLE, packed, LONG_MIN, &at), MPI_ERR_ARG);
   at = 0;
   EXPECT_CLASS(MPI_Pack_external("external32", &value, 1, MPI_DOUBLE, packed, 7, &at), MPI_ERR_TRUNCATE);
-  /* In 64 bits their octets wrap to 0 and 8. */
+  /* In 64 bits their bytes wrap to 0 and 8. */
   const MPI_Count none = (MPI_Count)1 << 61, one = none + 1;
   MPI_Count place = 0;
   MPI_Request request;

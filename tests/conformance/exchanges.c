@@ -33,7 +33,7 @@ static void rings(void) {
     MPI_Wait(&request, &status);
     EXPECT(request == MPI_REQUEST_NULL, "the request is still there");
     MPI_Get_count(&status, MPI_INT, &found);
-    EXPECT(!IS_WHOLE || (status.MPI_SOURCE == left && status.MPI_TAG == 3 && found == count), "%d octets from %d, tag %d", found,
+    EXPECT(!IS_WHOLE || (status.MPI_SOURCE == left && status.MPI_TAG == 3 && found == count), "%d bytes from %d, tag %d", found,
            status.MPI_SOURCE, status.MPI_TAG);
     EXPECT(is_filled(in, count, 1000 * left), "%d values", count);
     MPI_Isendrecv_replace(out, count, MPI_INT, left, 4, right, 4, MPI_COMM_WORLD, &request);
@@ -65,7 +65,7 @@ static void nobody(void) {
   MPI_Isendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 0, in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, &status);
   MPI_Get_count(&status, MPI_INT, &count);
-  EXPECT(!IS_WHOLE || (status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && count == 0), "%d octets from %d", count,
+  EXPECT(!IS_WHOLE || (status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && count == 0), "%d bytes from %d", count,
          status.MPI_SOURCE);
   /* Half of it with nobody. */
   MPI_Isendrecv(&value, 1, MPI_INT, rank, 1, in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
@@ -134,56 +134,56 @@ static void large_counts(void) {
   MPI_Comm_dup(MPI_COMM_SELF, &comm);
   MPI_Comm_attach_buffer_c(comm, memory, sizeof memory);
   MPI_Comm_detach_buffer_c(comm, &address, &bytes);
-  EXPECT(address == memory && bytes == sizeof memory, "%p, %lld octets", address, (long long)bytes);
+  EXPECT(address == memory && bytes == sizeof memory, "%p, %lld bytes", address, (long long)bytes);
   MPI_Comm_free(&comm);
 }
 
 /* Messages of a communicator with a buffer of its own leave room in that of all. */
 static void buffers(void) {
-  enum { octets = 100000 };
-  static char memory[octets + MPI_BSEND_OVERHEAD], own_memory[octets + MPI_BSEND_OVERHEAD], data[octets], got[octets];
+  enum { length_of_one = 100000 };
+  static char memory[length_of_one + MPI_BSEND_OVERHEAD], own_memory[length_of_one + MPI_BSEND_OVERHEAD], data[length_of_one], got[length_of_one];
   MPI_Comm comm;
   MPI_Request request;
   void* address = NULL;
   int bytes = -1, flag = -1;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  EXPECT_CLASS(MPI_Bsend(data, octets, MPI_BYTE, rank, 0, comm), MPI_ERR_BUFFER);
+  EXPECT_CLASS(MPI_Bsend(data, length_of_one, MPI_BYTE, rank, 0, comm), MPI_ERR_BUFFER);
   MPI_Buffer_attach(memory, sizeof memory);
   MPI_Comm_attach_buffer(comm, own_memory, sizeof own_memory);
   EXPECT_CLASS(MPI_Comm_attach_buffer(comm, memory, sizeof memory), MPI_ERR_BUFFER);
-  for (int i = 0; i < octets; ++i) data[i] = (char)(i + rank);
-  MPI_Bsend(data, octets, MPI_BYTE, rank, 0, comm);
-  MPI_Bsend(data, octets, MPI_BYTE, rank, 0, MPI_COMM_WORLD);
-  EXPECT_CLASS(MPI_Bsend(data, octets, MPI_BYTE, rank, 0, comm), MPI_ERR_BUFFER);
+  for (int i = 0; i < length_of_one; ++i) data[i] = (char)(i + rank);
+  MPI_Bsend(data, length_of_one, MPI_BYTE, rank, 0, comm);
+  MPI_Bsend(data, length_of_one, MPI_BYTE, rank, 0, MPI_COMM_WORLD);
+  EXPECT_CLASS(MPI_Bsend(data, length_of_one, MPI_BYTE, rank, 0, comm), MPI_ERR_BUFFER);
   MPI_Comm_iflush_buffer(comm, &request);
   MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   EXPECT_INT(flag, 0);
-  MPI_Recv(got, octets, MPI_BYTE, rank, 0, comm, MPI_STATUS_IGNORE);
-  EXPECT(memcmp(got, data, octets) == 0, "another message");
+  MPI_Recv(got, length_of_one, MPI_BYTE, rank, 0, comm, MPI_STATUS_IGNORE);
+  EXPECT(memcmp(got, data, length_of_one) == 0, "another message");
   MPI_Wait(&request, MPI_STATUS_IGNORE); /* That of all still has one. */
   MPI_Comm_flush_buffer(comm);
   MPI_Buffer_iflush(&request);
-  MPI_Recv(got, octets, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(got, length_of_one, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Buffer_flush();
   MPI_Comm_detach_buffer(comm, &address, &bytes);
-  EXPECT(address == own_memory && bytes == (int)sizeof own_memory, "%p, %d octets", address, bytes);
+  EXPECT(address == own_memory && bytes == (int)sizeof own_memory, "%p, %d bytes", address, bytes);
   MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0);
-  MPI_Bsend(data, octets, MPI_BYTE, rank, 0, comm);
-  MPI_Recv(got, octets, MPI_BYTE, rank, 0, comm, MPI_STATUS_IGNORE);
+  MPI_Bsend(data, length_of_one, MPI_BYTE, rank, 0, comm);
+  MPI_Recv(got, length_of_one, MPI_BYTE, rank, 0, comm, MPI_STATUS_IGNORE);
   MPI_Comm_detach_buffer(comm, &address, &bytes);
   EXPECT(address == MPI_BUFFER_AUTOMATIC, "%p", address);
   MPI_Buffer_detach(&address, &bytes);
-  EXPECT(address == memory && bytes == (int)sizeof memory, "%p, %d octets", address, bytes);
+  EXPECT(address == memory && bytes == (int)sizeof memory, "%p, %d bytes", address, bytes);
   MPI_Comm_free(&comm);
 }
 
 /* Each round fills the buffer, and all is received before it ends: then the space is free again, although what was
    received is told by other messages than what ends the round. */
 static void space_of_received(void) {
-  enum { most = 3, octets = 100000, rounds = 60 };
-  static char memory[most * (octets + MPI_BSEND_OVERHEAD)], data[octets], got[octets];
+  enum { most = 3, length_of_one = 100000, rounds = 60 };
+  static char memory[most * (length_of_one + MPI_BSEND_OVERHEAD)], data[length_of_one], got[length_of_one];
   void* address = NULL;
   int bytes = -1, to = (rank + 1) % size, from = (rank + size - 1) % size, refused = 0;
   MPI_Comm comm;
@@ -191,7 +191,7 @@ static void space_of_received(void) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Buffer_attach(memory, sizeof memory);
   for (int round = 0; round < rounds; ++round) {
-    const int length = round % 3 == 0 ? 40000 : octets; /* Short enough for other ways between some ranks. */
+    const int length = round % 3 == 0 ? 40000 : length_of_one; /* Short enough for other ways between some ranks. */
     for (int i = 0; i < most; ++i) refused += MPI_Bsend(data, length, MPI_BYTE, to, i, comm) != MPI_SUCCESS;
     for (int i = 0; i < most && refused == 0; ++i)
       MPI_Recv(got, length, MPI_BYTE, from, i, comm, MPI_STATUS_IGNORE);

@@ -254,7 +254,7 @@ contains
 
   subroutine parametrized()
     integer, parameter :: long = selected_int_kind(18), wide = selected_real_kind(15, 307)
-    integer :: type, octets, integers, addresses, types, combiner
+    integer :: type, bytes, integers, addresses, types, combiner
     integer(kind=long) :: one, all
     real(kind=wide) :: part, total
     call MPI_Type_create_f90_integer(18, type, error)
@@ -268,8 +268,8 @@ contains
     call MPI_Type_get_envelope(type, integers, addresses, types, combiner, error)
     call expect(integers == 2 .and. combiner == MPI_COMBINER_F90_REAL, 'envelope of a parametrized datatype')
     call MPI_Type_create_f90_complex(15, MPI_UNDEFINED, type, error)
-    call MPI_Type_size(type, octets, error)
-    call expect(octets == 16, 'parametrized complex')
+    call MPI_Type_size(type, bytes, error)
+    call expect(bytes == 16, 'parametrized complex')
   end subroutine
 
   subroutine strings()

@@ -11,10 +11,10 @@ module checks
   integer, parameter :: n = 3, gap = 5
   integer :: rank, ranks, error, request, round, before, i, r, root, wrong = 0
   integer, allocatable, target :: in(:), out(:)
-  integer, allocatable :: counts(:), places(:), octets(:), types(:)
+  integer, allocatable :: counts(:), places(:), bytes(:), types(:)
   integer, pointer :: rows(:, :)  ! What each rank's part of `out` has.
   integer :: one_place(1) = [2]
-  integer(kind=MPI_ADDRESS_KIND) :: one_octets(1) = [8]
+  integer(kind=MPI_ADDRESS_KIND) :: one_bytes(1) = [8]
 contains
   subroutine expect(is_so, what)
     logical, intent(in) :: is_so
@@ -30,10 +30,10 @@ contains
     root = ranks - 1
     before = modulo(rank - 1, ranks)
     round = 1
-    allocate(in(gap*ranks), out(gap*ranks), counts(ranks), places(ranks), octets(ranks), types(ranks))
+    allocate(in(gap*ranks), out(gap*ranks), counts(ranks), places(ranks), bytes(ranks), types(ranks))
     counts = n
     places = [(gap*r, r = 0, ranks - 1)]
-    octets = 4*places
+    bytes = 4*places
     types = MPI_INTEGER
     rows(1:gap, 1:ranks) => out
   end subroutine
@@ -150,11 +150,11 @@ contains
     call expect(all(rows(1:n, :) == reshape([((value(r, gap*rank + i), i = 1, n), r = 0, ranks - 1)], [n, ranks])), &
         'Ialltoallv')
     call fill()
-    call MPI_Alltoallw(in, counts, octets, types, out, counts, octets, types, MPI_COMM_WORLD, error)
+    call MPI_Alltoallw(in, counts, bytes, types, out, counts, bytes, types, MPI_COMM_WORLD, error)
     call expect(all(rows(1:n, :) == reshape([((value(r, gap*rank + i), i = 1, n), r = 0, ranks - 1)], [n, ranks])), &
         'Alltoallw')
     call fill()
-    call MPI_Ialltoallw(in, counts, octets, types, out, counts, octets, types, MPI_COMM_WORLD, request, error)
+    call MPI_Ialltoallw(in, counts, bytes, types, out, counts, bytes, types, MPI_COMM_WORLD, request, error)
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
     call expect(all(rows(1:n, :) == reshape([((value(r, gap*rank + i), i = 1, n), r = 0, ranks - 1)], [n, ranks])), &
         'Ialltoallw')

@@ -92,7 +92,7 @@ contains
       call expect(all(got(:, i) == [left, 2*left, 3*left]), 'a mode of sending')
     end do
     call MPI_Buffer_detach(memory, detached, error)
-    call expect(detached == 80000, 'octets of the buffer')
+    call expect(detached == 80000, 'bytes of the buffer')
     call MPI_Isend(values, 3, MPI_INTEGER, right, 9, MPI_COMM_WORLD, send, error)
     call MPI_Recv(got, 9, MPI_INTEGER, left, 9, MPI_COMM_WORLD, status, error)
     call MPI_Get_elements(status, MPI_INTEGER, count, error)

@@ -211,7 +211,7 @@ contains
     integer(kind=MPI_COUNT_KIND) :: count, lower_count, extent_count
     character(len=MPI_MAX_OBJECT_NAME) :: name
     character :: external(16)
-    integer(kind=MPI_ADDRESS_KIND) :: octets, position
+    integer(kind=MPI_ADDRESS_KIND) :: bytes, position
     numbers = [(i, i = 0, 23)]
     call MPI_Type_indexed(2, [1, 2], [4, 0], MPI_INTEGER, type, error)
     call MPI_Type_commit(type, error)
@@ -284,10 +284,10 @@ contains
     call MPI_Get_address(numbers(1), one, error)
     call MPI_Get_address(numbers(3), two, error)
     call expect(MPI_Aint_diff(two, one) == 8 .and. MPI_Aint_add(one, 8_MPI_ADDRESS_KIND) == two, 'addresses')
-    call MPI_Pack_external_size('external32', 2, MPI_INTEGER, octets, error)
+    call MPI_Pack_external_size('external32', 2, MPI_INTEGER, bytes, error)
     position = 0
     call MPI_Pack_external('external32', numbers(2:3), 2, MPI_INTEGER, external, 16_MPI_ADDRESS_KIND, position, error)
-    call expect(octets == 8 .and. position == 8 .and. ichar(external(4)) == 1, 'external32')
+    call expect(bytes == 8 .and. position == 8 .and. ichar(external(4)) == 1, 'external32')
     position = 0
     call MPI_Unpack_external('external32', external, 8_MPI_ADDRESS_KIND, position, got, 2, MPI_INTEGER, error)
     call expect(got(1) == 1 .and. got(2) == 2, 'unpacked')

@@ -43,7 +43,7 @@ static void messages(void) {
     EXPECT(status.MPI_SOURCE % my_size == my_rank && status.MPI_SOURCE < their_size, "from %d", status.MPI_SOURCE);
   }
   MPI_Wait(&r, MPI_STATUS_IGNORE);
-  /* Of 8 octets, to receives that are posted; of several, the first is not always the one meant. */
+  /* Of 8 bytes, to receives that are posted; of several, the first is not always the one meant. */
   MPI_Request posted[3];
   int given[3][2], taken[3][2];
   for (int tag = 0; tag < 3; ++tag) MPI_Irecv(taken[tag], 2, MPI_INT, peer, tag, other, &posted[tag]);

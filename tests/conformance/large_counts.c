@@ -32,22 +32,22 @@ int main(int argc, char** argv) {
   int as_int = 0;
   MPI_Buffer_attach_c(out, (MPI_Count)1 << 33);
   MPI_Buffer_detach(&room, &as_int);
-  EXPECT(room == out && as_int == MPI_UNDEFINED, "detached %p, %d octets", room, as_int);
+  EXPECT(room == out && as_int == MPI_UNDEFINED, "detached %p, %d bytes", room, as_int);
   MPI_Buffer_attach_c(out, (MPI_Count)1 << 33);
   MPI_Buffer_detach_c(&room, &attached);
   EXPECT(attached == (MPI_Count)1 << 33, "%lld", (long long)attached);
 #endif
-  /* 2^33 octets as a type, of which no element is sent; sizes do not fit an int. */
+  /* 2^33 bytes as a type, of which no element is sent; sizes do not fit an int. */
   MPI_Datatype million, huge;
-  MPI_Count octets = 0, lower = 0, extent = 0;
+  MPI_Count bytes = 0, lower = 0, extent = 0;
   int small = 0;
   MPI_Type_contiguous(1 << 20, MPI_LONG_LONG, &million);
   MPI_Type_contiguous(1 << 10, million, &huge);
   MPI_Type_commit(&huge);
-  MPI_Type_size_x(huge, &octets);
+  MPI_Type_size_x(huge, &bytes);
   MPI_Type_get_extent_x(huge, &lower, &extent);
   MPI_Type_size(huge, &small);
-  EXPECT(octets == (MPI_Count)1 << 33 && extent == octets && small == MPI_UNDEFINED, "%lld octets, as int %d", (long long)octets,
+  EXPECT(bytes == (MPI_Count)1 << 33 && extent == bytes && small == MPI_UNDEFINED, "%lld bytes, as int %d", (long long)bytes,
          small);
   MPI_Status made;
   MPI_Recv(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &made);

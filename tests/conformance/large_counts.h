@@ -1,5 +1,5 @@
 /* Makes a program one of large counts: after this its calls are those with _c, and count_type is MPI_Count.
-   Displacements in octets are MPI_Aint in both, which is as large. */
+   Displacements in bytes are MPI_Aint in both, which is as large. */
 #if defined(LARGE_COUNTS) && MPI_VERSION >= 4
 typedef MPI_Count count_type;
 #define MPI_Get_count MPI_Get_count_c

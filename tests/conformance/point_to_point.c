@@ -179,10 +179,10 @@ static void replace(void) {
 
 static void counts(void) {
   MPI_Status status;
-  char octets[10] = {0}, in[10];
+  char bytes[10] = {0}, in[10];
   int count = 0;
   MPI_Count elements = -1;
-  MPI_Sendrecv(octets, 10, MPI_BYTE, rank, 0, in, 10, MPI_BYTE, rank, 0, MPI_COMM_WORLD, &status);
+  MPI_Sendrecv(bytes, 10, MPI_BYTE, rank, 0, in, 10, MPI_BYTE, rank, 0, MPI_COMM_WORLD, &status);
   MPI_Get_count(&status, MPI_INT, &count); /* Not a whole number of them. */
   EXPECT_INT(count, MPI_UNDEFINED);
   MPI_Get_elements(&status, MPI_BYTE, &count);

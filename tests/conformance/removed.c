@@ -30,9 +30,9 @@ static void datatypes(void) {
   MPI_Type_ub(u, &upper);
   MPI_Type_extent(u, &extent);
   EXPECT(lower == -4 && upper == 28 && extent == 32, "from %ld to %ld", (long)lower, (long)upper);
-  int octets = -1;
-  MPI_Type_size(u, &octets);
-  EXPECT_INT(octets, 8);
+  int bytes = -1;
+  MPI_Type_size(u, &bytes);
+  EXPECT_INT(bytes, 8);
   MPI_Type_free(&u);
   MPI_Type_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 100}, (MPI_Datatype[]){t, MPI_INT}, &u);
 #ifndef MPICH_NAME /* 4.0 forgets the bounds. */

@@ -169,13 +169,13 @@ static void distributed(void) {
     MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, adjacent);
     EXPECT(in[0] == 10 * from[0] && in[1] == 10 * from[1] + 1, "%d %d", in[0], in[1]);
     int counts[2] = {1, 2}, places[2] = {2, 0};
-    MPI_Aint octets[2] = {8, 0};
+    MPI_Aint bytes[2] = {8, 0};
     MPI_Datatype types[2] = {MPI_INT, MPI_INT};
     for (int i = 0; i < 3; ++i) out[i] = 100 * rank + i, in[i] = -1;
     MPI_Neighbor_alltoallv(out, counts, places, MPI_INT, in, counts, places, MPI_INT, adjacent);
     EXPECT(in[2] == 100 * from[0] + 2 && in[0] == 100 * from[1] && in[1] == 100 * from[1] + 1, "%d %d %d", in[0], in[1], in[2]);
     memset(in, 0xff, sizeof in);
-    MPI_Neighbor_alltoallw(out, counts, octets, types, in, counts, octets, types, adjacent);
+    MPI_Neighbor_alltoallw(out, counts, bytes, types, in, counts, bytes, types, adjacent);
     EXPECT(in[2] == 100 * from[0] + 2 && in[1] == 100 * from[1] + 1, "%d %d", in[1], in[2]);
     memset(in, 0xff, sizeof in);
     MPI_Request r;

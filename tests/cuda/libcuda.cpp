@@ -146,7 +146,7 @@ result cuPointerGetAttributes(unsigned count, const int* asked, void** answers, 
       case 2:  // MEMORY_TYPE: DEVICE
         *static_cast<unsigned*>(answers[i]) = found != nullptr ? 2 : 0;
         break;
-      case 8:  // IS_MANAGED, of which only one octet is written
+      case 8:  // IS_MANAGED, of which only one byte is written
         *static_cast<bool*>(answers[i]) = found != nullptr && found->is_managed;
         break;
       case 9:  // DEVICE_ORDINAL

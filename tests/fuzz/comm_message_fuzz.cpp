@@ -10,14 +10,14 @@
 
 #include "cluster.hpp"
 #include "comm/wire.hpp"
-#include "fuzz/octet_source.hpp"
+#include "fuzz/byte_source.hpp"
 #include "open_endpoint.hpp"
 
 namespace {
 
 using namespace weft;
 namespace with = comm::with;
-using tests::octet_source;
+using tests::byte_source;
 using tests::open_endpoint;
 
 // A core of two, its peer played by the fuzzer, with one of each thing that messages may name.
@@ -47,18 +47,18 @@ class victim {
     (void)post_recv(device(), 1, received_, with::local(arrived_));
   }
 
-  void feed(octet_source& from) {
+  void feed(byte_source& from) {
     open_endpoint::message next;
-    next.header.kind = from.octet() % 24;
+    next.header.kind = from.byte() % 24;
     next.is_write = next.header.kind >= 22;
-    next.header.flags = from.octet() % 16;
-    next.header.handler = from.octet() < 128 ? handler_.index : from.octet();
+    next.header.flags = from.byte() % 16;
+    next.header.handler = from.byte() < 128 ? handler_.index : from.byte();
     next.header.tag = from.word(memory_.remote().region);
     next.header.size = from.word(16);
-    next.header.operation = from.word(from.octet() % 4);
-    next.payload.resize(from.octet());
-    for (std::byte& octet : next.payload) octet = static_cast<std::byte>(from.octet());
-    if (next.payload.size() >= 8 && from.octet() < 128) {
+    next.header.operation = from.word(from.byte() % 4);
+    next.payload.resize(from.byte());
+    for (std::byte& byte : next.payload) byte = static_cast<std::byte>(from.byte());
+    if (next.payload.size() >= 8 && from.byte() < 128) {
       const std::uint64_t region = memory_.remote().region;
       std::memcpy(next.payload.data(), &region, sizeof region);
     }
@@ -92,6 +92,6 @@ class victim {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   victim core;
-  for (octet_source from(data, size); !from.ended();) core.feed(from);
+  for (byte_source from(data, size); !from.ended();) core.feed(from);
   return 0;
 }

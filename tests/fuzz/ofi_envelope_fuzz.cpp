@@ -1,5 +1,5 @@
 // The check of what comes over libfabric, fed by senders that know everything but may write anything:
-// nothing outside the octets and the table is read, and a message is accepted only with the key and as
+// nothing outside the bytes and the table is read, and a message is accepted only with the key and as
 // the next one of its sender.
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "fuzz/octet_source.hpp"
+#include "fuzz/byte_source.hpp"
 #include "transport/ofi/envelope.hpp"
 
 namespace {
@@ -24,18 +24,18 @@ void require(bool condition) {
 // An endpoint that has heard some messages of each sender; the counts lie near where they wrap.
 class listener {
  public:
-  void hear(const std::vector<std::byte>& octets) {
-    const ofi_arrival arrived = judge(octets, key, received_.size(), [&](std::uint32_t sender) {
+  void hear(const std::vector<std::byte>& bytes) {
+    const ofi_arrival arrived = judge(bytes, key, received_.size(), [&](std::uint32_t sender) {
       require(sender < received_.size());
       return received_[sender];
     });
     const bool is_refused = why_refused(arrived.verdict) != nullptr;
-    if (octets.size() <= sizeof(ofi_envelope)) {
+    if (bytes.size() <= sizeof(ofi_envelope)) {
       require(arrived.verdict == ofi_verdict::no_envelope);
       return;
     }
     ofi_envelope envelope;
-    std::memcpy(&envelope, octets.data(), sizeof envelope);
+    std::memcpy(&envelope, bytes.data(), sizeof envelope);
     const bool is_known = envelope.sender < received_.size();
     const bool is_authentic = is_known && envelope.key == key;
     require(is_authentic || is_refused);
@@ -51,7 +51,7 @@ class listener {
       return;
     }
     ++received;
-    const std::size_t behind = octets.size() - sizeof envelope;
+    const std::size_t behind = bytes.size() - sizeof envelope;
     require((arrived.verdict == ofi_verdict::message) == (behind >= sizeof(wire_header)));
     require((arrived.verdict == ofi_verdict::note) == (behind == 1));
     require(is_refused == (behind != 1 && behind < sizeof(wire_header)));
@@ -64,25 +64,25 @@ class listener {
   std::array<std::uint32_t, 3> received_{0, 0xfffffffe, 0x7fffffff};
 };
 
-std::vector<std::byte> make(tests::octet_source& from, const listener& to) {
+std::vector<std::byte> make(tests::byte_source& from, const listener& to) {
   ofi_envelope envelope{};
-  envelope.sender = from.octet() % 4;
+  envelope.sender = from.byte() % 4;
   if (envelope.sender == 3) envelope.sender = static_cast<std::uint32_t>(from.word(3));
-  envelope.key = from.octet() < 208 ? key : from.word(key);
+  envelope.key = from.byte() < 208 ? key : from.word(key);
   envelope.sequence = to.received(envelope.sender);
-  if (from.octet() >= 160) envelope.sequence += static_cast<std::uint32_t>(from.word(0));
+  if (from.byte() >= 160) envelope.sequence += static_cast<std::uint32_t>(from.word(0));
   // As long as it is, so that AddressSanitizer sees its end.
-  std::vector<std::byte> octets(from.octet() % 96);
+  std::vector<std::byte> bytes(from.byte() % 96);
   std::ranges::copy(
-      std::as_bytes(std::span(&envelope, 1)).first(std::min(octets.size(), sizeof envelope)),
-      octets.begin());
-  return octets;
+      std::as_bytes(std::span(&envelope, 1)).first(std::min(bytes.size(), sizeof envelope)),
+      bytes.begin());
+  return bytes;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   listener to;
-  for (tests::octet_source from(data, size); !from.ended();) to.hear(make(from, to));
+  for (tests::byte_source from(data, size); !from.ended();) to.hear(make(from, to));
   return 0;
 }

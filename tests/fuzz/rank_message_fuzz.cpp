@@ -10,18 +10,18 @@
 #include <vector>
 
 #include "comm/wire.hpp"
-#include "fuzz/octet_source.hpp"
+#include "fuzz/byte_source.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
-#include "rank/distant.hpp"
 #include "rank/meetings.hpp"
+#include "rank/remote.hpp"
 #include "rank/start.hpp"
 #include "weft/weft.hpp"
 
 namespace {
 
 using namespace weft;
-using tests::octet_source;
+using tests::byte_source;
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -34,7 +34,7 @@ constexpr int handlers = 11;  // Of messages of ranks, and the last of how a job
 // One message of the peer per poll, until the input ends, and the peer with it.
 class hostile_endpoint final : public tests::made_up_endpoint {
  public:
-  explicit hostile_endpoint(octet_source& from) : made_up_endpoint("fuzz", true), from_(from) {}
+  explicit hostile_endpoint(byte_source& from) : made_up_endpoint("fuzz", true), from_(from) {}
   status send(std::uint32_t, const wire_header&, wire_parts parts, void*) noexcept override {
     read(parts);
     return ended_ ? status::failed : status::done;
@@ -63,16 +63,16 @@ class hostile_endpoint final : public tests::made_up_endpoint {
   std::uint32_t context() {
     constexpr std::array<std::uint32_t, 4> meaningful{0, detail::hidden_context, 1,
                                                       1 | detail::hidden_context};
-    return field(meaningful[from_.octet() % meaningful.size()]);
+    return field(meaningful[from_.byte() % meaningful.size()]);
   }
   std::uint32_t tag() {
     constexpr std::array<std::uint32_t, 6> meaningful{0, 5, 7, 1, 2, 1u << 30 | 1};
-    return field(meaningful[from_.octet() % meaningful.size()]);
+    return field(meaningful[from_.byte() % meaningful.size()]);
   }
-  std::uint32_t rank() { return field(from_.octet() % ranks); }
+  std::uint32_t rank() { return field(from_.byte() % ranks); }
   // Mostly what means something.
   std::uint32_t field(std::uint32_t meaningful) {
-    return from_.octet() < 208 ? meaningful : static_cast<std::uint32_t>(from_.word(meaningful));
+    return from_.byte() < 208 ? meaningful : static_cast<std::uint32_t>(from_.word(meaningful));
   }
   std::uint64_t two(std::uint32_t high, std::uint32_t low) {
     return std::uint64_t{high} << 32 | low;
@@ -80,38 +80,38 @@ class hostile_endpoint final : public tests::made_up_endpoint {
 
   std::vector<std::byte> make(wire_header& header) {
     using kind = comm::message_kind;
-    header.kind = static_cast<std::uint8_t>(from_.octet() < 240 ? kind::am : kind::am_announce);
-    header.handler = static_cast<std::uint16_t>(1 + from_.octet() % handlers);
+    header.kind = static_cast<std::uint8_t>(from_.byte() < 240 ? kind::am : kind::am_announce);
+    header.handler = static_cast<std::uint16_t>(1 + from_.byte() % handlers);
     header.user = static_cast<std::uint32_t>(from_.word(0));
     header.tag = two(context(), tag());
-    header.size = from_.octet() < 128 ? two(rank(), rank()) : from_.word(rank());
-    header.operation = from_.octet() < 128 ? two(rank(), from_.octet() % 4) : from_.word(1);
+    header.size = from_.byte() < 128 ? two(rank(), rank()) : from_.word(rank());
+    header.operation = from_.byte() < 128 ? two(rank(), from_.byte() % 4) : from_.word(1);
     if (header.handler == handlers) make_end(header);
-    switch (from_.octet() % 4) {
+    switch (from_.byte() % 4) {
       case 0:
-        return as_octets(some_offer());
+        return as_bytes(some_rts());
       case 1:
-        return as_octets(some_call());
+        return as_bytes(some_call());
       case 2:
-        return std::vector<std::byte>(from_.octet());
+        return std::vector<std::byte>(from_.byte());
       default: {
-        std::vector<std::byte> any(from_.word(from_.octet()) % 4096);
-        for (std::byte& octet : any) octet = static_cast<std::byte>(from_.octet());
+        std::vector<std::byte> any(from_.word(from_.byte()) % 4096);
+        for (std::byte& byte : any) byte = static_cast<std::byte>(from_.byte());
         return any;
       }
     }
   }
   // A word of how the job ends, of the first round.
   void make_end(wire_header& header) {
-    header.tag = field(from_.octet() % 14u | (from_.octet() % 2u) << 8);
+    header.tag = field(from_.byte() % 14u | (from_.byte() % 2u) << 8);
     header.user = static_cast<std::uint32_t>(from_.word(1));
     if (static_cast<int>(header.size) == timeout_status) header.size = 1;
   }
-  detail::offer_on_wire some_offer() {
-    detail::offer_on_wire made;
-    made.bytes = from_.word(from_.octet());
+  detail::rts_on_wire some_rts() {
+    detail::rts_on_wire made;
+    made.bytes = from_.word(from_.byte());
     made.send = from_.word(1);
-    made.memory.size = from_.octet() < 208 ? made.bytes : from_.word(made.bytes);
+    made.memory.size = from_.byte() < 208 ? made.bytes : from_.word(made.bytes);
     made.memory.region = from_.word(0);
     made.memory.process = static_cast<std::int32_t>(field(1));
     made.memory.device = static_cast<std::int32_t>(field(0));
@@ -121,8 +121,8 @@ class hostile_endpoint final : public tests::made_up_endpoint {
     constexpr std::array<const char*, 6> names{"barrier",    "allreduce", "bcast",
                                                "allgatherv", "split",     ""};
     detail::call_on_wire made;
-    std::strcpy(made.name, names[from_.octet() % names.size()]);
-    if (from_.octet() < 32) std::memset(made.name, 'x', sizeof made.name);
+    std::strcpy(made.name, names[from_.byte() % names.size()]);
+    if (from_.byte() < 32) std::memset(made.name, 'x', sizeof made.name);
     made.bytes = from_.word(4);
     made.history = from_.word(0);
     made.combines.code = static_cast<std::uint16_t>(from_.word(4));
@@ -131,12 +131,12 @@ class hostile_endpoint final : public tests::made_up_endpoint {
     return made;
   }
   template <class T>
-  static std::vector<std::byte> as_octets(const T& value) {
+  static std::vector<std::byte> as_bytes(const T& value) {
     const auto all = std::as_bytes(std::span(&value, 1));
     return {all.begin(), all.end()};
   }
 
-  octet_source& from_;
+  byte_source& from_;
   bool ended_ = false;
 };
 
@@ -203,8 +203,8 @@ extern "C" const char* __asan_default_options() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  octet_source from(data, size);
-  const int which = from.octet();
+  byte_source from(data, size);
+  const int which = from.byte();
   tests::mirrored_job job(0, 2);
   options how;
   how.ranks = ranks;
@@ -212,7 +212,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   how.pin = false;
   how.on_failure = "error";
   how.timeout_s = 20;
-  detail::company others;
+  detail::launch_context others;
   others.job = &job;
   others.make_endpoints = [&](int) {
     std::vector<std::unique_ptr<transport>> made;

@@ -28,7 +28,7 @@ class listener final : public weft::arrivals {
     require(payload.data() >= ring_.data());
     require(payload.data() + payload.size() <= ring_.data() + ring_.size());
     std::uint64_t sum = header.tag;
-    for (const std::byte octet : payload) sum += static_cast<std::uint64_t>(octet);
+    for (const std::byte byte : payload) sum += static_cast<std::uint64_t>(byte);
     seen = sum;
   }
   void completed(void*, bool) noexcept override { std::abort(); }
@@ -47,25 +47,25 @@ class listener final : public weft::arrivals {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto words = std::make_unique<weft::shm_inbox::word[]>(ring_bytes / 8);
-  auto* octets = reinterpret_cast<std::byte*>(words.get());
+  auto* bytes = reinterpret_cast<std::byte*>(words.get());
   std::atomic<std::size_t> head{0};
   weft::shm_inbox inbox(weft::record_consumer<>(words.get(), ring_bytes, head), mark,
                         payload_bytes_max);
-  listener to({octets, ring_bytes});
-  // Each step writes some octets, at a place relative to where the receiver stands, and a header
+  listener to({bytes, ring_bytes});
+  // Each step writes some bytes, at a place relative to where the receiver stands, and a header
   // there that is right in all that the input does not change.
   while (size >= 4) {
     const std::size_t length = std::min<std::size_t>(data[1], size - 4);
     const auto here =
-        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(inbox.next()) - octets);
+        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(inbox.next()) - bytes);
     const std::size_t at = (here + std::size_t{data[0]} % 8 * 32) % ring_bytes;
     if ((data[0] & 0x80) != 0) {
       const std::uint64_t good = weft::record_header::pack(
           static_cast<std::size_t>(data[2]) << 4 | data[3], weft::shm_message_kind, mark);
-      std::memcpy(octets + at, &good, sizeof good);
+      std::memcpy(bytes + at, &good, sizeof good);
     }
     for (std::size_t i = 0; i < length; ++i)
-      octets[(at + ((data[0] & 0x40) != 0 ? 8 : 0) + i) % ring_bytes] =
+      bytes[(at + ((data[0] & 0x40) != 0 ? 8 : 0) + i) % ring_bytes] =
           static_cast<std::byte>(data[4 + i]);
     (void)inbox.deliver(0, to, 100'000);
     require(to.refusals == (inbox.broken() ? 1 : 0));

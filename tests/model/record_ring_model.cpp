@@ -12,7 +12,7 @@ namespace {
 
 using model::scenario;
 
-// 256 octets are eight granules. The first records lead `start` granules into the ring before the
+// 256 bytes are eight granules. The first records lead `start` granules into the ring before the
 // threads begin, so that few further ones reach its end.
 template <class ring_type>
 std::shared_ptr<ring_type> ring_with(std::size_t start) {

@@ -309,7 +309,7 @@ TEST_P(a_flood, does_not_fill_the_memory_of_a_process_that_looks_rarely) {
         formatted("WEFT_TRANSPORT={} timeout 120 {} {} ./test-comm_memory flood {}",
                   which.transport, which.launcher, which.processes, size);
     for (const long kib : kibibytes_told(static_cast<std::size_t>(which.processes), command))
-      EXPECT_LT(kib, 10 * 1024) << "with messages of " << size << " octets";
+      EXPECT_LT(kib, 10 * 1024) << "with messages of " << size << " bytes";
   }
 }
 INSTANTIATE_TEST_SUITE_P(comm_processes, a_flood,

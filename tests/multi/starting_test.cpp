@@ -194,8 +194,8 @@ TEST(starting, every_numa_node_has_a_process_on_its_cores) {
 
 TEST(starting, input_goes_to_process_0) {
   expect_lines("seq 100000 | ./weftrun -n 3 --processes 3 ./test-process input", 0,
-               {"process 0 read 100000 lines, 588895 octets", "process 1 read 0 lines, 0 octets",
-                "process 2 read 0 lines, 0 octets"});
+               {"process 0 read 100000 lines, 588895 bytes", "process 1 read 0 lines, 0 bytes",
+                "process 2 read 0 lines, 0 bytes"});
 }
 
 // Lines of several processes, complete, whole, each process's in its order.
@@ -428,7 +428,7 @@ TEST_P(a_foreign_launcher, is_joined_by_all_processes) {
       << result.text;
 }
 
-TEST_P(a_foreign_launcher, carries_keys_of_any_octets_and_sizes) {
+TEST_P(a_foreign_launcher, carries_keys_of_any_bytes_and_sizes) {
   for (const char* how : {"exchange 5 10", "exchange 2 100000", "twice exchange 3 3000"}) {
     const outcome result = shell(start(3, formatted("./test-process {}", how)));
     EXPECT_EQ(result.status, 0) << result.text;
@@ -559,7 +559,7 @@ TEST_F(hosts, keys_output_and_input_cross_between_them) {
                {"process 0 of 2 read 40 keys", "process 1 of 2 read 40 keys"});
   expect_all_lines(weftrun("-n 2 ./test-process print 200000 70"), 2, 200000, 70);
   expect_lines("seq 200000 | " + weftrun("-n 2 ./test-process input"), 0,
-               {"process 0 read 200000 lines, 1288895 octets", "process 1 read 0 lines, 0 octets"});
+               {"process 0 read 200000 lines, 1288895 bytes", "process 1 read 0 lines, 0 bytes"});
 }
 
 TEST_F(hosts, when_nobody_reads_the_output_any_more_the_job_ends) {

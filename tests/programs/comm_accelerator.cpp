@@ -109,8 +109,8 @@ class arena final : public memory {
  public:
   std::byte* allocate(std::size_t bytes) override {
     const std::size_t begin = std::exchange(used_, used_ + (bytes + 63) / 64 * 64);
-    REQUIRE(used_ <= octets_.size());
-    return octets_.data() + begin;
+    REQUIRE(used_ <= bytes_.size());
+    return bytes_.data() + begin;
   }
   void free(std::byte*) override {}
   void move(void* to, const void* from, std::size_t bytes) override {
@@ -118,11 +118,11 @@ class arena final : public memory {
   }
   [[nodiscard]] bool has(const void* address) const noexcept {
     const auto* const at = static_cast<const std::byte*>(address);
-    return at >= octets_.data() && at < octets_.data() + octets_.size();
+    return at >= bytes_.data() && at < bytes_.data() + bytes_.size();
   }
 
  private:
-  std::vector<std::byte> octets_ = std::vector<std::byte>(96 << 20);
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(96 << 20);
   std::size_t used_ = 0;
 };
 class arena_accelerator final : public weft::accelerator {
@@ -217,7 +217,7 @@ class exchange {
                  comm::registered_memory(on_, near_.bytes())},
         everywhere_(2 * static_cast<std::size_t>(core.process_count())) {
     const std::array mine{exposed_[0].remote(), exposed_[1].remote()};
-    end(team_.all_gather(std::as_bytes(std::span(mine)), weft::tests::octets_of(everywhere_)));
+    end(team_.all_gather(std::as_bytes(std::span(mine)), weft::tests::bytes_of(everywhere_)));
   }
 
   // All that moves data, of this length.

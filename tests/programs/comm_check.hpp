@@ -27,7 +27,7 @@ inline std::string text_of(std::size_t size, std::uint64_t seed) {
 }
 
 template <class Range>
-std::span<std::byte> octets_of(Range& range) {
+std::span<std::byte> bytes_of(Range& range) {
   return std::as_writable_bytes(std::span(range));
 }
 

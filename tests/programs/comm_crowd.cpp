@@ -16,7 +16,7 @@ namespace {
 namespace comm = weft::comm;
 namespace with = weft::comm::with;
 using weft::status;
-using weft::tests::octets_of;
+using weft::tests::bytes_of;
 using weft::tests::text_of;
 
 void share_two_cores() {
@@ -38,11 +38,11 @@ class one_of_a_crowd {
         count_(core.process_count()),
         arrived_(core.register_handler(*this)),
         came_(static_cast<std::size_t>(count_)),
-        memory_(long_octets, '?'),
-        exposed_(on_, octets_of(memory_)),
+        memory_(long_bytes, '?'),
+        exposed_(on_, bytes_of(memory_)),
         everywhere_(static_cast<std::size_t>(count_)) {
     const comm::remote_memory mine[] = {exposed_.remote()};
-    REQUIRE(team_.all_gather(std::as_bytes(std::span(mine)), octets_of(everywhere_)).wait() ==
+    REQUIRE(team_.all_gather(std::as_bytes(std::span(mine)), bytes_of(everywhere_)).wait() ==
             comm::outcome::complete);
   }
 
@@ -51,8 +51,8 @@ class one_of_a_crowd {
     for (int round = 0; round < 20; ++round) {
       for (int step = 1; step < count_; ++step) {
         const int to = (self_ + step) % count_, from = (self_ + count_ - step) % count_;
-        const std::string text = text_of(long_octets, static_cast<std::uint64_t>(self_));
-        std::string got(long_octets, '?');
+        const std::string text = text_of(long_bytes, static_cast<std::uint64_t>(self_));
+        std::string got(long_bytes, '?');
         comm::counter received;
         comm::event result;
         const status said = post_recv(on_, from, got, with::local(received), with::result(&result));
@@ -60,10 +60,10 @@ class one_of_a_crowd {
         REQUIRE(post_send(on_, {to}, text, with::posted(false), with::retry(false)) ==
                 status::done);
         if (said == status::posted) until([&] { return received.value() == 1; });
-        REQUIRE(got == text_of(long_octets, static_cast<std::uint64_t>(from)));
+        REQUIRE(got == text_of(long_bytes, static_cast<std::uint64_t>(from)));
       }
       std::uint64_t sum[] = {1};
-      REQUIRE(team_.all_reduce(octets_of(sum), comm::combination_of<std::uint64_t, std::plus<>>())
+      REQUIRE(team_.all_reduce(bytes_of(sum), comm::combination_of<std::uint64_t, std::plus<>>())
                   .wait() == comm::outcome::complete);
       REQUIRE(sum[0] == static_cast<std::uint64_t>(count_));
     }
@@ -72,7 +72,7 @@ class one_of_a_crowd {
   // Far more than there is room for, from each to each at once; what is refused is posted again.
   void posts_that_are_refused() {
     constexpr std::uint64_t messages = 3000;
-    const std::string text = text_of(short_octets, 1);
+    const std::string text = text_of(short_bytes, 1);
     std::uint64_t refused = 0;
     for (std::uint64_t i = 0; i < messages; ++i)
       for (int to = 0; to < count_; ++to)
@@ -87,7 +87,7 @@ class one_of_a_crowd {
     });
     const std::uint64_t mine[] = {refused};
     std::vector<std::uint64_t> all(static_cast<std::size_t>(count_));
-    REQUIRE(team_.all_gather(std::as_bytes(std::span(mine)), octets_of(all)).wait() ==
+    REQUIRE(team_.all_gather(std::as_bytes(std::span(mine)), bytes_of(all)).wait() ==
             comm::outcome::complete);
     REQUIRE(std::any_of(all.begin(), all.end(), [](auto each) { return each != 0; }));
   }
@@ -101,7 +101,7 @@ class one_of_a_crowd {
     for (std::uint64_t round = 0; round < 100; ++round) {
       if (self_ != 0) until([&] { return token == round + 1; });
       until([&] {
-        return post_am(on_, {(self_ + 1) % count_}, arrived_, text_of(short_octets, 1),
+        return post_am(on_, {(self_ + 1) % count_}, arrived_, text_of(short_bytes, 1),
                        with::tag(round)) == status::done;
       });
       if (self_ == 0) until([&] { return token == round + 1; });
@@ -111,8 +111,8 @@ class one_of_a_crowd {
   void puts_and_gets() {
     for (int step = 1; step < count_; ++step) {
       const auto& theirs = everywhere_[static_cast<std::size_t>((self_ + step) % count_)];
-      const std::string text = text_of(long_octets, static_cast<std::uint64_t>(self_));
-      std::string got(long_octets, '?');
+      const std::string text = text_of(long_bytes, static_cast<std::uint64_t>(self_));
+      std::string got(long_bytes, '?');
       comm::counter ended;
       std::uint64_t posted = 0;
       const auto complete = [&](const auto& post) {
@@ -135,12 +135,12 @@ class one_of_a_crowd {
 
   void signal(const comm::event& happened) noexcept {
     std::uint64_t& count = came_[static_cast<std::size_t>(happened.process)];
-    REQUIRE(happened.tag == count && happened.size == short_octets);
+    REQUIRE(happened.tag == count && happened.size == short_bytes);
     ++count;
   }
 
  private:
-  static constexpr std::size_t short_octets = 300, long_octets = 200'000;
+  static constexpr std::size_t short_bytes = 300, long_bytes = 200'000;
 
   template <class Condition>
   void until(const Condition& condition) {

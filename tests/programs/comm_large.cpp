@@ -10,9 +10,9 @@
 namespace comm = weft::comm;
 namespace with = weft::comm::with;
 using weft::status;
+using weft::tests::bytes_of;
 using weft::tests::complete;
 using weft::tests::meet;
-using weft::tests::octets_of;
 using weft::tests::until;
 
 int main() {
@@ -25,7 +25,7 @@ int main() {
   const comm::registered_memory exposed(on, std::as_writable_bytes(memory.all()));
   std::array<comm::remote_memory, 2> everywhere;
   const comm::remote_memory mine[] = {exposed.remote()};
-  comm::collective gathered = all.all_gather(std::as_bytes(std::span(mine)), octets_of(everywhere));
+  comm::collective gathered = all.all_gather(std::as_bytes(std::span(mine)), bytes_of(everywhere));
   until(core, [&] { return gathered.test(); });
   const std::size_t size = memory.all().size();
 

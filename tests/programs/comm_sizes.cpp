@@ -24,7 +24,7 @@ namespace {
 namespace comm = weft::comm;
 namespace with = weft::comm::with;
 using weft::status;
-using weft::tests::octets_of;
+using weft::tests::bytes_of;
 using weft::tests::text_of;
 
 // Of which the last that goes one way is named; of some the transport has another use.
@@ -66,10 +66,10 @@ class passing_on {
         before_((self_ + core.process_count() - 1) % core.process_count()),
         arrived_(core.register_handler(*this)),
         memory_(room + 2, '?'),
-        exposed_(on_, octets_of(memory_)),
+        exposed_(on_, bytes_of(memory_)),
         everywhere_(static_cast<std::size_t>(core.process_count())) {
     const comm::remote_memory mine[] = {exposed_.remote()};
-    auto all = team_.all_gather(std::as_bytes(std::span(mine)), octets_of(everywhere_));
+    auto all = team_.all_gather(std::as_bytes(std::span(mine)), bytes_of(everywhere_));
     weft::tests::until(core_, [&] { return all.test(); });
   }
 
@@ -97,7 +97,7 @@ class passing_on {
   [[nodiscard]] static std::string text(int process, std::size_t size, std::size_t index) {
     return text_of(size, static_cast<std::uint64_t>(process) * several + index);
   }
-  // With an octet at either side that is nobody's.
+  // With a byte at either side that is nobody's.
   [[nodiscard]] static bool is_framed(std::string_view got, const std::string& text) {
     return got.front() == '?' && got.substr(1, text.size()) == text && got.back() == '?';
   }
@@ -145,7 +145,7 @@ class passing_on {
     const auto receive = [&] {
       for (std::size_t i = 0; i < several; ++i)
         post_until_taken([&] {
-          return post_recv(on_, before_, octets_of(got[i]).subspan(1, size), with::local(ended_),
+          return post_recv(on_, before_, bytes_of(got[i]).subspan(1, size), with::local(ended_),
                            with::result(&results[i]));
         });
     };
@@ -178,7 +178,7 @@ class passing_on {
     meet();
     std::string got(size + 2, '?');
     post_until_taken([&] {
-      return post_get(on_, theirs, octets_of(got).subspan(1, size), with::offset(1),
+      return post_get(on_, theirs, bytes_of(got).subspan(1, size), with::offset(1),
                       with::local(ended_));
     });
     end();

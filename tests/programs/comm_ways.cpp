@@ -20,8 +20,8 @@ namespace comm = weft::comm;
 namespace with = weft::comm::with;
 using comm::matching;
 using weft::status;
+using weft::tests::bytes_of;
 using weft::tests::meet;
-using weft::tests::octets_of;
 using weft::tests::text_of;
 using weft::tests::until;
 
@@ -60,10 +60,10 @@ class ways {
         arrived_(core.register_handler(came_)),
         engine_(core),
         memory_(300'000, '?'),
-        exposed_(on_, octets_of(memory_)),
+        exposed_(on_, bytes_of(memory_)),
         everywhere_(static_cast<std::size_t>(core.process_count())) {
     const comm::remote_memory mine[] = {exposed_.remote()};
-    end(team_.all_gather(std::as_bytes(std::span(mine)), octets_of(everywhere_)));
+    end(team_.all_gather(std::as_bytes(std::span(mine)), bytes_of(everywhere_)));
   }
 
   // Cut in other places at each side.
@@ -178,7 +178,7 @@ class ways {
       REQUIRE(got.event.user == i && got.text == text_number(i));
     }
     std::vector<long> of_all{refused};
-    end(team_.all_reduce(octets_of(of_all), comm::combination_of<long, std::plus<>>()));
+    end(team_.all_reduce(bytes_of(of_all), comm::combination_of<long, std::plus<>>()));
     REQUIRE(of_all[0] != 0);
     meet();
   }
@@ -279,56 +279,56 @@ class ways {
       for (const int root : {0, n - 1}) {
         for (const algorithm how : {automatic, tree, linear, ring}) {
           fill();
-          end(team_.broadcast(octets_of(mine), root, how));
+          end(team_.broadcast(bytes_of(mine), root, how));
           for (std::size_t i = 0; i < count; ++i) REQUIRE(mine[i] == of(root, i));
         }
         for (const algorithm how : {automatic, tree, linear}) {
           fill();
-          end(team_.reduce(octets_of(mine), sum, root, how));
+          end(team_.reduce(bytes_of(mine), sum, root, how));
           REQUIRE(me != root || is_sum_to(n - 1, 0));
           fill();
-          end(team_.gather(octets_of(mine), octets_of(to), root, how));
+          end(team_.gather(bytes_of(mine), bytes_of(to), root, how));
           REQUIRE(me != root || is_all_of_mine(to));
         }
       }
       for (const algorithm how : {automatic, tree, linear, doubling, ring}) {
         fill();
-        end(team_.all_reduce(octets_of(mine), sum, how));
+        end(team_.all_reduce(bytes_of(mine), sum, how));
         REQUIRE(is_sum_to(n - 1, 0));
       }
       for (const algorithm how : {automatic, linear, doubling, ring}) {
         fill();
-        end(team_.all_gather(octets_of(mine), octets_of(to), how));
+        end(team_.all_gather(bytes_of(mine), bytes_of(to), how));
         REQUIRE(is_all_of_mine(to));
       }
       for (const algorithm how : {automatic, linear, ring}) {
         fill();
-        end(team_.all_to_all(octets_of(all), octets_of(to), how));
+        end(team_.all_to_all(bytes_of(all), bytes_of(to), how));
         for (std::size_t i = 0; i < to.size(); ++i)
           REQUIRE(to[i] == of(static_cast<int>(i / count),
                               static_cast<std::size_t>(me) * count + i % count));
         fill();
-        end(team_.reduce_scatter(octets_of(all), octets_of(mine), sum, how));
+        end(team_.reduce_scatter(bytes_of(all), bytes_of(mine), sum, how));
         REQUIRE(is_sum_to(n - 1, static_cast<std::size_t>(me) * count));
       }
       for (const algorithm how : {automatic, linear, doubling}) {
         fill();
-        end(team_.scan(octets_of(mine), sum, how));
+        end(team_.scan(bytes_of(mine), sum, how));
         REQUIRE(is_sum_to(me, 0));
       }
     }
   }
 
  private:
-  template <class Octet>
-  static std::vector<std::span<Octet>> cut(std::string& text,
-                                           std::initializer_list<std::size_t> shares) {
+  template <class Byte>
+  static std::vector<std::span<Byte>> cut(std::string& text,
+                                          std::initializer_list<std::size_t> shares) {
     std::size_t whole = 0, at = 0;
     for (const std::size_t share : shares) whole += share;
-    std::vector<std::span<Octet>> parts;
+    std::vector<std::span<Byte>> parts;
     for (const std::size_t share : shares) {
       const std::size_t size = text.size() / whole * share;
-      parts.push_back(octets_of(text).subspan(at, size));
+      parts.push_back(bytes_of(text).subspan(at, size));
       at += size;
     }
     REQUIRE(at == text.size());

@@ -51,18 +51,18 @@ std::unique_ptr<weft::transport> make_transport(const std::string& text) {
 }
 
 std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
-  std::vector<std::byte> octets(size);
+  std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i)
-    octets[i] = static_cast<std::byte>((i * 31 + i / 251 + seed * 17) & 0xff);
-  return octets;
+    bytes[i] = static_cast<std::byte>((i * 31 + i / 251 + seed * 17) & 0xff);
+  return bytes;
 }
 
-void publish(const std::filesystem::path& file, const std::vector<std::byte>& octets) {
+void publish(const std::filesystem::path& file, const std::vector<std::byte>& bytes) {
   std::filesystem::path unfinished = file;
   unfinished += ".new";
   std::ofstream(unfinished, std::ios::binary)
-      .write(reinterpret_cast<const char*>(octets.data()),
-             static_cast<std::streamsize>(octets.size()));
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   std::filesystem::rename(unfinished, file);
 }
 std::vector<std::byte> read(const std::filesystem::path& file) {
@@ -73,8 +73,8 @@ std::vector<std::byte> read(const std::filesystem::path& file) {
   }
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const auto octets = std::as_bytes(std::span(text));
-  return {octets.begin(), octets.end()};
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
 }
 
 class process final : public weft::arrivals {
@@ -101,7 +101,7 @@ class process final : public weft::arrivals {
     const auto wanted = pattern(payload.size(), header.tag);
     if (header.tag != expected || header.size != payload.size() ||
         !std::equal(payload.begin(), payload.end(), wanted.begin()))
-      trouble = formatted("message {} of {} came as {} with {} octets", header.tag, peer, expected,
+      trouble = formatted("message {} of {} came as {} with {} bytes", header.tag, peer, expected,
                           payload.size());
   }
   void written(std::uint64_t) noexcept override { std::abort(); }
@@ -117,7 +117,7 @@ class process final : public weft::arrivals {
     trouble = formatted("refused of {}: {}", peer, why);
   }
 
-  // Sends the next message of `size` octets; false when there is no room.
+  // Sends the next message of `size` bytes; false when there is no room.
   weft::status send(std::uint32_t to, std::size_t size) {
     if (sent_.size() != received_.size()) sent_.resize(received_.size());
     const auto payload = pattern(size, sent_[to]);
@@ -222,8 +222,8 @@ void remember(process& me, const std::string& directory) {
   const auto file = [&](std::uint32_t i) {
     return std::filesystem::path(directory) / formatted("key-{}", i);
   };
-  const auto octets = std::as_bytes(std::span(keys));
-  publish(file(me.number()), {octets.begin(), octets.end()});
+  const auto bytes = std::as_bytes(std::span(keys));
+  publish(file(me.number()), {bytes.begin(), bytes.end()});
   const auto keys_of = [&](std::uint32_t i) {
     std::array<weft::remote_key, 2> theirs;
     std::memcpy(theirs.data(), read(file(i)).data(), sizeof theirs);

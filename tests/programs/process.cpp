@@ -39,7 +39,7 @@ std::string value_of(int process, int key, std::size_t size) {
   return value;
 }
 
-// Every process reads what every other has put: keys KEYS of SIZE octets.
+// Every process reads what every other has put: keys KEYS of SIZE bytes.
 int exchange(bootstrap& job, const words& all) {
   const int keys = number(all, 1, 3);
   const auto size = static_cast<std::size_t>(number(all, 2, 10));
@@ -148,9 +148,9 @@ int print(bootstrap& job, const words& all) {
 
 int read_input(bootstrap& job, const words&) {
   std::size_t lines = 0;
-  std::size_t octets = 0;
-  for (std::string line; std::getline(std::cin, line); ++lines) octets += line.size() + 1;
-  std::printf("process %d read %zu lines, %zu octets\n", job.process(), lines, octets);
+  std::size_t bytes = 0;
+  for (std::string line; std::getline(std::cin, line); ++lines) bytes += line.size() + 1;
+  std::printf("process %d read %zu lines, %zu bytes\n", job.process(), lines, bytes);
   return 0;
 }
 

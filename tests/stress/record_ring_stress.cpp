@@ -44,7 +44,7 @@ TEST(record_ring_stress, records_of_random_sizes_arrive_whole_and_in_order) {
       EXPECT_EQ(record.target(), static_cast<std::uint32_t>(received));
       const auto* bytes = reinterpret_cast<const unsigned char*>(ring.payload());
       for (std::size_t i = 0; i < record.size(); ++i) {
-        if (bytes[i] != received % 251) ADD_FAILURE() << "octet " << i << " of " << received;
+        if (bytes[i] != received % 251) ADD_FAILURE() << "byte " << i << " of " << received;
       }
       ring.pop(header);
       ++received;

@@ -125,7 +125,7 @@ void exchange(communicator& world, generator& common, generator& own) {
   for (std::size_t i = 0; i < plan.size(); ++i)
     if (plan[i].to == world.rank() && in[i] != filled(plan[i].bytes, plan[i].key))
       throw std::runtime_error("message " + std::to_string(i) + " of " +
-                               std::to_string(plan[i].bytes) + " octets is wrong");
+                               std::to_string(plan[i].bytes) + " bytes is wrong");
 }
 
 void meet(communicator& world, generator& common) {

@@ -109,7 +109,7 @@ def check_debugger(prefix, cxx, temporary, flags):
                temporary / "deadlock", "--weft-ranks", "2", "--weft-pin=off")
     if "Breakpoint 1, " not in said:
         print("gdb may not trace here: its commands are not looked for")
-    elif "in recv, peer 0, tag 7, 4 octets" not in said:
+    elif "in recv, peer 0, tag 7, 4 bytes" not in said:
         sys.exit(f"weft ranks in gdb says {said}")
 
 

@@ -25,6 +25,22 @@ ARROWS = {
     "mpi": {"rank", "image", "comm", "sched", "runtime"},
 }
 FOR_ALL = {"base", "sync", "trace"}
+# The rooms of a module, likewise: beside itself, a room may include these rooms of its module.
+_POINT_TO_POINT = {"object", "datatype"}
+_COLLECTIVE = _POINT_TO_POINT | {"point_to_point"}
+ROOMS = {
+    "mpi": {
+        "object": set(),
+        "datatype": {"object"},
+        "point_to_point": _POINT_TO_POINT,
+        "collective": _COLLECTIVE,
+        "communicator": _COLLECTIVE | {"collective"},
+        "topology": _COLLECTIVE | {"collective"},
+        "environment": _COLLECTIVE | {"collective"},
+        "fortran": {"object"},
+        "abi": {"object"},
+    },
+}
 
 # Public headers belong to the module that implements them; those not named here to rank.
 PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base",
@@ -66,6 +82,21 @@ def module_of(path):
     return first if "/" in path and first in ARROWS else None
 
 
+def room_problem(path, name):
+    """What is wrong with an include of `name` by the file `path` below src/, as to rooms; None: nothing."""
+    here, there = path.split("/"), name.split("/")
+    if here[0] not in ROOMS or here[0] != there[0]:
+        return None
+    rooms = ROOMS[here[0]]
+    if len(here) < 3 or here[1] not in rooms:
+        return f"src/{path} is in none of the rooms of {here[0]}: {', '.join(rooms)}"
+    if len(there) < 3 or there[1] not in rooms:
+        return None  # A header without a room, of include/.
+    if there[1] != here[1] and there[1] not in rooms[here[1]]:
+        return f'room {here[0]}/{here[1]} must not include "{name}"'
+    return None
+
+
 def may_include(module, other):
     if module == other:
         return True
@@ -93,6 +124,8 @@ def problems_of(path, text):
                 yield f'{top}/ must not include the internal header "{name}"'
             elif module and not may_include(module, other):
                 yield f'module {module} must not include "{name}"'
+            elif module and (problem := room_problem(path[4:], name)):
+                yield problem
             continue
         if bracket == '"':
             continue
@@ -111,11 +144,13 @@ def check_the_check():
     right = [("src/sched/a.cpp", '#include "fiber/b.hpp"\n#include <weft/error.hpp>\n#include <atomic>'),
              ("src/rank/a.cpp", '#include "sched/b.hpp"\n#include <weft/communicator.hpp>'),
              ("src/runtime/a.cpp", "#include <weft/comm/runtime.hpp>"),
+             ("src/mpi/collective/a.cpp", '#include "mpi/datatype/b.hpp"'),
              ("src/base/a.cpp", "#include <hwloc.h>\n#include <sys/mman.h>"),
              ("examples/a.cpp", "#include <weft/weft.hpp>")]
     wrong = [("src/sched/a.cpp", '#include "comm/b.hpp"'), ("src/sched/a.cpp", '#include "rank/b.hpp"'),
              ("src/sched/a.cpp", "#include <weft/communicator.hpp>"), ("src/base/a.cpp", '#include "sync/b.hpp"'),
              ("src/sched/a.cpp", "#include <weft/comm.hpp>"),
+             ("src/mpi/datatype/a.cpp", '#include "mpi/collective/b.hpp"'), ("src/mpi/a.cpp", '#include "mpi/object/b.hpp"'),
              ("src/rank/a.cpp", '#include "fiber/b.hpp"'), ("src/rank/a.cpp", "#include <hwloc.h>"),
              ("include/weft/a.hpp", '#include "rank/b.hpp"'), ("examples/a.cpp", '#include "base/b.hpp"'),
              ("src/other/a.cpp", ""), ("src/rank/a.cpp", "#include <zmq.h>")]

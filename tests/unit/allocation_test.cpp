@@ -55,7 +55,7 @@ TEST(memory, is_not_taken_for_blocking_messages) {
                 if (world.rank() == 1) world.send(out, other, 5);
               }),
               is_noted ? 2 * rounds : 0)
-        << size << " octets";
+        << size << " bytes";
   }
 }
 
@@ -93,10 +93,10 @@ TEST(memory, is_taken_once_for_started_messages_with_a_layout) {
             0);
 }
 
-// Octets that are allocated while ranks exchange columns of a matrix as derived datatypes, for each
+// Bytes that are allocated while ranks exchange columns of a matrix as derived datatypes, for each
 // message; `exchange(from, into, column, rank)` is one message from each rank to the other.
 template <class Exchange>
-std::size_t octets_of_a_column(int workers, int rows, const Exchange& exchange) {
+std::size_t bytes_of_a_column(int workers, int rows, const Exchange& exchange) {
   std::atomic<std::size_t> each = ~std::size_t{0};
   run_ranks(2, workers, [&](communicator& world) {
     MPI_Init(nullptr, nullptr);
@@ -124,16 +124,16 @@ std::size_t octets_of_a_column(int workers, int rows, const Exchange& exchange) 
 
 TEST(memory, is_not_taken_for_blocking_messages_of_a_derived_datatype) {
   for (const int rows : {16, 16384})
-    EXPECT_EQ(octets_of_a_column(1, rows,
-                                 [](auto& from, auto& into, MPI_Datatype column, int rank) {
-                                   // The receive is there first: the other rank runs when this one waits.
-                                   if (rank == 1)
-                                     MPI_Send(from.data(), 1, column, 0, 3, MPI_COMM_WORLD);
-                                   MPI_Recv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD,
-                                            MPI_STATUS_IGNORE);
-                                   if (rank == 0)
-                                     MPI_Send(from.data(), 1, column, 1, 3, MPI_COMM_WORLD);
-                                 }),
+    EXPECT_EQ(bytes_of_a_column(1, rows,
+                                [](auto& from, auto& into, MPI_Datatype column, int rank) {
+                                  // The receive is there first: the other rank runs when this one waits.
+                                  if (rank == 1)
+                                    MPI_Send(from.data(), 1, column, 0, 3, MPI_COMM_WORLD);
+                                  MPI_Recv(into.data(), 1, column, 1 - rank, 3, MPI_COMM_WORLD,
+                                           MPI_STATUS_IGNORE);
+                                  if (rank == 0)
+                                    MPI_Send(from.data(), 1, column, 1, 3, MPI_COMM_WORLD);
+                                }),
               0u)
         << rows;
 }
@@ -144,7 +144,7 @@ constexpr std::size_t of_a_shared_copy = 512;
 TEST(memory, is_taken_once_for_started_messages_of_a_derived_datatype) {
   for (const int workers : {1, 2})
     for (const int rows : {16, 16384})
-      EXPECT_LE(octets_of_a_column(
+      EXPECT_LE(bytes_of_a_column(
                     workers, rows,
                     [](auto& from, auto& into, MPI_Datatype column, int rank) {
                       MPI_Request requests[2];
@@ -154,21 +154,21 @@ TEST(memory, is_taken_once_for_started_messages_of_a_derived_datatype) {
                       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
                     }),
                 workers == 2 && rows == 16384 ? of_a_shared_copy : 0)
-          << workers << " workers, " << rows << " rows of 8 octets";
+          << workers << " workers, " << rows << " rows of 8 bytes";
 }
 
 TEST(memory, is_taken_once_for_started_exchanges_of_a_derived_datatype) {
   for (const int rows : {8, 16384})  // Short messages that come early use their memory again.
-    EXPECT_EQ(octets_of_a_column(1, rows,
-                                 [](auto& from, auto& into, MPI_Datatype column, int rank) {
-                                   MPI_Request request;
-                                   MPI_Isendrecv(from.data(), 1, column, 1 - rank, 3, into.data(),
-                                                 1, column, 1 - rank, 3, MPI_COMM_WORLD, &request);
-                                   MPI_Wait(&request, MPI_STATUS_IGNORE);
-                                   MPI_Barrier(MPI_COMM_WORLD);
-                                 }),
+    EXPECT_EQ(bytes_of_a_column(1, rows,
+                                [](auto& from, auto& into, MPI_Datatype column, int rank) {
+                                  MPI_Request request;
+                                  MPI_Isendrecv(from.data(), 1, column, 1 - rank, 3, into.data(), 1,
+                                                column, 1 - rank, 3, MPI_COMM_WORLD, &request);
+                                  MPI_Wait(&request, MPI_STATUS_IGNORE);
+                                  MPI_Barrier(MPI_COMM_WORLD);
+                                }),
               0u)
-        << rows << " rows of 8 octets";
+        << rows << " rows of 8 bytes";
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

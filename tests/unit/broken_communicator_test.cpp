@@ -80,7 +80,7 @@ TEST(broadcasts_that_nobody_meets, are_compared_when_the_job_has_ended) {
   });
   EXPECT_EQ(one.status, 1);
   expect_contains(one.text, "collective mismatch on communicator 0");
-  expect_contains(one.text, "rank 0 has called 1, the last a bcast of 4 octets with root 0");
+  expect_contains(one.text, "rank 0 has called 1, the last a bcast of 4 bytes with root 0");
   expect_contains(one.text, "has called 0");
   const failed_job two = run_to_failure(alone(job_of(2, 1)), [](communicator& world) {
     (void)world.bcast(1, 0);
@@ -104,7 +104,7 @@ TEST(broadcasts_that_nobody_meets, are_compared_on_every_communicator) {
     });
     EXPECT_EQ(ended.status, 1) << how;
     expect_contains(ended.text, "collective mismatch on communicator 2");
-    expect_contains(ended.text, "rank 0 has called 2, the last a bcast of 4 octets with root 0");
+    expect_contains(ended.text, "rank 0 has called 2, the last a bcast of 4 bytes with root 0");
     expect_contains(ended.text, "rank 1 has called 1");
   }
 }
@@ -224,7 +224,7 @@ TEST(an_operation_that_throws, is_told_with_its_rank_to_the_others) {
     }
     EXPECT_EQ(told, world.rank() == 1
                         ? "no fours"
-                        : "allreduce of 40000 octets on communicator 0 failed on rank 1: no fours");
+                        : "allreduce of 40000 bytes on communicator 0 failed on rank 1: no fours");
   });
 }
 

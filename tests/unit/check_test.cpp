@@ -100,9 +100,9 @@ TEST(receives_into_overlapping_memory, are_an_error) {
   for (const int workers : {1, 2}) {
     const outcome o = checked_by_word("overlapping", workers);
     expect_contains(o.text,
-                    "check: error: rank 0 starts a receive of 240 octets from rank 1, tag 5 in ");
+                    "check: error: rank 0 starts a receive of 240 bytes from rank 1, tag 5 in ");
     expect_contains(o.text,
-                    ", whose memory overlaps that of a receive of 240 octets from rank 1, "
+                    ", whose memory overlaps that of a receive of 240 bytes from rank 1, "
                     "tag 4, which is still active, started in ");
     expect_contains(o.text, "wait for that one first, or use other memory\n");
     EXPECT_EQ(count_of_findings(o), 2u) << o.text;
@@ -146,7 +146,7 @@ TEST(requests_that_are_under_way_at_once, cost_as_much_each_when_they_are_many) 
 TEST(a_request_left_over, is_an_error) {
   const outcome o = checked_by_word("left-request", 1);
   expect_contains(o.text,
-                  "check: error: rank 0 ended, but a receive of 4 octets from rank 1, tag 8, "
+                  "check: error: rank 0 ended, but a receive of 4 bytes from rank 1, tag 8, "
                   "started in ");
   expect_contains(o.text, "check: the job ran to its end, but with the errors above");
 }
@@ -155,7 +155,7 @@ TEST(messages_left_over, are_reported_and_change_no_status) {
   for (const int workers : {1, 2}) {
     const outcome o = checked_by_word("left-messages", workers);
     EXPECT_EQ(o.text,
-              "weft: check: rank 1 ended without receiving 3 messages; the first: 4 octets "
+              "weft: check: rank 1 ended without receiving 3 messages; the first: 4 bytes "
               "from rank 0, tag 9, communicator 0: receive what is sent, or do not send "
               "it\n");
   }
@@ -163,7 +163,7 @@ TEST(messages_left_over, are_reported_and_change_no_status) {
 
 TEST(a_message_taken_and_given_up, is_reported) {
   expect_contains(checked_by_word("dropped-message", 1).text,
-                  "check: rank 1 took a message of 4 octets from rank 0, tag 9, communicator 0 by "
+                  "check: rank 1 took a message of 4 bytes from rank 0, tag 9, communicator 0 by "
                   "mprobe and gave it up in ");
 }
 

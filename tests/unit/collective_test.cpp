@@ -39,7 +39,7 @@ std::string shape_name(const testing::TestParamInfo<shape>& p) {
          "_workers_" + p.param.map;
 }
 
-// Elements of 8 octets: nothing, one, small, the last that travels in a dropbox, the first that
+// Elements of 8 bytes: nothing, one, small, the last that travels in a dropbox, the first that
 // does not, and large.
 constexpr std::size_t counts[] = {0, 1, 5, 120, 121, 5000};
 
@@ -150,7 +150,7 @@ TEST_P(collectives, a_sum_of_doubles_is_the_same_every_time_and_on_every_rank) {
 }
 
 // Between processes each combines a share of the elements: here there are fewer than processes.
-TEST_P(collectives, a_few_elements_of_many_octets_are_reduced) {
+TEST_P(collectives, a_few_elements_of_many_bytes_are_reduced) {
   struct wide {
     std::array<std::int64_t, 1300> values;
   };
@@ -708,7 +708,7 @@ TEST(small_broadcasts, with_several_roots_are_reported_at_once) {
       });
       EXPECT_EQ(job.status, 1);
       expect_contains(job.text, "collective mismatch on communicator 0");
-      expect_contains(job.text, "calls bcast of 4 octets with root");
+      expect_contains(job.text, "calls bcast of 4 bytes with root");
       expect_contains(job.text, ", but rank");
     }
 }
@@ -725,8 +725,8 @@ TEST(small_broadcasts, without_a_root_are_reported_while_others_work) {
       });
       EXPECT_EQ(job.status, 1);
       expect_contains(job.text, "collective mismatch on communicator 0");
-      expect_contains(job.text, "rank 0 calls bcast of 4 octets with root 1");
-      expect_contains(job.text, "rank 1 calls bcast of 4 octets with root 0");
+      expect_contains(job.text, "rank 0 calls bcast of 4 bytes with root 1");
+      expect_contains(job.text, "rank 1 calls bcast of 4 bytes with root 0");
     }
 }
 

@@ -506,7 +506,7 @@ void expect_no_allocations(cluster& job) {
       for (int i = 0; i < 100; ++i) round(size);
       return tests::allocations - before;
     });
-    EXPECT_EQ(more, 0) << "with messages of " << size << " octets";
+    EXPECT_EQ(more, 0) << "with messages of " << size << " bytes";
     EXPECT_EQ(ended.value(), posted);
   }
   EXPECT_EQ(ended.failures(), 0u);

@@ -266,12 +266,12 @@ TEST_F(comm_forged, announcements_that_are_cut_short_or_do_not_add_up_are_refuse
     EXPECT_TRUE(refused()) << size;
   };
   announce(100, {});
-  announce(0, comm::octets_of(first));
-  announce(~0ull, comm::octets_of(first));
+  announce(0, comm::bytes_of(first));
+  announce(~0ull, comm::bytes_of(first));
   first.part_count = 1;
-  announce(100, comm::octets_of(first));
+  announce(100, comm::bytes_of(first));
   first.part_count = ~0u;
-  announce(100, comm::octets_of(first));
+  announce(100, comm::bytes_of(first));
   struct {
     comm::announcement first;
     comm::exposed_part parts[2];
@@ -279,11 +279,11 @@ TEST_F(comm_forged, announcements_that_are_cut_short_or_do_not_add_up_are_refuse
   whole.first.part_count = 2;
   whole.parts[0].size = 60;
   whole.parts[1].size = 41;
-  announce(100, comm::octets_of(whole));
+  announce(100, comm::bytes_of(whole));
   whole.parts[1].size = 39;
-  announce(100, comm::octets_of(whole));
+  announce(100, comm::bytes_of(whole));
   whole.parts[1].size = ~0ull - 59;
-  announce(100, comm::octets_of(whole));
+  announce(100, comm::bytes_of(whole));
 }
 
 TEST_F(comm_forged, answers_to_operations_that_do_not_exist_are_refused) {
@@ -346,15 +346,15 @@ TEST_F(comm_forged, nothing_outside_registered_memory_is_read_or_written) {
     arrive(message_kind::put_data, {.tag = offset, .operation = name}, bytes);
     EXPECT_TRUE(refused());
     const comm::get_body wanted{name, offset, 16};
-    arrive(message_kind::get_request, {.operation = 5}, comm::octets_of(wanted));
+    arrive(message_kind::get_request, {.operation = 5}, comm::bytes_of(wanted));
     EXPECT_TRUE(refused());
     const comm::atomic_body changed{name, offset | (name == region && offset == 56 ? 4 : 0), 1, 0,
                                     0};
-    arrive(message_kind::atomic_request, {.operation = 5}, comm::octets_of(changed));
+    arrive(message_kind::atomic_request, {.operation = 5}, comm::bytes_of(changed));
     EXPECT_TRUE(refused());
     const comm::notification note{1, offset, 16};
     arrive(message_kind::notify, {.handler = handler_.index, .operation = name},
-           comm::octets_of(note));
+           comm::bytes_of(note));
     EXPECT_TRUE(refused());
   }
   EXPECT_EQ(words_, (std::array<std::uint64_t, 16>{}));
@@ -369,14 +369,14 @@ TEST_F(comm_forged, messages_for_an_arrival_that_has_not_begun_are_refused) {
   const std::uint64_t size = device().owner().options().waiting_bytes_max + 1;
   for (const std::uint64_t partner : {71, 72})
     arrive(message_kind::am_announce,
-           {.handler = handler_.index, .size = size, .operation = partner}, comm::octets_of(first));
+           {.handler = handler_.index, .size = size, .operation = partner}, comm::bytes_of(first));
   ASSERT_EQ(outgoing_.size(), 1u) << "the other one waits";
   const std::uint64_t begun = outgoing_[0].tag, waiting = begun + 1;
-  const std::byte octet[1] = {};
+  const std::byte byte[1] = {};
   EXPECT_FALSE(refused());
   arrive(message_kind::finished, {.flags = comm::failed_flag, .operation = waiting});
   EXPECT_TRUE(refused());
-  arrive(message_kind::data, {.operation = waiting}, octet);
+  arrive(message_kind::data, {.operation = waiting}, byte);
   EXPECT_TRUE(refused());
   arrive(message_kind::ready, {.operation = waiting});
   EXPECT_TRUE(refused());

@@ -48,7 +48,7 @@ TEST(comm_misuse, numbers_beyond_their_limits_are_named) {
 }
 
 TEST(comm_misuse, what_finds_no_memory_below_its_limits_says_what_to_lower) {
-  // So that it fails everywhere: where memory is only promised, up to 2^47 octets are.
+  // So that it fails everywhere: where memory is only promised, up to 2^47 bytes are.
   tests::allocation_bytes_max = std::size_t{1} << 28;
   const std::string packets = why(
       [] { const comm::runtime core({.packets = packets_max, .packet_bytes = packet_bytes_max}); });
@@ -57,13 +57,13 @@ TEST(comm_misuse, what_finds_no_memory_below_its_limits_says_what_to_lower) {
   const std::string synchronizer = why([] { const comm::synchronizer made(1u << 31); });
   tests::allocation_bytes_max = ~std::size_t{0};
   EXPECT_EQ(packets,
-            "no memory for device 0 of 1, with 16777216 packets of 1073741824 octets and 256 "
+            "no memory for device 0 of 1, with 16777216 packets of 1073741824 bytes and 256 "
             "registrations; lower packets, packet_bytes or registrations");
   const std::string each = std::to_string(sizeof(comm::event));
   EXPECT_EQ(queue, "no memory for a completion queue for 2147483649 events of " + each +
-                       " octets; make one for fewer");
+                       " bytes; make one for fewer");
   EXPECT_EQ(synchronizer, "no memory for a synchronizer for 2147483648 events of " + each +
-                              " octets; make one for fewer");
+                              " bytes; make one for fewer");
 }
 
 // One of those that all say the same of themselves.
@@ -125,7 +125,7 @@ class failing_posts : public ::testing::Test {
 TEST_F(failing_posts, beyond_the_end_of_memory_say_where) {
   std::array<std::byte, 16> data{};
   const std::string beyond =
-      "16 octets at 60 are beyond the end of the memory of process 0, which has 64";
+      "16 bytes at 60 are beyond the end of the memory of process 0, which has 64";
   EXPECT_NE(told([&](comm::device& on, const comm::remote_memory& there) {
               return post_put(on, there, data, with::offset(60));
             }).find(beyond),
@@ -142,7 +142,7 @@ TEST_F(failing_posts, of_atomics_say_what_they_need) {
       return post_fetch_add(on, there, 1, with::offset(offset));
     });
     EXPECT_NE(text.find("an atomic operation at " + std::to_string(offset) +
-                        " of the memory of process 0, which has 64 octets"),
+                        " of the memory of process 0, which has 64 bytes"),
               std::string::npos)
         << text;
   }

@@ -37,14 +37,14 @@ class a_pumped_device : public ::testing::TestWithParam<sim_options> {
 
   // A get of 100 kB by one process from the other, posted.
   struct one_get {
-    one_get(a_pumped_device& of, int by, int from) : exposed(of.all.device(from), octets(source)) {
+    one_get(a_pumped_device& of, int by, int from) : exposed(of.all.device(from), bytes(source)) {
       EXPECT_TRUE(of.pump_until([&] {
         if (said == status::retry)
           said = post_get(of.all.device(by), exposed.remote(), std::span(into), with::local(ended));
         return said != status::retry;
       }));
     }
-    static std::span<std::byte> octets(std::string& text) {
+    static std::span<std::byte> bytes(std::string& text) {
       return std::as_writable_bytes(std::span(text));
     }
 

@@ -59,9 +59,9 @@ class pinning_endpoint final : public tests::forwarding_endpoint {
   }
 
  private:
-  // The same octets in what was registered.
-  template <class Octet>
-  std::span<Octet> seen(std::span<Octet> local, const memory_region* region) const noexcept {
+  // The same bytes in what was registered.
+  template <class Byte>
+  std::span<Byte> seen(std::span<Byte> local, const memory_region* region) const noexcept {
     const auto found = views_.find(region->key.words[0]);
     if (found == views_.end()) return local;
     return found->second.subspan(static_cast<std::size_t>(local.data() - region->begin),
@@ -81,7 +81,7 @@ class mapped_buffer {
 
   void unmap() { ASSERT_EQ(munmap(begin_, buffer_bytes), 0); }
   void map_again() { ASSERT_EQ(map(begin_, MAP_FIXED), begin_); }
-  [[nodiscard]] std::span<char> octets() { return {static_cast<char*>(begin_), buffer_bytes}; }
+  [[nodiscard]] std::span<char> bytes() { return {static_cast<char*>(begin_), buffer_bytes}; }
 
  private:
   static void* map(void* at, int flags) {
@@ -94,7 +94,7 @@ class mapped_buffer {
 // Whether a send from `here` to `there`, an am and a put from `here`, and a get to it bring what they should.
 bool is_right(cluster& job, std::span<char> here, std::span<char> there, int seed) {
   const std::string text = text_of(here.size(), seed);
-  const auto clear = [](std::span<char> octets) { std::ranges::fill(octets, '?'); };
+  const auto clear = [](std::span<char> bytes) { std::ranges::fill(bytes, '?'); };
   const auto end = [&](const auto& post) {
     comm::synchronizer ended;
     const status said = job.insist([&] { return post(ended); });
@@ -163,7 +163,7 @@ TEST_P(comm_buffers, of_other_memory_at_the_same_address_are_exchanged_right) {
   }
   mapped_buffer here, there;
   for (int i = 0; i < 4; ++i) {
-    EXPECT_TRUE(is_right(*job, here.octets(), there.octets(), i)) << "round " << i;
+    EXPECT_TRUE(is_right(*job, here.bytes(), there.bytes(), i)) << "round " << i;
     here.unmap();
     there.unmap();
     if (GetParam().kept)
@@ -210,12 +210,12 @@ TEST(comm_registration, kept_and_not_forgotten_is_that_of_the_memory_before) {
                 return std::make_unique<pinning_endpoint>(fabric.make_endpoint());
               }));
   mapped_buffer here, there;
-  EXPECT_TRUE(is_right(job, here.octets(), there.octets(), 1));
+  EXPECT_TRUE(is_right(job, here.bytes(), there.bytes(), 1));
   here.unmap();
   here.map_again();
-  EXPECT_FALSE(is_right(job, here.octets(), there.octets(), 2));
+  EXPECT_FALSE(is_right(job, here.bytes(), there.bytes(), 2));
   job[0].forget_memory();
-  EXPECT_TRUE(is_right(job, here.octets(), there.octets(), 3));
+  EXPECT_TRUE(is_right(job, here.bytes(), there.bytes(), 3));
 }
 
 TEST(comm_registration, a_buffer_used_again_is_not_registered_again_unless_pages_are_pinned) {

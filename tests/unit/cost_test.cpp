@@ -22,7 +22,7 @@ double processor_seconds() {
          1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-std::size_t resident_octets() {
+std::size_t resident_bytes() {
   std::size_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -58,7 +58,7 @@ TEST(waiting_ranks, use_less_than_a_tenth_of_a_core_together) {
   for (std::size_t at = 0; at < sizeof deep; at += 1024) deep[at] = 0;
 }
 
-// Octets that a thousand ranks take when each talks to all, and not to one only.
+// Bytes that a thousand ranks take when each talks to all, and not to one only.
 long growth_with_all_partners() {
   malloc_trim(0);  // What a job before has given back would be used again, and not seen.
   constexpr int ranks = 1000;
@@ -75,11 +75,11 @@ long growth_with_all_partners() {
     // As many messages of either kind, so that only the number of partners differs.
     for (int i = 1; i < ranks; ++i) talk(1);
     world.barrier();
-    if (me == 0) with_one_partner = resident_octets();
+    if (me == 0) with_one_partner = resident_bytes();
     world.barrier();
     for (int i = 1; i < ranks; ++i) talk(i);
     world.barrier();
-    if (me == 0) with_all = resident_octets();
+    if (me == 0) with_all = resident_bytes();
   });
   return static_cast<long>(with_all) - static_cast<long>(with_one_partner);
 }
@@ -87,8 +87,8 @@ long growth_with_all_partners() {
 // A word kept for each pair of them would be 8 MB, a cache line 64. Messages that come early take some, too.
 TEST(channels, do_not_grow_with_the_square_of_the_ranks) {
   if (sanitized) GTEST_SKIP() << "a sanitizer keeps memory of its own for all that is touched";
-  constexpr long octets_max = 6L * 1024 * 1024;
-  EXPECT_LE(least_of(3, octets_max, growth_with_all_partners), octets_max);
+  constexpr long bytes_max = 6L * 1024 * 1024;
+  EXPECT_LE(least_of(3, bytes_max, growth_with_all_partners), bytes_max);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::size_t slot = 3;
 
 struct bell final : detail::face_state {
   int rung = 0;
-  countdown told;
+  completion_counter told;
 };
 
 // Made by the one that comes first: the rank, or its mail.

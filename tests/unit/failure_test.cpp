@@ -100,7 +100,7 @@ TEST(bad_input, buffers_of_wrong_sizes_are_refused_with_both_sizes) {
     expect_contains(error_of([&] { world.allreduce(three, four, max{}); }), "allreduce");
     expect_contains(error_of([&] { world.scan(three, four, max{}); }), "scan");
     expect_contains(error_of([&] { world.allgather(three, four); }),
-                    "allgather: the output has 16 octets but must have 24");
+                    "allgather: the output has 16 bytes but must have 24");
     expect_contains(error_of([&] { world.alltoall(three, four); }), "alltoall");
     expect_contains(error_of([&] { world.alltoall(three, three); }), "alltoall");
     expect_contains(error_of([&] { world.reduce_scatter(three, four, max{}); }), "reduce_scatter");
@@ -133,9 +133,9 @@ TEST(bad_input, a_message_longer_than_its_receive_is_refused_with_both_sizes) {
             else
               world.recv(std::span(in).first(9), 1, 2);
           });
-          EXPECT_EQ(text, "rank 0: a receive of 36 octets got a message of " +
+          EXPECT_EQ(text, "rank 0: a receive of 36 bytes got a message of " +
                               std::to_string(count * 4) +
-                              " octets from rank 1, tag 2: receive it with room for all, or with "
+                              " bytes from rank 1, tag 2: receive it with room for all, or with "
                               "recv_vector() or probe()");
           EXPECT_EQ(in[8], 7);
           EXPECT_EQ(in[9], 0) << "nothing is overwritten";
@@ -148,10 +148,10 @@ TEST(bad_input, a_message_longer_than_its_receive_is_refused_with_both_sizes) {
 TEST(bad_input, a_value_of_another_size_than_its_message_is_refused) {
   run_ranks(1, 1, [](communicator& world) {
     world.send(std::array{1, 2}, 0);
-    expect_contains(error_of([&] { (void)world.recv<int>(0); }), "8 octets");
+    expect_contains(error_of([&] { (void)world.recv<int>(0); }), "8 bytes");
     world.send('a', 0);
     expect_contains(error_of([&] { (void)world.recv<int>(0); }),
-                    "a receive of one value of 4 octets got a message of 1 octets from rank 0");
+                    "a receive of one value of 4 bytes got a message of 1 bytes from rank 0");
   });
 }
 
@@ -160,11 +160,11 @@ TEST(bad_input, a_message_that_ends_within_an_element_is_refused) {
     const std::array<char, 5> five{};
     world.send(five, 0, 2);
     EXPECT_EQ(error_of([&] { (void)world.recv_vector<int>(0); }),
-              "rank 0: a receive of elements of 4 octets got a message of 5 octets from rank 0, "
+              "rank 0: a receive of elements of 4 bytes got a message of 5 bytes from rank 0, "
               "tag 2, which is no multiple: receive it as elements of the type that was sent");
     world.send(five, 0);
     message taken = world.mprobe(0);
-    expect_contains(error_of([&] { (void)taken.recv_vector<int>(); }), "message of 5 octets");
+    expect_contains(error_of([&] { (void)taken.recv_vector<int>(); }), "message of 5 bytes");
     EXPECT_EQ(taken.recv_vector<char>().size(), 5u) << "it can still be received";
   });
 }
@@ -341,8 +341,8 @@ TEST(an_exception, of_a_non_blocking_collective_comes_out_of_its_wait) {
   });
   EXPECT_EQ(job.status, 1);
   expect_contains(job.text, "allreduce");
-  expect_contains(job.text, "4000 octets");
-  expect_contains(job.text, "8000 octets");
+  expect_contains(job.text, "4000 bytes");
+  expect_contains(job.text, "8000 bytes");
 }
 
 TEST(an_exception, while_other_ranks_move_large_data_does_no_harm) {
@@ -417,7 +417,7 @@ TEST(an_exception, is_told_although_a_destructor_then_throws) {
 TEST(a_mismatch, of_calls_names_both_ranks_and_both_calls) {
   expect_failure(2,
                  {"collective mismatch on communicator 0", "rank 0 calls barrier",
-                  "rank 1 calls allreduce of 4 octets",
+                  "rank 1 calls allreduce of 4 bytes",
                   "all ranks must call the same collectives in the same order"},
                  [](communicator& world) {
                    if (world.rank() == 0)
@@ -430,8 +430,8 @@ TEST(a_mismatch, of_calls_names_both_ranks_and_both_calls) {
 TEST(a_mismatch, of_sizes_names_both_sizes) {
   for (const std::size_t count : {std::size_t{2}, std::size_t{5000}})
     expect_failure(3,
-                   {"rank 2 calls allreduce of 4 octets",
-                    "allreduce of " + std::to_string(4 * count) + " octets"},
+                   {"rank 2 calls allreduce of 4 bytes",
+                    "allreduce of " + std::to_string(4 * count) + " bytes"},
                    [&](communicator& world) {
                      std::vector<int> data(world.rank() == 2 ? 1 : count);
                      world.allreduce(data, std::plus<>{});
@@ -441,8 +441,8 @@ TEST(a_mismatch, of_sizes_names_both_sizes) {
 TEST(a_mismatch, of_operations_names_both) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{5000}})
     expect_failure(3,
-                   {"allreduce of " + std::to_string(4 * count) + " octets, max of int32",
-                    "allreduce of " + std::to_string(4 * count) + " octets, sum of int32",
+                   {"allreduce of " + std::to_string(4 * count) + " bytes, max of int32",
+                    "allreduce of " + std::to_string(4 * count) + " bytes, sum of int32",
                     "in the same order, with the same sizes, operations and types"},
                    [&](communicator& world) {
                      std::vector<int> data(count);
@@ -455,8 +455,8 @@ TEST(a_mismatch, of_operations_names_both) {
 
 TEST(a_mismatch, of_element_types_names_both) {
   expect_failure(2,
-                 {"rank 0 calls reduce of 8 octets with root 1, min of int64",
-                  "rank 1 calls reduce of 8 octets with root 1, min of float64"},
+                 {"rank 0 calls reduce of 8 bytes with root 1, min of int64",
+                  "rank 1 calls reduce of 8 bytes with root 1, min of float64"},
                  [](communicator& world) {
                    if (world.rank() == 0)
                      (void)world.reduce(1L, min{}, 1);
@@ -464,15 +464,15 @@ TEST(a_mismatch, of_element_types_names_both) {
                      (void)world.reduce(1.0, min{}, 1);
                  });
   expect_failure(2,
-                 {"scan of 4 octets, bit_or of int32",
-                  "scan of 4 octets, an operation of its own in rank order of uint32"},
+                 {"scan of 4 bytes, bit_or of int32",
+                  "scan of 4 bytes, an operation of its own in rank order of uint32"},
                  [](communicator& world) {
                    if (world.rank() == 0)
                      (void)world.scan(1, std::bit_or<>{});
                    else
                      (void)world.scan(1U, non_commutative{std::bit_or<>{}});
                  });
-  expect_failure(2, {"reduce_scatter of 4 octets, product of int32", "product of float32"},
+  expect_failure(2, {"reduce_scatter of 4 bytes, product of int32", "product of float32"},
                  [](communicator& world) {
                    std::array<int, 2> whole{};
                    std::array<float, 2> broken{};
@@ -495,12 +495,12 @@ TEST(a_mismatch, is_none_of_operations_and_types_that_are_the_same_by_other_name
 }
 
 TEST(a_mismatch, of_roots_names_both_roots) {
-  expect_failure(2, {"reduce of 4 octets with root 0", "reduce of 4 octets with root 1"},
+  expect_failure(2, {"reduce of 4 bytes with root 0", "reduce of 4 bytes with root 1"},
                  [](communicator& world) { (void)world.reduce(1, std::plus<>{}, world.rank()); });
 }
 
 TEST(a_mismatch, of_broadcast_roots_names_both_roots) {
-  expect_failure(2, {"bcast of 4 octets with root 0", "bcast of 4 octets with root 1"},
+  expect_failure(2, {"bcast of 4 bytes with root 0", "bcast of 4 bytes with root 1"},
                  [](communicator& world) { (void)world.bcast(1, world.rank()); });
 }
 
@@ -508,16 +508,16 @@ TEST(a_mismatch, of_broadcast_roots_names_both_roots) {
 TEST(a_mismatch, of_a_small_broadcast_whose_root_waits_elsewhere_is_found_while_others_work) {
   const std::vector<std::pair<std::string, std::function<void(communicator&)>>> elsewhere{
       {"barrier", [](communicator& c) { c.barrier(); }},
-      {"allreduce of 4 octets", [](communicator& c) { (void)c.allreduce(1, std::plus<>{}); }},
-      {"bcast of 8000 octets with root 0",
+      {"allreduce of 4 bytes", [](communicator& c) { (void)c.allreduce(1, std::plus<>{}); }},
+      {"bcast of 8000 bytes with root 0",
        [](communicator& c) {
          std::vector<double> large(1000);
          c.bcast(large, 0);
        }},
-      {"bcast of 4 octets with root 0", [](communicator& c) { (void)c.bcast(1, 0); }}};
+      {"bcast of 4 bytes with root 0", [](communicator& c) { (void)c.bcast(1, 0); }}};
   for (const auto& [name, call] : elsewhere)
     for (const bool root_is_early : {false, true})
-      expect_failure(4, {"rank 0 calls bcast of 4 octets with root 3", "rank 3 calls " + name},
+      expect_failure(4, {"rank 0 calls bcast of 4 bytes with root 3", "rank 3 calls " + name},
                      [&](communicator& world) {
                        if (world.rank() != 0 && world.rank() != 3)
                          for (;;) yield();
@@ -558,16 +558,16 @@ TEST(a_mismatch, of_a_barrier_and_a_broadcast_whose_root_has_ended_is_found) {
   expect_failure(3,
                  {"rank 1: in barrier",
                   alone ? mismatch + "rank 1 calls barrier, but rank 0 calls "
-                                     "bcast of 4 octets with root 0"
+                                     "bcast of 4 bytes with root 0"
                         : mismatch,
-                  "bcast of 4 octets with root 0"},
+                  "bcast of 4 bytes with root 0"},
                  broadcasts(1));
   expect_failure(
       3,
       {alone ? mismatch + "rank 1 calls barrier as number 1, but rank 0 has ended after 2 "
-                          "collectives, the last a bcast of 4 octets"
+                          "collectives, the last a bcast of 4 bytes"
              : mismatch,
-       "bcast of 4 octets with root 0"},
+       "bcast of 4 bytes with root 0"},
       broadcasts(2));
 }
 
@@ -582,7 +582,7 @@ TEST(a_deadlock, of_a_barrier_that_one_rank_never_comes_to_is_no_mismatch) {
 }
 
 TEST(a_mismatch, of_broadcast_sizes_is_found) {
-  expect_failure(2, {"bcast of 8 octets with root 0", "bcast of 16 octets with root 0"},
+  expect_failure(2, {"bcast of 8 bytes with root 0", "bcast of 16 bytes with root 0"},
                  [](communicator& world) {
                    std::vector<double> data(world.rank() == 0 ? 1 : 2);
                    world.bcast(data, 0);
@@ -649,15 +649,15 @@ TEST(a_deadlock, of_two_receives_is_reported_with_calls_and_cycle) {
   expect_failure(
       2,
       {"weft: deadlock: every rank waits and no message is under way\n",
-       "weft:   rank 0: in recv, source 1, tag 7, 4 octets, communicator 0\n",
-       "weft:   rank 1: in recv, source 0, tag 8, 4 octets, communicator 0\n",
+       "weft:   rank 0: in recv, source 1, tag 7, 4 bytes, communicator 0\n",
+       "weft:   rank 1: in recv, source 0, tag 8, 4 bytes, communicator 0\n",
        "weft:   cycle: rank 0 waits for rank 1 waits for rank 0\n"},
       [](communicator& world) { (void)world.recv<int>(1 - world.rank(), 7 + world.rank()); });
 }
 
 TEST(a_deadlock, of_synchronous_sends_is_reported_with_the_cycle_of_three) {
   expect_failure(3,
-                 {"rank 0: in ssend, to rank 1, tag 0, 4 octets, communicator 0\n",
+                 {"rank 0: in ssend, to rank 1, tag 0, 4 bytes, communicator 0\n",
                   "rank 1: in ssend, to rank 2,", "rank 2: in ssend, to rank 0,",
                   "cycle: rank 0 waits for rank 1 waits for rank 2 waits for rank 0\n"},
                  [](communicator& world) { world.ssend(1, (world.rank() + 1) % 3); });
@@ -665,14 +665,14 @@ TEST(a_deadlock, of_synchronous_sends_is_reported_with_the_cycle_of_three) {
 
 TEST(a_deadlock, of_large_sends_is_reported) {
   expect_failure(
-      2, {"rank 0: in send, to rank 1, tag 0, 400000 octets", "cycle: "},
+      2, {"rank 0: in send, to rank 1, tag 0, 400000 bytes", "cycle: "},
       [](communicator& world) { world.send(std::vector<int>(100'000), 1 - world.rank()); });
 }
 
 TEST(a_deadlock, of_started_sends_names_their_receivers_in_the_communicator) {
   expect_failure(2,
-                 {"rank 0: in wait (isend), to rank 0, tag 4, 4 octets, communicator 1\n",
-                  "rank 1: in wait_all (isend), to rank 1, tag 4, 4 octets, communicator 1\n",
+                 {"rank 0: in wait (isend), to rank 0, tag 4, 4 bytes, communicator 1\n",
+                  "rank 1: in wait_all (isend), to rank 1, tag 4, 4 bytes, communicator 1\n",
                   "cycle: rank 0 waits for rank 1 waits for rank 0\n"},
                  [](communicator& world) {
                    const communicator reversed = *world.split(0, -world.rank());
@@ -689,7 +689,7 @@ TEST(a_deadlock, of_a_collective_and_a_receive_names_who_is_missing) {
   expect_failure(3,
                  {"rank 0: in barrier, communicator 0; not there yet: 2\n",
                   "rank 1: in barrier, communicator 0; not there yet: 2\n",
-                  "rank 2: in recv, source 0, tag any, 4 octets, communicator 0\n", "cycle: "},
+                  "rank 2: in recv, source 0, tag any, 4 bytes, communicator 0\n", "cycle: "},
                  [](communicator& world) {
                    if (world.rank() == 2)
                      (void)world.recv<int>(0);
@@ -700,8 +700,8 @@ TEST(a_deadlock, of_a_collective_and_a_receive_names_who_is_missing) {
 
 TEST(a_deadlock, of_a_broadcast_whose_root_waits_for_a_message_names_the_root) {
   expect_failure(2,
-                 {"rank 0: in bcast, 4 octets, root 1, communicator 0",
-                  "rank 1: in recv, source 0, tag any, 4 octets, communicator 0\n"},
+                 {"rank 0: in bcast, 4 bytes, root 1, communicator 0",
+                  "rank 1: in recv, source 0, tag any, 4 bytes, communicator 0\n"},
                  [](communicator& world) {
                    if (world.rank() == 0)
                      (void)world.bcast(1, 1);
@@ -711,7 +711,7 @@ TEST(a_deadlock, of_a_broadcast_whose_root_waits_for_a_message_names_the_root) {
 }
 
 TEST(a_deadlock, of_a_collective_says_how_much_it_moves) {
-  expect_failure(3, {"rank 0: in allreduce, 80000 octets, communicator 0; not there yet: 2"},
+  expect_failure(3, {"rank 0: in allreduce, 80000 bytes, communicator 0; not there yet: 2"},
                  [](communicator& world) {
                    std::vector<double> data(10'000);
                    if (world.rank() == 2)
@@ -723,7 +723,7 @@ TEST(a_deadlock, of_a_collective_says_how_much_it_moves) {
 
 TEST(a_deadlock, with_a_partner_that_has_ended_says_so) {
   expect_failure(2,
-                 {"rank 0: in recv, source 1, tag any, 4 octets, communicator 0\n",
+                 {"rank 0: in recv, source 1, tag any, 4 bytes, communicator 0\n",
                   "rank 1: has ended\n", "rank 0 waits for rank 1, which has ended\n"},
                  [](communicator& world) {
                    if (world.rank() == 0) (void)world.recv<int>(1);
@@ -733,7 +733,7 @@ TEST(a_deadlock, with_a_partner_that_has_ended_says_so) {
 TEST(a_deadlock, of_collectives_that_ranks_began_and_left_names_them) {
   expect_failure(3,
                  {"rank 0: has ended\n",
-                  "rank 1: has ended without waiting for what it began, in allreduce, 4 octets, "
+                  "rank 1: has ended without waiting for what it began, in allreduce, 4 bytes, "
                   "communicator 0; not there yet: 0\n",
                   "rank 1 waits for rank 0, which has ended\n"},
                  [](communicator& world) {
@@ -781,7 +781,7 @@ TEST(a_deadlock, of_a_wait_for_several_tells_which_of_them_has_failed_already) {
   expect_failure(
       2,
       {"deadlock", "rank 1: in wait_all (irecv), one of 2 requests, source 0, tag 2,",
-       "weft: rank 1: a receive of 4 octets got a message of 8 octets from rank 0, tag 1"},
+       "weft: rank 1: a receive of 4 bytes got a message of 8 bytes from rank 0, tag 1"},
       [](communicator& world) {
         if (world.rank() == 0) {
           world.send(1.0, 1, 1);
@@ -796,7 +796,7 @@ TEST(a_deadlock, of_a_wait_for_several_tells_which_of_them_has_failed_already) {
 TEST(a_deadlock, beside_a_wait_for_any_of_several_shows_the_cycle_that_nobody_can_leave) {
   expect_failure(
       4,
-      {"rank 0: in wait_any (irecv), one of 2 requests, source 1, tag 5, 4 octets, communicator 0\n",
+      {"rank 0: in wait_any (irecv), one of 2 requests, source 1, tag 5, 4 bytes, communicator 0\n",
        "cycle: rank 2 waits for rank 3 waits for rank 2\n"},
       [](communicator& world) {
         if (world.rank() != 0) {
@@ -967,8 +967,8 @@ TEST(the_report_signal, prints_what_each_rank_does_and_the_job_goes_on) {
   run_ranks(alone(job_of(4, 2)), [](communicator& world) {
     if (world.rank() == 0) {
       ask_until_reported(SIGUSR1,
-                         "rank 1 (worker 0): in recv, source 0, tag 5, 4 octets, communicator 0\n"
-                         "weft:   rank 2 (worker 1): in recv, source 0, tag 5, 4 octets, "
+                         "rank 1 (worker 0): in recv, source 0, tag 5, 4 bytes, communicator 0\n"
+                         "weft:   rank 2 (worker 1): in recv, source 0, tag 5, 4 bytes, "
                          "communicator 0\nweft:   rank 3 (worker 1): in recv");
       for (int r = 1; r < 4; ++r) world.send(1, r, 5);
     } else {
@@ -979,7 +979,7 @@ TEST(the_report_signal, prints_what_each_rank_does_and_the_job_goes_on) {
   expect_contains(text, "weft: state of the ranks:\n");
   expect_contains(text, "weft:   rank 0 (worker 0): in sleep_for");
   for (const char* rank : {"rank 1 (worker 0)", "rank 2 (worker 1)", "rank 3 (worker 1)"})
-    expect_contains(text, std::string(rank) + ": in recv, source 0, tag 5, 4 octets");
+    expect_contains(text, std::string(rank) + ": in recv, source 0, tag 5, 4 bytes");
 }
 
 TEST(the_report_signal, may_be_another) {
@@ -1013,8 +1013,8 @@ TEST(the_report_signal, of_each_job_in_a_process_reaches_that_job) {
     });
   };
   std::thread second(
-      [&] { job("USR2", 3, SIGUSR2, "rank 2 (worker 0): in recv, source 0, tag 0, 4 octets"); });
-  job("USR1", 2, SIGUSR1, "rank 1 (worker 0): in recv, source 0, tag any, 4 octets");
+      [&] { job("USR2", 3, SIGUSR2, "rank 2 (worker 0): in recv, source 0, tag 0, 4 bytes"); });
+  job("USR1", 2, SIGUSR1, "rank 1 (worker 0): in recv, source 0, tag any, 4 bytes");
   second.join();
   // A signal that reached both jobs would have made two reports.
   const std::string text = testing::internal::GetCapturedStderr();

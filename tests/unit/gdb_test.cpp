@@ -39,7 +39,7 @@ TEST(gdb, lists_the_ranks_and_what_they_wait_in) {
   const std::string text = at_deadlock("-ex 'weft ranks'");
   for (int rank = 0; rank < 4; ++rank)
     expect_in(text, "\nrank " + std::to_string(rank) + " (worker " + std::to_string(rank / 2) +
-                        "): in recv, peer " + std::to_string((rank + 1) % 4) + ", tag 7, 4 octets");
+                        "): in recv, peer " + std::to_string((rank + 1) % 4) + ", tag 7, 4 bytes");
 }
 
 TEST(gdb, enters_each_rank_and_the_program_goes_on_afterwards) {

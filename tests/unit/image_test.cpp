@@ -371,7 +371,7 @@ TEST(image, a_timeout_that_a_process_has_told_of_is_not_told_by_weftrun_too) {
   EXPECT_EQ(told, 1u);
 }
 
-// While another thread of the rank has its worker's helm, and runs a fiber there.
+// While another thread of the rank has its worker's hand-off lock, and runs a fiber there.
 TEST(image, a_mutex_that_a_rank_locks_beside_its_thread_is_known_to_be_held_across_a_wait) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = shell("timeout -s KILL 100 ./weftrun --check -n 2 --workers 2 image/holds");
@@ -380,7 +380,7 @@ TEST(image, a_mutex_that_a_rank_locks_beside_its_thread_is_known_to_be_held_acro
       << ran.text;
 }
 
-// docs/protocols/guests.md: a thread that sleeps in a pool, or waits in MPI, hides no standstill.
+// docs/protocols/attached-threads.md: a thread that sleeps in a pool, or waits in MPI, hides no stall.
 TEST(image, a_job_with_threads_that_stands_still_says_so) {
   WEFT_NEEDS_IMAGES();
   for (const char* const workers : {"1", "2"})
@@ -399,7 +399,7 @@ TEST(image, a_job_with_threads_that_stands_still_says_so) {
       };
       EXPECT_TRUE(std::ranges::any_of(std::array{"2", "6", "20"}, is_said_within)) << way << '\n'
                                                                                    << ran.text;
-      EXPECT_GE(times_in(ran.text, "in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD\n"), 1u)
+      EXPECT_GE(times_in(ran.text, "in MPI_Recv, source 1, tag 5, 4 bytes, MPI_COMM_WORLD\n"), 1u)
           << ran.text;
     }
 }

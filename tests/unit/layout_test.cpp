@@ -17,8 +17,8 @@ std::vector<int> counting_from(int first, std::size_t count) {
   return v;
 }
 
-// The octets of a layout in the order in which they are sent, found without the library's copy.
-std::vector<std::byte> octets_of(const detail::segments& s) {
+// The bytes of a layout in the order in which they are sent, found without the library's copy.
+std::vector<std::byte> bytes_of(const detail::segments& s) {
   std::vector<std::byte> all;
   for (std::size_t pass = 0; pass < s.all().count; ++pass)
     for (const detail::block_run& r : s.runs())
@@ -34,9 +34,9 @@ std::vector<std::byte> octets_of(const detail::segments& s) {
 }
 template <class T>
 std::vector<T> values_of(const const_layout& l) {
-  const std::vector<std::byte> octets = octets_of(l.where());
-  std::vector<T> values(octets.size() / sizeof(T));
-  std::copy(octets.begin(), octets.end(), std::as_writable_bytes(std::span(values)).begin());
+  const std::vector<std::byte> bytes = bytes_of(l.where());
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(values)).begin());
   return values;
 }
 
@@ -80,12 +80,12 @@ TEST(a_layout, of_members_takes_them_from_every_element) {
   std::vector<particle> p{{1, 2, 3, 10, "ab"}, {4, 5, 6, 11, "cd"}};
   const layout l = members(p, &particle::id, &particle::y);
   ASSERT_EQ(l.size_bytes(), 2 * (sizeof(int) + sizeof(double)));
-  const std::vector<std::byte> octets = octets_of(l.where());
+  const std::vector<std::byte> bytes = bytes_of(l.where());
   int id = 0;
-  std::memcpy(&id, octets.data() + 12, sizeof id);
+  std::memcpy(&id, bytes.data() + 12, sizeof id);
   EXPECT_EQ(id, 11);
   double y = 0;
-  std::memcpy(&y, octets.data() + 4, sizeof y);
+  std::memcpy(&y, bytes.data() + 4, sizeof y);
   EXPECT_EQ(y, 2);
   EXPECT_EQ(members(std::span<particle>(), &particle::id).size_bytes(), 0u);
 }
@@ -144,13 +144,13 @@ const_layout random_layout(std::mt19937& random, std::vector<int>& v) {
   const auto below = [&](std::size_t n) { return random() % n; };
   switch (below(5)) {
     case 4: {  // A list that is repeated, most often the same as the other side's.
-      const auto octets = [](std::size_t ints) {
+      const auto bytes = [](std::size_t ints) {
         return static_cast<std::ptrdiff_t>(ints * sizeof(int));
       };
       const std::size_t second = 1 + (below(8) == 0);
       return const_layout(detail::segments(
-          v.data(), {2 + below(17), octets(8 + below(5))},
-          {{octets(below(2)), 2 * sizeof(int)}, {octets(4 + below(3)), second * sizeof(int)}}));
+          v.data(), {2 + below(17), bytes(8 + below(5))},
+          {{bytes(below(2)), 2 * sizeof(int)}, {bytes(4 + below(3)), second * sizeof(int)}}));
     }
     case 0: {
       const std::size_t block = 1 + below(5);
@@ -174,7 +174,7 @@ const_layout random_layout(std::mt19937& random, std::vector<int>& v) {
 }
 
 // In parts that end anywhere, as a shared copy has them.
-TEST(a_copy_between_layouts, moves_each_octet_from_its_place_to_its_place) {
+TEST(a_copy_between_layouts, moves_each_byte_from_its_place_to_its_place) {
   std::mt19937 random(20261121);
   for (int round = 0; round < 3000; ++round) {
     std::vector<int> from = counting_from(1, 256);
@@ -182,20 +182,20 @@ TEST(a_copy_between_layouts, moves_each_octet_from_its_place_to_its_place) {
     const const_layout source = random_layout(random, from);
     const const_layout target = random_layout(random, to);
     const std::size_t size = std::min(source.size_bytes(), target.size_bytes());
-    const std::vector<std::byte> wanted = octets_of(source.where());
+    const std::vector<std::byte> wanted = bytes_of(source.where());
     for (std::size_t at = 0; at < size;) {
       const std::size_t end = std::min(size, at + 1 + random() % 300);
-      detail::copy_octets(target.where(), source.where(), at, end);
+      detail::copy_segments(target.where(), source.where(), at, end);
       at = end;
     }
-    const std::vector<std::byte> got = octets_of(target.where());
+    const std::vector<std::byte> got = bytes_of(target.where());
     ASSERT_TRUE(
         std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(size), wanted.begin()))
         << "round " << round;
     // Nothing beside the layout was written: it may be written to -1, and then nothing is left.
     const std::vector<int> nothing(256, -1);
-    detail::copy_octets(target.where(), detail::segments(std::as_bytes(std::span(nothing))), 0,
-                        std::min(target.size_bytes(), nothing.size() * sizeof(int)));
+    detail::copy_segments(target.where(), detail::segments(std::as_bytes(std::span(nothing))), 0,
+                          std::min(target.size_bytes(), nothing.size() * sizeof(int)));
     if (target.size_bytes() <= nothing.size() * sizeof(int)) {
       ASSERT_EQ(to, nothing) << "round " << round;
     }
@@ -211,7 +211,7 @@ struct placing {
 };
 class laid_out_messages : public testing::TestWithParam<placing> {};
 
-// Of 4 octets to 8 MiB: within a worker, through the mailbox, by offer, as a shared copy.
+// Of 4 bytes to 8 MiB: within a worker, through the mailbox, by offer, as a shared copy.
 constexpr std::size_t row_counts[] = {1, 2, 100, 1500, 40'000, 700'000};
 
 TEST_P(laid_out_messages, of_every_size_arrive_in_another_layout) {
@@ -359,8 +359,8 @@ TEST_P(laid_out_messages, that_are_too_long_throw_with_both_sizes_and_write_noth
       if (world.rank() == to) {
         const std::string text =
             error_of([&] { world.recv(strided(in, {.stride = 2, .count = rows / 2}), 0); });
-        expect_contains(text, "a receive of " + std::to_string(rows / 2 * sizeof(int)) + " octets");
-        expect_contains(text, "a message of " + std::to_string(rows * sizeof(int)) + " octets");
+        expect_contains(text, "a receive of " + std::to_string(rows / 2 * sizeof(int)) + " bytes");
+        expect_contains(text, "a message of " + std::to_string(rows * sizeof(int)) + " bytes");
         for (std::size_t i = 0; i < 2 * rows; ++i)
           ASSERT_EQ(in[i], i < rows && i % 2 == 0 ? 1 : -1);
       }

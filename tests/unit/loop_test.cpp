@@ -400,7 +400,7 @@ TEST(a_chunk, that_waits_for_several_requests_leaves_their_failures_to_be_thrown
                       "wait_all was called by a chunk of a loop");
     });
     world.send(1, 0, 2);
-    expect_contains(error_of([&] { wait_all(both); }), "got a message of 8 octets");
+    expect_contains(error_of([&] { wait_all(both); }), "got a message of 8 bytes");
   });
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
@@ -536,7 +536,7 @@ TEST(aligned_range, covers_all_elements_once_with_borders_on_cache_lines) {
 
 TEST(aligned_range, of_elements_that_divide_no_line_lets_no_two_chunks_begin_in_one_line) {
   struct odd {
-    char octets[24];
+    char bytes[24];
   };
   alignas(64) static std::array<odd, 200> data;
   const auto line_of = [](std::size_t element) {

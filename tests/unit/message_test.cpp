@@ -74,7 +74,7 @@ class message_of_any_size : public testing::TestWithParam<placing> {
       }
       wait_all(all);
       for (std::size_t i = 0; i < std::size(sizes) && world.rank() == to; ++i)
-        EXPECT_EQ(in[i], pattern(sizes[i], static_cast<unsigned>(i))) << sizes[i] << " octets";
+        EXPECT_EQ(in[i], pattern(sizes[i], static_cast<unsigned>(i))) << sizes[i] << " bytes";
     });
   }
 };
@@ -262,7 +262,7 @@ TEST(messages, match_receives_in_the_order_posted_wildcards_among_them) {
   }
 }
 
-// 8 octets go a shorter way where a receive takes them as they are; another that wants them and was posted before still
+// 8 bytes go a shorter way where a receive takes them as they are; another that wants them and was posted before still
 // comes first.
 TEST(messages, match_receives_in_the_order_posted_whatever_memory_they_have) {
   for (const int workers : {1, 2}) {
@@ -833,7 +833,7 @@ TEST_F(an_exchange_of_two, leaves_what_is_not_asked_for_to_later_receives) {
   });
 }
 
-TEST(a_message, of_more_than_4_GiB_has_all_its_octets) {
+TEST(a_message, of_more_than_4_GiB_has_all_its_bytes) {
   if (sanitized) GTEST_SKIP() << "takes a sanitizer too long";
   options how = job_of(2, 2);
   how.timeout_s = 240;

@@ -138,16 +138,16 @@ class type_maker {
   }
   made_type vector(const made_type& old) {
     const int count = number(0, 4), length = number(0, 3), stride = number(-4, 4);
-    const bool in_octets = number(0, 1) == 1;
-    const std::ptrdiff_t octets = in_octets ? stride * 5 : stride * old.model.extent();
+    const bool in_bytes = number(0, 1) == 1;
+    const std::ptrdiff_t bytes = in_bytes ? stride * 5 : stride * old.model.extent();
     made_type made;
-    if (in_octets)
-      MPI_Type_create_hvector(count, length, octets, old.handle, &made.handle);
+    if (in_bytes)
+      MPI_Type_create_hvector(count, length, bytes, old.handle, &made.handle);
     else
       MPI_Type_vector(count, length, stride, old.handle, &made.handle);
     std::vector<copy_of> copies;
-    for (int i = 0; i < count; ++i) append(copies, old.model, length, i * octets);
-    made.model = combined(copies, (in_octets ? "hvector " : "vector ") + std::to_string(count) +
+    for (int i = 0; i < count; ++i) append(copies, old.model, length, i * bytes);
+    made.model = combined(copies, (in_bytes ? "hvector " : "vector ") + std::to_string(count) +
                                       ' ' + std::to_string(length) + ' ' + std::to_string(stride) +
                                       " of (" + old.model.text + ")");
     return made;
@@ -256,16 +256,16 @@ class type_maker {
   std::mt19937 random_;
 };
 
-// Memory around the address 0 of a datatype, numbered octet by octet.
+// Memory around the address 0 of a datatype, numbered byte by byte.
 struct numbered_memory {
   static constexpr std::ptrdiff_t reach = 1 << 20;
-  std::vector<unsigned char> octets;
-  explicit numbered_memory(bool filled) : octets(2 * reach) {
+  std::vector<unsigned char> bytes;
+  explicit numbered_memory(bool filled) : bytes(2 * reach) {
     if (!filled) return;
-    for (std::size_t i = 0; i < octets.size(); ++i)
-      octets[i] = static_cast<unsigned char>(1 + i * 7919 % 251);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<unsigned char>(1 + i * 7919 % 251);
   }
-  [[nodiscard]] unsigned char* at(std::ptrdiff_t offset) { return octets.data() + reach + offset; }
+  [[nodiscard]] unsigned char* at(std::ptrdiff_t offset) { return bytes.data() + reach + offset; }
 };
 
 bool within_reach(const type_map& m, int count) {
@@ -275,7 +275,7 @@ bool within_reach(const type_map& m, int count) {
   return m.elements.size() < 20000;
 }
 
-// Whether a receive into it is defined: no octet twice.
+// Whether a receive into it is defined: no byte twice.
 bool overlaps(const type_map& m, int count) {
   std::vector<std::ptrdiff_t> all;
   for (int i = 0; i < count; ++i)
@@ -325,7 +325,7 @@ void check_elements(const made_type& t) {
     MPI_Status_set_elements(&status, MPI_BYTE, static_cast<int>(bytes));
     int found = -1;
     MPI_Get_elements(&status, t.handle, &found);
-    ASSERT_EQ(found, elements) << bytes << " octets of " << t.model.text;
+    ASSERT_EQ(found, elements) << bytes << " bytes of " << t.model.text;
     MPI_Status_set_elements(&status, t.handle, elements);
     MPI_Get_elements(&status, MPI_BYTE, &found);
     ASSERT_EQ(static_cast<std::size_t>(found), bytes) << elements << " of " << t.model.text;
@@ -360,7 +360,7 @@ void check_message(const made_type& t, int count, int rank) {
   for (int i = 0; i < count; ++i)
     for (const basic_element& e : t.model.elements)
       std::memset(arrived.at(e.offset + i * t.model.extent()), 0, e.size);
-  EXPECT_TRUE(std::ranges::all_of(arrived.octets, [](unsigned char c) { return c == 0; }))
+  EXPECT_TRUE(std::ranges::all_of(arrived.bytes, [](unsigned char c) { return c == 0; }))
       << count << " of " << t.model.text;
 }
 

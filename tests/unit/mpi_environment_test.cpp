@@ -4,8 +4,8 @@
 #include <string>
 
 #include "job.hpp"
-#include "mpi/handles.hpp"
 #include "mpi/mpi.h"
+#include "mpi/object/handles.hpp"
 
 namespace weft {
 namespace {

@@ -40,8 +40,7 @@ TEST(mpi_message, truncation_names_both_sizes) {
       }
     });
     EXPECT_EQ(job.status, 1);
-    expect_contains(job.text,
-                    "a receive of 8 octets got a message of 12 octets from rank 0, tag 5");
+    expect_contains(job.text, "a receive of 8 bytes got a message of 12 bytes from rank 0, tag 5");
     expect_contains(job.text, "(MPI_ERR_TRUNCATE)");
   }
 }
@@ -60,11 +59,11 @@ TEST(mpi_message, the_string_of_a_code_that_was_returned_names_both_sizes) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Error_string(code, text, &length);
     expect_contains(text, "MPI_ERR_TRUNCATE: ");
-    expect_contains(text, "a receive of 8 octets got a message of 12 octets from rank 0, tag 5");
+    expect_contains(text, "a receive of 8 bytes got a message of 12 bytes from rank 0, tag 5");
     EXPECT_EQ(std::string(text).size(), static_cast<std::size_t>(length));
     // Another code has its own text.
     MPI_Error_string(MPI_ERR_TAG, text, &length);
-    EXPECT_EQ(std::string(text).find("octets"), std::string::npos) << text;
+    EXPECT_EQ(std::string(text).find("bytes"), std::string::npos) << text;
     MPI_Finalize();
   });
   EXPECT_EQ(status, 0);
@@ -82,9 +81,9 @@ TEST(mpi_message, a_deadlock_names_the_calls_of_mpi) {
     }
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "rank 0: in MPI_Recv, source 1, tag 4, 4 octets");
-  expect_contains(job.text, "rank 1: in MPI_Ssend, to rank 2, tag 6, 8 octets");
-  expect_contains(job.text, "rank 2: in MPI_Waitall (MPI_Irecv), source 0, tag any, 12 octets");
+  expect_contains(job.text, "rank 0: in MPI_Recv, source 1, tag 4, 4 bytes");
+  expect_contains(job.text, "rank 1: in MPI_Ssend, to rank 2, tag 6, 8 bytes");
+  expect_contains(job.text, "rank 2: in MPI_Waitall (MPI_Irecv), source 0, tag any, 12 bytes");
   expect_contains(job.text, "cycle: rank 0 waits for rank 1 waits for rank 2 waits for rank 0");
 }
 
@@ -175,19 +174,19 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
   const std::string first =
       "rank 1 called MPI_Finalize with 1 request neither waited for nor freed; the first: ";
   const std::pair<std::function<void(MPI_Request*)>, std::string> cases[] = {
-      {receive_and_forget, "MPI_Irecv from rank 0 of MPI_COMM_WORLD, tag 9, 4 octets, started in "},
+      {receive_and_forget, "MPI_Irecv from rank 0 of MPI_COMM_WORLD, tag 9, 4 bytes, started in "},
       {[](MPI_Request* r) {
          MPI_Irecv(left_value, 2, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, r);
        },
-       "MPI_Irecv from any rank of MPI_COMM_WORLD, tag any, 8 octets, started in "},
+       "MPI_Irecv from any rank of MPI_COMM_WORLD, tag any, 8 bytes, started in "},
       {[](MPI_Request* r) {
          MPI_Comm_set_name(MPI_COMM_WORLD, "the {} of \x01 {0}");
          receive_and_forget(r);
        },
-       "MPI_Irecv from rank 0 of the {} of \\x01 {0}, tag 9, 4 octets, started in "},
+       "MPI_Irecv from rank 0 of the {} of \\x01 {0}, tag 9, 4 bytes, started in "},
       // Short ones, which share a request where nothing is checked.
       {[](MPI_Request* r) { MPI_Isend(left_value, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, r); },
-       "MPI_Isend to rank 0 of MPI_COMM_WORLD, tag 5, 8 octets, started in "},
+       "MPI_Isend to rank 0 of MPI_COMM_WORLD, tag 5, 8 bytes, started in "},
       {[](MPI_Request* r) {
          MPI_Datatype gaps;
          MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
@@ -195,7 +194,7 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
          MPI_Isend(left_value, 1, gaps, 0, 5, MPI_COMM_WORLD, r);
          MPI_Type_free(&gaps);
        },
-       "MPI_Isend to rank 0 of MPI_COMM_WORLD, tag 5, 8 octets, started in "},
+       "MPI_Isend to rank 0 of MPI_COMM_WORLD, tag 5, 8 bytes, started in "},
       {[](MPI_Request* r) {
          static char room[1000];
          MPI_Buffer_attach(room, sizeof room);
@@ -224,7 +223,7 @@ TEST(mpi_message, a_request_left_over_at_finalize_is_found_by_check) {
          MPI_Recv_init(left_value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, r);
          MPI_Start(r);
        },
-       "MPI_Recv_init from rank 0 of MPI_COMM_WORLD, tag 5, 4 octets, started in "},
+       "MPI_Recv_init from rank 0 of MPI_COMM_WORLD, tag 5, 4 bytes, started in "},
       {[](MPI_Request* r) { MPI_Ibarrier(MPI_COMM_SELF, r); },
        "MPI_Ibarrier on MPI_COMM_SELF, started in "},
       {[](MPI_Request* r) {
@@ -293,7 +292,7 @@ TEST(mpi_message, a_collective_between_groups_that_fails_names_the_rank_and_has_
   for (const told& one : sizes)
     expect_contains(
         one.text,
-        "rank 0 of the remote group gives 8 octets to rank 0 of the local group, which takes 4");
+        "rank 0 of the remote group gives 8 bytes to rank 0 of the local group, which takes 4");
   // The same of a persistent one, which has a context of its own.
   const std::array<told, 4> kept = fails([](int rank, MPI_Comm between) {
     int values[2] = {};
@@ -309,7 +308,7 @@ TEST(mpi_message, a_collective_between_groups_that_fails_names_the_rank_and_has_
   for (const told& one : kept)
     expect_contains(
         one.text,
-        "rank 0 of the remote group gives 8 octets to rank 0 of the local group, which takes 4");
+        "rank 0 of the remote group gives 8 bytes to rank 0 of the local group, which takes 4");
   // The remote rank 1 takes another one for the root.
   const std::array<told, 4> roots = fails([](int rank, MPI_Comm between) {
     int values[2] = {};
@@ -374,7 +373,7 @@ TEST(mpi_message, a_deadlock_names_a_freed_communicator_of_two_groups_and_its_ra
     expect_contains(
         job.text,
         formatted("rank {}: in MPI_Wait (MPI_Irecv), source 1 of the remote group, tag 5, 4 "
-                  "octets, the bridge, freed\n",
+                  "bytes, the bridge, freed\n",
                   rank));
 }
 
@@ -401,7 +400,7 @@ TEST(mpi_message, a_message_left_over_at_finalize_is_found_by_check) {
   });
   expect_contains(
       text,
-      "rank 1 ended without receiving 2 messages; the first: 4 octets from rank 0 of the copy, "
+      "rank 1 ended without receiving 2 messages; the first: 4 bytes from rank 0 of the copy, "
       "tag 6: receive what is sent, or do not send it");
 }
 
@@ -645,8 +644,8 @@ TEST(mpi_message, a_deadlock_names_communicators_as_the_program_does) {
     MPI_Finalize();
   });
   EXPECT_EQ(job.status, 1);
-  expect_contains(job.text, "rank 0: in MPI_Recv, source 1, tag 3, 4 octets, halo\n");
-  expect_contains(job.text, "rank 1: in MPI_Recv, source 0, tag 3, 4 octets, MPI_COMM_WORLD\n");
+  expect_contains(job.text, "rank 0: in MPI_Recv, source 1, tag 3, 4 bytes, halo\n");
+  expect_contains(job.text, "rank 1: in MPI_Recv, source 0, tag 3, 4 bytes, MPI_COMM_WORLD\n");
 }
 
 }  // namespace

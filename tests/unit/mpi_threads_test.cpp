@@ -21,7 +21,7 @@
 #include "base/kernel.hpp"
 #include "job.hpp"
 #include "mpi/mpi.h"
-#include "sched/guest.hpp"
+#include "sched/attached_thread.hpp"
 #include "sched/worker.hpp"
 
 namespace weft {
@@ -140,7 +140,7 @@ void end_by_thread(int rank, int ranks, bool begun_by_thread) {
     threads.join(false);
     ASSERT_EQ(sums.front(), ranks * (ranks - 1) / 2 + ranks * i);
     ASSERT_EQ(sums.back(), sums.front());
-    MPI_Barrier(MPI_COMM_WORLD);  // Errands go on here that the thread has left.
+    MPI_Barrier(MPI_COMM_WORLD);  // Urgent fibers go on here that the thread has left.
   }
 }
 
@@ -362,7 +362,7 @@ TEST(mpi_threads, that_sleep_do_not_hide_that_a_job_hangs) {
     };
     EXPECT_TRUE(std::ranges::any_of(until_it_hangs_s, is_said_within)) << job.text;
     expect_contains(job.text, "rank 1 (worker");
-    expect_contains(job.text, "in MPI_Recv, source 0, tag 5, 4 octets, MPI_COMM_WORLD");
+    expect_contains(job.text, "in MPI_Recv, source 0, tag 5, 4 bytes, MPI_COMM_WORLD");
   }
 }
 
@@ -383,7 +383,7 @@ TEST(mpi_threads, that_wait_in_calls_do_not_hide_that_a_job_hangs) {
   };
   EXPECT_TRUE(std::ranges::any_of(until_it_hangs_s, is_said_within)) << job.text;
   expect_contains(job.text,
-                  "    a thread of rank 0: in MPI_Recv, source 1, tag 5, 4 octets, MPI_COMM_WORLD");
+                  "    a thread of rank 0: in MPI_Recv, source 1, tag 5, 4 bytes, MPI_COMM_WORLD");
 }
 
 void send_to(int rank) {

@@ -61,7 +61,7 @@ TEST(mpi_types, datatypes_that_do_not_match_in_collectives_are_found) {
       MPI_Datatype pair;
       MPI_Type_contiguous(2, MPI_INT, &pair);
       MPI_Type_commit(&pair);
-      // These match: in place, as parts of others, as octets.
+      // These match: in place, as parts of others, as bytes.
       MPI_Gather(rank == 0 ? MPI_IN_PLACE : in, 1, MPI_INT, out, 1, MPI_INT, 0, copy);
       MPI_Gather(floats, 1, MPI_FLOAT, floats + 3, 1, MPI_FLOAT, 0, copy);
       MPI_Allgatherv(in, counts[rank], MPI_INT, out, counts, places, MPI_INT, copy);

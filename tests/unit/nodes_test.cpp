@@ -188,14 +188,14 @@ INSTANTIATE_TEST_SUITE_P(of, large_collectives,
 
 // What crosses between nodes when ranks, one in each process, call a collective of 1 MiB, in units of
 // that; and nearly nothing else does, but for questions whether the job stands still, on a busy machine.
-constexpr std::size_t mebibyte = std::size_t{1} << 17;  // Elements of 8 octets.
+constexpr std::size_t mebibyte = std::size_t{1} << 17;  // Elements of 8 bytes.
 
 double crossing(const std::vector<int>& node_of_process,
                 const std::function<void(communicator&)>& body) {
   const auto ranks = static_cast<int>(node_of_process.size());
   const auto ended = run_on_nodes(node_of_process, job_of(ranks, ranks), body);
   EXPECT_EQ(ended.status, 0);
-  return static_cast<double>(ended.octets_between_nodes) / (1 << 20);
+  return static_cast<double>(ended.bytes_between_nodes) / (1 << 20);
 }
 
 struct layout_of_job {

@@ -1,4 +1,4 @@
-// What is believed of the octets that come over libfabric.
+// What is believed of the bytes that come over libfabric.
 #include "transport/ofi/envelope.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t key = 0x0123456789abcdef;
 constexpr std::size_t header_bytes = sizeof(wire_header);
 
-std::vector<std::byte> octets(const ofi_envelope& envelope, std::size_t behind) {
+std::vector<std::byte> bytes(const ofi_envelope& envelope, std::size_t behind) {
   std::vector<std::byte> made(sizeof envelope + behind);
   std::memcpy(made.data(), &envelope, sizeof envelope);
   return made;
@@ -29,22 +29,22 @@ ofi_arrival judged(std::span<const std::byte> what, std::uint32_t received = 0) 
 
 TEST(ofi_envelope, of_the_next_message_is_accepted_with_any_payload) {
   for (const std::size_t payload : {0, 1, 100, 70'000}) {
-    const ofi_arrival next = judged(octets({key, 1, 7}, header_bytes + payload), 7);
+    const ofi_arrival next = judged(bytes({key, 1, 7}, header_bytes + payload), 7);
     EXPECT_EQ(next.verdict, ofi_verdict::message);
     EXPECT_EQ(next.sender, 1u);
   }
-  EXPECT_EQ(judged(octets({key, 1, 0xffffffff}, header_bytes), 0xffffffff).verdict,
+  EXPECT_EQ(judged(bytes({key, 1, 0xffffffff}, header_bytes), 0xffffffff).verdict,
             ofi_verdict::message);
 }
 
-TEST(ofi_envelope, before_one_octet_is_of_a_note) {
-  EXPECT_EQ(judged(octets({key, 1, 7}, 1), 7).verdict, ofi_verdict::note);
+TEST(ofi_envelope, before_one_byte_is_of_a_note) {
+  EXPECT_EQ(judged(bytes({key, 1, 7}, 1), 7).verdict, ofi_verdict::note);
 }
 
 TEST(ofi_envelope, that_is_cut_off_or_before_nothing_is_refused) {
   for (std::size_t size = 0; size <= sizeof(ofi_envelope); ++size) {
     // On the heap, so that a sanitizer sees a read behind the end.
-    std::vector<std::byte> whole = octets({key, 1, 0}, 0);
+    std::vector<std::byte> whole = bytes({key, 1, 0}, 0);
     const std::vector<std::byte> part(whole.begin(),
                                       whole.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_EQ(judged(part).verdict, ofi_verdict::no_envelope) << size;
@@ -53,14 +53,14 @@ TEST(ofi_envelope, that_is_cut_off_or_before_nothing_is_refused) {
 
 TEST(ofi_envelope, of_a_sender_behind_the_table_is_refused_before_it_is_looked_up) {
   for (const std::uint32_t sender : {3u, 4u, 0x7fffffffu, 0xffffffffu})
-    EXPECT_EQ(judged(octets({key, sender, 0}, header_bytes)).verdict, ofi_verdict::unknown_sender);
-  EXPECT_EQ(judged(octets({key, 2, 0}, header_bytes)).verdict, ofi_verdict::message);
+    EXPECT_EQ(judged(bytes({key, sender, 0}, header_bytes)).verdict, ofi_verdict::unknown_sender);
+  EXPECT_EQ(judged(bytes({key, 2, 0}, header_bytes)).verdict, ofi_verdict::message);
 }
 
 TEST(ofi_envelope, with_any_other_key_is_refused_whatever_its_sequence) {
   for (int bit = 0; bit < 64; ++bit)
     for (const std::uint32_t sequence : {0u, 7u, 8u}) {
-      const auto forged = octets({key ^ std::uint64_t{1} << bit, 1, sequence}, header_bytes);
+      const auto forged = bytes({key ^ std::uint64_t{1} << bit, 1, sequence}, header_bytes);
       EXPECT_EQ(judged(forged, 7).verdict, ofi_verdict::foreign);
       EXPECT_EQ(judged(forged, 7).sender, 1u);
     }
@@ -70,11 +70,11 @@ TEST(ofi_envelope,
      with_a_number_that_has_come_is_refused_and_one_ahead_tells_how_many_are_missing) {
   for (const std::uint32_t behind : {1u, 2u, 0x80000000u})
     for (const std::uint32_t received : {7u, 0u})
-      EXPECT_EQ(judged(octets({key, 1, received - behind}, header_bytes), received).verdict,
+      EXPECT_EQ(judged(bytes({key, 1, received - behind}, header_bytes), received).verdict,
                 ofi_verdict::repeated);
   for (const std::uint32_t ahead : {1u, 2u, 0x7fffffffu})
     for (const std::uint32_t received : {7u, 0xffffffffu}) {
-      const ofi_arrival later = judged(octets({key, 1, received + ahead}, header_bytes), received);
+      const ofi_arrival later = judged(bytes({key, 1, received + ahead}, header_bytes), received);
       EXPECT_EQ(later.verdict, ofi_verdict::gap);
       EXPECT_EQ(later.ahead, ahead);
     }
@@ -82,7 +82,7 @@ TEST(ofi_envelope,
 
 TEST(ofi_envelope, before_less_than_a_header_is_refused) {
   for (std::size_t behind = 2; behind < header_bytes; ++behind)
-    EXPECT_EQ(judged(octets({key, 1, 7}, behind), 7).verdict, ofi_verdict::no_header) << behind;
+    EXPECT_EQ(judged(bytes({key, 1, 7}, behind), 7).verdict, ofi_verdict::no_header) << behind;
 }
 
 TEST(ofi_envelope, that_is_refused_has_a_reason_of_its_own_and_no_other_has_one) {

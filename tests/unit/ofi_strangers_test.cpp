@@ -92,8 +92,8 @@ class stranger {
                                : fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
     return said == 0;
   }
-  bool send(std::span<const std::byte> octets) {
-    return fi_send(endpoint_.get(), octets.data(), octets.size(), nullptr, target_, &context_) == 0;
+  bool send(std::span<const std::byte> bytes) {
+    return fi_send(endpoint_.get(), bytes.data(), bytes.size(), nullptr, target_, &context_) == 0;
   }
   enum class end : std::uint8_t { none, done, failed };
   end has_ended() {
@@ -132,7 +132,7 @@ class strangers : public ::testing::TestWithParam<const char*> {
       addresses.push_back(endpoint->address());
     }
     for (std::uint32_t i = 0; i < 2; ++i) endpoints_[i]->connect(addresses, i);
-    address_ = ofi_address::unpacked(addresses[0])->octets;
+    address_ = ofi_address::unpacked(addresses[0])->bytes;
   }
   // By turns, as a process does: a farewell waits for its peer to take it.
   void TearDown() override {
@@ -221,18 +221,18 @@ TEST_P(strangers, find_no_two_keys_that_resemble_each_other) {
 TEST_P(strangers, with_the_key_may_do_what_it_is_for_and_nothing_once_it_is_taken_back) {
   auto memory = contract_pattern(64, 1);
   const auto before = memory;
-  std::vector<std::byte> octets(64, std::byte{0xee});
+  std::vector<std::byte> bytes(64, std::byte{0xee});
   memory_region readable = endpoints_[0]->register_memory(memory, peer_access::read);
   const std::uint64_t key = readable.key.words[0];
-  EXPECT_FALSE(succeeds(true, octets, key));
+  EXPECT_FALSE(succeeds(true, bytes, key));
   EXPECT_EQ(memory, before);
-  EXPECT_TRUE(succeeds(false, octets, key));
+  EXPECT_TRUE(succeeds(false, bytes, key));
   endpoints_[0]->deregister(readable);
-  EXPECT_FALSE(succeeds(false, octets, key));
+  EXPECT_FALSE(succeeds(false, bytes, key));
   memory_region writable = endpoints_[0]->register_memory(memory, peer_access::write);
   // The layer registers what is written for reading as well, for messages of its own.
   if (!options_.provider.ends_with(";ofi_rxm")) {
-    EXPECT_FALSE(succeeds(false, octets, writable.key.words[0]));
+    EXPECT_FALSE(succeeds(false, bytes, writable.key.words[0]));
   }
   endpoints_[0]->deregister(writable);
   memory_region local = endpoints_[0]->register_memory(memory, peer_access::none);
@@ -256,9 +256,9 @@ TEST_P(strangers, that_flood_are_refused_and_the_job_goes_on) {
   std::atomic<bool> ends{false};
   std::thread flooding([&] {
     stranger someone(options_, address_);
-    const std::vector<std::byte> octets(1000, std::byte{0x5a});
+    const std::vector<std::byte> bytes(1000, std::byte{0x5a});
     while (!ends) {
-      if (!someone.send(octets)) std::this_thread::yield();
+      if (!someone.send(bytes)) std::this_thread::yield();
       (void)someone.has_ended();
     }
   });
@@ -284,7 +284,7 @@ int connected_to(const sockaddr_in& address) {
 // Carries what a stranger sends, but not its end.
 class leaking_pipe {
  public:
-  leaking_pipe(const sockaddr_in& to, std::size_t octets) : to_(to), octets_(octets) {
+  leaking_pipe(const sockaddr_in& to, std::size_t bytes) : to_(to), bytes_(bytes) {
     listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in here = {};
     here.sin_family = AF_INET;
@@ -308,8 +308,8 @@ class leaking_pipe {
   leaking_pipe(const leaking_pipe&) = delete;
   leaking_pipe& operator=(const leaking_pipe&) = delete;
   [[nodiscard]] std::vector<std::byte> address() const {
-    const auto octets = std::as_bytes(std::span(&address_, 1));
-    return {octets.begin(), octets.end()};
+    const auto bytes = std::as_bytes(std::span(&address_, 1));
+    return {bytes.begin(), bytes.end()};
   }
   // Over so many connections all has been carried that is.
   [[nodiscard]] int full() const { return full_; }
@@ -338,18 +338,18 @@ class leaking_pipe {
       }
       if ((all[0].revents & POLLIN) != 0)
         if (const int made = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC); made >= 0)
-          pairs_.push_back({made, connected_to(to_), octets_});
+          pairs_.push_back({made, connected_to(to_), bytes_});
     }
   }
   static void pass(int from, int to, std::size_t& most) {
-    std::array<std::byte, 4096> octets;
-    const ssize_t size = ::read(from, octets.data(), std::min(most, octets.size()));
-    if (size > 0 && ::send(to, octets.data(), static_cast<std::size_t>(size), MSG_NOSIGNAL) == size)
+    std::array<std::byte, 4096> bytes;
+    const ssize_t size = ::read(from, bytes.data(), std::min(most, bytes.size()));
+    if (size > 0 && ::send(to, bytes.data(), static_cast<std::size_t>(size), MSG_NOSIGNAL) == size)
       most -= static_cast<std::size_t>(size);
   }
 
   const sockaddr_in to_;
-  const std::size_t octets_;
+  const std::size_t bytes_;
   int listener_ = -1;
   sockaddr_in address_ = {};
   std::vector<pair> pairs_;
@@ -370,12 +370,12 @@ TEST_P(strangers, that_send_half_a_message_or_only_connect_stop_nobody) {
   // What connections begin with, and some of a message.
   const leaking_pipe pipe(address, 3000);
   std::vector<std::unique_ptr<stranger>> all;
-  const std::vector<std::byte> octets(10'000, std::byte{0x5a});
+  const std::vector<std::byte> bytes(10'000, std::byte{0x5a});
   for (int i = 0; i < count; ++i) {
     auto& someone = *all.emplace_back(std::make_unique<stranger>(options_, pipe.address()));
     ASSERT_TRUE(eventually([&] {
       (void)someone.has_ended();  // Connections are made by making progress.
-      return someone.send(octets);
+      return someone.send(bytes);
     }));
     ASSERT_TRUE(eventually([&] {
       (void)someone.has_ended();
@@ -400,9 +400,9 @@ INSTANTIATE_TEST_SUITE_P(ofi, strangers,
 
 in_addr_t listens_at(const ofi_options& how) {
   const auto endpoint = make_ofi_transport(how);
-  const auto octets = ofi_address::unpacked(endpoint->address())->octets;
+  const auto bytes = ofi_address::unpacked(endpoint->address())->bytes;
   sockaddr_in address = {};
-  if (octets.size() >= sizeof address) std::memcpy(&address, octets.data(), sizeof address);
+  if (bytes.size() >= sizeof address) std::memcpy(&address, bytes.data(), sizeof address);
   return address.sin_family == AF_INET ? ntohl(address.sin_addr.s_addr) : 0;
 }
 

@@ -107,8 +107,8 @@ class changed_provider {
   // Of the endpoint that was made first, from now on; 0: as ever.
   void set(int error) { refusal = error; }
   // The next message that another endpoint sends.
-  using octets = std::vector<std::byte>;
-  void change_next(std::function<void(octets&)> how) { change = std::move(how); }
+  using bytes = std::vector<std::byte>;
+  void change_next(std::function<void(bytes&)> how) { change = std::move(how); }
   // From now on writes with immediate data are refused, as cxi does, which has it of messages only.
   void tell_of_no_writes() { tells_of_writes = false; }
   [[nodiscard]] int writes_refused() const { return refused_writes; }
@@ -158,7 +158,7 @@ class changed_provider {
     if (endpoint == first || !change)
       return usual_of_endpoint->send(endpoint, buffer, size, descriptor, destination, context);
     const auto* const begin = static_cast<const std::byte*>(buffer);
-    octets& changed = sent.emplace_back(begin, begin + size);
+    bytes& changed = sent.emplace_back(begin, begin + size);
     change(changed);
     const ssize_t said = usual_of_endpoint->send(endpoint, changed.data(), changed.size(),
                                                  descriptor, destination, context);
@@ -187,8 +187,8 @@ class changed_provider {
   static inline fid_ep* first;
   static inline bool tells_of_writes;
   static inline int refused_writes;
-  static inline std::function<void(octets&)> change;
-  static inline std::deque<octets> sent;  // The provider may still read them.
+  static inline std::function<void(bytes&)> change;
+  static inline std::deque<bytes> sent;  // The provider may still read them.
 };
 
 // Two endpoints over such a provider.
@@ -317,8 +317,8 @@ TEST(ofi, a_message_is_written_where_the_provider_tells_of_no_writes) {
 
 class forged_messages : public ofi_pair {
  protected:
-  using octets = changed_provider::octets;
-  using forgery = std::function<void(octets&)>;
+  using bytes = changed_provider::bytes;
+  using forgery = std::function<void(bytes&)>;
 
   // The first endpoint refuses a message that was changed so as one of `peer`, tells that once, and
   // hears those that follow. `is_counted`: the forged message had the number that it was the turn of.
@@ -334,7 +334,7 @@ class forged_messages : public ofi_pair {
     for (int i = 0; i < 2; ++i) {
       // The sender has counted it.
       if (!is_counted)
-        provider_->change_next([](octets& message) {
+        provider_->change_next([](bytes& message) {
           with_envelope(message, [](ofi_envelope& envelope) { --envelope.sequence; });
         });
       send_to_first(1);
@@ -344,7 +344,7 @@ class forged_messages : public ofi_pair {
     EXPECT_TRUE(heard_[0].failures.empty());
   }
   template <class Change>
-  static void with_envelope(octets& message, const Change& change) {
+  static void with_envelope(bytes& message, const Change& change) {
     ofi_envelope envelope;
     std::memcpy(&envelope, message.data(), sizeof envelope);
     change(envelope);
@@ -353,13 +353,13 @@ class forged_messages : public ofi_pair {
 };
 
 TEST_F(forged_messages, without_an_envelope_are_refused_as_nobodys) {
-  expect_refused([](octets& message) { message.resize(sizeof(ofi_envelope)); },
+  expect_refused([](bytes& message) { message.resize(sizeof(ofi_envelope)); },
                  ofi_verdict::no_envelope, 0, false);
 }
 
 TEST_F(forged_messages, of_an_unknown_sender_are_refused_as_nobodys) {
   expect_refused(
-      [](octets& message) {
+      [](bytes& message) {
         with_envelope(message, [](ofi_envelope& envelope) { envelope.sender = 2; });
       },
       ofi_verdict::unknown_sender, 0, false);
@@ -367,7 +367,7 @@ TEST_F(forged_messages, of_an_unknown_sender_are_refused_as_nobodys) {
 
 TEST_F(forged_messages, with_another_key_are_refused) {
   expect_refused(
-      [](octets& message) {
+      [](bytes& message) {
         with_envelope(message, [](ofi_envelope& envelope) { envelope.key ^= 1; });
       },
       ofi_verdict::foreign, 1, false);
@@ -375,7 +375,7 @@ TEST_F(forged_messages, with_another_key_are_refused) {
 
 TEST_F(forged_messages, that_come_twice_are_refused) {
   expect_refused(
-      [](octets& message) {
+      [](bytes& message) {
         with_envelope(message, [](ofi_envelope& envelope) { --envelope.sequence; });
       },
       ofi_verdict::repeated, 1, false);
@@ -383,7 +383,7 @@ TEST_F(forged_messages, that_come_twice_are_refused) {
 
 TEST_F(forged_messages, without_a_header_are_refused_and_have_a_number) {
   expect_refused(
-      [](octets& message) { message.resize(sizeof(ofi_envelope) + sizeof(wire_header) - 1); },
+      [](bytes& message) { message.resize(sizeof(ofi_envelope) + sizeof(wire_header) - 1); },
       ofi_verdict::no_header, 1, true);
 }
 
@@ -396,7 +396,7 @@ TEST(ofi, a_forged_message_is_counted_and_reported_by_the_core) {
   tests::mailbox box;
   comm::handler_id handler;
   for (int p = 0; p < 2; ++p) handler = job[p].register_handler(box);
-  provider.change_next([](changed_provider::octets& message) { message[0] ^= std::byte{1}; });
+  provider.change_next([](changed_provider::bytes& message) { message[0] ^= std::byte{1}; });
   ::testing::internal::CaptureStderr();
   ASSERT_EQ(job.insist([&] { return post_am(job.device(1), {0}, handler, {}); }), status::done);
   EXPECT_TRUE(job.until([&] { return job.device(0).statistics().refused != 0; }));
@@ -442,7 +442,7 @@ TEST(ofi, runtimes_of_several_devices_end_without_waiting_for_each_other) {
 }
 
 TEST_F(forged_messages, longer_than_a_buffer_are_refused_as_nobodys) {
-  expect_refused([](octets& message) { message.resize(2 * ofi_message_bytes); },
+  expect_refused([](bytes& message) { message.resize(2 * ofi_message_bytes); },
                  ofi_verdict::too_long, 0, false);
 }
 

@@ -16,7 +16,7 @@
 #include "job.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
-#include "rank/distant.hpp"
+#include "rank/remote.hpp"
 #include "rank/start.hpp"
 #include "runtime/termination.hpp"
 
@@ -28,7 +28,7 @@ using word = termination::message;
 constexpr int processes = 3;  // Each has a rank and a worker.
 // In the order in which they are registered.
 constexpr std::uint16_t eager_handler = 1;
-constexpr std::uint16_t offer_handler = 2;
+constexpr std::uint16_t rts_handler = 2;
 constexpr std::uint16_t finished_handler = 3;
 constexpr std::uint16_t congestion_handler = 4;
 constexpr std::uint16_t broken_handler = 5;
@@ -42,7 +42,7 @@ constexpr int tag = 5;
 std::uint64_t two(int high, int low) {
   return std::uint64_t{static_cast<std::uint32_t>(high)} << 32 | static_cast<std::uint32_t>(low);
 }
-std::vector<std::byte> octets_of_text(std::string_view text) {
+std::vector<std::byte> bytes_of_text(std::string_view text) {
   const auto all = std::as_bytes(std::span(text));
   return {all.begin(), all.end()};
 }
@@ -50,24 +50,24 @@ std::vector<std::byte> octets_of_text(std::string_view text) {
 struct said {
   int process = 0;  // Of a peer: who says it, or whose end it is; of the process itself: to whom.
   wire_header header{};
-  std::vector<std::byte> octets{};
+  std::vector<std::byte> bytes{};
   bool dies = false;
 };
 
 said am(int process, std::uint16_t handler, std::uint64_t number, std::uint64_t first,
-        std::uint64_t second, std::vector<std::byte> octets = {}) {
+        std::uint64_t second, std::vector<std::byte> bytes = {}) {
   wire_header header{};
   header.kind = static_cast<std::uint8_t>(comm::message_kind::am);
   header.handler = handler;
   header.tag = number;
   header.size = first;
   header.operation = second;
-  return {process, header, std::move(octets)};
+  return {process, header, std::move(bytes)};
 }
 said about_the_end(int process, word what, std::uint64_t first = 0, std::uint64_t second = 0,
                    std::string_view text = {}) {
   return am(process, end_handler, static_cast<std::uint64_t>(what), first, second,
-            octets_of_text(text));
+            bytes_of_text(text));
 }
 said statement(int process, word what, std::uint64_t sent, std::uint64_t received) {
   said made = about_the_end(process, what, sent, received);
@@ -75,13 +75,13 @@ said statement(int process, word what, std::uint64_t sent, std::uint64_t receive
   return made;
 }
 template <class T>
-std::vector<std::byte> octets_of(const T& value) {
+std::vector<std::byte> bytes_of(const T& value) {
   const auto all = std::as_bytes(std::span(&value, 1));
   return {all.begin(), all.end()};
 }
 said a_message_of(int process, std::uint32_t context, int source, int to, int value) {
   return am(process, eager_handler, two(static_cast<int>(context), tag), two(source, to), 0,
-            octets_of(value));
+            bytes_of(value));
 }
 said a_message(int process, int to, int value) {
   return a_message_of(process, 0, process, to, value);
@@ -109,7 +109,7 @@ class made_up_peers final : public tests::made_up_endpoint {
   status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
               void*) noexcept override {
     said mine{static_cast<int>(peer), header};
-    for (const auto& part : parts) mine.octets.insert(mine.octets.end(), part.begin(), part.end());
+    for (const auto& part : parts) mine.bytes.insert(mine.bytes.end(), part.begin(), part.end());
     for (said& next : answer_(mine)) script_.push_back(std::move(next));
     return status::done;
   }
@@ -120,7 +120,7 @@ class made_up_peers final : public tests::made_up_endpoint {
     if (next.dies)
       to.peer_failed(static_cast<std::uint32_t>(next.process), "it was killed");
     else
-      to.delivered(static_cast<std::uint32_t>(next.process), next.header, next.octets);
+      to.delivered(static_cast<std::uint32_t>(next.process), next.header, next.bytes);
     return 1;
   }
   status get(std::uint32_t, std::span<std::byte> into, const memory_region*, const remote_key&,
@@ -163,7 +163,7 @@ ended_job run_among(int self, std::deque<said> script,
   how.on_failure = "error";
   how.timeout_s = 20;
   network* between = nullptr;
-  detail::company others;
+  detail::launch_context others;
   others.job = &job;
   others.connected = [&](network* now) {
     if (between != nullptr) ended.refused = between->core().device().statistics().refused;
@@ -248,7 +248,7 @@ TEST(a_failure, that_is_told_to_a_process_that_is_not_the_judge_is_handed_on) {
     ++handed_on;
     EXPECT_EQ(s.process, 0);
     EXPECT_EQ(s.header.size, 77u);
-    EXPECT_EQ(s.octets, octets_of_text("it broke"));
+    EXPECT_EQ(s.bytes, bytes_of_text("it broke"));
   }
   EXPECT_EQ(handed_on, 1);
 }
@@ -282,13 +282,14 @@ TEST(a_stop, of_one_who_says_that_others_are_dead_which_do_not_make_it_the_judge
 }
 
 // Process 0 sends what `forge` made of an offer that would be right, and then a message.
-ended_job run_with_offer(const std::function<void(detail::offer_on_wire&)>& forge, int source = 0) {
-  detail::offer_on_wire offered;
+ended_job run_with_rts(const std::function<void(detail::rts_on_wire&)>& forge, int source = 0) {
+  detail::rts_on_wire offered;
   offered.bytes = offered.memory.size = 100'000;
   offered.memory.process = 0;
   forge(offered);
-  const said offer = am(0, offer_handler, two(0, tag), two(source, 1), 0, octets_of(offered));
-  return run_among(1, {offer, a_message(0, 1, 42)}, [](communicator& world) {
+  const said rendezvous_request =
+      am(0, rts_handler, two(0, tag), two(source, 1), 0, bytes_of(offered));
+  return run_among(1, {rendezvous_request, a_message(0, 1, 42)}, [](communicator& world) {
     const message_status first = world.probe(0, tag);
     if (first.bytes == sizeof(int)) return (void)world.recv<int>(0, tag);
     EXPECT_EQ(first.bytes, 100'000u);
@@ -297,10 +298,10 @@ ended_job run_with_offer(const std::function<void(detail::offer_on_wire&)>& forg
   });
 }
 
-TEST(an_offer, of_memory_of_another_process_device_or_length_is_refused_counted_and_reported) {
-  EXPECT_EQ(run_with_offer([](auto&) {}).refused, 0u) << "it is right";
+TEST(an_rts, of_memory_of_another_process_device_or_length_is_refused_counted_and_reported) {
+  EXPECT_EQ(run_with_rts([](auto&) {}).refused, 0u) << "it is right";
   for (const int other : {1, 2, 3, -1, 1 << 30}) {
-    const ended_job ended = run_with_offer([&](auto& o) { o.memory.process = other; });
+    const ended_job ended = run_with_rts([&](auto& o) { o.memory.process = other; });
     EXPECT_EQ(ended.status, 0) << ended.text;
     EXPECT_EQ(ended.refused, 1u) << other;
     EXPECT_EQ(
@@ -308,15 +309,15 @@ TEST(an_offer, of_memory_of_another_process_device_or_length_is_refused_counted_
         "weft: process 1 device 0: a message of process 0 device 0 was refused: it offers memory "
         "that is not its own, or of another length\n");
   }
-  EXPECT_EQ(run_with_offer([](auto& o) { o.memory.device = 1; }).refused, 1u);
-  EXPECT_EQ(run_with_offer([](auto& o) { o.memory.size = 99'999; }).refused, 1u);
-  EXPECT_EQ(run_with_offer([](auto& o) { o.memory.size = ~0ull; }).refused, 1u);
+  EXPECT_EQ(run_with_rts([](auto& o) { o.memory.device = 1; }).refused, 1u);
+  EXPECT_EQ(run_with_rts([](auto& o) { o.memory.size = 99'999; }).refused, 1u);
+  EXPECT_EQ(run_with_rts([](auto& o) { o.memory.size = ~0ull; }).refused, 1u);
 }
 
 TEST(a_message_of_ranks, for_none_that_is_here_or_of_the_wrong_length_is_refused) {
   for (const said& forged :
        {a_message(0, 0, 7), a_message(0, 2, 7), a_message(0, 99, 7),
-        am(0, offer_handler, two(0, tag), two(0, 1), 0, std::vector<std::byte>(3)),
+        am(0, rts_handler, two(0, tag), two(0, 1), 0, std::vector<std::byte>(3)),
         am(0, congestion_handler, 0, 2, 0), am(0, congestion_handler, 0, ~0ull, 0),
         am(0, finished_told_handler, 0, 2, 0), am(0, finished_told_handler, 0, ~0ull, 0)}) {
     const ended_job ended = run_among(1, {forged, a_message(0, 1, 42)}, receive_from_0);
@@ -341,9 +342,9 @@ TEST(a_message_of_ranks, whose_source_is_of_another_process_is_refused_counted_a
     }
 }
 
-TEST(an_offer, whose_source_is_of_another_process_is_refused) {
+TEST(an_rts, whose_source_is_of_another_process_is_refused) {
   for (const int source : {1, 2, 3, -1}) {
-    const ended_job ended = run_with_offer([](auto&) {}, source);
+    const ended_job ended = run_with_rts([](auto&) {}, source);
     EXPECT_EQ(ended.status, 0) << ended.text;
     EXPECT_EQ(ended.refused, 1u) << source;
   }
@@ -355,7 +356,7 @@ constexpr std::uint32_t made_context = 1;  // The first that process 0 takes.
 constexpr int go_on = 6;                   // A tag: what comes late is said now.
 
 said told_to_2(const said& mine, int process, std::uint64_t source) {
-  said made{process, mine.header, mine.octets};
+  said made{process, mine.header, mine.bytes};
   made.header.size = source << 32 | 2;
   return made;
 }
@@ -365,13 +366,13 @@ std::vector<said> say_the_same(const said& mine, bool leave_1_out) {
     // Within the world they meet by turns.
     if (mine.header.tag == 0) made.push_back(told_to_2(mine, 1 - mine.process, 0));
     for (said& one : made)
-      if (one.octets.size() == sizeof made_context) one.octets = octets_of(made_context);
+      if (one.bytes.size() == sizeof made_context) one.bytes = bytes_of(made_context);
     return made;
   }
   if (mine.header.handler == eager_handler && mine.header.tag >> 32 == detail::hidden_context) {
     said made = told_to_2(mine, mine.process, static_cast<std::uint64_t>(mine.process));
     const int color = undefined_color;
-    if (mine.process == 1 && leave_1_out) std::memcpy(made.octets.data(), &color, sizeof color);
+    if (mine.process == 1 && leave_1_out) std::memcpy(made.bytes.data(), &color, sizeof color);
     return {made};
   }
   return end_well(mine);
@@ -415,19 +416,20 @@ TEST(a_message_of_ranks, that_comes_before_its_communicator_is_looked_at_when_th
     }
 }
 
-TEST(an_offer, that_comes_before_its_communicator_is_looked_at_when_that_is_made) {
-  detail::offer_on_wire offered;
+TEST(an_rts, that_comes_before_its_communicator_is_looked_at_when_that_is_made) {
+  detail::rts_on_wire offered;
   offered.bytes = offered.memory.size = 100'000;
   offered.memory.process = 1;
   offered.memory.peers = peer_access::read;
   for (const int source : {0, 1}) {
-    const said offer =
-        am(1, offer_handler, two(made_context, tag), two(source, 2), 0, octets_of(offered));
-    const ended_job ended = run_with_split({offer}, {}, false, [&](communicator& made) {
-      EXPECT_EQ(made.iprobe(any_source, tag).has_value(), source == 1);
-      if (source != 1) return;
-      EXPECT_EQ(made.recv_vector<char>(1, tag).size(), 100'000u);
-    });
+    const said rendezvous_request =
+        am(1, rts_handler, two(made_context, tag), two(source, 2), 0, bytes_of(offered));
+    const ended_job ended =
+        run_with_split({rendezvous_request}, {}, false, [&](communicator& made) {
+          EXPECT_EQ(made.iprobe(any_source, tag).has_value(), source == 1);
+          if (source != 1) return;
+          EXPECT_EQ(made.recv_vector<char>(1, tag).size(), 100'000u);
+        });
     EXPECT_EQ(ended.status, 0) << ended.text;
     EXPECT_EQ(ended.refused, source == 1 ? 0u : 1u);
   }
@@ -443,13 +445,13 @@ said a_question(int process, int of) {
   question.asked.turn = 0;
   question.asked.rank = of;
   std::strcpy(question.asked.name, "bcast");
-  return am(process, question_handler, made_context, 2, 0, octets_of(question));
+  return am(process, question_handler, made_context, 2, 0, bytes_of(question));
 }
 
 // What one says who has no rank in the communicator, and others do not believe.
-TEST(a_word_between_sites, of_a_process_without_a_rank_there_is_refused_early_and_late) {
+TEST(a_word_between_subgroups, of_a_process_without_a_rank_there_is_refused_early_and_late) {
   for (const said& forged :
-       {am(1, broken_handler, made_context, 2, 0, octets_of_text("it is broken")),
+       {am(1, broken_handler, made_context, 2, 0, bytes_of_text("it is broken")),
         am(1, said_handler, made_context, 2, two(0, 1)), a_question(1, 0), a_question(1, 1),
         a_question(0, 1), a_question(0, 7)})
     for (const bool is_early : {true, false}) {
@@ -464,8 +466,8 @@ TEST(a_word_between_sites, of_a_process_without_a_rank_there_is_refused_early_an
     }
 }
 
-TEST(a_word_between_sites, of_one_with_a_rank_there_counts) {
-  const said broken = am(0, broken_handler, made_context, 2, 0, octets_of_text("it is broken"));
+TEST(a_word_between_subgroups, of_one_with_a_rank_there_counts) {
+  const said broken = am(0, broken_handler, made_context, 2, 0, bytes_of_text("it is broken"));
   for (const bool is_early : {true, false}) {
     const ended_job ended =
         run_with_split(is_early ? std::deque{broken} : std::deque<said>{},
@@ -477,7 +479,7 @@ TEST(a_word_between_sites, of_one_with_a_rank_there_counts) {
 }
 
 TEST(a_call, that_was_not_asked_for_is_refused) {
-  const said told = am(0, call_told_handler, made_context, 2, 1, octets_of(detail::call_on_wire{}));
+  const said told = am(0, call_told_handler, made_context, 2, 1, bytes_of(detail::call_on_wire{}));
   const ended_job ended = run_with_split({}, {told}, true, [&](communicator& made) {
     made.barrier();
     EXPECT_EQ(made.size(), 2);
@@ -487,7 +489,7 @@ TEST(a_call, that_was_not_asked_for_is_refused) {
   const ended_job again = run_among(
       2,
       {am(0, said_handler, 0, 2, two(0, 1)),
-       am(0, call_told_handler, 0, 2, 1, octets_of(detail::call_on_wire{})), a_message(0, 2, 42)},
+       am(0, call_told_handler, 0, 2, 1, bytes_of(detail::call_on_wire{})), a_message(0, 2, 42)},
       receive_from_0);
   EXPECT_EQ(again.status, 0) << again.text;
   EXPECT_EQ(again.refused, 1u);
@@ -506,9 +508,9 @@ std::string told_of_refusal(const std::vector<said>& later) {
         text = error_of([&] { world.gather(mine, all, 0); });
       },
       [&](const said& mine) {
-        if (mine.header.handler != offer_handler) return say_the_same(mine, false);
-        detail::offer_on_wire offered;
-        std::memcpy(&offered, mine.octets.data(), sizeof offered);
+        if (mine.header.handler != rts_handler) return say_the_same(mine, false);
+        detail::rts_on_wire offered;
+        std::memcpy(&offered, mine.bytes.data(), sizeof offered);
         said refusal = am(mine.process, finished_handler, 0, offered.send, 0);
         refusal.header.user = 1;  // It failed.
         std::vector<said> now{refusal};
@@ -522,13 +524,13 @@ std::string told_of_refusal(const std::vector<said>& later) {
   return text;
 }
 
-TEST(a_refused_site, waits_for_the_word_that_says_why) {
-  EXPECT_EQ(told_of_refusal({am(0, broken_handler, 0, 2, 0, octets_of_text("it is broken"))}),
+TEST(a_refused_subgroup, waits_for_the_word_that_says_why) {
+  EXPECT_EQ(told_of_refusal({am(0, broken_handler, 0, 2, 0, bytes_of_text("it is broken"))}),
             "it is broken");
 }
 
 // Who refuses has heard of a death that this process hears of later.
-TEST(a_refused_site, names_the_process_that_has_died_and_not_the_one_that_refuses) {
+TEST(a_refused_subgroup, names_the_process_that_has_died_and_not_the_one_that_refuses) {
   said death;
   death.process = 1;
   death.dies = true;
@@ -537,23 +539,24 @@ TEST(a_refused_site, names_the_process_that_has_died_and_not_the_one_that_refuse
       "gather on communicator 0: process 1 on host here, which holds some of its ranks, is dead");
 }
 
-TEST(a_refused_site, goes_on_when_neither_word_nor_death_comes) {
+TEST(a_refused_subgroup, goes_on_when_neither_word_nor_death_comes) {
   EXPECT_EQ(
       told_of_refusal({}),
-      "rank 2: a send of 100000 octets to rank 0, tag 1, failed: its process has died, or refused the "
+      "rank 2: a send of 100000 bytes to rank 0, tag 1, failed: its process has died, or refused the "
       "data, or could not read them");
 }
 
-TEST(a_site, that_cannot_read_what_it_is_offered_says_so_and_goes_on) {
-  detail::offer_on_wire offered;
+TEST(a_subgroup, that_cannot_read_what_it_is_offered_says_so_and_goes_on) {
+  detail::rts_on_wire offered;
   offered.bytes = offered.memory.size = 100'000;
   offered.memory.process = 0;
   offered.send = 7;
-  const said offer = am(0, offer_handler, two(static_cast<int>(detail::hidden_context), 1),
-                        two(0, 2), 0, octets_of(offered));
+  const said rendezvous_request =
+      am(0, rts_handler, two(static_cast<int>(detail::hidden_context), 1), two(0, 2), 0,
+         bytes_of(offered));
   std::string text;
   const ended_job ended = run_among(
-      2, {offer},
+      2, {rendezvous_request},
       [&](communicator& world) {
         const std::vector<char> none;
         std::vector<char> mine(100'000);
@@ -563,7 +566,7 @@ TEST(a_site, that_cannot_read_what_it_is_offered_says_so_and_goes_on) {
   EXPECT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(
       text,
-      "rank 2: a receive of 100000 octets from rank 0, tag 1, failed: its process has died, or the data "
+      "rank 2: a receive of 100000 bytes from rank 0, tag 1, failed: its process has died, or the data "
       "could not be read");
   const auto says_that_it_failed = [](const said& s) {
     return s.process == 0 && s.header.handler == finished_handler && s.header.size == 7 &&

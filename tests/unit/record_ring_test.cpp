@@ -81,9 +81,9 @@ TEST(record_ring, a_record_without_room_is_refused_and_nothing_is_lost) {
 
 TEST(record_ring, two_small_records_share_a_cache_line) {
   record_ring<> ring(1024);
-  ASSERT_TRUE(send(ring, "8 octets", 0));
+  ASSERT_TRUE(send(ring, "8 bytes", 0));
   const auto* first = ring.payload();
-  ASSERT_TRUE(send(ring, "8 octets", 0));
+  ASSERT_TRUE(send(ring, "8 bytes", 0));
   ring.pop(ring.front());
   ASSERT_NE(ring.front(), 0u);
   const auto line = [](const void* at) {

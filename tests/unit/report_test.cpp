@@ -28,7 +28,7 @@ TEST(a_deadlock_report,
   });
   EXPECT_EQ(job.status, 1);
   expect_contains(job.text, "cycle: rank 0 waits for rank 2 waits for rank 0");
-  expect_contains(job.text, "rank 3: in recv, source 0, tag 3, 4 octets, communicator");
+  expect_contains(job.text, "rank 3: in recv, source 0, tag 3, 4 bytes, communicator");
 }
 
 TEST(a_deadlock_report, says_who_is_missing_in_a_collective_that_does_not_block) {
@@ -60,23 +60,23 @@ TEST(a_deadlock_report, names_a_message_that_came_in_place_of_the_one_that_a_ran
     };
   };
   const auto receive = [](communicator& world) { (void)world.recv<int>(1, 5); };
-  const std::string waits = "recv, source 1, tag 5, 4 octets, communicator 0";
+  const std::string waits = "recv, source 1, tag 5, 4 bytes, communicator 0";
   const auto another_tag = in_one(1, [](communicator& world) { world.send(2.0, 0, 4); });
   hangs(another_tag, receive,
-        waits + "; a message of rank 1 with tag 4, 8 octets, waits unreceived");
+        waits + "; a message of rank 1 with tag 4, 8 bytes, waits unreceived");
   hangs(
       another_tag, [value = 0](communicator& world) mutable { world.irecv(value, 1, 5).wait(); },
-      "wait (irecv), source 1, tag 5, 4 octets, communicator 0; a message of rank 1 with tag 4, 8 "
-      "octets, waits unreceived");
+      "wait (irecv), source 1, tag 5, 4 bytes, communicator 0; a message of rank 1 with tag 4, 8 "
+      "bytes, waits unreceived");
   hangs(
       another_tag, [](communicator& world) { world.probe(1, 5); },
-      "probe, source 1, tag 5, communicator 0; a message of rank 1 with tag 4, 8 octets, waits "
+      "probe, source 1, tag 5, communicator 0; a message of rank 1 with tag 4, 8 bytes, waits "
       "unreceived");
   // One that its sender keeps.
   hangs(in_one(1, [](communicator& world) { world.ssend(2.0, 0, 4); }), receive,
-        waits + "; a message of rank 1 with tag 4, 8 octets, waits unreceived");
+        waits + "; a message of rank 1 with tag 4, 8 bytes, waits unreceived");
   hangs(in_one(2, [](communicator& world) { world.send(2, 0, 5); }), receive,
-        waits + "; a message of rank 2 with tag 5, 4 octets, waits unreceived");
+        waits + "; a message of rank 2 with tag 5, 4 bytes, waits unreceived");
   // That of the rank which is waited for goes first.
   hangs(
       [](communicator& world) {
@@ -84,7 +84,7 @@ TEST(a_deadlock_report, names_a_message_that_came_in_place_of_the_one_that_a_ran
         for (int i = 0; i < 3; ++i) world.send(world.rank(), 0, 7);
         if (world.rank() == 2) world.send(1, 1);
       },
-      receive, waits + "; a message of rank 1 with tag 7, 4 octets, waits unreceived, and 5 more");
+      receive, waits + "; a message of rank 1 with tag 7, 4 bytes, waits unreceived, and 5 more");
   // In another communicator, if of that rank.
   for (const int sender : {1, 2})
     hangs(
@@ -96,7 +96,7 @@ TEST(a_deadlock_report, names_a_message_that_came_in_place_of_the_one_that_a_ran
           const communicator reversed = *world.split(0, -world.rank());
           (void)world.recv<int>(1, 5);
         },
-        waits + (sender == 1 ? "; a message of rank 1 with tag 5, 4 octets, communicator 1, waits "
+        waits + (sender == 1 ? "; a message of rank 1 with tag 5, 4 bytes, communicator 1, waits "
                                "unreceived"
                              : ""));
 }

@@ -56,7 +56,7 @@ TEST(wait_all, concludes_what_has_come_what_fails_and_what_comes_later) {
       wait_all(all);
       ADD_FAILURE() << "a message longer than its receive was taken";
     } catch (const error& e) {
-      expect_contains(e.what(), "got a message of 16 octets");
+      expect_contains(e.what(), "got a message of 16 bytes");
     }
     EXPECT_EQ(got, (std::vector<long>{0, 1, 2, 3, 4}));
     for (const request& r : all) EXPECT_FALSE(r.active());

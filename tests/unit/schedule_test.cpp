@@ -124,7 +124,7 @@ TEST(a_sleep_under_a_seed, is_not_shorter_than_it_says) {
   });
 }
 
-TEST(seeds, all_octets_of_them_count) {
+TEST(seeds, all_bytes_of_them_count) {
   EXPECT_NE(log_of(1, talk), log_of((std::uint64_t{1} << 32) + 1, talk));
 }
 

@@ -301,7 +301,7 @@ TEST_F(settings, hosts_are_names_without_gaps_repetitions_or_options) {
 TEST(printable, keeps_an_error_on_one_line_and_short) {
   EXPECT_EQ(printable("3\n"), "3\\n");
   EXPECT_EQ(printable(std::string_view("a\0\x1b[31m", 7)), "a\\x00\\x1b[31m");
-  EXPECT_EQ(printable(std::string(1000, 'x')), std::string(200, 'x') + "... (1000 octets)");
+  EXPECT_EQ(printable(std::string(1000, 'x')), std::string(200, 'x') + "... (1000 bytes)");
   EXPECT_EQ(printable("caf\xc3\xa9"), "caf\xc3\xa9");
 }
 

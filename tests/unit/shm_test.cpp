@@ -319,10 +319,10 @@ TEST(shm, sixteen_peers_cost_a_process_less_than_64_mebibytes) {
 TEST(shm, an_endpoint_of_another_machine_or_a_process_that_is_gone_is_not_reached) {
   auto mine = make_shm_transport();
   segment_address address = parse_segment_address(mine->address());
-  const auto as_octets = [](const segment_address& what) {
-    std::vector<std::byte> octets(sizeof what);
-    std::memcpy(octets.data(), &what, sizeof what);
-    return octets;
+  const auto as_bytes = [](const segment_address& what) {
+    std::vector<std::byte> bytes(sizeof what);
+    std::memcpy(bytes.data(), &what, sizeof what);
+    return bytes;
   };
   segment_address other_machine = address;
   other_machine.cookie.words[0] ^= 1;
@@ -339,11 +339,11 @@ TEST(shm, an_endpoint_of_another_machine_or_a_process_that_is_gone_is_not_reache
   segment_address absurd = other_segment;
   absurd.ring_bytes = 12345;
   const std::vector<std::vector<std::byte>> addresses{mine->address(),
-                                                      as_octets(other_machine),
-                                                      as_octets(other_segment),
-                                                      as_octets(gone),
-                                                      as_octets(number_used_again),
-                                                      as_octets(absurd),
+                                                      as_bytes(other_machine),
+                                                      as_bytes(other_segment),
+                                                      as_bytes(gone),
+                                                      as_bytes(number_used_again),
+                                                      as_bytes(absurd),
                                                       std::vector<std::byte>(7),
                                                       {}};
   mine->connect(addresses, 0);

@@ -79,12 +79,12 @@ class recorder : public arrivals {
   std::function<void()> on_word;
 };
 
-// Octets that tell where they are.
+// Bytes that tell where they are.
 inline std::vector<std::byte> contract_pattern(std::size_t size, std::uint64_t seed) {
-  std::vector<std::byte> octets(size);
+  std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i)
-    octets[i] = static_cast<std::byte>((i * 31 + i / 251 + seed * 17) & 0xff);
-  return octets;
+    bytes[i] = static_cast<std::byte>((i * 31 + i / 251 + seed * 17) & 0xff);
+  return bytes;
 }
 
 class transport_contract : public ::testing::TestWithParam<contract_case> {
@@ -324,7 +324,7 @@ TEST_P(transport_contract, a_handler_may_answer_from_within_poll) {
   EXPECT_EQ(heard(1).messages.back().payload, payload);
 }
 
-TEST_P(transport_contract, contexts_complete_once_and_octets_stay_in_use_until_then) {
+TEST_P(transport_contract, contexts_complete_once_and_bytes_stay_in_use_until_then) {
   CONNECT(2);
   const std::size_t longest = std::min<std::size_t>(at(0).traits().message_bytes_max, 8192);
   const std::size_t count = 200;

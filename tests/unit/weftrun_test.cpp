@@ -136,15 +136,15 @@ TEST(job_server, knows_that_a_process_has_told_why_until_that_one_joins_another_
   EXPECT_EQ(job.told_status(), 0);
 }
 
-TEST(job_server, values_of_any_octets_come_back_and_missing_ones_are_refused) {
+TEST(job_server, values_of_any_bytes_come_back_and_missing_ones_are_refused) {
   conversation job(2);
   for (int i = 0; i < 2; ++i) job.says(i, frame_kind::join);
-  const std::string octets("a\0b\n\xff", 5);
-  job.puts(0, octets, octets);
-  const frame found = job.gets(1, 0, octets);
+  const std::string bytes("a\0b\n\xff", 5);
+  job.puts(0, bytes, bytes);
+  const frame found = job.gets(1, 0, bytes);
   EXPECT_EQ(found.kind, frame_kind::value);
   EXPECT_EQ(found.argument, 5);
-  EXPECT_EQ(found.payload, octets);
+  EXPECT_EQ(found.payload, bytes);
   EXPECT_EQ(job.gets(1, 0, "b").kind, frame_kind::refused);
   EXPECT_EQ(job.gets(1, 7, "b").payload, "there is no process 7; the job has 2");
   EXPECT_EQ(job.gets(1, -1, "b").kind, frame_kind::refused);
@@ -212,12 +212,12 @@ TEST(job_server, what_no_process_says_is_refused) {
 }
 
 TEST(frames, survive_any_cut_of_the_stream) {
-  std::string octets;
-  append_frame(octets, {.kind = frame_kind::put, .process = 3, .argument = -7, .payload = "hello"});
-  append_frame(octets, {.kind = frame_kind::fence});
+  std::string bytes;
+  append_frame(bytes, {.kind = frame_kind::put, .process = 3, .argument = -7, .payload = "hello"});
+  append_frame(bytes, {.kind = frame_kind::fence});
   frame_reader frames;
   std::vector<frame> read;
-  for (const char c : octets) {
+  for (const char c : bytes) {
     frames.append({&c, 1});
     while (auto one = frames.next()) read.push_back(*one);
   }
@@ -230,28 +230,28 @@ TEST(frames, survive_any_cut_of_the_stream) {
 
 TEST(frames, what_cannot_be_one_is_refused) {
   for (const std::size_t spoilt : {3u, 4u, 6u}) {  // Size, kind, magic.
-    std::string octets;
-    append_frame(octets, {.kind = frame_kind::fence});
-    octets[spoilt] = '\x7f';
+    std::string bytes;
+    append_frame(bytes, {.kind = frame_kind::fence});
+    bytes[spoilt] = '\x7f';
     frame_reader frames;
-    frames.append(octets);
+    frames.append(bytes);
     EXPECT_THROW(static_cast<void>(frames.next()), error) << spoilt;
   }
-  std::string octets;
-  EXPECT_THROW(append_frame(octets, {.payload = std::string(frame_bytes_max + 1, 'x')}), error);
+  std::string bytes;
+  EXPECT_THROW(append_frame(bytes, {.payload = std::string(frame_bytes_max + 1, 'x')}), error);
 }
 
 TEST(frames, a_description_of_a_job_reads_back_and_a_cut_one_is_refused) {
   job_description job = job_of(3);
   job.process = 2;
-  const std::string octets = job.encoded();
-  const job_description read = job_description::decoded(octets);
+  const std::string bytes = job.encoded();
+  const job_description read = job_description::decoded(bytes);
   EXPECT_EQ(read.id, "abc");
   EXPECT_EQ(read.process, 2);
   EXPECT_EQ(read.hosts, job.hosts);
   EXPECT_EQ(read.host_index, job.host_index);
-  for (std::size_t size = 0; size < octets.size(); ++size)
-    EXPECT_THROW(job_description::decoded(std::string_view(octets).substr(0, size)), error) << size;
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(job_description::decoded(std::string_view(bytes).substr(0, size)), error) << size;
 }
 
 job_shape shape(const std::vector<int>& cpus, void (*set)(options&)) {
@@ -325,13 +325,13 @@ TEST(event_loop, what_has_come_is_taken_before_a_time_that_is_up) {
     });
     ASSERT_EQ(::write(one.write.get(), "x", 1), 1);
     loop.watch(one.read.get(), POLLIN, [&](short) {
-      order += "octet ";
+      order += "byte ";
       loop.forget(one.read.get());
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(40));
   });
   loop.run();
-  EXPECT_EQ(order, "octet time ");
+  EXPECT_EQ(order, "byte time ");
 }
 
 TEST(event_loop, a_time_that_is_up_is_not_put_off_by_what_comes_all_the_while) {

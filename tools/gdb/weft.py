@@ -14,7 +14,7 @@ import re
 
 import gdb
 
-# What a switch (src/fiber/switch.hpp) keeps at the pointer to a suspended context, in octets; the
+# What a switch (src/fiber/switch.hpp) keeps at the pointer to a suspended context, in bytes; the
 # stack pointer is `size` above it. By the name that gdb gives the processor.
 SAVED = {
     "i386:x86-64": {"size": 0x20, "stack": "rsp", "registers": {
@@ -65,7 +65,7 @@ def wait_of(fiber):
     if int(what["tag"]) >= 0:
         text += f", tag {int(what['tag'])}"
     if int(what["bytes"]) > 0:
-        text += f", {int(what['bytes'])} octets"
+        text += f", {int(what['bytes'])} bytes"
     return text + f", communicator {int(what['context'])}"
 
 

@@ -22,7 +22,7 @@ namespace weft {
 
 namespace {
 
-// How many octets of output may be on their way. Given by the main thread, taken by the
+// How many bytes of output may be on their way. Given by the main thread, taken by the
 // forwarder's.
 class output_window {
  public:
@@ -181,9 +181,9 @@ int run_agent() {
   frame_reader frames;
   std::optional<frame> hello;
   while (!hello) {
-    char octet;
-    if (::read(in.get(), &octet, 1) != 1) throw error("--agent is for weftrun's own use");
-    frames.append({&octet, 1});
+    char byte;
+    if (::read(in.get(), &byte, 1) != 1) throw error("--agent is for weftrun's own use");
+    frames.append({&byte, 1});
     hello = frames.next();
   }
   if (hello->kind != frame_kind::hello) throw error("--agent is for weftrun's own use");

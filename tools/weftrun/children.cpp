@@ -119,8 +119,8 @@ std::string start_order::encoded() const {
   return fields.take();
 }
 
-start_order start_order::decoded(int process, std::string_view octets) {
-  field_reader fields(octets);
+start_order start_order::decoded(int process, std::string_view bytes) {
+  field_reader fields(bytes);
   start_order order;
   order.process = process;
   order.slot = static_cast<int>(fields.number());

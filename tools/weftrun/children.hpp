@@ -27,7 +27,7 @@ struct start_order {
   std::vector<std::string> environment = {};  // NAME=value, on top of this process's own.
 
   std::string encoded() const;
-  static start_order decoded(int process, std::string_view octets);
+  static start_order decoded(int process, std::string_view bytes);
 };
 
 // The CPUs of the process at `slot` of `slots`: those of one NUMA node when there are as many nodes,

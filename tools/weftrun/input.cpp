@@ -36,13 +36,13 @@ void input_pump::stop() {
 void input_pump::read() {
   loop_.forget(STDIN_FILENO);
   if (!may_read()) return loop_.after(0.5, [this] { more(); });
-  std::string octets(input_piece_bytes, '\0');
-  const ssize_t size = ::read(STDIN_FILENO, octets.data(), octets.size());
+  std::string bytes(input_piece_bytes, '\0');
+  const ssize_t size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
   if (size < 0 && (errno == EINTR || errno == EAGAIN)) return more();
-  octets.resize(static_cast<std::size_t>(size > 0 ? size : 0));
+  bytes.resize(static_cast<std::size_t>(size > 0 ? size : 0));
   const auto take = take_;
-  if (octets.empty()) take_ = nullptr;
-  take(std::move(octets));
+  if (bytes.empty()) take_ = nullptr;
+  take(std::move(bytes));
 }
 
 }  // namespace weft

@@ -31,15 +31,15 @@ std::string cannot_run(const std::string& program, int reason) {
 
 namespace {
 
-// The octets of a program; empty when it cannot be read or is a script.
-std::string octets_of_program(const std::string& path) {
+// The bytes of a program; empty when it cannot be read or is a script.
+std::string bytes_of_program(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string octets(4, '\0');
-  if (!file.read(octets.data(), 4) || octets != "\177ELF") return "";
+  std::string bytes(4, '\0');
+  if (!file.read(bytes.data(), 4) || bytes != "\177ELF") return "";
   file.seekg(0, std::ios::end);
-  octets.resize(static_cast<std::size_t>(file.tellg()));  // One by one, 45 MB took 0.1 s.
+  bytes.resize(static_cast<std::size_t>(file.tellg()));  // One by one, 45 MB took 0.1 s.
   file.seekg(0);
-  return file.read(octets.data(), std::ssize(octets)) ? octets : "";
+  return file.read(bytes.data(), std::ssize(bytes)) ? bytes : "";
 }
 
 std::string path_of(const std::string& program) {
@@ -52,9 +52,9 @@ std::string path_of(const std::string& program) {
   return program;
 }
 
-bool knows_weft(const std::string& octets) {
+bool knows_weft(const std::string& bytes) {
   // The name of the shared library, or a name that the static one brings along.
-  return octets.find("libweft.so") != octets.npos || octets.find("WEFT_JOB") != octets.npos;
+  return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos;
 }
 
 }  // namespace
@@ -72,11 +72,11 @@ bool holds_one_rank(const std::vector<std::string>& command) {
 }
 
 bool knows_ranks(const std::vector<std::string>& command) {
-  const std::string octets = octets_of_program(path_of(command.front()));
-  if (octets.empty()) return false;
-  if (knows_weft(octets)) return true;
+  const std::string bytes = bytes_of_program(path_of(command.front()));
+  if (bytes.empty()) return false;
+  if (knows_weft(bytes)) return true;
   for (const char* const mpi : {"libmpi.so", "libmpich.so", "libmpi_"})
-    if (octets.find(mpi) != octets.npos)
+    if (bytes.find(mpi) != bytes.npos)
       throw error(
           formatted("{} is linked with another MPI ({}...), which would take each process "
                     "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
@@ -86,11 +86,11 @@ bool knows_ranks(const std::vector<std::string>& command) {
 }
 
 std::string not_built_with_weft(const std::vector<std::string>& command) {
-  if (knows_ranks(command) || octets_of_program(path_of(command.front())).empty()) return "";
+  if (knows_ranks(command) || bytes_of_program(path_of(command.front())).empty()) return "";
   // A tool, say a debugger, with the program as its word; or started for its own sake.
   if (command.front().find('/') == std::string::npos) return "";
   for (std::size_t i = 1; i < command.size(); ++i)
-    if (knows_weft(octets_of_program(command[i]))) return "";
+    if (knows_weft(bytes_of_program(command[i]))) return "";
   return formatted(
       "{} was not built with weft and knows nothing of ranks: build it with weftcc, "
       "weftcxx or weftfc",

@@ -236,8 +236,8 @@ class supervisor {
         if (what.process == 0 && !reads_input_)
           host_of(0).send({.kind = frame_kind::input});  // Its end.
         else if (what.process == 0 && (are_remote_ || ::isatty(STDIN_FILENO) != 0))
-          input_.start([this](std::string octets) {
-            host_of(0).send({.kind = frame_kind::input, .payload = std::move(octets)});
+          input_.start([this](std::string bytes) {
+            host_of(0).send({.kind = frame_kind::input, .payload = std::move(bytes)});
           });
         return;
       case frame_kind::not_started:

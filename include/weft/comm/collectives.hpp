@@ -66,25 +66,27 @@ class team {
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
 
-  using octets = std::span<std::byte>;
-  using const_octets = std::span<const std::byte>;
+  using byte_span = std::span<std::byte>;
+  using const_byte_span = std::span<const std::byte>;
 
   collective barrier(algorithm how = algorithm::automatic);
-  collective broadcast(octets data, int root, algorithm how = algorithm::automatic);
+  collective broadcast(byte_span data, int root, algorithm how = algorithm::automatic);
   // `data` is this process's part, and at the root the result.
-  collective reduce(octets data, const combination& by, int root,
+  collective reduce(byte_span data, const combination& by, int root,
                     algorithm how = algorithm::automatic);
-  collective all_reduce(octets data, const combination& by, algorithm how = algorithm::automatic);
-  // `all` holds one block of mine.size() octets for each process; only used at the root.
-  collective gather(const_octets mine, octets all, int root, algorithm how = algorithm::automatic);
-  collective all_gather(const_octets mine, octets all, algorithm how = algorithm::automatic);
+  collective all_reduce(byte_span data, const combination& by,
+                        algorithm how = algorithm::automatic);
+  // `all` holds one block of mine.size() bytes for each process; only used at the root.
+  collective gather(const_byte_span mine, byte_span all, int root,
+                    algorithm how = algorithm::automatic);
+  collective all_gather(const_byte_span mine, byte_span all, algorithm how = algorithm::automatic);
   // Block i of `from` goes to process i, block i of `to` comes from it.
-  collective all_to_all(const_octets from, octets to, algorithm how = algorithm::automatic);
+  collective all_to_all(const_byte_span from, byte_span to, algorithm how = algorithm::automatic);
   // Combines the blocks i of all into `mine` of process i.
-  collective reduce_scatter(const_octets from, octets mine, const combination& by,
+  collective reduce_scatter(const_byte_span from, byte_span mine, const combination& by,
                             algorithm how = algorithm::automatic);
   // Inclusive: combines the parts of the processes up to this one.
-  collective scan(octets data, const combination& by, algorithm how = algorithm::automatic);
+  collective scan(byte_span data, const combination& by, algorithm how = algorithm::automatic);
 
  private:
   friend class schedule;

@@ -43,7 +43,7 @@ struct event {
   // notification: the memory written or read). In a function and a user's type valid during the
   // call only; out of an object that keeps events, until release().
   std::byte* data = nullptr;
-  std::uint64_t size = 0;   // Octets moved, all parts.
+  std::uint64_t size = 0;   // Bytes moved, all parts.
   void* context = nullptr;  // As given with the operation that this side posted.
   void* packet = nullptr;   // What release() gives back; null: nothing to release.
 

@@ -38,16 +38,17 @@ struct address {
 
 namespace detail {
 template <class Range>
-concept octets = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+concept contiguous_bytes =
+    std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
     std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
 }
 
 // What is sent: one buffer, or a list of buffers that count as one after the other (at most
 // parts_max). Refers to them; the list itself must live as long as the call only.
-template <class Octet>
+template <class Byte>
 class buffer_list {
  public:
-  using part = std::span<Octet>;
+  using part = std::span<Byte>;
   static constexpr std::size_t parts_max = 16;
 
   buffer_list() = default;
@@ -59,16 +60,16 @@ class buffer_list {
       buffer_list(List&& many)
   noexcept : is_list_(true) {
     const std::span<const part> parts = many;
-    one_ = {reinterpret_cast<Octet*>(const_cast<part*>(parts.data())), parts.size()};
+    one_ = {reinterpret_cast<Byte*>(const_cast<part*>(parts.data())), parts.size()};
   }
-  template <detail::octets Range>
+  template <detail::contiguous_bytes Range>
   requires(!std::convertible_to<Range&&, std::span<const part>> &&
            !std::convertible_to<Range&&, part> &&
-           (std::is_const_v<Octet> ||
+           (std::is_const_v<Byte> ||
             !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>))
       buffer_list(Range&& range)
   noexcept
-      : one_(reinterpret_cast<Octet*>(std::ranges::data(range)),
+      : one_(reinterpret_cast<Byte*>(std::ranges::data(range)),
              std::ranges::size(range) * sizeof(std::ranges::range_value_t<Range>)) {}
 
   [[nodiscard]] std::span<const part> parts() const noexcept {
@@ -144,7 +145,7 @@ struct recv {
 };
 
 // One-sided: to or from registered memory of a device. The peer's handler `notify`, if given, is
-// called with tag, user, and the octets concerned. A put that is complete is visible to messages
+// called with tag, user, and the bytes concerned. A put that is complete is visible to messages
 // posted to that device afterwards.
 struct put {
   remote_memory to{};
@@ -170,7 +171,7 @@ struct get {
   permitted allow{};
 };
 
-// On 8 octets, aligned, of registered memory; atomic with respect to others of these operations and
+// On 8 bytes, aligned, of registered memory; atomic with respect to others of these operations and
 // to std::atomic_ref at the target. The old value is the event's tag, and is written to `old`.
 enum class atomic_operation : std::uint8_t { fetch_add, swap, compare_swap };
 struct atomic {

@@ -40,7 +40,7 @@ struct runtime_options {
   std::size_t packets = 256;  // Of each device.
   std::size_t packet_bytes = 8 * 1024;
   std::size_t operations = 1024;  // Under way at a time, of each device.
-  // Octets that have come and wait for the program, of each device: unexpected messages, those that
+  // Bytes that have come and wait for the program, of each device: unexpected messages, those that
   // find no room in a completion object, events not yet released. Beyond, it takes no further messages
   // from its peers until some are received. As many may be arriving beside them of long ams and long
   // messages received in place, and in any case one of each peer. What fits into packets does not

@@ -21,7 +21,7 @@ constexpr std::size_t read_bytes = 64 * 1024;
 
 void append_frame(std::string& to, const frame& what) {
   if (what.payload.size() > frame_bytes_max)
-    throw error(formatted("{} octets are too many for one message to weftrun: the limit is {}",
+    throw error(formatted("{} bytes are too many for one message to weftrun: the limit is {}",
                           what.payload.size(), frame_bytes_max));
   const frame_header header{.size = static_cast<std::uint32_t>(what.payload.size()),
                             .kind = what.kind,
@@ -32,21 +32,21 @@ void append_frame(std::string& to, const frame& what) {
 }
 
 bool frame_reader::read_from(int descriptor) {
-  // What has been used is dropped when it is the larger part, so each octet moves once at most.
-  if (used_ > octets_.size() / 2) {
-    octets_.erase(0, used_);
+  // What has been used is dropped when it is the larger part, so each byte moves once at most.
+  if (used_ > bytes_.size() / 2) {
+    bytes_.erase(0, used_);
     used_ = 0;
   }
-  const std::size_t before = octets_.size();
-  octets_.resize(before + read_bytes);
-  const ssize_t size = ::read(descriptor, octets_.data() + before, read_bytes);
+  const std::size_t before = bytes_.size();
+  bytes_.resize(before + read_bytes);
+  const ssize_t size = ::read(descriptor, bytes_.data() + before, read_bytes);
   const int reason = errno;
-  octets_.resize(before + static_cast<std::size_t>(size > 0 ? size : 0));
+  bytes_.resize(before + static_cast<std::size_t>(size > 0 ? size : 0));
   return size > 0 || (size < 0 && (reason == EAGAIN || reason == EINTR));
 }
 
 std::optional<frame> frame_reader::next() {
-  const std::string_view left = std::string_view(octets_).substr(used_);
+  const std::string_view left = std::string_view(bytes_).substr(used_);
   frame_header header;
   if (left.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, left.data(), sizeof header);
@@ -61,11 +61,11 @@ std::optional<frame> frame_reader::next() {
                .payload = std::string(left.substr(sizeof header, header.size))};
 }
 
-bool write_all(int descriptor, std::string_view octets) noexcept {
-  while (!octets.empty()) {
-    const ssize_t written = ::write(descriptor, octets.data(), octets.size());
+bool write_all(int descriptor, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written > 0) {
-      octets.remove_prefix(static_cast<std::size_t>(written));
+      bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EAGAIN) {
       pollfd room{descriptor, POLLOUT, 0};
       ::poll(&room, 1, -1);
@@ -77,20 +77,20 @@ bool write_all(int descriptor, std::string_view octets) noexcept {
 }
 
 field_writer& field_writer::number(std::int64_t value) {
-  octets_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   return *this;
 }
 
 field_writer& field_writer::text(std::string_view value) {
   number(static_cast<std::int64_t>(value.size()));
-  octets_.append(value);
+  bytes_.append(value);
   return *this;
 }
 
 std::string_view field_reader::take(std::size_t size) {
-  if (size > octets_.size()) throw error("a message of weftrun ends too early");
-  const std::string_view result = octets_.substr(0, size);
-  octets_.remove_prefix(size);
+  if (size > bytes_.size()) throw error("a message of weftrun ends too early");
+  const std::string_view result = bytes_.substr(0, size);
+  bytes_.remove_prefix(size);
   return result;
 }
 
@@ -118,8 +118,8 @@ std::string job_description::encoded() const {
   return fields.take();
 }
 
-job_description job_description::decoded(std::string_view octets) {
-  field_reader fields(octets);
+job_description job_description::decoded(std::string_view bytes) {
+  field_reader fields(bytes);
   job_description job;
   job.id = fields.text();
   job.process = static_cast<int>(fields.number());

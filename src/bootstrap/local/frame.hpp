@@ -38,7 +38,7 @@ enum class frame_kind : std::uint16_t {
   started,      // argument: the process id on its host.
   not_started,  // argument: errno of execvp().
   output,       // argument: 1 or 2; payload: whole lines. To the agent: nobody reads it any more.
-  output_room,  // argument: octets that may be sent besides.
+  output_room,  // argument: bytes that may be sent besides.
   input,        // payload: for stdin of the process; empty: its end.
   exited,       // argument: as wait() reports it.
   signal,       // argument: its number, to every process of the host.
@@ -63,50 +63,50 @@ struct frame {
   std::string payload = {};
 };
 
-// Appends the octets of a frame. Throws weft::error when the payload is above frame_bytes_max.
+// Appends the bytes of a frame. Throws weft::error when the payload is above frame_bytes_max.
 void append_frame(std::string& to, const frame& what);
 
-// Cuts a stream of octets into frames.
+// Cuts a stream of bytes into frames.
 class frame_reader {
  public:
   // Reads once from a descriptor. Returns false at its end and when it is broken; with nothing
   // there on a non-blocking one, true.
   [[nodiscard]] bool read_from(int descriptor);
-  void append(std::string_view octets) { octets_.append(octets); }
+  void append(std::string_view bytes) { bytes_.append(bytes); }
   // The next whole frame. Throws weft::error when what was read cannot be one.
   [[nodiscard]] std::optional<frame> next();
 
  private:
-  std::string octets_;
+  std::string bytes_;
   std::size_t used_ = 0;
 };
 
 // Writes all of it, waiting where the descriptor blocks or is full. Returns false when it is
 // broken.
-[[nodiscard]] bool write_all(int descriptor, std::string_view octets) noexcept;
+[[nodiscard]] bool write_all(int descriptor, std::string_view bytes) noexcept;
 
 // Fields of a payload, in the order in which they were put in.
 class field_writer {
  public:
   field_writer& number(std::int64_t value);
   field_writer& text(std::string_view value);
-  std::string take() { return std::move(octets_); }
+  std::string take() { return std::move(bytes_); }
 
  private:
-  std::string octets_;
+  std::string bytes_;
 };
 
 // Throws weft::error when a field is not there.
 class field_reader {
  public:
-  explicit field_reader(std::string_view octets) : octets_(octets) {}
+  explicit field_reader(std::string_view bytes) : bytes_(bytes) {}
   std::int64_t number();
   std::string_view text();
-  std::string_view rest() const noexcept { return octets_; }
+  std::string_view rest() const noexcept { return bytes_; }
 
  private:
   std::string_view take(std::size_t size);
-  std::string_view octets_;
+  std::string_view bytes_;
 };
 
 // What a process learns when it joins.
@@ -119,7 +119,7 @@ struct job_description {
   std::vector<job_part> parts = {};     // Of a job of several programs; otherwise empty.
 
   std::string encoded() const;
-  static job_description decoded(std::string_view octets);
+  static job_description decoded(std::string_view bytes);
 };
 
 }  // namespace weft

@@ -30,13 +30,13 @@ namespace weft {
 
 namespace {
 
-bool send_all(int descriptor, std::string_view octets) noexcept {
-  while (!octets.empty()) {
+bool send_all(int descriptor, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
     // Not write(): a signal is no way to learn that weftrun is gone.
-    const ssize_t sent = ::send(descriptor, octets.data(), octets.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
-    octets.remove_prefix(static_cast<std::size_t>(sent));
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return true;
 }
@@ -78,10 +78,10 @@ class connection {
   }
 
   void send(const frame& what) {
-    std::string octets;
-    append_frame(octets, what);
+    std::string bytes;
+    append_frame(bytes, what);
     const std::lock_guard hold(send_mutex_);
-    if (!send_all(descriptor_, octets)) throw error("the connection to weftrun is broken");
+    if (!send_all(descriptor_, bytes)) throw error("the connection to weftrun is broken");
   }
 
   void fence() {

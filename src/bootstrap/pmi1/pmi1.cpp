@@ -40,22 +40,22 @@ std::optional<int> number_in(const char* variable) {
   return text == nullptr ? std::nullopt : number_of(text);
 }
 
-// Values are words of a line there: any octets, as two letters each.
-std::string lettered(std::string_view octets) {
+// Values are words of a line there: any bytes, as two letters each.
+std::string lettered(std::string_view bytes) {
   std::string letters;
-  letters.reserve(2 * octets.size());
-  for (const char c : octets) {
+  letters.reserve(2 * bytes.size());
+  for (const char c : bytes) {
     letters += static_cast<char>('a' + (static_cast<unsigned char>(c) >> 4));
     letters += static_cast<char>('a' + (static_cast<unsigned char>(c) & 15));
   }
   return letters;
 }
 
-std::string octets_of(std::string_view letters) {
-  std::string octets;
+std::string bytes_of(std::string_view letters) {
+  std::string bytes;
   for (std::size_t i = 0; i + 1 < letters.size(); i += 2)
-    octets += static_cast<char>(((letters[i] - 'a') << 4) | (letters[i + 1] - 'a'));
-  return octets;
+    bytes += static_cast<char>(((letters[i] - 'a') << 4) | (letters[i + 1] - 'a'));
+  return bytes;
 }
 
 // The conversation with hydra: a line out, a line back. It lasts as long as the process, over all
@@ -80,8 +80,8 @@ class conversation {
 
   const std::string& space() const noexcept { return space_; }
 
-  void publish(std::string_view octets) {
-    const std::string letters = lettered(octets);
+  void publish(std::string_view bytes) {
+    const std::string letters = lettered(bytes);
     const std::size_t pieces = (letters.size() + value_size_max_ - 1) / value_size_max_;
     const std::string name = formatted("weft.{}.{}", process, epoch);
     put(name, formatted("{}", pieces));
@@ -100,7 +100,7 @@ class conversation {
     const int pieces = number_of(get(name)).value_or(0);
     std::string letters;
     for (int i = 0; i < pieces; ++i) letters += get(formatted("{}.{}", name, i));
-    return octets_of(letters);
+    return bytes_of(letters);
   }
 
   // Hydra ends the whole job; nothing comes back.
@@ -262,8 +262,8 @@ class pmi1_bootstrap final : public bootstrap {
   std::string find(int process, std::string_view key) {
     known& of = known_[process];
     for (; of.epochs < with_.epoch - first_epoch_; ++of.epochs) {
-      const std::string octets = with_.published(process, first_epoch_ + of.epochs);
-      for (field_reader fields(octets); !fields.rest().empty();) {
+      const std::string bytes = with_.published(process, first_epoch_ + of.epochs);
+      for (field_reader fields(bytes); !fields.rest().empty();) {
         std::string name(fields.text());
         of.values.insert_or_assign(std::move(name), std::string(fields.text()));
       }

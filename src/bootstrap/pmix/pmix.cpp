@@ -88,11 +88,11 @@ class server {
   int process_count() const noexcept { return size_; }
   std::string_view space() const noexcept { return self_.nspace; }
 
-  void put(const std::string& key, std::string_view octets) {
+  void put(const std::string& key, std::string_view bytes) {
     pmix_value_t value{};
     value.type = PMIX_BYTE_OBJECT;
-    value.data.bo.bytes = const_cast<char*>(octets.data());
-    value.data.bo.size = octets.size();
+    value.data.bo.bytes = const_cast<char*>(bytes.data());
+    value.data.bo.size = bytes.size();
     check(library_.put(PMIX_GLOBAL, key.c_str(), &value), formatted("cannot put key '{}'", key));
   }
 
@@ -112,10 +112,10 @@ class server {
     if (status != PMIX_SUCCESS || value == nullptr || value->type != PMIX_BYTE_OBJECT)
       throw error(formatted("process {} has put no key '{}' ({})", process,
                             key.substr(key.find(' ') + 1), library_.error_string(status)));
-    std::string octets(value->data.bo.bytes, value->data.bo.size);
+    std::string bytes(value->data.bo.bytes, value->data.bo.size);
     std::free(value->data.bo.bytes);
     std::free(value);
-    return octets;
+    return bytes;
   }
 
   [[noreturn]] void abort(int exit_status, const std::string& why) {

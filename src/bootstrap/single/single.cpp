@@ -66,7 +66,7 @@ std::string make_job_id() {
   if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
     throw error(formatted("cannot make a name for the job: {}", std::strerror(errno)));
   std::string id;
-  for (const unsigned char octet : random) id += letters[octet % letters.size()];
+  for (const unsigned char byte : random) id += letters[byte % letters.size()];
   return id;
 }
 

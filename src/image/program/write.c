@@ -12,8 +12,8 @@
 
 LINKED_AS(write);
 
-REPLACES ssize_t write(int descriptor, const void* octets, size_t size) {
-  return weft_write(descriptor, octets, size);
+REPLACES ssize_t write(int descriptor, const void* bytes, size_t size) {
+  return weft_write(descriptor, bytes, size);
 }
 
 REPLACES ssize_t writev(int descriptor, const struct iovec* parts, int count) {

@@ -3,8 +3,8 @@
 // They cannot fail: what is no handle becomes one that every other function refuses.
 #include <cstring>
 
-#include "mpi/profiling.hpp"
-#include "mpi/state.hpp"
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
 
 namespace {
 

@@ -42,7 +42,7 @@ NARROW = {"MPI_Address", "MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_stru
 # There is no such thing in Fortran, or only in the module mpi_f08.
 ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_[gs]et_fortran_|^MPI_T_")
 OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Of MPI_OFFSET_KIND.
-# As C's, one octet less where C counts the end of a string.
+# As C's, one byte less where C counts the end of a string.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
 FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
              "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
@@ -58,7 +58,7 @@ CALLBACKS = ("COMM_DUP_FN", "COMM_NULL_COPY_FN", "COMM_NULL_DELETE_FN", "TYPE_DU
              "CONVERSION_FN_NULL")
 
 
-# Of MPI_Sizeof: kinds and the octets of one, by type.
+# Of MPI_Sizeof: kinds and the bytes of one, by type.
 SIZES = {"integer": {1: 1, 2: 2, 4: 4, 8: 8, 16: 16}, "logical": {1: 1, 2: 2, 4: 4, 8: 8, 16: 16},
          "real": {4: 4, 8: 8, 10: 16, 16: 16}, "complex": {4: 8, 8: 16, 10: 32, 16: 32}}
 if platform.machine() not in ("x86_64", "i686"):

@@ -32,7 +32,7 @@ void weft_fortran_text_out(const char* text, char* to, size_t room) {
 void* weft_fortran_memory(long count, size_t size) {
   void* const memory = malloc(count > 0 ? (size_t)count * size : 1);
   if (memory == NULL) {
-    fprintf(stderr, "MPI: no memory for %ld arguments of %zu octets\n", count, size);
+    fprintf(stderr, "MPI: no memory for %ld arguments of %zu bytes\n", count, size);
     abort();
   }
   return memory;

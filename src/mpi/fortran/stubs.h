@@ -37,7 +37,7 @@ static inline int* weft_fortran_weights(const int* weights) {
 char* weft_fortran_text_in(const char* text, size_t length);
 void weft_fortran_text_out(const char* text, char* to, size_t room);
 
-/* Memory of `count` elements, at least one octet; never null. */
+/* Memory of `count` elements, at least one byte; never null. */
 void* weft_fortran_memory(long count, size_t size);
 
 /* MPI_Comm_idup: the integer is written when the request is complete (communicator.cpp). */

@@ -3,8 +3,8 @@
 // endpoint's place in its process. MPI keeps the order of messages of equal tag, and receives are
 // handled in the order in which they were posted.
 //
-// An MPI takes what it has no receive for and keeps it, without a limit. So after every so many octets
-// an endpoint is asked for a *receipt*: by a message without octets, which is sent synchronously. It is not asked
+// An MPI takes what it has no receive for and keeps it, without a limit. So after every so many bytes
+// an endpoint is asked for a *receipt*: by a message without bytes, which is sent synchronously. It is not asked
 // for a second one before it has given the first, and what would come after that is refused.
 //
 // An MPI dies with its first dead process, says nothing of it and has nothing to sleep on: failures
@@ -208,9 +208,9 @@ class mpi_transport final : public transport {
 
   std::vector<std::byte> address() const override {
     const mpi_address mine{address_magic, process().rank, tag_, process().size};
-    std::vector<std::byte> octets(sizeof mine);
-    std::memcpy(octets.data(), &mine, sizeof mine);
-    return octets;
+    std::vector<std::byte> bytes(sizeof mine);
+    std::memcpy(bytes.data(), &mine, sizeof mine);
+    return bytes;
   }
 
   void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) override {
@@ -349,15 +349,15 @@ class mpi_transport final : public transport {
               MPI_ANY_SOURCE, tag_, process().communicator, &requests_[i]);
   }
 
-  void deliver(const std::byte* octets, std::size_t size, int source, arrivals& to) noexcept {
+  void deliver(const std::byte* bytes, std::size_t size, int source, arrivals& to) noexcept {
     envelope front;
     if (size < sizeof front) return to.refused(self_, "a message without a header");
-    std::memcpy(&front, octets, sizeof front);
+    std::memcpy(&front, bytes, sizeof front);
     if (front.sender >= peers_.size() || peers_[front.sender].rank != source)
       return to.refused(self_, "a message that names another sender");
     const auto sender = static_cast<std::uint32_t>(front.sender);
     if (peers_[sender].has_failed) return;
-    to.delivered(sender, front.header, {octets + sizeof front, size - sizeof front});
+    to.delivered(sender, front.header, {bytes + sizeof front, size - sizeof front});
   }
 
   int tell_failures(arrivals& to) noexcept {

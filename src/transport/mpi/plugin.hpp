@@ -8,7 +8,7 @@
 namespace weft {
 
 struct mpi_plugin {
-  // WEFT_PLUGIN_VERSION, which weft-plugins.cmake makes of the octets of what both sides must agree
+  // WEFT_PLUGIN_VERSION, which weft-plugins.cmake makes of the bytes of what both sides must agree
   // on: the loader accepts its own only.
   std::uint32_t version;
   std::size_t header_bytes;  // sizeof(wire_header), sizeof(remote_key): a second look.

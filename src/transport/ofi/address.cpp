@@ -34,16 +34,16 @@ bool take(std::span<const std::byte>& from, Value& value) {
   return true;
 }
 
-// Some octets with their number before them.
-void append_octets(std::vector<std::byte>& to, std::span<const std::byte> octets) {
-  append(to, static_cast<std::uint32_t>(octets.size()));
-  for (const std::byte octet : octets) to.push_back(octet);
+// Some bytes with their number before them.
+void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  append(to, static_cast<std::uint32_t>(bytes.size()));
+  for (const std::byte byte : bytes) to.push_back(byte);
 }
 
-bool take_octets(std::span<const std::byte>& from, std::span<const std::byte>& octets) {
+bool take_bytes(std::span<const std::byte>& from, std::span<const std::byte>& bytes) {
   std::uint32_t size = 0;
   if (!take(from, size) || size > address_bytes_max || size > from.size()) return false;
-  octets = from.first(size);
+  bytes = from.first(size);
   from = from.subspan(size);
   return true;
 }
@@ -115,25 +115,25 @@ std::vector<std::byte> ofi_address::packed() const {
   append(out, place.processes);
   append(out, place.start);
   append(out, key);
-  append_octets(out, std::as_bytes(std::span(provider)));
-  append_octets(out, octets);
+  append_bytes(out, std::as_bytes(std::span(provider)));
+  append_bytes(out, bytes);
   return out;
 }
 
 std::optional<ofi_address> ofi_address::unpacked(std::span<const std::byte> from) {
   ofi_address address;
   std::uint32_t magic = 0, local = 0;
-  std::span<const std::byte> name, octets;
+  std::span<const std::byte> name, bytes;
   const bool whole = take(from, magic) && magic == address_magic && take(from, address.format) &&
                      take(from, local) && take(from, address.place.process) &&
                      take(from, address.place.host) && take(from, address.place.network) &&
                      take(from, address.place.processes) && take(from, address.place.start) &&
-                     take(from, address.key) && take_octets(from, name) &&
-                     take_octets(from, octets) && from.empty() && local <= 1;
+                     take(from, address.key) && take_bytes(from, name) && take_bytes(from, bytes) &&
+                     from.empty() && local <= 1;
   if (!whole) return std::nullopt;
   address.is_host_local = local == 1;
   address.provider.assign(reinterpret_cast<const char*>(name.data()), name.size());
-  address.octets.assign(octets.begin(), octets.end());
+  address.bytes.assign(bytes.begin(), bytes.end());
   return address;
 }
 

@@ -32,12 +32,12 @@ struct ofi_address {
   std::uint32_t format = 0;
   bool is_host_local = false;
   process_place place;
-  std::uint64_t key = 0;          // Every message to this endpoint begins with it.
-  std::vector<std::byte> octets;  // libfabric's own address.
+  std::uint64_t key = 0;         // Every message to this endpoint begins with it.
+  std::vector<std::byte> bytes;  // libfabric's own address.
 
   [[nodiscard]] std::vector<std::byte> packed() const;
-  // Nothing when the octets are not such an address.
-  [[nodiscard]] static std::optional<ofi_address> unpacked(std::span<const std::byte> octets);
+  // Nothing when the bytes are not such an address.
+  [[nodiscard]] static std::optional<ofi_address> unpacked(std::span<const std::byte> bytes);
 };
 
 }  // namespace weft

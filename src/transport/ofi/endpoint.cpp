@@ -89,7 +89,7 @@ std::size_t ofi_transport::longest_message() const {
     longest = std::min(longest, eager);
   if (longest < ofi_packet_bytes)
     throw error(
-        formatted("messages over {} have {} octets at most, and weft needs {}; is "
+        formatted("messages over {} have {} bytes at most, and weft needs {}; is "
                   "FI_OFI_RXM_BUFFER_SIZE set?",
                   provider_name(*info_), longest, ofi_packet_bytes));
   return longest;
@@ -201,8 +201,8 @@ std::vector<std::byte> ofi_transport::address() const {
   std::size_t size = 0;
   const int result = fi_getname(&endpoint_->fid, nullptr, &size);
   if (result != -FI_ETOOSMALL) check_fabric(result, "fi_getname", info_.get());
-  mine.octets.resize(size);
-  check_fabric(fi_getname(&endpoint_->fid, mine.octets.data(), &size), "fi_getname", info_.get());
+  mine.bytes.resize(size);
+  check_fabric(fi_getname(&endpoint_->fid, mine.bytes.data(), &size), "fi_getname", info_.get());
   return mine.packed();
 }
 
@@ -227,7 +227,7 @@ void ofi_transport::connect(std::span<const std::vector<std::byte>> addresses, s
     const bool is_near =
         address->place.host == place_.host && address->place.network == place_.network;
     if (!is_same_net || (is_local && !is_near)) continue;
-    check_fabric(fi_av_insert(addresses_.get(), address->octets.data(), 1, &peers_[i].address, 0,
+    check_fabric(fi_av_insert(addresses_.get(), address->bytes.data(), 1, &peers_[i].address, 0,
                               nullptr) == 1
                      ? 0
                      : -FI_EADDRNOTAVAIL,
@@ -271,9 +271,9 @@ memory_region ofi_transport::registered(std::span<std::byte> memory, peer_access
   if (peers == peer_access::none && !traits_.needs_registration && how.iface == FI_HMEM_SYSTEM)
     return region;
   fid_mr* handle = nullptr;
-  const iovec octets = {memory.data(), memory.size()};
+  const iovec bytes = {memory.data(), memory.size()};
   fi_mr_attr wanted = how;
-  wanted.mr_iov = &octets;
+  wanted.mr_iov = &bytes;
   wanted.iov_count = 1;
   wanted.access = FI_READ | FI_WRITE | (allows(peers, peer_access::read) ? FI_REMOTE_READ : 0) |
                   (allows(peers, peer_access::write) ? FI_REMOTE_WRITE : 0);

@@ -137,9 +137,9 @@ class ofi_transport final : public transport {
   // Receiving.
   int complete(const fi_cq_data_entry& entry, arrivals& to) noexcept;
   int complete_failed(arrivals& to) noexcept;
-  int receive(std::span<const std::byte> octets, arrivals& to) noexcept;
+  int receive(std::span<const std::byte> bytes, arrivals& to) noexcept;
   int receive_from_self(arrivals& to, int budget) noexcept;
-  int receive_other(const ofi_arrival& arrived, std::span<const std::byte> octets,
+  int receive_other(const ofi_arrival& arrived, std::span<const std::byte> bytes,
                     arrivals& to) noexcept;
   int refuse(std::uint32_t peer, ofi_verdict why, arrivals& to) noexcept;
   void count(peer_state& from) noexcept {

@@ -1,5 +1,5 @@
 // What is in front of every message over libfabric, and what may be believed of one that has come:
-// whoever finds the port may have sent any octets.
+// whoever finds the port may have sent any bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ static_assert(sizeof(ofi_envelope) == 16 && std::is_trivially_copyable_v<ofi_env
 
 enum class ofi_verdict : std::uint8_t {
   message,  // A header stands behind the envelope.
-  note,     // One octet does.
+  note,     // One byte does.
   gap,      // Others should have come before it.
   // It is refused:
   no_envelope,
@@ -62,12 +62,12 @@ struct ofi_arrival {
 // `key` is the receiver's, `sender_count` the length of its table; `received(sender)` says how many
 // messages have come from one of them, modulo 2^32.
 template <class Received>
-[[nodiscard]] inline ofi_arrival judge(std::span<const std::byte> octets, std::uint64_t key,
+[[nodiscard]] inline ofi_arrival judge(std::span<const std::byte> bytes, std::uint64_t key,
                                        std::size_t sender_count,
                                        const Received& received) noexcept {
   ofi_envelope envelope;
-  if (octets.size() <= sizeof envelope) return {ofi_verdict::no_envelope};
-  std::memcpy(&envelope, octets.data(), sizeof envelope);
+  if (bytes.size() <= sizeof envelope) return {ofi_verdict::no_envelope};
+  std::memcpy(&envelope, bytes.data(), sizeof envelope);
   const std::uint32_t sender = envelope.sender;
   if (sender >= sender_count) return {ofi_verdict::unknown_sender};
   if (envelope.key != key) return {ofi_verdict::foreign, sender};
@@ -75,7 +75,7 @@ template <class Received>
   if (ahead != 0)
     return {static_cast<std::int32_t>(ahead) < 0 ? ofi_verdict::repeated : ofi_verdict::gap, sender,
             ahead};
-  const std::size_t behind = octets.size() - sizeof envelope;
+  const std::size_t behind = bytes.size() - sizeof envelope;
   if (behind >= sizeof(wire_header)) return {ofi_verdict::message, sender};
   return {behind == 1 ? ofi_verdict::note : ofi_verdict::no_header, sender};
 }

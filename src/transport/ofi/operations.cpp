@@ -16,7 +16,7 @@ operation_pool::operation_pool(operation_kind kind, std::size_t count, std::size
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-      throw error(formatted("no memory for {} packets of {} octets", count, packet_bytes_));
+      throw error(formatted("no memory for {} packets of {} bytes", count, packet_bytes_));
     memory_ = {static_cast<std::byte*>(memory), unmapping{bytes}};
     if (domain != nullptr) {
       fid_mr* registration = nullptr;

@@ -25,7 +25,7 @@ class random_keys {
 
  private:
   void fetch() {
-    // At most 256 octets come whole, whatever signals do.
+    // At most 256 bytes come whole, whatever signals do.
     if (::getrandom(words_.data(), sizeof words_, 0) != sizeof words_)
       throw error("the kernel gives no random numbers for keys");
     left_ = words_.size();

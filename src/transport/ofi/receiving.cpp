@@ -119,26 +119,26 @@ int ofi_transport::refuse(std::uint32_t peer, ofi_verdict why, arrivals& to) noe
   return 1;
 }
 
-int ofi_transport::receive(std::span<const std::byte> octets, arrivals& to) noexcept {
+int ofi_transport::receive(std::span<const std::byte> bytes, arrivals& to) noexcept {
   const ofi_arrival arrived =
-      judge(octets, key_, peers_.size(),
+      judge(bytes, key_, peers_.size(),
             [this](std::uint32_t sender) noexcept { return peers_[sender].received; });
   if (arrived.verdict != ofi_verdict::message) [[unlikely]]
-    return receive_other(arrived, octets, to);
+    return receive_other(arrived, bytes, to);
   peer_state& from = peers_[arrived.sender];
   if (from.is_told || from.has_left) [[unlikely]]
     return 0;
   count(from);
-  octets = octets.subspan(sizeof(ofi_envelope));
+  bytes = bytes.subspan(sizeof(ofi_envelope));
   wire_header header;
-  std::memcpy(&header, octets.data(), sizeof header);
-  to.delivered(arrived.sender, header, octets.subspan(sizeof header));
+  std::memcpy(&header, bytes.data(), sizeof header);
+  to.delivered(arrived.sender, header, bytes.subspan(sizeof header));
   return 1;
 }
 
 // All that is no message.
 [[gnu::noinline]] int ofi_transport::receive_other(const ofi_arrival& arrived,
-                                                   std::span<const std::byte> octets,
+                                                   std::span<const std::byte> bytes,
                                                    arrivals& to) noexcept {
   const ofi_verdict verdict = arrived.verdict;
   if (verdict == ofi_verdict::no_envelope || verdict == ofi_verdict::unknown_sender)
@@ -154,7 +154,7 @@ int ofi_transport::receive(std::span<const std::byte> octets, arrivals& to) noex
   }
   count(from);
   if (verdict == ofi_verdict::no_header) return refuse(arrived.sender, verdict, to);
-  from.has_left = octets[sizeof(ofi_envelope)] == static_cast<std::byte>(note::farewell);
+  from.has_left = bytes[sizeof(ofi_envelope)] == static_cast<std::byte>(note::farewell);
   return 0;
 }
 

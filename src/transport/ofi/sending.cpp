@@ -149,9 +149,9 @@ bool ofi_transport::send_note(std::uint32_t peer, note what) noexcept {
   note_envelope(packet->memory, peer);
   packet->memory[sizeof(ofi_envelope)] = static_cast<std::byte>(what);
   packet->peer = peer;
-  iovec octets = {packet->memory, sizeof(ofi_envelope) + 1};
+  iovec bytes = {packet->memory, sizeof(ofi_envelope) + 1};
   fi_msg message = {};
-  message.msg_iov = &octets;
+  message.msg_iov = &bytes;
   message.desc = &packet->descriptor;
   message.iov_count = 1;
   message.addr = peers_[peer].address;

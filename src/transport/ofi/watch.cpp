@@ -122,8 +122,8 @@ void ofi_transport::look_for_strangers() noexcept {
   std::vector<std::span<const std::byte>> peers;
   for (const std::uint32_t peer : known_)
     if (peers_[peer].received != 0 && !peers_[peer].has_left && !peers_[peer].has_failed)
-      peers.emplace_back(peer_addresses_[peer].octets);
-  const connection_count found = count_connections(peer_addresses_[self_].octets, peers);
+      peers.emplace_back(peer_addresses_[peer].bytes);
+  const connection_count found = count_connections(peer_addresses_[self_].bytes, peers);
   const std::size_t expected = peers.size() - std::min(peers.size(), found.outgoing);
   const std::size_t strangers = found.incoming - std::min(found.incoming, expected);
   const std::size_t wanted = std::min(ofi_receive_buffers + strangers, buffers_max_);
@@ -165,7 +165,7 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
     if (place.network == place_.network) return;
   }
   state.silent_looks = static_cast<std::uint8_t>(state.silent_looks + 1);
-  if (state.silent_looks % ofi_silent_looks == 0 && is_unanswered(peer_addresses_[peer].octets))
+  if (state.silent_looks % ofi_silent_looks == 0 && is_unanswered(peer_addresses_[peer].bytes))
     return fail(peer, "its host does not answer");
   // What it takes for somebody who was never heard it may only keep until there is a connection.
   if (state.received == 0 && !state.was_reached && state.silent_looks % ofi_silent_looks == 0)
@@ -192,12 +192,12 @@ void ofi_transport::probe(std::uint32_t peer) noexcept {
   int error = 0;
   if (state.probe.get() < 0) {
     sockaddr_storage target = {};
-    if (address.octets.size() > sizeof target) return;
-    std::memcpy(&target, address.octets.data(), address.octets.size());
+    if (address.bytes.size() > sizeof target) return;
+    std::memcpy(&target, address.bytes.data(), address.bytes.size());
     state.probe =
         file_descriptor(::socket(target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (state.probe.get() < 0) return;
-    const auto size = static_cast<socklen_t>(address.octets.size());
+    const auto size = static_cast<socklen_t>(address.bytes.size());
     if (::connect(state.probe.get(), reinterpret_cast<const sockaddr*>(&target), size) != 0)
       error = errno;
     if (error == EINPROGRESS) return;

@@ -38,11 +38,11 @@ class shm_inbox {
         to.refused(peer, "a record in shared memory makes no sense; nothing behind it is read");
         break;
       }
-      const auto* octets = reinterpret_cast<const std::byte*>(ring_.payload());
+      const auto* bytes = reinterpret_cast<const std::byte*>(ring_.payload());
       wire_header message;
-      std::memcpy(&message, octets, sizeof message);
+      std::memcpy(&message, bytes, sizeof message);
       const std::size_t size = record_header{header}.size() - sizeof message;
-      to.delivered(peer, message, {octets + sizeof message, size});
+      to.delivered(peer, message, {bytes + sizeof message, size});
       so_far.room_told |= ring_.pop(header);
       ++so_far.delivered;
     }

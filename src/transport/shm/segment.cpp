@@ -70,7 +70,7 @@ void reserve(int file, bool is_nameless, std::size_t size) {
   while (result == EINTR);
   if (result == 0 || result == EOPNOTSUPP || result == EINVAL) return;
   throw error(formatted(
-      "shm: /dev/shm has no room for {} octets: {}; make it larger (docker: --shm-size), start fewer "
+      "shm: /dev/shm has no room for {} bytes: {}; make it larger (docker: --shm-size), start fewer "
       "processes, or let memfd_create be permitted, which needs none; WEFT_TRANSPORT=ofi does without "
       "shared memory",
       size, std::strerror(result)));
@@ -188,11 +188,11 @@ bool share_node(const segment_address& a, const segment_address& b) noexcept {
   return a.machine[0] != 0 ? std::ranges::equal(a.machine, b.machine) : a.cookie == b.cookie;
 }
 
-segment_address parse_segment_address(std::span<const std::byte> octets) noexcept {
+segment_address parse_segment_address(std::span<const std::byte> bytes) noexcept {
   segment_address address;
   address.magic = 0;
-  if (octets.size() != sizeof address) return address;
-  std::memcpy(&address, octets.data(), sizeof address);
+  if (bytes.size() != sizeof address) return address;
+  std::memcpy(&address, bytes.data(), sizeof address);
   const std::string_view name(address.name, strnlen(address.name, sizeof address.name));
   const bool sound = std::has_single_bit(address.ring_bytes) &&
                      address.ring_bytes >= shm_ring_bytes_min &&

@@ -118,6 +118,6 @@ class segment {
 [[nodiscard]] bool share_node(const segment_address& a, const segment_address& b) noexcept;
 
 // An address that came from elsewhere; a magic of 0 when it is none.
-[[nodiscard]] segment_address parse_segment_address(std::span<const std::byte> octets) noexcept;
+[[nodiscard]] segment_address parse_segment_address(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace weft

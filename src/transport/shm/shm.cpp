@@ -195,9 +195,9 @@ shm_transport::~shm_transport() {
 }
 
 std::vector<std::byte> shm_transport::address() const {
-  std::vector<std::byte> octets(sizeof(segment_address));
-  std::memcpy(octets.data(), &own_.address(), octets.size());
-  return octets;
+  std::vector<std::byte> bytes(sizeof(segment_address));
+  std::memcpy(bytes.data(), &own_.address(), bytes.size());
+  return bytes;
 }
 
 // --- connecting -------------------------------------------------------------------------------
@@ -289,12 +289,12 @@ status shm_transport::send(std::uint32_t peer, const wire_header& header, wire_p
   const auto room = to.ring.try_reserve(sizeof header + size);
   if (!room) [[unlikely]]
     return no_room(to, peer, sizeof header + size);
-  auto* octets = reinterpret_cast<std::byte*>(room.payload());
-  std::memcpy(octets, &header, sizeof header);
-  octets += sizeof header;
+  auto* bytes = reinterpret_cast<std::byte*>(room.payload());
+  std::memcpy(bytes, &header, sizeof header);
+  bytes += sizeof header;
   for (const auto& part : parts) {
-    copy(octets, part);
-    octets += part.size();
+    copy(bytes, part);
+    bytes += part.size();
   }
   to.ring.publish(room, shm_message_kind, static_cast<std::uint32_t>(slot_));
   if (to.needs_fence) [[unlikely]]

@@ -37,8 +37,8 @@ class random_numbers {
 
 struct message {
   wire_header header;
-  std::vector<std::byte> octets;
-  // Of a posted one, whose octets are fetched at the last moment: a sender that changes them too
+  std::vector<std::byte> bytes;
+  // Of a posted one, whose bytes are fetched at the last moment: a sender that changes them too
   // early is found out.
   std::vector<std::span<const std::byte>> parts;
   void* context = nullptr;
@@ -66,9 +66,9 @@ class link {
 
   random_numbers random;
   std::uint64_t last_due = 0;
-  std::uint64_t octets_moved = 0;  // By puts and gets, too.
-  bool delivering = false;         // The front is being told, without the lock.
-  bool cut = false;                // The receiver has been told that the sender is dead.
+  std::uint64_t bytes_moved = 0;  // By puts and gets, too.
+  bool delivering = false;        // The front is being told, without the lock.
+  bool cut = false;               // The receiver has been told that the sender is dead.
 
  private:
   std::vector<message> slots_;
@@ -123,7 +123,7 @@ struct sim_state {
 
 struct exposed_memory {
   std::uint32_t endpoint;
-  std::span<std::byte> octets;  // Empty: no longer there.
+  std::span<std::byte> bytes;  // Empty: no longer there.
   peer_access peers = peer_access::none;
 };
 
@@ -163,7 +163,7 @@ class sim_fabric::network {
       link& out = between(endpoint, other);
       std::size_t keep = at_random ? out.random.up_to(out.count()) : out.count();
       for (std::size_t i = 0; i < keep; ++i)
-        if (out.at(i).posted) keep = i;  // Its octets went with the sender.
+        if (out.at(i).posted) keep = i;  // Its bytes went with the sender.
       out.keep(std::max<std::size_t>(keep, out.delivering ? 1 : 0));
 
       link& in = between(other, endpoint);
@@ -190,25 +190,25 @@ class sim_fabric::network {
     who.spot.wake_if_parked();
   }
 
-  // Null when these octets are not in what was registered for such a use.
-  std::byte* octets_at(std::uint32_t endpoint, const remote_key& key, std::uint64_t offset,
-                       std::size_t size, bool is_put) {
+  // Null when these bytes are not in what was registered for such a use.
+  std::byte* bytes_at(std::uint32_t endpoint, const remote_key& key, std::uint64_t offset,
+                      std::size_t size, bool is_put) {
     if (key.words[0] >= memory.size()) return nullptr;
     const exposed_memory& region = memory[key.words[0]];
     if (!allows(region.peers, is_put ? peer_access::write : peer_access::read)) return nullptr;
-    if (region.endpoint != endpoint || offset > region.octets.size() ||
-        size > region.octets.size() - offset)
+    if (region.endpoint != endpoint || offset > region.bytes.size() ||
+        size > region.bytes.size() - offset)
       return nullptr;
-    return region.octets.data() + offset;
+    return region.bytes.data() + offset;
   }
 
   // Posted `by` that endpoint. False when it can never be done.
   bool copy(std::uint32_t by, const remote_copy& what) {
-    std::byte* remote = octets_at(what.target, what.key, what.offset, what.size, what.is_put);
+    std::byte* remote = bytes_at(what.target, what.key, what.offset, what.size, what.is_put);
     if (states[what.target]->gone() || remote == nullptr) return false;
     if (what.size != 0)
       std::memcpy(what.is_put ? remote : what.local, what.is_put ? what.local : remote, what.size);
-    (what.is_put ? between(by, what.target) : between(what.target, by)).octets_moved += what.size;
+    (what.is_put ? between(by, what.target) : between(what.target, by)).bytes_moved += what.size;
     if (what.told) {
       states[what.target]->written.push_back(*what.told);
       states[what.target]->spot.wake_if_parked();
@@ -262,9 +262,9 @@ class sim_transport final : public transport {
 
   std::vector<std::byte> address() const override {
     const sim_address mine{network_.get(), number_};
-    std::vector<std::byte> octets(sizeof mine);
-    std::memcpy(octets.data(), &mine, sizeof mine);
-    return octets;
+    std::vector<std::byte> bytes(sizeof mine);
+    std::memcpy(bytes.data(), &mine, sizeof mine);
+    return bytes;
   }
 
   void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) override {
@@ -402,9 +402,9 @@ class sim_transport final : public transport {
     if (!slot.posted) gather(slot);
   }
   static void gather(message& slot) {
-    slot.octets.clear();
+    slot.bytes.clear();
     for (const auto& part : slot.parts)
-      slot.octets.insert(slot.octets.end(), part.begin(), part.end());
+      slot.bytes.insert(slot.bytes.end(), part.begin(), part.end());
   }
 
   bool something_there() const noexcept {
@@ -431,9 +431,9 @@ class sim_transport final : public transport {
     message& first = in.front();
     if (first.posted) gather(first);
     in.delivering = true;
-    in.octets_moved += first.octets.size();
+    in.bytes_moved += first.bytes.size();
     guard.unlock();
-    to.delivered(state_->peer_of[sender], first.header, first.octets);
+    to.delivered(state_->peer_of[sender], first.header, first.bytes);
     guard.lock();
     in.delivering = false;
     if (first.posted) network_->complete(*network_->states[sender], first.context, false);
@@ -505,7 +505,7 @@ class sim_transport final : public transport {
     const auto delay = state_->random.up_to(static_cast<std::uint64_t>(options.delay_polls_max));
     const remote_copy what{is_put, local, size, target, key, offset, context, state_->polls + delay,
                            told};
-    if (network_->octets_at(target, key, offset, size, is_put) == nullptr) return status::failed;
+    if (network_->bytes_at(target, key, offset, size, is_put) == nullptr) return status::failed;
     if (context == nullptr || delay == 0)
       return network_->copy(number_, what) ? status::done : status::failed;
     state_->copies.push_back(what);
@@ -548,9 +548,9 @@ void sim_fabric::kill(std::uint32_t endpoint) {
   network_->kill(endpoint);
 }
 
-std::uint64_t sim_fabric::octets_moved(std::uint32_t from, std::uint32_t to) const {
+std::uint64_t sim_fabric::bytes_moved(std::uint32_t from, std::uint32_t to) const {
   const std::lock_guard guard(network_->lock);
-  return network_->between(from, to).octets_moved;
+  return network_->between(from, to).bytes_moved;
 }
 
 void sim_fabric::kill_after(std::uint32_t endpoint, std::uint64_t messages) {

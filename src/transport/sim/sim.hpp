@@ -45,8 +45,8 @@ class sim_fabric {
   // The same as soon as the endpoint has sent so many further messages.
   void kill_after(std::uint32_t endpoint, std::uint64_t messages);
 
-  // Called by any thread: the octets of messages, puts and gets that have come from one to another.
-  [[nodiscard]] std::uint64_t octets_moved(std::uint32_t from, std::uint32_t to) const;
+  // Called by any thread: the bytes of messages, puts and gets that have come from one to another.
+  [[nodiscard]] std::uint64_t bytes_moved(std::uint32_t from, std::uint32_t to) const;
 
   class network;  // What the endpoints share.
 

@@ -27,13 +27,13 @@
    CASE init_twice: MPI_Init.*
    CASE mismatched_collectives: mismatch on MPI_COMM_WORLD: .*rank [0-9] .*(Barrier.*rank [0-9] .*Bcast|Bcast.*rank [0-9] .*Barrier)
    CASE mismatched_on_copy: mismatch on the copy: rank [0-9] calls MPI_(Barrier|Allreduce)
-   CASE mismatched_roots: mismatch on MPI_COMM_WORLD: .*rank [0-9] (calls )?MPI_Bcast of 4 octets with root [0-9], (but )?rank [0-9] (calls )?MPI_Bcast of 4 octets with root [0-9]
-   CASE missing_broadcast: mismatch on MPI_COMM_WORLD: .*rank [1-9] has not called the last, a broadcast of 4 octets with root 0
+   CASE mismatched_roots: mismatch on MPI_COMM_WORLD: .*rank [0-9] (calls )?MPI_Bcast of 4 bytes with root [0-9], (but )?rank [0-9] (calls )?MPI_Bcast of 4 bytes with root [0-9]
+   CASE missing_broadcast: mismatch on MPI_COMM_WORLD: .*rank [1-9] has not called the last, a broadcast of 4 bytes with root 0
    CASE two_roots 3: MPI_Bcast[(].*rank 1 of the remote group passes MPI_ROOT, but rank 0 names rank 0 of the remote group as the root.*MPI_PROC_NULL
-   CASE two_roots_of_gather 3: rank 0 of the remote group (names rank 0 as the root, but rank 1 passes MPI_ROOT|gives rank 1 0 octets, which takes 4: )
-   CASE no_root 3: rank 0 of the remote group gives rank 0 0 octets, which takes 4: .*MPI_ROOT in the one rank that is the root
-   CASE mismatched_operations: rank [0-9] calls MPI_Allreduce of 4 octets, (max|sum) of int32, but rank [0-9] calls MPI_Allreduce of 4 octets, (max|sum) of int32
-   CASE mismatched_elements: rank [0-9] calls MPI_Reduce of 4 octets with root 0, sum of (int|float)32, but rank [0-9] calls MPI_Reduce of .*sum of (int|float)32
+   CASE two_roots_of_gather 3: rank 0 of the remote group (names rank 0 as the root, but rank 1 passes MPI_ROOT|gives rank 1 0 bytes, which takes 4: )
+   CASE no_root 3: rank 0 of the remote group gives rank 0 0 bytes, which takes 4: .*MPI_ROOT in the one rank that is the root
+   CASE mismatched_operations: rank [0-9] calls MPI_Allreduce of 4 bytes, (max|sum) of int32, but rank [0-9] calls MPI_Allreduce of 4 bytes, (max|sum) of int32
+   CASE mismatched_elements: rank [0-9] calls MPI_Reduce of 4 bytes with root 0, sum of (int|float)32, but rank [0-9] calls MPI_Reduce of .*sum of (int|float)32
    CASE deadlock: MPI_Recv
    CASE deadlock_after_threads: MPI_Recv
    CASE wrong_rank_in_a_thread: rank [0-9]: MPI_Send[(].*rank 99.*MPI_ERR_RANK

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "beyond_int.h"
 
-static const long most = 2100;                            /* MiB; a bit more than 2^31 octets. */
+static const long most = 2100;                            /* MiB; a bit more than 2^31 bytes. */
 static const long near = 10, far = 4200, farther = 4300; /* Where the parts of ranks begin in memory, in MiB. */
 static const long little = 3;                            /* MiB of those that are small. */
 static const MPI_Comm w = MPI_COMM_WORLD;

@@ -1,4 +1,4 @@
-/* Reductions of more than 2^31 elements, and of fewer in more than 2^31 octets. Of two ranks: each
+/* Reductions of more than 2^31 elements, and of fewer in more than 2^31 bytes. Of two ranks: each
    takes up to 6 GiB (its result, one on the way and one that has come).
 
    Run with: -n 2 --timeout 900
@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "beyond_int.h"
 
-static const long most = 2050; /* MiB; a bit more than 2^31 octets. */
+static const long most = 2050; /* MiB; a bit more than 2^31 bytes. */
 static const MPI_Comm w = MPI_COMM_WORLD;
 static unsigned char* out;
 static unsigned char from[8][mib]; /* What each rank gives. */
@@ -19,7 +19,7 @@ static void refill(void) {
   memcpy(out, from[rank], mib);
 }
 
-static const unsigned char* sum_of_octets(int ranks) {
+static const unsigned char* sum_of_bytes(int ranks) {
   static unsigned char sum[mib];
   memset(sum, 0, mib);
   for (int r = 0; r < ranks; ++r)
@@ -64,11 +64,11 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   out = repeated(most);
   unsigned char* const in = memory(most + 1);
-  const MPI_Datatype octet = MPI_UNSIGNED_CHAR;
+  const MPI_Datatype byte = MPI_UNSIGNED_CHAR;
 
   refill();
-  MPI_Allreduce_c(out, in, most * mib, octet, MPI_SUM, w);
-  expect_all("MPI_Allreduce_c", in, sum_of_octets(size), most);
+  MPI_Allreduce_c(out, in, most * mib, byte, MPI_SUM, w);
+  expect_all("MPI_Allreduce_c", in, sum_of_bytes(size), most);
   EXPECT(in[most * mib] == 0, "MPI_Allreduce_c: behind the sum");
 
   refill();
@@ -76,23 +76,23 @@ int main(int argc, char** argv) {
   expect_all("MPI_Allreduce of ints", in, sum_of_ints(size), most);
 
   refill();
-  MPI_Reduce_c(out, in, most * mib, octet, MPI_SUM, 1, w);
-  if (rank == 1) expect_all("MPI_Reduce_c", in, sum_of_octets(size), most);
+  MPI_Reduce_c(out, in, most * mib, byte, MPI_SUM, 1, w);
+  if (rank == 1) expect_all("MPI_Reduce_c", in, sum_of_bytes(size), most);
 
   refill();
-  MPI_Scan_c(out, in, most * mib, octet, MPI_SUM, w);
-  expect_all("MPI_Scan_c", in, sum_of_octets(rank + 1), most);
+  MPI_Scan_c(out, in, most * mib, byte, MPI_SUM, w);
+  expect_all("MPI_Scan_c", in, sum_of_bytes(rank + 1), most);
 
   /* The large share is that of rank 1. */
   MPI_Count counts[8];
   for (int r = 0; r < size; ++r) counts[r] = (r == 1 ? most - size + 1 : 1) * mib;
   refill();
-  MPI_Reduce_scatter_c(out, in, counts, octet, MPI_SUM, w);
-  expect_all("MPI_Reduce_scatter_c", in, sum_of_octets(size), counts[rank] / mib);
+  MPI_Reduce_scatter_c(out, in, counts, byte, MPI_SUM, w);
+  expect_all("MPI_Reduce_scatter_c", in, sum_of_bytes(size), counts[rank] / mib);
 
   refill();
-  MPI_Reduce_scatter_block(out, in, (int)(most / size * mib), octet, MPI_SUM, w);
-  expect_all("MPI_Reduce_scatter_block", in, sum_of_octets(size), most / size);
+  MPI_Reduce_scatter_block(out, in, (int)(most / size * mib), byte, MPI_SUM, w);
+  expect_all("MPI_Reduce_scatter_block", in, sum_of_bytes(size), most / size);
 
   /* The program's own, which count in ints or not. */
   MPI_Op sum, sum_c;
@@ -102,8 +102,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 2; ++i) {
     elements = 0;
     refill();
-    MPI_Reduce_c(out, in, most * mib, octet, ops[i], 0, w);
-    if (rank == 0) expect_all(i == 0 ? "own operation" : "own large operation", in, sum_of_octets(size), most);
+    MPI_Reduce_c(out, in, most * mib, byte, ops[i], 0, w);
+    if (rank == 0) expect_all(i == 0 ? "own operation" : "own large operation", in, sum_of_bytes(size), most);
     MPI_Count all = 0;
     MPI_Reduce(&elements, &all, 1, MPI_COUNT, MPI_SUM, 0, w);
     if (rank == 0) EXPECT(all == (size - 1) * most * mib, "%lld elements", (long long)all);

@@ -84,11 +84,11 @@ static shmem_ctx_t ctx;
   }
 NUMBERS(OF_TYPE)
 
-/* By bits: `octets` of each element, of which the first counts. */
-#define OF_SIZE(BITS, OCTETS)                                                                \
+/* By bits: `bytes` of each element, of which the first counts. */
+#define OF_SIZE(BITS, BYTES)                                                                \
   static void of_size_##BITS(void) {                                                         \
     typedef struct {                                                                         \
-      unsigned char octet[OCTETS];                                                           \
+      unsigned char byte[BYTES];                                                           \
     } element;                                                                               \
     static element to[count];                                                                \
     static uint64_t signal;                                                                  \
@@ -220,7 +220,7 @@ int main(void) {
   EXPECT(shmem_ctx_create(0, &ctx) == 0);
 #define CALL(NAME, T) of_##NAME();
   NUMBERS(CALL)
-#define CALL_SIZE(BITS, OCTETS) of_size_##BITS();
+#define CALL_SIZE(BITS, BYTES) of_size_##BITS();
   SIZED(CALL_SIZE)
   of_memory();
   of_order();

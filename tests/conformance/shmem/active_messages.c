@@ -44,8 +44,8 @@ static void square(void* payload, size_t length, void* args_r, void* args_p, int
 static void check_large(void* payload, size_t length, void* args_r, void* args_p, int source) {
   (void)args_p;
   ++*(int*)args_r;
-  const unsigned char* const octets = payload;
-  EXPECT(length == 0 || (octets[0] == source + 1 && octets[length - 1] == source + 1));
+  const unsigned char* const bytes = payload;
+  EXPECT(length == 0 || (bytes[0] == source + 1 && bytes[length - 1] == source + 1));
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       shmem_ctx_long_p(ctx, &word, 1, 0);
     }
     if (is(name, "comparison")) shmem_long_wait_until(&word, 77, 1); /* case: shmem_long_wait_until: cmp is 77: pass SHMEM_CMP_EQ */
-    if (is(name, "payload")) shmemx_am_send_nbi(1, &local, 40000, 0); /* case: shmemx_am_send_nbi: length 40000: a payload may have 32768 octets .*SHMEMX_AM_PAYLOAD_MAX */
+    if (is(name, "payload")) shmemx_am_send_nbi(1, &local, 40000, 0); /* case: shmemx_am_send_nbi: length 40000: a payload may have 32768 bytes .*SHMEMX_AM_PAYLOAD_MAX */
     if (is(name, "id")) { /* case: shmemx_am_poll: PE 0 sent a message with id 9, under which this PE has no handler */
       shmemx_am_send_nbi(9, &local, 8, 0);
       for (;;) shmemx_am_poll(NULL);

@@ -10,11 +10,11 @@ module checks
   integer, parameter :: n = 3, gap = 5
   integer :: rank, ranks, error, request, round, before, i, r, root, wrong = 0
   integer, allocatable, target :: in(:), out(:)
-  integer, allocatable :: counts(:), places(:), octets(:), types(:)
+  integer, allocatable :: counts(:), places(:), bytes(:), types(:)
   integer, pointer :: rows(:, :)  ! What each rank's part of `out` has.
   integer :: one_place(1) = [2]
   integer, save :: handled = 0, deletions = 0
-  integer(kind=MPI_ADDRESS_KIND) :: one_octets(1) = [8]
+  integer(kind=MPI_ADDRESS_KIND) :: one_bytes(1) = [8]
 contains
   subroutine expect(is_so, what)
     logical, intent(in) :: is_so
@@ -30,10 +30,10 @@ contains
     root = ranks - 1
     before = modulo(rank - 1, ranks)
     round = 1
-    allocate(in(gap*ranks), out(gap*ranks), counts(ranks), places(ranks), octets(ranks), types(ranks))
+    allocate(in(gap*ranks), out(gap*ranks), counts(ranks), places(ranks), bytes(ranks), types(ranks))
     counts = n
     places = [(gap*r, r = 0, ranks - 1)]
-    octets = 4*places
+    bytes = 4*places
     types = MPI_INTEGER
     rows(1:gap, 1:ranks) => out
   end subroutine
@@ -185,7 +185,7 @@ contains
           ranks])), 'Alltoallv_init')
     end do
     call MPI_Request_free(request, error)
-    call MPI_Alltoallw_init(in, counts, octets, types, out, counts, octets, types, MPI_COMM_WORLD, MPI_INFO_NULL, &
+    call MPI_Alltoallw_init(in, counts, bytes, types, out, counts, bytes, types, MPI_COMM_WORLD, MPI_INFO_NULL, &
         request, error)
     do round = 1, 3
       call fill()
@@ -283,7 +283,7 @@ contains
       call expect(all(out(3:2+n) == [(value(before, 2 + i), i = 1, n)]) .and. out(2) == -1, 'Neighbor_alltoallv_init')
     end do
     call MPI_Request_free(request, error)
-    call MPI_Neighbor_alltoallw_init(in, counts, one_octets, types, out, counts, one_octets, types, ring, &
+    call MPI_Neighbor_alltoallw_init(in, counts, one_bytes, types, out, counts, one_bytes, types, ring, &
         MPI_INFO_NULL, request, error)
     do round = 1, 3
       call fill()
@@ -294,10 +294,10 @@ contains
     call MPI_Request_free(request, error)
     round = 1
     call fill()
-    call MPI_Neighbor_alltoallw(in, counts, one_octets, types, out, counts, one_octets, types, ring, error)
+    call MPI_Neighbor_alltoallw(in, counts, one_bytes, types, out, counts, one_bytes, types, ring, error)
     call expect(all(out(3:2+n) == [(value(before, 2 + i), i = 1, n)]) .and. out(2) == -1, 'Neighbor_alltoallw')
     call fill()
-    call MPI_Ineighbor_alltoallw(in, counts, one_octets, types, out, counts, one_octets, types, ring, request, error)
+    call MPI_Ineighbor_alltoallw(in, counts, one_bytes, types, out, counts, one_bytes, types, ring, request, error)
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
     call expect(all(out(3:2+n) == [(value(before, 2 + i), i = 1, n)]) .and. out(2) == -1, 'Ineighbor_alltoallw')
     call MPI_Comm_free(ring, error)
@@ -435,7 +435,7 @@ contains
 
   subroutine buffers()
     character, save :: memory(1000)
-    integer :: comm, octets_attached, got
+    integer :: comm, bytes_attached, got
     call MPI_Comm_dup(MPI_COMM_WORLD, comm, error)
     call MPI_Comm_attach_buffer(comm, memory, 1000, error)
     call MPI_Bsend(rank, 1, MPI_INTEGER, rank, 1, comm, error)
@@ -446,8 +446,8 @@ contains
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
     call MPI_Buffer_iflush(request, error)
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
-    call MPI_Comm_detach_buffer(comm, memory, octets_attached, error)
-    call expect(octets_attached == 1000, 'detached')
+    call MPI_Comm_detach_buffer(comm, memory, bytes_attached, error)
+    call expect(bytes_attached == 1000, 'detached')
     call MPI_Comm_free(comm, error)
   end subroutine
 

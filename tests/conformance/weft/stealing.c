@@ -175,11 +175,11 @@ static void exchanges(void) {
     MPI_Request_free(&request);                                                            \
   } while (0)
 
-static int in[64], out[64], counts[64], places[64], octets[64];
+static int in[64], out[64], counts[64], places[64], bytes[64];
 static MPI_Datatype types[64];
 
 static void collectives(void) {
-  for (int r = 0; r < 64; ++r) in[r] = rank, counts[r] = 1, places[r] = r, octets[r] = 4 * r, types[r] = MPI_INT;
+  for (int r = 0; r < 64; ++r) in[r] = rank, counts[r] = 1, places[r] = r, bytes[r] = 4 * r, types[r] = MPI_INT;
   WAIT_IN_FORMS(Barrier, barrier, w);
   WAIT_IN_FORMS(Bcast, bcast, in + 1, 1, MPI_INT, 0, w);
   EXPECT_INT(in[1], 0);
@@ -202,7 +202,7 @@ static void collectives(void) {
   WAIT_IN_FORMS(Reduce_scatter_block, reduce_scatter_block, in, out, 1, MPI_INT, MPI_SUM, w);
   WAIT_IN_FORMS(Allgatherv, allgatherv, in, 1, MPI_INT, out, counts, places, MPI_INT, w);
   WAIT_IN_FORMS(Alltoallv, alltoallv, in, counts, places, MPI_INT, out, counts, places, MPI_INT, w);
-  WAIT_IN_FORMS(Alltoallw, alltoallw, in, counts, octets, types, out, counts, octets, types, w);
+  WAIT_IN_FORMS(Alltoallw, alltoallw, in, counts, bytes, types, out, counts, bytes, types, w);
 }
 
 /* Of long data, which go other ways. */
@@ -250,7 +250,7 @@ static void between_groups(MPI_Comm two) {
   WAIT_IN_FORMS(Allgatherv, allgatherv, in, 1, MPI_INT, out, counts, places, MPI_INT, two);
   WAIT_IN_FORMS(Alltoall, alltoall, in, 1, MPI_INT, out, 1, MPI_INT, two);
   WAIT_IN_FORMS(Alltoallv, alltoallv, in, counts, places, MPI_INT, out, counts, places, MPI_INT, two);
-  WAIT_IN_FORMS(Alltoallw, alltoallw, in, counts, octets, types, out, counts, octets, types, two);
+  WAIT_IN_FORMS(Alltoallw, alltoallw, in, counts, bytes, types, out, counts, bytes, types, two);
   WAIT_IN_FORMS(Reduce_scatter_block, reduce_scatter_block, in, out, 1, MPI_INT, MPI_SUM, two);
   for (int r = 0; r < others; ++r) counts[r] = 1;
   WAIT_IN_FORMS(Reduce_scatter, reduce_scatter, in, out, counts, MPI_INT, MPI_SUM, two);
@@ -302,10 +302,10 @@ static void before_init(void) {
   snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "weft stealing %ld", (long)getpid());
   const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
   const struct sockaddr* const at = (struct sockaddr*)&name;
-  char octet = 0;
+  char byte = 0;
   if (bind(fd, at, sizeof name) == 0) {
-    if (recv(fd, &octet, 1, 0) == 1) loop_until_helped();
-  } else if (sendto(fd, &octet, 1, 0, at, sizeof name) != 1) {
+    if (recv(fd, &byte, 1, 0) == 1) loop_until_helped();
+  } else if (sendto(fd, &byte, 1, 0, at, sizeof name) != 1) {
     perror("sendto");
   }
 }

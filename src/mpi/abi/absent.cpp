@@ -1,0 +1,38 @@
+// What weft has not: each function of mpi_absent.h is an error that names its chapter.
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
+
+namespace {
+
+int refuse(const char* call, const char* chapter) {
+  return weft::mpi::in_call_at_any_time(call, [&](weft::mpi::state&) {
+    weft::mpi::fail(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "{} are not part of weft yet: do without them, or run the program with another MPI",
+        chapter);
+  });
+}
+
+}  // namespace
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define WEFT_MPI_REFUSE(chapter, name, parameters) \
+  WEFT_MPI_FUNCTION(int, name, parameters) {       \
+    return refuse(#name, chapter);                 \
+  }
+
+#define WEFT_MPI_REFUSE_WINDOW(name, parameters) \
+  WEFT_MPI_REFUSE("windows (one-sided communication)", name, parameters)
+#define WEFT_MPI_REFUSE_FILE(name, parameters) WEFT_MPI_REFUSE("files of MPI", name, parameters)
+#define WEFT_MPI_REFUSE_SESSION(name, parameters) WEFT_MPI_REFUSE("sessions", name, parameters)
+#define WEFT_MPI_REFUSE_PROCESS(name, parameters) \
+  WEFT_MPI_REFUSE("dynamic processes (spawn, connect, ports)", name, parameters)
+#define WEFT_MPI_REFUSE_PARTITION(name, parameters) \
+  WEFT_MPI_REFUSE("partitioned messages", name, parameters)
+
+WEFT_MPI_WINDOWS(WEFT_MPI_REFUSE_WINDOW)
+WEFT_MPI_FILES(WEFT_MPI_REFUSE_FILE)
+WEFT_MPI_SESSIONS(WEFT_MPI_REFUSE_SESSION)
+WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_REFUSE_PROCESS)
+WEFT_MPI_PARTITIONED_MESSAGES(WEFT_MPI_REFUSE_PARTITION)

@@ -1,0 +1,241 @@
+// What the files of collectives share: the six functions of each, and the data that a rank gives and
+// takes. A prepare_ function checks the arguments and returns what is to be done, as an object that
+// does it when called; a blocking function calls it at once, the others on a fiber of its own. It
+// refers to the program's buffers and to nothing else of the program's. A blocking function may have a
+// way without it for the commonest calls.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "mpi/datatype/data.hpp"
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/request.hpp"
+#include "mpi/object/state.hpp"
+#include "rank/collectives.hpp"
+
+namespace weft::mpi {
+
+// --- The functions -------------------------------------------------------------------------------
+
+// directly(me) does what need not be prepared; otherwise it does nothing and is false.
+template <class Directly, class Prepare, class... Arguments>
+[[gnu::always_inline]] inline int run_collective(const char* name, MPI_Comm comm,
+                                                 const Directly& directly, const Prepare& prepare,
+                                                 const Arguments&... arguments) {
+  return in_call(
+      name, comm,
+      [&](state& me) {
+        if (!directly(me)) [[unlikely]]
+          prepare(me)();
+      },
+      arguments...);
+}
+inline constexpr auto never_directly = [](const auto&...) noexcept { return false; };
+
+template <class Prepare, class... Arguments>
+int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, const Prepare& prepare,
+                     const Arguments&... arguments) {
+  return in_call(
+      name, comm,
+      [&](state& me) {
+        check_not_null(request, "request");
+        auto work = prepare(me);
+        const communicator_object& c = checked_communicator(me, comm);
+        *request = add_request(
+            me, comm, detail::start_collective(c.ranks.shared_state(), c.own, std::move(work)),
+            name);
+      },
+      arguments...);
+}
+
+// Ranks may start their persistent collectives in any order: each is the only one of a communicator of
+// its own, which takes the place of `comm`.
+template <class Prepare, class... Arguments>
+int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request* request,
+                    const Prepare& prepare, const Arguments&... arguments) {
+  const MPI_Comm given = comm;
+  return in_call(
+      name, given,
+      [&](state& me) {
+        check_not_null(request, "request");
+        check_hints(me, info);
+        (void)prepare(me);  // Checks the arguments before there is anything new.
+        const auto own = with_own_context(me, checked_communicator(me, given), name);
+        comm = handle_of(*own);
+        *request = add_persistent(
+            me, given,
+            [own, work = std::function<void()>(prepare(me))] {
+              return detail::start_collective(own->ranks.shared_state(), own->own, work);
+            },
+            name);
+      },
+      arguments...);
+}
+
+// WEFT_MPI_COLLECTIVE(Bcast, Ibcast, prepare_bcast, BCAST, buffer, count, datatype, root, comm), where
+// BCAST(Count, Displacement) are the parameters. Ranks may mix calls with counts of either size: they
+// go by the same name.
+#define WEFT_MPI_COLLECTIVE(Name, IName, prepare, ...) \
+  WEFT_MPI_DIRECT_COLLECTIVE(Name, IName, never_directly, prepare, __VA_ARGS__)
+#define WEFT_MPI_DIRECT_COLLECTIVE(Name, IName, directly, prepare, PARAMETERS, ...)       \
+  WEFT_MPI_COLLECTIVE_SIZED(Name, IName, , directly, prepare, (PARAMETERS(int, int)),     \
+                            (PARAMETERS(int, int), MPI_Request * request),                \
+                            (PARAMETERS(int, int), MPI_Info info, MPI_Request * request), \
+                            __VA_ARGS__)                                                  \
+  WEFT_MPI_COLLECTIVE_SIZED(                                                              \
+      Name, IName, _c, directly, prepare, (PARAMETERS(MPI_Count, MPI_Aint)),              \
+      (PARAMETERS(MPI_Count, MPI_Aint), MPI_Request * request),                           \
+      (PARAMETERS(MPI_Count, MPI_Aint), MPI_Info info, MPI_Request * request), __VA_ARGS__)
+#define WEFT_MPI_COLLECTIVE_SIZED(Name, IName, suffix, directly, prepare, blocking, started,     \
+                                  persistent, ...)                                               \
+  WEFT_MPI_FUNCTION(int, MPI_##Name##suffix, blocking) {                                         \
+    return run_collective(                                                                       \
+        "MPI_" #Name #suffix, comm,                                                              \
+        [&](state& me) { return directly(me, "MPI_" #Name, __VA_ARGS__); },                      \
+        [&](state& me) { return prepare(me, "MPI_" #Name, __VA_ARGS__); }, __VA_ARGS__);         \
+  }                                                                                              \
+  WEFT_MPI_FUNCTION(int, MPI_##IName##suffix, started) {                                         \
+    return start_collective(                                                                     \
+        "MPI_" #IName #suffix, comm, request,                                                    \
+        [&](state& me) { return prepare(me, "MPI_" #IName, __VA_ARGS__); }, __VA_ARGS__);        \
+  }                                                                                              \
+  WEFT_MPI_FUNCTION(int, MPI_##Name##_init##suffix, persistent) {                                \
+    return make_persistent(                                                                      \
+        "MPI_" #Name "_init" #suffix, comm, info, request,                                       \
+        [&](state& me) { return prepare(me, "MPI_" #Name "_init", __VA_ARGS__); }, __VA_ARGS__); \
+  }
+
+// --- Data ----------------------------------------------------------------------------------------
+
+// A part for each of some ranks, as exchange() takes them, but kept.
+class part_list {
+ public:
+  part_list() = default;  // Nothing.
+  // The same for each of `n` ranks from `first` on.
+  static part_list alike(const void* buffer, MPI_Count count, const datatype_object& type,
+                         int first, int n);
+  // Blocks of `count` elements, one after the other.
+  static part_list blocks(const void* buffer, MPI_Count count, const datatype_object& type,
+                          int first, int n);
+  // Of each rank's own count, at displacements in units of the extent.
+  template <class Count, class Displacement>
+  static part_list listed(const void* buffer, const Count* counts,
+                          const Displacement* displacements, const datatype_object& type, int first,
+                          int n);
+  // And of each rank's own datatype, at displacements in bytes.
+  template <class Count, class Displacement>
+  static part_list of_types(const void* buffer, const Count* counts,
+                            const Displacement* displacements, const MPI_Datatype* types, int first,
+                            int n);
+
+  [[nodiscard]] detail::parts view() const noexcept;
+  [[nodiscard]] detail::segments at(int place) const { return view().at(rows_.first + place); }
+  [[nodiscard]] int count() const noexcept { return rows_.count; }
+  // Calls visit(rank, datatype, count) for each part, as long as the program's lists are there: while a
+  // collective is prepared.
+  template <class Visit>
+  void each_named(const Visit& visit) const {
+    for (int i = 0; i < rows_.count; ++i)
+      visit(rows_.first + i,
+            named_.types != nullptr ? committed_datatype(named_.types[i]) : *named_.type,
+            named_.counts != nullptr ? named_.count_at(named_.counts, i) : named_.count);
+  }
+
+ private:
+  // The first; where the layouts of the others are is still to be said.
+  part_list(const void* buffer, MPI_Count count, const datatype_object& type, int first, int n);
+
+  // How the program has named the parts.
+  struct names {
+    const datatype_object* type = nullptr;  // Of all, or
+    const MPI_Datatype* types = nullptr;    // of each.
+    MPI_Count count = 0;                    // Of all, or
+    const void* counts = nullptr;           // of each.
+    MPI_Count (*count_at)(const void* counts, int i) = nullptr;
+  };
+  template <class Count>
+  static names named_by(const datatype_object* type, const MPI_Datatype* types,
+                        const Count* counts) {
+    return {type, types, 0, counts,
+            [](const void* all, int i) { return MPI_Count{static_cast<const Count*>(all)[i]}; }};
+  }
+
+  detail::parts rows_;                  // Bytes in a row, unless there are layouts.
+  std::vector<detail::segments> each_;  // By place; a single one is that of all.
+  names named_;
+};
+
+// What a rank is in a collective with a root.
+struct part_of_root {
+  bool is_root = false;
+  bool is_idle = false;        // In the root's group, between two.
+  int root = detail::no_root;  // Among all ranks below; between two its own group does not know it.
+};
+[[nodiscard]] part_of_root part_in(const communicator_object& c, int root);
+
+// Of a rank in a collective with a root between two groups: what it says of the root.
+struct claim_of_root {
+  bool root_gives;  // To all others; otherwise all others give to it.
+  part_of_root mine;
+  int peers_first;
+  int locals_first;
+};
+// Throws where the parts show that another rank says something else of the root.
+void check_claims(const char* call, const claim_of_root& claim, const detail::unequal_parts& found);
+// Whether the buffer is MPI_IN_PLACE; refused between two groups.
+[[nodiscard]] bool is_in_place(const communicator_object& c, const void* buffer);
+
+// Bytes in a row that begin at `buffer`.
+[[nodiscard]] std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type);
+[[nodiscard]] detail::segments layout_of(const void* buffer, MPI_Count count,
+                                         const datatype_object& type);
+[[noreturn, gnu::cold]] void fail_alias();
+// That what is sent is not what is received into; buffers of nothing may be.
+inline void check_not_aliased(const void* sent, const void* received, std::size_t bytes) {
+  if (sent == received && bytes != 0 && sent != nullptr) [[unlikely]]
+    fail_alias();
+}
+
+template <class Count, class Displacement>
+part_list part_list::listed(const void* buffer, const Count* counts,
+                            const Displacement* displacements, const datatype_object& type,
+                            int first, int n) {
+  part_list p;
+  p.rows_ = {first, n};
+  p.named_ = named_by(&type, nullptr, counts);
+  check_not_null(counts, "the array of counts");
+  check_not_null(displacements, "the array of displacements");
+  p.each_.reserve(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    check_count(counts[i]);
+    const auto* const at = static_cast<const std::byte*>(buffer);
+    p.each_.push_back(counts[i] == 0
+                          ? detail::segments()
+                          : layout_of(at + displacements[i] * type.extent, counts[i], type));
+    if (counts[i] != 0 && type.contiguous && is_no_memory(buffer)) fail_buffer(buffer, type);
+  }
+  return p;
+}
+
+template <class Count, class Displacement>
+part_list part_list::of_types(const void* buffer, const Count* counts,
+                              const Displacement* displacements, const MPI_Datatype* types,
+                              int first, int n) {
+  part_list p;
+  p.rows_ = {first, n};
+  p.named_ = named_by(nullptr, types, counts);
+  check_not_null(counts, "the array of counts");
+  check_not_null(displacements, "the array of displacements");
+  check_not_null(types, "the array of datatypes");
+  p.each_.reserve(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    check_count(counts[i]);
+    const datatype_object& type = committed_datatype(types[i]);
+    const auto* const at = static_cast<const std::byte*>(buffer);
+    p.each_.push_back(counts[i] == 0 ? detail::segments()
+                                     : layout_of(at + displacements[i], counts[i], type));
+  }
+  return p;
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,433 @@
+// Communicators: size and rank, new ones, names, groups. Those of two groups are made in
+// intercommunicator.cpp.
+#include "mpi/object/communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/request.hpp"
+#include "mpi/object/state.hpp"
+#include "mpi/point_to_point/transfer.hpp"
+#include "rank/collectives.hpp"
+#include "rank/new_communicators.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+communicator_object& checked_intracommunicator(state& me, MPI_Comm comm) {
+  communicator_object& c = checked_communicator(me, comm);
+  if (c.is_inter())
+    fail(MPI_ERR_COMM, "{} is an inter-communicator: the call needs one of a single group",
+         text_of(comm));
+  return c;
+}
+
+void check_root(const communicator_object& c, int root) {
+  if (root < 0 || root >= c.peers_count) [[unlikely]]
+    fail(MPI_ERR_ROOT, "root {}: {}{}", root, ranks_of(c),
+         c.is_inter() ? "; in its own group the root passes MPI_ROOT, the others MPI_PROC_NULL"
+                      : "");
+}
+
+MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
+                          const communicator_object& parent) {
+  if (!made) return MPI_COMM_NULL;
+  communicator_object& c = me.communicators.make(std::move(*made));
+  set_error_handler(me, c, parent.handler);
+  return handle_of(c);
+}
+
+std::shared_ptr<communicator_object> with_own_context(state& me, const communicator_object& c,
+                                                      const char* call) {
+  // Among the others, where reports look for its context.
+  const std::shared_ptr<communicator_object> made(
+      &me.communicators.make(*split(*c.shared, c.own, 0, 0, call)),
+      [&me](communicator_object* gone) { me.communicators.free(*gone); });
+  made->name = c.name;
+  made->peers_first = c.peers_first;
+  made->peers_count = c.peers_count;
+  made->locals_first = c.locals_first;
+  made->topology = c.topology;
+  return made;
+}
+
+namespace {
+
+// The same groups as those of `parent`, with its topology.
+communicator_object& add_copy(state& me, weft::communicator made,
+                              const communicator_object& parent) {
+  communicator_object& c = me.communicators.make(std::move(made));
+  c.peers_first = parent.peers_first;
+  c.peers_count = parent.peers_count;
+  c.locals_first = parent.locals_first;
+  c.topology = parent.topology;
+  set_error_handler(me, c, parent.handler);
+  return c;
+}
+
+// Frees those that no request and no message that was taken refers to any more.
+void free_retired(state& me) {
+  for (communicator_object* c : me.retired) c->needed = false;
+  const auto need = [](const auto& referring) {
+    auto* const c = find_object<communicator_object>(referring.where, object_kind::retired);
+    if (c != nullptr) c->needed = true;
+  };
+  me.requests.each(need);
+  me.messages.each(need);
+  std::erase_if(me.retired, [&](communicator_object* c) {
+    if (c->needed) return false;
+    set_error_handler(me, *c, MPI_ERRORS_ARE_FATAL);
+    me.communicators.free(*c);
+    return true;
+  });
+}
+
+// The handle goes at once; the communicator stays until what is under way on it has ended.
+void end_communicator(state& me, MPI_Comm& comm) {
+  communicator_object& c = checked_communicator(me, comm);
+  if (is_predefined(comm)) fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
+  delete_attributes(me, comm, c);
+  me.own_buffers.erase(c.shared->context);
+  c.kind = object_kind::retired;
+  me.retired.push_back(&c);
+  free_retired(me);
+  comm = MPI_COMM_NULL;
+}
+
+// Until all that this rank has started there is complete, whoever waits for it later. Each request is
+// looked at until it is, and then no more.
+void wait_for_rest(state& me, MPI_Comm comm, const communicator_object& c) {
+  const auto is_open = [&](const request_object& r) {
+    return r.where == comm && r.active && r.what != request_object::type::generalized &&
+           !r.complete();
+  };
+  std::vector<MPI_Request> open;  // Other threads of the rank may free them meanwhile.
+  me.requests.each([&](request_object& r) {
+    if (is_open(r)) open.push_back(handle_of(r));
+  });
+  const auto none_is_open = [&] {
+    for (; !open.empty(); open.pop_back())
+      if (const auto* const r = find_object<request_object>(open.back());
+          r != nullptr && is_open(*r))
+        return false;
+    return !has_buffered(me, c.shared->context);
+  };
+  me.rank.home->wait_until(none_is_open, {"MPI_Comm_disconnect", c.shared->context});
+}
+
+// Hints are the new communicator's own: those of its parent stay there (MPI 4.1 section 7.4.2).
+void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, const char* call) {
+  check_not_null(newcomm, "newcomm");
+  communicator_object& parent = checked_communicator(me, comm);
+  *newcomm = MPI_COMM_NULL;
+  communicator_object& made = add_copy(me, *split(*parent.shared, parent.own, 0, 0, call), parent);
+  made.hints = std::move(hints);
+  MPI_Comm handle = handle_of(made);
+  try {
+    copy_attributes(me, comm, parent, made);
+  } catch (...) {
+    end_communicator(me, handle);
+    throw;
+  }
+  *newcomm = handle;
+}
+
+void give(state&, MPI_Comm handle, MPI_Comm* to) {
+  *to = handle;
+}
+void give(state& me, MPI_Comm handle, MPI_Fint* to) {
+  *to = is_predefined(handle) ? static_cast<MPI_Fint>(value_of(handle))
+                              : me.fortran_handles.number_of(value_of(handle));
+}
+
+// Attributes are copied now, by the functions of the program; the communicator comes when all ranks
+// have called: `newcomm` is the program's variable, a handle of C or an integer of Fortran.
+template <class Handle>
+void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newcomm,
+                     MPI_Request* request, const char* call) {
+  check_not_null(newcomm, "newcomm");
+  check_not_null(request, "request");
+  communicator_object& parent = checked_communicator(me, comm);
+  give(me, MPI_COMM_NULL, newcomm);
+  // The parent may be freed before.
+  auto model = std::make_shared<communicator_object>(parent.ranks);
+  model->peers_first = parent.peers_first;
+  model->peers_count = parent.peers_count;
+  model->locals_first = parent.locals_first;
+  model->topology = parent.topology;
+  model->hints = std::move(hints);
+  set_error_handler(me, *model, parent.handler);
+  copy_attributes(me, comm, parent, *model);
+  *request = add_request(
+      me, comm,
+      start_collective(parent.ranks.shared_state(), parent.own,
+                       [&me, model, newcomm, call] {
+                         communicator_object& made =
+                             add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
+                         made.attributes = std::move(model->attributes);
+                         made.hints = std::move(model->hints);
+                         set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
+                         give(me, handle_of(made), newcomm);
+                       }),
+      call);
+}
+
+}  // namespace
+
+MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key, const char* call) {
+  if (color < 0 && color != MPI_UNDEFINED)
+    fail(MPI_ERR_ARG, "color {}: colors are 0 or more, or MPI_UNDEFINED", color);
+  const int mine = color == MPI_UNDEFINED ? undefined_color : color;
+  if (!c.is_inter()) return add_communicator(me, split(*c.shared, c.own, mine, key, call), c);
+  // The two groups stay apart, each ordered by key: the first one's ranks come first.
+  struct wish {
+    int color, key;
+  };
+  const std::vector<wish> wishes = c.ranks.allgather(wish{mine, key});
+  int place = c.locals_first;
+  for (int r = c.locals_first; r < c.locals_first + c.locals_count(); ++r) {
+    const wish& other = wishes[static_cast<std::size_t>(r)];
+    if (other.color == mine && (other.key < key || (other.key == key && r < c.own))) ++place;
+  }
+  return add_intercommunicator(me, split(*c.shared, c.own, mine, place, call), c);
+}
+
+namespace {
+
+MPI_Comm create_from_group(state& me, communicator_object& c, MPI_Group group, const char* call) {
+  const std::vector<int>& wanted = checked_group(me, group).ranks;
+  const std::vector<int> places = places_in(local_ranks(c), wanted);
+  if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) != places.end())
+    fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
+  if (!c.is_inter()) return add_communicator(me, create(*c.shared, c.own, places, call), c);
+  const auto at = std::find(places.begin(), places.end(), c.rank());
+  const auto place = static_cast<int>(at - places.begin());
+  return add_intercommunicator(me,
+                               split(*c.shared, c.own, at != places.end() ? 0 : undefined_color,
+                                     c.locals_first + place, call),
+                               c);
+}
+
+int compare(const communicator_object& a, const communicator_object& b) {
+  if (&a == &b) return MPI_IDENT;
+  if (a.is_inter() != b.is_inter()) return MPI_UNEQUAL;
+  std::vector<int> locals[] = {local_ranks(a), local_ranks(b)};
+  std::vector<int> remotes[] = {remote_ranks(a), remote_ranks(b)};
+  if (locals[0] == locals[1] && remotes[0] == remotes[1]) return MPI_CONGRUENT;
+  for (auto* lists : {locals, remotes})
+    for (int i = 0; i < 2; ++i) std::sort(lists[i].begin(), lists[i].end());
+  return locals[0] == locals[1] && remotes[0] == remotes[1] ? MPI_SIMILAR : MPI_UNEQUAL;
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_rank, (MPI_Comm comm, int* rank)) {
+  return in_call(
+      "MPI_Comm_rank", comm,
+      [&](state& me) {
+        check_not_null(rank, "rank");
+        *rank = checked_communicator(me, comm).rank();
+      },
+      comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_size, (MPI_Comm comm, int* size)) {
+  return in_call(
+      "MPI_Comm_size", comm,
+      [&](state& me) {
+        check_not_null(size, "size");
+        *size = checked_communicator(me, comm).locals_count();
+      },
+      comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* result)) {
+  return in_call(
+      "MPI_Comm_compare", comm1,
+      [&](state& me) {
+        check_not_null(result, "result");
+        *result = compare(checked_communicator(me, comm1), checked_communicator(me, comm2));
+      },
+      comm1, comm2);
+}
+
+// --- New ones --------------------------------------------------------------------------------------
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_dup", comm, [&](state& me) { duplicate(me, comm, {}, newcomm, "MPI_Comm_dup"); },
+      comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_dup_with_info", comm,
+      [&](state& me) {
+        duplicate(me, comm, checked_hints(me, info), newcomm, "MPI_Comm_dup_with_info");
+      },
+      comm, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request)) {
+  return in_call(
+      "MPI_Comm_idup", comm,
+      [&](state& me) { start_duplicate(me, comm, {}, newcomm, request, "MPI_Comm_idup"); }, comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_idup_with_info,
+                  (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request)) {
+  return in_call(
+      "MPI_Comm_idup_with_info", comm,
+      [&](state& me) {
+        start_duplicate(me, comm, checked_hints(me, info), newcomm, request,
+                        "MPI_Comm_idup_with_info");
+      },
+      comm, info);
+}
+
+// Fortran's, which cannot be C's between two conversions: the handle comes after the return.
+extern "C" int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm,
+                                 MPI_Request* request) {
+  return in_call(
+      "MPI_Comm_idup", comm,
+      [&](state& me) {
+        start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup");
+      },
+      comm, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_split", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        *newcomm = split_by_color(me, checked_communicator(me, comm), color, key, "MPI_Comm_split");
+      },
+      comm, color, key);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_create", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        *newcomm = create_from_group(me, checked_communicator(me, comm), group, "MPI_Comm_create");
+      },
+      comm, group);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_create_group,
+                  (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_create_group", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        communicator_object& c = checked_intracommunicator(me, comm);
+        check_tag(tag);
+        const std::vector<int> places = places_in(local_ranks(c), checked_group(me, group).ranks);
+        if (std::find(places.begin(), places.end(), static_cast<int>(MPI_UNDEFINED)) !=
+            places.end())
+          fail(MPI_ERR_GROUP, "the group has ranks that the communicator has not");
+        *newcomm = MPI_COMM_NULL;
+        if (std::find(places.begin(), places.end(), c.rank()) == places.end()) return;
+        *newcomm = add_communicator(
+            me, create_group(*c.shared, c.own, places, tag, "MPI_Comm_create_group"), c);
+      },
+      comm, group, tag);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm * comm)) {
+  return in_call(
+      "MPI_Comm_free", comm == nullptr ? MPI_COMM_SELF : *comm,
+      [&](state& me) {
+        check_not_null(comm, "comm");
+        end_communicator(me, *comm);
+      },
+      comm == nullptr ? MPI_COMM_NULL : *comm);
+}
+
+// No job is started by another.
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm * parent)) {
+  return in_call(
+      "MPI_Comm_get_parent", MPI_COMM_SELF,
+      [&](state&) {
+        check_not_null(parent, "parent");
+        *parent = MPI_COMM_NULL;
+      },
+      parent);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm * comm)) {
+  return in_call(
+      "MPI_Comm_disconnect", comm == nullptr ? MPI_COMM_SELF : *comm,
+      [&](state& me) {
+        check_not_null(comm, "comm");
+        communicator_object& c = checked_communicator(me, *comm);
+        if (!is_predefined(*comm)) {
+          wait_for_rest(me, *comm, c);
+          weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
+        }
+        end_communicator(me, *comm);
+      },
+      comm == nullptr ? MPI_COMM_NULL : *comm);
+}
+
+// --- Names and hints -------------------------------------------------------------------------------
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_set_name, (MPI_Comm comm, const char* comm_name)) {
+  return in_call(
+      "MPI_Comm_set_name", comm,
+      [&](state& me) {
+        check_not_null(comm_name, "comm_name");
+        checked_communicator(me, comm).name =
+            std::string(comm_name).substr(0, MPI_MAX_OBJECT_NAME - 1);
+      },
+      comm, comm_name);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen)) {
+  return in_call(
+      "MPI_Comm_get_name", comm,
+      [&](state& me) {
+        check_not_null(comm_name, "comm_name");
+        check_not_null(resultlen, "resultlen");
+        // MPI_COMM_NULL has a name, too.
+        const std::string name =
+            comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : checked_communicator(me, comm).name;
+        std::memcpy(comm_name, name.c_str(), name.size() + 1);
+        *resultlen = static_cast<int>(name.size());
+      },
+      comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_set_info, (MPI_Comm comm, MPI_Info info)) {
+  return in_call(
+      "MPI_Comm_set_info", comm,
+      [&](state& me) {
+        communicator_object& c = checked_communicator(me, comm);
+        info_object all;
+        all.entries = c.hints;
+        for (const auto& [key, value] : checked_hints(me, info)) all.set(key, value);
+        c.hints = std::move(all.entries);
+      },
+      comm, info);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_info, (MPI_Comm comm, MPI_Info* info_used)) {
+  return in_call(
+      "MPI_Comm_get_info", comm,
+      [&](state& me) {
+        check_not_null(info_used, "info_used");
+        const communicator_object& c = checked_communicator(me, comm);
+        info_object& made = me.infos.make();
+        made.entries = c.hints;
+        *info_used = handle_of(made);
+      },
+      comm);
+}

@@ -1,0 +1,144 @@
+// MPI_Comm_split_type: ranks that share memory, or a part of a machine. A rank is where its worker is
+// pinned; one that is not is known to be on a machine, and no more.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/topology.hpp"
+#include "mpi/collective/collective.hpp"
+#include "mpi/object/operation.hpp"
+#include "mpi/object/profiling.hpp"
+
+namespace weft::mpi {
+namespace {
+
+using namespace detail;
+
+// The parts of a machine, each in one of those before.
+enum part_of_machine : std::size_t {
+  machine,
+  package,
+  numa_node,
+  core,
+  hardware_thread_part,
+  part_count
+};
+using places = std::array<int, part_count>;
+
+constexpr int unknown = -1;
+
+// The first of a part's names is hwloc's.
+constexpr std::pair<std::string_view, part_of_machine> names_of_parts[] = {
+    {"Machine", machine}, {"Package", package},         {"NUMANode", numa_node},
+    {"Core", core},       {"PU", hardware_thread_part}, {"mpi_shared_memory", machine},
+    {"Socket", package}};
+constexpr std::string_view name_source = "hwloc://";
+constexpr const char* type_key = "mpi_hw_resource_type";
+
+// Numbers of the parts that this rank is in: equal ones are the same part, on whichever machine.
+places places_of(const rank_state& r) {
+  const job& j = *r.of;
+  const int node =
+      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(j.process)];
+  places here;
+  here.fill(unknown);
+  here[machine] = node;
+  constexpr int parts_max = 1 << 16, machines_max = std::numeric_limits<int>::max() / parts_max;
+  for (const hardware_thread& t : machine_topology().threads)
+    if (t.cpu == r.home->core() && node < machines_max && t.cpu < parts_max && t.core < parts_max) {
+      const auto on_machine = [&](int number) { return node * parts_max + number; };
+      here[package] = on_machine(t.package);
+      here[numa_node] = on_machine(t.numa_node);
+      here[core] = on_machine(t.core);
+      here[hardware_thread_part] = on_machine(t.cpu);
+    }
+  return here;
+}
+
+// The largest part that not all ranks are in together; `part_count` when there is none that all know.
+// Every rank calls, those that want no communicator with `wanted` false.
+std::size_t part_that_divides(communicator_object& c, const places& here, bool wanted) {
+  // Least and, negative, greatest number of each part.
+  std::array<int, 2 * part_count> ends, of_all;
+  for (std::size_t p = 0; p < part_count; ++p) {
+    ends[2 * p] = wanted ? here[p] : std::numeric_limits<int>::max();
+    ends[2 * p + 1] = wanted ? -here[p] : std::numeric_limits<int>::max();
+  }
+  const reducer least = make_reducer(MPI_MIN, MPI_INT, *find_predefined(MPI_INT), ends.size());
+  reduce(*c.shared, c.own, ends.data(), of_all.data(), least.of(ends.size()), no_root,
+         "MPI_Comm_split_type");
+  for (std::size_t p = 0; p < part_count; ++p)
+    if (of_all[2 * p] != unknown && of_all[2 * p] != -of_all[2 * p + 1]) return p;
+  return part_count;
+}
+
+// `part_count`: it names nothing.
+std::size_t part_by_name(state& me, MPI_Info info) {
+  if (info == MPI_INFO_NULL) return part_count;
+  const std::string* const value = checked_info(me, info).find(type_key);
+  if (value == nullptr) return part_count;
+  std::string_view name = *value;
+  if (name.starts_with(name_source)) name.remove_prefix(name_source.size());
+  for (const auto& [known, part] : names_of_parts)
+    if (name == known) return part;
+  return part_count;
+}
+
+// Tells a program that left the choice which part it is.
+void put_name(state& me, MPI_Info info, std::size_t part) {
+  for (const auto& [name, named] : names_of_parts)
+    if (part == named)
+      return checked_info(me, info).set(type_key, std::string(name_source).append(name));
+}
+
+// Of a type that has been checked.
+int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
+  const places here = places_of(me.rank);
+  const std::size_t divided = part_that_divides(c, here, split_type != MPI_UNDEFINED);
+  std::size_t part = part_count;
+  switch (split_type) {
+    case MPI_COMM_TYPE_SHARED:
+      part = machine;
+      break;
+    case MPI_COMM_TYPE_HW_UNGUIDED:
+      part = divided;
+      if (info != MPI_INFO_NULL && info != MPI_INFO_ENV) put_name(me, info, part);
+      break;
+    case MPI_COMM_TYPE_HW_GUIDED:
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+      part = part_by_name(me, info);
+      break;
+    default:
+      break;
+  }
+  return part == part_count || here[part] == unknown ? static_cast<int>(MPI_UNDEFINED) : here[part];
+}
+
+void check_split_type(int split_type) {
+  constexpr int known[] = {MPI_UNDEFINED, MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED,
+                           MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED};
+  if (std::find(std::begin(known), std::end(known), split_type) == std::end(known))
+    fail(MPI_ERR_ARG, "split_type {} is none of the standard's", split_type);
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_split_type,
+                  (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_split_type", comm,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        communicator_object& c = checked_communicator(me, comm);
+        check_hints(me, info);
+        check_split_type(split_type);
+        const int color = color_of(me, c, split_type, info);
+        *newcomm = split_by_color(me, c, color, key, "MPI_Comm_split_type");
+      },
+      comm, split_type, key, info);
+}

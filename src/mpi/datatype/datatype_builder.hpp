@@ -1,0 +1,110 @@
+// From existing datatypes to a new one: where its bytes are, its bounds, what it consists of.
+#pragma once
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
+
+namespace weft::mpi {
+
+// `count` elements of a datatype, each `stride` bytes after the one before (usually its extent).
+struct placement {
+  const datatype_object* type = nullptr;
+  std::size_t count = 0;
+  std::ptrdiff_t displacement = 0;
+  std::ptrdiff_t stride = 0;
+};
+[[nodiscard]] inline placement in_a_row(const datatype_object& type, std::size_t count,
+                                        std::ptrdiff_t displacement) {
+  return {&type, count, displacement, type.extent};
+}
+
+// What the placements make up in their order; all of them again `copies.count` times. Bounds and
+// layout are filled in, the rest is the caller's.
+void describe(datatype_object& made, std::span<const placement> parts, detail::repeat copies = {});
+// Sets what follows from the layout: size, true bounds, whether elements lie in a row.
+void conclude_layout(datatype_object& made, detail::segments where);
+void set_bounds(datatype_object& made, std::ptrdiff_t lower, std::ptrdiff_t extent);
+
+// Lets go of what a datatype is made of; frees it when nobody holds it any more.
+void release(state& me, datatype_object& type);
+void hold(datatype_object& type) noexcept;
+
+// A list of the program's, widened.
+template <class Number>
+std::vector<MPI_Count> widened(MPI_Count count, const Number* list, const char* what) {
+  if (count > 0) check_not_null(list, what);
+  return count > 0 ? std::vector<MPI_Count>(list, list + count) : std::vector<MPI_Count>();
+}
+
+// What MPI_Type_get_contents will tell, in the order in which the standard lists the arguments: as
+// integers and addresses, or all as large counts.
+class recorder {
+ public:
+  recorder(int combiner, bool large) {
+    made_.combiner = combiner;
+    made_.large = large;
+  }
+  recorder& number(MPI_Count value) {
+    if (made_.large)
+      made_.counts.push_back(value);
+    else
+      made_.integers.push_back(static_cast<int>(value));
+    return *this;
+  }
+  recorder& integer(int value) {  // Also of a function on large counts.
+    made_.integers.push_back(value);
+    return *this;
+  }
+  recorder& numbers(std::span<const MPI_Count> values) {
+    for (const MPI_Count v : values) number(v);
+    return *this;
+  }
+  recorder& address(MPI_Count value) {
+    if (made_.large)
+      made_.counts.push_back(value);
+    else
+      made_.addresses.push_back(static_cast<MPI_Aint>(value));
+    return *this;
+  }
+  recorder& addresses(std::span<const MPI_Count> values) {
+    for (const MPI_Count v : values) address(v);
+    return *this;
+  }
+  recorder& type(datatype_object& part) {
+    hold(part);
+    made_.types.push_back(&part);
+    return *this;
+  }
+  [[nodiscard]] std::shared_ptr<const construction> result() {
+    return std::make_shared<const construction>(std::move(made_));
+  }
+
+ private:
+  construction made_;
+};
+
+// A new datatype with the data and bounds of `old`.
+[[nodiscard]] datatype_object& make_likeness(state& me, const datatype_object& old);
+
+}  // namespace weft::mpi
+
+// WEFT_MPI_CONSTRUCTOR(MPI_Type_contiguous, CONTIGUOUS, contiguous(me, ..., large), count, ...): the
+// function and, with _c, the one for large counts. CONTIGUOUS(Count, Address) are the parameters, the
+// rest the arguments.
+#define WEFT_MPI_CONSTRUCTOR(Name, PARAMETERS, make, ...)                                 \
+  WEFT_MPI_CONSTRUCTOR_SIZED(Name, (PARAMETERS(int, MPI_Aint)), false, make, __VA_ARGS__) \
+  WEFT_MPI_CONSTRUCTOR_SIZED(Name##_c, (PARAMETERS(MPI_Count, MPI_Count)), true, make, __VA_ARGS__)
+#define WEFT_MPI_CONSTRUCTOR_SIZED(Name, parameters, is_large, make, ...) \
+  WEFT_MPI_FUNCTION(int, Name, parameters) {                              \
+    return in_call(                                                       \
+        #Name, MPI_COMM_SELF,                                             \
+        [&](state& me) {                                                  \
+          constexpr bool large = is_large;                                \
+          make;                                                           \
+        },                                                                \
+        __VA_ARGS__);                                                     \
+  }

@@ -1,0 +1,24 @@
+// Basic elements of datatypes: what MPI_Get_elements counts.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "mpi/object/datatype.hpp"
+
+namespace weft::mpi {
+
+// How many basic elements the first `bytes` bytes of a message of such elements hold; MPI_UNDEFINED
+// when they end within one.
+[[nodiscard]] MPI_Count basic_elements_in(const datatype_object& type, std::uint64_t bytes);
+// The bytes of that many basic elements.
+[[nodiscard]] std::uint64_t bytes_of_elements(const datatype_object& type, MPI_Count elements);
+
+// A datatype that is not one basic element consists of its parts in their order, each so many times;
+// all of them as often as its size says.
+struct part {
+  const datatype_object* type;
+  std::uint64_t count;
+};
+[[nodiscard]] std::vector<part> parts_of(const datatype_object& type);
+
+}  // namespace weft::mpi

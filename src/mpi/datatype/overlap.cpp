@@ -1,0 +1,51 @@
+#include "mpi/datatype/overlap.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "base/format.hpp"
+#include "rank/checks.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+namespace {
+
+struct stretch {
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+std::vector<stretch> stretches_of(const parts& all) {
+  std::vector<stretch> found;
+  for (int r = all.first; r < all.first + all.count; ++r)
+    if (const segments part = all.at(r); part.contiguous() && part.size() != 0)
+      found.push_back({part.flat().data(), part.flat().data() + part.size()});
+  return found;
+}
+
+}  // namespace
+
+void note_overlap(state& me, const char* call, const parts& given, const parts& taken) {
+  std::vector<stretch> from = stretches_of(given);
+  std::ranges::sort(from, std::less<>(), &stretch::begin);
+  // What is sent may overlap: each one ends where those up to it end at last.
+  for (std::size_t i = 1; i < from.size(); ++i)
+    from[i].end = std::max(from[i].end, from[i - 1].end);
+  for (const stretch& into : stretches_of(taken)) {
+    const auto behind = std::ranges::lower_bound(from, into.end, std::less<>(), &stretch::begin);
+    if (behind == from.begin() || std::prev(behind)->end <= into.begin) continue;
+    me.rank.of->checks->add(
+        {finding::kind::error,
+         formatted(
+             "rank {} called {} with {} bytes to receive into, at {}, that are in part what it "
+             "sends: give what is received memory of its own, or pass MPI_IN_PLACE",
+             me.rank.number, call, into.end - into.begin, static_cast<const void*>(into.begin)),
+         {}});
+    return;
+  }
+}
+
+}  // namespace weft::mpi

@@ -1,0 +1,175 @@
+// From MPI_Init to MPI_Finalize, the end by MPI_Abort, clocks, names and versions.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
+#include "mpi/point_to_point/transfer.hpp"
+#include "mpi/point_to_point/type_ledger.hpp"
+#include "rank/collectives.hpp"
+#include "weft/run.hpp"
+
+namespace weft::mpi {
+namespace {
+
+// Threads of a rank may call once every rank of its worker takes care of them.
+void start_together(state& me) {
+  worker& here = *me.rank.home;
+  (void)here.enter_shared();
+  if (me.thread_level >= MPI_THREAD_SERIALIZED) here.share();
+  weft::detail::meet(*me.world->shared, me.world->own, "MPI_Init");
+  me.usable = !here.is_shared() && me.rank.of->checks == nullptr;
+  here.leave_shared();
+}
+
+void check_thread_level(int required) {
+  if (required != MPI_THREAD_SINGLE && required != MPI_THREAD_FUNNELED &&
+      required != MPI_THREAD_SERIALIZED && required != MPI_THREAD_MULTIPLE)
+    fail(MPI_ERR_ARG,
+         "required is {}, which is none of MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, "
+         "MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE",
+         required);
+}
+
+void initialize(state& me, int required, int* provided) {
+  if (me.initialized)
+    fail(MPI_ERR_OTHER, "MPI {}: call it once",
+         me.finalized ? "has been finalised and cannot be initialised again"
+                      : "is initialised already");
+  const communicator all(me.rank.of->world, me.rank.number);
+  me.world.emplace(all);
+  me.world->name = "MPI_COMM_WORLD";
+  me.self.emplace(all.self());
+  me.self->name = "MPI_COMM_SELF";
+  me.thread_level = required;
+  me.initialized = true;
+  me.open.store(true, std::memory_order_relaxed);
+  start_together(me);
+  if (provided != nullptr) *provided = me.thread_level;
+}
+
+void copy_text(const std::string& text, std::size_t room, char* to, int* length) {
+  const std::size_t size = std::min(text.size(), room - 1);
+  std::memcpy(to, text.data(), size);
+  to[size] = '\0';
+  *length = static_cast<int>(size);
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_FUNCTION(int, MPI_Init, (int*, char***)) {
+  return in_call_at_any_time("MPI_Init",
+                             [](state& me) { initialize(me, MPI_THREAD_SINGLE, nullptr); });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Init_thread, (int*, char***, int required, int* provided)) {
+  return in_call_at_any_time("MPI_Init_thread", [&](state& me) {
+    check_not_null(provided, "provided");
+    check_thread_level(required);
+    initialize(me, required, provided);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Initialized, (int* flag)) {
+  const state* const me = find_state();
+  *flag = me != nullptr && me->initialized;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
+  const state* const me = find_state();
+  *flag = me != nullptr && me->finalized;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
+  const int code = in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
+    delete_attributes(me, MPI_COMM_SELF, *me.self);
+    finish_requests(me);
+    free_taken_messages(me);
+    finish_buffered(me);
+    // Where a process has died not all come: that is an error, and the end of MPI here all the same.
+    me.finalized = true;
+    weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
+    if (keeps_ledger(me)) compare_types(me);
+  });
+  // Not before an error has come to its handler.
+  if (state* const me = find_state(); me != nullptr && me->finalized) me->close();
+  return code;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
+  state* const me = find_state();
+  if (me == nullptr) {
+    weft::log_line("MPI_Abort({}, {}) was called outside of a rank", text_of(comm), errorcode);
+    ::_exit(errorcode & 0xff);
+  }
+  // A job that was aborted has failed, whatever the code says.
+  const int status = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
+  const std::string text =
+      weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
+  if (!called_by_own_thread()) end_foreign_thread(text);
+  me->close();
+  throw weft::rank_failure(text, status);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Query_thread, (int* provided)) {
+  return in_call("MPI_Query_thread", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(provided, "provided");
+    *provided = me.thread_level;
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Is_thread_main, (int* flag)) {
+  return in_call("MPI_Is_thread_main", MPI_COMM_SELF, [&](state&) {
+    check_not_null(flag, "flag");
+    *flag = called_by_own_thread() ? 1 : 0;
+  });
+}
+
+WEFT_MPI_FUNCTION(double, MPI_Wtime, (void)) {
+  return static_cast<double>(weft::now_ns()) * 1e-9;
+}
+WEFT_MPI_FUNCTION(double, MPI_Wtick, (void)) {
+  return 1e-9;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Get_processor_name, (char* name, int* resultlen)) {
+  return in_call("MPI_Get_processor_name", MPI_COMM_SELF, [&](state&) {
+    check_not_null(name, "name");
+    check_not_null(resultlen, "resultlen");
+    char host[MPI_MAX_PROCESSOR_NAME] = "";
+    ::gethostname(host, sizeof host - 1);
+    copy_text(host, MPI_MAX_PROCESSOR_NAME, name, resultlen);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Get_version, (int* version, int* subversion)) {
+  *version = MPI_VERSION;
+  *subversion = MPI_SUBVERSION;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Abi_get_version, (int* abi_major, int* abi_minor)) {
+  *abi_major = MPI_ABI_VERSION;
+  *abi_minor = MPI_ABI_SUBVERSION;
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Get_library_version, (char* version, int* resultlen)) {
+  copy_text("weft " WEFT_VERSION, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen);
+  return MPI_SUCCESS;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int, ...)) {
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,247 @@
+// Error handlers; error classes, codes and strings.
+#include "mpi/object/error_handler.hpp"
+
+#include <cstring>
+
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
+
+namespace weft::mpi {
+namespace {
+
+bool is_standard_handler(MPI_Errhandler h) noexcept {
+  return h == MPI_ERRORS_ARE_FATAL || h == MPI_ERRORS_ABORT || h == MPI_ERRORS_RETURN;
+}
+
+void check_handler(MPI_Errhandler h) {
+  if (is_standard_handler(h) || find_object<error_handler_object>(h) != nullptr) return;
+  if (h == MPI_ERRHANDLER_NULL)
+    fail(MPI_ERR_ERRHANDLER, "the error handler is MPI_ERRHANDLER_NULL");
+  fail(MPI_ERR_ERRHANDLER, "{} is no error handler, or has been freed", text_of(h));
+}
+
+void hold(MPI_Errhandler h) {
+  if (auto* const object = find_object<error_handler_object>(h); object != nullptr)
+    ++object->holders;
+}
+void release(state& me, MPI_Errhandler h) {
+  auto* const object = find_object<error_handler_object>(h);
+  if (object != nullptr && --object->holders == 0) me.error_handlers.free(*object);
+}
+
+added_codes::code& added(state& me, int code, bool is_class) {
+  const auto at = me.codes.by_number.find(code);
+  if (at == me.codes.by_number.end() || (is_class && at->second.error_class != code))
+    fail(MPI_ERR_ARG, "{} is no error {} that this program has added", code,
+         is_class ? "class" : "code");
+  return at->second;
+}
+
+bool is_class(state& me, int number) {
+  if (number >= 0 && number <= MPI_ERR_ABI) return true;
+  const auto at = me.codes.by_number.find(number);
+  return at != me.codes.by_number.end() && at->second.error_class == number;
+}
+
+// Classes and codes of the standard have one text.
+std::string text_of_code(state* me, int code) {
+  if (code >= 0 && code <= MPI_ERR_ABI)
+    return std::string(name_of_class(code)) + ": " + std::string(text_of_class(code));
+  if (me != nullptr) {
+    const auto at = me->codes.by_number.find(code);
+    if (at != me->codes.by_number.end()) return at->second.text;
+  }
+  fail(MPI_ERR_ARG, "{} is no error code", code);
+}
+
+// With the sizes, ranks or handles of the last call that returned this code, as far as there is room.
+std::string text_with_details(state* me, int code) {
+  std::string text = text_of_code(me, code);
+  if (me != nullptr && code != MPI_SUCCESS && me->last_failure.code == code && code <= MPI_ERR_ABI)
+    text += ": " + me->last_failure.text;
+  if (text.size() >= MPI_MAX_ERROR_STRING) text.resize(MPI_MAX_ERROR_STRING - 1);
+  return text;
+}
+
+// They may be called before MPI_Init and after MPI_Finalize.
+template <class Body>
+int in_any_call(const char* name, const Body& body) {
+  try {
+    body(find_state());
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(MPI_COMM_SELF, name);
+  }
+}
+
+}  // namespace
+
+int call_error_handler(state& me, communicator_object& c, int code) {
+  MPI_Comm handle = &c == &*me.world  ? MPI_COMM_WORLD
+                    : &c == &*me.self ? MPI_COMM_SELF
+                                      : handle_of(c);
+  int passed = code;
+  if (const auto* const h = find_object<error_handler_object>(c.handler); h != nullptr)
+    h->function(&handle, &passed);
+  return code;
+}
+
+void set_error_handler(state& me, communicator_object& c, MPI_Errhandler handler) {
+  hold(handler);
+  release(me, c.handler);
+  c.handler = handler;
+}
+
+int last_used_code(state& me) {
+  return me.codes.last_used;
+}
+
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_create_errhandler,
+                  (MPI_Comm_errhandler_function * comm_errhandler_fn, MPI_Errhandler* errhandler)) {
+  return in_call("MPI_Comm_create_errhandler", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(errhandler, "errhandler");
+    check_not_null(reinterpret_cast<const void*>(comm_errhandler_fn), "comm_errhandler_fn");
+    error_handler_object& made = me.error_handlers.make();
+    made.function = comm_errhandler_fn;
+    *errhandler = handle_of(made);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler)) {
+  return in_call(
+      "MPI_Comm_set_errhandler", comm,
+      [&](state& me) {
+        communicator_object& c = checked_communicator(me, comm);
+        check_handler(errhandler);
+        set_error_handler(me, c, errhandler);
+      },
+      comm, errhandler);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler* errhandler)) {
+  return in_call(
+      "MPI_Comm_get_errhandler", comm,
+      [&](state& me) {
+        check_not_null(errhandler, "errhandler");
+        const communicator_object& c = checked_communicator(me, comm);
+        hold(c.handler);  // The program frees what it gets.
+        *errhandler = c.handler;
+      },
+      comm);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_call_errhandler, (MPI_Comm comm, int errorcode)) {
+  return in_call(
+      "MPI_Comm_call_errhandler", comm,
+      [&](state& me) {
+        communicator_object& c = checked_communicator(me, comm);
+        if (c.handler == MPI_ERRORS_RETURN) return;
+        if (is_predefined(c.handler))
+          throw failure(errorcode, "the program says: " + text_of_code(&me, errorcode));
+        (void)call_error_handler(me, c, errorcode);
+      },
+      comm, errorcode);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
+  return in_call(
+      "MPI_Errhandler_free", MPI_COMM_SELF,
+      [&](state& me) {
+        check_not_null(errhandler, "errhandler");
+        check_handler(*errhandler);
+        release(me, *errhandler);
+        *errhandler = MPI_ERRHANDLER_NULL;
+      },
+      errhandler == nullptr ? MPI_ERRHANDLER_NULL : *errhandler);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Error_class, (int errorcode, int* errorclass)) {
+  return in_any_call("MPI_Error_class", [&](state* me) {
+    check_not_null(errorclass, "errorclass");
+    (void)text_of_code(me, errorcode);  // That there is such a code.
+    *errorclass =
+        errorcode <= MPI_ERR_ABI ? errorcode : me->codes.by_number.at(errorcode).error_class;
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Error_string, (int errorcode, char* string, int* resultlen)) {
+  return in_any_call("MPI_Error_string", [&](state* me) {
+    check_not_null(string, "string");
+    check_not_null(resultlen, "resultlen");
+    const std::string text = text_with_details(me, errorcode);
+    std::memcpy(string, text.c_str(), text.size() + 1);
+    *resultlen = static_cast<int>(text.size());
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Add_error_class, (int* errorclass)) {
+  return in_call_at_any_time("MPI_Add_error_class", [&](state& me) {
+    check_not_null(errorclass, "errorclass");
+    *errorclass = ++me.codes.last_used;
+    me.codes.by_number[*errorclass] = {*errorclass, ""};
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Add_error_code, (int errorclass, int* errorcode)) {
+  return in_call_at_any_time(
+      "MPI_Add_error_code",
+      [&](state& me) {
+        check_not_null(errorcode, "errorcode");
+        if (!is_class(me, errorclass)) fail(MPI_ERR_ARG, "{} is no error class", errorclass);
+        *errorcode = ++me.codes.last_used;
+        me.codes.by_number[*errorcode] = {errorclass, ""};
+      },
+      errorclass);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Add_error_string, (int errorcode, const char* string)) {
+  return in_call_at_any_time(
+      "MPI_Add_error_string",
+      [&](state& me) {
+        check_not_null(string, "string");
+        if (std::strlen(string) >= MPI_MAX_ERROR_STRING)
+          fail(MPI_ERR_ARG, "the string has {} characters: at most {} fit", std::strlen(string),
+               MPI_MAX_ERROR_STRING - 1);
+        added(me, errorcode, false).text = string;
+      },
+      errorcode, string);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Remove_error_class, (int errorclass)) {
+  return in_call_at_any_time(
+      "MPI_Remove_error_class",
+      [&](state& me) {
+        (void)added(me, errorclass, true);
+        for (const auto& [number, code] : me.codes.by_number)
+          if (number != errorclass && code.error_class == errorclass)
+            fail(MPI_ERR_OTHER, "class {} still has code {}: remove it first", errorclass, number);
+        me.codes.by_number.erase(errorclass);
+      },
+      errorclass);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Remove_error_code, (int errorcode)) {
+  return in_call_at_any_time(
+      "MPI_Remove_error_code",
+      [&](state& me) {
+        const auto& code = added(me, errorcode, false);
+        if (code.error_class == errorcode)
+          fail(MPI_ERR_ARG, "{} is a class: remove it with MPI_Remove_error_class", errorcode);
+        if (!code.text.empty())
+          fail(MPI_ERR_OTHER,
+               "code {} still has a string: remove it first, with MPI_Remove_error_string",
+               errorcode);
+        me.codes.by_number.erase(errorcode);
+      },
+      errorcode);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Remove_error_string, (int errorcode)) {
+  return in_call_at_any_time(
+      "MPI_Remove_error_string", [&](state& me) { added(me, errorcode, false).text.clear(); },
+      errorcode);
+}

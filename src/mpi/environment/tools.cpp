@@ -1,0 +1,66 @@
+// The tools interface. There are no control or performance variables, no categories, no events and no
+// sources of events, which the standard allows: their numbers are 0, and what asks for one is told that
+// there is none. Its functions return their errors; no error handler is called.
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
+
+namespace {
+
+using weft::mpi::state;
+
+// As often as MPI_T_init_thread has been called without MPI_T_finalize.
+int unless_started(int error) {
+  const state* const me = weft::mpi::find_state();
+  return me == nullptr || me->tools_started == 0 ? static_cast<int>(MPI_T_ERR_NOT_INITIALIZED)
+                                                 : error;
+}
+
+int none(int* number) {
+  if (number == nullptr) return unless_started(MPI_T_ERR_INVALID);
+  const int error = unless_started(MPI_SUCCESS);
+  if (error == MPI_SUCCESS) *number = 0;
+  return error;
+}
+
+}  // namespace
+
+WEFT_MPI_FUNCTION(int, MPI_T_init_thread, (int required, int* provided)) {
+  state* const me = weft::mpi::find_state();
+  if (me == nullptr) return MPI_T_ERR_CANNOT_INIT;
+  if (provided == nullptr) return MPI_T_ERR_INVALID;
+  ++me->tools_started;
+  *provided = required;  // Nothing here is shared.
+  return MPI_SUCCESS;
+}
+WEFT_MPI_FUNCTION(int, MPI_T_finalize, ()) {
+  const int error = unless_started(MPI_SUCCESS);
+  if (error == MPI_SUCCESS) --weft::mpi::find_state()->tools_started;
+  return error;
+}
+
+WEFT_MPI_FUNCTION(int, MPI_T_cvar_get_num, (int* num_cvar)) {
+  return none(num_cvar);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_get_num, (int* num_pvar)) {
+  return none(num_pvar);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_category_get_num, (int* num_cat)) {
+  return none(num_cat);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_category_changed, (int* update_number)) {
+  return none(update_number);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_event_get_num, (int* num_events)) {
+  return none(num_events);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_source_get_num, (int* num_sources)) {
+  return none(num_sources);
+}
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define WEFT_MPI_NO_SUCH(error, name, parameters) \
+  WEFT_MPI_FUNCTION(int, name, parameters) {      \
+    return unless_started(error);                 \
+  }
+WEFT_MPI_TOOLS(WEFT_MPI_NO_SUCH)

@@ -1,0 +1,82 @@
+// How every call of MPI ends in error: a check throws `failure`, with the class and what is wrong, and
+// in_call() hands it to the error handler that is concerned. A fatal one, which is the default, ends
+// the job with one line: rank, call with its arguments, what is wrong, the limit, the remedy.
+#pragma once
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/format.hpp"
+#include "mpi/mpi.h"
+#include "rank/peer_failure.hpp"
+
+namespace weft::mpi {
+
+struct state;
+
+// The job ends unless the error handler says otherwise.
+class failure : public detail::coded_error {
+ public:
+  // A class, or a code of the program's own.
+  failure(int error_code, const std::string& text, MPI_Comm where = MPI_COMM_NULL)
+      : coded_error(text, error_code), where_(where) {}
+  [[nodiscard]] MPI_Comm where() const noexcept { return where_; }
+
+ private:
+  MPI_Comm where_;  // Whose error handler is concerned when the call does not name it.
+};
+
+template <class... Values>
+[[noreturn, gnu::cold, gnu::noinline]] void fail(int error_class,
+                                                 fmt::format_string<Values...> pattern,
+                                                 const Values&... values) {
+  throw failure(error_class, formatted_text(pattern, fmt::make_format_args(values...)));
+}
+
+// The name of an error class: "MPI_ERR_RANK"; and what it means.
+[[nodiscard]] std::string_view name_of_class(int error_class) noexcept;
+[[nodiscard]] std::string_view text_of_class(int error_class) noexcept;
+
+// Arguments as the program wrote them, as far as that is known.
+[[nodiscard]] std::string text_of(int value);
+[[nodiscard]] std::string text_of(long value);
+[[nodiscard]] std::string text_of(double value);
+[[nodiscard]] std::string text_of(const char* text);
+[[nodiscard]] std::string text_of(const void* address);
+[[nodiscard]] std::string text_of(MPI_Comm comm);
+[[nodiscard]] std::string text_of(MPI_Datatype datatype);
+[[nodiscard]] std::string text_of(MPI_Op op);
+[[nodiscard]] std::string text_of(MPI_Group group);
+[[nodiscard]] std::string text_of(MPI_Info info);
+[[nodiscard]] std::string text_of(MPI_Errhandler handler);
+[[nodiscard]] std::string text_of(MPI_Request request);
+[[nodiscard]] std::string text_of(MPI_Message message);
+// A function of the program's.
+template <class Result, class... Parameters>
+[[nodiscard]] std::string text_of(Result (*function)(Parameters...)) {
+  return text_of(reinterpret_cast<const void*>(function));
+}
+
+template <class... Arguments>
+[[gnu::cold, gnu::noinline]] std::string text_of_call(const char* name,
+                                                      const Arguments&... arguments) {
+  std::string text = std::string(name) + '(';
+  std::size_t place = 0;
+  ((text += (place++ == 0 ? "" : ", ") + text_of(arguments)), ...);
+  return text + ')';
+}
+
+// What the exception that is being handled says; rethrows what is no error of MPI's.
+[[nodiscard, gnu::cold]] failure current_failure();
+// Called while an exception is handled: ends the job, calls the handler of `where`, or returns the
+// error code. Passes on what is no error of MPI's.
+[[gnu::cold]] int end_in_error(MPI_Comm where, const std::string& call);
+
+// What is wrong that callers of many kinds have in common.
+[[gnu::cold, noreturn]] void fail_null(const char* what);
+inline void check_not_null(const void* address, const char* what) {
+  if (address == nullptr) [[unlikely]]
+    fail_null(what);
+}
+
+}  // namespace weft::mpi

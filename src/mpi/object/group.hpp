@@ -1,0 +1,29 @@
+// What an MPI_Group stands for.
+#pragma once
+#include <vector>
+
+#include "mpi/object/handles.hpp"
+
+namespace weft::mpi {
+
+struct state;
+struct communicator_object;
+
+struct group_object : object {
+  using handle = MPI_Group;
+  static constexpr object_kind own_kind = object_kind::group;
+
+  explicit group_object(std::vector<int> numbers) : ranks(std::move(numbers)) {}
+  std::vector<int> ranks;  // Numbers in the world, each once.
+};
+
+[[nodiscard]] group_object& checked_group(state& me, MPI_Group group);
+// MPI_GROUP_EMPTY where there are none.
+[[nodiscard]] MPI_Group make_group(state& me, std::vector<int> ranks);
+[[nodiscard]] std::vector<int> local_ranks(const communicator_object& c);
+[[nodiscard]] std::vector<int> remote_ranks(const communicator_object& c);
+// The place of each of `ranks` in the list, or MPI_UNDEFINED.
+[[nodiscard]] std::vector<int> places_in(const std::vector<int>& list,
+                                         const std::vector<int>& ranks);
+
+}  // namespace weft::mpi

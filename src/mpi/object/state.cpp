@@ -1,0 +1,154 @@
+#include "mpi/object/state.hpp"
+
+#include "base/format.hpp"
+#include "weft/error.hpp"
+
+namespace weft::mpi {
+namespace {
+
+constexpr detail::face as_face{face_slot, "MPI"};
+[[maybe_unused]] const bool registered = detail::register_face(as_face);
+
+}  // namespace
+
+state::state(detail::rank_state& r) : rank(r) {
+  for (request_object* shared : {&done, &received_from_nobody}) {
+    shared->kind = object_kind::request;
+    shared->shared = true;
+    shared->own_work.complete = true;
+  }
+  received_from_nobody.what = request_object::type::receive;
+  received_from_nobody.from_nobody = true;
+}
+
+void state::cut_short() noexcept {
+  drop_requests(*this);
+}
+
+const communicator_object* state::find_by_context(std::uint32_t context) {
+  const communicator_object* found = nullptr;
+  const auto look = [&](const communicator_object& c) {
+    if (c.shared->context == context) found = &c;
+  };
+  if (world) look(*world);
+  if (self) look(*self);
+  communicators.each(look);
+  for (const communicator_object* c : retired) look(*c);
+  return found;
+}
+
+std::string state::name_of_communicator(std::uint32_t context) {
+  const communicator_object* const c = find_by_context(context);
+  if (c == nullptr) return "a communicator without a handle";
+  return (c->name.empty() ? formatted("a communicator without a name ({})", context)
+                          : printable(c->name)) +
+         (c->kind == object_kind::retired ? ", freed" : "");
+}
+
+std::string state::name_of_peer(std::uint32_t context, int peer) {
+  const communicator_object* const c = find_by_context(context);
+  if (c == nullptr || !c->is_inter()) return formatted("{}", peer);
+  const int remote = peer - c->peers_first;
+  return remote >= 0 && remote < c->peers_count
+             ? formatted("{} of the remote group", remote)
+             : formatted("{} of the local group", peer - c->locals_first);
+}
+
+std::string state::name_of_source(std::uint32_t context, int source) {
+  return formatted("rank {} of {}", name_of_peer(context, source), name_of_communicator(context));
+}
+
+state* find_state() {
+  const worker* const here = worker::current();
+  if (here == nullptr) {
+    const thread_origin& origin = origin_of_this_thread();
+    if (origin.identity == nullptr || origin.way_in->is_closed()) return nullptr;
+    return static_cast<state*>(
+        static_cast<detail::rank_state*>(origin.identity)->faces[face_slot].get());
+  }
+  if (worker::caller() == nullptr) return nullptr;
+  auto& rank = *static_cast<detail::rank_state*>(worker::caller());
+  auto& face = rank.faces[face_slot];
+  if (face == nullptr) face = std::make_unique<state>(rank);
+  return static_cast<state*>(face.get());
+}
+
+state& calling_at_any_time(const char* call) {
+  const thread_origin& origin = origin_of_this_thread();
+  if (worker::current() == nullptr && origin.identity != nullptr)
+    fail(MPI_ERR_OTHER,
+         "a thread that rank {} has made called: ask for MPI_THREAD_MULTIPLE in "
+         "MPI_Init_thread",
+         origin.number);
+  if (state* const me = find_state(); me != nullptr) return *me;
+  if (worker::current() == nullptr)
+    fail(MPI_ERR_OTHER,
+         "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
+         "(mpicc, mpicxx, mpifort)");
+  detail::throw_not_a_rank(call);
+}
+
+void refuse_call(const char* call) {
+  const state* const found = find_state();
+  if (found != nullptr && found->finalized)
+    fail(MPI_ERR_OTHER, "MPI has been finalised: call MPI_Finalize after everything else");
+  const state& me = calling_at_any_time(call);
+  if (!me.initialized) fail(MPI_ERR_OTHER, "MPI is not initialised yet: call MPI_Init first");
+  throw rank_failure(formatted("{}: the job ends after an error", call), 1);
+}
+
+void state::ended() {
+  if (initialized && !finalized)
+    throw rank_failure(
+        "the program ended after MPI_Init without MPI_Finalize: call it in every rank "
+        "before the end, or MPI_Abort",
+        1);
+}
+
+void fail_communicator(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL)
+    fail(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL: this rank is no member of it");
+  fail(MPI_ERR_COMM, "{} is no communicator, or has been freed", text_of(comm));
+}
+
+std::string ranks_of(const communicator_object& c) {
+  return formatted("ranks of {} are 0 to {}",
+                   c.is_inter()     ? "the remote group"
+                   : c.name.empty() ? "the communicator"
+                                    : printable(c.name),
+                   c.peers_count - 1);
+}
+
+void fail_peer(const communicator_object& c, int rank, const char* what) {
+  fail(MPI_ERR_RANK, "{} rank {}: {}, and MPI_PROC_NULL is nobody", what, rank, ranks_of(c));
+}
+
+void fail_tag(int tag) {
+  fail(MPI_ERR_TAG, "tag {}: pass one from 0 to 2147483647, or to receives MPI_ANY_TAG", tag);
+}
+
+void fail_count(long count) {
+  fail(
+      MPI_ERR_COUNT,
+      "count {} is negative: pass 0 or more, and what an int cannot hold to the function whose name "
+      "ends in _c",
+      count);
+}
+
+void fail_size(MPI_Count count, const datatype_object& type) {
+  fail(MPI_ERR_COUNT, "count {} of elements of {} bytes is beyond all memory", count, type.size);
+}
+
+void fail_datatype(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL)
+    fail(
+        MPI_ERR_TYPE,
+        "the datatype is MPI_DATATYPE_NULL: it has not been made yet, or MPI_Type_free has set it so");
+  fail(MPI_ERR_TYPE, "{} is no datatype, or has been freed", text_of(type));
+}
+
+void fail_uncommitted(MPI_Datatype type) {
+  fail(MPI_ERR_TYPE, "{} is not committed: call MPI_Type_commit first", text_of(type));
+}
+
+}  // namespace weft::mpi

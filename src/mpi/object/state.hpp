@@ -1,0 +1,267 @@
+// What MPI keeps for one rank. Reached from the calling rank; touched by it alone.
+#pragma once
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpi/object/attributes.hpp"
+#include "mpi/object/communicator.hpp"
+#include "mpi/object/datatype.hpp"
+#include "mpi/object/error_handler.hpp"
+#include "mpi/object/errors.hpp"
+#include "mpi/object/group.hpp"
+#include "mpi/object/handle_numbers.hpp"
+#include "mpi/object/handles.hpp"
+#include "mpi/object/info.hpp"
+#include "mpi/object/message.hpp"
+#include "mpi/object/operation.hpp"
+#include "mpi/object/request.hpp"
+#include "rank/accounted_call.hpp"
+#include "rank/state.hpp"
+#include "sched/attached_thread.hpp"
+
+namespace weft::mpi {
+
+// For buffered sends. Its memory is not used: what waits is accounted.
+struct attached_buffer {
+  void* address = nullptr;
+  MPI_Count size = 0;
+  [[nodiscard]] bool is_attached() const noexcept {
+    return size != 0 || address == MPI_BUFFER_AUTOMATIC;
+  }
+};
+
+// Of MPI among the faces of a job.
+inline constexpr std::size_t face_slot = 0;
+
+struct state final : detail::face_state, detail::face_names {
+  explicit state(detail::rank_state& r);
+
+  [[nodiscard]] bool is_open() const noexcept { return open.load(std::memory_order_relaxed); }
+  void close() noexcept {
+    usable = false;
+    open.store(false, std::memory_order_relaxed);
+  }
+
+  detail::rank_state& rank;
+  // Between MPI_Init and MPI_Finalize, and no fatal error yet. Relaxed: the program orders its
+  // threads' calls after MPI_Init and before MPI_Finalize, and an error ends the job some time.
+  std::atomic<bool> open{false};
+  // Open, and nothing is to be done when a call begins or ends: the usual case.
+  bool usable = false;
+  bool initialized = false;
+  bool finalized = false;
+  int thread_level = MPI_THREAD_SINGLE;
+  int tools_started = 0;  // Calls of MPI_T_init_thread without MPI_T_finalize.
+
+  // From MPI_Init on.
+  std::optional<communicator_object> world;
+  std::optional<communicator_object> self;
+
+  pool<communicator_object> communicators;
+  std::vector<communicator_object*> retired;  // Those that requests or messages still referred to.
+  pool<datatype_object> datatypes;
+  pool<group_object> groups;
+  pool<operation_object> operations;
+  pool<info_object> infos;
+  pool<error_handler_object> error_handlers;
+  group_object empty_group{{}};  // MPI_GROUP_EMPTY.
+  info_object environment;       // MPI_INFO_ENV; filled in when it is first asked for.
+  attributes_state attributes;
+  added_codes codes;
+  struct {
+    int code = MPI_SUCCESS;
+    std::string text;
+  } last_failure;                                           // For MPI_Error_string().
+  std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
+
+  std::shared_ptr<class type_ledger> types;  // Of a checked job.
+
+  details_pool details;  // Outlives the requests.
+  pool<request_object> requests;
+  // Stand for all sends that were complete at once, and for receives from MPI_PROC_NULL.
+  request_object done;
+  request_object received_from_nobody;
+  std::vector<request_object*> orphans;  // Freed by the program while under way.
+  pool<message_object> messages;
+  // Of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts.
+  attached_buffer buffer;
+  std::map<std::uint32_t, attached_buffer> own_buffers;
+  std::uint64_t buffered_sends = 0;  // That had to wait.
+  // Of MPI_Type_create_f90_real and its kin, by combiner and arguments.
+  std::map<std::array<int, 3>, datatype_object*> parametrized;
+  handle_numbers fortran_handles;
+
+  [[nodiscard]] const communicator_object* find_by_context(std::uint32_t context);
+
+  void ended() override;  // The rank has left its program.
+  void cut_short() noexcept override;
+  [[nodiscard]] detail::face_names* names() noexcept override { return this; }
+  [[nodiscard]] std::string name_of_communicator(std::uint32_t context) override;
+  [[nodiscard]] std::string name_of_peer(std::uint32_t context, int peer) override;
+  [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
+};
+
+// The calling rank's, made by its first call of MPI; null when the caller is no rank.
+[[nodiscard]] state* find_state();
+// The calling rank's MPI, which need not be initialised; throws when the caller is no rank.
+[[nodiscard]] state& calling_at_any_time(const char* call);
+[[noreturn, gnu::cold]] void refuse_call(const char* call);
+
+// Null when the caller may not call MPI now, for whatever reason.
+[[gnu::always_inline]] inline state* usable_state() noexcept {
+  void* const caller = worker::caller();
+  if (caller == nullptr) [[unlikely]]
+    return nullptr;
+  auto* const s =
+      static_cast<state*>(static_cast<detail::rank_state*>(caller)->faces[face_slot].get());
+  return s != nullptr && s->usable ? s : nullptr;
+}
+
+// While it lives the calling thread may use the rank's MPI, if it may at all: it is the rank's own, or
+// the rank has asked for MPI_THREAD_MULTIPLE (threads.cpp).
+class entrance {
+ public:
+  [[gnu::always_inline]] entrance() : me_(usable_state()) {
+    if (me_ == nullptr) [[unlikely]]
+      enter_unusual();
+  }
+  [[gnu::always_inline]] ~entrance() {
+    if (entered_) [[unlikely]]
+      leave();
+  }
+  entrance(const entrance&) = delete;
+  entrance& operator=(const entrance&) = delete;
+  // The rank's; throws when MPI is not initialised, finalised, or the caller is no rank.
+  [[nodiscard, gnu::always_inline]] state& checked(const char* call) const {
+    if (me_ == nullptr) [[unlikely]]
+      refuse_call(call);
+    return *me_;
+  }
+  // The same for calls that are allowed before MPI_Init and after MPI_Finalize.
+  [[nodiscard]] state& checked_at_any_time(const char* call) const {
+    return me_ != nullptr ? *me_ : calling_at_any_time(call);
+  }
+
+ private:
+  [[gnu::noinline]] void enter_unusual();
+  [[gnu::noinline]] void leave() noexcept;
+  state* me_;
+  bool entered_ = false;  // A worker with attached threads, which the call leaves again.
+  std::optional<attached_thread> attached_thread_;  // The thread is one of them.
+};
+
+[[nodiscard]] bool called_by_own_thread() noexcept;
+// Of a thread that is not the rank's own: the job ends, for this reason if there is one.
+[[noreturn, gnu::cold]] void end_foreign_thread(const std::string& why);
+// Called while job_stopped is handled, which only ranks' own threads may pass on.
+[[gnu::cold]] void pass_on_stop();
+
+// The frame of every function that may fail: in_call("MPI_Send", comm, body, arguments...), where
+// `comm` says whose error handler is concerned (MPI_COMM_SELF: of no communicator), and body gets the
+// rank's state.
+template <class Body, class... Arguments>
+[[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
+                                          const Arguments&... arguments) {
+  const entrance in;
+  const detail::accounted_call counted(name, __builtin_return_address(0));
+  try {
+    body(in.checked(name));
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(where, text_of_call(name, arguments...));
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return MPI_ERR_OTHER;  // Not reached.
+  }
+}
+
+// The frame of functions that may be called before MPI_Init and after MPI_Finalize too.
+template <class Body, class... Arguments>
+int in_call_at_any_time(const char* name, const Body& body, const Arguments&... arguments) {
+  const entrance in;
+  try {
+    body(in.checked_at_any_time(name));
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    return end_in_error(MPI_COMM_SELF, text_of_call(name, arguments...));
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return MPI_ERR_OTHER;  // Not reached.
+  }
+}
+
+// --- Checks of arguments -------------------------------------------------------------------------
+// One for each kind of argument: they throw `failure` with its error class.
+[[noreturn, gnu::cold]] void fail_communicator(MPI_Comm comm);
+[[nodiscard]] inline communicator_object* find_communicator(state& me, MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD) [[likely]]
+    return &*me.world;
+  if (comm == MPI_COMM_SELF) return &*me.self;
+  return find_object<communicator_object>(comm);
+}
+[[nodiscard]] inline communicator_object& checked_communicator(state& me, MPI_Comm comm) {
+  if (auto* const c = find_communicator(me, comm); c != nullptr) [[likely]]
+    return *c;
+  fail_communicator(comm);
+}
+
+// That of a request or of a message that was taken: the program may have freed it meanwhile.
+[[nodiscard]] inline communicator_object* find_referred(state& me, MPI_Comm comm) {
+  communicator_object* const c = find_communicator(me, comm);
+  return c != nullptr ? c : find_object<communicator_object>(comm, object_kind::retired);
+}
+
+// "ranks of MPI_COMM_WORLD are 0 to 3", or of the remote group.
+[[nodiscard]] std::string ranks_of(const communicator_object& c);
+[[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);
+// A rank that a message may go to or come from; not MPI_PROC_NULL, which callers treat before.
+inline void check_peer(const communicator_object& c, int rank, const char* what) {
+  if (rank < 0 || rank >= c.peers_count) [[unlikely]]
+    fail_peer(c, rank, what);
+}
+[[noreturn, gnu::cold]] void fail_tag(int tag);
+inline void check_tag(int tag) {
+  if (tag < 0) [[unlikely]]
+    fail_tag(tag);
+}
+[[noreturn, gnu::cold]] void fail_count(long count);
+inline void check_count(MPI_Count count) {
+  if (count < 0) [[unlikely]]
+    fail_count(count);
+}
+[[noreturn, gnu::cold]] void fail_size(MPI_Count count, const datatype_object& type);
+// Of so many elements, without what lies between them.
+[[nodiscard]] inline std::size_t bytes_of(MPI_Count count, const datatype_object& type) {
+  MPI_Count bytes = 0;
+  if (__builtin_mul_overflow(count, static_cast<MPI_Count>(type.size), &bytes)) [[unlikely]]
+    fail_size(count, type);
+  return static_cast<std::size_t>(bytes);
+}
+
+[[noreturn, gnu::cold]] void fail_datatype(MPI_Datatype type);
+// Any datatype, as constructors take it.
+[[nodiscard]] inline datatype_object& checked_datatype(MPI_Datatype type) {
+  if (is_predefined(type)) [[likely]] {
+    datatype_object* const predefined = find_predefined(type);
+    if (predefined != nullptr) [[likely]]
+      return *predefined;
+  } else if (auto* const made = find_object<datatype_object>(type); made != nullptr) {
+    return *made;
+  }
+  fail_datatype(type);
+}
+[[noreturn, gnu::cold]] void fail_uncommitted(MPI_Datatype type);
+// One that data are sent or received as.
+[[nodiscard]] inline datatype_object& committed_datatype(MPI_Datatype type) {
+  datatype_object& t = checked_datatype(type);
+  if (!t.committed) [[unlikely]]
+    fail_uncommitted(type);
+  return t;
+}
+
+}  // namespace weft::mpi

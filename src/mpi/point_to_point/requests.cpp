@@ -1,0 +1,429 @@
+// The life of requests. Each wait for any number of them is one completion counter.
+#include "mpi/object/request.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "mpi/object/state.hpp"
+#include "mpi/object/status.hpp"
+#include "mpi/point_to_point/transfer.hpp"
+#include "mpi/point_to_point/type_ledger.hpp"
+#include "rank/checks.hpp"
+#include "rank/control_messages.hpp"
+#include "rank/messages.hpp"
+#include "rank/names.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+namespace {
+
+wait_description describe(const request_object& r, const wait_names& call) {
+  const operation& op = r.complete() ? *r.work : r.open_work();
+  if (&op != r.work) return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
+  switch (r.what) {
+    case request_object::type::collective: {
+      communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
+      return {call.collective, c->context, -1, -1, 0, c};
+    }
+    case request_object::type::receive:
+      return {call.receive, op.match.context, op.match.source, op.match.tag, op.bytes};
+    case request_object::type::send:
+      return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
+    case request_object::type::generalized:
+      break;
+  }
+  return {call.generalized};
+}
+
+// Of several.
+wait_description describe_one(const request_object& r, const wait_names& call, std::size_t requests,
+                              bool needs_one) {
+  wait_description what = describe(r, call);
+  what.requests = static_cast<std::uint32_t>(requests);
+  what.needs_one = needs_one;
+  return what;
+}
+
+bool is_withdrawn_send(const request_object& r) noexcept {
+  return r.what == request_object::type::send && r.work->result.source == withdrawn_source;
+}
+
+// Two threads may not wait for one request (MPI 4.1, 11.6.2), and one wait does not count it twice: that would never
+// end.
+[[noreturn, gnu::cold, gnu::noinline]] void fail_counted() {
+  fail(
+      MPI_ERR_REQUEST,
+      "a request is waited for already: another thread waits for it, or it stands twice in the list");
+}
+[[gnu::always_inline]] inline void count_at(operation& op, completion_counter& c) {
+  if (op.counter != nullptr) [[unlikely]]
+    fail_counted();
+  op.counter = &c;
+}
+
+void stop_counting(operation& op, const completion_counter& c) noexcept {
+  if (op.counter == &c) op.counter = nullptr;
+}
+void stop_counting(request_object& r, const completion_counter& c) noexcept {
+  if (r.work != nullptr) stop_counting(*r.work, c);
+  if (r.details != nullptr && r.details->sending) stop_counting(*r.details->sending, c);
+}
+
+// While it lives, completions of the requests count here. In a wait for some of them each may stand more than once.
+struct counting {
+  std::span<request_object* const> requests;
+  const completion_counter& here;
+  counting(std::span<request_object* const> all, completion_counter& c) : requests(all), here(c) {
+    for (request_object* r : requests) {
+      if (r == nullptr || r->complete()) continue;
+      operation& op = r->open_work();
+      if (op.counter != nullptr && op.counter != &c) {
+        stop();
+        fail_counted();
+      }
+      op.counter = &c;
+    }
+  }
+  ~counting() { stop(); }
+  counting(const counting&) = delete;
+  counting& operator=(const counting&) = delete;
+
+ private:
+  void stop() noexcept {
+    for (request_object* r : requests)
+      if (r != nullptr) stop_counting(*r, here);
+  }
+};
+
+// A wait that is cut short leaves operations behind that count into its frame. Of one that is not, all
+// have counted.
+struct cut_short_guard {
+  std::span<const MPI_Request> handles;
+  const completion_counter& here;
+  bool waits = true;
+  ~cut_short_guard() {
+    if (!waits) return;
+    for (const MPI_Request handle : handles)
+      if (auto* const r = find_object<request_object>(handle); r != nullptr)
+        stop_counting(*r, here);
+  }
+};
+
+// The exception of a collective that failed, as one of MPI's.
+void rethrow_of_collective(request_object& r) {
+  try {
+    r.details->started.wait();
+  } catch (...) {
+    const failure why = current_failure();
+    throw failure(why.code(), why.what(), why.where() != MPI_COMM_NULL ? why.where() : r.where);
+  }
+}
+
+// "to rank 1 of MPI_COMM_WORLD, tag 5, 4 bytes"; "on MPI_COMM_WORLD".
+std::string text_of_purpose(state& me, const request_object& r) {
+  const communicator_object* const c = find_referred(me, r.where);
+  const std::string where = c == nullptr ? "a communicator without a handle"
+                                         : me.name_of_communicator(c->shared->context);
+  if (r.what == request_object::type::collective) return " on " + where;
+  if (r.what == request_object::type::generalized) return "";
+  const operation& op = r.complete() ? *r.work : r.open_work();
+  const bool sends = op.what == operation::kind::send;
+  const int peer = sends ? op.peer : op.match.source;
+  return formatted(" {} {}, tag {}{}", sends ? "to" : "from",
+                   peer == proc_null    ? "MPI_PROC_NULL"
+                   : peer == any_source ? "any rank of " + where
+                                        : formatted("rank {} of {}", peer - r.peers_first, where),
+                   tag_name(op.match.tag), op.bytes == 0 ? "" : formatted(", {} bytes", op.bytes));
+}
+
+void tell_left_over(state& me, const request_object& first, std::size_t count) {
+  const request_watch::entry* const start = me.rank.watch->find(*first.work);
+  me.rank.of->checks->add(
+      {finding::kind::error,
+       formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
+                 "first: {}{}, started in {}, {}: complete it by MPI_Wait or MPI_Test",
+                 me.rank.number, count, count == 1 ? "" : "s", start->call,
+                 text_of_purpose(me, first), place_mark,
+                 first.complete() ? "complete" : "not complete"),
+       {start->calls}});
+}
+
+}  // namespace
+
+void tell_status(const request_object& r, MPI_Status* status) noexcept {
+  if (status == MPI_STATUS_IGNORE) return;
+  if (r.from_nobody)
+    set_null_status(status);
+  else if (r.what == request_object::type::receive && !r.cancelled)
+    set_status(status, r.work->result.source - r.peers_first, r.work->result.tag,
+               std::min(r.work->result.bytes, r.work->bytes));
+  else
+    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled || is_withdrawn_send(r));
+}
+
+void watch_call(const state& me, const operation& op, const char* call) {
+  watch_start(op);
+  me.rank.watch->name(op, call);
+}
+
+MPI_Request own_request_of_nothing(state& me, const request_object& shared, const route& r,
+                                   MPI_Comm comm, const char* call) {
+  request_object& made = make_request(me, r.comm->peers_first, comm, shared.what);
+  made.from_nobody = shared.from_nobody;
+  describe_nothing(made, me, r);
+  watch_call(me, made.own_work, call);
+  return handle_of(made);
+}
+
+MPI_Request add_request(state& me, MPI_Comm comm, weft::request started, const char* call) {
+  if (started.started() == nullptr) return handle_of(me.done);
+  request_object& r = me.requests.make();
+  r.what = request_object::type::collective;
+  r.where = comm;
+  r.needed_details(me.details).started = std::move(started);
+  r.work = r.details->started.started();
+  if (me.rank.watch != nullptr) [[unlikely]]
+    me.rank.watch->name(*r.work, call);
+  return handle_of(r);
+}
+
+MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request()> start,
+                           const char* call) {
+  request_object& r = me.requests.make();
+  r.what = request_object::type::collective;
+  r.active = false;
+  r.where = comm;
+  r.work = nullptr;
+  request_details& d = r.needed_details(me.details);
+  d.persistent = true;
+  d.made_by = call;
+  d.start_collective = std::move(start);
+  return handle_of(r);
+}
+
+request_object& checked_request(MPI_Request request) {
+  if (auto* const r = find_object<request_object>(request); r != nullptr) [[likely]]
+    return *r;
+  if (request == MPI_REQUEST_NULL) fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+  fail(MPI_ERR_REQUEST, "{} is no request, or is complete and was freed", text_of(request));
+}
+
+void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
+              const wait_names& call) {
+  std::size_t may_stay_open = 0;
+  for (bool first = true;; first = false) {
+    const request_object* last = nullptr;
+    std::size_t open = 0;
+    for (const request_object* r : pending)
+      if (r != nullptr && !r->complete()) {
+        ++open;
+        last = r;
+      }
+    // An exchange is counted when one half of it is complete, and may need another wait.
+    if (first) may_stay_open = open - std::min(open, count);
+    if (open <= may_stay_open) return;
+    me.rank.home->check_stopped();
+    completion_counter c;
+    c.pending = static_cast<std::uint32_t>(open - may_stay_open);
+    const counting guard(pending, c);
+    trace_wait(
+        last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,
+        me.rank, c, describe_one(*last, call, open, c.pending < open),
+        last->open_work().peer_worker);
+  }
+}
+
+void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call) {
+  const MPI_Request gone = handle_of(me.done);
+  completion_counter c;
+  cut_short_guard guard{handles, c};
+  for (bool again = true; again;) {
+    again = false;
+    const request_object* last = nullptr;
+    std::uint32_t pending = 0;
+    for (const MPI_Request handle : handles) {
+      if (handle == gone) continue;
+      request_object* const r = active_request(handle);
+      if (r == nullptr) continue;
+      if (r->is_plain()) [[likely]] {
+        if (r->own_work.complete) continue;
+        count_at(r->own_work, c);
+      } else {
+        if (r->complete()) continue;
+        count_at(r->open_work(), c);
+        // An exchange is counted when one half of it is complete, and may need another wait.
+        again = again || r->details->exchange;
+      }
+      ++pending;
+      last = r;
+    }
+    if (last == nullptr) break;
+    c.pending = pending;  // Nobody has run since the first was told where to count.
+    me.rank.home->check_stopped();
+    trace_wait(
+        last->what == request_object::type::send ? trace_kind::wait_send : trace_kind::wait_recv,
+        me.rank, c, describe_one(*last, call, pending, false), last->open_work().peer_worker);
+  }
+  guard.waits = false;
+}
+
+namespace {
+
+// One that failed, is persistent, or no message.
+[[gnu::noinline]] void conclude_rare(state& me, request_object& r, MPI_Request& handle,
+                                     MPI_Status* status) {
+  if (!r.active) {
+    set_empty_status(status);
+    return;
+  }
+  // Whatever is thrown, the request has had its end.
+  struct ending {
+    state& me;
+    request_object& r;
+    MPI_Request& handle;
+    ~ending() {
+      if (r.persistent()) {
+        r.active = false;
+        return;
+      }
+      handle = MPI_REQUEST_NULL;
+      if (!r.shared) me.requests.free(r);
+    }
+  } const ended{me, r, handle};
+  if (r.what == request_object::type::generalized) return conclude_generalized(r, status);
+  tell_status(r, status);
+  if (r.what == request_object::type::collective) {
+    if (r.work != nullptr) rethrow_of_collective(r);
+  } else if (is_bad(*r.work)) [[unlikely]] {
+    fail_message(*r.work, r.peers_first, r.where);
+  } else if (r.details->sending && is_bad(*r.details->sending)) {
+    fail_message(*r.details->sending, r.peers_first, r.where);
+  }
+}
+
+}  // namespace
+
+// In a checked job.
+[[gnu::noinline]] static void look_at_end(state& me, const request_object& r) {
+  watch_end(*r.work);
+  if (r.details != nullptr && r.details->sending) watch_end(*r.details->sending);
+  if (r.what == request_object::type::receive) note_concluded(me, *r.work);
+}
+
+void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {
+  // A message with nothing unusual about it.
+  if (me.rank.watch != nullptr) [[unlikely]]
+    if (r.active && r.work != nullptr) look_at_end(me, r);
+  if (r.details == nullptr && !is_bad(*r.work)) [[likely]] {
+    tell_status(r, status);
+    handle = MPI_REQUEST_NULL;
+    if (!r.shared) me.requests.free(r);
+    return;
+  }
+  conclude_rare(me, r, handle, status);
+}
+
+void start(state& me, request_object& r) {
+  if (!r.persistent())
+    fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
+  if (r.active)
+    fail(MPI_ERR_REQUEST, "the request is active: wait for it before it is started again");
+  me.rank.home->begin_call();
+  request_details& d = *r.details;
+  r.cancelled = false;
+  if (r.what == request_object::type::collective) {
+    d.started = d.start_collective();
+    r.work = d.started.started();
+    r.active = true;
+    if (me.rank.watch != nullptr) [[unlikely]]
+      me.rank.watch->name(*r.work, d.made_by);
+    return;
+  }
+  operation& op = r.own_work;
+  const peer* const to =
+      r.what == request_object::type::send && !r.from_nobody ? &d.group->to(op.peer) : nullptr;
+  // Refused where there is no room: then the request stays inactive.
+  if (d.buffered && to != nullptr)
+    send_buffered(me, *to, op.peer, op.match, op.layout, {op.data, op.bytes});
+  op.complete = r.from_nobody || d.buffered;
+  op.failed = false;
+  op.result = {};
+  op.counter = nullptr;
+  r.active = true;
+  watch(me, op, d.made_by);
+  if (r.from_nobody) return;
+  if (keeps_ledger(me)) [[unlikely]]
+    note_started(me, op, to == nullptr ? me.rank.number : to->number);
+  if (to == nullptr) {
+    start_receive(me.rank, op);
+    return;
+  }
+  if (d.buffered) return;
+  if (op.layout != nullptr
+          ? send_now(me.rank, *to, op.match, *op.layout, op.mode)
+          : send_now(me.rank, *to, op.match, byte_view(op.data, op.bytes), op.mode))
+    op.complete = true;
+  else
+    send_rts(*me.rank.home, *to, op.match, op);
+}
+
+namespace {
+
+// Of one that nobody has waited for.
+void forget(state& me, request_object& r) {
+  if (me.rank.watch != nullptr && r.work == &r.own_work) look_at_end(me, r);
+  me.requests.free(r);
+}
+
+}  // namespace
+
+void free_request(state& me, MPI_Request& handle) {
+  request_object& r = checked_request(handle);
+  if (r.shared || !r.active || r.complete()) {
+    if (r.active && r.what == request_object::type::generalized && r.details->free != nullptr)
+      r.details->free(r.details->extra_state);
+    if (!r.shared) forget(me, r);
+  } else {
+    // The wait would end with what has gone.
+    if (r.open_work().counter != nullptr) fail_counted();
+    me.orphans.push_back(&r);
+  }
+  handle = MPI_REQUEST_NULL;
+  std::erase_if(me.orphans, [&](request_object* o) {
+    if (!o->complete()) return false;
+    forget(me, *o);
+    return true;
+  });
+}
+
+void finish_requests(state& me) {
+  std::vector<request_object*> pending = std::exchange(me.orphans, {});
+  std::vector<request_object*> withdrawn;
+  const request_object* first = nullptr;
+  std::size_t left = 0;
+  me.requests.each([&](request_object& r) {
+    if (!r.active || std::ranges::find(pending, &r) != pending.end()) return;
+    if (left++ == 0) first = &r;
+    // The message of a receive that nothing has matched must not be written to memory of the past.
+    if (r.work != nullptr && r.work->posted_in != nullptr) {
+      me.rank.lists.withdraw(*r.work);
+      withdrawn.push_back(&r);
+    }
+    if (r.what != request_object::type::generalized) pending.push_back(&r);
+  });
+  if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
+  for (request_object* r : withdrawn)
+    complete(*me.rank.home, *r->work);  // An exchange may still have to send.
+  wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));
+  drop_requests(me);
+}
+
+void drop_requests(state& me) noexcept {
+  me.orphans.clear();
+  me.requests.each([&](request_object& r) { forget(me, r); });
+}
+
+}  // namespace weft::mpi

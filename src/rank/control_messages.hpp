@@ -1,0 +1,65 @@
+// Messages of the run time's own, in contexts that programs cannot name: some sends and receives
+// under way together. Called on the home worker of the speaker.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "rank/messages.hpp"
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+// Of messages: whether they must be as long as their receives.
+enum class lengths { equal, any };
+
+class control_messages {
+ public:
+  control_messages(rank_state& speaker, const wait_description& what, lengths expected) noexcept
+      : speaker_(speaker), what_(what), expected_(expected) {}
+  ~control_messages();
+  control_messages(const control_messages&) = delete;
+  control_messages& operator=(const control_messages&) = delete;
+
+  // `to` is `rank` of the communicator. The data, and a layout, stay where they are until wait().
+  void send(const peer& to, int rank, const envelope& from, byte_view data);
+  void send(const peer& to, int rank, const envelope& from, const segments& data);
+  // By the speaker, or another rank of its worker.
+  void receive(rank_state& by, const envelope& wanted, std::span<std::byte> into);
+  void receive(rank_state& by, const envelope& wanted, const segments& into);
+  // Until all that was begun is complete.
+  void wait();
+  // The same, before wait(); `look` is called now and then.
+  template <class Look>
+  void watch(const Look& look) {
+    speaker_.home->wait_until(
+        [&] {
+          if (pending_.pending != 0) look();
+          return pending_.pending == 0;
+        },
+        what_);
+  }
+
+  [[nodiscard]] rank_state& speaker() const noexcept { return speaker_; }
+
+ private:
+  [[nodiscard]] operation& next();
+  template <class Data>
+  void start_send(const peer& to, int rank, const envelope& from, const Data& data);
+  template <class Room>
+  void start_receive(rank_state& by, const envelope& wanted, const Room& into);
+  template <class Visit>
+  void each(const Visit& visit);
+  void conclude(operation& op);
+
+  rank_state& speaker_;
+  const wait_description& what_;
+  const lengths expected_;
+  completion_counter pending_;
+  std::size_t count_ = 0;
+  std::array<operation, 4> few_;
+  std::vector<std::unique_ptr<operation>> more_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,73 @@
+// What becomes of ranks that deal with a process that has died: their calls end, or the job does.
+#include <string>
+#include <vector>
+
+#include "rank/messages.hpp"
+#include "rank/remote_wire.hpp"
+
+namespace weft::detail {
+
+bool remote_messaging::survives() const noexcept {
+  return job_.how.on_failure == "error";
+}
+
+void remote_messaging::wait_for_the_end(worker& here) const {
+  if (survives()) return;
+  here.wait_until([] { return false; }, {"wait for the end, since a process has died"});
+  here.check_stopped();
+}
+
+void remote_messaging::throw_dead(const rank_state& me, const peer& to) const {
+  wait_for_the_end(*me.home);
+  const int process = address_of(to.number).process;
+  throw error("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
+              " cannot be reached: its process " + std::to_string(process) + " on host " +
+              between_.job().host_of(process) + " is dead");
+}
+
+bool remote_messaging::is_dead(const rank_state& r, std::uint32_t context, int rank) const {
+  if (rank < 0 || !between_.any_has_died()) return false;
+  const int number = world_number(r, base_context(context), rank);
+  return number >= 0 && !network::of(*r.home).device().is_alive(address_of(number).process);
+}
+
+bool remote_messaging::is_lost(const rank_state& r, const envelope& wanted) const {
+  return survives() && is_dead(r, wanted.context, wanted.source);
+}
+
+bool is_lost(const rank_state& me, const envelope& wanted) {
+  return me.of->ways != nullptr && me.of->ways->is_lost(me, wanted);
+}
+
+bool remote_messaging::end_operations_with_dead(worker& here) {
+  if (!survives()) return false;
+  bool any = false;
+  const comm::device& device = network::of(here).device();
+  for (int process = 0; process < between_.process_count(); ++process) {
+    if (device.is_alive(process)) continue;
+    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process)) {
+      fail(here, *op);
+      any = true;
+    }
+  }
+  for (const auto& r : job_.ranks) {
+    if (r->home != &here) continue;
+    std::vector<operation*> lost;
+    r->lists.each_posted([&](operation& op) {
+      if (is_lost(*r, op.match)) lost.push_back(&op);
+    });
+    for (operation* op : lost) {
+      r->lists.withdraw(*op);
+      fail(here, *op);
+      any = true;
+    }
+    for (probe_wait* p = r->probes.front(); p != nullptr; p = decltype(r->probes)::after(*p)) {
+      if (p->any.pending == 0 || !is_lost(*r, p->wanted)) continue;
+      here.complete(p->any);
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace weft::detail

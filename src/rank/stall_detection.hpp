@@ -1,0 +1,47 @@
+// Whether a job stands still although threads live that might yet bring a message, or end: such a job is not ended as a
+// deadlock, but the monitor says so (docs/protocols/attached-threads.md), and does not wait for its end (stopping.md).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/sleeping_threads.hpp"
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+// Whether a thread that polls descriptors without a limit of time stands, or may be about to go on.
+enum class polling { stands, runs };
+
+// Used by the monitor's thread.
+class stall_detector {
+ public:
+  stall_detector(job& j, polling descriptors)
+      : job_(j),
+        descriptors_(descriptors),
+        passes_(static_cast<std::size_t>(j.workers->worker_count()), 0),
+        sleeps_in_kernel_(passes_.size(), false) {}
+
+  // A few times a second. True, once for each stall: for at least `limit_s` no rank has sent, received or met
+  // others, and neither it nor one of its threads runs.
+  bool has_lasted(double limit_s, std::uint64_t now_ns);
+  // Instead, of a time in which nobody asks: the next look is the first one.
+  void forget();
+
+ private:
+  // What all ranks have done so far; 0 when one of them may be at work.
+  std::uint64_t done_by_waiting_ranks();
+  bool somebody_runs();
+
+  job& job_;
+  const polling descriptors_;
+  std::uint64_t looked_at_ns_ = 0;
+  std::uint64_t since_ns_ = 0;
+  bool is_told_ = false;
+  std::uint64_t done_ = 0;
+  std::map<int, thread_standing> threads_;
+  std::vector<std::uint64_t> passes_;
+  std::vector<bool> sleeps_in_kernel_;  // By worker.
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,59 @@
+"""Words that weft has given up for those of the field; docs/glossary.md has the words that hold."""
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+# The old word, and what is said instead.
+GONE = {
+    r"octets?": "byte",
+    r"helms?": "hand-off lock",
+    r"guests?": "attached thread",
+    r"exhibit(ion)?s?": "buffer exposure, exposure",
+    r"errands?": "urgent fiber",
+    r"standstill": "stall",
+    r"countdowns?": "completion counter",
+}
+# Elsewhere these words may have their own meaning: by top folder.
+GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
+                    r"tenant": "user data"}}
+# The guests of a virtual machine's host.
+EXEMPT = {"docs/figures-history.md", "tests/tidy/words.py"}
+
+
+def problems_of(name, text):
+    gone = dict(GONE)
+    for top, words in GONE_IN.items():
+        if name.startswith(top):
+            gone |= words
+    for number, line in enumerate(text.splitlines(), 1):
+        for word, instead in gone.items():
+            # Names are looked at word by word: octets_of, is_guest.
+            if re.search(rf"(?<![A-Za-z]){word}(?![A-Za-z])", line, re.IGNORECASE):
+                yield number, f"{word}: say {instead}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, required=True)
+    source = parser.parse_known_args()[0].source
+    listed = subprocess.run(["git", "-C", source, "ls-files"], capture_output=True, text=True)
+    names = listed.stdout.split("\n") if listed.returncode == 0 else [
+        str(path.relative_to(source)) for top in ("include", "src", "tools", "docs", "tests", "bench", "apps", "examples")
+        for path in (source / top).rglob("*")]
+    count = files = 0
+    for name in names:
+        path = source / name
+        if name in EXEMPT or not path.is_file() or path.suffix not in (
+                ".hpp", ".cpp", ".h", ".c", ".f90", ".py", ".md", ".cmake", ".sh"):
+            continue
+        files += 1
+        for number, problem in problems_of(name, path.read_text()):
+            print(f"{name}:{number}: {problem}")
+            count += 1
+    print(f"{files} files, {count} problems")
+    return 1 if count or not files else 0
+
+
+sys.exit(main())
