@@ -28,7 +28,7 @@ function(weft_add_test source label timeout processors)
   target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     WEFT_PROGRAM_DIR="${PROJECT_BINARY_DIR}/bin")
   add_dependencies(${label}-tests ${name})
-  # Parameters have names of their own; without the word ctest adds the octets of each.
+  # Parameters have names of their own; without the word ctest adds the bytes of each.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${processors} ${ARGN})
 endfunction()
@@ -165,7 +165,6 @@ function(weft_add_started_test way test label processes name)
   set(command ${start_${way}} ${processes} $<TARGET_FILE:${name}>)
   weft_add_test_of_processes(${test} ${label} ${processes} "${command}" TEST_STARTED=1
     WEFT_TRANSPORT=${transport_${way}} ${ARGN})
-  set_tests_properties(${test} PROPERTIES RESOURCE_LOCK processes)
 endfunction()
 foreach(name IN LISTS tests_of_ranks)
   foreach(way IN LISTS ways_of_two)
@@ -207,7 +206,6 @@ foreach(way IN LISTS ways)
     foreach(processes IN LISTS processes_of_${name})
       weft_add_test_of_processes(multi.${way}${processes}.${name} multi ${processes} ${name}
         WEFT_TRANSPORT=${transport_${way}})
-      set_tests_properties(multi.${way}${processes}.${name} PROPERTIES RESOURCE_LOCK processes)
     endforeach()
   endforeach()
   foreach(seed IN ITEMS 2 3 4 5)
@@ -218,16 +216,15 @@ endforeach()
 
 weft_add_tests(model model 300 1)
 weft_add_tests(stress stress 300 2)
-# Of several processes each: one at a time, or a machine of few cores does nothing but switch.
 if(of_several_processes)
   list(PREPEND of_several_processes ENVIRONMENT)
 endif()
-weft_add_tests(multi test 300 2 RESOURCE_LOCK processes ${of_several_processes})
+weft_add_tests(multi test 300 2 ${of_several_processes})
 if(TARGET weftrun)
   foreach(swept IN ITEMS on_one_host on_two_hosts of_ranks_over_shm of_ranks_over_tcp)
     add_test(NAME soak.sweeping.${swept} COMMAND starting_test --gtest_filter=*sweeping*/${swept})
     set_tests_properties(soak.sweeping.${swept} PROPERTIES LABELS soak TIMEOUT 3600 PROCESSORS 2
-      RESOURCE_LOCK processes ENVIRONMENT TEST_SWEPT=100
+      RUN_SERIAL TRUE ENVIRONMENT TEST_SWEPT=100
       SKIP_REGULAR_EXPRESSION "PASSED  ] 0 tests\\.\n(\\[  SKIPPED ][^\n]*\n)+$")
   endforeach()
 endif()
@@ -268,6 +265,6 @@ file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/multi/*.sh)
 foreach(script IN LISTS scripts)
   cmake_path(GET script STEM name)
   add_test(NAME multi.${name} COMMAND ${script} ${PROJECT_BINARY_DIR}/bin)
-  set_tests_properties(multi.${name} PROPERTIES LABELS multi TIMEOUT 300 RESOURCE_LOCK processes
-    PROCESSORS 2 SKIP_RETURN_CODE 77)
+  set_tests_properties(multi.${name} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
+    SKIP_RETURN_CODE 77)
 endforeach()

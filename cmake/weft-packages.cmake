@@ -1,0 +1,32 @@
+# ./dev release: a source archive and Debian packages, by CPack.
+
+set(CPACK_PACKAGE_NAME weft)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "the authors of weft <weft@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "communication and task runtime for multicore clusters")
+set(CPACK_PACKAGE_DESCRIPTION
+  "Ranks, tasks, active messages and one-sided memory in one runtime.\n Runs MPI and OpenSHMEM programs unmodified.")
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/out/release)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL runtime development tools)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libweft0)
+# Loaded when they are there: networks, launchers, lines of reports.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "libfabric1, libdw1")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "libpmix2")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libweft-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+  "libweft0 (= ${PROJECT_VERSION}), weft-tools (= ${PROJECT_VERSION}), g++, libhwloc-dev, libfmt-dev, libboost-context-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "gfortran, libcereal-dev")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME weft-tools)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libweft0 (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "openssh-client")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "python3-matplotlib")
+include(CPack)
