@@ -346,17 +346,17 @@ long weft_read(int descriptor, void* bytes, unsigned long size) {
   return ::syscall(SYS_read, descriptor, bytes, size);
 }
 
-long weft_write(int descriptor, const void* byte_view, unsigned long size) {
+long weft_write(int descriptor, const void* bytes, unsigned long size) {
   const int saved = errno;
   if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) {
     const weft::detail::maker_of_thread maker;  // Whose job has the lines.
     if ((maker.get() != nullptr || weft::this_rank() >= 0) &&
-        weft::append_to_line(descriptor, {static_cast<const char*>(byte_view), size})) {
+        weft::append_to_line(descriptor, {static_cast<const char*>(bytes), size})) {
       errno = saved;
       return static_cast<long>(size);
     }
   }
-  return ::syscall(SYS_write, descriptor, byte_view, size);
+  return ::syscall(SYS_write, descriptor, bytes, size);
 }
 
 int weft_sleep(long long nanoseconds) {

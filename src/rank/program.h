@@ -37,10 +37,10 @@ void weft_raises(int number);
 void weft_aborts(void);
 
 /* write(2): a rank's part of a line waits for the rest of it. */
-long weft_write(int descriptor, const void* byte_view, unsigned long size);
+long weft_write(int descriptor, const void* bytes, unsigned long size);
 
 /* read(2): standard input belongs to rank 0, for the others it is empty. */
-long weft_read(int descriptor, void* byte_view, unsigned long size);
+long weft_read(int descriptor, void* bytes, unsigned long size);
 
 /* Sleeps while other ranks run; 0 and nothing done when a thread calls that is no rank. */
 int weft_sleep(long long nanoseconds);
