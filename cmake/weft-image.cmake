@@ -6,8 +6,8 @@ set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 # All copies of a program share one libweft. Beside the static library, not in its place: it lies
 # where only programs of the wrappers look.
-add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/rank/thread_start.cpp
-  ${PROJECT_SOURCE_DIR}/src/rank/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/rank/affinity.cpp)
+add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/program/thread_start.cpp
+  ${PROJECT_SOURCE_DIR}/src/program/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/program/affinity.cpp)
 target_include_directories(weft-shared PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weft-shared PRIVATE -ftls-model=initial-exec)
 target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)

@@ -21,7 +21,7 @@
 
 #include "base/log.hpp"
 #include "cluster.hpp"
-#include "rank/start.hpp"
+#include "job/start.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::tests {

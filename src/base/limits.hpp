@@ -114,7 +114,7 @@ inline constexpr double end_grace_s = 0.5;
 inline constexpr double output_grace_s = 2;
 // Once its job is to stop, a process has this long in which none of its ranks ends; so do the others when one has left.
 inline constexpr double stop_grace_s = 2;
-// The same where nothing runs any more that could let one end (rank/stall_detection.hpp).
+// The same where nothing runs any more that could let one end (diagnosis/stall_detection.hpp).
 inline constexpr double stall_grace_s = 0.2;
 // After its timeout a job is given this long to report and end by itself.
 inline constexpr double timeout_grace_s = 3;

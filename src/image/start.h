@@ -2,7 +2,7 @@
    calls when a program opens libraries. */
 #ifndef WEFT_IMAGE_START_H
 #define WEFT_IMAGE_START_H
-#include "rank/program.h"
+#include "program/program.h"
 
 #ifdef __cplusplus
 extern "C" {

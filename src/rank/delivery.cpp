@@ -5,9 +5,9 @@
 #include <memory>
 #include <new>
 
+#include "collective/subgroups.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
-#include "rank/subgroups.hpp"
 
 namespace weft::detail {
 namespace {

@@ -2,9 +2,9 @@
 #include <string>
 
 #include "base/format.hpp"
-#include "rank/checks.hpp"
+#include "diagnosis/checks.hpp"
+#include "diagnosis/names.hpp"
 #include "rank/messages.hpp"
-#include "rank/names.hpp"
 
 namespace weft {
 

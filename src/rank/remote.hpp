@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "rank/meetings.hpp"
+#include "collective/meetings.hpp"
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
 #include "runtime/network.hpp"

@@ -8,11 +8,11 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
-#include "rank/accounted_call.hpp"
-#include "rank/calls.hpp"
-#include "rank/checks.hpp"
+#include "collective/calls.hpp"
+#include "diagnosis/checks.hpp"
+#include "diagnosis/names.hpp"
+#include "job/accounted_call.hpp"
 #include "rank/messages.hpp"
-#include "rank/names.hpp"
 #include "rank/remote.hpp"
 
 namespace weft {

@@ -18,7 +18,7 @@
 #include "base/settings.hpp"
 #include "base/standard_descriptors.hpp"
 #include "base/topology.hpp"
-#include "rank/start.hpp"
+#include "job/start.hpp"
 #include "rank/state.hpp"
 #include "weft/tasks/run.hpp"
 

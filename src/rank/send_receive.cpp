@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/format.hpp"
-#include "rank/accounted_call.hpp"
+#include "job/accounted_call.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "collective/subgroups.hpp"
 #include "rank/messages.hpp"
-#include "rank/subgroups.hpp"
 #include "runtime/network.hpp"
 
 namespace weft::detail {

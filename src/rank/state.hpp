@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rank/face.hpp"
+#include "job/face.hpp"
 #include "rank/matching.hpp"
 #include "sched/scheduler.hpp"
 #include "sync/dropbox.hpp"

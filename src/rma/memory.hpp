@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "rank/face.hpp"
+#include "job/face.hpp"
 #include "rank/state.hpp"
 #include "rma/arena.hpp"
 #include "rma/initiator.hpp"

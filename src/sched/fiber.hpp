@@ -17,7 +17,7 @@ class worker;
 // Says to a person what a fiber waits for. Lives until the wait ends; read by its worker.
 struct wait_description {
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
-  // In place of a context: `subject` is what the waiting module says of the wait (rank/face.hpp).
+  // In place of a context: `subject` is what the waiting module says of the wait (job/face.hpp).
   static constexpr std::uint32_t in_words = no_context - 1;
   const char* call = "";               // "recv", "barrier", ...
   std::uint32_t context = no_context;  // The communicator's context id.

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/format.hpp"
-#include "rank/program.h"
+#include "program/program.h"
 #include "shmem/limits.hpp"
 #include "shmem/shmemx.h"
 #include "weft/error.hpp"

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/log.hpp"
-#include "rank/collectives.hpp"
-#include "rank/new_communicators.hpp"
+#include "collective/collectives.hpp"
+#include "collective/new_communicators.hpp"
 #include "shmem/core.hpp"
 #include "weft/run.hpp"
 

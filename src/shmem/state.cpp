@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "rank/collectives.hpp"
+#include "collective/collectives.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {

@@ -1,7 +1,7 @@
 // Teams and contexts: who is in them, and under which handles.
 #include <algorithm>
 
-#include "rank/new_communicators.hpp"
+#include "collective/new_communicators.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "collective/meetings.hpp"
 #include "comm/wire.hpp"
 #include "fuzz/byte_source.hpp"
+#include "job/start.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
-#include "rank/meetings.hpp"
 #include "rank/remote.hpp"
-#include "rank/start.hpp"
 #include "weft/weft.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // The parties are workers; what they publish is a plain field, so that a slot which is written while
-// somebody may still read it is a race. The reading order is that of src/rank/collectives.cpp.
+// somebody may still read it is a race. The reading order is that of src/collective/collectives.cpp.
 #include "sync/dropbox.hpp"
 
 #include <gtest/gtest.h>

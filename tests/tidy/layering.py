@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 # Beside itself, a module may include these and no other; everyone may include base, sync and trace.
+_RANKS = {"collective", "rank", "program", "job", "diagnosis", "comm", "sched", "runtime"}
 ARROWS = {
     "base": set(),
     "sync": {"base"},
@@ -17,12 +18,16 @@ ARROWS = {
     "runtime": {"comm", "sched", "bootstrap"},
     "image": {"bootstrap"},
     "breakdown": set(),
-    "rank": {"comm", "sched", "runtime"},
+    "diagnosis": _RANKS,  # Not yet cut: these five know each other.
+    "job": _RANKS,
+    "rank": _RANKS,
+    "collective": _RANKS,
+    "program": _RANKS,
     "task": {"sched"},
     "parcel": {"task", "comm", "sched", "runtime"},
-    "rma": {"rank", "image", "comm", "sched", "runtime"},
-    "shmem": {"rma", "rank", "image", "comm", "sched", "runtime"},
-    "mpi": {"rank", "image", "comm", "sched", "runtime"},
+    "rma": _RANKS | {"image"},
+    "shmem": _RANKS | {"rma", "image"},
+    "mpi": _RANKS | {"image"},
 }
 FOR_ALL = {"base", "sync", "trace"}
 # The rooms of a module, likewise: beside itself, a room may include these rooms of its module.

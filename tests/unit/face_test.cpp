@@ -1,6 +1,6 @@
 // A face of the smallest kind beside the others: ranks of a process ring each other's bells. It has state of its own
 // for each rank, mail of its own, and words in a report, and the job knows nothing of it.
-#include "rank/face.hpp"
+#include "job/face.hpp"
 
 #include <array>
 #include <string>

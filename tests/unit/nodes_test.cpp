@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "collective/collectives.hpp"
 #include "job.hpp"
-#include "rank/collectives.hpp"
 #include "rank_data.hpp"
 
 namespace weft {

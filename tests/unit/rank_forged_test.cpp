@@ -14,10 +14,10 @@
 
 #include "comm/wire.hpp"
 #include "job.hpp"
+#include "job/start.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
 #include "rank/remote.hpp"
-#include "rank/start.hpp"
 #include "runtime/termination.hpp"
 
 namespace weft {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "diagnosis/names.hpp"
+#include "diagnosis/stacks.hpp"
 #include "job.hpp"
-#include "rank/names.hpp"
-#include "rank/stacks.hpp"
 #include "unit/shell.hpp"
 
 namespace weft {

@@ -16,7 +16,7 @@
 #include "base/topology.hpp"
 #include "image/image.hpp"
 #include "image/libraries.hpp"
-#include "rank/program.hpp"
+#include "program/program.hpp"
 #include "weft/error.hpp"
 #include "weft/run.hpp"
 

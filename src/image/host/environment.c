@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rank/program.h"
+#include "program/program.h"
 
 #define OF_LIBC(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
 

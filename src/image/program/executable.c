@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "image/start.h"
-#include "rank/program.h"
+#include "program/program.h"
 
 typedef int main_function(int, char**, char**);
 typedef int start_function(main_function*, int, char**, void (*)(void), void (*)(void), void (*)(void), void*);

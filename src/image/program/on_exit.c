@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "image/program/replaces.h"
-#include "rank/program.h"
+#include "program/program.h"
 
 LINKED_AS(on_exit);
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "image/program/replaces.h"
-#include "rank/program.h"
+#include "program/program.h"
 
 LINKED_AS(openmp);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "image/program/replaces.h"
-#include "rank/program.h"
+#include "program/program.h"
 
 LINKED_AS(signals);
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "image/program/replaces.h"
-#include "rank/program.h"
+#include "program/program.h"
 
 LINKED_AS(sleep);
 

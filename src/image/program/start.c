@@ -7,7 +7,7 @@
 
 #include "image/program/own.h"
 #include "image/start.h"
-#include "rank/program.h"
+#include "program/program.h"
 
 /* Weak: build systems link libraries with the flags of programs, too. A program without one is
    refused by what the linker adds to executables, or by weftcc. */

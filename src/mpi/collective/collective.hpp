@@ -7,11 +7,11 @@
 #include <functional>
 #include <vector>
 
+#include "collective/collectives.hpp"
 #include "mpi/datatype/data.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/request.hpp"
 #include "mpi/object/state.hpp"
-#include "rank/collectives.hpp"
 
 namespace weft::mpi {
 

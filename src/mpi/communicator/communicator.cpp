@@ -6,12 +6,12 @@
 #include <cstring>
 #include <vector>
 
+#include "collective/collectives.hpp"
+#include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/request.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/point_to_point/transfer.hpp"
-#include "rank/collectives.hpp"
-#include "rank/new_communicators.hpp"
 
 namespace weft::mpi {
 

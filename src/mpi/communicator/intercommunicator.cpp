@@ -2,11 +2,11 @@
 // whose leader has the lower number in the world; messages and collectives go to its other part.
 #include <algorithm>
 
+#include "collective/collectives.hpp"
+#include "collective/control_messages.hpp"
+#include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
-#include "rank/collectives.hpp"
-#include "rank/control_messages.hpp"
-#include "rank/new_communicators.hpp"
 
 namespace weft::mpi {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/format.hpp"
-#include "rank/checks.hpp"
+#include "diagnosis/checks.hpp"
 
 namespace weft::mpi {
 

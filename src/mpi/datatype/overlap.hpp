@@ -1,8 +1,8 @@
 // In a checked job: memory from which a call sends and into which it receives, and which is in part the same. Of what
 // lies in a row; layouts may be entwined, and are not compared.
 #pragma once
+#include "collective/exchange.hpp"
 #include "mpi/object/state.hpp"
-#include "rank/exchange.hpp"
 
 namespace weft::mpi {
 

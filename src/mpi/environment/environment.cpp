@@ -8,11 +8,11 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "collective/collectives.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
-#include "rank/collectives.hpp"
 #include "weft/run.hpp"
 
 namespace weft::mpi {

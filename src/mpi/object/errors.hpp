@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/format.hpp"
+#include "collective/peer_failure.hpp"
 #include "mpi/mpi.h"
-#include "rank/peer_failure.hpp"
 
 namespace weft::mpi {
 

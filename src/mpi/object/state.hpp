@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "job/accounted_call.hpp"
 #include "mpi/object/attributes.hpp"
 #include "mpi/object/communicator.hpp"
 #include "mpi/object/datatype.hpp"
@@ -20,7 +21,6 @@
 #include "mpi/object/message.hpp"
 #include "mpi/object/operation.hpp"
 #include "mpi/object/request.hpp"
-#include "rank/accounted_call.hpp"
 #include "rank/state.hpp"
 #include "sched/attached_thread.hpp"
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "collective/collectives.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
-#include "rank/collectives.hpp"
 
 namespace weft::mpi {
 

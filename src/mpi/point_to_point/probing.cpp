@@ -1,8 +1,8 @@
 // Looking at messages before they are received, and messages taken out of the matching.
+#include "diagnosis/checks.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
-#include "rank/checks.hpp"
 
 namespace weft::mpi {
 

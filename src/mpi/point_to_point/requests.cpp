@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "collective/control_messages.hpp"
+#include "diagnosis/checks.hpp"
+#include "diagnosis/names.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/object/status.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
-#include "rank/checks.hpp"
-#include "rank/control_messages.hpp"
 #include "rank/messages.hpp"
-#include "rank/names.hpp"
 
 namespace weft::mpi {
 

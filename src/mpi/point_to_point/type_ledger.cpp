@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "diagnosis/checks.hpp"
 #include "mpi/datatype/datatype_elements.hpp"
-#include "rank/checks.hpp"
 
 namespace weft::mpi {
 

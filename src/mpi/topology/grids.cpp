@@ -3,10 +3,10 @@
 #include <functional>
 #include <numeric>
 
+#include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/topology/topology.hpp"
-#include "rank/new_communicators.hpp"
 
 namespace weft::mpi {
 

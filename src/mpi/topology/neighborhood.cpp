@@ -1,10 +1,10 @@
 // Collectives with the neighbours in a topology: messages of the run time's own, in the order of a
 // rank's other collectives.
+#include "collective/control_messages.hpp"
+#include "collective/in_turn.hpp"
 #include "mpi/collective/collective.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "mpi/topology/topology.hpp"
-#include "rank/control_messages.hpp"
-#include "rank/in_turn.hpp"
 
 namespace weft::mpi {
 

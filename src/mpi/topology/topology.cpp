@@ -1,9 +1,9 @@
 // What all virtual topologies have in common.
 #include "mpi/topology/topology.hpp"
 
+#include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
-#include "rank/new_communicators.hpp"
 
 namespace weft::mpi {
 

@@ -1,0 +1,102 @@
+// What goes on beside a rank's own code: a non-blocking call is the blocking one, on a fiber of its
+// own.
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "collective/collectives.hpp"
+#include "collective/in_turn.hpp"
+#include "rank/messages.hpp"
+
+namespace weft {
+namespace detail {
+
+void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why) {
+  if (m.waiting == nullptr)
+    m.waiting = std::make_unique<std::map<std::uint64_t, completion_counter*>>();
+  completion_counter comes{1, nullptr};
+  struct place {
+    member& of;
+    const std::map<std::uint64_t, completion_counter*>::iterator at;
+    ~place() { of.waiting->erase(at); }
+  } const mine{m, m.waiting->emplace(ticket, &comes).first};
+  here.wait(comes, why);
+  here.check_stopped();  // The one before may have ended by unwinding.
+}
+
+void tell_next(worker& here, member& m) noexcept {
+  if (m.waiting->empty()) return;
+  const auto& [ticket, comes] = *m.waiting->begin();
+  if (ticket == m.next_ticket()) here.complete(*comes);
+}
+
+request start_activity(const std::shared_ptr<communicator_state>& state,
+                       std::function<void()> body) {
+  rank_state& me = calling_rank("a non-blocking call");
+  me.home->check_stopped();
+  kept_operation* op = take_kept(me);
+  op->what = operation::kind::collective;
+  op->communicator = state;
+  op->active = true;
+  watch_start(*op);
+  op->body = std::move(body);
+  op->runner.identity = &me;
+  op->runner.is_urgent = true;
+  op->runner.argument = op;
+  op->runner.body = [](void* argument) {
+    auto& self = *static_cast<kept_operation*>(argument);
+    try {
+      self.body();
+    } catch (...) {  // The job's stop too: a wait must not take this for complete.
+      self.failure = std::current_exception();
+    }
+  };
+  // Completed once its fiber is gone: then the operation may be freed.
+  op->runner.reclaimed = [](fiber& ended) {
+    auto& self = *static_cast<kept_operation*>(ended.argument);
+    self.complete = true;
+    if (self.counter != nullptr) ended.home->complete(*self.counter);
+  };
+  me.home->spawn(op->runner);
+  return request(op);
+}
+
+request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
+                         std::function<void()> body) {
+  rank_state& me = calling_rank("a non-blocking collective");
+  check_is_own(*state, rank, me, "a non-blocking collective");
+  me.home->check_stopped();
+  const std::uint64_t ticket = state->at(rank).tickets;
+  request started = start_activity(state, [c = state, rank, ticket, &me, run = std::move(body)] {
+    member& self = c->at(rank);
+    if (ticket != self.next_ticket())
+      wait_for_turn(*me.home, self, ticket, {"non-blocking collective", c->context});
+    self.has_turn = true;
+    // A call that is refused before it begins has had its turn all the same.
+    struct turn_end {
+      worker& here;
+      member& m;
+      ~turn_end() {
+        if (!std::exchange(m.has_turn, false)) return;
+        ++m.refused;
+        if (m.waiting != nullptr) tell_next(here, m);
+      }
+    } const ended{*me.home, self};
+    run();
+  });
+  // No sooner: one that could not start would keep those after it waiting.
+  ++state->at(rank).tickets;
+  return started;
+}
+
+}  // namespace detail
+
+request communicator::start_collective(void* body, void (*run)(void*),
+                                       void (*destroy)(void*)) const {
+  return detail::start_collective(
+      state_, rank_, [run, kept = std::shared_ptr<void>(body, destroy)] { run(kept.get()); });
+}
+
+}  // namespace weft

@@ -1,0 +1,234 @@
+// What holds when the ranks of a communicator disagree about a collective, or one of them leaves it
+// by an exception while the others are inside: the communicator is broken for good. Whoever waits
+// in a collective of it is woken and throws, and so does every later call; nobody waits for ranks
+// that will not come. docs/protocols/collectives.md says why nobody reads what they leave behind.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "base/uncaught.hpp"
+#include "collective/calls.hpp"
+#include "collective/peer_failure.hpp"
+#include "collective/subgroups.hpp"
+#include "diagnosis/names.hpp"
+#include "rank/remote.hpp"
+#include "rank/source_validation.hpp"
+#include "rank/state.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Wakes the ranks of this worker that wait for the others of their group.
+void release_waiting(worker& here, communicator_state& c) noexcept {
+  for (std::size_t i = 0; i < c.groups.size(); ++i) {
+    if (c.workers[i] != here.index()) continue;
+    for (completion_counter& all : c.groups[i].waits) here.end(all);
+  }
+}
+
+void list_broken(communicator_list& in, std::uint32_t context, int leader, const std::string& why) {
+  const std::lock_guard hold(in.lock);
+  in.broken.try_emplace({context, leader}, why);
+  // Relaxed: a message that is kept meanwhile is refused with those that wait: end_control_messages().
+  in.any_broken.store(true, std::memory_order_relaxed);
+}
+
+// Such a text begins with this byte: "rank code length", and of that length what stands before the name of the
+// rank; what follows it comes behind. Of no rank (-1) nothing is named. It may have come from another process, cut
+// at its end.
+constexpr char told_mark = '\x01';
+constexpr int no_rank = -1;
+
+std::string told(int rank, int code, const std::string& before, const std::string& why) {
+  return formatted("{}{} {} {} {}{}", told_mark, rank, code, before.size(), before, why);
+}
+
+coded_error read_told(const communicator_state& c, const std::string& told) {
+  std::istringstream from(told.substr(told.empty() || told[0] != told_mark ? 0 : 1));
+  int rank = no_rank, code = no_code;
+  std::size_t length = 0;
+  if (from.str().size() == told.size() || !(from >> rank >> code >> length) || from.get() != ' ')
+    return {told, no_code};
+  const auto begin = static_cast<std::size_t>(from.tellg());
+  const std::string text = from.str().substr(std::min(begin, from.str().size()));
+  if (rank == no_rank) return {text, code};
+  const std::size_t before = std::min(length, text.size());
+  const std::string name =
+      name_of_peer(static_cast<const rank_state*>(worker::caller()), c.context, rank);
+  // A rank of another group calls others in its own way.
+  return {formatted("{}{}{}: {}", std::string_view(text).substr(0, before), name,
+                    name == rank_name(rank) ? "" : ", which says",
+                    std::string_view(text).substr(before)),
+          code};
+}
+
+// What other subgroups send from now on is refused. False when that was so before.
+bool cut_off(communicator_state& c) {
+  list_broken(*c.listed_in, c.context, c.to(c.local()[0]).number, c.failure);
+  return !c.cut_off.exchange(true, std::memory_order_relaxed);  // Relaxed: the mail orders it.
+}
+
+}  // namespace
+
+void note_failure(communicator_state& c, const std::string& why) {
+  const std::lock_guard hold(c.listed_in->lock);
+  if (c.failed.load(std::memory_order_relaxed)) return;  // Relaxed: written under this lock only.
+  c.failure = why;
+  // Relaxed: whoever sees it reads the text under the lock.
+  c.failed.store(true, std::memory_order_relaxed);
+}
+
+void break_communicator(worker& here, communicator_state& c, const std::string& why) {
+  note_failure(c, why);
+  if (c.broken.exchange(true, std::memory_order_relaxed)) return;  // Relaxed: the mail orders it.
+  if (here.owner().stopping()) return;  // All are woken, and what waits here may be gone.
+  if (c.spans_processes()) {
+    if (cut_off(c)) c.of.ways->tell_broken(here, c);
+    end_control_messages(here, c);
+  }
+  release_waiting(here, c);
+  const communicator_state* const subject = &c;
+  for (std::size_t i = 0; i < c.groups.size(); ++i)
+    if (c.workers[i] != here.index())
+      here.post(c.workers[i], mail_broken,
+                static_cast<std::uint32_t>(c.to(c.groups[i].members.front()).number),
+                std::as_bytes(std::span(&subject, 1)));
+}
+
+void throw_failed(communicator_state& c, const char* call) {
+  std::string told;
+  {
+    const std::lock_guard hold(c.listed_in->lock);
+    told = c.failure;
+  }
+  const coded_error first = read_told(c, told);
+  if (call == nullptr) throw first;
+  throw coded_error(
+      formatted("{} on a broken communicator, on which no collective can work any more: {}", call,
+                first.what()),
+      first.code());
+}
+
+std::string peer_failure(const communicator_state& c, int rank, const collective_call& call) {
+  std::string why = "it ended with an exception";
+  int code = no_code;
+  try {
+    throw;
+  } catch (const coded_error& e) {
+    why = e.what();
+    code = e.code();
+  } catch (const std::bad_alloc&) {
+    why = "there is no memory for it";
+    code = no_memory;
+  } catch (const std::exception& e) {
+    why = text_of(e);
+  } catch (...) {
+  }
+  return told(rank, code, formatted("{} on {} failed on rank ", described(call), name_of(c)), why);
+}
+
+std::string told_mismatch(const std::string& text) {
+  return told(no_rank, calls_differ, "", text);
+}
+
+void on_broken(worker& here, record_header header, const std::byte* payload) {
+  if (here.owner().stopping()) [[unlikely]]
+    return;
+  communicator_state* subject = nullptr;
+  std::memcpy(&subject, payload, sizeof subject);
+  // Once all that waited are gone it may be gone, too: then it is not listed.
+  communicator_list& listed = *rank_of(here, header.target()).of->communicators;
+  std::shared_ptr<communicator_state> c;
+  {
+    const std::lock_guard hold(listed.lock);
+    for (const auto& [context, listed_one] : listed.by_context)
+      if (listed_one == subject) c = listed_one->weak_from_this().lock();
+  }
+  if (c == nullptr) return;
+  if (c->spans_processes()) end_control_messages(here, *c);
+  release_waiting(here, *c);
+}
+
+void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
+                         const comm::address& sender, const std::string& why) {
+  std::shared_ptr<communicator_state> c;
+  {
+    const std::lock_guard hold(to.of->communicators->lock);
+    c = find_listed(to, context);
+    if (c == nullptr) {  // It may not have been made yet.
+      auto& early = to.of->communicators->failures;
+      if (early.size() == early_questions_max) early.erase(early.begin());
+      early.push_back({context, to.number, sender, why});
+    }
+  }
+  if (c == nullptr) return;
+  if (!c->has_ranks_in(sender.process)) [[unlikely]]
+    return refuse(here, sender, foreign_word);
+  note_failure(*c, why);
+  static_cast<void>(cut_off(*c));
+  end_control_messages(here, *c);
+  // While data are moved, or sent to other subgroups, nobody may leave them behind: the ranks here meet
+  // once more, or their leader fails first, and then they see that it failed.
+  if (c->conversations == 0 && !c->at(c->local()[0]).moving) break_communicator(here, *c, why);
+}
+
+void take_early_news(communicator_state& c) {
+  communicator_list& listed = *c.listed_in;
+  const int leader = c.to(c.local()[0]).number;
+  std::erase_if(listed.failures, [&](const communicator_list::early_failure& f) {
+    if (f.context != c.context || f.number != leader) return false;
+    if (!c.has_ranks_in(f.sender.process)) {
+      refuse(*worker::current(), f.sender, foreign_word);
+      return true;
+    }
+    c.failure = listed.broken.try_emplace({c.context, leader}, f.why).first->second;
+    // Relaxed: nobody else has it yet.
+    for (auto* flag : {&listed.any_broken, &c.failed, &c.broken, &c.cut_off})
+      flag->store(true, std::memory_order_relaxed);
+    return true;
+  });
+  std::erase_if(listed.questions, [&](const communicator_list::early_question& q) {
+    if (q.context != c.context || q.rank < 0 || q.rank >= c.size()) return false;
+    member& m = c.at(q.rank);
+    if (m.rank == nullptr || m.rank->number != q.number) return false;
+    if (c.process_of(q.asked.rank) != q.sender.process)
+      refuse(*worker::current(), q.sender, foreign_source);
+    else if (q.asked.turn < m.asked.turn)
+      m.asked = q.asked;
+    return true;
+  });
+}
+
+bool is_of_broken(rank_state& to, const envelope& from) {
+  communicator_list& listed = *to.of->communicators;
+  if (!listed.any_broken.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  const std::lock_guard hold(listed.lock);
+  return listed.broken.contains({from.context & ~hidden_context, to.number});
+}
+
+std::shared_ptr<communicator_state> find_listed(const rank_state& member, std::uint32_t context) {
+  const auto [first, last] = member.of->communicators->by_context.equal_range(context);
+  for (auto at = first; at != last; ++at) {
+    const auto& members = at->second->members;
+    if (std::any_of(members.begin(), members.end(),
+                    [&](const auto& m) { return m.rank == &member; }))
+      return at->second->weak_from_this().lock();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<communicator_state> find_communicator(const rank_state& member,
+                                                      std::uint32_t context) {
+  const std::lock_guard hold(member.of->communicators->lock);
+  return find_listed(member, context);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,378 @@
+// Large data in collectives: the ranks show each other their buffers, and each moves its part
+// itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/padded.hpp"
+#include "collective/exchange.hpp"
+#include "collective/in_turn.hpp"
+
+namespace weft::detail {
+
+// What the ranks of one process give to those of another in one collective.
+inline constexpr std::uint64_t brought_bytes_max = std::uint64_t{1} << 39;
+
+// What each rank shows to which, of what it gave. `part(owner, reader)` is it; of a rank of another
+// process it is asked over there.
+template <class Part>
+struct exposure {
+  Part part;
+  int only_owner = no_root;  // No_root: all show.
+  int only_reader = no_root;
+  bool per_reader = false;  // Otherwise all see the same.
+  sizes known = sizes::of_all;
+  std::size_t part_bytes = 0;  // When known.
+  bool ends_together = false;  // No rank goes on before all have moved, in other processes too.
+};
+
+// Shows the buffers of all ranks to all, lets each move what it wants, and holds everyone until
+// all have done so.
+template <class Part>
+class buffer_exposure {
+ public:
+  buffer_exposure(communicator_state& c, int rank, in_turn& turn, const exposure<Part>& what)
+      : c_(c), rank_(rank), turn_(turn), what_(what) {}
+
+  // Bytes in a row, or a layout.
+  using piece = std::invoke_result_t<const Part&, const member&, int>;
+
+  // What this rank may read of the one that shows.
+  [[nodiscard]] piece part(int owner) const {
+    const member& m = c_.at(owner);
+    if (m.rank != nullptr) return what_.part(m, rank_);
+    return piece(c_.staged.parts[place(owner, what_.per_reader ? c_.local_place(rank_) : 0)]);
+  }
+
+  // Called by the leader while the other ranks of this process wait: brings here what other subgroups
+  // show to this one, and sends them what they are to see.
+  void bring() {
+    const std::size_t subgroups = c_.subgroups.size();
+    c_.staged.buffers.clear();
+    c_.staged.buffers.resize(2 * subgroups);
+    c_.staged.parts.assign(c_.members.size() * readers_here(), {});
+    std::vector<std::vector<std::uint64_t>> lengths_in(subgroups);
+    for (std::size_t s = 0; s < subgroups; ++s)
+      if (s != here())
+        lengths_in[s].assign(entries(c_.subgroups[s], c_.subgroups[here()]), what_.part_bytes);
+    if (what_.known != sizes::of_all) bring_lengths(lengths_in);
+    if (go_alone()) {
+      carry([&](subgroup_messages& messages, std::size_t by,
+                std::size_t of) { receive_each(messages, by, of); },
+            [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
+              if (of == here())
+                send_each(messages, to);
+              else
+                hand_on_each(messages, to, of);
+            });
+      return;
+    }
+    std::vector<std::size_t> bytes_in(subgroups);
+    // Before anything is under way: what another process says may be refused.
+    for (std::size_t s = 0; s < subgroups; ++s)
+      if (bytes_in[s] = total(lengths_in[s]); bytes_in[s] != 0)
+        c_.staged.buffers[s] = std::make_unique_for_overwrite<std::byte[]>(bytes_in[s]);
+    const auto arrived = [&](std::size_t of) {
+      return std::span(c_.staged.buffers[of].get(), bytes_in[of]);
+    };
+    carry([&](subgroup_messages& messages, std::size_t by,
+              std::size_t of) { receive(messages, by, tag_of_parts, arrived(of)); },
+          [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
+            send(messages, to, tag_of_parts, of == here() ? in_a_row(to) : byte_view(arrived(of)));
+          });
+    for (std::size_t s = 0; s < subgroups; ++s)
+      if (s != here()) place_parts(s, lengths_in[s]);
+  }
+
+ private:
+  [[nodiscard]] std::size_t here() const noexcept { return static_cast<std::size_t>(c_.here); }
+  [[nodiscard]] std::size_t readers_here() const noexcept {
+    return what_.per_reader ? c_.local().size() : 1;
+  }
+  [[nodiscard]] std::size_t place(int owner, std::size_t reader) const noexcept {
+    return static_cast<std::size_t>(owner) * readers_here() + reader;
+  }
+  [[nodiscard]] std::size_t node_of(std::size_t subgroup) const noexcept {
+    return static_cast<std::size_t>(c_.node_of_subgroup[subgroup]);
+  }
+
+  // What the subgroups of a node read alike comes to one of them, which hands it on.
+  [[nodiscard]] bool is_handed_on() const noexcept {
+    return !what_.per_reader && what_.only_reader == no_root &&
+           c_.nodes.size() < c_.subgroups.size();
+  }
+  // To which subgroup of that node `from` sends what `to` reads: its own subgroups to others in turn.
+  [[nodiscard]] std::size_t first_to_get(std::size_t from, std::size_t to) const noexcept {
+    if (!is_handed_on() || node_of(from) == node_of(to)) return to;
+    const std::vector<int>& mates = mates_of(c_, static_cast<int>(to));
+    return static_cast<std::size_t>(
+        mates[place_on_node(c_, static_cast<int>(from)) % mates.size()]);
+  }
+
+  // Calls `receive(messages, by, of)` for what the subgroup `of` shows to this one, which `by` sends here, and
+  // `send(messages, to, of)` for what this one sends. First goes what is here, then what has come for others.
+  template <class Receive, class Send>
+  void carry(const Receive& receive_from, const Send& send_to) {
+    const std::size_t subgroups = c_.subgroups.size();
+    const wait_description waiting = turn_.description();
+    subgroup_messages messages(c_, turn_.rank(), waiting);
+    // Starting with the next subgroup, so that not all send to one at a time.
+    for (std::size_t step = 1; step < subgroups; ++step) {
+      const std::size_t from = (here() + subgroups - step) % subgroups;
+      const std::size_t to = (here() + step) % subgroups;
+      if (first_to_get(from, here()) == here()) receive_from(messages, from, from);
+      if (first_to_get(here(), to) == to) send_to(messages, to, here());
+    }
+    if (!is_handed_on()) return messages.wait();
+    // The messages of two subgroups are in order: what is handed on comes last.
+    subgroup_messages handed_on(c_, turn_.rank(), waiting);
+    for (std::size_t of = 0; of < subgroups; ++of)
+      if (const std::size_t by = first_to_get(of, here()); by != here())
+        receive_from(handed_on, by, of);
+    messages.wait();
+    for (std::size_t of = 0; of < subgroups; ++of)
+      if (node_of(of) != node_of(here()) && first_to_get(of, here()) == here())
+        for (const int mate : mates_of(c_, c_.here))
+          if (mate != c_.here) send_to(handed_on, static_cast<std::size_t>(mate), of);
+    handed_on.wait();
+  }
+  static void send(subgroup_messages& messages, std::size_t to, int tag, byte_view data) {
+    if (!data.empty()) messages.send(static_cast<int>(to), tag, data);
+  }
+  static void receive(subgroup_messages& messages, std::size_t from, int tag,
+                      std::span<std::byte> into) {
+    if (!into.empty()) messages.receive(static_cast<int>(from), tag, into);
+  }
+
+  void bring_lengths(std::vector<std::vector<std::uint64_t>>& in) {
+    std::vector<std::vector<std::uint64_t>> out(c_.subgroups.size());
+    carry(
+        [&](subgroup_messages& messages, std::size_t by, std::size_t of) {
+          receive(messages, by, tag_of_lengths, std::as_writable_bytes(std::span(in[of])));
+        },
+        [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
+          if (of == here()) out[to] = lengths_to(c_.subgroups[to]);
+          send(messages, to, tag_of_lengths,
+               std::as_bytes(std::span(of == here() ? out[to] : in[of])));
+        });
+  }
+  [[nodiscard]] bool shows(int rank) const noexcept {
+    return what_.only_owner == no_root || what_.only_owner == rank;
+  }
+  [[nodiscard]] bool reads(const subgroup& s) const noexcept {
+    return what_.only_reader == no_root ||
+           std::binary_search(s.members.begin(), s.members.end(), what_.only_reader);
+  }
+  // Calls `visit(owner, reader, place of the reader)` for all parts from one subgroup to another, in
+  // the order in which they travel.
+  template <class Visit>
+  void each_part(const subgroup& from, const subgroup& to, const Visit& visit) const {
+    if (!reads(to)) return;
+    for (const int owner : from.members) {
+      if (!shows(owner)) continue;
+      const std::size_t readers = what_.per_reader ? to.members.size() : 1;
+      for (std::size_t r = 0; r < readers; ++r) visit(owner, to.members[r], r);
+    }
+  }
+  [[nodiscard]] std::size_t entries(const subgroup& from, const subgroup& to) const {
+    std::size_t count = 0;
+    each_part(from, to, [&](int, int, std::size_t) { ++count; });
+    return count;
+  }
+  [[nodiscard]] std::vector<std::uint64_t> lengths_to(const subgroup& to) const {
+    std::vector<std::uint64_t> lengths;
+    each_part(c_.subgroups[here()], to, [&](int owner, int reader, std::size_t) {
+      lengths.push_back(what_.part(c_.at(owner), reader).size());
+    });
+    return lengths;
+  }
+  // The lengths may be what another process says.
+  [[nodiscard]] static std::size_t total(const std::vector<std::uint64_t>& lengths) {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t length : lengths) {
+      if (length > brought_bytes_max - sum) [[unlikely]]
+        throw error("a process gives more than " + std::to_string(brought_bytes_max) +
+                    " bytes to another one in a collective, or what it says is wrong");
+      sum += length;
+    }
+    return sum;
+  }
+  [[nodiscard]] static bool lies_in_a_row(byte_view) noexcept { return true; }
+  [[nodiscard]] static bool lies_in_a_row(const segments& s) noexcept { return s.contiguous(); }
+  [[nodiscard]] static byte_view row_of(byte_view data) noexcept { return data; }
+  [[nodiscard]] static byte_view row_of(const segments& s) noexcept { return s.flat(); }
+  // Large parts: each in a message of its own, from where it is to where it belongs.
+  [[nodiscard]] bool go_alone() const noexcept {
+    return what_.known == sizes::of_all && what_.part_bytes >= landing_bytes_min;
+  }
+  // Where a part belongs: in a row at whoever reads it, or at one of those here who read the same.
+  [[nodiscard]] std::byte* landing(int owner, int reader) const noexcept {
+    if (!what_.per_reader)
+      reader = what_.only_reader != no_root ? what_.only_reader : c_.local()[0];
+    const parts* const takes = c_.at(reader).takes;
+    if (takes == nullptr || !takes->has(owner) || takes->bytes != what_.part_bytes) return nullptr;
+    return const_cast<std::byte*>(takes->row(owner));
+  }
+  void receive_each(subgroup_messages& messages, std::size_t by, std::size_t of) {
+    std::size_t staged = 0;
+    const auto visit_all = [&](const auto& visit) {
+      each_part(c_.subgroups[of], c_.subgroups[here()], visit);
+    };
+    visit_all([&](int owner, int reader, std::size_t) {
+      if (landing(owner, reader) == nullptr) staged += what_.part_bytes;
+    });
+    if (staged != 0) c_.staged.buffers[of] = std::make_unique_for_overwrite<std::byte[]>(staged);
+    std::byte* at = c_.staged.buffers[of].get();
+    visit_all([&](int owner, int reader, std::size_t place_of_reader) {
+      std::byte* to = landing(owner, reader);
+      if (to == nullptr) to = std::exchange(at, at + what_.part_bytes);
+      c_.staged.parts[place(owner, place_of_reader)] = {to, what_.part_bytes};
+      messages.receive(static_cast<int>(by), tag_of_parts, {to, what_.part_bytes});
+    });
+  }
+  void hand_on_each(subgroup_messages& messages, std::size_t to, std::size_t of) {
+    each_part(c_.subgroups[of], c_.subgroups[to], [&](int owner, int, std::size_t) {
+      messages.send(static_cast<int>(to), tag_of_parts, c_.staged.parts[place(owner, 0)]);
+    });
+  }
+  void send_each(subgroup_messages& messages, std::size_t to) {
+    const subgroup& there = c_.subgroups[to];
+    std::size_t scattered = 0;
+    each_part(c_.subgroups[here()], there, [&](int owner, int reader, std::size_t) {
+      const piece part = what_.part(c_.at(owner), reader);
+      if (!lies_in_a_row(part)) scattered += part.size();
+    });
+    auto& buffer = c_.staged.buffers[c_.subgroups.size() + to];
+    if (scattered != 0) buffer = std::make_unique_for_overwrite<std::byte[]>(scattered);
+    std::byte* at = buffer.get();
+    each_part(c_.subgroups[here()], there, [&](int owner, int reader, std::size_t) {
+      const piece part = what_.part(c_.at(owner), reader);
+      byte_view row(at, part.size());
+      if (lies_in_a_row(part)) {
+        row = row_of(part);
+      } else {
+        copy_out(at, part);
+        at += part.size();
+      }
+      messages.send(static_cast<int>(to), tag_of_parts, row);
+    });
+  }
+  // A single part goes from where it is.
+  [[nodiscard]] byte_view in_a_row(std::size_t to) {
+    std::size_t bytes = 0;
+    int count = 0;
+    byte_view row;
+    const auto visit_all = [&](const auto& visit) {
+      each_part(c_.subgroups[here()], c_.subgroups[to], [&](int owner, int reader, std::size_t) {
+        visit(what_.part(c_.at(owner), reader));
+      });
+    };
+    visit_all([&](const piece& part) {
+      bytes += part.size();
+      ++count;
+      if (lies_in_a_row(part)) row = row_of(part);
+    });
+    if (bytes == 0 || (count == 1 && !row.empty())) return row;
+    auto& buffer = c_.staged.buffers[c_.subgroups.size() + to];
+    buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    std::byte* at = buffer.get();
+    visit_all([&](const piece& part) {
+      if (part.size() != 0) copy_out(at, part);
+      at += part.size();
+    });
+    return {buffer.get(), bytes};
+  }
+  void place_parts(std::size_t from, const std::vector<std::uint64_t>& lengths) {
+    const std::byte* at = c_.staged.buffers[from].get();
+    std::size_t i = 0;
+    each_part(c_.subgroups[from], c_.subgroups[here()], [&](int owner, int, std::size_t reader) {
+      c_.staged.parts[place(owner, reader)] = {at, lengths[i]};
+      at += lengths[i++];
+    });
+  }
+
+  communicator_state& c_;
+  const int rank_;
+  in_turn& turn_;
+  const exposure<Part>& what_;
+};
+
+// What a rank gives to a collective for others to see.
+struct shown {
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t bytes = 0;
+  const void* more = nullptr;
+  std::ptrdiff_t stride = 0;
+  const parts* takes = nullptr;
+};
+
+template <class Part, class Move>
+void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
+                   const exposure<Part>& what, const Move& move) {
+  in_turn turn(c, rank, call);
+  member& m = turn.self();
+  m.in = mine.in;
+  m.out = mine.out;
+  m.bytes = mine.bytes;
+  m.more = mine.more;
+  m.stride = mine.stride;
+  m.takes = mine.takes;
+  turn.meet();
+  buffer_exposure<Part> all(c, rank, turn, what);
+  if (c.spans_processes()) {
+    if (rank == c.local()[0]) turn.lead([&] { all.bring(); });
+    turn.meet_here();
+  }
+  // A user's operation may throw; the others still read this rank's buffers until all have met.
+  std::exception_ptr failure;
+  try {
+    move(all);
+  } catch (const job_stopped&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+    note_failure(c, turn.failed_here());
+  }
+  turn.meet_here();
+  turn.end_of_moving(failure);
+  if (what.ends_together && c.spans_processes()) turn.meet_moved();
+}
+
+// Parts of the commonest kind: all that a rank gave.
+[[nodiscard]] inline std::span<const std::byte> whole(const member& m, int) noexcept {
+  return {static_cast<const std::byte*>(m.in), m.bytes};
+}
+
+// The input of a rank, or a copy of it where the output lies over it, which is written while others still
+// read the input. In place: only what the rank gives to itself is there already, where it belongs.
+class input_apart {
+ public:
+  input_apart(byte_view in, byte_view out, bool in_place) : data_(in.data()) {
+    const auto a = reinterpret_cast<std::uintptr_t>(in.data());
+    const auto b = reinterpret_cast<std::uintptr_t>(out.data());
+    if (in_place || a >= b + out.size() || b >= a + in.size()) [[likely]]
+      return;
+    copy_.assign(in.begin(), in.end());
+    data_ = copy_.data();
+  }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_; }
+
+ private:
+  const std::byte* data_;
+  padded_vector<std::byte> copy_;  // Aligned for any element.
+};
+
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+  if (bytes != 0 && to != from) std::memmove(to, from, bytes);
+}
+
+}  // namespace weft::detail

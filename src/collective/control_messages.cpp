@@ -1,0 +1,106 @@
+#include "collective/control_messages.hpp"
+
+#include "base/format.hpp"
+#include "collective/calls.hpp"
+#include "collective/peer_failure.hpp"
+#include "rank/remote.hpp"
+
+namespace weft::detail {
+
+operation& control_messages::next() {
+  if (count_ < few_.size()) {
+    few_[count_] = {};
+    return few_[count_++];
+  }
+  ++count_;
+  return *more_.emplace_back(std::make_unique<operation>());
+}
+
+template <class Data>
+void control_messages::start_send(const peer& to, int rank, const envelope& from,
+                                  const Data& data) {
+  const rank_counts before = speaker_.counts;
+  const bool gone = send_now(speaker_, to, from, data, send_mode::standard);
+  speaker_.counts.sent = before.sent;  // Not a message of the program.
+  speaker_.counts.sent_bytes = before.sent_bytes;
+  if (gone) return;
+  operation& op = next();
+  set_memory(op, data);
+  describe_send(op, speaker_, from, rank, to.worker);
+  op.counter = &pending_;
+  ++pending_.pending;
+  send_rts(*speaker_.home, to, from, op);
+}
+
+template <class Room>
+void control_messages::start_receive(rank_state& by, const envelope& wanted, const Room& into) {
+  operation& op = next();
+  op.match = wanted;
+  set_memory(op, into);
+  op.owner = &by;
+  op.counter = &pending_;
+  ++pending_.pending;
+  detail::start_receive(by, op);
+}
+
+void control_messages::send(const peer& to, int rank, const envelope& from, byte_view data) {
+  start_send(to, rank, from, data);
+}
+void control_messages::send(const peer& to, int rank, const envelope& from, const segments& data) {
+  if (data.contiguous())
+    start_send(to, rank, from, byte_view(data.flat()));
+  else
+    start_send(to, rank, from, data);
+}
+void control_messages::receive(rank_state& by, const envelope& wanted, std::span<std::byte> into) {
+  start_receive(by, wanted, byte_view(into));
+}
+void control_messages::receive(rank_state& by, const envelope& wanted, const segments& into) {
+  if (into.contiguous())
+    start_receive(by, wanted, byte_view(into.flat()));
+  else
+    start_receive(by, wanted, into);
+}
+
+template <class Visit>
+void control_messages::each(const Visit& visit) {
+  for (std::size_t i = 0; i < std::min(count_, few_.size()); ++i) visit(few_[i]);
+  for (const auto& op : more_) visit(*op);
+}
+
+void control_messages::conclude(operation& op) {
+  if (op.failed) check_result(op);
+  if (op.what != operation::kind::recv) return;
+  --op.owner->counts.received;
+  op.owner->counts.received_bytes -= op.result.bytes;
+  if (expected_ == lengths::equal && op.result.bytes != op.bytes) [[unlikely]]
+    throw coded_error(
+        formatted(
+            "{}: rank {} gives {} bytes to a rank that takes {}: both must say the same number",
+            what_.call, name_of_peer(&speaker_, what_.context, op.result.source), op.result.bytes,
+            op.bytes),
+        lengths_differ);
+}
+
+void control_messages::wait() {
+  if (pending_.pending != 0) {
+    speaker_.home->wait(pending_, what_);
+    speaker_.home->check_stopped();
+  }
+  each([this](operation& op) { conclude(op); });
+  count_ = 0;
+  more_.clear();
+}
+
+// Left by an exception: nobody may write into what goes away.
+control_messages::~control_messages() {
+  if (pending_.pending == 0) return;
+  each([this](operation& op) {
+    withdraw_posted(op);
+    if (op.what != operation::kind::send || op.complete || speaker_.home->owner().stopping())
+      return;
+    if (speaker_.of->ways != nullptr) speaker_.of->ways->forget(*speaker_.home, op);
+  });
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,470 @@
+// What a communicator is made of, and new ones: from others that all their ranks call on, and from
+// lists of ranks that only those call on.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "collective/buffer_exposure.hpp"
+#include "collective/calls.hpp"
+#include "collective/control_messages.hpp"
+#include "collective/meetings.hpp"
+#include "collective/new_communicators.hpp"
+#include "rank/source_validation.hpp"
+#include "weft/communicator.hpp"
+
+namespace weft {
+
+using namespace detail;
+
+namespace {
+
+// Whether the ranks of each worker, of whatever process, follow one another, and no process has so
+// many workers that they combine in a tree.
+bool workers_in_rank_order(const job& j, const std::vector<int>& ranks) {
+  std::map<int, int> workers_of;
+  std::set<std::pair<int, int>> left;
+  std::pair<int, int> last{-1, -1};
+  for (const int rank : ranks) {
+    const rank_place& place = j.places[static_cast<std::size_t>(rank)];
+    const std::pair<int, int> home{place.process, place.worker};
+    if (home == last) continue;
+    if (!left.insert(home).second || ++workers_of[place.process] > static_cast<int>(tree_width))
+      return false;
+    last = home;
+  }
+  return true;
+}
+
+}  // namespace
+
+// False when a node's subgroups do not follow each other.
+bool communicator_state::group_subgroups_by_node() {
+  std::map<int, int> places;  // Of nodes.
+  for (const subgroup& s : subgroups) {
+    const auto process = static_cast<std::size_t>(s.process);
+    const int node = of.node_of_process.empty() ? 0 : of.node_of_process[process];
+    node_of_subgroup.push_back(places.emplace(node, static_cast<int>(places.size())).first->second);
+  }
+  if (places.size() == 1) std::iota(node_of_subgroup.begin(), node_of_subgroup.end(), 0);
+  nodes.resize(places.size() == 1 ? subgroups.size() : places.size());
+  for (std::size_t s = 0; s < subgroups.size(); ++s)
+    nodes[static_cast<std::size_t>(node_of_subgroup[s])].push_back(static_cast<int>(s));
+  return std::is_sorted(node_of_subgroup.begin(), node_of_subgroup.end());
+}
+
+communicator_state::communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number)
+    : of(j),
+      listed_in(j.communicators),
+      context(number),
+      rank_count(static_cast<int>(ranks.size())),
+      members(ranks.size()),
+      broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
+  std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
+  std::vector<std::vector<int>> ranks_of;
+  std::map<int, std::size_t> subgroup_of;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = static_cast<int>(i);
+    const rank_place& place = j.places[static_cast<std::size_t>(ranks[i])];
+    if (subgroup_of.emplace(place.process, subgroups.size()).second)
+      subgroups.push_back({place.process, {}});
+    else if (place.process != subgroups.back().process)
+      subgroups_in_rank_order = false;
+    subgroups[subgroup_of[place.process]].members.push_back(rank);
+    if (place.rank == nullptr) {
+      peers.push_back({&j.remote, remote_worker, ranks[i]});
+      continue;
+    }
+    here = static_cast<int>(subgroup_of[place.process]);
+    member& m = members[i];
+    m.rank = place.rank;
+    m.waits_in = {.context = context, .subject = this};
+    peers.push_back({place.rank, place.worker, ranks[i]});
+    int& group = group_of[static_cast<std::size_t>(place.worker)];
+    if (group < 0) {
+      group = static_cast<int>(ranks_of.size());
+      ranks_of.emplace_back();
+      workers.push_back(place.worker);
+    }
+    auto& same_worker = ranks_of[static_cast<std::size_t>(group)];
+    same_worker.push_back(rank);
+  }
+  if (spans_processes()) {
+    auto places = std::make_shared<std::int32_t[]>(ranks.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      places[static_cast<std::ptrdiff_t>(i)] = j.places[static_cast<std::size_t>(ranks[i])].process;
+    processes = std::move(places);
+  }
+  const bool nodes_in_order = group_subgroups_by_node();
+  combines_in_rank_order =
+      subgroups_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
+  groups = std::vector<worker_group>(ranks_of.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].members = std::move(ranks_of[g]);
+    groups[g].missing = groups[g].members.size();
+    for (const int r : groups[g].members) at(r).group = &groups[g];
+    const std::size_t same_worker = groups[g].members.size();
+    ranks_of_group_max = std::max(ranks_of_group_max, same_worker);
+    parts_of_group_max = std::max(parts_of_group_max, same_worker * (ranks.size() - same_worker));
+  }
+}
+
+std::shared_ptr<communicator_state> communicator_state::make(job& j, const std::vector<int>& ranks,
+                                                             std::uint32_t number) {
+  auto made = std::make_shared<communicator_state>(j, ranks, number);
+  const std::lock_guard hold(made->listed_in->lock);
+  made->listed_in->by_context.emplace(number, made.get());
+  if (made->spans_processes() && made->here >= 0) take_early_news(*made);
+  return made;
+}
+
+communicator_state::~communicator_state() {
+  std::string unequal = unequal_calls(*this);
+  const std::lock_guard hold(listed_in->lock);
+  if (listed_in->unequal.empty()) listed_in->unequal = std::move(unequal);
+  const auto same = listed_in->by_context.equal_range(context);
+  for (auto at = same.first; at != same.second; ++at)
+    if (at->second == this) {
+      listed_in->by_context.erase(at);
+      break;
+    }
+  if (meetings != nullptr)
+    listed_in->ended_meetings.emplace_back(workers[0],
+                                           meeting_name(context, to(local()[0]).number));
+}
+
+std::uint32_t job::take_contexts(std::uint32_t count) {
+  // Relaxed: a number; whoever uses it has met the others.
+  const std::uint32_t taken = contexts_taken.fetch_add(count, std::memory_order_relaxed);
+  const std::uint64_t last = std::uint64_t{taken} + count;
+  if (last * context_step() + 1 >= neighbor_context)
+    throw error("too many communicators were made: a job of " + std::to_string(context_step()) +
+                " processes can make " + std::to_string(neighbor_context / context_step()) +
+                " in each of them");
+  return 1 + static_cast<std::uint32_t>(process) + taken * context_step();
+}
+
+int communicator::size() const noexcept {
+  return state_->size();
+}
+
+namespace {
+
+// What a rank says in split() and create().
+struct wish {
+  int color;
+  int key;
+  // Of a list in create(): its first rank (-1: no list), its length, and all of it as one number.
+  int first = -1;
+  std::uint32_t count = 0;
+  std::uint64_t list = 0;
+};
+struct wished {
+  wish in_short;
+  std::span<const int> list;
+};
+struct place_in_group {
+  std::shared_ptr<communicator_state> state;
+  int rank = -1;
+};
+struct made_groups {
+  std::vector<place_in_group> places;
+  std::string contradiction;  // Of two lists; then nothing was made.
+};
+
+std::uint64_t as_number(std::span<const int> ranks) noexcept {
+  std::uint64_t number = 0;
+  for (const int r : ranks)
+    number = (number ^ static_cast<std::uint64_t>(r)) * 0x9e3779b97f4a7c15u + 1;
+  return number;
+}
+
+// The ranks that have a colour, in the order of colour, key and rank.
+std::vector<int> in_order(const std::vector<wish>& wishes) {
+  std::vector<int> order;
+  for (std::size_t r = 0; r < wishes.size(); ++r)
+    if (wishes[r].color != undefined_color) order.push_back(static_cast<int>(r));
+  const auto wish_of = [&](int r) { return wishes[static_cast<std::size_t>(r)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    const wish wa = wish_of(a);
+    const wish wb = wish_of(b);
+    return wa.color != wb.color ? wa.color < wb.color : wa.key < wb.key;
+  });
+  return order;
+}
+
+// The groups that `wishes` ask for: one communicator for all ranks of this process in each. All
+// processes make them in the same order, so they agree on their contexts.
+std::vector<place_in_group> make_groups(communicator_state& c, const std::vector<wish>& wishes,
+                                        const std::function<std::uint32_t(std::uint32_t)>& take) {
+  const std::vector<int> order = in_order(wishes);
+  const auto color_of = [&](std::size_t i) {
+    return wishes[static_cast<std::size_t>(order[i])].color;
+  };
+  std::uint32_t groups = 0;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    groups += i == 0 || color_of(i) != color_of(i - 1) ? 1 : 0;
+  std::uint32_t context = take(groups);
+  std::vector<place_in_group> places(wishes.size());
+  for (std::size_t begin = 0; begin < order.size(); context += c.of.context_step()) {
+    std::size_t end = begin;
+    std::vector<int> ranks;
+    bool any_here = false;
+    while (end < order.size() && color_of(end) == color_of(begin)) {
+      any_here = any_here || c.at(order[end]).rank != nullptr;
+      ranks.push_back(c.to(order[end++]).number);
+    }
+    if (any_here) {
+      const auto made = communicator_state::make(c.of, ranks, context);
+      for (std::size_t i = begin; i < end; ++i)
+        places[static_cast<std::size_t>(order[i])] = {made, static_cast<int>(i - begin)};
+    }
+    begin = end;
+  }
+  return places;
+}
+
+// The first of `count` contexts: the leader of the first subgroup takes them and tells the others.
+std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& call, int rank,
+                                const wait_description& what, std::uint32_t count) {
+  std::uint32_t first = c.here == 0 ? c.of.take_contexts(count) : 0;
+  const max most;
+  const reduction how = make_reduction<std::uint32_t>(most, 1);
+  reduce_over_subgroups(c, call, rank, what, how, reinterpret_cast<std::byte*>(&first));
+  return first;
+}
+
+// Whether each rank that a list names has passed that list: so two lists are equal or have no rank in common.
+bool lists_agree(const std::vector<wish>& wishes) {
+  const auto size = static_cast<int>(wishes.size());
+  std::vector<std::uint32_t> came(wishes.size());
+  for (const wish& w : wishes) {
+    if (w.first < 0) continue;
+    if (w.first >= size) return false;  // Another process may have said it.
+    const auto first = static_cast<std::size_t>(w.first);
+    const wish& other = wishes[first];
+    if (other.first != w.first || other.count != w.count || other.list != w.list) return false;
+    if (w.color != undefined_color) ++came[first];
+  }
+  return std::ranges::all_of(wishes, [&](const wish& w) {
+    return w.first < 0 || came[static_cast<std::size_t>(w.first)] == w.count;
+  });
+}
+
+// "ranks 3, 1" in the order of the list, of many only the first.
+std::string list_name(const std::vector<int>& ranks) {
+  if (ranks.empty()) return "no ranks";
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), ranks_listed_max); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > ranks_listed_max)
+    text += " and " + std::to_string(ranks.size() - ranks_listed_max) + " more";
+  return text;
+}
+
+// Of lists that do not agree.
+std::string contradiction_of(const communicator_state& c, const char* name,
+                             const std::vector<std::vector<int>>& lists) {
+  std::string text = std::string(name) + " on " + name_of(c) + ": ";
+  for (std::size_t r = 0; r < lists.size(); ++r)
+    for (const int named : lists[r]) {
+      const auto other = static_cast<std::size_t>(named);
+      if (other >= lists.size() || lists[other] == lists[r]) continue;
+      return text + "rank " + std::to_string(r) + " lists " + list_name(lists[r]) + ", but rank " +
+             std::to_string(named) + " lists " + list_name(lists[other]) +
+             ": each listed rank must pass the same list, in the same order";
+    }
+  return text + "the lists of the ranks contradict each other";
+}
+
+// Called by the leader while the others wait: takes what each rank shows to all.
+template <class Part, class Take>
+void show_all(communicator_state& c, int rank, in_turn& turn, const exposure<Part>& what,
+              const Take& take) {
+  buffer_exposure all(c, rank, turn, what);
+  if (c.spans_processes()) all.bring();
+  for (std::size_t r = 0; r < c.members.size(); ++r) take(r, all.part(static_cast<int>(r)));
+}
+
+// The communicator that this rank gets.
+std::optional<communicator> make_together(communicator_state& c, int rank, const wished& mine,
+                                          const char* name) {
+  made_groups made;
+  const int first = c.local()[0];
+  in_turn turn(c, rank, {name, no_root, true, 0});
+  member& m = turn.self();
+  m.in = &mine;
+  m.more = &made;
+  turn.meet();
+  if (rank == first) {
+    // All processes see the same, and so decide the same.
+    turn.lead([&] {
+      const auto wished_by = [](const member& of) { return static_cast<const wished*>(of.in); };
+      const exposure in_short{
+          .part = [&](const member& of,
+                      int) { return std::as_bytes(std::span(&wished_by(of)->in_short, 1)); },
+          .part_bytes = sizeof(wish)};
+      std::vector<wish> wishes(c.members.size());
+      show_all(c, rank, turn, in_short, [&](std::size_t r, std::span<const std::byte> shown) {
+        std::memcpy(&wishes[r], shown.data(), sizeof(wish));
+      });
+      if (lists_agree(wishes)) {
+        made.places = make_groups(c, wishes, [&](std::uint32_t count) {
+          return c.spans_processes() ? agree_on_contexts(c, m.call, rank, turn.description(), count)
+                                     : c.of.take_contexts(count);
+        });
+        return;
+      }
+      const exposure in_full{
+          .part = [&](const member& of, int) { return std::as_bytes(wished_by(of)->list); },
+          .known = sizes::of_each};
+      std::vector<std::vector<int>> lists(c.members.size());
+      show_all(c, rank, turn, in_full, [&](std::size_t r, std::span<const std::byte> shown) {
+        lists[r].resize(shown.size() / sizeof(int));
+        copy_bytes(lists[r].data(), shown.data(), lists[r].size() * sizeof(int));
+      });
+      made.contradiction = contradiction_of(c, name, lists);
+    });
+  }
+  turn.meet_here();
+  const auto& all = *static_cast<const made_groups*>(c.at(first).more);
+  const std::string contradiction = all.contradiction;
+  place_in_group result;
+  if (contradiction.empty()) result = all.places[static_cast<std::size_t>(rank)];
+  turn.meet_here();
+  if (!contradiction.empty()) throw coded_error(contradiction, calls_differ);
+  if (result.state == nullptr) return std::nullopt;
+  check_early_messages(turn.rank(), *result.state);
+  return communicator(std::move(result.state), result.rank);
+}
+
+}  // namespace
+
+namespace detail {
+
+std::optional<communicator> split(communicator_state& c, int rank, int color, int key,
+                                  const char* name) {
+  if (color < 0 && color != undefined_color)
+    throw error(std::string(name) + " with color " + std::to_string(color) +
+                ": colors are 0 or more, or undefined_color");
+  return make_together(c, rank, {{color, key}, {}}, name);
+}
+
+std::optional<communicator> create(communicator_state& c, int rank, std::span<const int> ranks,
+                                   const char* name) {
+  const auto place = std::find(ranks.begin(), ranks.end(), rank);
+  const int first = ranks.empty() ? -1 : ranks.front();
+  const wish mine{place == ranks.end() ? undefined_color : first,
+                  static_cast<int>(place - ranks.begin()), first,
+                  static_cast<std::uint32_t>(ranks.size()), as_number(ranks)};
+  return make_together(c, rank, {mine, ranks}, name);
+}
+
+communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::uint32_t context) {
+  const auto rank =
+      static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
+  const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
+    return j.places[static_cast<std::size_t>(r)].rank != nullptr;
+  });
+  const auto take = [&] {
+    if (here == 1) return communicator_state::make(j, ranks, context);
+    const std::lock_guard hold(j.coming.lock);
+    auto [at, first] = j.coming.by_context.try_emplace(context);
+    if (first) at->second = {communicator_state::make(j, ranks, context), static_cast<int>(here)};
+    const auto made = at->second.state;
+    if (--at->second.left == 0) j.coming.by_context.erase(at);
+    return made;
+  };
+  std::shared_ptr<communicator_state> mine = take();
+  check_early_messages(me, *mine);
+  return communicator(std::move(mine), rank);
+}
+
+namespace {
+
+// What the first of a new group tells the others.
+struct group_call {
+  std::uint32_t context = 0;
+  std::int32_t size = 0;
+  std::uint64_t members = 0;  // The list as one number.
+};
+
+}  // namespace
+
+communicator create_group(communicator_state& c, int rank, std::span<const int> ranks, int tag,
+                          const char* name) {
+  rank_state& me = calling_rank(name);
+  me.home->check_stopped();
+  std::vector<int> numbers;
+  for (const int r : ranks) numbers.push_back(c.to(r).number);
+  group_call mine{0, static_cast<std::int32_t>(ranks.size()), as_number(ranks)};
+  const int first = ranks.front();
+  const wait_description what{name, c.context, first, tag, 0};
+  control_messages with(me, what, lengths::any);
+  if (rank == first) {
+    mine.context = c.of.take_contexts(1);
+    for (const int r : ranks)
+      if (r != rank)
+        with.send(c.to(r), r, {c.context | group_context, rank, tag},
+                  std::as_bytes(std::span(&mine, 1)));
+    with.wait();
+  } else {
+    group_call told;
+    with.receive(me, {c.context | group_context, first, tag},
+                 std::as_writable_bytes(std::span(&told, 1)));
+    with.wait();
+    if (told.size != mine.size || told.members != mine.members)
+      throw error(std::string(name) + " on " + name_of(c) + ": rank " + std::to_string(first) +
+                  " calls with another group than rank " + std::to_string(rank) +
+                  ": all members must name the same ranks in the same order");
+    mine.context = told.context;
+  }
+  return join(c.of, me, numbers, mine.context);
+}
+
+}  // namespace detail
+
+std::optional<communicator> communicator::split(int color, int key) const {
+  return detail::split(*state_, rank_, color, key, "split");
+}
+
+communicator communicator::dup() const {
+  return *detail::split(*state_, rank_, 0, 0, "dup");
+}
+
+communicator communicator::split_node() const {
+  const job& j = state_->of;
+  const int process = j.process;
+  const int node =
+      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(process)];
+  return *detail::split(*state_, rank_, node, 0, "split_node");
+}
+
+std::optional<communicator> communicator::create(std::span<const int> ranks) const {
+  for (const int r : ranks)
+    if (r < 0 || r >= size())
+      throw error("create with rank " + std::to_string(r) + ": the communicator has ranks 0 to " +
+                  std::to_string(size() - 1));
+  std::vector<int> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw error("create names rank " + std::to_string(*twice) + " twice; name each rank once");
+  return detail::create(*state_, rank_, ranks, "create");
+}
+
+communicator communicator::self() const {
+  rank_state& me = *state_->at(rank_).rank;
+  // No chunk has one.
+  if (const auto* const caller = static_cast<rank_state*>(worker::caller()); caller != nullptr)
+    check_is_own(*state_, rank_, *caller, "self");
+  if (me.self == nullptr)
+    me.self =
+        communicator_state::make(state_->of, std::vector{me.number}, state_->of.take_contexts(1));
+  return communicator(me.self, 0);
+}
+
+}  // namespace weft

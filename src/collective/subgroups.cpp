@@ -1,0 +1,498 @@
+#include "collective/subgroups.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "collective/calls.hpp"
+#include "collective/meetings.hpp"
+#include "collective/peer_failure.hpp"
+#include "rank/messages.hpp"
+#include "rank/remote.hpp"
+
+namespace weft::detail {
+namespace {
+
+struct small_message {
+  call_on_wire call;
+  std::byte data[small_bytes_max];
+};
+
+[[nodiscard]] rank_state& leader_of(communicator_state& c) noexcept {
+  return *c.at(c.subgroups[static_cast<std::size_t>(c.here)].members[0]).rank;
+}
+
+[[nodiscard]] std::span<std::byte> first_bytes(small_message& m, std::size_t bytes) noexcept {
+  return {reinterpret_cast<std::byte*>(&m), offsetof(small_message, data) + bytes};
+}
+
+}  // namespace
+
+// The other side of it is told that it failed.
+void refuse(worker& here, rank_state& at, unexpected_message* m) {
+  if (m->rts.remote != nullptr) m->rts.remote->ways->finish(here, m->rts.remote, true);
+  m->rts.remote = nullptr;
+  free_unexpected(at, m);
+}
+
+void check_subgroups_alive(const communicator_state& c, const char* call) {
+  const network& between = c.of.ways->between();
+  const comm::device& device = network::of(*worker::current()).device();
+  for (const subgroup& s : c.subgroups)
+    if (!device.is_alive(s.process)) [[unlikely]] {
+      c.of.ways->wait_for_the_end(*worker::current());
+      throw coded_error(
+          formatted("{} on {}: process {} on host {}, which holds some of its ranks, is dead", call,
+                    name_of(c), s.process, between.job().host_of(s.process)),
+          process_died);
+    }
+}
+
+// --- Talk ----------------------------------------------------------------------------------------
+
+void subgroup_messages::send(int subgroup, int tag, std::span<const std::byte> data) {
+  const int leader = c_.subgroups[static_cast<std::size_t>(subgroup)].members[0];
+  const int mine = c_.subgroups[static_cast<std::size_t>(c_.here)].members[0];
+  messages_.send(c_.to(leader), leader, {c_.context | hidden_context, mine, tag}, data);
+}
+
+void subgroup_messages::receive(int subgroup, int tag, std::span<std::byte> into) {
+  const int leader = c_.subgroups[static_cast<std::size_t>(subgroup)].members[0];
+  messages_.receive(leader_of(c_), {c_.context | hidden_context, leader, tag}, into);
+}
+
+void end_control_messages(worker& here, communicator_state& c) {
+  rank_state& leader = leader_of(c);
+  if (leader.home != &here) return;
+  const std::uint32_t context = c.context | hidden_context;
+  std::vector<operation*> waiting;
+  leader.lists.each_posted([&](operation& op) {
+    if (op.match.context == context) waiting.push_back(&op);
+  });
+  for (operation* op : waiting) {
+    leader.lists.withdraw(*op);
+    fail(here, *op);
+  }
+  // A refusal that finds no room lets other messages be handled, this call among what they do: the list is
+  // looked at anew after each.
+  const auto oldest = [&] {
+    unexpected_message* m = leader.lists.oldest();
+    while (m != nullptr && m->from.context != context) m = match_lists::after(*m);
+    return m;
+  };
+  while (unexpected_message* const m = oldest()) {
+    leader.lists.remove(*m);
+    refuse(here, leader, m);
+  }
+}
+
+subgroup_messages::subgroup_messages(communicator_state& c, rank_state& speaker,
+                                     const wait_description& what) noexcept
+    : c_(c),
+      what_(what),
+      messages_(speaker, what, lengths::any),
+      leads_(speaker.home == leader_of(c).home) {
+  if (leads_) ++c_.conversations;  // Others do not touch it: it is of the leader's worker.
+}
+
+// A communicator that was cut off has ended what was under way; this has just begun.
+void subgroup_messages::begin_wait() {
+  // Relaxed: the mail, which ends it otherwise, comes to this worker later.
+  if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]]
+    end_control_messages(*messages_.speaker().home, c_);
+}
+
+void subgroup_messages::end_wait() {
+  try {
+    messages_.wait();
+  } catch (const error&) {
+    hear_why();
+    throw;
+  }
+}
+
+// Another subgroup refuses what is sent to it when it has been told, or has found, that the communicator
+// is broken. The word of that is sent first, but over a device of its own: the refusal may overtake it.
+// Where a transfer failed by itself no word comes. And what failed may be the work of a third process
+// that died, which others knew before.
+void subgroup_messages::hear_why() {
+  worker& here = *messages_.speaker().home;
+  port& p = network::of(here);
+  const auto is_told = [&] { return c_.cut_off.load(std::memory_order_relaxed); };
+  const auto any_is_dead = [&] {
+    return std::ranges::any_of(c_.subgroups,
+                               [&](const subgroup& s) { return !p.device().is_alive(s.process); });
+  };
+  const std::uint64_t until_ns = now_ns() + death_known_ns;
+  const port::awake watching(p);
+  here.wait_until([&] { return is_told() || any_is_dead() || now_ns() >= until_ns; }, what_);
+  here.check_stopped();
+  if (is_told()) throw_failed(c_);
+  check_subgroups_alive(c_, what_.call);
+}
+
+// --- Meetings ------------------------------------------------------------------------------------
+
+namespace {
+
+class subgroups_meeting {
+ public:
+  subgroups_meeting(communicator_state& c, const collective_call& call, int rank,
+                    const wait_description& what)
+      : c_(c),
+        call_(call),
+        rank_(rank),
+        what_(what),
+        ways_(*c.of.ways),
+        all_(ways_.meetings_of(c)),
+        leader_(*all_.leader),
+        sequence_(++all_.sequence),
+        digest_(all_.digest_of(call)) {
+    subgroup_meetings::begun& mine = all_.mine[sequence_ % 2];
+    mine.sequence = sequence_;
+    mine.call = call;
+    mine.rank = rank;
+    ++c_.conversations;
+  }
+  ~subgroups_meeting() { --c_.conversations; }
+  subgroups_meeting(const subgroups_meeting&) = delete;
+  subgroups_meeting& operator=(const subgroups_meeting&) = delete;
+
+  // First the subgroups of each node, then the heads of the nodes, then those of each node again.
+  void meet() {
+    if (all_.steps.empty()) [[unlikely]]
+      lay_out();
+    for (subgroup_meetings::step& s : all_.steps)
+      if (s.told != nullptr)
+        ways_.say(leader_, *s.told, s.word, sequence_, digest_, {}, what_);
+      else
+        (void)hear(*s.heard, s.subgroup);
+  }
+  void reduce(const reduction& how, std::byte* data) {
+    const byte_view mine(data, how.bytes());
+    const auto hand_on = [&](int subgroup) { say(subgroup, mine); };
+    if (climb([&](int subgroup) { take(how, data, subgroup); }, hand_on))
+      reduce_over_heads(how, data);
+    descend([&](int subgroup) { std::memcpy(data, hear(subgroup), how.bytes()); }, hand_on);
+  }
+
+ private:
+  void lay_out() {
+    const auto hear_it = [&](int subgroup) {
+      all_.steps.push_back({.subgroup = subgroup, .heard = &all_.of(process_of(subgroup))});
+    };
+    const auto tell_it = [&](int subgroup) {
+      const peer& leader = c_.to(leader_at(subgroup));
+      all_.steps.push_back(
+          {.subgroup = subgroup, .told = &leader, .word = ways_.word_to(leader, c_.context)});
+    };
+    if (climb(hear_it, tell_it)) meet_heads(hear_it, tell_it);
+    descend(hear_it, tell_it);
+  }
+  [[nodiscard]] int node() const noexcept {
+    return c_.node_of_subgroup[static_cast<std::size_t>(c_.here)];
+  }
+  [[nodiscard]] const std::vector<int>& mates() const noexcept { return c_.node_at(node()); }
+  [[nodiscard]] int place() const noexcept { return static_cast<int>(place_on_node(c_, c_.here)); }
+  [[nodiscard]] int mate(int place) const noexcept {
+    return mates()[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] int head(int node) const noexcept { return c_.node_at(node)[0]; }
+
+  // Up a binomial tree, in which every subgroup takes what those behind it have combined: so the order
+  // is kept. True for the head, to which all comes.
+  template <class Take, class Say>
+  bool climb(const Take& take_from, const Say& say_to) {
+    const int count = static_cast<int>(mates().size());
+    const int me = place();
+    for (int step = 1; step < count; step *= 2) {
+      if ((me & step) != 0) {
+        say_to(mate(me - step));
+        return false;
+      }
+      if (me + step < count) take_from(mate(me + step));
+    }
+    return true;
+  }
+  // Down the same tree.
+  template <class Take, class Say>
+  void descend(const Take& take_from, const Say& say_to) {
+    const int count = static_cast<int>(mates().size());
+    const int me = place();
+    int step = static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
+    if (me != 0) {
+      step = me & -me;
+      take_from(mate(me - step));
+    }
+    for (step /= 2; step != 0; step /= 2)
+      if (me + step < count) say_to(mate(me + step));
+  }
+
+  // Dissemination: after round k every node has heard of the 2^k before it.
+  template <class Take, class Say>
+  void meet_heads(const Take& take_from, const Say& say_to) {
+    const int nodes = static_cast<int>(c_.nodes.size());
+    for (int step = 1; step < nodes; step *= 2) {
+      say_to(head((node() + step) % nodes));
+      take_from(head((node() - step + nodes) % nodes));
+    }
+  }
+
+  // Recursive doubling between neighbours, so that blocks of nodes are combined in their order, and
+  // by the same calls on both sides. What exceeds a power of two is combined before, and told after.
+  void reduce_over_heads(const reduction& how, std::byte* data) {
+    const int nodes = static_cast<int>(c_.nodes.size());
+    const int me = node();
+    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(nodes)));
+    const int extra = nodes - power;
+    const byte_view mine(data, how.bytes());
+    if (me < 2 * extra && me % 2 == 0) {
+      say(head(me + 1), mine);
+      std::memcpy(data, hear(head(me + 1)), how.bytes());
+      return;
+    }
+    const bool is_paired = me < 2 * extra;
+    if (is_paired) take(how, data, head(me - 1));
+    const int place = is_paired ? me / 2 : me - extra;
+    for (int mask = 1; mask < power; mask *= 2) {
+      const int other = place ^ mask;
+      const int partner = head(other < extra ? 2 * other + 1 : other + extra);
+      say(partner, mine);
+      take(how, data, partner);
+    }
+    if (is_paired) say(head(me - 1), mine);
+  }
+
+  [[nodiscard]] int process_of(int subgroup) const noexcept {
+    return c_.subgroups[static_cast<std::size_t>(subgroup)].process;
+  }
+  [[nodiscard]] int leader_at(int subgroup) const noexcept {
+    return c_.subgroups[static_cast<std::size_t>(subgroup)].members[0];
+  }
+  [[nodiscard]] bool is_dead(int process) const noexcept {
+    return ways_.between().any_has_died() && !network::of(*leader_.home).device().is_alive(process);
+  }
+
+  void say(int subgroup, byte_view data) {
+    const peer& leader = c_.to(leader_at(subgroup));
+    comm::am word = ways_.word_to(leader, c_.context);
+    ways_.say(leader_, leader, word, sequence_, digest_, data, what_);
+  }
+  // What that subgroup says in this meeting; it may be written to.
+  [[nodiscard]] std::byte* hear(int subgroup) {
+    return hear(all_.of(process_of(subgroup)), subgroup);
+  }
+  [[nodiscard]] std::byte* hear(subgroup_meetings::other& from, int subgroup) {
+    said_in_meeting& theirs = from.said[sequence_ % 2];
+    wait_for([&] { return theirs.sequence == sequence_; }, from.process);
+    if (theirs.digest != digest_) [[unlikely]]
+      find_difference(subgroup);
+    return theirs.data;
+  }
+  // Until the other side has answered. Throws when it will not.
+  template <class Came>
+  void wait_for(const Came& came, int process) {
+    leader_.home->wait_until(
+        [&] {
+          // Relaxed: they say only that nobody will come.
+          return came() || c_.broken.load(std::memory_order_relaxed) ||
+                 c_.cut_off.load(std::memory_order_relaxed) || is_dead(process);
+        },
+        what_);
+    if (came()) [[likely]]
+      return;
+    leader_.home->check_stopped();
+    if (is_dead(process)) check_subgroups_alive(c_, call_.name);
+    throw_failed(c_);
+  }
+  // Digests alone travel, so the subgroup is asked which call that was.
+  [[noreturn, gnu::noinline]] void find_difference(int subgroup) {
+    all_.answer = {};
+    all_.answer.process = process_of(subgroup);
+    ways_.ask_call(leader_, c_.to(leader_at(subgroup)), c_.context, sequence_);
+    wait_for([&] { return all_.answer.sequence == sequence_; }, process_of(subgroup));
+    if (all_.answer.call.name[0] != '\0') check_call(c_, all_.answer.call, rank_, call_);
+    throw coded_error(
+        formatted(
+            "collective mismatch on {}: rank {} calls {}, but process {} has called something "
+            "else: all ranks must call the same collectives in the same order, with the same "
+            "sizes",
+            name_of(c_), rank_, described(call_), process_of(subgroup)),
+        calls_differ);
+  }
+  // Combines what that subgroup says with `data`.
+  void take(const reduction& how, std::byte* data, int subgroup) {
+    std::byte* const theirs = hear(subgroup);
+    if (subgroup < c_.here) {
+      how.combine(how.op, theirs, data, how.count);
+      std::memcpy(data, theirs, how.bytes());
+    } else {
+      how.combine(how.op, data, theirs, how.count);
+    }
+  }
+
+  communicator_state& c_;
+  const collective_call& call_;
+  const int rank_;
+  const wait_description& what_;
+  remote_messaging& ways_;
+  subgroup_meetings& all_;
+  rank_state& leader_;
+  const std::uint32_t sequence_;
+  const std::uint64_t digest_;
+};
+
+}  // namespace
+
+void meet_subgroups(communicator_state& c, const collective_call& call, int rank,
+                    const wait_description& what) {
+  subgroups_meeting(c, call, rank, what).meet();
+}
+
+void reduce_over_subgroups(communicator_state& c, const collective_call& call, int rank,
+                           const wait_description& what, const reduction& how, std::byte* data) {
+  subgroups_meeting(c, call, rank, what).reduce(how, data);
+}
+
+// --- Small broadcasts ----------------------------------------------------------------------------
+
+namespace {
+
+[[nodiscard]] int broadcast_tag(std::uint64_t number) noexcept {
+  return tag_of_broadcast | static_cast<int>(number % tag_of_broadcast);
+}
+
+// A binomial tree of `count`, counted from the root: `place` has the children place + 2^k, for all 2^k
+// below its own lowest bit. Who has most to hand on comes first.
+class binomial_tree {
+ public:
+  binomial_tree(int count, int root, int here) noexcept
+      : count_(count), root_(root), place_((here - root + count) % count) {}
+  [[nodiscard]] int parent() const noexcept { return (root_ + (place_ & (place_ - 1))) % count_; }
+  template <class Visit>
+  void each_child(const Visit& visit) const {
+    const int lowest = place_ == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(count_)))
+                                   : place_ & -place_;
+    for (int step = lowest / 2; step != 0; step /= 2)
+      if (place_ + step < count_) visit((root_ + place_ + step) % count_);
+  }
+
+ private:
+  const int count_;
+  const int root_;
+  const int place_;
+};
+
+// The way of a small broadcast: a tree of the nodes' heads, then one within each node. The root's subgroup
+// is the head of its node.
+class broadcast_tree {
+ public:
+  broadcast_tree(const communicator_state& c, int root_subgroup) noexcept
+      : c_(c),
+        root_subgroup_(root_subgroup),
+        root_node_(node_of(root_subgroup)),
+        mates_(mates_of(c, c.here)),
+        head_(head_of(node_of(c.here))),
+        among_nodes_(static_cast<int>(c.nodes.size()), root_node_, node_of(c.here)),
+        within_(static_cast<int>(mates_.size()), static_cast<int>(place_on_node(c, head_)),
+                static_cast<int>(place_on_node(c, c.here))) {}
+
+  [[nodiscard]] int parent() const noexcept {
+    return c_.here == head_ ? head_of(among_nodes_.parent())
+                            : mates_[static_cast<std::size_t>(within_.parent())];
+  }
+  template <class Visit>
+  void each_child(const Visit& visit) const {
+    if (c_.here == head_) among_nodes_.each_child([&](int node) { visit(head_of(node)); });
+    within_.each_child([&](int place) { visit(mates_[static_cast<std::size_t>(place)]); });
+  }
+
+ private:
+  [[nodiscard]] int node_of(int subgroup) const noexcept {
+    return c_.node_of_subgroup[static_cast<std::size_t>(subgroup)];
+  }
+  [[nodiscard]] int head_of(int node) const noexcept {
+    return node == root_node_ ? root_subgroup_ : c_.node_at(node)[0];
+  }
+
+  const communicator_state& c_;
+  const int root_subgroup_;
+  const int root_node_;
+  const std::vector<int>& mates_;
+  const int head_;
+  const binomial_tree among_nodes_;
+  const binomial_tree within_;
+};
+
+void send_to_children(communicator_state& c, subgroup_messages& messages, int root_subgroup,
+                      std::uint64_t number, byte_view message) {
+  broadcast_tree(c, root_subgroup).each_child([&](int subgroup) {
+    messages.send(subgroup, broadcast_tag(number), message);
+  });
+}
+
+}  // namespace
+
+void send_broadcast(communicator_state& c, rank_state& root, const collective_call& call, int rank,
+                    std::uint64_t number, std::span<const std::byte> data) {
+  small_message message;
+  message.call = on_wire(call, rank);
+  if (!data.empty()) std::memcpy(message.data, data.data(), data.size());
+  const wait_description what{call.name, c.context, call.root, -1, call.bytes, &c};
+  subgroup_messages messages(c, root, what);
+  send_to_children(c, messages, c.here, number, first_bytes(message, data.size()));
+  messages.wait();
+}
+
+void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
+                       std::uint64_t number, const wait_description& what,
+                       std::span<std::byte> data, const std::function<void()>& ask) {
+  const int root_subgroup = c.subgroup_of(call.root);
+  const int parent = broadcast_tree(c, root_subgroup).parent();
+  small_message message;
+  message.call = {};  // The other process may send less.
+  subgroup_messages messages(c, leader_of(c), what);
+  messages.receive(parent, broadcast_tag(number), first_bytes(message, data.size()));
+  messages.wait([&] { ask(); });
+  check_call(c, message.call, rank, call);
+  send_to_children(c, messages, root_subgroup, number, first_bytes(message, data.size()));
+  messages.wait();
+  if (!data.empty()) std::memcpy(data.data(), message.data, data.size());
+}
+
+// A root has sent to this subgroup what nobody here has received: the ranks here called another broadcast.
+// What the leader called stands in its slot for a while.
+std::string unmet_broadcast(job& j) {
+  for (const auto& r : j.ranks)
+    for (unexpected_message* m = r->lists.oldest(); m != nullptr; m = match_lists::after(*m)) {
+      if ((m->from.context & hidden_context) == 0 || m->from.tag < tag_of_broadcast || m->rts ||
+          m->bytes < offsetof(small_message, data))
+        continue;
+      const std::uint32_t context = m->from.context & ~hidden_context;
+      if (is_of_broken(*r, m->from)) continue;
+      call_on_wire theirs;
+      std::memcpy(&theirs, m->data(), sizeof theirs);
+      theirs.name[sizeof theirs.name - 1] = '\0';
+      const collective_call call{theirs.name, theirs.root, true, theirs.bytes};
+      const auto c = find_communicator(*r, context);
+      std::string but = "no rank of process " + std::to_string(j.process) + " does";
+      if (c != nullptr)
+        for (std::uint64_t n = 1; n <= c->at(c->local()[0]).broadcasts; ++n)
+          if (broadcast_tag(n) == m->from.tag && c->broadcasts->sent.holds(n)) {
+            const contribution& mine = c->broadcasts->sent.content(n);
+            if (!is_same(mine.call, call))
+              but = "rank " + std::to_string(mine.rank) + " calls " + described(mine.call);
+          }
+      return "collective mismatch on " + communicator_name(r.get(), context) + ": rank " +
+             std::to_string(theirs.rank) + " calls " + described(call) + ", but " + but +
+             ": all ranks must call the same collectives in the same order, with the same sizes";
+    }
+  return {};
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,88 @@
+#include "job/connection.hpp"
+
+#include <string>
+#include <vector>
+
+#include "base/format.hpp"
+#include "base/log.hpp"
+#include "diagnosis/names.hpp"
+#include "rank/remote.hpp"
+
+namespace weft::detail {
+namespace {
+
+std::string ranks_of(const job& j, int process) {
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < j.places.size(); ++i)
+    if (j.places[i].process == process) ranks.push_back(static_cast<int>(i));
+  return ranks_name(ranks);
+}
+
+termination::actions actions_of(job& j, failure_note& failure, network& between) {
+  termination::actions what;
+  what.tell = [&](const std::string& text, int status) {
+    failure.note(status);
+    between.job().tells_failure(status);
+    log_text(text);
+  };
+  what.stop = [&](int status) {
+    if (status == timeout_status && j.stop_by_timeout) return j.stop_by_timeout();
+    failure.note(status);
+    j.workers->request_stop();
+  };
+  what.describe = [&] { return describe_waits(j); };
+  what.deadlock = [&](const std::vector<std::string>& parts, const std::vector<int>& dead) {
+    std::string text = deadlock_report(parts);
+    for (const int process : dead)
+      text += formatted("\n  {} died with process {}", ranks_of(j, process), process);
+    return text;
+  };
+  what.survive_failures = j.how.on_failure == "error";
+  // weftrun knows best how a process died, and ends the others itself.
+  if (between.job().name() == "local") what.patience_ns = 1'000'000'000;
+  what.in_words = [&](int process, const std::string& why) {
+    return why + "; it held " + ranks_of(j, process) + " on host " + between.job().host_of(process);
+  };
+  return what;
+}
+
+}  // namespace
+
+connection::connection(const launch_context& others, const placement& places, const options& how)
+    : others_(others) {
+  if (places.process_count == 1) return;
+  comm::runtime_options core;
+  core.devices = places.worker_count;
+  core.transport = how.transport;
+  core.shared_devices = how.progress;  // With the progress worker.
+  between_.emplace(*others.job, core, others.make_endpoints);
+}
+
+void connection::attach(job& j, failure_note& failure) {
+  if (!between_) return begin_faces(j, nullptr);
+  j.ways = {new remote_messaging(j, *between_), [](remote_messaging* w) { delete w; }};
+  ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
+  between_->attach(*j.workers, *ending_);
+  between_->set_visitor([&j](int worker) {
+    bool any = j.ways->end_operations_with_dead(j.workers->at(worker));
+    for (const auto& face : j.faces)
+      if (face != nullptr) any |= face->end_operations_with_dead(j.workers->at(worker));
+    return any;
+  });
+  begin_faces(j, &*between_);
+  failure.set_ending(&*ending_);
+  j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
+  if (j.how.progress) progress_.emplace(*between_, *j.workers);
+  // Last: who knows the network would not hear that it goes again by an exception of what is above.
+  if (others_.connected) others_.connected(&*between_);
+}
+
+void connection::detach(failure_note& failure) {
+  if (!between_) return;
+  progress_.reset();
+  if (others_.connected) others_.connected(nullptr);
+  failure.set_ending(nullptr);
+  between_->detach();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,20 @@
+// A rank from its first line to its last.
+#pragma once
+#include <functional>
+
+#include "job/failure_note.hpp"
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+struct rank_start {
+  job* of;
+  rank_state* rank;
+  const std::function<void(communicator&)>* body;
+  failure_note* failure;
+};
+
+// The body of a rank's fiber; `start` is its rank_start. What the body throws fails the job.
+void run_rank(void* start);
+
+}  // namespace weft::detail

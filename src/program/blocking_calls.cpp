@@ -1,0 +1,318 @@
+// Calls of pthreads, and of C's <threads.h>, in which a rank waits for threads of its program, in libweft.so,
+// where they stand before those of the C library: the rank lets other ranks run meanwhile, for which these threads
+// may be waiting. Not part of libweft.a.
+#include <dlfcn.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <new>
+
+#include "base/clock.hpp"
+#include "base/forked_child.hpp"
+#include "base/kept_errno.hpp"
+#include "base/kernel.hpp"
+#include "base/library_function.hpp"
+#include "base/pause.hpp"
+#include "base/system_path.hpp"
+#include "program/program.h"
+#include "program/regions.hpp"
+#include "sched/worker.hpp"
+#include "sync/thread_barrier.hpp"
+#include "sync/thread_lock.hpp"
+
+namespace weft {
+namespace {
+
+// The C library's, also where weftrun --check has put functions before it that note who has which lock.
+#define NEXT(function) \
+  static auto* const next_##function = weft::next_definition<decltype(::function)>(#function)
+
+// `attempt` gives EBUSY until there is nothing to wait for; `block` waits in the kernel.
+template <class Attempt, class Block>
+int wait_for_thread(const Attempt& attempt, const Block& block) {
+  if (!worker::in_shared_program()) [[likely]]
+    return block();
+  for (long long rest = 0;;) {
+    if (const int result = attempt(); result != EBUSY) return result;
+    if (weft_lets_others_run(&rest) == 0) return block();
+  }
+}
+
+// Whether the program, or a library of its own, has called from there. In one of the system other ranks may
+// not run: it may be the allocator or the loader, in the middle of what this thread has of it.
+bool is_called_by_program(const void* from) noexcept {
+  dl_find_object caller{};
+  return _dl_find_object(const_cast<void*>(from), &caller) == 0 &&
+         !is_of_system(caller.dlfo_link_map->l_name);
+}
+
+// The same for a lock of such a worker, of which `attempt` waits in the kernel for a moment: whoever has it may have it nearly always.
+// Not inline: the usual way saves fewer registers.
+template <class Try, class Attempt, class Block>
+[[gnu::noinline]] int take_shared_lock(const void* from, const Try& try_lock,
+                                       const Attempt& attempt, const Block& block) {
+  if (const int result = try_lock(); result != EBUSY) return result;
+  if (!is_called_by_program(from)) return block();
+  return wait_for_thread(
+      [&] {
+        const int result = attempt();
+        return result == ETIMEDOUT ? EBUSY : result;
+      },
+      block);
+}
+
+timespec monotonic(std::uint64_t ns) noexcept {
+  constexpr std::uint64_t ns_per_s = 1'000'000'000;
+  return {static_cast<time_t>(ns / ns_per_s), static_cast<long>(ns % ns_per_s)};
+}
+
+constexpr std::uint64_t moment_ns_min = 20'000, moment_ns_max = 1'000'000;
+timespec in_a_moment() noexcept {
+  return monotonic(now_ns() + moment_ns_min);
+}
+
+// How long the calling worker's thread waits for a condition before it lets others run: longer each time, until
+// somebody signals.
+std::uint64_t next_moment(const void* condition) noexcept {
+  thread_local constinit struct {
+    const void* condition;
+    std::uint64_t ns;
+  } last{};
+  last.ns = last.condition == condition && condition != nullptr
+                ? std::min(2 * last.ns, moment_ns_max)
+                : moment_ns_min;
+  last.condition = condition;
+  return last.ns;
+}
+
+// C libraries before 2.36 give the oldest version of a function, of which x86-64 has one of another condition.
+decltype(::pthread_cond_wait)* default_cond_wait() noexcept {
+  constexpr const char* name = "pthread_cond_wait";
+#if defined(__x86_64__)
+  if (void* const found = ::dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2"); found != nullptr)
+    return reinterpret_cast<decltype(::pthread_cond_wait)*>(found);
+#endif
+  return next_definition<decltype(::pthread_cond_wait)>(name);
+}
+
+// Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
+template <class Unlock, class Lock>
+int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const Unlock& unlock,
+                       const Lock& lock) {
+  if (weft_keeps_others() == 0) {
+    static auto* const next = default_cond_wait();
+    return next(condition, mutex);
+  }
+  const std::uint64_t moment_ns = next_moment(condition);
+  const timespec until = monotonic(now_ns() + moment_ns);
+  const int result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  if (result != ETIMEDOUT) {
+    next_moment(nullptr);
+    return result;
+  }
+  unlock();
+  long long rest = static_cast<long long>(moment_ns);
+  weft_lets_others_run(&rest);
+  return lock();
+}
+
+// --- Barriers ------------------------------------------------------------------------------------
+
+// In place of the C library's, of which nobody can ask whether all others have come.
+class barrier {
+ public:
+  barrier(unsigned members, bool between_processes) noexcept
+      : meeting_(members), between_processes_(between_processes) {}
+
+  int wait() noexcept {
+    const auto [round, is_last] = meeting_.arrive();
+    if (is_last)
+      futex(FUTEX_WAKE, INT32_MAX);
+    else
+      wait_for_end_of(round);
+    meeting_.leave();
+    return is_last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+  }
+  void wait_until_empty() const noexcept {
+    while (!meeting_.is_empty()) give_core_up();
+  }
+
+ private:
+  void wait_for_end_of(std::uint32_t round) noexcept {
+    wait_for_thread([&] { return meeting_.is_over(round) ? 0 : EBUSY; },
+                    [&] {
+                      while (!meeting_.is_over(round)) futex(FUTEX_WAIT, static_cast<int>(round));
+                      return 0;
+                    });
+  }
+  void futex(int what, int value) noexcept {
+    const kept_errno kept;
+    ::syscall(SYS_futex, meeting_.round_word(),
+              between_processes_ ? what : what | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+  }
+
+  basic_thread_barrier<> meeting_;
+  const bool between_processes_;
+};
+static_assert(sizeof(barrier) <= sizeof(pthread_barrier_t) &&
+              alignof(barrier) <= alignof(pthread_barrier_t));
+
+barrier& barrier_of(pthread_barrier_t* at) noexcept {
+  return *std::launder(reinterpret_cast<barrier*>(at));
+}
+
+constexpr int looks_at_lock_max = 200;
+
+using lock = basic_thread_lock<>;
+static_assert(sizeof(lock) == sizeof(unsigned) && alignof(lock) == alignof(unsigned));
+
+lock& lock_of(unsigned* at) noexcept {
+  return *std::launder(reinterpret_cast<lock*>(at));
+}
+
+}  // namespace
+}  // namespace weft
+
+#define IN_PLACE_OF_LIBC __attribute__((visibility("default")))
+
+extern "C" {
+
+IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
+  NEXT(pthread_join);
+  NEXT(pthread_tryjoin_np);  // Not a sanitizer's: it would take that for a second join.
+  // The stop of a job does not end it: a frame that goes with a thread which nobody has joined ends the process
+  // (std::thread), and the thread ends in its own calls.
+  static constexpr weft::wait_description join{"pthread_join"};
+  for (long long rest_ns = 0;;) {
+    const int joined = next_pthread_tryjoin_np(thread, result);
+    if (joined != EBUSY) return joined;
+    if (weft::worker::caller() == nullptr || weft::is_forked_child())
+      return next_pthread_join(thread, result);
+    rest_ns = weft::longer_rest_ns(rest_ns);
+    weft::worker& here = *weft::worker::current();
+    const weft::shared_section inside(here);
+    here.sleep(static_cast<std::uint64_t>(rest_ns), join, false);
+  }
+}
+
+#define LOCK(name, type, try_name, clock_name)                     \
+  static int name##_for(const void* from, type* lock) noexcept {   \
+    NEXT(name);                                                    \
+    if (!weft::worker::in_shared_program()) [[likely]]             \
+      return next_##name(lock);                                    \
+    return weft::take_shared_lock(                                 \
+        from,                                                      \
+        [&] {                                                      \
+          NEXT(try_name);                                          \
+          return next_##try_name(lock);                            \
+        },                                                         \
+        [&] {                                                      \
+          NEXT(clock_name);                                        \
+          const timespec until = weft::in_a_moment();              \
+          return next_##clock_name(lock, CLOCK_MONOTONIC, &until); \
+        },                                                         \
+        [&] { return next_##name(lock); });                        \
+  }                                                                \
+  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                 \
+    return name##_for(__builtin_return_address(0), lock);          \
+  }
+LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, pthread_mutex_clocklock)
+LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, pthread_rwlock_clockrdlock)
+LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock, pthread_rwlock_clockwrlock)
+
+IN_PLACE_OF_LIBC int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return weft::wait_for_condition(
+      condition, mutex, [&] { return pthread_mutex_unlock(mutex); },
+      [&] { return pthread_mutex_lock(mutex); });
+}
+
+void weft_take_lock(unsigned* at) {
+  weft::lock& lock = weft::lock_of(at);
+  for (int left = weft::looks_at_lock_max; left > 0; --left) {
+    if (lock.try_take()) return;
+    weft::pause_processor();
+  }
+  for (long long rest = 0; weft_lets_others_run(&rest) != 0;)
+    if (lock.try_take()) return;
+  const weft::kept_errno kept;
+  lock.take_by_sleeping();
+}
+void weft_give_lock(unsigned* at) {
+  weft::lock_of(at).give();  // The kernel's waking leaves errno alone.
+}
+
+IN_PLACE_OF_LIBC int sem_wait(sem_t* semaphore) {
+  NEXT(sem_wait);
+  const int before = errno;
+  const int result = weft::wait_for_thread(
+      [&] { return sem_trywait(semaphore) == 0 ? 0
+                   : errno == EAGAIN           ? EBUSY
+                                               : errno; },
+      [&] { return next_sem_wait(semaphore) == 0 ? 0 : errno; });
+  errno = result == 0 ? before : result;
+  return result == 0 ? 0 : -1;
+}
+
+IN_PLACE_OF_LIBC int pthread_barrier_init(pthread_barrier_t* at,
+                                          const pthread_barrierattr_t* attributes,
+                                          unsigned members) noexcept {
+  if (members == 0) return EINVAL;
+  int sharing = PTHREAD_PROCESS_PRIVATE;
+  if (attributes != nullptr) pthread_barrierattr_getpshared(attributes, &sharing);
+  ::new (at) weft::barrier(members, sharing == PTHREAD_PROCESS_SHARED);
+  return 0;
+}
+IN_PLACE_OF_LIBC int pthread_barrier_wait(pthread_barrier_t* at) noexcept {
+  return weft::barrier_of(at).wait();
+}
+IN_PLACE_OF_LIBC int pthread_barrier_destroy(pthread_barrier_t* at) noexcept {
+  weft::barrier_of(at).wait_until_empty();
+  return 0;
+}
+
+// --- <threads.h> ---------------------------------------------------------------------------------
+// In the C library its objects are those of pthreads, and a thread's result is an int in a pointer.
+
+static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t) &&
+              sizeof(thrd_t) == sizeof(pthread_t));
+
+static int c_result(int error) noexcept {
+  switch (error) {
+    case 0:
+      return thrd_success;
+    case ENOMEM:
+      return thrd_nomem;
+    default:
+      return thrd_error;
+  }
+}
+
+IN_PLACE_OF_LIBC int thrd_join(thrd_t thread, int* result) {
+  void* of_thread = nullptr;
+  const int error = pthread_join(thread, &of_thread);
+  if (error == 0 && result != nullptr)
+    *result = static_cast<int>(reinterpret_cast<std::intptr_t>(of_thread));
+  return c_result(error);
+}
+IN_PLACE_OF_LIBC int mtx_lock(mtx_t* lock) {
+  return c_result(pthread_mutex_lock_for(__builtin_return_address(0),
+                                         reinterpret_cast<pthread_mutex_t*>(lock)));
+}
+// weftrun --check notes neither of these mutexes' calls.
+IN_PLACE_OF_LIBC int cnd_wait(cnd_t* condition, mtx_t* lock) {
+  const void* const from = __builtin_return_address(0);
+  auto* const mutex = reinterpret_cast<pthread_mutex_t*>(lock);
+  return c_result(weft::wait_for_condition(
+      reinterpret_cast<pthread_cond_t*>(condition), mutex, [&] { return mtx_unlock(lock); },
+      [&] { return pthread_mutex_lock_for(from, mutex); }));
+}
+}
