@@ -1,5 +1,6 @@
 # Every directory of apps/ is one program, weft-<directory>. All its files but main.cpp form a
-# library, weft-<directory>-parts, which its tests link as well; apps/ is the include root.
+# library, weft-<directory>-parts, which its tests link as well; apps/ is the include root. apps/front has no
+# program: it is what the others show their users with.
 
 find_package(PNG REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -20,6 +21,9 @@ foreach(directory IN LISTS directories)
     target_include_directories(weft-${app}-parts PUBLIC ${PROJECT_SOURCE_DIR}/apps)
     target_link_libraries(weft-${app}-parts PUBLIC weft::weft
       PRIVATE CLI11::CLI11 fmt::fmt PNG::PNG)
+    if(NOT app STREQUAL front)
+      target_link_libraries(weft-${app}-parts PUBLIC weft-front-parts)
+    endif()
   else()
     add_library(weft-${app}-parts INTERFACE)
   endif()

@@ -1,9 +1,6 @@
 #include "md/job.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "front/interrupt.hpp"
 #include "md/output.hpp"
 #include "md/picture.hpp"
 
@@ -27,14 +25,6 @@ double seconds_since(clock::time_point start) {
 }
 
 constexpr int trend_every = 10;  // Steps between two samples of the total energy.
-
-std::atomic<int> interrupted{0};  // The signal that asks for an early end; 0 for none.
-
-// A second one ends the process at once.
-void note_interrupt(int signal) noexcept {
-  interrupted.store(signal, std::memory_order_relaxed);  // Relaxed: a number is all.
-  ::signal(signal, SIG_DFL);
-}
 
 void print_start(const eam_kernel& kernel, const program_options& o, const simulation& s,
                  const thermo& t, const std::vector<std::size_t>& work, int processes) {
@@ -85,14 +75,6 @@ void print_end(const program_options& o, const simulation& s, const thermo& firs
 }
 
 }  // namespace
-
-void end_early_when_interrupted() {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    struct sigaction now {};
-    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
-      ::signal(signal, &note_interrupt);
-  }
-}
 
 double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes) {
   std::vector<double> work(static_cast<std::size_t>(workers * processes));
@@ -161,7 +143,7 @@ int run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const progr
     is_last = step == o.steps;
     if (!is_last && step % trend_every == 0) {
       // It may have come to one process of several.
-      signal = ranks.allreduce(interrupted.load(std::memory_order_relaxed), weft::max{});
+      signal = ranks.allreduce(front::interrupted(), weft::max{});
       is_last = signal != 0;
     }
     const bool thermo_due = step % o.thermo_every == 0 || is_last;

@@ -13,10 +13,6 @@ namespace md {
 // has so many workers, which share nothing with those of others.
 double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes = 1);
 
-// Called before ranks start: SIGINT and SIGTERM let run_crystal() end after a few more steps, with all
-// that it writes.
-void end_early_when_interrupted();
-
 // Called by every rank with the same kernel and options. Returns the signal that has ended it early, on every
 // rank; else 0.
 [[nodiscard]] int run_crystal(weft::communicator& ranks, const eam_kernel& kernel,

@@ -1,25 +1,11 @@
 // weft-md: molecular dynamics of a copper crystal on weft's ranks. `weft-md --help` explains it.
-#include <sched.h>
-
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <weft/weft.hpp>
 
+#include "front/interrupt.hpp"
+#include "front/workers.hpp"
 #include "md/job.hpp"
-
-namespace {
-
-// As many workers as the runtime will take.
-int workers_of(const weft::options& runtime) {
-  if (runtime.workers > 0) return runtime.workers;
-  if (runtime.schedule) return 1;
-  cpu_set_t allowed;
-  const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-  return runtime.ranks > 0 ? std::min(runtime.ranks, cores) : cores;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   weft::options runtime;
@@ -32,7 +18,7 @@ int main(int argc, char** argv) {
     // Read once and shared by all ranks of the process.
     potential = md::read_potential(options->potential, options->element);
     md::complete(*options, potential);
-    options->workers = workers_of(runtime);
+    options->workers = front::workers_of(runtime);
   } catch (const weft::error& e) {
     std::fprintf(stderr, "weft-md: %s\n", e.what());
     return 2;
@@ -42,7 +28,7 @@ int main(int argc, char** argv) {
     return weft::run(runtime, [&](weft::communicator& ranks) {
       md::run_halo_exchange(ranks, kernel, *options);
     });
-  md::end_early_when_interrupted();
+  front::end_early_when_interrupted();
   std::atomic<int> signal{0};
   const int status = weft::run(runtime, [&](weft::communicator& ranks) {
     signal = md::run_crystal(ranks, kernel, *options);

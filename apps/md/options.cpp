@@ -13,8 +13,14 @@
 #include <system_error>
 #include <weft/error.hpp>
 
+#include "front/option_checks.hpp"
+
 namespace md {
 namespace {
+
+using front::is_same_file;
+using front::limits;
+using front::not_empty;
 
 constexpr int cells_max = 10'000;
 // What --dt allows is usually less.
@@ -75,33 +81,6 @@ void parse_voids(const std::string& text, program_options& options) {
     throw weft::error("--voids '" + text +
                       "' is not a number of spheres; give COUNT or COUNT/RADIUS, such as 40/14.5 "
                       "(radius in Å)");
-}
-
-const CLI::Validator not_empty(
-    [](const std::string& text) { return std::string(text.empty() ? "needs a name" : ""); }, "");
-
-// Also of files that are not there yet.
-bool is_same_file(const std::string& one, const std::string& other) {
-  std::error_code none;
-  const auto place_of = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
-  };
-  return place_of(one) == place_of(other);
-}
-
-// The range is named in the error, not in the help, where it would hide the meaning. CLI::Range
-// takes NaN for a number within it.
-template <class Number>
-CLI::Validator limits(Number least, Number most) {
-  const auto check = [least, most](std::string& text) {
-    Number value{};
-    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
-      return std::string();
-    std::ostringstream what;
-    what << text << " is not a number from " << least << " to " << most;
-    return what.str();
-  };
-  return CLI::Validator(check, "");
 }
 
 // Of an atom with its neighbours: 1,300 measured from 13,500 to 256,000 atoms on one rank,

@@ -1,48 +1,8 @@
 #include "md/output.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <cstdarg>
-#include <cstring>
-#include <weft/error.hpp>
 
 namespace md {
-
-output_file::output_file(const std::string& path)
-    : path_(path), file_(std::fopen(path.c_str(), "a")) {
-  if (!file_)
-    throw weft::error("cannot write '" + path + "': " + std::strerror(errno) +
-                      "; check the path and its permissions");
-}
-
-void output_file::begin() {
-  struct stat what {};
-  const int descriptor = ::fileno(file_.get());
-  const bool is_kept = ::fstat(descriptor, &what) == 0 && S_ISREG(what.st_mode);
-  if (is_kept && ::ftruncate(descriptor, 0) != 0)
-    throw weft::error("cannot write '" + path_ + "': " + std::strerror(errno));
-}
-
-void output_file::print(const char* format, ...) {
-  va_list words;
-  va_start(words, format);
-  const int written = std::vfprintf(file_.get(), format, words);
-  va_end(words);
-  if (written < 0)
-    throw weft::error("cannot write '" + path_ + "': " + std::strerror(errno) +
-                      "; is the disk full?");
-}
-
-void output_file::flush() {
-  if (std::fflush(file_.get()) != 0)
-    throw weft::error("cannot write '" + path_ + "': " + std::strerror(errno) +
-                      "; is the disk full?");
-}
 
 void write_thermo_header(output_file& csv) {
   csv.print("step,time_ps,temperature_k,kinetic_ev,potential_ev,total_ev,pressure_bar,atoms\n");
@@ -65,32 +25,6 @@ void write_frame(output_file& xyz, const std::vector<atom_record>& atoms,
     xyz.print("%s %.9f %.9f %.9f %.9f %.9f %.9f %.9f %d %llu\n", element.c_str(), a.position.x,
               a.position.y, a.position.z, a.velocity.x, a.velocity.y, a.velocity.z, a.energy,
               a.rank, static_cast<unsigned long long>(a.id));
-}
-
-progress_bar::progress_bar(std::uint64_t steps)
-    : steps_(steps), on_terminal_(isatty(STDERR_FILENO) != 0) {}
-
-void progress_bar::show(std::uint64_t step) {
-  if (!on_terminal_) return;
-  const auto now = clock::now();
-  if (now - shown_ < std::chrono::milliseconds(100)) return;
-  shown_ = now;
-  visible_ = true;
-  constexpr int width = 40;
-  const double share =
-      static_cast<double>(step) / static_cast<double>(std::max<std::uint64_t>(steps_, 1));
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  std::string bar(static_cast<std::size_t>(share * width), '#');
-  bar.resize(width, '.');
-  std::fprintf(stderr, "\r[%s] %3.0f %%  step %llu of %llu  %.0f s left \x1b[K", bar.c_str(),
-               100 * share, static_cast<unsigned long long>(step),
-               static_cast<unsigned long long>(steps_),
-               share > 0 ? seconds * (1 - share) / share : 0.0);
-}
-
-void progress_bar::clear() {
-  if (visible_) std::fputs("\r\x1b[K", stderr);
-  visible_ = false;
 }
 
 void energy_trend::add(double step, double energy) {

@@ -5,38 +5,20 @@
 #include <cmath>
 #include <cstdio>
 
-#include "md/canvas.hpp"
+#include "front/canvas.hpp"
+#include "front/palette.hpp"
 
 namespace md {
 namespace {
 
+using front::canvas;
+using front::color;
+using front::rank_color;
+using front::scale_color;
+
 constexpr color white{255, 255, 255}, ink{40, 44, 52}, border{20, 20, 20}, empty{238, 240, 243};
 constexpr int margin = 28, title_height = 64, legend_height = 76, panel_longest = 680;
 constexpr double atom_radius = 1.28;  // Å, half the distance of neighbours in copper.
-
-// Ranks with near numbers get far colours; beyond the list, colours come back.
-color rank_color(int rank) {
-  static constexpr std::array<color, 20> wheel{
-      {{31, 119, 180},  {255, 127, 14},  {44, 160, 44},   {214, 39, 40},   {148, 103, 189},
-       {227, 190, 20},  {23, 190, 207},  {227, 119, 194}, {140, 86, 75},   {150, 200, 90},
-       {110, 120, 135}, {250, 150, 140}, {20, 60, 110},   {174, 199, 232}, {0, 100, 60},
-       {255, 187, 120}, {120, 20, 60},   {197, 176, 213}, {90, 140, 150},  {60, 60, 60}}};
-  return wheel[static_cast<std::size_t>(rank) % wheel.size()];
-}
-
-// Dark blue through green to yellow, even in lightness.
-color energy_color(double share) {
-  static constexpr std::array<color, 6> scale{
-      {{68, 1, 84}, {65, 68, 135}, {42, 120, 142}, {34, 168, 132}, {122, 209, 81}, {253, 231, 37}}};
-  const double place = std::clamp(share, 0.0, 1.0) * (scale.size() - 1);
-  const auto below = std::min(static_cast<std::size_t>(place), scale.size() - 2);
-  color c{};
-  for (std::size_t k = 0; k < 3; ++k)
-    c[k] = static_cast<std::uint8_t>(
-        std::lround(scale[below][k] + (place - static_cast<double>(below)) *
-                                          (scale[below + 1][k] - scale[below][k])));
-  return c;
-}
 
 struct panel {
   int left, top, width, height;
@@ -97,7 +79,7 @@ void draw_energy_legend(canvas& page, const panel& p, double low, double high) {
   const int bar_width = p.width - canvas::text_width(from) - canvas::text_width(to) - 16;
   page.text(p.left, y, from, ink);
   for (int x = 0; x < bar_width; ++x)
-    page.fill(bar + x, y - 1, 1, 16, energy_color((x + 0.5) / bar_width));
+    page.fill(bar + x, y - 1, 1, 16, scale_color((x + 0.5) / bar_width));
   page.text(bar + bar_width + 8, y, to, ink);
 }
 
@@ -135,7 +117,7 @@ void draw_slice(const std::string& path, const std::vector<atom_record>& atoms,
   page.text(margin, 22, title, ink, 2);
   draw_panel(page, left, slice, box, grid, [](const atom_record& a) { return rank_color(a.rank); });
   draw_panel(page, right, slice, box, grid,
-             [&](const atom_record& a) { return energy_color((a.energy - low) / (high - low)); });
+             [&](const atom_record& a) { return scale_color((a.energy - low) / (high - low)); });
   draw_rank_legend(page, left, ranks);
   draw_energy_legend(page, right, low, high);
   page.write_png(path);

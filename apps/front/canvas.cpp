@@ -1,4 +1,4 @@
-#include "md/canvas.hpp"
+#include "front/canvas.hpp"
 
 #include <png.h>
 
@@ -9,9 +9,9 @@
 #include <memory>
 #include <weft/error.hpp>
 
-#include "md/output.hpp"
+#include "front/output_file.hpp"
 
-namespace md {
+namespace front {
 namespace {
 
 // Seven rows of five dots, the left one in bit 4; those of a letter with a descender begin `lower` rows below the others'.
@@ -148,4 +148,4 @@ void canvas::write_png(const std::string& path) const {
   file.flush();
 }
 
-}  // namespace md
+}  // namespace front

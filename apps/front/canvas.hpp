@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace md {
+namespace front {
 
 using color = std::array<std::uint8_t, 3>;
 
@@ -33,4 +33,4 @@ class canvas {
   std::vector<color> pixels_;
 };
 
-}  // namespace md
+}  // namespace front
