@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "octree/kernels.hpp"
 #include "octree/plan.hpp"
 
 #if defined(__x86_64__)
@@ -197,7 +198,7 @@ OCTREE_KERNELS(portable, [[gnu::noinline]])
 // Without fused operations, so that the results are those of the portable ones.
 OCTREE_KERNELS(avx2, [[gnu::noinline]] [[gnu::target("avx2")]])
 const kernels& best_kernels() {
-  return __builtin_cpu_supports("avx2") ? of_avx2 : of_portable;
+  return has_fast_kernels() ? of_avx2 : of_portable;
 }
 #else
 const kernels& best_kernels() {
@@ -341,7 +342,7 @@ void place_up(std::span<const double> part, std::size_t child, moment_block& to)
 
 void interact(const near_sources& sources, bool is_leaf, bool alone, double cell,
               field_block& out) {
-  static const kernels& kernel = best_kernels();
+  const kernels& kernel = best_kernels();
   thread_local const auto row = std::make_unique<row_of_sources>();
   alignas(64) double mass[group];
   const bool by_table = is_leaf && sources.leaves_only && !alone;

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "octree/kernels.hpp"
+
 namespace octree {
 namespace {
 
@@ -152,7 +154,7 @@ using flux_kernel = void (*)(workspace&, std::size_t);
   fluxes_along(s, normal);
 }
 flux_kernel best_kernel() {
-  return __builtin_cpu_supports("avx2") ? &fluxes_avx2 : &fluxes_portable;
+  return has_fast_kernels() ? &fluxes_avx2 : &fluxes_portable;
 }
 #else
 flux_kernel best_kernel() {
@@ -251,7 +253,7 @@ void place_quarter(std::span<const double> part, int quarter, std::size_t layers
 
 void find_fluxes(leaf_state& leaf, const std::array<std::span<const double>, faces>& beyond,
                  double cell) {
-  static const flux_kernel kernel = best_kernel();
+  const flux_kernel kernel = best_kernel();
   thread_local const auto scratch = std::make_unique<workspace>();
   workspace& s = *scratch;
   constexpr std::size_t n = padded * face_cells, m = face_layers * face_cells;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <weft/error.hpp>
 
 namespace octree {
@@ -189,13 +190,20 @@ void locality::update(int index) {
   for (int number = plan_->first_in(index); number < plan_->last_in(index); ++number)
     if (const link& l = (*plan_)[number]; l.kind == link_kind::fluxes)
       correct_fluxes(state, l.place, l.quarter, arrived(l), cell);
-  if (!octree::update(state, stage_, dt_, cell)) {
-    const vec3 x = middle_of(n, side / 2, side / 2, side / 2);
-    throw weft::error("the gas near (" + std::to_string(x[0]) + ", " + std::to_string(x[1]) + ", " +
-                      std::to_string(x[2]) +
-                      ") has lost its positive density: the step was too long; give --courant a "
-                      "smaller number");
-  }
+  if (!octree::update(state, stage_, dt_, cell))
+    unsound_.store(index, std::memory_order_relaxed);  // Relaxed: read when all stages have ended.
+}
+
+void locality::check() const {
+  const int index = unsound_.load(std::memory_order_relaxed);  // Relaxed: see update().
+  if (index < 0) return;
+  const vec3 x = middle_of((*tree_)[index], side / 2, side / 2, side / 2);
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "the gas near (%.3f, %.3f, %.3f) has lost its positive density: the step was too "
+                "long; give --courant a smaller number",
+                x[0], x[1], x[2]);
+  throw weft::error(text);
 }
 
 void locality::pack(const link& l, std::span<double> out) {
@@ -338,6 +346,26 @@ totals locality::add(std::span<const double> parts_of_all) const {
     t.lost += part[9];
   }
   return t;
+}
+
+std::vector<leaf_record> locality::records(bool of_plane) const {
+  std::vector<leaf_record> all;
+  for (const int index : own_leaves_) {
+    const node& n = (*tree_)[index];
+    if (of_plane && n.at[2] != 1 << n.level >> 1) continue;
+    const leaf_state& l = leaf(index);
+    leaf_record r{n.key, here_, {}, {}, {}};
+    for (std::size_t i = 0; i < cells; ++i) {
+      const double rho = l.u[octree::density * cells + i];
+      r.density[i] = static_cast<float>(rho);
+      r.potential[i] = static_cast<float>(l.potential[i]);
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        r.velocity[axis * cells + i] =
+            static_cast<float>(l.u[(momentum_x + axis) * cells + i] / rho);
+    }
+    all.push_back(r);
+  }
+  return all;
 }
 
 std::vector<std::uint64_t> locality::hashes() const {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "octree/binary.hpp"
@@ -29,12 +29,14 @@ struct totals {
 };
 inline constexpr std::size_t totals_values = 10;
 
-// Of the cells in a plane, for pictures; also for files, with the leaf's place.
+// A leaf for pictures and files; cells with the last axis fastest.
 struct leaf_record {
   node_key key = 0;
-  int owner = 0;
-  std::vector<float> density, potential;  // 512 each, or none.
+  std::int64_t owner = 0;
+  std::array<float, cells> density, potential;
+  std::array<float, 3 * cells> velocity;  // [axis][cell]
 };
+static_assert(std::is_trivially_copyable_v<leaf_record>);
 
 // A block of cells that a leaf of the next tree gets from one of the present tree.
 struct transfer {
@@ -67,8 +69,10 @@ class locality {
   // --- A sub-step --------------------------------------------------------------------------------
   // Before each of the three: its number, and the length of the step.
   void begin(int runge_kutta_stage, double dt) noexcept;
-  // Throws weft::error where a density is no longer positive.
+  // Where a density is no longer positive, check() says so; the sub-step goes on, so that nobody waits for it.
   void run(int node, stage s);
+  // After a sub-step. Throws weft::error.
+  void check() const;
   // What `l.from`, an own node, has made for it; `out` has l.size doubles.
   void pack(const link& l, std::span<double> out);
   // Where what arrives for `l.to`, an own node, is placed.
@@ -103,6 +107,8 @@ class locality {
   // For each own leaf totals_values numbers.
   [[nodiscard]] std::vector<double> parts_of_totals() const;
   [[nodiscard]] totals add(std::span<const double> parts_of_all) const;
+  // Of the own leaves, or of those of them that lie on the upper side of the plane z = 0.
+  [[nodiscard]] std::vector<leaf_record> records(bool of_plane) const;
   // For each own leaf; all bits of its state, and of its place.
   [[nodiscard]] std::vector<std::uint64_t> hashes() const;
   [[nodiscard]] const leaf_state& leaf(int node) const noexcept {
@@ -141,6 +147,7 @@ class locality {
   bool field_only_ = false;
   double lost_before_ = 0;  // By leaves of earlier trees.
   std::atomic<std::int64_t> busy_ns_{0};
+  std::atomic<int> unsound_{-1};  // A leaf.
 };
 
 // Of all leaves' hashes, in their order.

@@ -22,6 +22,7 @@ int simulation::step(int interrupted) {
   for (int stage = 0; stage < 3; ++stage) {
     own_.begin(stage, dt_);
     between_.substep(own_);
+    own_.check();
   }
   substeps_ += 3;
   ++steps_;
