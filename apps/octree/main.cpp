@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <weft/tasks.hpp>
 #include <weft/weft.hpp>
 
 #include "front/interrupt.hpp"
 #include "front/workers.hpp"
 #include "octree/job.hpp"
+#include "octree/parcel_exchange.hpp"
 #include "octree/rank_exchange.hpp"
 
 int main(int argc, char** argv) {
@@ -27,12 +29,19 @@ int main(int argc, char** argv) {
   const std::uint64_t process = static_cast<std::uint64_t>(random()) << 32 | random();
   std::atomic<int> signal{0};
   std::atomic<bool> right{true};
-  const int status = weft::run(runtime, [&](weft::communicator& ranks) {
-    const auto between = octree::make_rank_exchange(ranks);
-    const octree::outcome result = octree::run_star(*between, *options, process);
+  const auto run_on = [&](octree::exchange& between) {
+    const octree::outcome result = octree::run_star(between, *options, process);
     if (result.signal != 0) signal = result.signal;
     if (!result.right) right = false;
-  });
+  };
+  const int status =
+      options->exchange == "ranks"
+          ? weft::run(
+                runtime,
+                [&](weft::communicator& ranks) { run_on(*octree::make_rank_exchange(ranks)); })
+          // One rank in each process, and workers that take tasks.
+          : weft::run_tasks(runtime,
+                            [&] { run_on(*octree::make_parcel_exchange(weft::this_world())); });
   if (status != 0) return status;
   return signal != 0 ? 128 + signal : right ? 0 : 1;
 }

@@ -11,9 +11,11 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <weft/tasks.hpp>
 #include <weft/weft.hpp>
 
 #include "octree/job.hpp"
+#include "octree/parcel_exchange.hpp"
 #include "octree/rank_exchange.hpp"
 
 namespace octree {
@@ -142,19 +144,45 @@ TEST(octree_program, has_the_same_hash_in_any_number_of_processes) {
   ASSERT_EQ(status, 0) << output;
   const std::string hash = line_of(output, "hash");
   ASSERT_EQ(hash.size(), 21u + 16u) << output;
-  for (const int processes : {2, 3, 4})
-    for (const int workers : {1, 2}) {
-      const auto [ended, text] =
-          run_program(small, WEFT_PROGRAM_DIR "/weftrun --processes " + std::to_string(processes) +
-                                 " --workers " + std::to_string(workers) + " -n " +
-                                 std::to_string(processes * workers));
-      EXPECT_EQ(ended, 0) << text;
-      EXPECT_EQ(line_of(text, "hash"), hash) << text;
-      EXPECT_NE(text.find(std::to_string(processes * workers) + " localities in " +
-                          std::to_string(processes) + " processes"),
-                std::string::npos)
-          << text;
-    }
+  const auto in_processes = [&](const std::string& exchange, int processes, int workers) {
+    const bool by_ranks = exchange == "ranks";
+    const auto [ended, text] =
+        run_program(small + "--exchange " + exchange,
+                    WEFT_PROGRAM_DIR "/weftrun --processes " + std::to_string(processes) +
+                        " --workers " + std::to_string(workers) +
+                        (by_ranks ? " -n " + std::to_string(processes * workers) : std::string()));
+    EXPECT_EQ(ended, 0) << text;
+    EXPECT_EQ(line_of(text, "hash"), hash) << text;
+    const int localities = by_ranks ? processes * workers : processes;
+    EXPECT_NE(text.find(std::to_string(localities) + " localities in " + std::to_string(processes) +
+                        " processes"),
+              std::string::npos)
+        << text;
+  };
+  for (const char* exchange : {"ranks", "parcels"}) {
+    if (exchange == std::string("parcels") && !has_parcels()) continue;
+    for (const int processes : {2, 3, 4})
+      for (const int workers : {1, 2}) in_processes(exchange, processes, workers);
+  }
+}
+
+TEST(octree_parcels, have_the_numbers_of_one_thread_in_one_process) {
+  if (!has_parcels()) GTEST_SKIP() << "this weft has no parcels";
+  const physics p = crossing_stars();
+  const auto alone = make_serial_exchange();
+  const ending expected = simulate(*alone, p, 4);
+  for (const int workers : {1, 2}) {
+    weft::options how;
+    how.workers = workers;
+    ending got;
+    ASSERT_EQ(weft::run_tasks(how,
+                              [&] {
+                                const auto between = make_parcel_exchange(weft::this_world());
+                                got = simulate(*between, p, 4);
+                              }),
+              0);
+    EXPECT_EQ(got, expected) << workers << " workers";
+  }
 }
 
 TEST(octree_program, proves_what_it_computes_and_writes_table_picture_and_cells) {
