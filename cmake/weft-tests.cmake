@@ -198,6 +198,10 @@ endforeach()
 if(TARGET weftrun)
   weft_add_started_test(shm multi.shm2.rma_stress multi 2 rma_stress RMA_WAITS=20000)
 endif()
+# Parcels, as one process and as several.
+foreach(way IN LISTS ways)
+  weft_add_started_test(${way} multi.${way}2.parcel_test multi 2 parcel_test)
+endforeach()
 weft_add_test_of_processes(multi.nodes.rma_test multi 5 rma_test TEST_PER_NODE=2 TEST_JOBS=10)
 foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test

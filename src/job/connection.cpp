@@ -11,6 +11,8 @@
 namespace weft::detail {
 namespace {
 
+constinit bool every_worker_sends = false;
+
 std::string ranks_of(const job& j, int process) {
   std::vector<int> ranks;
   for (std::size_t i = 0; i < j.places.size(); ++i)
@@ -48,11 +50,16 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
 
 }  // namespace
 
+bool let_every_worker_send() noexcept {
+  return every_worker_sends = true;
+}
+
 connection::connection(const launch_context& others, const placement& places, const options& how)
     : others_(others) {
   if (places.process_count == 1) return;
   comm::runtime_options core;
-  core.devices = places.worker_count;
+  core.devices =
+      every_worker_sends ? static_cast<int>(places.workers.cores.size()) : places.worker_count;
   core.transport = how.transport;
   core.shared_devices = how.progress;  // With the progress worker.
   between_.emplace(*others.job, core, others.make_endpoints);

@@ -12,6 +12,10 @@
 
 namespace weft::detail {
 
+// Called while static objects are made, by a face whose messages workers without ranks send and receive, too: in jobs of
+// several processes every worker gets a device.
+bool let_every_worker_send() noexcept;
+
 // Of a job of one process it is empty.
 class connection {
  public:

@@ -482,9 +482,10 @@ void termination::attend() noexcept {
   if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
   if (std::exchange(stops_again_, false) && is_judge())
     broadcast(message::stop, static_cast<std::uint64_t>(stop_status_));
+  // The counts first: whoever counts a message that becomes work has said before that there is work.
+  const counts now = count();
   if (workers_.fibers_have_ended()) {
     // Again when a message has come since, for which nobody waited: the judge compares the counts.
-    const counts now = count();
     if (!said_ended_ || now != ended_with_) {
       said_ended_ = true;
       ended_with_ = now;

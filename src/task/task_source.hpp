@@ -62,6 +62,9 @@ class task_source final : public work_source {
   }
   // Not to be stolen.
   void submit_here(detail::task& work) noexcept;
+  // A message from elsewhere is about to be counted that may become a task: the job does not end before this worker has
+  // looked for tasks again.
+  void expect_tasks() { keep_job(); }
   // The newest task, null when there is none. It is to be run, or put back at once.
   [[nodiscard]] detail::task* take_newest() noexcept {
     if (high_.seems_empty()) [[likely]]

@@ -24,7 +24,7 @@ ARROWS = {
     "collective": _RANKS,
     "program": _RANKS,
     "task": {"sched"},
-    "parcel": {"task", "comm", "sched", "runtime"},
+    "parcel": {"job", "rank", "task", "comm", "sched", "runtime"},
     "rma": _RANKS | {"image"},
     "shmem": _RANKS | {"rma", "image"},
     "mpi": _RANKS | {"image"},
@@ -120,7 +120,7 @@ def problems_of(path, text):
     for bracket, name in INCLUDE.findall(text):
         if name.startswith("weft/"):
             top_name = re.split(r"[/.]", name[5:])[0]
-            owner = PUBLIC_OWNER.get(name[5:]) or {"comm": "comm", "tasks": "task"}.get(top_name, "rank")
+            owner = PUBLIC_OWNER.get(name[5:]) or {"comm": "comm", "tasks": "task", "parcels": "parcel"}.get(top_name, "rank")
             if module and not may_include(module, owner):
                 yield f"module {module} must not include <{name}>, which belongs to {owner}"
             continue

@@ -1,0 +1,370 @@
+// Calling actions of other localities:
+//
+//   weft::future<double> f = weft::async(there, norm, values);   // Its result, or its exception, comes.
+//   double x = co_await weft::async(there, norm, values);
+//   double y = weft::sync(there, norm, values);                  // Waits.
+//   weft::post(there, tick, 3);                                  // Nobody waits; its exception fails the job.
+//
+// Arguments are copied, or moved out of temporaries; what may be one says encoding.hpp. A call of one's own locality is
+// a task (tasks.hpp) and nothing is encoded. Elsewhere the action runs as a task, which may wait and call further; parcels
+// overtake each other. An exception comes as remote_error, with the text that the other one had. When the locality dies
+// the future gets weft::error. Called by ranks and tasks, not in chunks of loops: throws weft::error there.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/parcels/action.hpp"
+#include "weft/parcels/encoding.hpp"
+#include "weft/parcels/locality.hpp"
+#include "weft/tasks/future.hpp"
+
+namespace weft {
+
+// An action of another locality ended with an exception: what() is that of the other, with the action and the locality.
+class remote_error : public error {
+ public:
+  remote_error(const std::string& text, locality from, std::string type)
+      : error(text), from_(from), type_(std::move(type)) {}
+  [[nodiscard]] locality from() const noexcept { return from_; }
+  // Of the exception there, as its compiler names it: "std::out_of_range"; empty where that is not known.
+  [[nodiscard]] const std::string& type() const noexcept { return type_; }
+
+ private:
+  locality from_;
+  std::string type_;
+};
+
+namespace detail {
+
+class parcel_layer;
+
+// What lives until the chunks that refer to it have been sent; in the pool.
+struct kept_values {
+  void (*free)(kept_values& self) noexcept;
+};
+template <class Tuple>
+struct kept_tuple final : kept_values {
+  Tuple values;
+  template <class... A>
+  explicit kept_tuple(std::in_place_t, A&&... from) : values(std::forward<A>(from)...) {
+    free = [](kept_values& self) noexcept { free_pooled(static_cast<kept_tuple*>(&self)); };
+  }
+};
+
+// A call whose result is awaited; in the pool, part of the state of its future.
+struct awaited_call {
+  alignas(8) std::byte room[64];  // The layer's.
+  bool is_plain = false;          // take() runs no code of the program.
+  void (*take)(awaited_call& self, parcel_reader& from) = nullptr;  // May throw.
+  // After take(), when all chunks have come; or without it. The object may be gone then.
+  void (*set)(awaited_call& self) noexcept = nullptr;
+  void (*fail)(awaited_call& self, std::exception_ptr why) noexcept = nullptr;
+  future_core* core = nullptr;
+};
+
+template <class R>
+struct call_state final : future_state<R>, awaited_call {
+  explicit call_state(const std::source_location& at) : future_state<R>(2, at) {
+    this->set_giver("the action that was called");
+    this->destroy_ = [](future_core& self) noexcept {
+      free_pooled(static_cast<call_state*>(&self));
+    };
+    core = this;
+    is_plain = std::is_void_v<R> || element<R>;
+    take = [](awaited_call& self, parcel_reader& from) {
+      auto& mine = static_cast<call_state&>(self);
+      if constexpr (std::is_void_v<R>) {
+        from.finish();
+        mine.emplace();
+      } else {
+        R value{};
+        decode(from, value);
+        from.finish();
+        mine.emplace(std::move(value));
+      }
+    };
+    set = [](awaited_call& self) noexcept {
+      auto& mine = static_cast<call_state&>(self);
+      mine.happen();
+      mine.drop_reference();
+    };
+    awaited_call::fail = [](awaited_call& self, std::exception_ptr why) noexcept {
+      auto& mine = static_cast<call_state&>(self);
+      mine.future_core::fail(std::move(why));
+      mine.drop_reference();
+    };
+  }
+};
+
+// Who called, and how the result finds back.
+struct call_origin {
+  int process = 0;
+  std::uint16_t port = 0;  // As the parcelport knows the caller's side.
+  bool wants_result = false;
+  std::uint32_t action = 0;
+  std::uint64_t call = 0;
+};
+
+// A task that runs when the chunks of its parcel have come; in the pool.
+struct chunked_task : task {
+  void (*abandon)(chunked_task& self) noexcept = nullptr;  // They will not.
+};
+
+// An action that was called from elsewhere, as its code reads it. Exists while it runs.
+class received_call {
+ public:
+  received_call(parcel_layer& layer, const call_origin& from, parcel_reader& reader,
+                void* parcel) noexcept
+      : layer_(layer), from_(from), reader_(reader), parcel_(parcel) {}
+
+  [[nodiscard]] parcel_reader& reader() noexcept { return reader_; }
+  [[nodiscard]] const call_origin& from() const noexcept { return from_; }
+  [[nodiscard]] parcel_layer& layer() noexcept { return layer_; }
+  // `what` runs when the chunks are at their places.
+  void run_when_complete(chunked_task& what);
+
+ private:
+  parcel_layer& layer_;
+  const call_origin from_;
+  parcel_reader& reader_;
+  void* parcel_;
+};
+
+[[nodiscard]] std::size_t chunk_bytes_min(const parcel_layer& layer) noexcept;
+// Null where that is the calling process. Throws weft::error, naming `call`, where there is no such locality, and outside
+// of ranks and tasks.
+[[nodiscard]] parcel_layer* layer_towards(locality there, const char* call);
+// Encoded, the chunks in `kept`, if any. `awaited` null: nobody waits. Waits for room.
+void send_call(parcel_layer& layer, int process, const action_entry& which, parcel_writer& encoded,
+               kept_values* kept, awaited_call* awaited);
+void send_result(parcel_layer& layer, const call_origin& to, parcel_writer& encoded,
+                 kept_values* kept);
+// Of the exception that is being handled.
+void send_failure(parcel_layer& layer, const call_origin& to) noexcept;
+// Of an action that was posted to its own locality.
+void fail_posted(const action_entry& which) noexcept;
+
+// Encodes; what becomes a chunk is moved or copied into what is kept.
+template <class Tuple, class... A>
+[[nodiscard]] kept_values* encode_values(parcel_writer& to, A&&... values) {
+  const auto encode_each = [&to](const auto& tuple) {
+    std::apply([&to](const auto&... each) { (encode(to, each), ...); }, tuple);
+    to.finish();
+  };
+  encode_each(std::tuple<const std::remove_reference_t<A>&...>(values...));
+  if (to.chunks().empty()) [[likely]]
+    return nullptr;
+  auto* const kept = make_pooled<kept_tuple<Tuple>>(std::in_place, std::forward<A>(values)...);
+  to.restart();
+  encode_each(kept->values);
+  return kept;
+}
+
+// Calls it, and waits for the future that it may return.
+template <class F, class Tuple>
+auto call_action(const F& f, Tuple&& arguments) -> result_of_action<F> {
+  using returned = typename signature_of<F>::returned;
+  if constexpr (unwrapped<returned>::is_future)
+    return std::apply(f, std::forward<Tuple>(arguments)).get();
+  else
+    return std::apply(f, std::forward<Tuple>(arguments));
+}
+
+template <class F, class Tuple>
+void perform(parcel_layer& layer, const call_origin& from, Tuple& arguments) noexcept {
+  using result = result_of_action<F>;
+  try {
+    if constexpr (std::is_void_v<result>) {
+      call_action(F{}, std::move(arguments));
+      if (!from.wants_result) return;
+      parcel_writer encoded(chunk_bytes_min(layer));
+      send_result(layer, from, encoded, nullptr);
+    } else {
+      result value = call_action(F{}, std::move(arguments));
+      if (!from.wants_result) return;
+      parcel_writer encoded(chunk_bytes_min(layer));
+      kept_values* const kept = encode_values<std::tuple<result>>(encoded, std::move(value));
+      send_result(layer, from, encoded, kept);
+    }
+  } catch (...) {
+    send_failure(layer, from);
+  }
+}
+
+template <class F>
+struct chunked_call final : chunked_task {
+  parcel_layer& layer;
+  call_origin from;
+  typename signature_of<F>::arguments arguments;
+  chunked_call(parcel_layer& of, const call_origin& caller) : layer(of), from(caller) {
+    act = [](task& self, bool may_run) noexcept {
+      auto& mine = static_cast<chunked_call&>(self);
+      if (may_run) perform<F>(mine.layer, mine.from, mine.arguments);
+      free_pooled(&mine);
+    };
+    abandon = [](chunked_task& self) noexcept { free_pooled(static_cast<chunked_call*>(&self)); };
+  }
+};
+
+template <class F>
+void run_received(received_call& call) {
+  using arguments = typename signature_of<F>::arguments;
+  parcel_reader& reader = call.reader();
+  const auto read = [&reader](auto& tuple) {
+    std::apply([&reader](auto&... each) { (decode(reader, each), ...); }, tuple);
+    reader.finish();
+  };
+  if (!reader.has_chunks()) [[likely]] {
+    arguments values;
+    read(values);
+    return perform<F>(call.layer(), call.from(), values);
+  }
+  auto* const made = make_pooled<chunked_call<F>>(call.layer(), call.from());
+  try {
+    read(made->arguments);
+  } catch (...) {
+    free_pooled(made);
+    throw;
+  }
+  call.run_when_complete(*made);
+}
+
+template <class F>
+[[nodiscard]] const action_entry& entry_of(const F& f) {
+  if constexpr (callable_by_name<F>) {
+    return action_of_type<F>::entry;
+  } else {
+    return action_of_function(reinterpret_cast<const void*>(f));
+  }
+}
+
+template <class F>
+concept action_like = callable_by_name<F> ||
+    (std::is_pointer_v<F>&& std::is_function_v<std::remove_pointer_t<F>>);
+
+// Each argument as its parameter: referred to where it is one, else converted.
+template <class P, class A>
+[[nodiscard]] decltype(auto) as_parameter(A&& argument) {
+  if constexpr (std::is_same_v<P, std::remove_cvref_t<A>>)
+    return std::forward<A>(argument);
+  else
+    return static_cast<P>(std::forward<A>(argument));
+}
+
+template <class Arguments, class... A>
+struct can_be_arguments : std::false_type {};
+template <class... P, class... A>
+requires(sizeof...(P) == sizeof...(A)) struct can_be_arguments<std::tuple<P...>, A...>
+    : std::bool_constant<(std::is_constructible_v<P, A> && ...)> {
+};
+
+template <class F, class... A>
+consteval bool check_call() {
+  constexpr bool is_action = action_like<F>;
+  static_assert(is_action,
+                "weft: an action is a function, weft::action<&f>, or a function object without "
+                "state and with one operator(): pass what it needs as arguments");
+  if constexpr (is_action) {
+    constexpr bool no_references = signature_of<F>::takes_by_value_or_const;
+    static_assert(no_references,
+                  "weft: an action cannot write to its caller's variables: take the argument by "
+                  "value or const reference, and return what changes");
+    constexpr bool fit = can_be_arguments<typename signature_of<F>::arguments, A...>::value;
+    static_assert(fit, "weft: these arguments are not those of the action");
+    return no_references && fit;
+  } else {
+    return false;
+  }
+}
+
+template <class... P, class... A>
+kept_values* encode_arguments(std::type_identity<std::tuple<P...>>, parcel_writer& to,
+                              A&&... arguments) {
+  return encode_values<std::tuple<P...>>(to, as_parameter<P>(std::forward<A>(arguments))...);
+}
+
+// A call that goes elsewhere.
+template <class F, class... A>
+void send_arguments(parcel_layer& layer, int process, const F& f, awaited_call* awaited,
+                    A&&... arguments) {
+  parcel_writer encoded(chunk_bytes_min(layer));
+  kept_values* const kept =
+      encode_arguments(std::type_identity<typename signature_of<F>::arguments>{}, encoded,
+                       std::forward<A>(arguments)...);
+  send_call(layer, process, entry_of(f), encoded, kept, awaited);
+}
+
+}  // namespace detail
+
+// The future of what f(arguments...) returns at `there`.
+template <class Function, class... A>
+auto async(detail::destination there, Function&& f, A&&... arguments) {
+  using F = std::decay_t<Function>;
+  if constexpr (detail::check_call<F, A...>()) {
+    using result = detail::result_of_action<F>;
+    using values = typename detail::signature_of<F>::arguments;
+    detail::parcel_layer* const layer = detail::layer_towards(there.where, "async");
+    if (layer == nullptr) {
+      if constexpr (!detail::callable_by_name<F>) static_cast<void>(detail::entry_of<F>(f));
+      return spawn(
+          [f = F(f), kept = values(std::forward<A>(arguments)...)]() mutable -> result {
+            return detail::call_action<F>(f, std::move(kept));
+          },
+          {}, there.at);
+    }
+    auto* const made = detail::make_pooled<detail::call_state<result>>(there.at);
+    future<result> of_made =
+        detail::future_access::adopt(static_cast<detail::future_state<result>*>(made));
+    try {
+      detail::send_arguments(*layer, there.where.number(), F(f), made,
+                             std::forward<A>(arguments)...);
+    } catch (...) {
+      made->drop_reference();
+      throw;
+    }
+    return of_made;
+  }
+}
+
+// f(arguments...) at `there`; nobody waits for it but the job's end. What it throws fails the job.
+template <class Function, class... A>
+void post(detail::destination there, Function&& f, A&&... arguments) {
+  using F = std::decay_t<Function>;
+  if constexpr (detail::check_call<F, A...>()) {
+    using values = typename detail::signature_of<F>::arguments;
+    detail::parcel_layer* const layer = detail::layer_towards(there.where, "post");
+    if (layer == nullptr) {
+      const detail::action_entry& which = detail::entry_of<F>(f);
+      static_cast<void>(
+          spawn([f = F(f), kept = values(std::forward<A>(arguments)...), &which]() mutable {
+            try {
+              static_cast<void>(detail::call_action<F>(f, std::move(kept)));
+            } catch (...) {
+              detail::fail_posted(which);
+            }
+          }));
+      return;
+    }
+    detail::send_arguments(*layer, there.where.number(), F(f), nullptr,
+                           std::forward<A>(arguments)...);
+  }
+}
+
+// What f(arguments...) returns at `there`; waits for it.
+template <class Function, class... A>
+auto sync(detail::destination there, Function&& f, A&&... arguments) {
+  return async(there, std::forward<Function>(f), std::forward<A>(arguments)...).get();
+}
+
+}  // namespace weft

@@ -1,0 +1,101 @@
+// Parcels of one process: the face of the job, what its workers await, and what is done with what comes.
+//
+// Everything is called on a worker's own thread. A worker's share is touched by that worker alone: an answer that comes to
+// another one is handed over.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "job/face.hpp"
+#include "parcel/parcelport.hpp"
+#include "parcel/registry.hpp"
+#include "parcel/wire.hpp"
+#include "runtime/network.hpp"
+#include "sync/published.hpp"
+#include "task/task_source.hpp"
+#include "weft/parcels/call.hpp"
+
+namespace weft::detail {
+
+inline constexpr std::size_t parcel_face_slot = 3;
+
+class parcel_layer final : public face_job, public parcel_receiver {
+ public:
+  parcel_layer(job& j, face_handlers& handlers);
+  ~parcel_layer() override;
+
+  // That of the calling worker's job; throws weft::error, naming `call`, outside of ranks and tasks.
+  [[nodiscard]] static parcel_layer& here(const char* call);
+
+  [[nodiscard]] int process() const noexcept { return process_; }
+  [[nodiscard]] int process_count() const noexcept { return process_count_; }
+  [[nodiscard]] std::size_t chunk_bytes_min() const noexcept { return chunk_bytes_min_; }
+  [[nodiscard]] parcelport& port() noexcept { return *port_; }
+
+  void send_call(int process, const action_entry& which, parcel_writer& encoded, kept_values* kept,
+                 awaited_call* awaited);
+  void send_result(const call_origin& to, parcel_writer& encoded, kept_values* kept);
+  void send_failure(const call_origin& to) noexcept;
+  void fail_posted(const action_entry& which, const std::string& why) noexcept;
+
+  void deliver(worker& here, const message_origin& from,
+               std::span<const std::byte> message) noexcept override;
+  bool end_operations_with_dead(worker& here) override;
+
+ private:
+  friend class received_call;
+  struct awaited;    // What the layer keeps in an awaited_call.
+  struct arrived;    // A parcel that a task looks at.
+  struct handed_on;  // An answer that has come to the wrong worker.
+  struct slot {
+    awaited_call* call = nullptr;
+    std::uint32_t generation = 0;
+    std::uint32_t next_free = 0;
+  };
+  struct alignas(padding_bytes) share {
+    std::vector<slot> slots;
+    std::uint32_t first_free = no_slot;
+  };
+  static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
+
+  [[nodiscard]] static awaited& room_of(awaited_call& call) noexcept;
+  [[nodiscard]] share& share_of(const worker& here) noexcept {
+    return shares_[static_cast<std::size_t>(here.index())];
+  }
+  void await(task_source& home, awaited_call& call, int process, const action_entry& which);
+  [[nodiscard]] awaited_call& stop_awaiting(awaited_call& call) noexcept;
+  [[nodiscard]] awaited_call* find(worker& here, std::uint64_t name, int process) noexcept;
+
+  void on_call(worker& here, const message_origin& from, const parcel_header& header,
+               std::span<const std::byte> content);
+  void on_answer(worker& here, const message_origin& from, const parcel_header& header,
+                 std::span<const std::byte> content);
+  void answer(worker& here, awaited_call& call, const message_origin& from,
+              const parcel_header& header, std::span<const std::byte> content);
+  void on_hello(worker& here, const message_origin& from, const parcel_header& header);
+  void on_names(std::span<const std::byte> content);
+  [[nodiscard]] arrived& keep(const message_origin& from, const parcel_header& header,
+                              std::span<const std::byte> content);
+  static void run_call(task& self, bool may_run) noexcept;
+  static void run_answer(task& self, bool may_run) noexcept;
+  void answer_failure(worker& here, const message_origin& to, std::uint64_t call,
+                      std::string_view type, std::string_view text) noexcept;
+  void refuse(worker& here, const message_origin& from, const char* why) noexcept {
+    port_->refuse(here, from, why);
+  }
+  [[noreturn]] void throw_dead(int process, const action_entry& which) const;
+  [[nodiscard]] std::exception_ptr failure_from(int process, const action_entry& which,
+                                                std::span<const std::byte> content) const;
+
+  job& job_;
+  const std::vector<const action_entry*>& actions_;
+  const int process_;
+  const int process_count_;
+  const std::size_t chunk_bytes_min_ = 8192;
+  std::vector<share> shares_;         // By worker.
+  std::unique_ptr<parcelport> port_;  // Null in a job of one process.
+};
+
+}  // namespace weft::detail

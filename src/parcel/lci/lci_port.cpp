@@ -1,0 +1,245 @@
+#include "parcel/lci/lci_port.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "task/task_source.hpp"
+
+namespace weft::detail {
+namespace {
+
+wait_description for_room(int process) noexcept {
+  wait_description what;
+  what.call = "sending a parcel, for room";
+  what.peer = process;
+  return what;
+}
+
+}  // namespace
+
+lci_port::lci_port(parcel_receiver& to, face_handlers& handlers)
+    : receiver_(to), between_(*handlers.between()), shares_(between_.ports().size()) {
+  handler_ = handlers.add(&lci_port::on_message, this);
+}
+
+void lci_port::on_message(void* self, const comm::event& happened) noexcept {
+  worker* const here = worker::current();
+  if (here == nullptr) return;  // The workers have ended.
+  // First, or this process could say that it has ended with this message, which is yet to become work.
+  parcel_receiver::expect_work(*here);
+  network::of(*here).count_received(happened.process);
+  auto& me = *static_cast<lci_port*>(self);
+  comm::event copy = happened;
+  me.receiver_.deliver(*here, {happened.process, happened.device, &copy}, happened.bytes());
+}
+
+void lci_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
+  comm::event what;
+  what.process = from.process;
+  what.device = from.port;
+  network::of(here).device().refuse(what, why);
+}
+
+comm::address lci_port::address_of(const worker& here, int process, int to_port) const noexcept {
+  if (to_port >= 0) return {process, to_port};
+  return {process, here.index() % between_.core().device_count(process)};
+}
+
+void lci_port::send_at_once(worker& here, int process, int to_port,
+                            std::span<const std::byte> bytes) noexcept {
+  port& mine = network::of(here);
+  comm::am made;
+  made.to = address_of(here, process, to_port);
+  made.handler = handler_;
+  made.data = bytes;
+  made.allow.retry = false;
+  mine.count_sent(process);
+  (void)comm::post(mine.device(), made);  // The dead need none.
+}
+
+void lci_port::send_first(std::span<const std::byte> bytes) {
+  first_message_.assign(bytes.begin(), bytes.end());
+  between_.at(0).keep_trying(
+      [](worker& here, void* self) {
+        lci_port& me = *static_cast<lci_port*>(self);
+        me.send_at_once(here, 0, 0, me.first_message_);
+        return true;
+      },
+      this);
+}
+
+bool lci_port::send(worker& here, outgoing_parcel& what) {
+  port& mine = network::of(here);
+  const comm::address to = address_of(here, what.process, what.port);
+  if (!what.chunks.empty() ||
+      what.bytes.size() > mine.device().eager_bytes_max(to.process, to.device)) [[unlikely]]
+    return send_parts(here, mine, to, what);
+  comm::am made;
+  made.to = to;
+  made.handler = handler_;
+  made.data = std::span<const std::byte>(what.bytes);
+  mine.count_sent(what.process);
+  return post_in_wait(
+             here, [&] { return comm::post(mine.device(), made); },
+             [&] { return for_room(what.process); }) != status::failed;
+}
+
+// What lives until all parts of a parcel have left. Its worker's own.
+struct lci_port::sending {
+  scheduler* workers;  // Null once they are gone.
+  std::uint32_t left = 1;
+  kept_values* kept;
+  std::unique_ptr<std::byte[]> heap;
+
+  void leave(bool workers_run) noexcept {
+    if (--left != 0) return;
+    if (kept != nullptr) kept->free(*kept);
+    scheduler& at = *workers;
+    free_pooled(this);
+    if (workers_run) at.end_work();
+  }
+  static void on_sent(void* self, const comm::event& happened) noexcept {
+    static_cast<sending*>(self)->leave(happened.result != comm::outcome::canceled);
+  }
+};
+
+bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
+                          outgoing_parcel& what) {
+  auto* const all = make_pooled<sending>();
+  all->workers = &here.owner();
+  all->kept = std::exchange(what.kept, nullptr);
+  all->heap = std::move(what.heap);
+  here.owner().expect_work();
+  const struct leaving {
+    sending& of;
+    ~leaving() { of.leave(true); }
+  } at_the_end{*all};
+  const bool is_long = what.bytes.size() > mine.device().eager_bytes_max(to.process, to.device);
+  if (is_long && all->heap == nullptr) {
+    all->heap = std::make_unique_for_overwrite<std::byte[]>(what.bytes.size());
+    std::memcpy(all->heap.get(), what.bytes.data(), what.bytes.size());
+    what.bytes = {all->heap.get(), what.bytes.size()};
+  }
+  std::uint64_t tag = 0;
+  if (!what.chunks.empty()) {
+    std::uint64_t& next = shares_[static_cast<std::size_t>(here.index())].chunks_sent;
+    tag = static_cast<std::uint64_t>(here.index()) << 48 | next;
+    next += what.chunks.size();
+    std::byte* const word =
+        what.bytes.data() + what.bytes.size() - (1 + what.chunks.size()) * sizeof tag;
+    std::memcpy(word, &tag, sizeof tag);
+  }
+  const auto posted = [&](const auto& operation) {
+    // Counted as under way from before the post, which may complete it.
+    ++all->left;
+    mine.count_sent(to.process);
+    status said = status::failed;
+    try {
+      said = post_in_wait(
+          here, [&] { return comm::post(mine.device(), operation); },
+          [&] { return for_room(to.process); });
+    } catch (...) {
+      --all->left;
+      throw;
+    }
+    if (said != status::posted) --all->left;
+    return said != status::failed;
+  };
+  const comm::completion on_sent(&sending::on_sent, all);
+  comm::am header;
+  header.to = to;
+  header.handler = handler_;
+  header.data = std::span<const std::byte>(what.bytes);
+  if (is_long) header.local = on_sent;
+  if (!posted(header)) return false;
+  for (const parcel_chunk& one : what.chunks) {
+    comm::send chunk;
+    chunk.to = to;
+    chunk.data = std::span<const std::byte>(one.data, one.size);
+    chunk.tag = tag++;
+    chunk.local = on_sent;
+    if (!posted(chunk)) return false;
+  }
+  return true;
+}
+
+// What waits for the chunks of a parcel. Its worker's own.
+struct lci_port::receiving {
+  scheduler* workers;
+  chunked_task* then;
+  int process;
+  std::uint32_t left = 1;
+  bool is_broken = false;
+
+  void leave(bool workers_run) noexcept {
+    if (--left != 0) return;
+    scheduler& at = *workers;
+    chunked_task& next = *then;
+    const bool complete = !is_broken;
+    free_pooled(this);
+    if (!workers_run) return next.abandon(next);
+    task_source* const here = task_source::here_or_null();
+    if (complete && here != nullptr)
+      here->submit(next, priority::normal);
+    else
+      next.abandon(next);
+    at.end_work();
+  }
+  void on_one(const comm::event& happened) noexcept {
+    if (happened.result != comm::outcome::complete) is_broken = true;
+    // Counts as work until it has left: see on_message().
+    if (worker* const here = worker::current(); here != nullptr)
+      network::of(*here).count_received(process);
+  }
+  static void on_received(void* self, const comm::event& happened) noexcept {
+    auto& mine = *static_cast<receiving*>(self);
+    mine.on_one(happened);
+    mine.leave(happened.result != comm::outcome::canceled);
+  }
+};
+
+void lci_port::receive(worker& here, int process, std::uint64_t word,
+                       std::span<const std::span<std::byte>> places, chunked_task& then) {
+  auto* const all = make_pooled<receiving>();
+  all->workers = &here.owner();
+  all->then = &then;
+  all->process = process;
+  here.owner().expect_work();
+  const struct leaving {
+    receiving& of;
+    ~leaving() { of.leave(true); }
+  } at_the_end{*all};
+  port& mine = network::of(here);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    comm::event result;
+    comm::recv one;
+    one.from = process;
+    one.data = places[i];
+    one.tag = word + i;
+    one.local = comm::completion(&receiving::on_received, all);
+    one.result = &result;
+    ++all->left;
+    status said = status::failed;
+    try {
+      said = post_in_wait(
+          here, [&] { return comm::post(mine.device(), one); },
+          [&] {
+            wait_description what = for_room(process);
+            what.call = "receiving a parcel, for room";
+            return what;
+          });
+    } catch (...) {
+      --all->left;
+      all->is_broken = true;
+      throw;
+    }
+    if (said == status::posted) continue;
+    --all->left;
+    if (said == status::failed)
+      all->is_broken = true;
+    else
+      all->on_one(result);
+  }
+}
+
+}  // namespace weft::detail

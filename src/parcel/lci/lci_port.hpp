@@ -1,0 +1,44 @@
+// Parcels over the devices of the job's communication core, each worker's on its own: the header is an active message, the
+// chunks are sends that meet receives posted at their places.
+#pragma once
+#include "job/face.hpp"
+#include "parcel/parcelport.hpp"
+#include "runtime/network.hpp"
+
+namespace weft::detail {
+
+class lci_port final : public parcelport {
+ public:
+  lci_port(parcel_receiver& to, face_handlers& handlers);
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "lci"; }
+  bool send(worker& here, outgoing_parcel& what) override;
+  void send_at_once(worker& here, int process, int to_port,
+                    std::span<const std::byte> bytes) noexcept override;
+  void receive(worker& here, int process, std::uint64_t word,
+               std::span<const std::span<std::byte>> places, chunked_task& then) override;
+  void refuse(worker& here, const message_origin& from, const char* why) noexcept override;
+
+  // To process 0, by the first pass of worker 0. Called before the workers run; not sent there: what comes meanwhile would
+  // find no worker.
+  void send_first(std::span<const std::byte> bytes);
+
+ private:
+  struct sending;
+  struct receiving;
+  struct alignas(padding_bytes) share {
+    std::uint64_t chunks_sent = 0;  // The tag of the next one: never used again.
+  };
+
+  static void on_message(void* self, const comm::event& happened) noexcept;
+  [[nodiscard]] comm::address address_of(const worker& here, int process, int port) const noexcept;
+  bool send_parts(worker& here, port& mine, const comm::address& to, outgoing_parcel& what);
+
+  parcel_receiver& receiver_;
+  network& between_;
+  comm::handler_id handler_;
+  std::vector<share> shares_;
+  std::vector<std::byte> first_message_;
+};
+
+}  // namespace weft::detail

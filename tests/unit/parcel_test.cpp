@@ -1,0 +1,379 @@
+// Calls between localities: within one process, and between processes that a misbehaving network joins.
+#include <weft/parcels.hpp>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+
+namespace weft {
+namespace {
+
+// One rank in each of so many processes, beside a helper.
+options localities(int count, int helpers = 1) {
+  options how = job_of(count, count);
+  how.helpers = helpers;
+  return how;
+}
+int run_localities(int count, const std::function<void()>& body, int helpers = 1) {
+  const auto each = [&](communicator&) { body(); };
+  ++tests::jobs_of_several_processes;
+  if (tests::is_started())
+    return tests::run_in_started(tests::number_of_environment("TEST_PROCESSES", 2),
+                                 localities(count, helpers), each);
+  return tests::run_in_processes(count, localities(count, helpers), each);
+}
+locality next() {
+  return locality((here().number() + 1) % locality_count());
+}
+
+struct particle {
+  double x, y;
+  int id;
+  friend bool operator==(const particle&, const particle&) = default;
+};
+struct cell {
+  std::string name;
+  std::vector<particle> inside;
+  std::array<int, 3> at{};
+  std::vector<std::string> notes;
+  friend bool operator==(const cell&, const cell&) = default;
+};
+#ifdef WEFT_PARCELS_HAVE_CEREAL
+class table {
+ public:
+  table() = default;
+  explicit table(int n) {
+    for (int i = 0; i < n; ++i) rows_[i] = {std::to_string(i), std::vector<double>(2000, i)};
+  }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(rows_, extra_);
+  }
+  friend bool operator==(const table&, const table&) = default;
+
+ private:
+  std::map<int, std::pair<std::string, std::vector<double>>> rows_;
+  std::vector<double> extra_ = std::vector<double>(5000, 0.5);
+};
+#endif
+
+int twice(int x) {
+  return 2 * x;
+}
+void nothing() {}
+std::string joined(const std::string& a, std::string b) {
+  return a + b;
+}
+std::vector<double> reversed(std::vector<double> values) {
+  std::ranges::reverse(values);
+  return values;
+}
+cell moved_cell(cell of, int by) {
+  for (particle& p : of.inside) p.x += by;
+  return of;
+}
+int fails(int how) {
+  if (how == 0) throw std::out_of_range("it is out of range");
+  if (how == 1) throw 5;
+  return how;
+}
+std::uint64_t fibonacci(int n) {
+  if (n < 2) return static_cast<std::uint64_t>(n);
+  auto further = async(next(), action<&fibonacci>, n - 1);
+  const std::uint64_t here_too = fibonacci(n - 2);
+  return here_too + further.get();
+}
+future<int> later(int x) {
+  const int y = co_await async(next(), twice, x);
+  co_return y + 1;
+}
+int not_registered(int x) {
+  return x;
+}
+WEFT_ACTION(twice);
+WEFT_ACTION(nothing);
+WEFT_ACTION(joined);
+WEFT_ACTION(reversed);
+WEFT_ACTION(moved_cell);
+WEFT_ACTION(fails);
+WEFT_ACTION(later);
+
+void call_everything() {
+  const locality there = next();
+  EXPECT_EQ(sync(there, twice, 21), 42);
+  sync(there, nothing);
+  EXPECT_EQ(sync(there, joined, "a", std::string("b")), "ab");
+  EXPECT_EQ(sync(there, action<&twice>, 4), 8);
+  EXPECT_EQ(sync(
+                there, [](int a, const std::string& b) { return std::to_string(a) + b; }, 1, "x"),
+            "1x");
+  EXPECT_EQ(sync(there, later, 5), 11);
+  std::vector<double> values(20'000);
+  std::iota(values.begin(), values.end(), 0.0);
+  const std::vector<double> before = values;
+  const std::vector<double> back = sync(there, reversed, values);  // A copy,
+  EXPECT_EQ(values, before);
+  EXPECT_TRUE(std::equal(back.rbegin(), back.rend(), before.begin(), before.end()));
+  EXPECT_EQ(sync(there, reversed, std::move(values)).front(), 19'999);  // and none.
+  const std::string longer(100'000, 'y');
+  EXPECT_EQ(sync(there, joined, longer, longer).size(), 200'000u);
+  const cell of{"cell",
+                std::vector<particle>(1000, {1, 2, 3}),
+                {4, 5, 6},
+                {"one", "", std::string(9000, 'z')}};
+  cell wanted = of;
+  for (particle& p : wanted.inside) p.x += 7;
+  EXPECT_EQ(sync(there, moved_cell, of, 7), wanted);
+#ifdef WEFT_PARCELS_HAVE_CEREAL
+  const table t(20);
+  EXPECT_EQ(sync(
+                there, [](const table& x, std::optional<std::string> y) { return y ? x : table(); },
+                t, std::optional<std::string>("?")),
+            t);
+#endif
+}
+
+TEST(parcel, arguments_and_results_of_many_types_come_as_they_were) {
+  EXPECT_EQ(run_localities(1, call_everything), 0);
+  EXPECT_EQ(run_localities(2, call_everything), 0);
+}
+
+TEST(parcel, localities_know_themselves_and_each_other) {
+  EXPECT_EQ(run_localities(3,
+                           [] {
+                             EXPECT_LT(here().number(), locality_count());
+                             EXPECT_EQ(all_localities().size(),
+                                       static_cast<std::size_t>(locality_count()));
+                             for (const locality there : all_localities())
+                               EXPECT_EQ(sync(there, [] { return here(); }), there);
+                           }),
+            0);
+}
+
+TEST(parcel, exceptions_travel_with_their_text_and_type) {
+  EXPECT_EQ(run_localities(2,
+                           [] {
+                             try {
+                               sync(next(), fails, 0);
+                               ADD_FAILURE();
+                             } catch (const remote_error& e) {
+                               expect_contains(e.what(), "it is out of range");
+                               expect_contains(e.what(), "fails");
+                               EXPECT_EQ(e.from(), next());
+                               EXPECT_EQ(e.type(), "std::out_of_range");
+                             }
+                             EXPECT_THROW(sync(next(), fails, 1), remote_error);
+                             EXPECT_THROW(sync(here(), fails, 0), std::out_of_range);
+                           }),
+            0);
+}
+
+TEST(parcel, calls_call_further_while_they_wait) {
+  EXPECT_EQ(
+      run_localities(2, [] { EXPECT_EQ(fibonacci(sanitized ? 8 : 11), sanitized ? 21u : 89u); }),
+      0);
+  EXPECT_EQ(run_localities(1, [] { EXPECT_EQ(fibonacci(11), 89u); }), 0);
+}
+
+future<int> sum_of_calls(int count) {
+  int sum = 0;
+  for (int i = 0; i < count; ++i) sum += co_await async(next(), twice, i);
+  co_return sum;
+}
+
+TEST(parcel, many_calls_are_under_way_at_a_time) {
+  EXPECT_EQ(run_localities(
+                3,
+                [] {
+                  std::vector<future<int>> all;
+                  for (int i = 0; i < 500; ++i)
+                    all.push_back(async(locality(i % locality_count()), twice, i));
+                  future<int> alone = sum_of_calls(50);
+                  int sum = 0;
+                  for (future<int>& one : when_all(std::move(all)).get()) sum += one.get();
+                  EXPECT_EQ(sum, 500 * 499);
+                  EXPECT_EQ(alone.get(), 50 * 49);
+                  // From tasks, on whichever worker they run.
+                  task_group group;
+                  for (int i = 0; i < 50; ++i)
+                    group.spawn([i] { EXPECT_EQ(sync(next(), twice, i), 2 * i); });
+                  group.wait();
+                  EXPECT_EQ(async(next(), twice, 3).then([](int x) { return x + 1; }).get(), 7);
+                }),
+            0);
+}
+
+TEST(parcel, what_is_posted_runs_before_the_job_ends) {
+  static std::atomic<int> ran;
+  ran = 0;
+  const int n = 100;
+  EXPECT_EQ(run_localities(2,
+                           [] {
+                             for (int i = 0; i < n; ++i)
+                               post(
+                                   next(), [](int) { ran.fetch_add(1); }, i);
+                           }),
+            0);
+  EXPECT_EQ(ran.load(), tests::is_started() ? n : 2 * n);
+}
+
+TEST(parcel, sizes_in_any_order_and_direction) {
+  static const auto content = [](std::uint32_t seed, std::size_t size) {
+    std::vector<std::uint8_t> bytes(size);
+    for (std::size_t i = 0; i < size; ++i)
+      bytes[i] = static_cast<std::uint8_t>(seed * 7 + i * 13 + i / 251);
+    return bytes;
+  };
+  EXPECT_EQ(run_localities(
+                2,
+                [] {
+                  std::mt19937 random(static_cast<unsigned>(here().number()) + 1);
+                  const auto size = [&] {
+                    const auto bits = random() % 20;
+                    return static_cast<std::size_t>(random()) % ((std::size_t{2} << bits));
+                  };
+                  std::vector<future<std::vector<std::uint8_t>>> all;
+                  std::vector<std::size_t> sizes;
+                  for (std::uint32_t i = 0; i < (sanitized ? 50 : 200); ++i) {
+                    sizes.push_back(size());
+                    all.push_back(async(
+                        next(),
+                        [](std::vector<std::uint8_t> in, std::uint32_t seed, std::uint64_t out) {
+                          EXPECT_EQ(in, content(seed, in.size()));
+                          return content(seed + 1, out);
+                        },
+                        content(i, size()), i, sizes.back()));
+                  }
+                  for (std::uint32_t i = 0; i < all.size(); ++i)
+                    EXPECT_EQ(all[i].get(), content(i + 1, sizes[i]));
+                }),
+            0);
+}
+
+std::string text_of_error(const std::function<void()>& called) {
+  try {
+    called();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(parcel, misuse_is_told) {
+  expect_contains(text_of_error([] { static_cast<void>(here()); }), "outside of ranks and tasks");
+  EXPECT_EQ(run_localities(2,
+                           [] {
+                             expect_contains(text_of_error([] { sync(locality(7), twice, 1); }),
+                                             "async of locality 7: the job has localities 0 to 1");
+                             expect_contains(text_of_error([] { sync(next(), not_registered, 1); }),
+                                             "WEFT_ACTION");
+                             expect_contains(text_of_error([] { sync(here(), not_registered, 1); }),
+                                             "WEFT_ACTION");
+                             parallel_for(0, 1, [](range_1d) {
+                               expect_contains(text_of_error([] { (void)async(next(), twice, 1); }),
+                                               "chunk of a loop");
+                             });
+                           }),
+            0);
+}
+
+TEST(parcel, an_exception_that_nobody_waits_for_fails_the_job) {
+  testing::internal::CaptureStderr();
+  const int status = run_localities(2, [] {
+    if (here() == locality(0)) post(next(), fails, 0);
+  });
+  std::string text = testing::internal::GetCapturedStderr();
+  int greatest = status;
+  if (tests::is_started()) tests::share(2, greatest, text);
+  EXPECT_NE(greatest, 0);
+  expect_contains(text,
+                  "fails ended with an exception, and nobody waits for it: it is out of range");
+}
+
+// --- Encoding --------------------------------------------------------------------------------------
+
+template <class T>
+std::vector<std::byte> encoded(const T& value, std::vector<std::uint64_t>* chunks = nullptr) {
+  detail::parcel_writer to(8192);
+  detail::encode(to, value);
+  to.finish();
+  if (chunks != nullptr)
+    for (const detail::parcel_chunk& one : to.chunks()) chunks->push_back(one.size);
+  const auto bytes = to.bytes().subspan(detail::parcel_header_bytes);
+  return {bytes.begin(), bytes.end()};
+}
+template <class T>
+void expect_malformed(std::span<const std::byte> bytes, std::span<const std::uint64_t> chunks) {
+  T value{};
+  detail::parcel_reader from(bytes, std::as_bytes(chunks));
+  EXPECT_THROW(
+      {
+        detail::decode(from, value);
+        from.finish();
+      },
+      detail::malformed_parcel)
+      << bytes.size();
+}
+
+TEST(parcel_encoding, what_is_cut_off_or_too_long_is_refused) {
+  const cell of{"cell", std::vector<particle>(10, {1, 2, 3}), {4, 5, 6}, {"one", "", "two"}};
+  std::vector<std::byte> bytes = encoded(of);
+  {
+    cell back;
+    detail::parcel_reader from(bytes, {});
+    detail::decode(from, back);
+    from.finish();
+    EXPECT_EQ(back, of);
+  }
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    expect_malformed<cell>(std::span(bytes).first(size), {});
+  bytes.push_back(std::byte{0});
+  expect_malformed<cell>(bytes, {});
+}
+
+TEST(parcel_encoding, lengths_that_lie_are_refused_before_there_is_room_for_them) {
+  for (const std::uint64_t length : {std::uint64_t{1}, std::uint64_t{9}, std::uint64_t{1} << 40,
+                                     ~std::uint64_t{0} >> 1, ~std::uint64_t{0}}) {
+    std::vector<std::byte> bytes(sizeof length);
+    std::memcpy(bytes.data(), &length, sizeof length);
+    expect_malformed<std::vector<double>>(bytes, {});
+    expect_malformed<std::vector<std::string>>(bytes, {});
+    expect_malformed<std::string>(bytes, {});
+  }
+}
+
+TEST(parcel_encoding, only_what_is_long_becomes_a_chunk) {
+  std::vector<std::uint64_t> chunks;
+  std::vector<std::byte> bytes = encoded(std::vector<std::uint8_t>(8191), &chunks);
+  EXPECT_TRUE(chunks.empty());
+  bytes = encoded(std::vector<std::uint8_t>(8192), &chunks);
+  ASSERT_EQ(chunks.size(), 1u);
+  EXPECT_EQ(bytes.size(), 8u);
+  expect_malformed<std::vector<std::uint8_t>>(bytes, {});  // Without its chunk,
+  chunks[0] = 8191;
+  expect_malformed<std::vector<std::uint8_t>>(bytes, chunks);  // of another size,
+  chunks = {8192, 8192};
+  expect_malformed<std::vector<std::uint8_t>>(bytes, chunks);  // or one too many.
+  // No more than fit into the transmission chunk.
+  chunks.clear();
+  const std::vector<std::vector<std::uint8_t>> many(100, std::vector<std::uint8_t>(9000));
+  bytes = encoded(many, &chunks);
+  EXPECT_EQ(chunks.size(), detail::parcel_chunks_max);
+  EXPECT_EQ(bytes.size(), 8 + 100 * 8 + (100 - chunks.size()) * 9000);
+#ifdef WEFT_PARCELS_HAVE_CEREAL
+  chunks.clear();
+  bytes = encoded(std::set<std::string>{std::string(9000, 'a')}, &chunks);
+  EXPECT_TRUE(chunks.empty());  // A key.
+#endif
+}
+
+}  // namespace
+}  // namespace weft
