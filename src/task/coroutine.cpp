@@ -8,56 +8,70 @@
 #include "task/task_source.hpp"
 
 namespace weft::detail {
+namespace {
 
-// Told by whoever sets the future; then a task of the worker where the coroutine waited; listed there meanwhile.
-struct coroutine_wait::body final : listener, task, arrival, suspended {
-  body(task_source& its_home, std::coroutine_handle<> its_coroutine,
-       future_core& its_future) noexcept
-      : home(its_home), coroutine(its_coroutine), awaited(its_future) {
+// Told by whoever sets the future; then a task of the worker where the coroutine waited; listed there meanwhile. Lives in
+// the pool: the coroutine goes when the job stops, while somebody may still tell it.
+struct waiting_coroutine final : listener, task, arrival, suspended {
+  waiting_coroutine(task_source& its_home, std::coroutine_handle<> its_coroutine,
+                    future_core& its_future) noexcept
+      : home(its_home), coroutine(its_coroutine), awaited(&its_future) {
     told = [](listener& self) noexcept {
-      auto& mine = static_cast<body&>(self);
+      auto& mine = static_cast<waiting_coroutine&>(self);
       if (worker::current() == &mine.home.home())
         mine.go_on();
       else
         mine.home.send(mine);
     };
-    come = [](arrival& self, task_source&) noexcept { static_cast<body&>(self).go_on(); };
+    come = [](arrival& self, task_source&) noexcept {
+      static_cast<waiting_coroutine&>(self).go_on();
+    };
     act = [](task& self, bool may_run) noexcept {
-      const auto next = static_cast<body&>(self).coroutine;
+      auto& mine = static_cast<waiting_coroutine&>(self);
+      const auto next = mine.coroutine;
+      free_pooled(&mine);
       if (may_run)
         next.resume();
       else
         next.destroy();
     };
+    abandon = [](suspended& self) noexcept {
+      auto& mine = static_cast<waiting_coroutine&>(self);
+      mine.awaited = nullptr;
+      mine.coroutine.destroy();
+    };
     suspended::describe = [](const suspended& self, std::string& text) {
-      const future_core& of = static_cast<const body&>(self).awaited;
+      const future_core& of = *static_cast<const waiting_coroutine&>(self).awaited;
       const std::string_view file = of.made_at().file_name();
       text += formatted("in co_await, of a future which {} made at {}:{} should set", of.giver(),
                         file.substr(file.rfind('/') + 1), of.made_at().line());
     };
   }
   void go_on() noexcept {
+    if (awaited == nullptr) return free_pooled(this);
     home.resume(*this);
     home.submit_here(*this);
   }
 
   task_source& home;
   const std::coroutine_handle<> coroutine;
-  future_core& awaited;
+  future_core* awaited;  // Null: the coroutine has gone.
 };
 
+}  // namespace
+
 bool coroutine_wait::suspend(std::coroutine_handle<> waiting) {
-  static_assert(sizeof(body) <= sizeof storage_ && alignof(body) <= 16);
   if (worker::in_chunk())
     throw error(
         "a chunk of a loop said co_await of a future that is not ready: the coroutine would go on where the loop may "
         "have ended; wait before or after the loop");
   task_source& here = task_source::here("co_await");
-  body& mine = *::new (storage_) body(here, waiting, awaited_);
+  auto* const mine = make_pooled<waiting_coroutine>(here, waiting, awaited_);
   // From the moment it listens the coroutine may go on, here, once this worker looks: not before it has left.
-  here.suspend(mine);
-  if (awaited_.listen(mine)) return true;
-  here.resume(mine);
+  here.suspend(*mine);
+  if (awaited_.listen(*mine)) return true;
+  here.resume(*mine);
+  free_pooled(mine);
   return false;
 }
 

@@ -14,7 +14,7 @@
 namespace weft {
 namespace detail {
 
-// One wait of a coroutine, in its frame.
+// One wait of a coroutine.
 class coroutine_wait {
  public:
   explicit coroutine_wait(future_core& awaited) noexcept : awaited_(awaited) {}
@@ -25,11 +25,7 @@ class coroutine_wait {
   bool suspend(std::coroutine_handle<> waiting);
 
  private:
-  struct body;
-  [[nodiscard]] body& self() noexcept { return *reinterpret_cast<body*>(storage_); }
-
   future_core& awaited_;
-  alignas(16) std::byte storage_[160];
 };
 
 template <class Future>
