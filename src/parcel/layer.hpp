@@ -3,6 +3,7 @@
 // Everything is called on a worker's own thread. A worker's share is touched by that worker alone: an answer that comes to
 // another one is handed over.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,6 +34,10 @@ class parcel_layer final : public face_job, public parcel_receiver {
   [[nodiscard]] int process_count() const noexcept { return process_count_; }
   [[nodiscard]] std::size_t chunk_bytes_min() const noexcept { return chunk_bytes_min_; }
   [[nodiscard]] parcelport& port() noexcept { return *port_; }
+  // How many parcels made no sense; a hint, for people and tests.
+  [[nodiscard]] std::uint64_t refused() const noexcept {
+    return refused_.load(std::memory_order_relaxed);
+  }
 
   void send_call(int process, const action_entry& which, parcel_writer& encoded, kept_values* kept,
                  awaited_call* awaited);
@@ -83,6 +88,7 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void answer_failure(worker& here, const message_origin& to, std::uint64_t call,
                       std::string_view type, std::string_view text) noexcept;
   void refuse(worker& here, const message_origin& from, const char* why) noexcept {
+    refused_.fetch_add(1, std::memory_order_relaxed);
     port_->refuse(here, from, why);
   }
   [[noreturn]] void throw_dead(int process, const action_entry& which) const;
@@ -94,7 +100,8 @@ class parcel_layer final : public face_job, public parcel_receiver {
   const int process_;
   const int process_count_;
   const std::size_t chunk_bytes_min_ = 8192;
-  std::vector<share> shares_;         // By worker.
+  std::vector<share> shares_;  // By worker.
+  std::atomic<std::uint64_t> refused_{0};
   std::unique_ptr<parcelport> port_;  // Null in a job of one process.
 };
 

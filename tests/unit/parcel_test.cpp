@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "job.hpp"
+#include "parcel/layer.hpp"
 
 namespace weft {
 namespace {
@@ -105,6 +106,8 @@ WEFT_ACTION(reversed);
 WEFT_ACTION(moved_cell);
 WEFT_ACTION(fails);
 WEFT_ACTION(later);
+std::uint64_t refused_here();
+WEFT_ACTION(refused_here);
 
 void call_everything() {
   const locality there = next();
@@ -296,6 +299,94 @@ TEST(parcel, an_exception_that_nobody_waits_for_fails_the_job) {
   EXPECT_NE(greatest, 0);
   expect_contains(text,
                   "fails ended with an exception, and nobody waits for it: it is out of range");
+}
+
+std::uint64_t refused_here() {
+  return detail::parcel_layer::here("test").refused();
+}
+
+// What another process says is not believed; what makes no sense is refused and counted, and the job goes on.
+TEST(parcel, what_makes_no_sense_is_refused_and_counted) {
+  using detail::parcel_header;
+  using detail::parcel_kind;
+  const auto attack = [] {
+    if (here() != locality(0)) return;
+    const auto forge = [](parcel_header header, std::size_t content, std::size_t cut = 0) {
+      std::vector<std::byte> bytes(sizeof header + content);
+      std::memcpy(bytes.data(), &header, sizeof header);
+      bytes.resize(bytes.size() - cut);
+      detail::parcel_layer::here("test").port().send_at_once(*worker::current(), 1, 0, bytes);
+    };
+    parcel_header call;
+    call.kind = parcel_kind::post;
+    call.action = detail::action_of_function(reinterpret_cast<const void*>(&twice)).index;
+    call.size = 4;
+    const parcel_header right = call;
+    forge(right, 4, 20);  // Its header is cut off,
+    forge(right, 4, 1);   // its arguments are,
+    call.size = ~0u;
+    forge(call, 4);  // or it says so.
+    call = right;
+    call.size = 3;
+    forge(call, 3);  // Not an int.
+    call = right;
+    call.version = 77;
+    forge(call, 4);
+    call = right;
+    call.kind = static_cast<parcel_kind>(200);
+    forge(call, 4);
+    call = right;
+    call.chunk_count = 255;
+    forge(call, 4);
+    call = right;
+    call.action = 1u << 30;
+    forge(call, 4);
+    call.kind = parcel_kind::call;  // Its caller is told, who knows nothing of it.
+    call.call = 1u << 20;
+    forge(call, 4);
+    call = {};
+    call.kind = parcel_kind::result;  // Of no call: with names of each kind.
+    for (const std::uint64_t name :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 30, ~std::uint64_t{0}}) {
+      call.call = name;
+      forge(call, 0);
+    }
+    constexpr std::uint64_t forged = 13;
+    while (sync(locality(1), &refused_here) < forged) yield();
+    EXPECT_EQ(sync(locality(1), &refused_here), forged);
+    while (refused_here() < 1) yield();
+    EXPECT_EQ(refused_here(), 1u);
+    EXPECT_EQ(sync(locality(1), twice, 4), 8);
+  };
+  testing::internal::CaptureStderr();
+  const int status = run_localities(2, attack, 0);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(status, 0) << text;
+  if (!tests::is_started())
+    expect_contains(text,
+                    "a message of process 0 device 0 was refused: it is too short for a parcel");
+}
+
+future<void> wait_for(future<int> what) {
+  static_cast<void>(co_await what);
+}
+
+// What waits without a stack is given up as well, while somebody could still set its future.
+TEST(parcel, coroutines_that_wait_are_given_up_when_the_job_stops) {
+  testing::internal::CaptureStderr();
+  const int status = run_localities(2, [] {
+    promise<int> never;
+    future<void> waiting = wait_for(never.get_future());
+    future<void> further = wait_for(async(next(), [] {
+      promise<int> neither;
+      return neither.get_future().get();
+    }));
+    if (here() == locality(0)) throw error("this job fails");
+    waiting.wait();
+  });
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(status, 0);
+  if (!tests::is_started()) expect_contains(text, "this job fails");
 }
 
 // --- Encoding --------------------------------------------------------------------------------------
