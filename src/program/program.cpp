@@ -1,19 +1,23 @@
 #include "program/program.hpp"
 #include "job/accounted_call.hpp"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -132,8 +136,25 @@ std::FILE* standard_input_of(int rank) {
     run.exit_status = copy.main(argc, argv, *environment);
   }
   _setjmp(run.end);
+  if (_setjmp(run.stopped) != 0) throw job_stopped{};
+  run.is_ending = true;
   if (!run.at_once) copy.destroy();
+  run.is_ending = false;
   return run.exit_status;
+}
+
+bool has_code_of_weft(std::uintptr_t address) noexcept {
+  dl_find_object here{}, there{};
+  return _dl_find_object(reinterpret_cast<void*>(&has_code_of_weft), &here) == 0 &&
+         _dl_find_object(reinterpret_cast<void*>(address), &there) == 0 &&
+         here.dlfo_link_map == there.dlfo_link_map;
+}
+
+_Unwind_Reason_Code stop_in_program(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                    _Unwind_Exception*, _Unwind_Context* context, void* run) {
+  if ((actions & _UA_END_OF_STACK) == 0 && has_code_of_weft(_Unwind_GetIP(context)))
+    return _URC_NO_REASON;
+  _longjmp(static_cast<program_run*>(run)->stopped, 1);
 }
 
 // Handlers of such a rank are still known to the C library, which would run them when the process ends.
@@ -268,6 +289,13 @@ int detail::number_of_caller() noexcept {
   return number >= 0 ? number : this_rank();
 }
 
+void detail::leave_handlers_of_exit() {
+  program_run* const run = own_run();
+  if (run == nullptr || !run->is_ending) return;
+  _Unwind_ForcedUnwind(&run->unwinding, &stop_in_program, run);
+  std::terminate();
+}
+
 // Relaxed: called when the ranks have ended.
 bool has_rank_ended_at_once() noexcept {
   return any_ended_at_once.load(std::memory_order_relaxed);
@@ -303,11 +331,10 @@ int run_program(const options& how, int argc, char** argv,
 
 extern "C" {
 
-int weft_run_main(int (*main)(int, char**, char**), int argc, char** argv) {
+int weft_run_alone(const weft_own_code* code, int argc, char** argv) {
   try {
     const weft::options how = weft::program_options(argc, argv).values;
-    // Constructors have run and destructors will: this copy is the process's own.
-    const weft::program_copy own{main, [](int, char**, char**) {}, [] {}};
+    const weft::program_copy own{code->main, code->construct, code->destroy};
     const int status = weft::run_program(how, argc, argv, [&](int) { return own; });
     if (weft::has_rank_ended_at_once()) ::syscall(SYS_exit_group, status);
     return status;

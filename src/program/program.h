@@ -20,8 +20,16 @@ struct weft_own_state {
 /* Of the calling rank, also in threads that it has made; null elsewhere, and when the rank has no copy. */
 const struct weft_own_state* weft_own(void);
 
-/* Runs main() as the only rank of this process, which has been loaded by the system. */
-int weft_run_main(int (*main)(int, char**, char**), int argc, char** argv);
+/* A program that is the only one of its process, loaded by the system. Both run in its rank: constructors of its globals,
+   then its handlers of atexit() and destructors. Each does nothing where the C library does it. */
+struct weft_own_code {
+  int (*main)(int, char**, char**);
+  void (*construct)(int, char**, char**);
+  void (*destroy)(void);
+};
+
+/* Runs it as the only rank of this process. */
+int weft_run_alone(const struct weft_own_code* code, int argc, char** argv);
 
 /* Ends the calling rank; returns when a thread calls that is no rank. */
 void weft_exit(int status);

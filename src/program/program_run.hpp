@@ -1,5 +1,7 @@
 // A rank that is inside its own main().
 #pragma once
+#include <unwind.h>
+
 #include <csetjmp>
 #include <string>
 
@@ -15,7 +17,10 @@ struct program_run {
   std::jmp_buf end;  // Where exit() goes.
   const weft_own_state* own = nullptr;
   int exit_status = 0;
-  bool at_once = false;  // By _exit(): no handlers, no destructors.
+  bool at_once = false;    // By _exit(): no handlers, no destructors.
+  bool is_ending = false;  // In these.
+  std::jmp_buf stopped;    // Where the job's end takes it out of them.
+  _Unwind_Exception unwinding = {};
 };
 
 // The calling rank; null on threads that are none.
@@ -58,6 +63,11 @@ class rank_of_caller {
 
 // Of the calling rank, also on threads that it has made; -1 on others.
 [[nodiscard]] int number_of_caller() noexcept;
+
+// Called while job_stopped is handled, at the border to the program. Where the calling rank runs handlers of atexit() or
+// destructors, which no exception may leave, it unwinds the frames of weft alone and ends the rank there; otherwise it
+// returns.
+void leave_handlers_of_exit();
 
 // Whether the process must not end on account of this rank, since others run in it.
 [[nodiscard]] bool has_others_beside(const rank_state& me);

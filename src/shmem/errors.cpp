@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.hpp"
+#include "program/program_run.hpp"
 #include "shmem/state.hpp"
 
 namespace weft::shmem {
@@ -60,7 +61,10 @@ void end_in_error(const char* call) {
 }
 
 void pass_on_stop() {
-  if (called_by_own_thread()) throw;
+  if (called_by_own_thread()) {
+    weft::detail::leave_handlers_of_exit();
+    throw;
+  }
   end_foreign_thread("");
 }
 

@@ -46,7 +46,10 @@ __attribute__((constructor)) static void find_to_thread(void) {
 
 /* What a thread sends to itself; the signal is its process's end all the same. */
 REPLACES int pthread_kill(pthread_t thread, int number) {
-  if (!pthread_equal(thread, pthread_self())) return to_thread(thread, number);
+  if (!pthread_equal(thread, pthread_self())) {
+    if (to_thread == NULL) find_to_thread(); /* weft's own threads call before the program's constructors have run. */
+    return to_thread(thread, number);
+  }
   weft_raises(number);
   const int saved = errno;
   const int error = send_to_caller(number) == 0 ? 0 : errno;

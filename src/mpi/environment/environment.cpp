@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -17,6 +18,11 @@
 
 namespace weft::mpi {
 namespace {
+
+// Of any rank of this process: for whoever asks when its rank has gone, such as destructors of libraries. Relaxed: flags
+// are all.
+std::atomic<bool> has_been_initialized{false};
+std::atomic<bool> has_been_finalized{false};
 
 // Threads of a rank may call once every rank of its worker takes care of them.
 void start_together(state& me) {
@@ -49,6 +55,7 @@ void initialize(state& me, int required, int* provided) {
   me.self->name = "MPI_COMM_SELF";
   me.thread_level = required;
   me.initialized = true;
+  has_been_initialized.store(true, std::memory_order_relaxed);
   me.open.store(true, std::memory_order_relaxed);
   start_together(me);
   if (provided != nullptr) *provided = me.thread_level;
@@ -81,13 +88,13 @@ WEFT_MPI_FUNCTION(int, MPI_Init_thread, (int*, char***, int required, int* provi
 
 WEFT_MPI_FUNCTION(int, MPI_Initialized, (int* flag)) {
   const state* const me = find_state();
-  *flag = me != nullptr && me->initialized;
+  *flag = me != nullptr ? me->initialized : has_been_initialized.load(std::memory_order_relaxed);
   return MPI_SUCCESS;
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
   const state* const me = find_state();
-  *flag = me != nullptr && me->finalized;
+  *flag = me != nullptr ? me->finalized : has_been_finalized.load(std::memory_order_relaxed);
   return MPI_SUCCESS;
 }
 
@@ -99,6 +106,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     finish_buffered(me);
     // Where a process has died not all come: that is an error, and the end of MPI here all the same.
     me.finalized = true;
+    has_been_finalized.store(true, std::memory_order_relaxed);
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     if (keeps_ledger(me)) compare_types(me);
   });

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "mpi/object/state.hpp"
+#include "program/program_run.hpp"
 
 namespace weft::mpi {
 
@@ -53,7 +54,10 @@ void end_foreign_thread(const std::string& why) {
 }
 
 void pass_on_stop() {
-  if (called_by_own_thread()) throw;
+  if (called_by_own_thread()) {
+    detail::leave_handlers_of_exit();
+    throw;
+  }
   end_foreign_thread("");
 }
 

@@ -1,0 +1,72 @@
+// What a program expects of its process (docs/images.md, "What is private, what is shared"), in each arrangement of ranks.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "unit/shell.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+#define WEFT_NEEDS_IMAGES()                    \
+  if (!fs::exists(WEFT_PROGRAM_DIR "/weftcc")) \
+  GTEST_SKIP() << "built with a sanitizer, which takes each copy of a program for a different one"
+
+// All ranks in one process, in two, each in its own, and one that nobody has started.
+struct arrangement {
+  const char* options;  // Null: the program alone.
+  int ranks;
+};
+
+class a_process : public testing::TestWithParam<arrangement> {
+ protected:
+  static outcome run(const std::string& program) {
+    const char* const options = GetParam().options;
+    const std::string start =
+        options != nullptr ? std::string("./weftrun --timeout 60 -n 4 ") + options + " image/"
+                           : "image/";
+    return shell("timeout -s KILL 100 " + start + program);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(arrangements, a_process,
+                         testing::Values(arrangement{"--workers 2", 4},
+                                         arrangement{"--processes 2", 4},
+                                         arrangement{"--ranks-per-process 1", 4},
+                                         arrangement{nullptr, 1}));
+
+long lines_with(const std::string& text, const std::string& part) {
+  long count = 0;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);)
+    if (line.find(part) != line.npos) ++count;
+  return count;
+}
+
+TEST_P(a_process, has_mpi_before_and_after_main) {
+  WEFT_NEEDS_IMAGES();
+  const std::string ranks = ": " + std::to_string(GetParam().ranks) + " ranks";
+  for (const char* way : {"global", "static", "guarded", "handler"})
+    for (const int status : {0, 5}) {
+      const outcome ran = run(std::string("outside_of_main ") + way + " " + std::to_string(status));
+      EXPECT_EQ(ran.status, status) << way << '\n' << ran.text;
+      EXPECT_EQ(lines_with(ran.text, "main" + ranks), 1) << way << '\n' << ran.text;
+      const std::string_view what = way;
+      if (what == "global") EXPECT_EQ(lines_with(ran.text, "constructor" + ranks), 1) << ran.text;
+      if (what == "global" || what == "static")
+        EXPECT_EQ(lines_with(ran.text, "destructor" + ranks), 1) << way << '\n' << ran.text;
+      if (what == "handler") EXPECT_EQ(lines_with(ran.text, "handler" + ranks), 1) << ran.text;
+      if (what == "guarded" && status == 0)
+        EXPECT_EQ(lines_with(ran.text, "guarded"), GetParam().ranks) << ran.text;
+      const bool is_told = status != 0 && GetParam().ranks > 1;
+      EXPECT_EQ(lines_with(ran.text, "weft:"), is_told ? 1 : 0) << way << '\n' << ran.text;
+    }
+}
+
+}  // namespace
+}  // namespace weft
