@@ -7,7 +7,8 @@ set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 # All copies of a program share one libweft. Beside the static library, not in its place: it lies
 # where only programs of the wrappers look.
 add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/program/thread_start.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/program/affinity.cpp)
+  ${PROJECT_SOURCE_DIR}/src/program/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/program/affinity.cpp
+  ${PROJECT_SOURCE_DIR}/src/program/executing.cpp)
 target_include_directories(weft-shared PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weft-shared PRIVATE -ftls-model=initial-exec)
 target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)
@@ -176,7 +177,7 @@ if(WEFT_BUILD_TESTS)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
   foreach(name IN ITEMS globals.c environment.c objects.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
-      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c outside_of_main.cpp)
+      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c outside_of_main.cpp)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()

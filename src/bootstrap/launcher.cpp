@@ -56,6 +56,8 @@ launcher_found find_launcher(const std::function<const char*(const char*)>& vari
   if (variable("PMI_FD") != nullptr) return {launcher::pmi1};
   if (variable("PMIX_NAMESPACE") != nullptr && variable("PMIX_RANK") != nullptr)
     return {launcher::pmix};
+  // What a rank of weft's has in its environment is of its own job, not of a launcher of this process.
+  if (variable("WEFT_RANK") != nullptr) return {};
   for (const process_counter& row : counters)
     if (const auto count = number_in(variable(row.variable)); count && *count > 1)
       return {launcher::unknown,

@@ -31,6 +31,7 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/settings.hpp"
+#include "program/own_environment.hpp"
 #include "program/program.h"
 #include "program/program_run.hpp"
 #include "program/regions.hpp"
@@ -130,7 +131,11 @@ std::FILE* standard_input_of(int rank) {
 [[gnu::noinline]] int run_to_the_end(program_run& run, const program_copy& copy, int argc,
                                      char** argv) {
   if (_setjmp(run.end) == 0) {
-    if (run.own != nullptr) run.own->begin(environ, standard_input_of(this_rank()));
+    char** const own_table = detail::environment_of_rank(detail::calling_rank("main"), environ);
+    if (run.own != nullptr)
+      run.own->begin(own_table, standard_input_of(this_rank()));
+    else
+      environ = own_table;
     char*** const environment = run.own != nullptr ? run.own->environment : &environ;
     copy.construct(argc, argv, *environment);
     run.exit_status = copy.main(argc, argv, *environment);

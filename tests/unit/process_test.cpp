@@ -40,6 +40,16 @@ INSTANTIATE_TEST_SUITE_P(arrangements, a_process,
                                          arrangement{"--ranks-per-process 1", 4},
                                          arrangement{nullptr, 1}));
 
+TEST_P(a_process, is_its_ranks_own) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* what : {"environment"}) {
+    const outcome ran = run(std::string("process ") + what);
+    const std::string n = std::to_string(GetParam().ranks);
+    EXPECT_EQ(ran.status, 0) << what << '\n' << ran.text;
+    EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n") << what;
+  }
+}
+
 long lines_with(const std::string& text, const std::string& part) {
   long count = 0;
   std::istringstream all(text);

@@ -83,10 +83,10 @@ TEST(weftrun, a_bad_variable_is_named_before_the_program_starts) {
 }
 
 TEST(weftrun, a_misspelt_variable_is_pointed_out) {
-  const outcome result = shell("WEFT_RANK=4 ./weftrun echo started");
+  const outcome result = shell("WEFT_RNKS=4 ./weftrun echo started");
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.text,
-            "weft: the variable WEFT_RANK has no meaning to weft (did you mean WEFT_RANKS?); "
+            "weft: the variable WEFT_RNKS has no meaning to weft (did you mean WEFT_RANKS?); "
             "weft-info lists those that have\nstarted\n");
 }
 
