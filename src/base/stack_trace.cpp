@@ -18,6 +18,7 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/own_executable.hpp"
 
 // Its headers are enough: the library is loaded when it is needed and there, so that no program
 // depends on it.
@@ -143,7 +144,7 @@ int add_loaded_file(dl_phdr_info* loaded, std::size_t, void* to) {
     one.end = std::max(one.end, begin + part.p_memsz);
   }
   one.first = one.begin;
-  one.path = loaded->dlpi_name[0] == '\0' ? "/proc/self/exe" : loaded->dlpi_name;
+  one.path = loaded->dlpi_name[0] == '\0' ? own_executable() : loaded->dlpi_name;
   files.push_back(std::move(one));
   return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/own_executable.hpp"
 #include "base/stack_trace.hpp"
 #include "weft/error.hpp"
 
@@ -208,7 +209,7 @@ int object_of(account& a, const Dl_info& found) {
   std::string path = found.dli_fname == nullptr ? "" : found.dli_fname;
   // The program that was started goes by whatever name it was called; copies of files of ranks do not.
   if (path.empty() || (path == program_invocation_name && found.dli_fbase == here.own_file))
-    path = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    path = own_executable();
   else
     path = std::filesystem::absolute(path, failed).string();
   for (int i = 0; i < objects_max; ++i) {

@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "image/host/program_path.h"
 #include "image/image.hpp"
 #include "image/libraries.hpp"
 #include "program/program.hpp"
@@ -45,7 +46,8 @@ void choose_team_size(const weft::options& how) {
 }
 
 int run(int argc, char** argv) {
-  const weft::host_request request = take_request();
+  static const weft::host_request request = take_request();
+  ::weft_set_program_path(request.program.c_str());
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   const weft::options how = weft::program_options(argc, argv).values;
   choose_team_size(how);

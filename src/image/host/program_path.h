@@ -1,0 +1,17 @@
+/* Which file the program is that a host runs. */
+#ifndef WEFT_IMAGE_HOST_PROGRAM_PATH_H
+#define WEFT_IMAGE_HOST_PROGRAM_PATH_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Called once, before ranks run; `path` is absolute and kept. */
+void weft_set_program_path(const char* path);
+
+/* `path`, or the program's where `path` names the file that this process was started from. */
+const char* weft_program_path(const char* path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
