@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(arrangements, a_process,
 
 TEST_P(a_process, is_its_ranks_own) {
   WEFT_NEEDS_IMAGES();
-  for (const char* what : {"environment", "path"}) {
+  for (const char* what : {"environment", "path", "children"}) {
     const outcome ran = run(std::string("process ") + what);
     const std::string n = std::to_string(GetParam().ranks);
     EXPECT_EQ(ran.status, 0) << what << '\n' << ran.text;

@@ -1,0 +1,318 @@
+/* The children of the calling rank: who waits for any of its children gets none of another rank's. Whose a child is stands in a
+   table, by which rank has started it. Threads that are no rank's, and children that a rank has forked, go straight to the
+   kernel. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <pty.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image/host/program_path.h"
+#include "program/program.h"
+
+#define OF_LIBC(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
+
+struct child {
+  struct child* next;
+  pid_t number;
+  int rank;
+};
+static struct child* children;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* Never held across a wait. */
+
+/* --- Starting ------------------------------------------------------------------------------------------------- */
+
+/* What the kernel has given before to another, which nobody has waited for through this file, is of no use. */
+static void note(struct child* made, pid_t number, int rank) {
+  if (made == NULL) return;
+  made->number = number;
+  made->rank = rank;
+  pthread_mutex_lock(&lock);
+  for (struct child** at = &children; *at != NULL; at = &(*at)->next)
+    if ((*at)->number == number) {
+      struct child* const old = *at;
+      *at = old->next;
+      free(old);
+      break;
+    }
+  made->next = children;
+  children = made;
+  pthread_mutex_unlock(&lock);
+}
+
+static pid_t note_if_started(struct child* made, pid_t number, int rank) {
+  const int saved = errno;
+  if (number > 0)
+    note(made, number, rank);
+  else
+    free(made);
+  errno = saved;
+  return number;
+}
+
+pid_t fork(void) {
+  static __typeof__(&fork) next;
+  if (next == NULL) next = OF_LIBC(fork);
+  const int rank = weft_number();
+  if (rank < 0) return next();
+  struct child* const made = malloc(sizeof *made);
+  return note_if_started(made, next(), rank);
+}
+
+int forkpty(int* terminal, char* name, const struct termios* settings, const struct winsize* size) {
+  static __typeof__(&forkpty) next;
+  if (next == NULL) next = OF_LIBC(forkpty);
+  const int rank = weft_number();
+  if (rank < 0) return next(terminal, name, settings, size);
+  struct child* const made = malloc(sizeof *made);
+  return note_if_started(made, next(terminal, name, settings, size), rank);
+}
+
+static int note_spawned(int failed, pid_t number) {
+  const int rank = failed == 0 ? weft_number() : -1;
+  if (rank >= 0) note(malloc(sizeof(struct child)), number, rank);
+  return failed;
+}
+
+int posix_spawn(pid_t* number, const char* path, const posix_spawn_file_actions_t* files,
+                const posix_spawnattr_t* attributes, char* const words[], char* const environment[]) {
+  static __typeof__(&posix_spawn) next;
+  if (next == NULL) next = OF_LIBC(posix_spawn);
+  pid_t child;
+  const int failed = next(&child, weft_program_path(path), files, attributes, words, environment);
+  if (failed == 0 && number != NULL) *number = child;
+  return note_spawned(failed, child);
+}
+int posix_spawnp(pid_t* number, const char* file, const posix_spawn_file_actions_t* files,
+                 const posix_spawnattr_t* attributes, char* const words[], char* const environment[]) {
+  static __typeof__(&posix_spawnp) next;
+  if (next == NULL) next = OF_LIBC(posix_spawnp);
+  pid_t child;
+  const int failed = next(&child, weft_program_path(file), files, attributes, words, environment);
+  if (failed == 0 && number != NULL) *number = child;
+  return note_spawned(failed, child);
+}
+
+/* In the parent, when the child has left its memory. */
+__attribute__((visibility("hidden"), used)) pid_t weft_after_vfork(long result) {
+  if (result < 0) {
+    errno = (int)-result;
+    return -1;
+  }
+  const int rank = weft_number();
+  if (rank >= 0) note(malloc(sizeof(struct child)), (pid_t)result, rank);
+  return (pid_t)result;
+}
+
+/* The child returns first, on the same stack: the place to return to is kept in a register meanwhile. */
+#if defined(__x86_64__)
+__asm__(
+    ".pushsection .text\n"
+    ".globl vfork\n"
+    ".type vfork, @function\n"
+    "vfork:\n"
+    "  .cfi_startproc\n"
+    "  popq %rdi\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  .cfi_register rip, rdi\n"
+    "  movl $58, %eax\n" /* SYS_vfork */
+    "  syscall\n"
+    "  pushq %rdi\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  .cfi_offset rip, -8\n"
+    "  movq %rax, %rdi\n"
+    "  testq %rax, %rax\n"
+    "  jne weft_after_vfork\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+    "  .size vfork, . - vfork\n"
+    "  .popsection\n");
+#elif defined(__aarch64__)
+__asm__(
+    ".pushsection .text\n"
+    ".globl vfork\n"
+    ".type vfork, %function\n"
+    "vfork:\n"
+    "  .cfi_startproc\n"
+    "  mov x0, #0x4111\n" /* CLONE_VM | CLONE_VFORK | SIGCHLD */
+    "  mov x1, #0\n"
+    "  mov x2, #0\n"
+    "  mov x3, #0\n"
+    "  mov x4, #0\n"
+    "  mov x8, #220\n" /* SYS_clone */
+    "  svc #0\n"
+    "  cbnz x0, weft_after_vfork\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+    "  .size vfork, . - vfork\n"
+    "  .popsection\n");
+#endif
+
+/* --- Waiting -------------------------------------------------------------------------------------------------- */
+
+/* What a call waits for, as waitid() says it, and where it wants what it finds. */
+struct wanted {
+  idtype_t type;
+  id_t id;
+  int options;
+  int* status; /* Of those that are no waitid(), which gives `details`. */
+  siginfo_t* details;
+  struct rusage* use;
+};
+
+static int is_wanted(const struct child* one, const struct wanted* what) {
+  if (what->type == P_PID) return one->number == (pid_t)what->id;
+  if (what->type == P_PGID) return getpgid(one->number) == (what->id == 0 ? getpgrp() : (pid_t)what->id);
+  return 1;
+}
+
+/* Not a cancellation point, nor interrupted: does not wait. The child's number; 0: nothing of it; -1: it is no child any more. */
+static pid_t ask(pid_t number, const struct wanted* what, int* has_gone) {
+  *has_gone = 0;
+  if (what->details == NULL) {
+    int status = 0;
+    const pid_t found = (pid_t)syscall(SYS_wait4, number, &status, what->options | WNOHANG, what->use);
+    if (found > 0 && what->status != NULL) *what->status = status;
+    *has_gone = found > 0 && (WIFEXITED(status) || WIFSIGNALED(status));
+    return found;
+  }
+  siginfo_t found = {0};
+  if (syscall(SYS_waitid, P_PID, number, &found, what->options | WNOHANG, what->use) != 0) return -1;
+  if (found.si_pid != 0) *what->details = found;
+  *has_gone = found.si_pid != 0 && (what->options & WNOWAIT) == 0 &&
+              (found.si_code == CLD_EXITED || found.si_code == CLD_KILLED || found.si_code == CLD_DUMPED);
+  return found.si_pid;
+}
+
+/* Whether it is nobody's child any more, however that came: SIGCHLD may be ignored. */
+static int is_no_child(pid_t number) {
+  siginfo_t found;
+  return syscall(SYS_waitid, P_PID, number, &found, WEXITED | WNOHANG | WNOWAIT, NULL) != 0 && errno == ECHILD;
+}
+
+/* Looks at all wanted children of the rank once. The number of one; 0: none is ready; -1, with errno: there is none. */
+static pid_t look(int rank, const struct wanted* what) {
+  pid_t result = -1;
+  int error = ECHILD;
+  pthread_mutex_lock(&lock);
+  for (struct child** at = &children; *at != NULL;) {
+    struct child* const one = *at;
+    if (one->rank != rank || !is_wanted(one, what)) {
+      at = &one->next;
+      continue;
+    }
+    int has_gone;
+    const pid_t found = ask(one->number, what, &has_gone);
+    const int failure = errno;
+    if (found < 0) has_gone = failure == ECHILD && is_no_child(one->number);
+    if (has_gone) {
+      *at = one->next;
+      free(one);
+    } else {
+      at = &one->next;
+    }
+    if (found > 0) {
+      result = found;
+      break;
+    }
+    if (found == 0) result = 0;
+    if (found < 0 && failure != ECHILD) error = failure;
+  }
+  pthread_mutex_unlock(&lock);
+  if (result < 0) errno = error;
+  return result;
+}
+
+/* For a caller that keeps nobody waiting: until something happens to one of them, or a signal is handled. */
+enum { looked_at_max = 64, moment_ms = 10 };
+static int rest_until_news(int rank, const struct wanted* what) {
+  struct pollfd ends[looked_at_max];
+  int count = 0, knows_all = (what->options & (WUNTRACED | WCONTINUED)) == 0;
+  pthread_mutex_lock(&lock);
+  for (struct child* one = children; one != NULL; one = one->next) {
+    if (one->rank != rank || !is_wanted(one, what)) continue;
+    const int end = count < looked_at_max ? (int)syscall(SYS_pidfd_open, one->number, 0) : -1;
+    if (end < 0)
+      knows_all = 0;
+    else
+      ends[count++] = (struct pollfd){end, POLLIN, 0};
+  }
+  pthread_mutex_unlock(&lock);
+  const int result = poll(ends, (nfds_t)count, knows_all ? -1 : moment_ms);
+  const int saved = errno;
+  while (count > 0) close(ends[--count].fd);
+  errno = saved;
+  return result < 0 ? -1 : 0;
+}
+
+/* Of another rank, or one that no rank has started here. */
+static int is_known(pid_t number, int* rank) {
+  int known = 0;
+  pthread_mutex_lock(&lock);
+  for (const struct child* one = children; one != NULL && !known; one = one->next)
+    if (one->number == number) {
+      known = 1;
+      *rank = one->rank;
+    }
+  pthread_mutex_unlock(&lock);
+  return known;
+}
+
+static pid_t wait_for(int rank, const struct wanted* what) {
+  for (long long rest_ns = 20000;;) {
+    const pid_t found = look(rank, what);
+    if (found != 0 || (what->options & WNOHANG) != 0) return found;
+    /* Other ranks of the worker go on meanwhile. */
+    if (!weft_keeps_others() || !weft_sleep(rest_ns)) {
+      if (rest_until_news(rank, what) == 0) continue;
+      const int saved = errno;
+      const pid_t now = look(rank, what);
+      if (now == 0) errno = saved;
+      return now != 0 ? now : -1;
+    }
+    if (rest_ns < 5000000) rest_ns *= 2;
+  }
+}
+
+/* The rank whose table is to be looked at; -1: the kernel knows. */
+static int rank_of_wait(idtype_t type, id_t id) {
+  const int rank = weft_number();
+  int of;
+  if (rank < 0 || type == (idtype_t)P_PIDFD) return -1;
+  return type == P_PID && !is_known((pid_t)id, &of) ? -1 : rank;
+}
+
+pid_t wait4(pid_t number, int* status, int options, struct rusage* use) {
+  static __typeof__(&wait4) next;
+  if (next == NULL) next = OF_LIBC(wait4);
+  const idtype_t type = number > 0 ? P_PID : number == -1 ? P_ALL : P_PGID;
+  const id_t id = (id_t)(number > 0 ? number : number < -1 ? -number : 0);
+  const int rank = rank_of_wait(type, id);
+  if (rank < 0) return next(number, status, options, use);
+  const struct wanted what = {type, id, options, status, NULL, use};
+  return wait_for(rank, &what);
+}
+pid_t waitpid(pid_t number, int* status, int options) { return wait4(number, status, options, NULL); }
+pid_t wait3(int* status, int options, struct rusage* use) { return wait4(-1, status, options, use); }
+pid_t wait(int* status) { return wait4(-1, status, 0, NULL); }
+
+int waitid(idtype_t type, id_t id, siginfo_t* details, int options) {
+  static __typeof__(&waitid) next;
+  if (next == NULL) next = OF_LIBC(waitid);
+  const int rank = rank_of_wait(type, id);
+  if (rank < 0) return next(type, id, details, options);
+  siginfo_t found = {0};
+  const struct wanted what = {type, id, options, NULL, &found, NULL};
+  const pid_t child = wait_for(rank, &what);
+  if (child < 0) return -1;
+  if (details != NULL) *details = found;
+  return 0;
+}
