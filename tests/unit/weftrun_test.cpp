@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/format.hpp"
@@ -365,6 +369,77 @@ TEST(output_forwarder, a_thread_that_gets_no_core_for_the_time_of_grace_loses_no
   asked.set_value();
   finished.get_future().wait();
   EXPECT_EQ(lines, "begin\nrow\n");
+}
+
+// Each step waits for what the one before has brought about, however long that takes.
+class passed_lines {
+ public:
+  bool add(std::string_view more) {
+    const std::lock_guard hold(lock_);
+    all_ += more;
+    changed_.notify_all();
+    return true;
+  }
+  void expect(const std::string& all) {
+    std::unique_lock hold(lock_);
+    changed_.wait_for(hold, std::chrono::seconds(60), [&] { return all_ == all; });
+    EXPECT_EQ(all_, all);
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::string all_;
+};
+
+void print(const pipe_of_test& to, std::string_view text) {
+  ASSERT_EQ(::write(to.write.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+TEST(output_forwarder, a_question_is_passed_on_and_lines_of_others_stay_whole) {
+  passed_lines passed;
+  pipe_of_test one = make_pipe();
+  pipe_of_test other = make_pipe();
+  output_forwarder output([&](int, int, std::string_view more) { return passed.add(more); },
+                          begun_lines::pass);
+  output.add(0, 1, std::move(one.read));
+  output.add(1, 1, std::move(other.read));
+  print(one, "text? ");
+  passed.expect("text? ");
+  print(one, "right\n");
+  passed.expect("text? right\n");
+  print(one, "step 1");
+  passed.expect("text? right\nstep 1");
+  // Its own beginning waits for the end of the one that is seen.
+  print(other, "half");
+  print(one, " of 2\n");
+  passed.expect("text? right\nstep 1 of 2\nhalf");
+  print(one, "row\n");
+  passed.expect("text? right\nstep 1 of 2\nhalf\nrow\n");
+  std::promise<void> finished;
+  one.write.reset();
+  other.write.reset();
+  output.finish([&] { finished.set_value(); });
+  finished.get_future().wait();
+  passed.expect("text? right\nstep 1 of 2\nhalf\nrow\n");
+}
+
+// A full buffer is none that was flushed.
+TEST(output_forwarder, the_beginning_of_a_line_waits_where_its_writer_is_in_the_middle_of_it) {
+  passed_lines passed;
+  pipe_of_test one = make_pipe();
+  output_forwarder output([&](int, int, std::string_view more) { return passed.add(more); },
+                          begun_lines::pass);
+  output.add(0, 1, std::move(one.read));
+  std::string full(4096, 'x');
+  print(one, full);
+  std::promise<void> later;
+  std::this_thread::sleep_for(std::chrono::duration<double>(3 * begun_rest_s));
+  output.pass(1, 1, "row\n", [&](bool) { later.set_value(); });
+  later.get_future().wait();
+  passed.expect("row\n");
+  print(one, "\n");
+  passed.expect("row\n" + full + "\n");
 }
 
 }  // namespace

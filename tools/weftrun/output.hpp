@@ -1,9 +1,10 @@
 // Carries what processes print to where it belongs, by whole lines: lines of different processes
-// never mix. A thread of its own does it, so that an output that nobody reads holds up the output
+// never mix. A line's beginning may be passed on when it has rested; what another process prints then begins a new line. A thread of its own does it, so that an output that nobody reads holds up the output
 // and nothing else.
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,9 +23,13 @@ using line_sink = std::function<bool(int process, int stream, std::string_view l
 // Writes to this process's own stdout and stderr; false, and errno says why, when not all was written.
 bool write_lines(int stream, std::string_view lines);
 
+// Whether the beginning of a line, such as a question, is passed on when nothing has followed for begun_rest_s.
+enum class begun_lines { wait, pass };
+inline constexpr double begun_rest_s = 0.1;
+
 class output_forwarder {
  public:
-  explicit output_forwarder(line_sink sink);
+  explicit output_forwarder(line_sink sink, begun_lines begun = begun_lines::wait);
   ~output_forwarder();
   output_forwarder(const output_forwarder&) = delete;
   output_forwarder& operator=(const output_forwarder&) = delete;
@@ -46,9 +51,13 @@ class output_forwarder {
     int process;
     int stream;
     descriptor from;
-    std::string begun;  // A line whose end has not come.
+    std::string begun;        // A line whose end has not come, and which has not been passed on.
+    std::uint64_t reads = 0;  // So far.
   };
   void read_from(source& s);
+  void pass_begun(int number, std::uint64_t reads);
+  // Lines of the source with this descriptor come next; -1: of no source.
+  [[nodiscard]] std::string_view end_of_open_line(int number, int stream);
   void leave(int number);
   void finish_if_empty();
   bool deliver(int process, int stream, std::string_view lines);
@@ -58,7 +67,11 @@ class output_forwarder {
   std::map<int, std::unique_ptr<source>> sources_;
   std::vector<char> read_;            // Between a source and the sink.
   std::atomic<bool> closed_[3] = {};  // By stream: nobody reads it.
-  std::function<void()> finished_;    // None until finish().
+  const begun_lines begun_;
+  int open_[3] = {
+      -1, -1,
+      -1};  // By stream: the source whose last line has been passed on without its end; -1: none.
+  std::function<void()> finished_;  // None until finish().
   std::thread thread_;
 };
 

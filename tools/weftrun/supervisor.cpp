@@ -60,9 +60,9 @@ class supervisor {
         sweeps_(id_),
         has_files_(what.files.any()),
         files_(what.files),
-        output_([this](int number, int stream, std::string_view lines) {
-          return write(number, stream, lines);
-        }),
+        output_([this](int number, int stream,
+                       std::string_view lines) { return write(number, stream, lines); },
+                has_files_ ? begun_lines::wait : begun_lines::pass),
         input_(loop_) {
     loop_.watch(signals_.number(), POLLIN, [this](short) {
       while (const int number = signals_.next()) on_signal(number);
