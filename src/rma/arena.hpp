@@ -19,7 +19,9 @@ struct arena_layout {
   std::uint64_t heap_bytes = 0;  // Of each rank, a multiple of the page size.
 
   [[nodiscard]] std::size_t first_heap() const noexcept;
-  [[nodiscard]] std::size_t size() const noexcept { return first_heap() + ranks * heap_bytes; }
+  // From one heap to the next.
+  [[nodiscard]] std::size_t stride() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return first_heap() + ranks * stride(); }
 };
 
 // How another process finds it.
@@ -34,6 +36,8 @@ class arena {
  public:
   // Throws weft::error when the system has no room for the range. `shared`: others may map it.
   arena(const arena_layout& layout, bool shared);
+  // Heaps begin at multiples of this in every process.
+  static constexpr std::size_t heap_alignment = std::size_t{2} << 20;  // A large page.
   // That of another process of this node. Nothing when it cannot be mapped, or is not what the address says.
   [[nodiscard]] static std::optional<arena> open(const arena_address& at) noexcept;
   arena(arena&& other) noexcept;
@@ -42,7 +46,7 @@ class arena {
 
   [[nodiscard]] const arena_address& address() const noexcept { return address_; }
   [[nodiscard]] std::byte* heap(std::size_t rank) const noexcept {
-    return begin_ + address_.layout.first_heap() + rank * address_.layout.heap_bytes;
+    return begin_ + address_.layout.first_heap() + rank * address_.layout.stride();
   }
   [[nodiscard]] memory_watch<>& watch(std::size_t worker) const noexcept;
   // Not 0: somebody may store into the heaps without telling. Relaxed: whoever raises it wakes the sleepers then.

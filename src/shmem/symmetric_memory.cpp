@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "rma/arena.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -70,6 +71,11 @@ void* allocate_aligned(const char* call, std::size_t alignment, std::size_t byte
   if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0)
     return in_call(call, [&](pe_state&) -> void* {
       fail("alignment {}: pass a power of two that is a multiple of {}", alignment, sizeof(void*));
+    });
+  // Where heaps begin is as even as that on all PEs, and offsets in them are the same.
+  if (alignment > rma::arena::heap_alignment)
+    return in_call(call, [&](pe_state&) -> void* {
+      fail("alignment {}: at most {} is possible", alignment, rma::arena::heap_alignment);
     });
   return allocate(call, bytes, alignment, 0);
 }

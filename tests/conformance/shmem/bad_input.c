@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   }
   if (is(name, "not_heap")) shmem_free(&word); /* case: shmem_free: ptr 0x[0-9a-f]+ is no address that shmem_malloc */
   if (is(name, "alignment")) (void)shmem_align(24, 8); /* case: shmem_align: alignment 24: pass a power of two */
+  if (is(name, "alignment_max")) (void)shmem_align((size_t)1 << 30, 8); /* case: shmem_align: alignment 1073741824: at most 2097152 is possible */
   shmem_barrier_all();
   shmem_finalize();
   return 0;

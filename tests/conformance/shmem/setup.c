@@ -52,6 +52,9 @@ static void of_memory(void) {
   shmem_free(NULL);
   shmem_free(larger), shmem_free(two), shmem_free(three), shmem_free(four);
   EXPECT(shmem_malloc((size_t)1 << 62) == NULL);
+  void* const even = shmem_align((size_t)1 << 20, 8);
+  EXPECT(even == NULL || (uintptr_t)even % ((size_t)1 << 20) == 0);
+  shmem_free(even);
   /* The names of earlier versions; the same place again, which was freed. */
   char* const old = shmalloc(64);
   EXPECT((void*)old == (void*)one || (void*)old == (void*)two);
