@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "job/face.hpp"
+#include "rank/face.hpp"
 #include "rank/state.hpp"
 #include "rma/context.hpp"
 #include "rma/region.hpp"
@@ -211,7 +211,12 @@ class initiator final : public detail::face_state {
       quiet_far(c);
     asymmetric::full_fence();
   }
-  // The same of operations to those ranks.
+  // As quiet(), for who meets the others next, in a way that hands over stores, and does not read their memory before.
+  [[gnu::always_inline]] void complete(context& c) {
+    if (!c.is_quiet()) [[unlikely]]
+      quiet_far(c);
+  }
+  // quiet() of operations to those ranks.
   void quiet(context& c, std::span<const int> ranks);
   // What is put and updated at a rank afterwards is seen there after what was before.
   [[gnu::always_inline]] void fence(context& c) {
@@ -236,7 +241,7 @@ class initiator final : public detail::face_state {
   }
   // Returns when `holds()` is true: a cheap condition on words of own symmetric memory, read by look(). Everything
   // that waits for memory is built on it: one word, all, any or some of several. `what` is said in reports and
-  // lives until then; see wait_words in job/face.hpp.
+  // lives until then; see wait_words in rank/face.hpp.
   template <class Holds>
   void wait_until(const Holds& holds, const wait_description& what) {
     if (holds()) return;

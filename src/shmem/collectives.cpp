@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collective/collectives.hpp"
-#include "collective/exchange.hpp"
-#include "collective/new_communicators.hpp"
+#include "rank/collectives.hpp"
+#include "rank/exchange.hpp"
+#include "rank/new_communicators.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -19,9 +19,10 @@ std::byte* writable(const void* bytes) noexcept {
   return static_cast<std::byte*>(const_cast<void*>(bytes));  // It is only read.
 }
 
-// What is put before a collective is there after it, in the default context.
+// What is put before a collective is there after it, in the default context: messages are answered, and of stores
+// those who meet see what each did before.
 void complete(pe_state& me) {
-  me.memory->quiet(me.operations);
+  me.memory->complete(me.operations);
 }
 
 team& active_set(pe_state& me, int start, int log_stride, int size) {
