@@ -1,66 +1,13 @@
 #include "shmem/active_messages.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "rank/matching.hpp"
 #include "runtime/network.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
-
-// --- A queue ------------------------------------------------------------------------------------
-
-am_queue::~am_queue() {
-  for (chunk* c = read_.hint(); c != nullptr;)  // Nobody uses it any more.
-    std::free(std::exchange(c, c->next));
-  std::free(spare_.hint());
-}
-
-void am_queue::new_chunk(std::size_t bytes) {
-  chunk* c = nullptr;
-  if (bytes == am_chunk_bytes && (c = spare_.value()) != nullptr) spare_.publish(nullptr);
-  if (c == nullptr) {
-    const std::size_t whole = (sizeof(chunk) + bytes + 63) & ~std::size_t{63};
-    void* const memory = std::aligned_alloc(64, whole);
-    if (memory == nullptr) throw std::bad_alloc();
-    std::memset(memory, 0, whole);
-    c = ::new (memory) chunk{bytes};
-  }
-  if (written_ == nullptr) {
-    read_.publish(c);
-  } else {
-    written_->next = c;
-    written_->at(write_at_).word.publish(am_record::end_of_chunk);
-  }
-  written_ = c;
-  write_at_ = 0;
-}
-
-am_record* am_queue::front(std::size_t& retired) noexcept {
-  for (;;) {
-    chunk* const in = read_.value();
-    if (in == nullptr) return nullptr;
-    am_record& record = in->at(read_at_);
-    const std::uint64_t word = record.word.value();
-    if (word == 0) return nullptr;
-    if (static_cast<std::uint32_t>(word) != am_record::end_of_chunk) return &record;
-    read_.reset(in->next);  // The reader's own.
-    read_at_ = 0;
-    retired += in->bytes;
-    retire(*in);
-  }
-}
-
-// As new, unless one is kept already.
-void am_queue::retire(chunk& read) noexcept {
-  if (read.bytes != am_chunk_bytes || spare_.hint() != nullptr) return std::free(&read);
-  std::memset(read.data(), 0, read.bytes);
-  read.next = nullptr;
-  spare_.publish(&read);
-}
 
 // --- Sending ------------------------------------------------------------------------------------
 namespace {
@@ -95,10 +42,9 @@ bool try_write(pe_state& me, pe_state& to, std::uint32_t id, std::uint32_t call,
     queue.new_chunk(chunk);
     record = queue.try_reserve(bytes);
   }
-  record->source = me.number;
-  record->call = call;
+  record->set_sender(me.number, call);
   if (length != 0) std::memcpy(record->payload(), payload, length);
-  am_queue::publish(*record, id, length);
+  queue.publish(*record, id, length);
   worker* const there = to.rank.home;
   if (there != me.rank.home) there->notify();
   return true;
@@ -251,8 +197,7 @@ void on_part(process_state& process, worker& here, const comm::event& happened) 
     if (of != unfinished.end())
       return refuse(here, happened, "an active message inside of another one");
     am_record& record = reserve_here(here, *to, length);
-    record.source = source;
-    record.call = high_of(happened.head[1]);
+    record.set_sender(source, high_of(happened.head[1]));
     of = unfinished.insert(unfinished.end(), {source, id, length, 0, &record});
   } else if (of == unfinished.end() || of->arrived != offset || of->length != length ||
              of->id != id) {
@@ -261,7 +206,7 @@ void on_part(process_state& process, worker& here, const comm::event& happened) 
   if (happened.size != 0) std::memcpy(of->record->payload() + offset, happened.data, happened.size);
   of->arrived += happened.size;
   if (of->arrived < length) return;
-  am_queue::publish(*of->record, id, length);
+  queue_to(here, *to).publish(*of->record, id, length);
   unfinished.erase(of);
 }
 
@@ -308,10 +253,10 @@ void check_message(pe_state& me, int id, const void* payload, std::size_t length
 // --- Handling -----------------------------------------------------------------------------------
 
 void finish_call(pe_state& me, const am_record& reply, const std::byte* data, std::size_t length) {
-  if (reply.call == 0 || reply.call > me.messages.calls.size() ||
-      me.messages.calls[reply.call - 1] == nullptr)
+  if (reply.call() == 0 || reply.call() > me.messages.calls.size() ||
+      me.messages.calls[reply.call() - 1] == nullptr)
     return;
-  am_call_slot& slot = *std::exchange(me.messages.calls[reply.call - 1], nullptr);
+  am_call_slot& slot = *std::exchange(me.messages.calls[reply.call() - 1], nullptr);
   slot.length = length;
   std::memcpy(slot.reply, data, std::min(length, slot.reply_max));
   slot.done = true;
@@ -327,7 +272,7 @@ void handle(pe_state& me, am_record& record, std::uint64_t word, void* args_p) {
     fail(
         "PE {} sent a message with id {}, under which this PE has no handler: call shmemx_am_set_handler before, "
         "and send the id that it returns here",
-        record.source, id);
+        record.source(), id);
   struct running {
     pe_state& pe;
     const am_record* const outer = pe.messages.replies_to;
@@ -343,10 +288,10 @@ void handle(pe_state& me, am_record& record, std::uint64_t word, void* args_p) {
   };
   {
     const running in(me, record);
-    handler.function(record.payload(), length, handler.args_r, args_p, record.source);
+    handler.function(record.payload(), length, handler.args_r, args_p, record.source());
   }
-  if (record.call != 0 && !me.messages.replied) [[unlikely]]
-    write_to(me, "shmemx_am_reply", record.source, reply_id, record.call, nullptr, 0);
+  if (record.call() != 0 && !me.messages.replied) [[unlikely]]
+    write_to(me, "shmemx_am_reply", record.source(), reply_id, record.call(), nullptr, 0);
 }
 
 // Tells the sources how many of their messages have been handled, a source at a time.
@@ -395,6 +340,14 @@ class handled_counts {
   std::size_t bytes_ = 0;
 };
 
+// A message has come from that PE, for which an answer is likely.
+void expect_answer(const pe_state& me, int source) noexcept {
+  if (const pe_state* const to = me.pes[source]; to != nullptr)
+    if (const am_queue* const queue =
+            to->messages.storage[static_cast<std::size_t>(me.rank.home->index())].get())
+      queue->expect_answer();
+}
+
 // How many messages one poll handles from one worker, so that it comes to an end.
 constexpr int polled_max = 4096;
 
@@ -404,6 +357,7 @@ int handle_all(pe_state& me, void* args_p) {
     am_queue* const queue = me.messages.from[from].value();
     if (queue == nullptr) continue;
     handled_counts told(me);
+    int in_a_row = 0;
     for (int left = polled_max; left > 0; --left) {
       std::size_t retired = 0;
       am_record* const record = queue->front(retired);
@@ -415,7 +369,11 @@ int handle_all(pe_state& me, void* args_p) {
       if (record == nullptr) break;
       const std::uint64_t word = record->word.hint();  // Seen by front().
       const std::size_t length = static_cast<std::uint32_t>(word) - 1;
-      const int source = record->source;
+      const int source = record->source();
+      if (in_a_row++ != 0)
+        queue->fetch_ahead();
+      else
+        expect_answer(me, source);
       const bool is_reply = static_cast<std::uint32_t>(word >> 32) == reply_id;
       handle(me, *record, word, args_p);
       queue->pop(am_queue::record_bytes(length));
@@ -553,13 +511,13 @@ void am_reply(const char* call, const void* data, std::size_t length) {
   in_call(call, [&](pe_state& me) {
     const am_record* const to = me.messages.replies_to;
     if (to == nullptr) fail("called outside of handlers: there is nothing to reply to");
-    if (to->call == 0)
-      fail("PE {} has sent this message by shmemx_am_send_nbi, which wants no reply", to->source);
+    if (to->call() == 0)
+      fail("PE {} has sent this message by shmemx_am_send_nbi, which wants no reply", to->source());
     if (me.messages.replied) fail("called twice in one handler: a message has one reply");
     if (length > me.settings.am_payload_bytes)
       fail("length {}: a reply may have {} bytes", length, me.settings.am_payload_bytes);
     me.messages.replied = true;
-    write_to(me, call, to->source, reply_id, to->call, data, length);
+    write_to(me, call, to->source(), reply_id, to->call(), data, length);
   });
 }
 
