@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -20,7 +21,13 @@ bool stall_detector::has_lasted(double limit_s, std::uint64_t now_ns) {
   const double between_looks_s = std::min(1.0, limit_s / 4);
   if (static_cast<double>(now_ns - looked_at_ns_) < between_looks_s * 1e9) return false;
   looked_at_ns_ = now_ns;
-  const std::uint64_t done = somebody_runs() ? 0 : done_by_waiting_ranks();
+  const std::uint64_t done = [&]() -> std::uint64_t {
+    try {
+      return somebody_runs() ? 0 : done_by_waiting_ranks();
+    } catch (const std::bad_alloc&) {
+      return 0;  // A job that has met a limit of memory ends by itself; it is not the monitor that ends it.
+    }
+  }();
   if (std::exchange(done_, done) != done || done == 0) {
     since_ns_ = now_ns;
     is_told_ = false;
