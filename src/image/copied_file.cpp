@@ -289,6 +289,10 @@ void copied_file::edit(bool whole) {
     edited_at(*last).p_memsz =
         page_up(last->p_vaddr + last->p_memsz) + page_bytes() - last->p_vaddr;
   if (whole) return show_own_variables();
+  // share_writable() protects what is put in its place. That the loader had done so could fail at a limit of the
+  // system when it has the file in its list already (loader_list.hpp).
+  for (const ElfW(Phdr) & s : file.segments())
+    if (s.p_type == PT_GNU_RELRO) edited_at(s).p_type = PT_NULL;
   // The sections are not written.
   auto& header = *reinterpret_cast<ElfW(Ehdr)*>(edited_);
   header.e_shoff = 0;
@@ -376,13 +380,12 @@ void copied_file::share_writable(std::uintptr_t base, std::size_t first, std::si
   for (std::size_t at = 0; at < size; at += page_bytes())
     if (std::memcmp(fresh + at, target + at, page_bytes()) != 0)
       std::memcpy(fresh + at, target + at, page_bytes());
-  // What is only written by the loader stays read-only.
+  // At once; what only the loader writes is read-only then. Each call that moves or protects pages costs a word to all
+  // cores that this process runs on.
+  if (!move_over(fresh, target, size)) fail("cannot place");
   const auto [constant_first, constant_size] = constant_part();
   const std::size_t constant = constant_first == first ? std::min(size, constant_size) : 0;
-  if (constant != 0 && ::mprotect(fresh, constant, PROT_READ) != 0) fail("cannot protect");
-  if (!move_over(fresh, target, constant) ||
-      !move_over(fresh + constant, target + constant, size - constant))
-    fail("cannot place");
+  if (constant != 0 && ::mprotect(target, constant, PROT_READ) != 0) fail("cannot protect");
 }
 // --- What was loaded ------------------------------------------------------------------------------
 

@@ -64,6 +64,9 @@ image_program::image_program(const std::string& path, const std::vector<std::str
   for (const std::unique_ptr<copied_file>& s : sources_) all.push_back(s->numbered());
   for (const std::unique_ptr<copied_file>& s : sources_) s->prepare(all, debugged_);
   bind_names();
+  must_see_all_ = debugged_ || std::ranges::any_of(sources_, [](const auto& s) {
+                    return s->file.static_tls_bytes() != 0 || s->file.has_text_relocations();
+                  });
   // Each copy has a number of its own.
   rlimit numbers{};
   if (getrlimit(RLIMIT_NOFILE, &numbers) == 0) {
@@ -128,12 +131,11 @@ void image_program::close_copies() noexcept {
 image image_program::load() {
   const std::lock_guard hold(loading_lock());
   open_copies();
-  void* const handle =
-      ::dlopen(loaded_name(sources_.back()->number()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const handle = list_.open(loaded_name(sources_.back()->number()).c_str(),
+                                  RTLD_NOW | RTLD_LOCAL, sources_.size(), must_see_all_);
   if (handle == nullptr) {
-    const char* const reason = ::dlerror();
     close_copies();
-    throw error(failure_text(reason != nullptr ? reason : "no reason given"));
+    throw error(failure_text(list_.reason()));
   }
   image loaded;
   std::vector<link_map*> maps;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "image/copied_file.hpp"
+#include "image/loader_list.hpp"
 #include "image/opened_libraries.hpp"
 
 struct weft_own_state;
@@ -68,7 +69,9 @@ class image_program {
   std::string search_path_;                            // LD_LIBRARY_PATH of the program.
   bool debugged_ = false;  // A debugger reads what is loaded through the file's name, at once.
   bool tells_ = false;
+  bool must_see_all_ = false;  // For loader_list::open().
   std::size_t loaded_ = 0;
+  loader_list list_;
 };
 
 // How the process of a program becomes the host of its copies: one variable of the environment.

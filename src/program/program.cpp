@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "base/library_function.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
@@ -371,6 +372,11 @@ void weft_raises(int number) {
 }
 void weft_aborts(void) {
   weft::tell_of_own_signal(SIGABRT, true);
+}
+
+int (*weft_pthread_kill_of_libc(void))(pthread_t, int) {
+  static const auto found = weft::next_definition<int(pthread_t, int)>("pthread_kill");
+  return found;
 }
 
 long weft_read(int descriptor, void* bytes, unsigned long size) {

@@ -44,6 +44,10 @@ void weft_raises(int number);
 /* The same of abort(). */
 void weft_aborts(void);
 
+/* pthread_kill() behind the program's own. The loader is asked once in the process: a copy of a program stands behind
+   all earlier ones in its list. */
+int (*weft_pthread_kill_of_libc(void))(unsigned long thread, int number);
+
 /* write(2): a rank's part of a line waits for the rest of it. */
 long weft_write(int descriptor, const void* bytes, unsigned long size);
 

@@ -688,6 +688,18 @@ TEST(image, tools_work_in_a_process_for_each_rank_and_say_so_elsewhere) {
             std::string::npos);
 }
 
+// Those from 257 on are loaded while the loader does not see the others.
+TEST(image, the_loader_has_hundreds_of_copies_in_its_list) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* how : {"--workers 1", "--workers 2"}) {
+    const outcome ran = run_image(std::string("-n 600 ") + how, "listed image/opened/libsecond.so");
+    EXPECT_EQ(ran.status, 0) << how << '\n' << ran.text;
+    EXPECT_EQ(ran.text, "") << how;
+  }
+  const outcome of_two_files = run_image("-n 300 --workers 2", "with_library");
+  EXPECT_EQ(of_two_files.status, 0) << of_two_files.text;
+}
+
 // What the system refuses is said with the limit that was reached.
 TEST(image, a_limit_that_keeps_copies_from_being_loaded_is_named) {
   WEFT_NEEDS_IMAGES();

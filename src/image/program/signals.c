@@ -1,6 +1,5 @@
 /* Signals reach the process, hence all its ranks: what one rank does with them is told. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -38,11 +37,9 @@ REPLACES __attribute__((noreturn)) void abort(void) {
   for (;;) send_to_caller(SIGABRT);
 }
 
-static __typeof__(&pthread_kill) to_thread;
+static int (*to_thread)(pthread_t, int);
 /* Before a handler of signals may ask for it, which must not wait for the loader. */
-__attribute__((constructor)) static void find_to_thread(void) {
-  to_thread = (__extension__(__typeof__(&pthread_kill)) dlsym(RTLD_NEXT, "pthread_kill"));
-}
+__attribute__((constructor)) static void find_to_thread(void) { to_thread = weft_pthread_kill_of_libc(); }
 
 /* What a thread sends to itself; the signal is its process's end all the same. */
 REPLACES int pthread_kill(pthread_t thread, int number) {
