@@ -1,5 +1,5 @@
 // Very many ranks: start, barrier, one token round a ring, one gather by wildcard receives, end;
-// wall time of the whole and the most memory that the process held.
+// wall time of the whole and the most memory that the process held. Apart from these, an all-gather of 4 bytes.
 #include <sys/resource.h>
 
 #include "adapter.hpp"
@@ -30,6 +30,18 @@ int main(int argc, char** argv) {
     getrusage(RUSAGE_SELF, &used);
     memory.push_back(static_cast<double>(used.ru_maxrss) / 1024);
   }
+  std::vector<double> gathers;
+  weft::run(options, [&](weft::communicator& world) {
+    std::vector<int> all(static_cast<std::size_t>(world.size()));
+    for (int i = 0; i < bench::repetitions_wanted; ++i) {
+      world.barrier();
+      const double start = bench::clock_ns();
+      world.allgather(world.rank(), all);
+      world.barrier();
+      if (world.rank() == 0) gathers.push_back((bench::clock_ns() - start) * 1e-9);
+    }
+  });
+  bench::print_row("many/allgather/4B", who, "s", gathers);
   bench::print_row("many/start_to_end", who, "s", seconds);
   bench::print_row("many/memory", who, "MiB", memory);
 }

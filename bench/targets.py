@@ -164,6 +164,7 @@ def ring(here, run):
 def many(here, run):
     yield at_most("10,000 ranks from start to end", here.get("many/start_to_end", ranks=10000), 2, "s")
     yield at_most("10,000 ranks: memory", here.get("many/memory", ranks=10000), 2048, "MiB")
+    yield at_most("10,000 ranks: all-gather of 4 B", here.get("many/allgather/4B", ranks=10000), 0.5, "s")
 
 
 def images(here, run):

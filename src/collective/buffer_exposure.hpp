@@ -315,9 +315,10 @@ struct shown {
   const parts* takes = nullptr;
 };
 
-template <class Part, class Move>
+// `prepare(group)` is called by who speaks for a group when all of it show what they have, before others read it.
+template <class Part, class Move, class Prepare>
 void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
-                   const exposure<Part>& what, const Move& move) {
+                   const exposure<Part>& what, const Move& move, const Prepare& prepare) {
   in_turn turn(c, rank, call);
   member& m = turn.self();
   m.in = mine.in;
@@ -326,7 +327,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   m.more = mine.more;
   m.stride = mine.stride;
   m.takes = mine.takes;
-  turn.meet();
+  turn.meet_prepared(prepare);
   buffer_exposure<Part> all(c, rank, turn, what);
   if (c.spans_processes()) {
     if (rank == c.local()[0]) turn.lead([&] { all.bring(); });
@@ -345,6 +346,12 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   turn.meet_here();
   turn.end_of_moving(failure);
   if (what.ends_together && c.spans_processes()) turn.meet_moved();
+}
+
+template <class Part, class Move>
+void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
+                   const exposure<Part>& what, const Move& move) {
+  show_and_move(c, rank, call, mine, what, move, [](worker_group&) {});
 }
 
 // Parts of the commonest kind: all that a rank gave.

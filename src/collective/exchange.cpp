@@ -1,5 +1,7 @@
 #include "collective/exchange.hpp"
 
+#include <cstring>
+
 #include "base/format.hpp"
 #include "collective/buffer_exposure.hpp"
 #include "collective/calls.hpp"
@@ -38,6 +40,55 @@ namespace {
          !c.spans_processes() && c.groups.size() <= tree_width &&
          plan.part_bytes * (plan.per_reader ? c.parts_of_group_max : c.ranks_of_group_max) <=
              small_bytes_max;
+}
+
+// Parts so small that finding them costs more than copying, of so many ranks that it pays to put those of a worker in a
+// row once. Where all ranks are in this process: what comes from others is in rows already.
+constexpr std::size_t row_part_bytes_max = 256;
+constexpr std::size_t row_ranks_min = 32;
+
+[[nodiscard]] bool goes_in_rows(const communicator_state& c, const exchange_plan& plan) noexcept {
+  return plan.known == sizes::of_all && plan.only_owner == no_root && plan.only_reader == no_root &&
+         !plan.per_reader && plan.explain == nullptr && plan.part_bytes != 0 &&
+         plan.part_bytes <= row_part_bytes_max && c.ranks_of_group_max >= row_ranks_min &&
+         !c.spans_processes();
+}
+
+[[nodiscard]] std::unique_ptr<std::byte[]>& row_of(communicator_state& c, const worker_group& g) {
+  return c.staged.buffers[static_cast<std::size_t>(&g - c.groups.data())];
+}
+
+// Called by who speaks for the group, before all have met. They read it until they have met again.
+void put_in_row(communicator_state& c, const worker_group& g, std::size_t part_bytes) {
+  std::unique_ptr<std::byte[]>& row = row_of(c, g);
+  if (row == nullptr)
+    row = std::make_unique_for_overwrite<std::byte[]>(g.members.size() * row_part_bytes_max);
+  std::byte* to = row.get();
+  for (const int giver : g.members) {
+    const member& m = c.at(giver);
+    if (m.more == nullptr) [[likely]]
+      copy_short(to, m.in, part_bytes);
+    else
+      copy_out(to, part_of(m, giver));
+    to += part_bytes;
+  }
+}
+
+void take_rows(communicator_state& c, const parts& take, std::size_t part_bytes) {
+  for (const worker_group& g : c.groups) {
+    const int first = g.members.front();
+    const std::size_t count = g.members.size();
+    const std::byte* from = row_of(c, g).get();
+    if (take.laid_out == nullptr && take.stride == static_cast<std::ptrdiff_t>(part_bytes) &&
+        g.members.back() == first + static_cast<int>(count) - 1) {
+      std::memcpy(take.base + take.stride * first, from, count * part_bytes);
+      continue;
+    }
+    for (const int giver : g.members) {
+      take.put(giver, from, part_bytes);
+      from += part_bytes;
+    }
+  }
 }
 
 // To which rank alone a member gives; no_root: to several, or that is not known here.
@@ -79,7 +130,10 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
                       .ends_together = plan.explain != nullptr};
   const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
                    give.stride, &take};
-  show_and_move(c, rank, plan.call, mine, what, [&](const auto& all) {
+  const bool in_rows = goes_in_rows(c, plan);
+  const bool takes_rows = in_rows && take.count == c.size();
+  const auto move = [&](const auto& all) {
+    if (takes_rows) return take_rows(c, take, plan.part_bytes);
     if (plan.explain != nullptr)
       for (int from = 0; from < c.size(); ++from)
         if (const std::size_t gives = take.has(from) ? 0 : all.part(from).size(); gives != 0)
@@ -106,6 +160,9 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
           take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);
       if (room.size() != 0 && !is_there) copy_segments(room, data, 0, room.size());
     }
+  };
+  show_and_move(c, rank, plan.call, mine, what, move, [&](worker_group& g) {
+    if (in_rows) put_in_row(c, g, plan.part_bytes);
   });
 }
 

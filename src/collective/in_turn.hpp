@@ -83,6 +83,15 @@ class in_turn {
     meet_all(how, c_.spans_processes());
     member_.moving = true;
   }
+  // The same for ranks that show each other something; before, who speaks for a group calls `prepare(group)`.
+  template <class Prepare>
+  void meet_prepared(const Prepare& prepare) {
+    meet_with([&](worker_group& g) {
+      prepare(g);
+      speak_of_meeting(g, nullptr, c_.spans_processes());
+    });
+    member_.moving = true;
+  }
   // Only those of this process.
   void meet_here() { meet_all(nullptr, false); }
   // Returns when every rank has arrived and has what the others give it: small parts, as
@@ -180,12 +189,13 @@ class in_turn {
   }
 
   [[gnu::always_inline]] void meet_all(const reduction* how, bool across) {
-    meet_with([&](worker_group& g) {
-      if (how != nullptr || c_.groups.size() > 1)
-        speak(g, how, across);
-      else if (across)  // Nobody else of this process is to be told.
-        meet_subgroups(c_, member_.call, rank_, description());
-    });
+    meet_with([&](worker_group& g) { speak_of_meeting(g, how, across); });
+  }
+  [[gnu::always_inline]] void speak_of_meeting(worker_group& g, const reduction* how, bool across) {
+    if (how != nullptr || c_.groups.size() > 1)
+      speak(g, how, across);
+    else if (across)  // Nobody else of this process is to be told.
+      meet_subgroups(c_, member_.call, rank_, description());
   }
 
   // Inline, as are those that call it: of each frame between here and the fiber's code the return is

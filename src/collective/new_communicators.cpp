@@ -111,6 +111,8 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
     ranks_of_group_max = std::max(ranks_of_group_max, same_worker);
     parts_of_group_max = std::max(parts_of_group_max, same_worker * (ranks.size() - same_worker));
   }
+  // Nothing comes from elsewhere: each group has one, made when it is first needed, for who speaks for it.
+  if (!spans_processes()) staged.buffers.resize(groups.size());
 }
 
 std::shared_ptr<communicator_state> communicator_state::make(job& j, const std::vector<int>& ranks,

@@ -686,6 +686,35 @@ TEST(many_ranks, meet_in_every_collective) {
   }
 }
 
+// Parts that do not fit in a dropbox, of ranks so many that each worker puts those of its own in a row.
+TEST(many_ranks, gather_small_parts_again_and_again) {
+  struct part {
+    std::array<std::int64_t, 5> values;
+    bool operator==(const part&) const = default;
+  };
+  for (const int workers : {1, 2})
+    for (const char* map : {"block", "cyclic"})
+      run_ranks(job_of(80, workers, map), [](communicator& world) {
+        const communicator backward = *world.split(world.rank() % 8 == 0 ? 1 : 0, -world.rank());
+        for (const communicator& c : {world, backward})
+          for (int round = 0; round < 10; ++round) {
+            const auto of = [&](int rank) {
+              part p{};
+              p.values.fill(100 * round + rank);
+              return p;
+            };
+            if ((c.rank() + round) % 7 == 0) yield();
+            const std::vector<part> all = c.allgather(of(c.rank()));
+            std::vector<std::int64_t> pairs(static_cast<std::size_t>(4 * c.size()));
+            c.allgather(std::vector<std::int64_t>(4, c.rank() + round), pairs);
+            for (int r = 0; r < c.size(); ++r) {
+              ASSERT_EQ(all[static_cast<std::size_t>(r)], of(r));
+              ASSERT_EQ(pairs[static_cast<std::size_t>(4 * r) + 3], r + round);
+            }
+          }
+      });
+}
+
 TEST(small_broadcasts, in_a_long_row_with_changing_roots_lose_nothing) {
   run_ranks(6, 3, [](communicator& world) {
     for (int i = 0; i < 500; ++i) {
