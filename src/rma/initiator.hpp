@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rank/face.hpp"
+#include "job/face.hpp"
 #include "rank/state.hpp"
 #include "rma/context.hpp"
 #include "rma/region.hpp"
@@ -241,7 +241,7 @@ class initiator final : public detail::face_state {
   }
   // Returns when `holds()` is true: a cheap condition on words of own symmetric memory, read by look(). Everything
   // that waits for memory is built on it: one word, all, any or some of several. `what` is said in reports and
-  // lives until then; see wait_words in rank/face.hpp.
+  // lives until then; see wait_words in job/face.hpp.
   template <class Holds>
   void wait_until(const Holds& holds, const wait_description& what) {
     if (holds()) return;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rank/collectives.hpp"
-#include "rank/exchange.hpp"
-#include "rank/new_communicators.hpp"
+#include "collective/collectives.hpp"
+#include "collective/exchange.hpp"
+#include "collective/new_communicators.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
