@@ -2,6 +2,8 @@
 // over Open MPI and over weft's own MPI. Everything is inline and as thin as the library allows, so that what is
 // measured is the library.
 //
+// Programs of OpenSHMEM define BENCH_OVER_SHMEM: bench/shmem/*.cpp, built with the compiler wrappers of weft and of Open MPI.
+//
 // bench/NAME_bench.cpp is the weft program; bench/mpi/NAME.cpp defines BENCH_OVER_MPI and includes
 // it, and is built with the compiler wrapper of each MPI. Under MPI every process pins itself, in
 // the same block map as weft's ranks, whatever its launcher does; launchers are told not to bind.
@@ -15,10 +17,16 @@
 
 #include "report.hpp"
 
-#ifdef BENCH_OVER_MPI
+#if defined BENCH_OVER_MPI
 #include <mpi.h>
 #ifdef WEFT_MPI_H
 #include <weft/task.h>
+#endif
+#elif defined BENCH_OVER_SHMEM
+#include <shmem.h>
+#ifndef WEFT_SHMEM_H
+#define OMPI_SKIP_MPICXX  // The wrapper for OpenSHMEM does not link these.
+#include <mpi.h>
 #endif
 #else
 #include <weft/weft.hpp>
@@ -26,7 +34,7 @@
 
 namespace bench {
 
-#ifdef BENCH_OVER_MPI
+#if defined BENCH_OVER_MPI
 inline constexpr bool over_weft = false;
 using request = MPI_Request;
 
@@ -165,6 +173,123 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
   return 0;
 }
 
+#elif defined BENCH_OVER_SHMEM
+inline constexpr bool over_weft = false;
+
+// What is asked for everywhere is in OpenSHMEM 1.4, which is what Open MPI has.
+class peers {
+ public:
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int workers() const { return workers_; }
+#ifdef WEFT_SHMEM_H
+  static const char* name() {
+    return "weft-shmem";
+  }
+#else
+  static const char* name() {
+    return "oshmem";
+  }
+#endif
+  void barrier() const {
+    shmem_barrier_all();
+  }
+  double sum(double value) {
+    double result;
+    reduce(&shmem_double_sum_to_all, {&value, 1}, {&result, 1});
+    return result;
+  }
+  void max(std::span<const double> in, std::span<double> out) {
+    reduce(&shmem_double_max_to_all, in, out);
+  }
+  double bcast(double value, int root) {
+    sync& with = next_sync();
+    values()[0] = value;
+    shmem_broadcast64(results(), values(), 1, root, 0, 0, size_, with.broadcast);
+    shmem_barrier_all();  // The root need not wait for the others.
+    return rank_ == root ? value : results()[0];
+  }
+  static void sleep_for(std::chrono::nanoseconds time) {
+    usleep(static_cast<useconds_t>(time.count() / 1000));
+  }
+
+ private:
+  friend int run(int, char**, const std::function<void(peers&)>&);
+  // Used by turns: the others may still be in the collective before, not in that before it.
+  struct sync {
+    long reduce[SHMEM_REDUCE_SYNC_SIZE];
+    long broadcast[SHMEM_BCAST_SYNC_SIZE];
+    double work[SHMEM_REDUCE_MIN_WRKDATA_SIZE + 16];
+  };
+  static constexpr std::size_t most = 16;  // Values of one reduction.
+  void reduce(void (*how)(double*, const double*, int, int, int, int, double*, long*),
+              std::span<const double> in, std::span<double> out) {
+    sync& with = next_sync();
+    std::copy(in.begin(), in.end(), values());
+    how(results(), values(), static_cast<int>(in.size()), 0, 0, size_, with.work, with.reduce);
+    std::copy_n(results(), out.size(), out.begin());
+  }
+  // Symmetric.
+  double* values() const {
+    return memory_->data[turn_][0];
+  }
+  double* results() const {
+    return memory_->data[turn_][1];
+  }
+  sync& next_sync() {
+    return memory_->syncs[turn_ ^= 1];
+  }
+  struct symmetric {
+    sync syncs[2];
+    double data[2][2][most];
+  };
+  void allocate() {
+    memory_ = static_cast<symmetric*>(shmem_malloc(sizeof(symmetric)));
+    for (sync& each : memory_->syncs) {
+      std::fill(std::begin(each.reduce), std::end(each.reduce), SHMEM_SYNC_VALUE);
+      std::fill(std::begin(each.broadcast), std::end(each.broadcast), SHMEM_SYNC_VALUE);
+    }
+    shmem_barrier_all();
+  }
+  int rank_ = 0, size_ = 1, workers_ = 1;
+  int turn_ = 0;
+  symmetric* memory_ = nullptr;
+};
+
+inline int run(int, char**, const std::function<void(peers&)>& body) {
+#ifdef WEFT_SHMEM_H
+  const int allowed = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+#else
+  const int allowed = cores_allowed();
+#endif
+  const int cores = std::min(allowed, std::atoi(setting("BENCH_WORKERS", "1024").c_str()));
+#ifndef WEFT_SHMEM_H
+  const int rank_hint = std::atoi(setting("OMPI_COMM_WORLD_RANK", "0").c_str());
+  const int size_hint = std::max(1, std::atoi(setting("OMPI_COMM_WORLD_SIZE", "1").c_str()));
+  pin(static_cast<int>(static_cast<long>(rank_hint) * std::min(cores, size_hint) / size_hint));
+#endif
+  shmem_init();
+  peers p;
+  p.rank_ = shmem_my_pe();
+  p.size_ = shmem_n_pes();
+  p.workers_ = std::min(cores, p.size_);
+  p.allocate();
+  raise_priority();
+  if (p.rank_ == 0) print_header();
+  body(p);
+  lower_priority();
+  shmem_barrier_all();
+#ifdef WEFT_SHMEM_H
+  shmem_finalize();
+#else
+  // Its shmem_finalize() does not survive (Open MPI 4.1.4, issue 11604); MPI's ends the job as well.
+  std::fflush(nullptr);
+  MPI_Finalize();
+  _exit(0);
+#endif
+  return 0;
+}
+
 #else
 inline constexpr bool over_weft = true;
 using request = weft::request;
@@ -241,7 +366,7 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
 #endif
 
 // Loops whose chunks waiting ranks take: body(chunk) for 0 to chunks - 1.
-#if !defined BENCH_OVER_MPI
+#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM
 inline constexpr bool has_loops = true;
 template <class Body>
 void loop(std::size_t chunks, Body&& body) {

@@ -163,6 +163,10 @@ void copies() {
           }
         },
         1);
+    row("limits/copy/" + text + "/alone", [&] {
+      std::memcpy(to.get(), from.get(), size);
+      asm volatile("" : : "r"(to.get()) : "memory");
+    });
     row("limits/fill/" + text, [&] { std::memset(from.get(), 3, size); });
   }
 }

@@ -240,6 +240,25 @@ class ProcessesJob(Job):
         return [row | {"name": row["name"].removesuffix("/same_core")} for row in super().rows(output, commit_text)]
 
 
+class ShmemJob(Job):
+    """A program of OpenSHMEM, compiled by weft's oshc++ or by Open MPI's: its PEs in one process, or in two."""
+
+    def __init__(self, program="shmem", peer="weft", ranks=2, processes=1, transport="", workers=None, **settings):
+        variant = ("-processes" if processes > 1 else "") + transport.replace("ofi:", "-")
+        super().__init__(program, peer, ranks, workers=1 if processes > 1 else workers,
+                         variant=variant if peer == "weft" else "", WEFT_TRANSPORT=transport, **settings)
+        self.processes = processes
+
+    def path(self, build):
+        return build / "bin" / f"bench-shmem-{self.program}-{self.peer}"
+
+    def command(self, build):
+        if self.peer in LAUNCHERS:
+            return super().command(build)
+        return [str(build / "bin" / "weftrun"), "-n", str(self.ranks), "--processes", str(self.processes), "--workers",
+                str(self.workers), str(self.path(build))]
+
+
 class RivalJob:
     """One row measured by a rival's own program, a server on one core and a client on another, over one
     transport of the rival: UCX's ucx_perftest or libfabric's fi_pingpong."""
@@ -391,6 +410,12 @@ def jobs():
     between += [job for size in ("64KiB", "1MiB")
                 for job in (ProcessesJob("collectives", 2, size), *(Job("collectives", peer, only=size) for peer in LAUNCHERS),
                             ProcessesJob("collectives", 4, size, 4), Job("collectives", "openmpi", 4, only=size))]
+    # Beside what the machine gives, what ranks take for the same, and the core's ams.
+    shmem = [Job("limits", "hardware", only=only) for only in ("bounce/two_lines", "copy/64KiB/alone")] + [
+        ShmemJob(), ShmemJob(peer="openmpi"), Job("collectives", only="barrier"), Job("collectives", only="allreduce/8B"),
+        ShmemJob(processes=2), CommJob("shm", only="comm/am"), ShmemJob(processes=2, transport="ofi:tcp", only="8B"),
+        CommJob("ofi:tcp", only="comm/am/8B"), ShmemJob(ranks=16), ShmemJob(peer="openmpi", ranks=16, seconds=1),
+        Job("p2p", ranks=16, only="across"), Job("collectives", ranks=16, only="barrier")]
     images = [ImageJob(kind, ranks) for ranks in (2, 16, 64, 256) for kind in ImageJob.PROGRAMS] * 5
     transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
                  Job("transport", "weft-shm")] + rivals("transport/one_way") + [
@@ -413,6 +438,7 @@ def jobs():
                  Job("ring", ranks=1000), Job("ring", ranks=10000, only="any_of_idle")],
         "many": [Job("many", ranks=10000)],
         "rma": [Job("rma")] + [ProcessesJob("rma", 2, transport=transport) for transport in ("", "ofi:tcp")],
+        "shmem": shmem,
         "images": images,
         "stencil": stencil,
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],

@@ -274,7 +274,43 @@ def datatypes(here, run):
             yield Target(f"{name}: {whose} <= packing by hand", figure, here.get(f"datatypes/{name}/packed", peer), "ns")
 
 
-TARGETS = {"comm": comm, "comm-tcp": comm_tcp, "processes": processes, "transport": transport, "p2p": p2p,
+def shmem(here, run):
+    of = lambda name, peer="weft-shmem", workers=2: here.get("shmem/" + name, peer, 2, workers)
+    two = "weft-shmem-processes"
+    between = lambda name: of(name, two, 1)
+    hardware = lambda name: here.get("limits/" + name, "hardware")
+    flags, am = hardware("bounce/two_lines"), here.get("comm/am/8B", "weft-shm", 2, 1)
+    for name, what, limit in (("put_quiet/8B", "a put and quiet", 15), ("get/8B", "a get", 12), ("fetch_add/8B", "fetch-add", 12)):
+        yield at_most(f"OpenSHMEM: {what}, 8 B", of(name), limit, "ns")
+        yield at_most(f"OpenSHMEM, two processes: {what}, 8 B", between(name), 1.3 * limit, "ns")
+    yield rate("OpenSHMEM: puts", of("put/8B"), 120)
+    for where, suffix in (("the heap", ""), ("globals", "/static")):
+        name = "ping_pong/8B" + suffix
+        yield Target(f"OpenSHMEM: put ping-pong in {where} <= 1.05 x two lines that bounce", of(name), times(1.05, flags), "ns")
+        yield Target(f"OpenSHMEM: put ping-pong in {where} <= Open MPI's in the heap", of(name), of("ping_pong/8B", "oshmem"), "ns")
+    yield Target("OpenSHMEM, two processes: put ping-pong <= 1.3 x that in one", between("ping_pong/8B"),
+                 times(1.3, of("ping_pong/8B")), "ns")
+    yield Target("OpenSHMEM: 64 KiB put <= the machine's copy / 0.95", of("put/64KiB"),
+                 times(1 / 0.95, here.get("limits/copy/64KiB/alone", "hardware", 1)), "ns")
+    yield Target("OpenSHMEM: barrier_all <= 1.1 x the ranks' barrier", of("barrier"),
+                 times(1.1, here.get("collectives/barrier")), "ns")
+    yield Target("OpenSHMEM: sum of 8 B <= 1.2 x the ranks' all-reduce", of("sum/8B"),
+                 times(1.2, here.get("collectives/allreduce/8B")), "ns")
+    yield Target("OpenSHMEM: 8 B active message <= 1.3 x the put ping-pong", of("am/8B"), times(1.3, of("ping_pong/8B")), "ns")
+    yield Target("OpenSHMEM, two processes: 8 B active message <= 1.3 x an am of the core", between("am/8B"), times(1.3, am), "ns")
+    yield rate("OpenSHMEM: active messages", of("am_rate/8B"), 15)
+    # Heaps of a node are mapped whatever the transport; globals are reached by messages.
+    tcp = lambda name: of(name, "weft-shmem-processes-tcp", 1)
+    yield Target("OpenSHMEM over tcp: put ping-pong <= 1.1 x an am of the core", tcp("ping_pong/8B/static"),
+                 times(1.1, here.get("comm/am/8B", "weft-ofi", 2, 1)), "ns")
+    yield rate("OpenSHMEM over tcp: puts", tcp("put/8B/static"), 2.5)
+    yield Target("OpenSHMEM, 16 PEs: ping-pong of all pairs <= 1.3 x the ranks'", here.get("shmem/all_pairs/8B/across", "weft-shmem", 16),
+                 times(1.3, here.get("p2p/all_pairs/8B/across", ranks=16)), "ns")
+    yield Target("OpenSHMEM, 16 PEs: barrier_all <= 1.3 x the ranks' barrier", here.get("shmem/barrier", "weft-shmem", 16),
+                 times(1.3, here.get("collectives/barrier", ranks=16)), "ns")
+
+
+TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": processes, "transport": transport, "p2p": p2p,
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
            "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "metg": metg, "mpi": mpi, "face": face,
            "datatypes": datatypes}

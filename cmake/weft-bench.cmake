@@ -58,6 +58,37 @@ foreach(mpi IN ITEMS mpich openmpi weft)
   endforeach()
 endforeach()
 
+# bench/shmem/*.cpp: programs of OpenSHMEM, bench-shmem-<file>-<peer>; weft's own is one of the peers.
+file(GLOB shmem_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/shmem/*.cpp)
+if(TARGET weft-wrappers)
+  set(WEFT_OSHCXX_weft ${PROJECT_BINARY_DIR}/bin/oshc++)
+endif()
+find_program(WEFT_OSHCXX_openmpi oshc++)
+if(WEFT_OSHCXX_openmpi)  # Others have a command of that name, too.
+  execute_process(COMMAND ${WEFT_OSHCXX_openmpi} --showme:libs OUTPUT_VARIABLE libraries ERROR_QUIET)
+  if(NOT libraries MATCHES "oshmem")
+    set(WEFT_OSHCXX_openmpi "")  # In front of the one in the cache.
+  endif()
+endif()
+foreach(peer IN ITEMS openmpi weft)
+  if(NOT WEFT_OSHCXX_${peer})
+    continue()
+  endif()
+  set(needed)
+  if(peer STREQUAL weft)
+    set(needed weft-wrappers weft-program ${PROJECT_SOURCE_DIR}/include/shmem/shmem.h)
+  endif()
+  foreach(source IN LISTS shmem_sources)
+    cmake_path(GET source STEM name)
+    set(program ${PROJECT_BINARY_DIR}/bin/bench-shmem-${name}-${peer})
+    add_custom_command(OUTPUT ${program} DEPENDS ${source} ${needed} DEPFILE ${program}.d
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin
+      COMMAND ${WEFT_OSHCXX_${peer}} -O3 -g -std=c++20 -I${PROJECT_SOURCE_DIR}/bench -MD -MF ${program}.d
+        -MT ${program} -o ${program} ${source})
+    add_custom_target(bench-shmem-${name}-${peer} ALL DEPENDS ${program})
+  endforeach()
+endforeach()
+
 # LCI installs its package beside the folders in which CMake looks, and does not tell that its one library
 # needs the other.
 find_package(LCI QUIET CONFIG PATH_SUFFIXES lib/cmake lib64/cmake)
