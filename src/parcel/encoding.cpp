@@ -22,6 +22,9 @@ void parcel_writer::pad() {
 }
 
 void parcel_writer::add_chunk(const std::byte* data, std::size_t size) {
+  if (size > parcel_chunk_bytes_max)
+    throw error("a vector or string of " + std::to_string(size) + " bytes in a parcel: " +
+                std::to_string(parcel_chunk_bytes_max) + " are the most, send it in parts");
   if (chunks_ == nullptr) chunks_ = std::make_unique<parcel_chunk[]>(parcel_chunks_max);
   chunks_[chunk_count_++] = {data, size};
 }
@@ -34,6 +37,7 @@ std::uint64_t parcel_reader::next_chunk() {
   std::uint64_t bytes = 0;
   if ((chunks_read_ + 1) * sizeof bytes > chunk_bytes_.size()) refuse();
   std::memcpy(&bytes, chunk_bytes_.data() + chunks_read_ * sizeof bytes, sizeof bytes);
+  if (bytes > parcel_chunk_bytes_max) refuse();
   ++chunks_read_;
   return bytes;
 }

@@ -453,6 +453,10 @@ TEST(parcel_encoding, only_what_is_long_becomes_a_chunk) {
   expect_malformed<std::vector<std::uint8_t>>(bytes, chunks);  // of another size,
   chunks = {8192, 8192};
   expect_malformed<std::vector<std::uint8_t>>(bytes, chunks);  // or one too many.
+  chunks = {(std::uint64_t{4} << 30) + 1};  // Nobody makes room for any size that is said.
+  const std::uint64_t length = detail::length_in_chunk | chunks[0];
+  std::memcpy(bytes.data(), &length, sizeof length);
+  expect_malformed<std::vector<std::uint8_t>>(bytes, chunks);
   // No more than fit into the transmission chunk.
   chunks.clear();
   const std::vector<std::vector<std::uint8_t>> many(100, std::vector<std::uint8_t>(9000));

@@ -33,6 +33,8 @@ namespace weft::detail {
 // Of one parcel; what comes beyond them is copied.
 inline constexpr std::size_t parcel_chunks_max = 64;
 inline constexpr std::size_t parcel_header_bytes = 24;
+// Of a chunk: a receiver makes room for what a sender says.
+inline constexpr std::uint64_t parcel_chunk_bytes_max = std::uint64_t{4} << 30;
 // In front of a vector or string: how many elements, and whether they are in a chunk.
 inline constexpr std::uint64_t length_in_chunk = std::uint64_t{1} << 63;
 
