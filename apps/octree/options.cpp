@@ -6,7 +6,6 @@
 #include <weft/error.hpp>
 
 #include "front/option_checks.hpp"
-#include "octree/parcel_exchange.hpp"
 
 namespace octree {
 namespace {
@@ -26,7 +25,7 @@ constexpr const char* description =
     "  weft-octree --levels 6 --vtk star.vtu      7,500 leaves; look at it with ParaView\n"
     "  weft-octree --picture star.png             the plane of the orbits, with the mesh\n"
     "  weft-octree --check                        prove mass, layers and potential\n"
-    "  weft-octree --exchange parcels             by futures and remote actions, where weft has them";
+    "  weft-octree --exchange parcels             by futures and remote actions";
 
 constexpr const char* footer =
     "Units: the domain is a cube from -1 to 1, the heavier star has mass 1, the constant of\n"
@@ -78,17 +77,12 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
       ->check(limits(0.5, 1.2))
       ->default_str("0.7")
       ->type_name("LENGTH");
-  const std::vector<std::string> exchanges = has_parcels()
-                                                 ? std::vector<std::string>{"ranks", "parcels"}
-                                                 : std::vector<std::string>{"ranks"};
   app.add_option("--exchange", o.exchange,
-                 has_parcels()
-                     ? "ranks: a locality is a rank, which sends and receives; parcels: it "
-                       "is a process, whose nodes are coroutines that call others"
-                     : "ranks: a locality is a rank, which sends and receives")
-      ->check(CLI::IsMember(exchanges).description(""))
+                 "ranks: a locality is a rank, which sends and receives; parcels: it is a process, "
+                 "whose nodes are coroutines that call others")
+      ->check(CLI::IsMember({"ranks", "parcels"}).description(""))
       ->capture_default_str()
-      ->type_name(has_parcels() ? "ranks|parcels" : "ranks");
+      ->type_name("ranks|parcels");
   app.add_option("--report", o.report_every, "steps between two lines of the table")
       ->check(limits(1, 1'000'000'000))
       ->capture_default_str()

@@ -1,22 +1,20 @@
 #include "octree/parcel_exchange.hpp"
 
-#include <weft/error.hpp>
-
-#if __has_include(<weft/parcels.hpp>)
 #include <algorithm>
 #include <exception>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <weft/error.hpp>
 #include <weft/parcels.hpp>
 
 namespace octree {
 namespace {
 
 class parcel_exchange;
-std::atomic<parcel_exchange*> present{
-    nullptr};  // Relaxed everywhere: barriers stand around its use.
+// Relaxed everywhere: barriers stand around its use.
+std::atomic<parcel_exchange*> present{nullptr};
 
 // Actions: what a process is asked by others.
 void deliver(std::uint64_t round, int number, std::vector<double> values);
@@ -244,23 +242,8 @@ WEFT_ACTION(contribute);
 
 }  // namespace
 
-bool has_parcels() noexcept {
-  return true;
-}
 std::unique_ptr<exchange> make_parcel_exchange(const weft::communicator& processes) {
   return std::make_unique<parcel_exchange>(processes);
 }
 
 }  // namespace octree
-#else
-namespace octree {
-
-bool has_parcels() noexcept {
-  return false;
-}
-std::unique_ptr<exchange> make_parcel_exchange(const weft::communicator&) {
-  throw weft::error("this weft has no parcels; give --exchange ranks");
-}
-
-}  // namespace octree
-#endif

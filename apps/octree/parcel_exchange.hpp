@@ -8,8 +8,6 @@
 
 namespace octree {
 
-// Whether weft has parcels.
-[[nodiscard]] bool has_parcels() noexcept;
 // Collective over the first ranks of all processes; one at a time in each. It ends when all have ended with it.
 [[nodiscard]] std::unique_ptr<exchange> make_parcel_exchange(const weft::communicator& processes);
 

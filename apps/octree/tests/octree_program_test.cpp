@@ -160,14 +160,12 @@ TEST(octree_program, has_the_same_hash_in_any_number_of_processes) {
         << text;
   };
   for (const char* exchange : {"ranks", "parcels"}) {
-    if (exchange == std::string("parcels") && !has_parcels()) continue;
     for (const int processes : {2, 3, 4})
       for (const int workers : {1, 2}) in_processes(exchange, processes, workers);
   }
 }
 
 TEST(octree_parcels, have_the_numbers_of_one_thread_in_one_process) {
-  if (!has_parcels()) GTEST_SKIP() << "this weft has no parcels";
   const physics p = crossing_stars();
   const auto alone = make_serial_exchange();
   const ending expected = simulate(*alone, p, 4);
