@@ -51,5 +51,24 @@ configure_file(${PROJECT_SOURCE_DIR}/tools/breakdown/plot.py ${weft_share}/plot_
 foreach(program IN ITEMS weftrun-parts weft-breakdown-parts)
   target_compile_definitions(${program} PRIVATE WEFT_SHARE="${weft_share_of_programs}")
 endforeach()
+# What weft-breakdown measure starts, where it looks for it: the pair, and with it those sources of the
+# message path that say WEFT_STAGES something. The linker takes nothing from the library that they have.
+add_executable(weft-stages ${PROJECT_SOURCE_DIR}/tools/breakdown/stages_main.cpp
+  ${PROJECT_SOURCE_DIR}/tools/weft-breakdown/pair.cpp
+  ${PROJECT_SOURCE_DIR}/tools/weft-breakdown/pair_ranks.cpp
+  ${PROJECT_SOURCE_DIR}/tools/weft-breakdown/pair_comm.cpp
+  ${PROJECT_SOURCE_DIR}/src/rank/send_receive.cpp ${PROJECT_SOURCE_DIR}/src/rank/delivery.cpp)
+weft_compile_options(weft-stages)
+get_target_property(weft_flags weft COMPILE_OPTIONS)
+target_compile_options(weft-stages PRIVATE ${weft_flags})
+target_compile_definitions(weft-stages PRIVATE WEFT_STAGES WEFT_VERSION="${PROJECT_VERSION}")
+target_include_directories(weft-stages PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
+target_link_libraries(weft-stages PRIVATE weft::weft fmt::fmt)
+set_target_properties(weft-stages PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/weft)
+file(RELATIVE_PATH weft_stages_program /${CMAKE_INSTALL_BINDIR}
+  /${CMAKE_INSTALL_LIBDIR}/weft/weft-stages)
+target_compile_definitions(weft-breakdown-parts PRIVATE WEFT_STAGES_PROGRAM="${weft_stages_program}")
+add_dependencies(weft-breakdown weft-stages)
 add_dependencies(weftrun weft-check)
 target_compile_definitions(weftrun PRIVATE WEFT_CHECK_LIBRARY="${weft_check_library}")

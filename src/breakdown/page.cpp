@@ -37,6 +37,7 @@ canvas { image-rendering: pixelated; border: 1px solid #cfd4d8; cursor: crosshai
 <h2>Sizes of messages</h2><div id="sizes"></div>
 <h2>What if</h2><p class="note">How much shorter the run becomes, at most, when a part of it shrinks. What overlaps with other work brings less.</p>
 <div id="sliders"></div><p id="what-if-sum"></p><div id="curves"></div>
+<div id="message"></div>
 <h2>Calls, and the computation before them</h2><div id="places"></div>
 <div id="tip"></div>
 )page";
@@ -227,8 +228,52 @@ function draw_what_if() {
   sum();
 }
 
+// --- A message that has been measured.
+function draw_message() {
+  const from = el("message-data"), into = el("message");
+  if (!from) return;
+  const m = JSON.parse(from.textContent), sums = [["injection overhead", m.injection], ["latency", m.latency]], by = {};
+  const ns = x => x.toFixed(x < 100 ? 1 : 0) + " ns";
+  into.append(node("h2", "A message of " + m.bytes + " bytes: " + m.face + (m.transport ? " over " + m.transport : "")),
+    node("p", "Each part is measured alone, " + m.rounds + " runs; a pair of time stamps takes " + ns(m.overhead.ns) + ", which is subtracted. A slider makes a part shorter.", "note"));
+  const plot = node("div"), sliders = node("div"), now = node("p"), parts = node("div");
+  into.append(plot, now, sliders, parts);
+  const names = [];
+  sums.forEach(s => s[1].parts.forEach(p => { if (names.indexOf(p.name) < 0) names.push(p.name); }));
+  const colour = n => ["#0b6e4f", "#2b6cb0", "#e0a030", "#c1440e", "#5b5f97", "#7fc8a9", "#8a97a3", "#9c4a97", "#7fb0e0", "#d9a0a0", "#b0b060"][names.indexOf(n) % 11];
+  const left = p => Math.max(0, p.ns) * (1 - (by[p.name] || 0) / 100);
+  function draw() {
+    plot.textContent = "";
+    now.textContent = sums.map(s => s[0] + ": " + ns(s[1].parts.reduce((a, p) => a + left(p), 0)) + " of a modelled " + ns(s[1].modelled) + ", observed " + ns(s[1].observed.ns) + " (model " + (s[1].error_percent >= 0 ? "+" : "") + s[1].error_percent.toFixed(1) + " %)").join("; ");
+    if (!has_d3) return;
+    const svg = d3.select(plot).append("svg").attr("width", 1040).attr("height", 96);
+    sums.forEach((s, row) => {
+      const whole = s[1].parts.reduce((a, p) => a + Math.max(0, p.ns), 0);
+      let x = 150;
+      svg.append("text").attr("x", 142).attr("y", 26 + row * 44).attr("text-anchor", "end").text(s[0]);
+      s[1].parts.forEach(p => {
+        const w = whole > 0 ? 850 * left(p) / whole : 0;
+        svg.append("rect").attr("class", "part").attr("x", x).attr("y", 8 + row * 44).attr("width", w).attr("height", 28).attr("fill", colour(p.name))
+          .on("mousemove", a => tip(p.name + ": " + ns(p.ns) + "\n" + p.meaning + "\nmedian " + ns(p.quantiles[10]) + ", 90 % below " + ns(p.quantiles[18]) + ", deviation " + ns(p.deviation), event_of(a))).on("mouseout", () => tip(""));
+        if (w > 52) svg.append("text").attr("x", x + w / 2).attr("y", 26 + row * 44).attr("text-anchor", "middle").style("fill", "#fff").text(p.name);
+        x += w;
+      });
+    });
+  }
+  names.forEach(n => {
+    const l = node("label", undefined, "slider"), s = node("input"), v = node("span", "0 %");
+    s.type = "range"; s.min = 0; s.max = 90; s.step = 5; s.value = 0;
+    s.oninput = () => { by[n] = +s.value; v.textContent = "−" + s.value + " %"; draw(); };
+    l.append(node("span", n), s, v); sliders.append(l);
+  });
+  const rows = [];
+  sums.forEach(s => s[1].parts.forEach(p => rows.push([s[0], p.name, p.level, ns(p.ns), ns(p.deviation), ns(p.quantiles[10]), ns(p.quantiles[18]), "" + p.samples, p.meaning])));
+  table(parts, ["sum", "part", "level", "#mean", "#deviation", "#median", "#90 %", "#samples", "what it is"], rows);
+  draw();
+}
+
 if (!data.messages.sent) chosen.measure = "waiting";
-draw_ranks(); draw_waits(); draw_matrix(); draw_sizes(); draw_what_if();
+draw_ranks(); draw_waits(); draw_matrix(); draw_sizes(); draw_what_if(); draw_message();
 table(el("places"), ["call", "#calls", "#computing before", "#in the call", "#ranks", "most by", "#of it"],
   data.places.slice(0, 60).map(p => [p.at, "" + p.calls, time(p.computing), time(p.in_calls), "" + p.ranks, p.slowest < 0 ? "" : "rank " + p.slowest, p.slowest < 0 ? "" : time(p.slowest_seconds)]));
 document.body.setAttribute("data-ready", "1");

@@ -228,11 +228,15 @@ std::string csv_of(const summary& s) {
   return text;
 }
 
-std::string page_of(std::string_view data, std::string_view library) {
+std::string page_of(std::string_view data, std::string_view library, std::string_view message) {
   std::string page(page_begin);
   page += "<script type=\"application/json\" id=\"data\">\n";
   page += data;
-  page += "</script>\n<script>\n";
+  page += "</script>\n";
+  if (!message.empty())
+    page +=
+        formatted("<script type=\"application/json\" id=\"message-data\">\n{}</script>\n", message);
+  page += "<script>\n";
   // Data of the page cannot end its scripts; d3 is read from the machine and must not either.
   if (library.find("</script") == library.npos) page += library;
   page += "\n</script>\n<script>\n";

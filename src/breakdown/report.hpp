@@ -13,8 +13,9 @@ namespace weft::breakdown {
 // A row per rank, with a header line.
 [[nodiscard]] std::string csv_of(const summary& s);
 // One page that needs no network. `library` is the text of d3, or empty: then the page has tables in place
-// of plots. `data` is json_of() of the summary; `components` adds a what-if of a message.
-[[nodiscard]] std::string page_of(std::string_view data, std::string_view library);
+// of plots. `data` is json_of() of the summary; `message`, if any, that of a message that has been measured.
+[[nodiscard]] std::string page_of(std::string_view data, std::string_view library,
+                                  std::string_view message = {});
 
 // Of a JSON string.
 [[nodiscard]] std::string escaped(std::string_view text);

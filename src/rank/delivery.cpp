@@ -192,8 +192,11 @@ void tell_received_traced(worker& here, operation& op) {
 }
 
 void deliver_into(worker& here, operation& op, packed_envelope from, byte_view data) {
+  stages::pass(stages::point::matched);
   fill(op, data);
+  stages::pass(stages::point::copied);
   complete_receive(here, op, from, data.size());
+  stages::pass(stages::point::told);
 }
 void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data) {
   fill(op, data);
@@ -277,11 +280,13 @@ namespace {
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
+  stages::pass(stages::point::seen);
   const auto [from, data] = mailed_message::read(header, payload);
   rank_state& to = rank_of(here, mailed_message::receiver_of(header));
   operation* const first = are_words(data.size()) ? take_first_for_words(to, from, data) : nullptr;
   if (first == nullptr) [[unlikely]]
     return deliver_mail_the_long_way(here, header, payload);
+  stages::pass(stages::point::matched);
   give_words(here, *first, from, data);
 }
 
@@ -389,9 +394,12 @@ template <class Data>
     return send_whole(here, to, from, data);
   const worker::mail_room room =
       reserve(here, to, from, data.size(), mailed_message::bytes_before_data);
+  stages::pass(stages::point::reserved);
   copy_out(mailed_message::begin(room.payload(), from), data);
+  stages::pass(stages::point::packed);
   here.send_reserved(room, to.worker, mail_eager,
                      mailed_message::target_of(from.context(), to.number));
+  stages::pass(stages::point::published);
 }
 
 }  // namespace

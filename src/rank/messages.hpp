@@ -14,6 +14,7 @@
 #include "rank/segment_copy.hpp"
 #include "rank/state.hpp"
 #include "trace/accounts.hpp"
+#include "trace/stages.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
@@ -218,7 +219,9 @@ inline void complete(worker& here, operation& op) noexcept {
 [[gnu::always_inline]] inline void give_words(worker& here, operation& op, packed_envelope from,
                                               byte_view data) {
   copy_words(op.data, data.data(), data.size());
+  stages::pass(stages::point::copied);
   complete_receive(here, op, from, data.size());
+  stages::pass(stages::point::told);
 }
 // What is commonest: such a message is for the receive that was posted first, which is taken out. Null otherwise.
 [[nodiscard, gnu::always_inline]] inline operation* take_first_for_words(rank_state& to,
@@ -242,6 +245,7 @@ inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
   operation* const first = take_first_for_words(to, from, data);
   if (first == nullptr) [[unlikely]]
     return false;
+  stages::pass(stages::point::matched);
   note_sent(me, data.size());
   give_words(*me.home, *first, from, data);
   return true;
@@ -410,10 +414,13 @@ struct mailed_message {
       here.try_reserve_known(to.worker, mailed_message::bytes_before_data + data.size());
   if (!room) [[unlikely]]
     return false;
+  stages::pass(stages::point::reserved);
   copy_words(mailed_message::begin(room.payload(), from), data.data(), data.size());
   note_sent(me, data.size());
+  stages::pass(stages::point::packed);
   here.send_reserved(room, to.worker, mail_eager,
                      mailed_message::target_of(from.context(), to.number));
+  stages::pass(stages::point::published);
   return true;
 }
 
@@ -430,15 +437,19 @@ struct mailed_message {
   if (!mailed_message::is_one(header) ||
       mailed_message::receiver_of(header) != static_cast<std::uint32_t>(me.number))
     return {};
+  stages::pass(stages::point::seen);
   here.expect_answer(there.worker, header.word);
   const auto* const payload = reinterpret_cast<const std::byte*>(mail->payload());
   const auto [said, data] = mailed_message::read(header, payload);
   const envelope from = said.unpacked();
   if (!matches(wanted, from) || data.size() > into.size()) return {};
+  stages::pass(stages::point::matched);
   copy_out(into.data(), data);
+  stages::pass(stages::point::copied);
   ++me.counts.received;
   me.counts.received_bytes += data.size();
   here.drop_front(*mail, there.worker, header.word);
+  stages::pass(stages::point::told);
   return message_status{from.source, from.tag, data.size()};
 }
 

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """weftrun --breakdown against programs with one known fault, each of which measures itself what must be found:
 live.py WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN. Nothing here depends on how fast the machine is."""
+import csv
+import io
 import json
 import re
 import subprocess
@@ -123,6 +125,14 @@ def main():
         record = page.with_suffix(".record")
         done = run([BREAKDOWN, "report", str(record), "--page", "again.html"], directory)
         check(done.returncode == 0 and (Path(directory) / "again.html").stat().st_size > 10000, f"report: {done.stderr}")
+        # Two runs side by side: one with itself is as good as itself.
+        done = run([BREAKDOWN, "compare", str(record), str(record), "--csv"], directory)
+        rows = list(csv.reader(io.StringIO(done.stdout)))
+        check(done.returncode == 0 and len(rows) > 20 and all(r[3] == r[4] for r in rows[1:]), f"compare: {done.stdout}{done.stderr}")
+        check(["100", "100"] == [r[3:5] for r in rows if r[1] == "computation"][0], f"compare: {done.stdout}")
+        done = run([BREAKDOWN, "compare", str(record), str(record)], directory)
+        check(done.returncode == 0 and "load balance" in done.stdout, f"compare: {done.stdout}{done.stderr}")
+        check(run([BREAKDOWN, "compare", str(record)], directory).returncode == 2, "compare takes one record")
         content = record.read_bytes()
         for name, bad in (("short", content[:5000]), ("empty", b""), ("foreign", b"\x7fELF" + content[4:]),
                           ("shares", content[:4096] + b"\x01\xff\xff\xff" + content[4100:])):

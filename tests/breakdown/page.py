@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-CHROMIUM, WEFTRUN, _, FAULTS, _ = sys.argv[1:6]
+CHROMIUM, WEFTRUN, BREAKDOWN, FAULTS, _ = sys.argv[1:6]
 SHOTS = sys.argv[6] if len(sys.argv) > 6 else None
 # The page must say by itself what went wrong, since a browser without a window shows no console.
 TRAP = "<script>window.onerror = (m, f, l) => document.documentElement.setAttribute('data-error', m + ' at ' + l);</script>"
@@ -49,6 +49,13 @@ const after = document.querySelector("#curves circle:nth-of-type(1)").getAttribu
 document.documentElement.setAttribute("data-filter", document.getElementById("filter").textContent);
 document.documentElement.setAttribute("data-slid", before + " to " + after);
 """
+MESSAGE_CLICKS = """
+const box = document.querySelector("#message");
+const sum = box.querySelectorAll("p")[1], was = sum.textContent;
+const inputs = box.querySelectorAll("input");
+inputs.forEach(i => { i.value = 50; i.dispatchEvent(new Event("input")); });
+document.documentElement.setAttribute("data-message", was.slice(0, 60) + " to " + sum.textContent.slice(0, 60));
+"""
 
 
 def main():
@@ -67,6 +74,15 @@ def main():
         else:
             print("d3 is not installed: tables only")
         check_page(few, False)
+        # With a message that has been measured.
+        made = few.with_name("message.html")
+        for words in (["measure", "--face", "fellows", "--runs", "1", "--samples", "100", "--out", str(few.with_name("here.json"))],
+                      ["report", str(few.with_suffix(".record")), "--page", str(made), "--message", str(few.with_name("here.json"))]):
+            subprocess.run([BREAKDOWN, *words], check=True, capture_output=True, timeout=120)
+        shown = check_page(made, has_d3, MESSAGE_CLICKS)
+        slid = re.search(r'data-message="([^"]*) to ([^"]*)"', shown)
+        if "switch" not in shown or not slid or slid.group(1) == slid.group(2):
+            sys.exit("a slider of a message changes nothing")
         many = Path(directory) / "many.html"
         subprocess.run([WEFTRUN, "--breakdown", "--breakdown-file", str(many), "-n", "600", FAULTS, "none"], check=True,
                        capture_output=True, timeout=120)

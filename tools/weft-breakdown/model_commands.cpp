@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/format.hpp"
+#include "breakdown/measured.hpp"
 #include "breakdown/model.hpp"
 #include "weft-breakdown/commands.hpp"
 #include "weft/error.hpp"
@@ -17,10 +18,7 @@ using namespace breakdown;
 
 components components_of(const breakdown_request& request) {
   if (request.file.empty()) return published_components();
-  std::ifstream file(request.file, std::ios::binary);
-  if (!file) throw error(formatted("cannot read {}: {}", request.file, std::strerror(errno)));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return read_components(text, request.file);
+  return read_components(text_of_file(request.file), request.file);
 }
 
 void print(const std::string& text) {
@@ -33,6 +31,18 @@ std::string figures_as_csv(const components& c) {
     for (const part& p : one.parts)
       text += formatted("{},\"{}\",{},{:.2f},{:.2f}\n", one.figure, one.name, p.name, p.ns,
                         one.total() > 0 ? 100 * p.ns / one.total() : 0.0);
+  return text;
+}
+
+std::string figures_as_csv(const measured& m) {
+  std::string text = "figure,bar,part,ns,percent\n";
+  const auto bar = [&](const char* name, const measured_sum& sum) {
+    for (const measured_part& p : sum.parts)
+      text += formatted("measured,{},{},{:.2f},{:.2f}\n", name, p.name, std::max(p.ns.mean, 0.0),
+                        100 * std::max(p.ns.mean, 0.0) / std::max(sum.modelled(), 1e-9));
+  };
+  bar("injection overhead", m.injection);
+  bar("latency", m.latency);
   return text;
 }
 
@@ -65,7 +75,23 @@ std::string sums(const components& c) {
 
 }  // namespace
 
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad())
+    throw error(formatted("cannot read {}: {}", path, std::strerror(errno)));
+  return text;
+}
+
 void print_model(const breakdown_request& request) {
+  if (!request.file.empty()) {
+    if (const std::string text = text_of_file(request.file); is_measured(text)) {
+      const measured m = read_measured(text, request.file);
+      print(request.csv ? csv_of(m) : text_of(m));
+      if (!request.png.empty()) plot("model", figures_as_csv(m), request.png);
+      return;
+    }
+  }
   const components c = components_of(request);
   if (request.csv) {
     print(figures_as_csv(c));
@@ -88,9 +114,22 @@ void print_model(const breakdown_request& request) {
 }
 
 void print_what_if(const breakdown_request& request) {
-  const components c = components_of(request);
-  const prediction p = predict(c);
-  std::vector<improvement> all = improvements_of(c);
+  // Of a message that has been measured, or of components after the paper's names.
+  measured message;
+  std::vector<improvement> all;
+  double injection_ns = 0, latency_ns = 0;
+  const std::string file = request.file.empty() ? "" : text_of_file(request.file);
+  if (is_measured(file)) {
+    message = read_measured(file, request.file);
+    all = improvements_of(message);
+    injection_ns = message.injection.modelled();
+    latency_ns = message.latency.modelled();
+  } else {
+    const components c = components_of(request);
+    all = improvements_of(c);
+    injection_ns = predict(c).injection;
+    latency_ns = predict(c).latency;
+  }
   // Any single component may be asked for as well.
   for (const std::string& name : request.components) {
     if (std::ranges::find(all, name, &improvement::name) != all.end()) continue;
@@ -108,13 +147,13 @@ void print_what_if(const breakdown_request& request) {
   std::string text = formatted(
       "What the sums lose when a part does: injection overhead {:.2f} ns, latency {:.2f} ns\n"
       "  {:<22} {:<10} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
-      p.injection, p.latency, "part", "of", "-10 %", "-30 %", "-50 %", "-70 %", "-90 %");
+      injection_ns, latency_ns, "part", "of", "-10 %", "-30 %", "-50 %", "-70 %", "-90 %");
   for (const improvement& one : all) {
     std::string injection, latency;
     for (const int reduction : {10, 30, 50, 70, 90}) {
       const double by = reduction / 100.0;
-      const double of_injection = gain_percent(one.in_injection, p.injection, by);
-      const double of_latency = gain_percent(one.in_latency, p.latency, by);
+      const double of_injection = gain_percent(one.in_injection, injection_ns, by);
+      const double of_latency = gain_percent(one.in_latency, latency_ns, by);
       csv += formatted("{},\"{}\",{},{:.4f},{:.4f}\n", one.name, one.panel, reduction, of_injection,
                        of_latency);
       injection += formatted(" {:>7.2f} %", of_injection);

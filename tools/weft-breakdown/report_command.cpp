@@ -11,6 +11,7 @@
 #include "base/format.hpp"
 #include "breakdown/analysis.hpp"
 #include "breakdown/files.hpp"
+#include "breakdown/measured.hpp"
 #include "breakdown/record.hpp"
 #include "breakdown/report.hpp"
 #include "weft-breakdown/commands.hpp"
@@ -22,12 +23,20 @@ void write_breakdown_report(const breakdown_request& request) {
   breakdown::record all = breakdown::read_record(request.file);
   all.find_places();
   const breakdown::summary s = breakdown::summarise(all);
+  std::string message;
+  if (!request.of_message.empty()) {
+    // Written anew, so that what is in the page is what has been read.
+    message = breakdown::json_of(
+        breakdown::read_measured(text_of_file(request.of_message), request.of_message));
+    if (request.page.empty()) throw error("--message is for a page: name one with --page");
+  }
   const std::string text = request.csv ? breakdown::csv_of(s) : breakdown::text_of(s);
   std::fputs(text.c_str(), stdout);
   if (!request.page.empty()) {
     const std::string share = breakdown::share_directory(WEFT_SHARE);
     breakdown::write_file(
-        request.page, breakdown::page_of(breakdown::json_of(s), breakdown::plot_library(share)));
+        request.page,
+        breakdown::page_of(breakdown::json_of(s), breakdown::plot_library(share), message));
     std::fprintf(stderr, "the page: %s\n", request.page.c_str());
   }
   if (!request.png.empty()) plot("report", breakdown::csv_of(s), request.png);

@@ -1,0 +1,74 @@
+// A message that has been measured stage by stage: its components, what they sum up to, and what a run
+// without probes took. weft-breakdown measure makes it, what-if, model and report read it from its file.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "breakdown/model.hpp"
+
+namespace weft::breakdown {
+
+// Of many samples, in nanoseconds.
+struct distribution {
+  static constexpr int steps = 20;
+  double mean = 0;  // Without the longest, in which something else had the core (longest_kept).
+  double deviation = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t left_out = 0;
+  std::array<double, steps + 1> quantiles{};  // 0, 5, ... 100 %.
+};
+// Nanoseconds. A stage may well take several times its median, where a cache line is elsewhere; an
+// interrupt takes longer than that.
+[[nodiscard]] double longest_kept(double median) noexcept;
+[[nodiscard]] distribution distribution_of(std::vector<double> ns);
+
+struct measured_part {
+  std::string name;
+  std::string level;  // high, low, network or test.
+  std::string meaning;
+  distribution ns;
+};
+
+struct measured_sum {
+  std::vector<measured_part> parts;
+  distribution observed;
+  [[nodiscard]] double modelled() const noexcept;
+  // Of the model against what was observed, in per cent of the latter.
+  [[nodiscard]] double error_percent() const noexcept;
+};
+
+struct measured_window {
+  int messages = 1;
+  double modelled = 0, observed = 0;  // Nanoseconds for each of its messages.
+};
+
+struct measured {
+  std::string face, transport, host, processor;
+  std::uint64_t bytes = 0;
+  int rounds = 0;
+  distribution overhead;  // Of a pair of time stamps, which has been subtracted.
+  measured_sum injection, latency;
+  std::vector<measured_window> windows;
+
+  [[nodiscard]] double post() const noexcept;        // What the poster is busy with for a message.
+  [[nodiscard]] double completion() const noexcept;  // From its end until an answer can be there.
+  [[nodiscard]] double posts_min() const noexcept;   // That hide a completion.
+  // The model: a window is answered as a whole.
+  [[nodiscard]] double in_window(int messages) const noexcept;
+};
+
+[[nodiscard]] std::string text_of(const measured& m);
+[[nodiscard]] std::string csv_of(const measured& m);
+[[nodiscard]] std::string json_of(const measured& m);
+// Whether a file of components is one that measure has written, rather than lines "name = ns".
+[[nodiscard]] bool is_measured(std::string_view text) noexcept;
+// Throws weft::error of one line that names file, member and what is allowed.
+[[nodiscard]] measured read_measured(std::string_view text, std::string_view file);
+
+// Its parts and levels, each with its share of either sum.
+[[nodiscard]] std::vector<improvement> improvements_of(const measured& m);
+
+}  // namespace weft::breakdown

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""weft-breakdown measure and what reads its files: measure.py WEFT-BREAKDOWN. Nothing here depends on how fast the
+machine is: sums must be those of their parts, and every number is one that was measured."""
+import csv
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BREAKDOWN = str(Path(sys.argv[1]).resolve())
+problems = []
+
+
+def check(holds, what):
+    if not holds:
+        problems.append(what)
+        print("WRONG:", what)
+
+
+def run(directory, *words):
+    return subprocess.run([BREAKDOWN, *words], cwd=directory, capture_output=True, text=True, timeout=200)
+
+
+PARTS = {
+    "ranks": (["protocol", "pack", "publish", "return", "loop", "progress"],
+              ["protocol", "pack", "publish", "wire", "match", "copy", "signal", "return", "loop"]),
+    "fellows": (["keep", "loop", "progress"], ["match", "copy", "signal", "return", "switch", "loop"]),
+    "comm": (["protocol", "publish", "return", "loop", "progress"],
+             ["protocol", "publish", "wire", "match", "signal", "return", "loop"]),
+}
+
+
+def check_face(directory, face, *options):
+    label = " ".join((face,) + options)
+    done = run(directory, "measure", "--face", face, "--runs", "2", "--samples", "100", "--out", "here.json", *options)
+    check(done.returncode == 0, f"{label}: {done.returncode} {done.stderr}")
+    if done.returncode != 0:
+        return
+    data = json.loads((Path(directory) / "here.json").read_text())
+    for sum_name, names in zip(("injection", "latency"), PARTS[face]):
+        of = data[sum_name]
+        check(sorted(p["name"] for p in of["parts"]) == sorted(names), f"{label}: parts {[p['name'] for p in of['parts']]}")
+        total = sum(p["ns"] for p in of["parts"])
+        check(abs(total - of["modelled"]) < 0.01, f"{label}: parts sum to {total}, the model says {of['modelled']}")
+        check(of["observed"]["ns"] > 0 and total > 0, f"{label}: {sum_name} {total}, observed {of['observed']}")
+        error = 100 * (of["modelled"] - of["observed"]["ns"]) / of["observed"]["ns"]
+        check(abs(error - of["error_percent"]) < 0.1, f"{label}: an error of {error} %, said to be {of['error_percent']} %")
+        for part in of["parts"]:
+            check(part["samples"] >= 100 and part["quantiles"] == sorted(part["quantiles"]), f"{label}: {part}")
+    check([w[0] for w in data["windows"]] == [1, 2, 4, 8, 16, 32, 64], f"{label}: {data['windows']}")
+    check("is subtracted" in done.stdout and "% off" in done.stdout, f"{label}: {done.stdout}")
+    return data
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        check_face(directory, "comm", "--transport", "shm")
+        check_face(directory, "fellows")
+        check_face(directory, "ranks", "--size", "512")
+        data = check_face(directory, "ranks")
+
+        # What reads it.
+        done = run(directory, "what-if", "here.json", "--csv")
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        wire = [p for p in data["latency"]["parts"] if p["name"] == "wire"][0]["ns"]
+        half = [r for r in rows if r["component"] == "wire" and r["reduction_percent"] == "50"]
+        check(len(half) == 1 and abs(float(half[0]["latency_gain_percent"]) - 50 * wire / data["latency"]["modelled"]) < 0.01,
+              f"what-if: {half}, the wire takes {wire} of {data['latency']['modelled']}")
+        again = run(directory, "model", "here.json")
+        check(again.returncode == 0 and "wire" in again.stdout, f"model: {again.stdout}{again.stderr}")
+
+        # What is not believed.
+        text = (Path(directory) / "here.json").read_text()
+        for name, bad in (("cut", text[:700]), ("foreign", '{"kind": "other"}'), ("negative", text.replace('"bytes": 8', '"bytes": -8')),
+                          ("word", text.replace('"rounds": 2', '"rounds": "two"')), ("deep", '{"a":' * 100)):
+            (Path(directory) / f"{name}.json").write_text(bad)
+            done = run(directory, "what-if", f"{name}.json")
+            check(done.returncode == 2 and f"{name}.json" in done.stderr and done.stderr.count("\n") == 1,
+                  f"'{name}': {done.returncode} {done.stderr}")
+        for words in (("--face", "nobody"), ("--size", "4"), ("--size", "100000000"), ("--out", "/nonexistent/a.json"),
+                      ("--samples", "3")):
+            done = run(directory, "measure", *words)
+            check(done.returncode == 2 and done.stderr.count("\n") == 1 and words[0] in done.stderr + " --out",
+                  f"{words}: {done.returncode} {done.stderr}")
+        done = run(directory, "measure", "--face", "comm", "--transport", "pigeons", "--runs", "1")
+        check(done.returncode == 2 and "pigeons" in done.stderr, f"no such transport: {done.returncode} {done.stderr}")
+    sys.exit(1 if problems else 0)
+
+
+main()
