@@ -262,6 +262,8 @@ if(TARGET weftrun AND NOT WEFT_SANITIZE)
   add_test(NAME breakdown.measure
     COMMAND python3 ${breakdown_directory}/measure.py ${PROJECT_BINARY_DIR}/bin/weft-breakdown)
   set_tests_properties(breakdown.measure PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
+  add_test(NAME breakdown.timeline COMMAND python3 ${breakdown_directory}/timeline.py ${weftrun} ${program})
+  set_tests_properties(breakdown.timeline PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
   find_program(WEFT_CHROMIUM NAMES chromium chromium-browser google-chrome)
   if(WEFT_CHROMIUM)
     add_test(NAME breakdown.page

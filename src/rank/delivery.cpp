@@ -8,6 +8,7 @@
 #include "collective/subgroups.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
+#include "trace/flows.hpp"
 
 namespace weft::detail {
 namespace {
@@ -184,10 +185,10 @@ void fill_laid_out(const operation& op, const segments& data) {
 }
 
 void tell_received_traced(worker& here, operation& op) {
-  trace_instant(trace_kind::recv, op.owner->number, op.result.source);
-  accounts::received(op.owner->number,
-                     {op.match.context, op.result.source, op.result.tag, op.owner->number},
-                     op.result.bytes);
+  const accounts::message_name name{op.match.context, op.result.source, op.result.tag,
+                                    op.owner->number};
+  trace_instant(trace_kind::recv, op.owner->number, trace_message(op.result.source, name, false));
+  accounts::received(op.owner->number, name, op.result.bytes);
   tell_received(here, op);
 }
 

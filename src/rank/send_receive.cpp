@@ -8,6 +8,7 @@
 #include "base/format.hpp"
 #include "job/accounted_call.hpp"
 #include "rank/messages.hpp"
+#include "trace/flows.hpp"
 
 namespace weft {
 namespace detail {
@@ -30,8 +31,9 @@ void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
 }
 
 void trace_send(const rank_state& me, const peer& to, const envelope& from, std::size_t bytes) {
-  trace_instant(trace_kind::send, me.number, to.number);
-  accounts::sent(me.number, to.number, name_of_message(from, to.number), bytes);
+  const accounts::message_name name = name_of_message(from, to.number);
+  trace_instant(trace_kind::send, me.number, trace_message(to.number, name, true));
+  accounts::sent(me.number, to.number, name, bytes);
 }
 
 void throw_not_a_rank(const char* call) {

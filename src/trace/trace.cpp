@@ -1,7 +1,6 @@
 #include "trace/trace.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,8 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "trace/accounts.hpp"
+#include "trace/flows.hpp"
+#include "trace/timeline.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -29,14 +30,7 @@ constinit std::atomic<bool> trace_on{false};
 
 namespace {
 
-struct event {
-  std::uint64_t time_ticks;
-  std::int64_t argument;
-  std::int32_t rank;
-  trace_kind kind;
-  trace_phase phase;
-};
-static_assert(sizeof(event) == 24);
+using timeline::event;
 
 // Written by its thread alone while the trace is on; read by stop_trace() afterwards.
 struct event_ring {
@@ -110,181 +104,101 @@ bool joined() noexcept {
   return this_thread.trace == trace_number.load(std::memory_order_relaxed);
 }
 
-// How a kind looks in the timeline.
-struct kind_style {
-  const char* category;
-  const char* name;      // {} is the rank.
-  const char* argument;  // Empty: the event has none.
-  bool on_rank_track;
-};
-constexpr std::array<kind_style, trace_kind_count> styles{{
-    {"wait", "wait to receive", "source", true},
-    {"wait", "wait to send", "destination", true},
-    {"wait", "wait in collective", "", true},
-    {"run", "rank {}", "", false},
-    {"chunk", "chunk of rank {}", "first chunk", false},
-    {"stolen", "chunk of rank {} (stolen)", "first chunk", false},
-    {"message", "send", "destination", false},
-    {"message", "receive", "source", false},
-    {"park", "park", "", false},
-    {"copy", "copy", "bytes", false},
-    {"wait", "sleep", "", true},
-    {"wait", "wait for thieves", "", true},
-}};
-
-const kind_style& style_of(trace_kind kind) {
-  return styles[static_cast<std::size_t>(kind)];
-}
-
-// Groups of tracks. Ranks are numbered over all processes, workers in each.
-constexpr int rank_group = 1;  // Viewers take 0 for the processor that idles.
-constexpr int group_of_workers(const trace_part& part) noexcept {
-  return 2 + part.process;
-}
-
-// The track of a worker, thread or rank. Viewers take track 0 of a group for the one whose number is
-// the group's.
-constexpr int tracks_begin = 1'000'000;  // Beyond the number of any group.
-constexpr int track_of(int number) noexcept {
-  return tracks_begin + number;
-}
-
-// Turns events into the objects of Chrome's trace format, which Perfetto reads. Behind the events of
-// other processes when the file has some.
-class json_writer {
- public:
-  json_writer(std::FILE* file, const trace_state& trace, double ns_per_tick)
-      : file_(file),
-        workers_(group_of_workers(trace.part)),
-        start_ns_(trace.start_ns),
-        start_ticks_(trace.start_ticks),
-        ns_per_tick_(ns_per_tick) {
-    const int descriptor = fileno(file);
-    flock(descriptor, LOCK_EX);  // Until it is closed.
-    const off_t written = lseek(descriptor, 0, SEEK_END);
-    first_ = written <= static_cast<off_t>(end.size());
-    if (first_)
-      write(R"({"displayTimeUnit":"ns","traceEvents":[)");
-    else if (std::fseek(file, static_cast<long>(written) - static_cast<long>(end.size()),
-                        SEEK_SET) != 0)
-      log_line("cannot add to the trace: {}", std::strerror(errno));
-  }
-
-  void group(int group, const std::string& name) {
-    metadata("process_name", group, 0, formatted(R"("name":"{}")", name));
-    // Ranks stand below the workers.
-    metadata("process_sort_index", group, 0,
-             formatted(R"("sort_index":{})", group == rank_group ? 1 << 20 : group));
-  }
-  void note(int group, const std::string& text) {
-    metadata("process_labels", group, 0, formatted(R"("labels":"{}")", text));
-  }
-
-  void track(int group, int number, const std::string& name) {
-    metadata("thread_name", group, track_of(number), formatted(R"("name":"{}")", name));
-    metadata("thread_sort_index", group, track_of(number), formatted(R"("sort_index":{})", number));
-  }
-
-  void slice(const event& begin, std::uint64_t end_ticks, int worker) {
-    object(formatted(R"("ph":"X","ts":{:.3f},"dur":{:.3f},{})", time_us(begin.time_ticks),
-                     time_us(end_ticks) - time_us(begin.time_ticks),
-                     place_and_name(begin, worker)));
-  }
-
-  void instant(const event& e, int worker) {
-    object(formatted(R"("ph":"i","s":"t","ts":{:.3f},{})", time_us(e.time_ticks),
-                     place_and_name(e, worker)));
-  }
-
-  void finish() { write(end); }
-
- private:
-  void metadata(const char* kind, int group, int track, const std::string& arguments) {
-    object(formatted(R"("ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}})", kind, group, track,
-                     arguments));
-  }
-
-  std::string place_and_name(const event& e, int worker) {
-    const kind_style& style = style_of(e.kind);
-    const std::string name = fmt::format(fmt::runtime(style.name), e.rank);
-    std::string arguments = e.kind == trace_kind::park ? "" : formatted(R"("rank":{})", e.rank);
-    if (*style.argument != '\0') arguments += formatted(R"(,"{}":{})", style.argument, e.argument);
-    return formatted(R"("pid":{},"tid":{},"cat":"{}","name":"{}","args":{{{}}})",
-                     style.on_rank_track ? rank_group : workers_,
-                     track_of(style.on_rank_track ? e.rank : worker), style.category, name,
-                     arguments);
-  }
-
-  // Of the clock that all processes of a host share.
-  double time_us(std::uint64_t ticks) const {
-    return (static_cast<double>(start_ns_) +
-            static_cast<double>(ticks - start_ticks_) * ns_per_tick_) /
-           1000;
-  }
-
-  void object(const std::string& fields) {
-    write(formatted("{}\n{{{}}}", first_ ? "" : ",", fields));
-    first_ = false;
-  }
-
-  void write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), file_); }
-
-  static constexpr std::string_view end = "\n]}\n";
-
-  std::FILE* file_;
-  int workers_;
-  std::uint64_t start_ns_;
-  std::uint64_t start_ticks_;
-  double ns_per_tick_;
-  bool first_;
-};
+using timeline::style_of;
 
 // Pairs begins with ends. A begin may be missing (overwritten) as may an end (still open when the
 // trace stopped): the first is left out, the second lasts until the end of the trace.
-void write_ring(json_writer& json, const event_ring& ring, std::uint64_t end_ticks) {
+void write_ring(timeline::writer& to, const event_ring& ring, std::uint64_t end_ticks) {
   std::vector<event> open;            // Slices of the worker's track, innermost last.
   std::map<int, event> open_of_rank;  // The wait each rank is in.
   for (std::uint64_t i = ring.dropped(); i < ring.count; ++i) {
     const event& e = ring.at(i);
     const bool on_rank_track = style_of(e.kind).on_rank_track;
     if (e.phase == trace_phase::instant) {
-      json.instant(e, ring.thread);
-    } else if (e.phase == trace_phase::begin) {
-      if (on_rank_track)
-        open_of_rank[e.rank] = e;
-      else
-        open.push_back(e);
+      to.instant(e, ring.thread);
+    } else if (e.phase == trace_phase::begin && !on_rank_track) {
+      open.push_back(e);
+      to.begin(e, ring.thread);
     } else if (on_rank_track) {
-      const auto begin = open_of_rank.find(e.rank);
-      if (begin == open_of_rank.end()) continue;
-      json.slice(begin->second, e.time_ticks, ring.thread);
-      open_of_rank.erase(begin);
+      // Of a wait within another one the inner is shown.
+      if (const auto begun = open_of_rank.find(e.rank); begun != open_of_rank.end()) {
+        to.end(begun->second, e.time_ticks, ring.thread);
+        open_of_rank.erase(begun);
+      }
+      if (e.phase == trace_phase::end) continue;
+      open_of_rank[e.rank] = e;
+      to.begin(e, ring.thread);
     } else if (!open.empty() && open.back().kind == e.kind && open.back().rank == e.rank) {
-      json.slice(open.back(), e.time_ticks, ring.thread);
+      to.end(open.back(), e.time_ticks, ring.thread);
       open.pop_back();
     }
   }
-  for (const event& begin : open) json.slice(begin, end_ticks, ring.thread);
-  for (const auto& [rank, begin] : open_of_rank) json.slice(begin, end_ticks, ring.thread);
+  for (; !open.empty(); open.pop_back()) to.end(open.back(), end_ticks, ring.thread);
+  for (const auto& [rank, begun] : open_of_rank) to.end(begun, end_ticks, ring.thread);
 }
 
-void name_tracks(json_writer& json, const trace_state& trace) {
-  const int workers = group_of_workers(trace.part);
-  json.group(workers, trace.part.process_count == 1 ? "workers"
-                                                    : formatted("process {}", trace.part.process));
-  json.group(rank_group, "ranks");
+// How many ranks wait, workers sleep and messages are under way, whenever that changes. What was overwritten is
+// not counted: then all rings begin with the youngest that is whole.
+void write_counters(timeline::writer& to, const trace_state& trace) {
+  struct change {
+    std::uint64_t ticks;
+    timeline::counter which;
+    int by;
+  };
+  std::uint64_t since = 0;
+  for (const auto& ring : trace.rings)
+    if (ring->dropped() != 0) since = std::max(since, ring->at(ring->dropped()).time_ticks);
+  std::vector<change> changes;
+  for (const auto& ring : trace.rings) {
+    std::set<int> waiting;
+    bool is_asleep = false;
+    for (std::uint64_t i = ring->dropped(); i < ring->count; ++i) {
+      const event& e = ring->at(i);
+      if (e.time_ticks < since) continue;
+      const bool begins = e.phase == trace_phase::begin;
+      if (e.kind == trace_kind::park) {
+        if (begins == is_asleep) continue;  // Its other end is missing.
+        is_asleep = begins;
+        changes.push_back({e.time_ticks, timeline::counter::workers_asleep, begins ? 1 : -1});
+      } else if (style_of(e.kind).on_rank_track) {
+        if (begins ? !waiting.insert(e.rank).second : waiting.erase(e.rank) == 0) continue;
+        changes.push_back({e.time_ticks, timeline::counter::ranks_waiting, begins ? 1 : -1});
+      } else if (trace.part.process_count == 1 &&
+                 (e.kind == trace_kind::send || e.kind == trace_kind::recv)) {
+        changes.push_back({e.time_ticks, timeline::counter::messages_under_way,
+                           e.kind == trace_kind::send ? 1 : -1});
+      }
+    }
+  }
+  std::ranges::stable_sort(changes, {}, &change::ticks);
+  std::array<std::int64_t, timeline::counter_names.size()> values{};
+  for (const change& each : changes) {
+    std::int64_t& value = values[static_cast<std::size_t>(each.which)];
+    // A receive whose send was overwritten.
+    if (value + each.by < 0) continue;
+    value += each.by;
+    to.count(each.which, each.ticks, value);
+  }
+}
+
+void name_tracks(timeline::writer& to, const trace_state& trace, const std::string& note) {
+  const int workers = timeline::group_of_workers(trace.part);
+  to.group(workers,
+           trace.part.process_count == 1 ? "workers" : formatted("process {}", trace.part.process),
+           note);
+  to.group(timeline::rank_group, "ranks", "");
   for (int worker = 0; worker < trace.workers; ++worker)
-    json.track(workers, worker, formatted("worker {}", worker));
+    to.track(workers, worker, formatted("worker {}", worker));
   std::set<int> ranks;
   for (const auto& ring : trace.rings) {
     if (ring->thread >= trace.workers)
-      json.track(workers, ring->thread, formatted("thread {}", ring->thread));
+      to.track(workers, ring->thread, formatted("thread {}", ring->thread));
     for (std::uint64_t i = ring->dropped(); i < ring->count; ++i) {
       const event& e = ring->at(i);
       if (style_of(e.kind).on_rank_track) ranks.insert(e.rank);
     }
   }
-  for (const int rank : ranks) json.track(rank_group, rank, formatted("rank {}", rank));
+  for (const int rank : ranks) to.track(timeline::rank_group, rank, formatted("rank {}", rank));
 }
 
 }  // namespace
@@ -295,6 +209,10 @@ void record_trace_event(trace_phase phase, trace_kind kind, int rank,
   if (!timeline_on.load(std::memory_order_relaxed)) return;
   event_ring* const ring = joined() ? this_thread.ring : join_trace(-1);
   ring->push({ticks(), argument, rank, kind, phase});
+}
+
+bool is_timeline_on() noexcept {
+  return timeline_on.load(std::memory_order_relaxed);
 }
 
 void start_trace(const std::string& path, int workers, const trace_part& part,
@@ -345,16 +263,17 @@ void stop_trace() {
           : static_cast<double>(span_ns) / static_cast<double>(end_ticks - trace.start_ticks);
 
   std::FILE* const file = trace.file.get();
-  json_writer json(file, trace, ratio);
-  name_tracks(json, trace);
+  const timeline::clock_of_trace clock{trace.start_ns, trace.start_ticks, ratio};
+  const auto to = trace.path.ends_with(".json")
+                      ? timeline::make_json_writer(file, trace.part, clock)
+                      : timeline::make_perfetto_writer(file, trace.part, clock);
   std::uint64_t dropped = 0;
-  for (const auto& ring : trace.rings) {
-    write_ring(json, *ring, end_ticks);
-    dropped += ring->dropped();
-  }
-  if (dropped != 0)
-    json.note(group_of_workers(trace.part), formatted("the first {} events are missing", dropped));
-  json.finish();
+  for (const auto& ring : trace.rings) dropped += ring->dropped();
+  name_tracks(*to, trace,
+              dropped != 0 ? formatted("the first {} events are missing", dropped) : "");
+  for (const auto& ring : trace.rings) write_ring(*to, *ring, end_ticks);
+  write_counters(*to, trace);
+  to->finish();
   trace.rings.clear();
   const bool failed = std::ferror(file) != 0;
   const bool closed = std::fclose(trace.file.release()) == 0;

@@ -321,7 +321,8 @@ TEST(job, a_missing_map_is_named) {
 
 TEST(job, a_timeline_shows_which_chunks_were_stolen) {
   if (processes > 1) GTEST_SKIP() << "no rank of this process is there to steal";
-  const std::string path = ::testing::TempDir() + "weft_job_" + std::to_string(::getpid());
+  const std::string path =
+      ::testing::TempDir() + "weft_job_" + std::to_string(::getpid()) + ".json";
   const outcome result = run_job(ranks(2) + "--workers 2 --trace " + path + " ./test-job steal");
   EXPECT_EQ(result.status, 0) << result.text;
   std::stringstream text;
@@ -332,7 +333,8 @@ TEST(job, a_timeline_shows_which_chunks_were_stolen) {
 }
 
 TEST(job, processes_of_a_host_write_one_timeline) {
-  const std::string path = ::testing::TempDir() + "weft_timeline_" + std::to_string(::getpid());
+  const std::string path =
+      ::testing::TempDir() + "weft_timeline_" + std::to_string(::getpid()) + ".json";
   const outcome result = run_job("-n 4 --processes 2 --trace " + path + " ./test-job greet");
   EXPECT_EQ(result.status, 0) << result.text;
   std::stringstream text;

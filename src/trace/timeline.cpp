@@ -1,0 +1,105 @@
+#include "trace/timeline.hpp"
+
+#include <bit>
+#include <memory>
+
+#include "base/format.hpp"
+#include "trace/flows.hpp"
+
+namespace weft {
+namespace timeline {
+namespace {
+
+constexpr std::array<kind_style, trace_kind_count> styles{{
+    {"wait", "wait to receive", "source", true},
+    {"wait", "wait to send", "destination", true},
+    {"wait", "wait in collective", "", true},
+    {"run", "rank {}", "", false},
+    {"chunk", "chunk of rank {}", "first chunk", false},
+    {"stolen", "chunk of rank {} (stolen)", "first chunk", false},
+    {"message", "send", "destination", false},
+    {"message", "receive", "source", false},
+    {"park", "park", "", false},
+    {"copy", "copy", "bytes", false},
+    {"wait", "sleep", "", true},
+    {"wait", "wait for thieves", "", true},
+}};
+
+// Of the argument of a message: the partner, and above it the flow.
+constexpr int partner_bits = 21;
+constexpr int flow_bits = 64 - partner_bits;
+
+[[nodiscard]] bool is_message(const event& e) noexcept {
+  return e.kind == trace_kind::send || e.kind == trace_kind::recv;
+}
+
+}  // namespace
+
+const kind_style& style_of(trace_kind kind) noexcept {
+  return styles[static_cast<std::size_t>(kind)];
+}
+
+std::string name_of(const event& e) {
+  return fmt::format(fmt::runtime(style_of(e.kind).name), e.rank);
+}
+
+std::int64_t argument_of(const event& e) noexcept {
+  return is_message(e)
+             ? static_cast<std::int64_t>(static_cast<std::uint64_t>(e.argument) << flow_bits) >>
+                   flow_bits
+             : e.argument;
+}
+
+std::uint64_t flow_of(const event& e) noexcept {
+  return is_message(e) ? static_cast<std::uint64_t>(e.argument) >> partner_bits : 0;
+}
+
+}  // namespace timeline
+
+namespace {
+
+[[nodiscard]] std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
+  std::uint64_t x = (a ^ std::rotl(b, 29)) * 0x9e37'79b9'7f4a'7c15;
+  x ^= x >> 32;
+  x *= 0xd6e8'feb8'6659'fd93;
+  return x ^ x >> 29;
+}
+
+// How many messages of each name this thread has sent and received.
+class message_counts {
+ public:
+  // From 1; 0 when there are too many names.
+  [[nodiscard]] std::uint64_t next(std::uint64_t name) noexcept {
+    for (std::size_t probe = 0; probe < 32; ++probe) {
+      place& at = places_[(name + probe) % places_.size()];
+      if (at.name == 0) at.name = name;
+      if (at.name == name) return ++at.count;
+    }
+    return 0;
+  }
+
+ private:
+  struct place {
+    std::uint64_t name = 0, count = 0;
+  };
+  std::array<place, 8192> places_{};
+};
+thread_local std::unique_ptr<message_counts> counts;
+
+}  // namespace
+
+std::int64_t trace_message(int partner, const accounts::message_name& m, bool is_send) noexcept {
+  const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
+  std::uint64_t flow = 0;
+  if (is_timeline_on()) {
+    if (counts == nullptr) counts = std::make_unique<message_counts>();
+    const std::uint64_t name =
+        mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
+    if (const std::uint64_t number = counts->next(is_send ? name : ~name); number != 0)
+      flow = mixed(name, number) >> timeline::partner_bits;
+  }
+  return static_cast<std::int64_t>(flow << timeline::partner_bits |
+                                   word(partner) % (1U << timeline::partner_bits));
+}
+
+}  // namespace weft
