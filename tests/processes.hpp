@@ -21,7 +21,7 @@
 
 #include "base/log.hpp"
 #include "cluster.hpp"
-#include "job/start.hpp"
+#include "rank/start.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::tests {
@@ -177,7 +177,7 @@ inline ended_job run_on_nodes(const std::vector<int>& node_of_process, options h
         return made;
       };
       try {
-        statuses[static_cast<std::size_t>(p)] = detail::run_job(how, checked, others);
+        statuses[static_cast<std::size_t>(p)] = detail::run_ranks_of_job(how, checked, others);
       } catch (const error& e) {
         if (*e.what() != '\0') log_text(e.what());
         statuses[static_cast<std::size_t>(p)] = 2;

@@ -3,11 +3,12 @@
 #include <cstring>
 #include <span>
 
+#include "collective/broken_communicator.hpp"
 #include "collective/buffer_exposure.hpp"
 #include "collective/calls.hpp"
 #include "collective/collectives.hpp"
 #include "collective/peer_failure.hpp"
-#include "rank/remote.hpp"
+#include "collective/remote_subgroups.hpp"
 
 namespace weft::detail {
 namespace {
@@ -45,7 +46,7 @@ class patience {
   [[gnu::noinline]] void ask() {
     const peer& there = c_.to(whom_);
     if (there.worker == remote_worker)
-      c_.of.ways->ask(here_, c_, whom_, asked_);
+      c_.of.subgroups->ask(here_, c_, whom_, asked_);
     else if (there.worker == here_.index())
       answer(here_, c_, whom_, asked_);
     else

@@ -14,11 +14,12 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/uncaught.hpp"
+#include "collective/broken_communicator.hpp"
 #include "collective/calls.hpp"
 #include "collective/peer_failure.hpp"
+#include "collective/remote_subgroups.hpp"
 #include "collective/subgroups.hpp"
-#include "diagnosis/names.hpp"
-#include "rank/remote.hpp"
+#include "rank/names.hpp"
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
 
@@ -90,7 +91,7 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
   if (c.broken.exchange(true, std::memory_order_relaxed)) return;  // Relaxed: the mail orders it.
   if (here.owner().stopping()) return;  // All are woken, and what waits here may be gone.
   if (c.spans_processes()) {
-    if (cut_off(c)) c.of.ways->tell_broken(here, c);
+    if (cut_off(c)) c.of.subgroups->tell_broken(here, c);
     end_control_messages(here, c);
   }
   release_waiting(here, c);
@@ -144,7 +145,7 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
   communicator_state* subject = nullptr;
   std::memcpy(&subject, payload, sizeof subject);
   // Once all that waited are gone it may be gone, too: then it is not listed.
-  communicator_list& listed = *rank_of(here, header.target()).of->communicators;
+  communicator_list& listed = *rank_of(here, header.target()).shared->communicators;
   std::shared_ptr<communicator_state> c;
   {
     const std::lock_guard hold(listed.lock);
@@ -160,10 +161,10 @@ void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
                          const comm::address& sender, const std::string& why) {
   std::shared_ptr<communicator_state> c;
   {
-    const std::lock_guard hold(to.of->communicators->lock);
+    const std::lock_guard hold(to.shared->communicators->lock);
     c = find_listed(to, context);
     if (c == nullptr) {  // It may not have been made yet.
-      auto& early = to.of->communicators->failures;
+      auto& early = to.shared->communicators->failures;
       if (early.size() == early_questions_max) early.erase(early.begin());
       early.push_back({context, to.number, sender, why});
     }
@@ -204,31 +205,6 @@ void take_early_news(communicator_state& c) {
       m.asked = q.asked;
     return true;
   });
-}
-
-bool is_of_broken(rank_state& to, const envelope& from) {
-  communicator_list& listed = *to.of->communicators;
-  if (!listed.any_broken.load(std::memory_order_relaxed)) [[likely]]
-    return false;
-  const std::lock_guard hold(listed.lock);
-  return listed.broken.contains({from.context & ~hidden_context, to.number});
-}
-
-std::shared_ptr<communicator_state> find_listed(const rank_state& member, std::uint32_t context) {
-  const auto [first, last] = member.of->communicators->by_context.equal_range(context);
-  for (auto at = first; at != last; ++at) {
-    const auto& members = at->second->members;
-    if (std::any_of(members.begin(), members.end(),
-                    [&](const auto& m) { return m.rank == &member; }))
-      return at->second->weak_from_this().lock();
-  }
-  return nullptr;
-}
-
-std::shared_ptr<communicator_state> find_communicator(const rank_state& member,
-                                                      std::uint32_t context) {
-  const std::lock_guard hold(member.of->communicators->lock);
-  return find_listed(member, context);
 }
 
 }  // namespace weft::detail

@@ -1,12 +1,13 @@
 #include "collective/calls.hpp"
+#include "collective/broken_communicator.hpp"
 
 #include <array>
 #include <cstring>
 #include <optional>
 
 #include "collective/peer_failure.hpp"
-#include "diagnosis/names.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 
 namespace weft::detail {
 
@@ -51,34 +52,6 @@ std::string described(const collective_call& call) {
 bool is_same(const collective_call& one, const collective_call& two) noexcept {
   return (one.name == two.name || std::strcmp(one.name, two.name) == 0) && one.root == two.root &&
          (one.bytes == two.bytes || !one.same_size) && one.combines == two.combines;
-}
-
-face_names* names_of(const rank_state* r) noexcept {
-  if (r == nullptr) return nullptr;
-  for (const auto& face : r->faces)
-    if (face != nullptr)
-      if (face_names* const names = face->names(); names != nullptr) return names;
-  return nullptr;
-}
-
-std::string communicator_name(const rank_state* r, std::uint32_t context) {
-  context = base_context(context);
-  if (face_names* const names = names_of(r)) return names->name_of_communicator(context);
-  return "communicator " + std::to_string(context);
-}
-
-std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer) {
-  face_names* const names = names_of(r);
-  return peer < 0 || names == nullptr ? rank_name(peer)
-                                      : names->name_of_peer(base_context(context), peer);
-}
-
-std::string name_of(const communicator_state& c) {
-  const rank_state* teller = nullptr;
-  for (const member& m : c.members)
-    if (m.rank != nullptr && (teller == nullptr || m.rank->home == worker::current()))
-      teller = m.rank;
-  return communicator_name(teller, c.context);
 }
 
 namespace {

@@ -3,18 +3,9 @@
 #pragma once
 #include <string>
 
-#include "rank/state.hpp"
+#include "rank/communicator_state.hpp"
 
 namespace weft::detail {
-
-// Of the first of the rank's faces that has any; null: none has.
-[[nodiscard]] face_names* names_of(const rank_state* r) noexcept;
-// As the rank's face calls it, and else by its number. Called on the rank's worker, or while none runs.
-[[nodiscard]] std::string communicator_name(const rank_state* r, std::uint32_t context);
-// The same, as a rank of this worker calls it.
-[[nodiscard]] std::string name_of(const communicator_state& c);
-// A rank of the communicator likewise: "1", "0 of the remote group".
-[[nodiscard]] std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer);
 
 [[nodiscard]] std::string described(const collective_call& call);
 [[nodiscard]] bool is_same(const collective_call& one, const collective_call& two) noexcept;

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "collective/exchange.hpp"
-#include "rank/state.hpp"
+#include "rank/communicator_state.hpp"
 #include "weft/communicator.hpp"
 #include "weft/reduction.hpp"
 

@@ -3,6 +3,7 @@
 #include "base/format.hpp"
 #include "collective/calls.hpp"
 #include "collective/peer_failure.hpp"
+#include "rank/names.hpp"
 #include "rank/remote.hpp"
 
 namespace weft::detail {
@@ -99,7 +100,7 @@ control_messages::~control_messages() {
     withdraw_posted(op);
     if (op.what != operation::kind::send || op.complete || speaker_.home->owner().stopping())
       return;
-    if (speaker_.of->ways != nullptr) speaker_.of->ways->forget(*speaker_.home, op);
+    if (speaker_.shared->ways != nullptr) speaker_.shared->ways->forget(*speaker_.home, op);
   });
 }
 

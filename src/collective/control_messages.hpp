@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
-#include "rank/state.hpp"
 
 namespace weft::detail {
 

@@ -6,6 +6,7 @@
 #include "collective/buffer_exposure.hpp"
 #include "collective/calls.hpp"
 #include "collective/peer_failure.hpp"
+#include "rank/names.hpp"
 
 namespace weft::detail {
 namespace {

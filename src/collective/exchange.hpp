@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
-#include "rank/state.hpp"
 #include "weft/layout.hpp"
 
 namespace weft::detail {

@@ -7,13 +7,14 @@
 #include <string_view>
 #include <utility>
 
+#include "collective/broken_communicator.hpp"
 #include "collective/calls.hpp"
 #include "collective/exchange.hpp"
 #include "collective/peer_failure.hpp"
 #include "collective/subgroups.hpp"
+#include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
-#include "rank/state.hpp"
 #include "trace/accounts.hpp"
 #include "trace/trace.hpp"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rank/state.hpp"
+#include "rank/communicator_state.hpp"
 
 namespace weft::detail {
 

@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "collective/broken_communicator.hpp"
 #include "collective/buffer_exposure.hpp"
 #include "collective/calls.hpp"
 #include "collective/control_messages.hpp"
 #include "collective/meetings.hpp"
 #include "collective/new_communicators.hpp"
+#include "collective/subgroups.hpp"
+#include "rank/names.hpp"
 #include "rank/source_validation.hpp"
 #include "weft/communicator.hpp"
 
@@ -47,7 +50,7 @@ bool communicator_state::group_subgroups_by_node() {
   std::map<int, int> places;  // Of nodes.
   for (const subgroup& s : subgroups) {
     const auto process = static_cast<std::size_t>(s.process);
-    const int node = of.node_of_process.empty() ? 0 : of.node_of_process[process];
+    const int node = of.in_job.node_of_process.empty() ? 0 : of.in_job.node_of_process[process];
     node_of_subgroup.push_back(places.emplace(node, static_cast<int>(places.size())).first->second);
   }
   if (places.size() == 1) std::iota(node_of_subgroup.begin(), node_of_subgroup.end(), 0);
@@ -57,13 +60,15 @@ bool communicator_state::group_subgroups_by_node() {
   return std::is_sorted(node_of_subgroup.begin(), node_of_subgroup.end());
 }
 
-communicator_state::communicator_state(job& j, const std::vector<int>& ranks, std::uint32_t number)
-    : of(j),
-      listed_in(j.communicators),
+communicator_state::communicator_state(messaging& in, const std::vector<int>& ranks,
+                                       std::uint32_t number)
+    : of(in),
+      listed_in(in.communicators),
       context(number),
       rank_count(static_cast<int>(ranks.size())),
       members(ranks.size()),
       broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
+  const job& j = of.in_job;
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
   std::vector<std::vector<int>> ranks_of;
   std::map<int, std::size_t> subgroup_of;
@@ -76,14 +81,14 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
       subgroups_in_rank_order = false;
     subgroups[subgroup_of[place.process]].members.push_back(rank);
     if (place.rank == nullptr) {
-      peers.push_back({&j.remote, remote_worker, ranks[i]});
+      peers.push_back({&of.remote, remote_worker, ranks[i]});
       continue;
     }
     here = static_cast<int>(subgroup_of[place.process]);
     member& m = members[i];
-    m.rank = place.rank;
+    m.rank = static_cast<rank_state*>(place.rank);
     m.waits_in = {.context = context, .subject = this};
-    peers.push_back({place.rank, place.worker, ranks[i]});
+    peers.push_back({m.rank, place.worker, ranks[i]});
     int& group = group_of[static_cast<std::size_t>(place.worker)];
     if (group < 0) {
       group = static_cast<int>(ranks_of.size());
@@ -115,9 +120,10 @@ communicator_state::communicator_state(job& j, const std::vector<int>& ranks, st
   if (!spans_processes()) staged.buffers.resize(groups.size());
 }
 
-std::shared_ptr<communicator_state> communicator_state::make(job& j, const std::vector<int>& ranks,
+std::shared_ptr<communicator_state> communicator_state::make(messaging& of,
+                                                             const std::vector<int>& ranks,
                                                              std::uint32_t number) {
-  auto made = std::make_shared<communicator_state>(j, ranks, number);
+  auto made = std::make_shared<communicator_state>(of, ranks, number);
   const std::lock_guard hold(made->listed_in->lock);
   made->listed_in->by_context.emplace(number, made.get());
   if (made->spans_processes() && made->here >= 0) take_early_news(*made);
@@ -137,17 +143,6 @@ communicator_state::~communicator_state() {
   if (meetings != nullptr)
     listed_in->ended_meetings.emplace_back(workers[0],
                                            meeting_name(context, to(local()[0]).number));
-}
-
-std::uint32_t job::take_contexts(std::uint32_t count) {
-  // Relaxed: a number; whoever uses it has met the others.
-  const std::uint32_t taken = contexts_taken.fetch_add(count, std::memory_order_relaxed);
-  const std::uint64_t last = std::uint64_t{taken} + count;
-  if (last * context_step() + 1 >= neighbor_context)
-    throw error("too many communicators were made: a job of " + std::to_string(context_step()) +
-                " processes can make " + std::to_string(neighbor_context / context_step()) +
-                " in each of them");
-  return 1 + static_cast<std::uint32_t>(process) + taken * context_step();
 }
 
 int communicator::size() const noexcept {
@@ -366,19 +361,36 @@ std::optional<communicator> create(communicator_state& c, int rank, std::span<co
   return make_together(c, rank, {mine, ranks}, name);
 }
 
-communicator join(job& j, rank_state& me, const std::vector<int>& ranks, std::uint32_t context) {
+void check_early_messages(rank_state& me, communicator_state& c) {
+  if (!c.spans_processes()) return;
+  // Relaxed: set before this rank got the communicator, or its mail comes later.
+  if (c.cut_off.load(std::memory_order_relaxed)) end_control_messages(*me.home, c);
+  for (unexpected_message* m = me.lists.oldest(); m != nullptr;) {
+    unexpected_message* const old = std::exchange(m, match_lists::after(*m));
+    if (!old->early || base_context(old->from.context) != c.context) continue;
+    const early_sender sender = std::exchange(old->early, {});
+    if (c.process_of(old->from.source) == sender.process) continue;
+    me.lists.remove(*old);
+    drop_unexpected(me, old);
+    refuse(*me.home, {sender.process, sender.device}, foreign_source);
+  }
+  set_congestion(me);
+}
+
+communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
+                  std::uint32_t context) {
   const auto rank =
       static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
   const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
-    return j.places[static_cast<std::size_t>(r)].rank != nullptr;
+    return of.in_job.places[static_cast<std::size_t>(r)].rank != nullptr;
   });
   const auto take = [&] {
-    if (here == 1) return communicator_state::make(j, ranks, context);
-    const std::lock_guard hold(j.coming.lock);
-    auto [at, first] = j.coming.by_context.try_emplace(context);
-    if (first) at->second = {communicator_state::make(j, ranks, context), static_cast<int>(here)};
+    if (here == 1) return communicator_state::make(of, ranks, context);
+    const std::lock_guard hold(of.coming.lock);
+    auto [at, first] = of.coming.by_context.try_emplace(context);
+    if (first) at->second = {communicator_state::make(of, ranks, context), static_cast<int>(here)};
     const auto made = at->second.state;
-    if (--at->second.left == 0) j.coming.by_context.erase(at);
+    if (--at->second.left == 0) of.coming.by_context.erase(at);
     return made;
   };
   std::shared_ptr<communicator_state> mine = take();
@@ -439,7 +451,7 @@ communicator communicator::dup() const {
 }
 
 communicator communicator::split_node() const {
-  const job& j = state_->of;
+  const job& j = state_->of.in_job;
   const int process = j.process;
   const int node =
       j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(process)];

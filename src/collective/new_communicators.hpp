@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "rank/state.hpp"
+#include "rank/communicator_state.hpp"
 #include "weft/communicator.hpp"
 
 namespace weft::detail {
@@ -26,7 +26,11 @@ namespace weft::detail {
 
 // Called by all that `ranks`, numbers in the world, names, once each, with a context that one of them
 // took from the job and told the others.
-[[nodiscard]] communicator join(job& j, rank_state& me, const std::vector<int>& ranks,
+[[nodiscard]] communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
                                 std::uint32_t context);
+
+// What came for the communicator before this process had made it, and so was kept as it was. Called by a
+// rank that gets the communicator, before it uses it.
+void check_early_messages(rank_state& me, communicator_state& c);
 
 }  // namespace weft::detail

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "collective/broken_communicator.hpp"
 #include "collective/buffer_exposure.hpp"
 #include "collective/collectives.hpp"
 

@@ -1,4 +1,5 @@
 #include "collective/subgroups.hpp"
+#include "collective/broken_communicator.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,9 @@
 #include "collective/calls.hpp"
 #include "collective/meetings.hpp"
 #include "collective/peer_failure.hpp"
+#include "collective/remote_subgroups.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 #include "rank/remote.hpp"
 
 namespace weft::detail {
@@ -32,13 +35,6 @@ struct small_message {
 }
 
 }  // namespace
-
-// The other side of it is told that it failed.
-void refuse(worker& here, rank_state& at, unexpected_message* m) {
-  if (m->rts.remote != nullptr) m->rts.remote->ways->finish(here, m->rts.remote, true);
-  m->rts.remote = nullptr;
-  free_unexpected(at, m);
-}
 
 void check_subgroups_alive(const communicator_state& c, const char* call) {
   const network& between = c.of.ways->between();
@@ -148,7 +144,7 @@ class subgroups_meeting {
         call_(call),
         rank_(rank),
         what_(what),
-        ways_(*c.of.ways),
+        ways_(*c.of.subgroups),
         all_(ways_.meetings_of(c)),
         leader_(*all_.leader),
         sequence_(++all_.sequence),
@@ -275,7 +271,8 @@ class subgroups_meeting {
     return c_.subgroups[static_cast<std::size_t>(subgroup)].members[0];
   }
   [[nodiscard]] bool is_dead(int process) const noexcept {
-    return ways_.between().any_has_died() && !network::of(*leader_.home).device().is_alive(process);
+    return ways_.ways().between().any_has_died() &&
+           !network::of(*leader_.home).device().is_alive(process);
   }
 
   void say(int subgroup, byte_view data) {
@@ -340,7 +337,7 @@ class subgroups_meeting {
   const collective_call& call_;
   const int rank_;
   const wait_description& what_;
-  remote_messaging& ways_;
+  remote_subgroups& ways_;
   subgroup_meetings& all_;
   rank_state& leader_;
   const std::uint32_t sequence_;
@@ -467,8 +464,9 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
 
 // A root has sent to this subgroup what nobody here has received: the ranks here called another broadcast.
 // What the leader called stands in its slot for a while.
-std::string unmet_broadcast(job& j) {
-  for (const auto& r : j.ranks)
+std::string unmet_broadcast(const job& j) {
+  for (const auto& of : j.ranks) {
+    auto* const r = static_cast<rank_state*>(of.get());
     for (unexpected_message* m = r->lists.oldest(); m != nullptr; m = match_lists::after(*m)) {
       if ((m->from.context & hidden_context) == 0 || m->from.tag < tag_of_broadcast || m->rts ||
           m->bytes < offsetof(small_message, data))
@@ -488,10 +486,11 @@ std::string unmet_broadcast(job& j) {
             if (!is_same(mine.call, call))
               but = "rank " + std::to_string(mine.rank) + " calls " + described(mine.call);
           }
-      return "collective mismatch on " + communicator_name(r.get(), context) + ": rank " +
+      return "collective mismatch on " + communicator_name(r, context) + ": rank " +
              std::to_string(theirs.rank) + " calls " + described(call) + ", but " + but +
              ": all ranks must call the same collectives in the same order, with the same sizes";
     }
+  }
   return {};
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "collective/control_messages.hpp"
-#include "rank/state.hpp"
+#include "rank/communicator_state.hpp"
 #include "weft/reduction.hpp"
 
 namespace weft::detail {
@@ -94,9 +94,6 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
 // Called on any worker of a broken communicator: where its leader is at home, what this subgroup waits
 // for from others ends, and what they offered is refused.
 void end_control_messages(worker& here, communicator_state& c);
-
-// A message that nobody will receive; whoever offered it is told that it failed.
-void refuse(worker& here, rank_state& at, unexpected_message* m);
 
 // Throws weft::error when a process of the communicator is dead.
 void check_subgroups_alive(const communicator_state& c, const char* call);

@@ -16,16 +16,14 @@
 
 namespace weft::detail {
 
-void waiting_stacks::add(job& j, worker& here) {
+void waiting_stacks::add(worker& here, int rank, fiber& flow) {
+  if (flow.waiting_in == nullptr) return;
   std::array<std::uintptr_t, calls_captured_max> calls;
-  for (const auto& r : j.ranks) {
-    if (r->home != &here || r->ended || r->main.waiting_in == nullptr) continue;
-    const std::size_t count = here.calls_of(r->main, calls);
-    const std::lock_guard hold(lock_);
-    stacks_.push_back({r->number,
-                       r->main.waiting_in->call,
-                       {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
-  }
+  const std::size_t count = here.calls_of(flow, calls);
+  const std::lock_guard hold(lock_);
+  stacks_.push_back({rank,
+                     flow.waiting_in->call,
+                     {calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(count)}});
 }
 
 void waiting_stacks::add_computing(const worker& other) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rank/state.hpp"
+#include "sched/worker.hpp"
 
 namespace weft::detail {
 
@@ -29,8 +29,8 @@ bool read_line(std::vector<standing_ranks>& places, std::string_view line);
 
 class waiting_stacks {
  public:
-  // Called by each worker, for its own ranks; by several at once.
-  void add(job& j, worker& here);
+  // Called by each worker, for its own ranks; by several at once. A fiber that does not wait adds nothing.
+  void add(worker& here, int rank, fiber& flow);
   // For a worker that comes to no wait: the calls of the rank that it runs.
   void add_computing(const worker& other);
   // Called by one thread, with a stack of ordinary size, when the workers are done.

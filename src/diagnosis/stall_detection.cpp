@@ -8,8 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "sched/scheduler.hpp"
-
 namespace weft::detail {
 
 void stall_detector::forget() {
@@ -41,9 +39,9 @@ bool stall_detector::somebody_runs() {
   // Beside a rank that computes a look takes little: the monitor's counts of time would be late.
   std::vector<bool> rests(passes_.size());
   bool any = false;
-  for (int i = 0; i < job_.workers->worker_count(); ++i) {
+  for (int i = 0; i < workers_.worker_count(); ++i) {
     const auto index = static_cast<std::size_t>(i);
-    const worker& w = job_.workers->at(i);
+    const worker& w = workers_.at(i);
     const bool passes = std::exchange(passes_[index], w.passes()) != w.passes();
     rests[index] = w.is_parked() || passes;
     any |= w.has_open_loops() || !(rests[index] || standing_thread(w.thread()).awaits_memory);
@@ -58,9 +56,9 @@ bool stall_detector::somebody_runs() {
            now->second.has_slept_since(then->second);
   };
   std::set<int> known{static_cast<int>(gettid())};
-  for (int i = 0; i < job_.workers->worker_count(); ++i) {
+  for (int i = 0; i < workers_.worker_count(); ++i) {
     const auto index = static_cast<std::size_t>(i);
-    const worker& w = job_.workers->at(i);
+    const worker& w = workers_.at(i);
     known.insert(w.thread());
     sleeps_in_kernel_[index] =
         !rests[index] && has_slept(w.thread()) && threads_.at(w.thread()).awaits_memory;
@@ -71,7 +69,7 @@ bool stall_detector::somebody_runs() {
            !(has_slept(thread.first) &&
              (descriptors_ == polling::stands || thread.second.awaits_memory));
   });
-  return any || static_cast<std::size_t>(awake) > job_.workers->waiting_attached();
+  return any || static_cast<std::size_t>(awake) > workers_.waiting_attached();
 }
 
 // A worker whose thread sleeps in the kernel cannot answer, and its rank does nothing meanwhile.
@@ -80,21 +78,13 @@ std::uint64_t stall_detector::done_by_waiting_ranks() {
   std::atomic<std::uint64_t> done{1};
   std::vector<std::atomic<bool>> rests(passes_.size());
   // Once all workers have acknowledged a stop, it ends what a rank waits for, or nothing does.
-  const bool may_unwind =
-      job_.workers->stopping() && std::ranges::count(sleeps_in_kernel_, true) == 0;
-  job_.workers->on_every_worker([&](worker& w) {
-    bool all_wait = true;
-    for (const auto& r : job_.ranks) {
-      if (r->home != &w) continue;
-      const rank_counts& all = r->counts;
-      done.fetch_add(all.sent + all.received + all.collectives + (r->ended ? 1u : 0u),
-                     std::memory_order_relaxed);
-      const wait_description* const what = r->main.waiting_in;
-      all_wait &= r->ended || (what != nullptr && !what->ends_by_itself);
-    }
+  const bool may_unwind = workers_.stopping() && std::ranges::count(sleeps_in_kernel_, true) == 0;
+  workers_.on_every_worker([&](worker& w) {
+    worker_standing now = standing_(w);
+    done.fetch_add(now.done, std::memory_order_relaxed);
     // A wait that the stop has ended is over once its fiber has run.
-    all_wait &= !may_unwind || (w.is_unwinding() && !w.has_ready());
-    rests[static_cast<std::size_t>(w.index())].store(all_wait, std::memory_order_relaxed);
+    now.all_wait &= !may_unwind || (w.is_unwinding() && !w.has_ready());
+    rests[static_cast<std::size_t>(w.index())].store(now.all_wait, std::memory_order_relaxed);
   });
   for (std::size_t i = 0; i < rests.size(); ++i)
     if (!rests[i].load(std::memory_order_relaxed) && !sleeps_in_kernel_[i]) return 0;

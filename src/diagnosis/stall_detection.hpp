@@ -2,24 +2,35 @@
 // deadlock, but the monitor says so (docs/protocols/attached-threads.md), and does not wait for its end (stopping.md).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/sleeping_threads.hpp"
-#include "rank/state.hpp"
+#include "sched/scheduler.hpp"
 
 namespace weft::detail {
 
 // Whether a thread that polls descriptors without a limit of time stands, or may be about to go on.
 enum class polling { stands, runs };
 
+// Of the ranks of one worker.
+struct worker_standing {
+  std::uint64_t done = 0;  // A number that grows with what they do.
+  bool all_wait = true;    // Or have ended. What ends by itself is no such wait.
+};
+
 // Used by the monitor's thread.
 class stall_detector {
  public:
-  stall_detector(job& j, polling descriptors)
-      : job_(j),
+  // `standing` is called by each worker.
+  stall_detector(scheduler& workers, std::function<worker_standing(worker&)> standing,
+                 polling descriptors)
+      : workers_(workers),
+        standing_(std::move(standing)),
         descriptors_(descriptors),
-        passes_(static_cast<std::size_t>(j.workers->worker_count()), 0),
+        passes_(static_cast<std::size_t>(workers.worker_count()), 0),
         sleeps_in_kernel_(passes_.size(), false) {}
 
   // A few times a second. True, once for each stall: for at least `limit_s` no rank has sent, received or met
@@ -33,7 +44,8 @@ class stall_detector {
   std::uint64_t done_by_waiting_ranks();
   bool somebody_runs();
 
-  job& job_;
+  scheduler& workers_;
+  const std::function<worker_standing(worker&)> standing_;
   const polling descriptors_;
   std::uint64_t looked_at_ns_ = 0;
   std::uint64_t since_ns_ = 0;

@@ -1,6 +1,6 @@
 // A call of the program in the accounts of its rank (trace/accounts.hpp), while it lasts.
 #pragma once
-#include "rank/state.hpp"
+#include "job/state.hpp"
 #include "trace/accounts.hpp"
 
 namespace weft::detail {
@@ -21,7 +21,7 @@ class accounted_call {
 
  private:
   [[gnu::noinline]] void begin(const char* call, const void* return_address) {
-    const auto* const me = static_cast<const rank_state*>(worker::caller());
+    const auto* const me = static_cast<const job_rank*>(worker::caller());
     // What goes on beside the rank's own code is no call of the program.
     if (me == nullptr || me->home->running().is_urgent) return;
     rank_ = me->number;

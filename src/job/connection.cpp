@@ -6,7 +6,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "diagnosis/names.hpp"
-#include "rank/remote.hpp"
+#include "job/report.hpp"
 
 namespace weft::detail {
 namespace {
@@ -66,14 +66,14 @@ connection::connection(const launch_context& others, const placement& places, co
 }
 
 void connection::attach(job& j, failure_note& failure) {
+  begin_base(j, between_ ? &*between_ : nullptr);
   if (!between_) return begin_faces(j, nullptr);
-  j.ways = {new remote_messaging(j, *between_), [](remote_messaging* w) { delete w; }};
   ending_.emplace(*between_, *j.workers, actions_of(j, failure, *between_));
   between_->attach(*j.workers, *ending_);
   between_->set_visitor([&j](int worker) {
-    bool any = j.ways->end_operations_with_dead(j.workers->at(worker));
-    for (const auto& face : j.faces)
-      if (face != nullptr) any |= face->end_operations_with_dead(j.workers->at(worker));
+    bool any = false;
+    j.each_face(
+        [&](face_job& face) { any |= face.end_operations_with_dead(j.workers->at(worker)); });
     return any;
   });
   begin_faces(j, &*between_);

@@ -6,7 +6,7 @@
 #include "job/failure_note.hpp"
 #include "job/placement.hpp"
 #include "job/start.hpp"
-#include "rank/state.hpp"
+#include "job/state.hpp"
 #include "runtime/network.hpp"
 #include "runtime/progress.hpp"
 

@@ -3,14 +3,16 @@
 #include <array>
 
 #include "base/assert.hpp"
-#include "rank/state.hpp"
+#include "job/state.hpp"
 #include "runtime/network.hpp"
 
 namespace weft::detail {
 namespace {
 
 // Constant-initialised: faces register from other files' static objects.
-constinit std::array<const face*, faces_max> registered{};
+// The base face is last.
+constinit std::array<const face*, faces_max + 1> registered{};
+constinit const face*& base = registered[base_slot];
 
 // In place of the messages of a face that this program does not have.
 void refuse_message(void* between, const comm::event& happened) noexcept {
@@ -26,20 +28,25 @@ void refuse_message(void* between, const comm::event& happened) noexcept {
 }  // namespace
 
 bool register_face(const face& one) {
-  WEFT_ASSERT(one.slot < faces_max);
+  WEFT_ASSERT(one.slot < registered.size());
   WEFT_ASSERT(registered[one.slot] == nullptr);
   registered[one.slot] = &one;
   return true;
 }
 
+const face* base_face() noexcept {
+  return base;
+}
+
 std::uint8_t first_mail_kind(std::size_t slot) noexcept {
-  std::size_t kind = mail_kinds_of_ranks;
+  if (slot == base_slot) return first_mail;
+  std::size_t kind = first_mail + (base != nullptr ? base->mail.size() : 0);
   for (std::size_t i = 0; i < slot; ++i)
     if (registered[i] != nullptr) kind += registered[i]->mail.size();
   return static_cast<std::uint8_t>(kind);
 }
 
-void set_mail_handlers_of_faces(scheduler& workers) {
+void set_mail_handlers(scheduler& workers) {
   for (const face* one : registered) {
     if (one == nullptr) continue;
     std::uint8_t kind = first_mail_kind(one->slot);
@@ -50,17 +57,38 @@ void set_mail_handlers_of_faces(scheduler& workers) {
   }
 }
 
+rank_pointer make_rank() {
+  if (base != nullptr) return base->make_rank();
+  return {new job_rank, [](job_rank* r) { delete r; }};
+}
+
+std::vector<rank_column> columns_of_faces() {
+  std::vector<rank_column> all;
+  const auto add = [&](const face* one) {
+    if (one != nullptr) all.insert(all.end(), one->columns.begin(), one->columns.end());
+  };
+  add(base);
+  for (std::size_t slot = 0; slot < faces_max; ++slot) add(registered[slot]);
+  return all;
+}
+
 comm::handler_id face_handlers::add(comm::completion::function called, void* context) {
   WEFT_ASSERT(between_ != nullptr);
-  WEFT_ASSERT(added_ < face_handlers_max);
+  WEFT_ASSERT(added_ < most_);
   ++added_;
   return between_->core().register_handler(comm::completion(called, context));
+}
+
+void begin_base(job& j, network* between) {
+  if (base == nullptr || base->begin == nullptr) return;
+  face_handlers handlers(between, base_handlers_max);
+  j.base = base->begin(j, handlers);
 }
 
 // Each slot has as many names as any: so those of one face do not depend on which others a process has.
 void begin_faces(job& j, network* between) {
   for (std::size_t slot = 0; slot < faces_max; ++slot) {
-    face_handlers handlers(between);
+    face_handlers handlers(between, face_handlers_max);
     if (const face* const one = registered[slot]; one != nullptr && one->begin != nullptr)
       j.faces[slot] = one->begin(j, handlers);
     if (between == nullptr) continue;

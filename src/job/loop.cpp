@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "rank/state.hpp"
+#include "job/state.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -36,16 +36,16 @@ void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_
         "a loop was started outside of a rank or a task: start it in the body that weft::run() or weft::run_tasks() runs");
   if (count > indices_max) refuse("a loop of " + std::to_string(count) + " chunks", count);
   // Null in a task, and in a chunk of its loops.
-  auto* const me = static_cast<rank_state*>(here->identity());
+  auto* const me = static_cast<job_rank*>(here->identity());
   chunk_mode mode = how.mode;
   if (mode == chunk_mode::automatic) mode = me != nullptr ? me->of->chunks : chunk_mode::guided;
   loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};
   // Counted by the owner alone; a loop inside a stolen chunk is not the owner's to count.
-  rank_counts* counts = me == nullptr || here->in_chunk() ? nullptr : &me->counts;
+  job_rank* const owner = here->in_chunk() ? nullptr : me;
   here->execute(l);
-  if (counts == nullptr) return;
-  counts->chunks += count;
-  counts->chunks_stolen +=
+  if (owner == nullptr) return;
+  owner->chunks += count;
+  owner->chunks_stolen +=
       static_cast<std::uint64_t>(l.stolen_chunks.load(std::memory_order_relaxed));
 }
 

@@ -6,9 +6,8 @@
 
 #include "base/stack_trace.hpp"
 #include "base/uncaught.hpp"
-#include "diagnosis/checks.hpp"
 #include "trace/accounts.hpp"
-#include "weft/communicator.hpp"
+#include "weft/error.hpp"
 
 namespace weft::detail {
 namespace {
@@ -41,18 +40,30 @@ void tell_exception(void* argument, const std::exception* e, const std::type_inf
 
 void call_body(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
-  communicator world(start.of->world, start.rank->number);
   const struct in_program {  // Whose code leaves a worker with attached threads to them.
     worker& home;
     explicit in_program(worker& w) : home(w) { home.leave_shared(); }
     ~in_program() { (void)home.enter_shared(); }
   } running(*start.rank->home);
-  (*start.body)(world);
+  (*start.body)(*start.rank);
   for (const auto& face : start.rank->faces)
     if (face != nullptr) face->ended();
 }
 
 }  // namespace
+
+void throw_not_a_rank(const char* call) {
+  const worker* here = worker::current();
+  if (here != nullptr && here->source() != nullptr && here->identity() == nullptr)
+    throw error(std::string(call) +
+                " was called by a task, which any worker may run: a rank communicates in its own " +
+                "flow of control, or gives the task a future");
+  if (here == nullptr || here->identity() == nullptr)
+    throw error(std::string(call) + " was called outside of a rank: call it in the body that " +
+                "weft::run() runs, on the rank's own thread");
+  throw error(std::string(call) + " was called by a chunk of a loop, which may run on another " +
+              "worker: communicate before or after the loop");
+}
 
 void run_rank(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
@@ -63,8 +74,8 @@ void run_rank(void* argument) {
     start.of->workers->request_stop();
   };
   const struct accounted {
-    const rank_state& me;
-    explicit accounted(const rank_state& r) : me(r) {
+    const job_rank& me;
+    explicit accounted(const job_rank& r) : me(r) {
       if (tracing()) [[unlikely]]
         accounts::begin_rank(me.number, me.of->process, me.home->index());
     }
@@ -75,7 +86,7 @@ void run_rank(void* argument) {
   } in_account(*start.rank);
   try {
     call_watched({&call_body, argument, &tell_exception});
-    if (start.rank->watch != nullptr) start.rank->watch->look_at_rest(*start.of->checks);
+    start.of->each_face([&](face_job& face) { face.rank_ended(*start.rank); });
     start.rank->ended = true;
     return;
   } catch (const job_stopped&) {

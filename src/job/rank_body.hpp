@@ -3,14 +3,14 @@
 #include <functional>
 
 #include "job/failure_note.hpp"
-#include "rank/state.hpp"
+#include "job/state.hpp"
 
 namespace weft::detail {
 
 struct rank_start {
   job* of;
-  rank_state* rank;
-  const std::function<void(communicator&)>* body;
+  job_rank* rank;
+  const std::function<void(job_rank&)>* body;
   failure_note* failure;
 };
 

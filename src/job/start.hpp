@@ -5,10 +5,11 @@
 #include <string>
 
 #include "runtime/network.hpp"
-#include "weft/communicator.hpp"
 #include "weft/options.hpp"
 
 namespace weft::detail {
+
+struct job_rank;
 
 struct launch_context {
   bootstrap* job = nullptr;
@@ -18,8 +19,7 @@ struct launch_context {
   std::function<void(network*)> connected;
 };
 
-// Runs this process's ranks. `others.job` null or of one process: all ranks.
-int run_job(options how, const std::function<void(communicator&)>& body,
-            const launch_context& others);
+// Runs this process's ranks, each of which calls `body`. `others.job` null or of one process: all ranks.
+int run_job(options how, const std::function<void(job_rank&)>& body, const launch_context& others);
 
 }  // namespace weft::detail

@@ -18,11 +18,10 @@
 #include "diagnosis/names.hpp"
 #include "diagnosis/stacks.hpp"
 #include "diagnosis/stall_detection.hpp"
-#include "program/program_run.hpp"
-#include "rank/messages.hpp"
+#include "job/caller.hpp"
+#include "job/report.hpp"
 #include "runtime/monitor.hpp"
 #include "sync/published.hpp"
-#include "weft/run.hpp"
 
 namespace weft::detail {
 namespace {
@@ -36,6 +35,25 @@ std::string not_asked(const job& j, const worker& silent, int computing) {
   return formatted("; its {} cannot be asked meanwhile", ranks_name(others));
 }
 
+// Of the ranks of this worker that wait; called by it.
+void add_stacks(waiting_stacks& to, const job& j, worker& here) {
+  for (const auto& r : j.ranks)
+    if (r->home == &here && !r->ended) to.add(here, r->number, r->main);
+}
+
+// What the ranks of this worker have done and whether they wait; called by it.
+worker_standing standing_of(const job& j, worker& w) {
+  worker_standing now;
+  for (const auto& r : j.ranks) {
+    if (r->home != &w) continue;
+    j.each_face([&](const face_job& face) { now.done += face.done_by(*r); });
+    if (r->ended) ++now.done;
+    const wait_description* const what = r->main.waiting_in;
+    now.all_wait &= r->ended || (what != nullptr && !what->ends_by_itself);
+  }
+  return now;
+}
+
 // `why` is a line that comes before it, or empty.
 void report_state(job& j, std::string why = {}) {
   std::mutex lock;
@@ -43,7 +61,7 @@ void report_state(job& j, std::string why = {}) {
   std::vector<bool> heard(static_cast<std::size_t>(j.workers->worker_count()), false);
   waiting_stacks stacks;
   const bool all = j.workers->on_every_worker([&](worker& w) {
-    stacks.add(j, w);
+    add_stacks(stacks, j, w);
     const std::lock_guard hold(lock);
     append_worker_report(j, w, lines);
     heard[static_cast<std::size_t>(w.index())] = true;
@@ -96,7 +114,7 @@ struct deadlock_note {
 
 std::string describe_stacks(job& j) {
   waiting_stacks stacks;
-  j.workers->on_every_worker([&](worker& w) { stacks.add(j, w); });
+  j.workers->on_every_worker([&](worker& w) { add_stacks(stacks, j, w); });
   return written(stacks.places());
 }
 
@@ -112,10 +130,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   watching.report_signal = report_signal_number(j.how);
   watching.timeout_s = j.how.timeout_s;
   watching.busy_warning_s = j.how.busy_warning_s;
-  watching.is_for_other = [](worker& w, record_header header) {
-    return header.kind() != mail_finished &&
-           mailed_message::receiver_of(header) != static_cast<std::uint32_t>(w.running_number());
-  };
+  if (base_face() != nullptr) watching.is_for_other = base_face()->is_for_other;
   watching.report = [&] { report_state(j); };
   // All processes of a job have the same limit. The first that finds it exceeded stops the others, each says what
   // its ranks do, and the judge says why. Called by the monitor.
@@ -131,7 +146,8 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   };
   watching.timed_out = end_by_timeout;
   // Other processes may bring a message at any time. Without threads of ranks it is a deadlock, which ends the job.
-  stall_detector rest(j, polling::stands);
+  const auto standing = [&j](worker& w) { return standing_of(j, w); };
+  stall_detector rest(*j.workers, standing, polling::stands);
   if (ending == nullptr && j.how.busy_warning_s > 0)
     watching.looked = [&](std::uint64_t now_ns) {
       if (!j.workers->has_attached_threads()) return rest.forget();
@@ -143,7 +159,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
               "hangs unless something outside of it wakes one of them; --timeout ends such jobs\n",
               j.how.busy_warning_s));
     };
-  stall_detector end(j, polling::runs);
+  stall_detector end(*j.workers, standing, polling::runs);
   watching.may_end = [&](std::uint64_t now_ns) { return !end.has_lasted(stall_grace_s, now_ns); };
   watching.does_not_end = [&] {
     const std::string why =
@@ -164,7 +180,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     if (wants_stacks.exchange(false, std::memory_order_relaxed))
       ending->described(describe_stacks(j));
     if (!deadlock.found.value()) return;
-    failure.tell(deadlock_report({deadlock.waits + describe_stacks(j)}), 1);
+    failure.tell(deadlock_report(std::vector{deadlock.waits + describe_stacks(j)}), 1);
     j.workers->request_stop();
   };
   // Before the workers: the report signal may come at any time from now on.

@@ -1,7 +1,7 @@
 // What watches a job while its workers run: reports on demand, its time limit, deadlocks.
 #pragma once
 #include "job/failure_note.hpp"
-#include "rank/state.hpp"
+#include "job/state.hpp"
 
 namespace weft::detail {
 

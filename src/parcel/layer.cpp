@@ -12,8 +12,8 @@
 #include "base/format.hpp"
 #include "base/stack_trace.hpp"
 #include "job/connection.hpp"
+#include "job/state.hpp"
 #include "parcel/lci/lci_port.hpp"
-#include "rank/state.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {

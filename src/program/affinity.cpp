@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-using detail::rank_state;
+using detail::job_rank;
 using cpu_words = std::vector<unsigned long>;
 
 // The C library's.
@@ -48,8 +48,8 @@ const cpu_words cpus_of_process = [] {
 
 // The rank that runs on the thread of this number, 0 the caller, in a call of this rank or of a thread that it has made;
 // null: none.
-rank_state* chooser(const detail::rank_of_caller& caller, pid_t thread) noexcept {
-  auto* const me = const_cast<rank_state*>(caller.get());
+job_rank* chooser(const detail::rank_of_caller& caller, pid_t thread) noexcept {
+  auto* const me = const_cast<job_rank*>(caller.get());
   if (me == nullptr || is_forked_child()) return nullptr;
   if (thread == 0) return origin_of_this_thread().identity == nullptr ? me : nullptr;
   if (thread == ::getpid()) return me;  // As a program of one rank sees it, its own first thread.
@@ -66,13 +66,13 @@ pid_t number_of(pthread_t thread) noexcept {
   return pthread_getcpuclockid(thread, &clock) == 0 ? ~(clock >> 3) : -1;
 }
 
-bool is_alone(const rank_state* me) noexcept {
+bool is_alone(const job_rank* me) noexcept {
   return me->of->ranks.size() == 1;
 }
 
 // As the kernel: CPUs that the machine does not have are left out. Those that weftrun has not given to this process
 // count, as they would if the rank were alone. False: there are none.
-bool note_choice(rank_state& me, std::size_t size, const cpu_set_t* set) {
+bool note_choice(job_rank& me, std::size_t size, const cpu_set_t* set) {
   static const auto cpu_count = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_CONF));
   constexpr std::size_t word_bits = 8 * sizeof(unsigned long);
   cpu_words chosen = words_of(set, size);
@@ -84,21 +84,33 @@ bool note_choice(rank_state& me, std::size_t size, const cpu_set_t* set) {
   return true;
 }
 
+// The rank binds itself to CPUs; its worker stays as it is.
+void look_at_choice_of_cpus(detail::job_checks& to, const job_rank& r) {
+  to.add({detail::finding::kind::warning,
+          formatted(
+              "rank {} binds itself to CPUs in {}: its worker, {}, which runs other ranks of the "
+              "process as well, stays where it is; with --ranks-per-process 1 a rank can be bound",
+              r.number, detail::place_mark,
+              r.home->core() < 0 ? "which is not pinned"
+                                 : formatted("pinned to CPU {}", r.home->core())),
+          {detail::calls_here()}});
+}
+
 // Returns errno. A rank alone is bound, which `bind` does.
 template <class Bind>
-int choose(rank_state* me, std::size_t size, const cpu_set_t* set, const Bind& bind) {
+int choose(job_rank* me, std::size_t size, const cpu_set_t* set, const Bind& bind) {
   if (me == nullptr || is_alone(me)) {
     const int failed = bind();
     if (failed == 0 && me != nullptr) (void)note_choice(*me, size, set);  // For its threads.
     return failed;
   }
   if (!note_choice(*me, size, set)) return EINVAL;
-  if (me->of->checks != nullptr) detail::look_at_choice_of_cpus(*me->of->checks, *me);
+  if (me->of->checks != nullptr) look_at_choice_of_cpus(*me->of->checks, *me);
   return 0;
 }
 
 // False: the rank has not chosen.
-bool answer(const rank_state& me, std::size_t size, cpu_set_t* set) {
+bool answer(const job_rank& me, std::size_t size, cpu_set_t* set) {
   const std::lock_guard hold(choice_lock);
   if (me.cpus.empty()) return false;
   std::memset(set, 0, size);
@@ -126,7 +138,7 @@ __attribute__((visibility("default"))) int sched_setaffinity(pid_t thread, std::
                                                              const cpu_set_t* set) noexcept {
   NEXT(sched_setaffinity);
   const weft::detail::rank_of_caller caller;
-  weft::detail::rank_state* const me = weft::chooser(caller, thread);
+  weft::detail::job_rank* const me = weft::chooser(caller, thread);
   const int failed = weft::choose(me, size, set, [&] {
     return next_sched_setaffinity(me != nullptr ? me->home->thread() : thread, size, set) == 0
                ? 0
@@ -140,7 +152,7 @@ __attribute__((visibility("default"))) int sched_getaffinity(pid_t thread, std::
                                                              cpu_set_t* set) noexcept {
   NEXT(sched_getaffinity);
   const weft::detail::rank_of_caller caller;
-  const weft::detail::rank_state* const me = weft::chooser(caller, thread);
+  const weft::detail::job_rank* const me = weft::chooser(caller, thread);
   if (me == nullptr) return next_sched_getaffinity(thread, size, set);
   if (!weft::is_alone(me) && weft::answer(*me, size, set)) return 0;
   return next_sched_getaffinity(me->home->thread(), size, set);
@@ -160,7 +172,7 @@ __attribute__((visibility("default"))) int pthread_getaffinity_np(pthread_t thre
                                                                   cpu_set_t* set) noexcept {
   NEXT(pthread_getaffinity_np);
   const weft::detail::rank_of_caller caller;
-  const weft::detail::rank_state* const me = weft::chooser(caller, weft::number_of(thread));
+  const weft::detail::job_rank* const me = weft::chooser(caller, weft::number_of(thread));
   if (me != nullptr && !weft::is_alone(me) && weft::answer(*me, size, set)) return 0;
   return next_pthread_getaffinity_np(thread, size, set);
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/format.hpp"
-#include "rank/state.hpp"
+#include "job/state.hpp"
 
 namespace weft::detail {
 namespace {
@@ -23,7 +23,7 @@ struct local_place {
   int size;
 };
 
-local_place place_on_node(const rank_state& me) {
+local_place place_on_node(const job_rank& me) {
   const job& j = *me.of;
   const int size = static_cast<int>(j.places.size());
   const bool is_one_node = std::ranges::all_of(
@@ -112,7 +112,7 @@ bool says(std::string_view text, int number) noexcept {
 
 }  // namespace
 
-char** environment_of_rank(const rank_state& me, char** given) {
+char** environment_of_rank(const job_rank& me, char** given) {
   if (me.of->how.transport.starts_with("mpi")) return given;
   const values mine{me.number, static_cast<int>(me.of->places.size()), place_on_node(me)};
   auto& table = *new std::vector<char*>;

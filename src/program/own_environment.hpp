@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-struct rank_state;
+struct job_rank;
 
 // The variables that a rank finds, in weft's own words and in those of the launchers of Open MPI, MPICH and Intel MPI.
 enum class rank_variable_value { number, size, local_number, local_size };
@@ -29,7 +29,7 @@ inline constexpr std::array<rank_variable, 10> rank_variables{{
 // The environment of a rank: that of its process, whose table is `given`, and the rank's variables. What it returns is
 // never freed: the rank's threads and what it leaves behind may read it. Where the messages go over another MPI, which reads
 // the same names, it is `given` itself. Called by the rank, before its program's constructors.
-[[nodiscard]] char** environment_of_rank(const rank_state& me, char** given);
+[[nodiscard]] char** environment_of_rank(const job_rank& me, char** given);
 
 // How many entries without_rank_variables() writes at most, for a table of a process that may have ranks; 0: none of this
 // process's ranks has variables of its own, and the table is to be used as it is.

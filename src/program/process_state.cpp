@@ -91,7 +91,7 @@ std::map<std::string, shared_value> shared_values;
 
 void note_shared(const std::string& what, const std::string& value, bool once_only) {
   const rank_of_caller caller;
-  const rank_state* const me = is_forked_child() ? nullptr : caller.get();
+  const job_rank* const me = is_forked_child() ? nullptr : caller.get();
   if (me == nullptr || me->of->checks == nullptr || !has_copy()) return;
   const std::lock_guard hold(shared_lock);
   const auto [at, is_first] = shared_values.try_emplace(what, shared_value{value, me->number});

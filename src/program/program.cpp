@@ -32,11 +32,11 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/settings.hpp"
+#include "job/state.hpp"
 #include "program/own_environment.hpp"
 #include "program/program.h"
 #include "program/program_run.hpp"
 #include "program/regions.hpp"
-#include "rank/state.hpp"
 #include "runtime/monitor.hpp"
 #include "weft/run.hpp"
 
@@ -62,8 +62,8 @@ class private_arguments {
   std::vector<char*> pointers_;
 };
 
+using detail::job_rank;
 using detail::program_run;
-using detail::rank_state;
 using detail::state_of_caller;
 
 // By the rank's state, whose address is its identity.
@@ -83,14 +83,14 @@ active_runs& runs() {
 // Null where this is no rank, or one that has no main() of its own. `use` is called under the lock: threads
 // of a rank may ask while it ends.
 template <class Use>
-auto with_run_of(const rank_state* rank, Use&& use) -> decltype(use(std::declval<program_run&>())) {
+auto with_run_of(const job_rank* rank, Use&& use) -> decltype(use(std::declval<program_run&>())) {
   if (rank == nullptr) return nullptr;
   const std::lock_guard hold(runs().lock);
   const auto found = runs().by_rank.find(rank);
   return found == runs().by_rank.end() ? nullptr : use(*found->second);
 }
 
-const weft_own_state* own_of(const rank_state* rank) {
+const weft_own_state* own_of(const job_rank* rank) {
   return with_run_of(rank, [](program_run& run) { return run.own; });
 }
 
@@ -132,7 +132,7 @@ std::FILE* standard_input_of(int rank) {
 [[gnu::noinline]] int run_to_the_end(program_run& run, const program_copy& copy, int argc,
                                      char** argv) {
   if (_setjmp(run.end) == 0) {
-    char** const own_table = detail::environment_of_rank(detail::calling_rank("main"), environ);
+    char** const own_table = detail::environment_of_rank(detail::calling_job_rank("main"), environ);
     if (run.own != nullptr)
       run.own->begin(own_table, standard_input_of(this_rank()));
     else
@@ -173,7 +173,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
     const detail::accounted_call call("load of the program", nullptr);
     return load(this_rank());
   }();
-  detail::calling_rank("main").statics = copy.statics;
+  detail::calling_job_rank("main").statics = copy.statics;
   program_run run{};
   run.own = copy.own;
   const registered_run registered(run);
@@ -201,7 +201,7 @@ bool is_default(const resolved_options& resolved, std::string_view name) {
 }
 
 // A thread that a rank has made cannot leave the rank's own stack.
-void leave_in_thread(const rank_state& maker, int status, bool at_once) {
+void leave_in_thread(const job_rank& maker, int status, bool at_once) {
   if (detail::has_others_beside(maker))
     detail::end_process(maker, formatted("{}({})", at_once ? "_exit" : "exit", status), status);
 }
@@ -261,7 +261,7 @@ bool ends_process(int number) {
 void tell_of_own_signal(int number, bool by_abort) {
   struct sigaction now {};
   const detail::maker_of_thread maker;
-  const rank_state* const me = maker.get() != nullptr ? maker.get() : state_of_caller();
+  const job_rank* const me = maker.get() != nullptr ? maker.get() : state_of_caller();
   if (me == nullptr || is_forked_child() || !ends_process(number) ||
       sigaction(number, nullptr, &now) != 0)
     return;
@@ -289,11 +289,6 @@ void tell_of_own_signal(int number, bool by_abort) {
 }
 
 }  // namespace
-
-int detail::number_of_caller() noexcept {
-  const int number = origin_of_this_thread().number;
-  return number >= 0 ? number : this_rank();
-}
 
 void detail::leave_handlers_of_exit() {
   program_run* const run = own_run();

@@ -5,7 +5,6 @@
 #include <memory>
 #include <new>
 
-#include "collective/subgroups.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
 #include "trace/flows.hpp"
@@ -69,7 +68,7 @@ void drop_unexpected(rank_state& at, unexpected_message* m) noexcept {
 void ask_finished(rank_state& me, const peer& to) {
   worker& here = *me.home;
   const auto asks = static_cast<std::uint32_t>(me.number);
-  if (to.worker == remote_worker) return me.of->ways->ask_finished(here, to, asks);
+  if (to.worker == remote_worker) return me.shared->ways->ask_finished(here, to, asks);
   const std::int32_t asker = here.index();
   here.post(to.worker, mail_finished_asked, asks, std::as_bytes(std::span(&asker, 1)));
 }
@@ -79,7 +78,7 @@ void set_congestion(rank_state& r) noexcept {
   // Relaxed: senders take it as advice.
   if (too_many == r.congested.load(std::memory_order_relaxed)) return;
   r.congested.store(too_many, std::memory_order_relaxed);
-  if (r.of->ways != nullptr && !too_many) r.of->ways->tell_relaxed(r);
+  if (r.shared->ways != nullptr && !too_many) r.shared->ways->tell_relaxed(r);
 }
 
 void complete_withdrawn(worker& here, operation& op) noexcept {
@@ -416,7 +415,7 @@ void send_rts(worker& here, const peer& to, const envelope& from, operation& op)
   if (tracing()) [[unlikely]]
     accounts::kept_for_rendezvous(op.owner->number);
   if (to.worker == remote_worker) {
-    op.owner->of->ways->send_rts(here, to, from, op);
+    op.owner->shared->ways->send_rts(here, to, from, op);
     return;
   }
   const rendezvous_request rts{&op, op.data, op.bytes, here.index(), ++op.owner->rts_sent};
@@ -433,7 +432,7 @@ void send_rts(worker& here, const peer& to, const envelope& from, operation& op)
 }
 
 void ask_back(worker& here, const peer& to, operation& op) {
-  if (to.worker == remote_worker) return op.owner->of->ways->ask_back(here, to, op);
+  if (to.worker == remote_worker) return op.owner->shared->ways->ask_back(here, to, op);
   const withdraw_payload asked{&op, here.index(), op.rts_number};
   if (to.worker == here.index()) {
     if (drop_rts_of(asked, *to.rank)) complete_withdrawn(here, op);
@@ -445,17 +444,23 @@ void ask_back(worker& here, const peer& to, operation& op) {
   here.send_reserved(room, to.worker, mail_withdraw, static_cast<std::uint32_t>(to.number));
 }
 
-void set_mail_handlers(scheduler& workers) {
-  workers.set_handler(mail_eager, &on_eager);
-  workers.set_handler(mail_eager_whole, &on_eager);
-  workers.set_handler(mail_rts, &on_rts);
-  workers.set_handler(mail_finished, &on_finished);
-  workers.set_handler(mail_broken, &on_broken);
-  workers.set_handler(mail_question, &on_question);
-  workers.set_handler(mail_withdraw, &on_withdraw);
-  workers.set_handler(mail_withdrawn, &on_withdrawn);
-  workers.set_handler(mail_finished_asked, &on_finished_asked);
-  workers.set_handler(mail_finished_told, &on_finished_told);
+std::array<scheduler::mail_handler, mail_kinds_of_ranks> mail_of_ranks(
+    scheduler::mail_handler broken, scheduler::mail_handler question) noexcept {
+  std::array<scheduler::mail_handler, mail_kinds_of_ranks> all{};
+  const auto set = [&](mail_kind kind, scheduler::mail_handler handler) {
+    all[static_cast<std::size_t>(kind - first_mail)] = handler;
+  };
+  set(mail_eager, &on_eager);
+  set(mail_eager_whole, &on_eager);
+  set(mail_rts, &on_rts);
+  set(mail_finished, &on_finished);
+  set(mail_broken, broken);
+  set(mail_question, question);
+  set(mail_withdraw, &on_withdraw);
+  set(mail_withdrawn, &on_withdrawn);
+  set(mail_finished_asked, &on_finished_asked);
+  set(mail_finished_told, &on_finished_told);
+  return all;
 }
 
 void free_messages_of(rank_state& r) noexcept {

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "rank/communicator_state.hpp"
 #include "rank/segment_copy.hpp"
 #include "rank/state.hpp"
 #include "trace/accounts.hpp"
@@ -38,6 +39,8 @@ void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // The same of one whose data another process offered, if so: it is not asked for them.
 void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // All that a rank has left behind, when its job is over.
+// A message that nobody will receive; whoever offered it is told that it failed.
+void refuse(worker& here, rank_state& at, unexpected_message* m);
 void free_messages_of(rank_state& r) noexcept;
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of a rendezvous request that its data are no longer needed.

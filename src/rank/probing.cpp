@@ -3,8 +3,9 @@
 
 #include "base/format.hpp"
 #include "diagnosis/checks.hpp"
-#include "diagnosis/names.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft {
 

@@ -18,47 +18,28 @@ void fail(worker& here, operation& op) noexcept {
 
 // --- Sending -------------------------------------------------------------------------------------
 
-// Called by the core on the thread of the worker whose device the message came to.
-template <void (remote_messaging::*Handle)(worker&, const comm::event&)>
-void remote_messaging::call(void* self, const comm::event& happened) noexcept {
-  // Null after the workers have ended.
-  worker* const current = worker::current();
-  if (current == nullptr) return;
-  worker& here = *current;
-  network::of(here).count_received(happened.process);
-  if (here.owner().stopping()) [[unlikely]]
-    return;
-  (static_cast<remote_messaging*>(self)->*Handle)(here, happened);
-}
-
-remote_messaging::remote_messaging(job& j, network& between)
-    : job_(j),
-      between_(between),
-      sends_(between.ports().size()),
-      known_sources_(between.ports().size()),
-      meetings_(between.ports().size()),
-      congested_(std::make_unique<std::atomic<bool>[]>(j.places.size())),
-      told_congested_(j.places.size()) {
-  eager_bytes_max_ = j.how.eager_max_bytes * remote_eager_factor;
-  for (int p = 0; p < between.process_count(); ++p)
-    eager_bytes_max_ = std::min(eager_bytes_max_, between.core().device(0).eager_bytes_max(p));
-  comm::runtime& core = between.core();
+remote_messaging::remote_messaging(messaging& shared, face_handlers& handlers)
+    : shared_(shared),
+      job_(shared.in_job),
+      between_(*handlers.between()),
+      sends_(between_.ports().size()),
+      known_sources_(between_.ports().size()),
+      congested_(std::make_unique<std::atomic<bool>[]>(job_.places.size())),
+      told_congested_(job_.places.size()) {
+  eager_bytes_max_ = job_.how.eager_max_bytes * remote_eager_factor;
+  for (int p = 0; p < between_.process_count(); ++p)
+    eager_bytes_max_ = std::min(eager_bytes_max_, between_.core().device(0).eager_bytes_max(p));
   // The same order in all processes: so their names are the same.
   const auto handler = [&](comm::completion::function called) {
-    return core.register_handler(comm::completion(called, this));
+    return handlers.add(called, this);
   };
-  eager_ = handler(&call<&remote_messaging::on_eager>);
-  rts_ = handler(&call<&remote_messaging::on_rts>);
-  finished_ = handler(&call<&remote_messaging::on_finished>);
-  congestion_ = handler(&call<&remote_messaging::on_congestion>);
-  broken_ = handler(&call<&remote_messaging::on_broken>);
-  question_ = handler(&call<&remote_messaging::on_question>);
-  said_ = handler(&call<&remote_messaging::on_said>);
-  call_asked_ = handler(&call<&remote_messaging::on_call_asked>);
-  call_told_ = handler(&call<&remote_messaging::on_call_told>);
-  withdraw_ = handler(&call<&remote_messaging::on_withdraw>);
-  finished_asked_ = handler(&call<&remote_messaging::on_finished_asked>);
-  finished_told_ = handler(&call<&remote_messaging::on_finished_told>);
+  eager_ = handler(&call_handler<remote_messaging, &remote_messaging::on_eager>);
+  rts_ = handler(&call_handler<remote_messaging, &remote_messaging::on_rts>);
+  finished_ = handler(&call_handler<remote_messaging, &remote_messaging::on_finished>);
+  congestion_ = handler(&call_handler<remote_messaging, &remote_messaging::on_congestion>);
+  withdraw_ = handler(&call_handler<remote_messaging, &remote_messaging::on_withdraw>);
+  finished_asked_ = handler(&call_handler<remote_messaging, &remote_messaging::on_finished_asked>);
+  finished_told_ = handler(&call_handler<remote_messaging, &remote_messaging::on_finished_told>);
 }
 
 comm::am remote_messaging::message(const peer& to, const envelope& from, comm::handler_id handler,
@@ -105,11 +86,11 @@ bool remote_messaging::send_now(rank_state& me, const peer& to, const envelope& 
 
 bool send_remote(rank_state& me, const peer& to, packed_envelope from, byte_view data,
                  send_mode mode) {
-  return me.of->ways->send_now(me, to, from.unpacked(), data, mode);
+  return me.shared->ways->send_now(me, to, from.unpacked(), data, mode);
 }
 bool send_remote(rank_state& me, const peer& to, packed_envelope from, const segments& data,
                  send_mode mode) {
-  return me.of->ways->send_now(me, to, from.unpacked(), data, mode);
+  return me.shared->ways->send_now(me, to, from.unpacked(), data, mode);
 }
 
 void remote_messaging::post_small(worker& here, comm::address to, comm::handler_id handler,

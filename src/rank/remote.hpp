@@ -11,7 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "collective/meetings.hpp"
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
 #include "runtime/network.hpp"
@@ -66,7 +65,7 @@ void fail(worker& here, operation& op) noexcept;
 // What the ranks of this process need to reach the others.
 class remote_messaging {
  public:
-  remote_messaging(job& j, network& between);
+  remote_messaging(messaging& shared, face_handlers& handlers);
 
   // False when the message has to be offered. Called by send_remote() alone.
   [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
@@ -86,25 +85,6 @@ class remote_messaging {
   void forget(worker& here, const operation& op) noexcept;
   // Fewer unexpected bytes wait at the rank than the limit: whoever was told otherwise may know.
   void tell_relaxed(rank_state& r);
-  // The leaders of all other subgroups learn that the communicator is broken.
-  void tell_broken(worker& here, const communicator_state& c) noexcept;
-  // Whether that rank, of another process, is in the broadcast that `asked` tells of.
-  void ask(worker& here, const communicator_state& c, int rank,
-           const broadcast_question& asked) noexcept;
-  // Where the subgroup of this process meets the others of `c`; called by the leader's worker.
-  [[nodiscard]] subgroup_meetings& meetings_of(communicator_state& c) {
-    if (c.meetings == nullptr) [[unlikely]]
-      find_meetings(c);
-    return *c.meetings;
-  }
-  // To the leader of another subgroup: what is the same in every meeting of a communicator.
-  [[nodiscard]] comm::am word_to(const peer& leader, std::uint32_t context) const noexcept;
-  // What the leader here says in one of them, in such a word; waits for room.
-  void say(rank_state& speaker, const peer& to, comm::am& word, std::uint32_t sequence,
-           std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
-  // That leader tells which call it made in the meeting.
-  void ask_call(const rank_state& leader, const peer& to, std::uint32_t context,
-                std::uint32_t sequence) noexcept;
   // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
   void wait_for_the_end(worker& here) const;
   // Whether the process of that rank of a communicator of `r` is dead, as the worker of `r` knows it.
@@ -117,14 +97,31 @@ class remote_messaging {
   bool end_operations_with_dead(worker& here);
 
   [[nodiscard]] network& between() const noexcept { return between_; }
+  [[nodiscard]] messaging& shared() const noexcept { return shared_; }
+
+  // For what else ranks of processes say to each other. The handlers' side: null when the message is for nobody here,
+  // and has been refused; the same of one that has to have so many bytes; whether a rank is of the process that says so.
+  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
+  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened,
+                                      std::size_t bytes) noexcept;
+  [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
+  // Where the rank of this number in the world is at home.
+  [[nodiscard]] comm::address address_of(int rank) const noexcept {
+    const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
+    return {there.process, there.worker};
+  }
+  [[nodiscard]] std::size_t eager_bytes_max() const noexcept { return eager_bytes_max_; }
+  // To the home of the rank; word and data as head[1] and payload. A dead process need not know.
+  void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
+               std::span<const std::byte> data, std::uint64_t word = 0) noexcept;
+  [[noreturn, gnu::cold]] void throw_dead(const rank_state& me, const peer& to) const;
+
+  messaging& shared_;
 
  private:
   struct reading;
   struct failed_read;
 
-  template <void (remote_messaging::*Handle)(worker&, const comm::event&)>
-  static void call(void* self, const comm::event& happened) noexcept;
-  void find_meetings(communicator_state& c);
   void on_eager(worker& here, const comm::event& happened);
   void on_rts(worker& here, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);
@@ -132,42 +129,25 @@ class remote_messaging {
   void on_finished_asked(worker& here, const comm::event& happened);
   void on_finished_told(worker& here, const comm::event& happened);
   void on_congestion(worker& here, const comm::event& happened);
-  void on_broken(worker& here, const comm::event& happened);
-  void on_question(worker& here, const comm::event& happened);
-  void on_said(worker& here, const comm::event& happened);
-  void on_call_asked(worker& here, const comm::event& happened);
-  void on_call_told(worker& here, const comm::event& happened);
   static bool try_read(worker& here, void* record);
   static bool try_fail(worker& here, void* record);
   static void on_read(void* record, const comm::event& happened) noexcept;
 
   [[nodiscard]] bool goes_eager(const peer& to, std::size_t bytes, send_mode mode) const noexcept;
-  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
-  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened,
-                                      std::size_t bytes) noexcept;
   [[nodiscard, gnu::always_inline]] inline origin origin_of(worker& here, const rank_state& to,
                                                             const envelope& from,
                                                             const comm::event& happened);
   [[nodiscard, gnu::noinline]] static origin find_origin(known_sources& known, worker& here,
                                                          const rank_state& to, const envelope& from,
                                                          const comm::event& happened);
-  [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
-  // Where the rank of this number in the world is at home.
-  [[nodiscard]] comm::address address_of(int rank) const noexcept {
-    const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
-    return {there.process, there.worker};
-  }
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
                                  comm::const_buffers data) const noexcept;
   void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,
                   std::uint32_t user = 0) noexcept;
-  void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
-               std::span<const std::byte> data, std::uint64_t word = 0) noexcept;
   void end_read(worker& here, const reading& r, bool failed);
   void tell_congested(rank_state& r, const comm::event& happened);
   // Whether the job goes on without dead processes.
   [[nodiscard]] bool survives() const noexcept;
-  [[noreturn, gnu::cold]] void throw_dead(const rank_state& me, const peer& to) const;
 
   job& job_;
   network& between_;
@@ -176,17 +156,11 @@ class remote_messaging {
   comm::handler_id rts_;
   comm::handler_id finished_;
   comm::handler_id congestion_;
-  comm::handler_id broken_;
-  comm::handler_id question_;
-  comm::handler_id said_;
-  comm::handler_id call_asked_;
-  comm::handler_id call_told_;
   comm::handler_id withdraw_;
   comm::handler_id finished_asked_;
   comm::handler_id finished_told_;
   std::vector<remote_sends> sends_;                         // By worker.
   std::vector<known_sources> known_sources_;                // By worker.
-  std::vector<meeting_table> meetings_;                     // By worker.
   std::unique_ptr<std::atomic<bool>[]> congested_;          // By rank, of other processes.
   std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.
 };

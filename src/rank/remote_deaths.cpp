@@ -36,7 +36,7 @@ bool remote_messaging::is_lost(const rank_state& r, const envelope& wanted) cons
 }
 
 bool is_lost(const rank_state& me, const envelope& wanted) {
-  return me.of->ways != nullptr && me.of->ways->is_lost(me, wanted);
+  return me.shared->ways != nullptr && me.shared->ways->is_lost(me, wanted);
 }
 
 bool remote_messaging::end_operations_with_dead(worker& here) {
@@ -50,8 +50,9 @@ bool remote_messaging::end_operations_with_dead(worker& here) {
       any = true;
     }
   }
-  for (const auto& r : job_.ranks) {
-    if (r->home != &here) continue;
+  for (const auto& of : job_.ranks) {
+    if (of->home != &here) continue;
+    auto* const r = static_cast<rank_state*>(of.get());
     std::vector<operation*> lost;
     r->lists.each_posted([&](operation& op) {
       if (is_lost(*r, op.match)) lost.push_back(&op);

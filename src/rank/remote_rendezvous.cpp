@@ -11,6 +11,13 @@
 
 namespace weft::detail {
 
+// The other side of it is told that it failed.
+void refuse(worker& here, rank_state& at, unexpected_message* m) {
+  if (m->rts.remote != nullptr) m->rts.remote->ways->finish(here, m->rts.remote, true);
+  m->rts.remote = nullptr;
+  free_unexpected(at, m);
+}
+
 namespace {
 
 // What becomes of a send, as its sender is told.

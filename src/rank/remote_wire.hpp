@@ -31,6 +31,19 @@ namespace weft::detail {
   network::of(here).device().refuse(happened, why);
 }
 
+// Called by the core on the thread of the worker whose device the message came to; `self` handles it.
+template <class Self, void (Self::*Handle)(worker&, const comm::event&)>
+void call_handler(void* self, const comm::event& happened) noexcept {
+  // Null after the workers have ended.
+  worker* const current = worker::current();
+  if (current == nullptr) return;
+  worker& here = *current;
+  network::of(here).count_received(happened.process);
+  if (here.owner().stopping()) [[unlikely]]
+    return;
+  (static_cast<Self*>(self)->*Handle)(here, happened);
+}
+
 // Whether the source that the envelope names is of the process that sent it; a message of which that is not
 // so has been refused.
 inline origin remote_messaging::origin_of(worker& here, const rank_state& to, const envelope& from,
@@ -44,7 +57,8 @@ inline origin remote_messaging::origin_of(worker& here, const rank_state& to, co
 // Null when the message is for nobody here, and has been refused.
 inline rank_state* remote_messaging::addressee(worker& here, const comm::event& happened) noexcept {
   const std::uint32_t number = low_of(happened.head[0]);
-  rank_state* const to = number < job_.places.size() ? job_.places[number].rank : nullptr;
+  auto* const to =
+      number < job_.places.size() ? static_cast<rank_state*>(job_.places[number].rank) : nullptr;
   if (to != nullptr && to->home == &here) [[likely]]
     return to;
   refuse(here, happened, "it is for no rank of this worker");

@@ -8,12 +8,12 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
-#include "collective/calls.hpp"
 #include "diagnosis/checks.hpp"
-#include "diagnosis/names.hpp"
 #include "job/accounted_call.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
 #include "rank/remote.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft {
 namespace detail {
@@ -23,7 +23,7 @@ static int partner_of(const operation& op) {
 }
 
 reason_of_failure reason_of(const operation& op) {
-  if (op.owner->of->ways->is_dead(*op.owner, op.match.context, partner_of(op)))
+  if (op.owner->shared->ways->is_dead(*op.owner, op.match.context, partner_of(op)))
     return {true, "is dead"};
   return {false, op.what == operation::kind::send
                      ? "has died, or refused the data, or could not read them"

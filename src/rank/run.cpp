@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/environment.hpp"
 #include "base/format.hpp"
@@ -18,7 +19,7 @@
 #include "base/settings.hpp"
 #include "base/standard_descriptors.hpp"
 #include "base/topology.hpp"
-#include "job/start.hpp"
+#include "rank/start.hpp"
 #include "rank/state.hpp"
 #include "weft/tasks/run.hpp"
 
@@ -52,7 +53,7 @@ class failure_relay {
 int run_part(const options& how, const std::function<void(communicator&)>& body) {
   if (how.processes == 1) {
     tell_of_environment();
-    return detail::run_job(how, body, {});
+    return detail::run_ranks_of_job(how, body, {});
   }
   failure_relay failures;  // The bootstrap calls it for as long as that stands.
   const std::unique_ptr<bootstrap> job = make_bootstrap();
@@ -66,19 +67,29 @@ int run_part(const options& how, const std::function<void(communicator&)>& body)
     if (!how.hosts.empty() && job->name() == "single")
       throw error(formatted("a job on the hosts {} is started by a launcher: weftrun --hosts {}",
                             how.hosts, how.hosts));
-    return detail::run_job(how, body, {});
+    return detail::run_ranks_of_job(how, body, {});
   }
   job->on_failure([&](int process, const std::string& why) { failures.tell(process, why); });
   detail::launch_context others;
   others.job = job.get();
   others.run = "weft.rank.";
   others.connected = [&](network* to) { failures.connect(to); };
-  const int status = detail::run_job(how, body, others);
+  const int status = detail::run_ranks_of_job(how, body, others);
   job->finish();
   return status;
 }
 
 }  // namespace
+
+int detail::run_ranks_of_job(options how, const std::function<void(communicator&)>& body,
+                             const launch_context& others) {
+  const auto call = [&](job_rank& me) {
+    communicator world(messaging_of(*me.of).world, me.number);
+    body(world);
+  };
+  WEFT_ASSERT(has_face_of_ranks());
+  return run_job(std::move(how), call, others);
+}
 
 int detail::run(const options& how, body_of_ranks body) {
   try {
@@ -131,14 +142,14 @@ int run_tasks(int& argc, char** argv, const std::function<void()>& body) {
 int this_rank() noexcept {
   const worker* here = worker::current();
   if (here == nullptr || here->identity() == nullptr) return -1;
-  return static_cast<const detail::rank_state*>(here->identity())->number;
+  return static_cast<const detail::job_rank*>(here->identity())->number;
 }
 
 int world_size() noexcept {
   const worker* here = worker::current();
   if (here == nullptr || here->identity() == nullptr) return 0;
   return static_cast<int>(
-      static_cast<const detail::rank_state*>(here->identity())->of->places.size());
+      static_cast<const detail::job_rank*>(here->identity())->of->places.size());
 }
 
 void detail::refuse_rank_local(std::size_t ranks) {
@@ -154,7 +165,7 @@ void detail::refuse_rank_local(std::size_t ranks) {
 
 communicator this_world() {
   const detail::rank_state& me = detail::calling_rank("this_world");
-  return communicator(me.of->world, me.number);
+  return communicator(me.shared->world, me.number);
 }
 
 void yield() {

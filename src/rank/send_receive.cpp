@@ -36,19 +36,6 @@ void trace_send(const rank_state& me, const peer& to, const envelope& from, std:
   accounts::sent(me.number, to.number, name, bytes);
 }
 
-void throw_not_a_rank(const char* call) {
-  const worker* here = worker::current();
-  if (here != nullptr && here->source() != nullptr && here->identity() == nullptr)
-    throw error(std::string(call) +
-                " was called by a task, which any worker may run: a rank communicates in its own " +
-                "flow of control, or gives the task a future");
-  if (here == nullptr || here->identity() == nullptr)
-    throw error(std::string(call) + " was called outside of a rank: call it in the body that " +
-                "weft::run() runs, on the rank's own thread");
-  throw error(std::string(call) + " was called by a chunk of a loop, which may run on another " +
-              "worker: communicate before or after the loop");
-}
-
 void throw_not_own(const communicator_state& c, int rank, const rank_state& me, const char* call) {
   throw error(formatted(
       "rank {} calls {} through the communicator of rank {}: each rank uses the one that it was given",

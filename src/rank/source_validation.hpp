@@ -46,10 +46,6 @@ class known_sources {
   std::array<entry, 64> entries_;
 };
 
-// What came for the communicator before this process had made it, and so was kept as it was. Called by a
-// rank that gets the communicator, before it uses it.
-void check_early_messages(rank_state& me, communicator_state& c);
-
 // The peer is broken: counted, and the first time reported.
 [[gnu::cold]] void refuse(worker& here, const comm::address& sender, const char* why) noexcept;
 

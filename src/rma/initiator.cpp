@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 
 communicator world_of(const detail::rank_state& me) {
-  return communicator(me.of->world, me.number);
+  return communicator(me.shared->world, me.number);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void open(pe_state& me, int level) {
     here.share();
     here.leave_shared();
   }
-  const communicator all(j.world, me.number);
+  const communicator all(me.rank.shared->world, me.number);
   me.teams.clear();
   me.teams.push_back(make_team(all.dup()));
   const std::size_t heap_bytes =

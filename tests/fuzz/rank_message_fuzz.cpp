@@ -12,10 +12,10 @@
 #include "collective/meetings.hpp"
 #include "comm/wire.hpp"
 #include "fuzz/byte_source.hpp"
-#include "job/start.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
 #include "rank/remote.hpp"
+#include "rank/start.hpp"
 #include "weft/weft.hpp"
 
 namespace {
@@ -29,7 +29,7 @@ void require(bool condition) {
 
 constexpr int ranks = 4;  // Two in each process.
 constexpr int timeout_status = 124;
-constexpr int handlers = 11;  // Of messages of ranks, and the last of how a job ends.
+constexpr int handlers = 13;  // Of messages of ranks, and the last of how a job ends.
 
 // One message of the peer per poll, until the input ends, and the peer with it.
 class hostile_endpoint final : public tests::made_up_endpoint {
@@ -219,7 +219,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     made.push_back(std::make_unique<hostile_endpoint>(from));
     return made;
   };
-  const int status = detail::run_job(
+  const int status = detail::run_ranks_of_job(
       how, [&](communicator& world) { take_part(world, which); }, others);
   require(status != timeout_status);
   return 0;

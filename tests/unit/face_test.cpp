@@ -4,9 +4,10 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "job.hpp"
-#include "rank/state.hpp"
+#include "job/state.hpp"
 
 namespace weft {
 namespace {
@@ -19,13 +20,13 @@ struct bell final : detail::face_state {
 };
 
 // Made by the one that comes first: the rank, or its mail.
-bell& bell_of(detail::rank_state& r) {
+bell& bell_of(detail::job_rank& r) {
   if (r.faces[slot] == nullptr) r.faces[slot] = std::make_unique<bell>();
   return static_cast<bell&>(*r.faces[slot]);
 }
 
 void on_ring(worker& here, record_header header, const std::byte*) {
-  bell& rung = bell_of(detail::rank_of(here, header.target()));
+  bell& rung = bell_of(detail::job_rank_of(here, header.target()));
   ++rung.rung;
   here.complete(rung.told);
 }
@@ -35,23 +36,29 @@ constexpr detail::face as_face{slot, "bells", mail};
 [[maybe_unused]] const bool registered = detail::register_face(as_face);
 
 void ring(int number) {
-  detail::rank_state& me = detail::calling_rank("ring");
+  detail::job_rank& me = detail::calling_job_rank("ring");
   me.home->post(me.of->places[static_cast<std::size_t>(number)].worker,
                 detail::first_mail_kind(slot), static_cast<std::uint32_t>(number), {});
 }
 
 struct words final : detail::wait_words {
   int times = 0;
+  int ringer = -1;  // Who rings, where only one does.
   [[nodiscard]] std::string text() const override {
     return " until its bell has rung " + std::to_string(times) + " times";
   }
+  bool awaited(std::vector<int>& ranks) const override {
+    if (ringer >= 0) ranks.push_back(ringer);
+    return false;
+  }
 };
 
-void wait_for_rings(int times) {
-  detail::rank_state& me = detail::calling_rank("wait_for_rings");
+void wait_for_rings(int times, int ringer = -1) {
+  detail::job_rank& me = detail::calling_job_rank("wait_for_rings");
   bell& mine = bell_of(me);
   words said;
   said.times = times;
+  said.ringer = ringer;
   wait_description what{"wait_for_rings", wait_description::in_words};
   what.subject = &said;
   while (mine.rung < times) {
@@ -81,6 +88,17 @@ TEST(face, a_wait_is_reported_in_its_words_beside_those_of_others) {
   EXPECT_NE(job.status, 0);
   expect_contains(job.text, "in wait_for_rings until its bell has rung 3 times");
   expect_contains(job.text, "in recv, source 0");
+}
+
+TEST(face, waits_of_a_face_and_for_messages_are_one_cycle) {
+  const failed_job job = run_to_failure(alone(job_of(2, 1)), [](communicator& world) {
+    if (world.rank() == 0)
+      wait_for_rings(1, 1);
+    else
+      (void)world.recv<int>(0);
+  });
+  EXPECT_NE(job.status, 0);
+  expect_contains(job.text, "cycle: rank 0 waits for rank 1 waits for rank 0");
 }
 
 }  // namespace

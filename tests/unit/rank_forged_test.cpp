@@ -12,12 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "collective/meetings.hpp"
 #include "comm/wire.hpp"
 #include "job.hpp"
-#include "job/start.hpp"
 #include "made_up_endpoint.hpp"
 #include "mirrored_job.hpp"
 #include "rank/remote.hpp"
+#include "rank/start.hpp"
 #include "runtime/termination.hpp"
 
 namespace weft {
@@ -31,11 +32,11 @@ constexpr std::uint16_t eager_handler = 1;
 constexpr std::uint16_t rts_handler = 2;
 constexpr std::uint16_t finished_handler = 3;
 constexpr std::uint16_t congestion_handler = 4;
-constexpr std::uint16_t broken_handler = 5;
-constexpr std::uint16_t question_handler = 6;
-constexpr std::uint16_t said_handler = 7;
-constexpr std::uint16_t call_told_handler = 9;
-constexpr std::uint16_t finished_told_handler = 12;
+constexpr std::uint16_t broken_handler = 8;
+constexpr std::uint16_t question_handler = 9;
+constexpr std::uint16_t said_handler = 10;
+constexpr std::uint16_t call_told_handler = 12;
+constexpr std::uint16_t finished_told_handler = 7;
 constexpr std::uint16_t end_handler = 13;
 constexpr int tag = 5;
 
@@ -179,7 +180,7 @@ ended_job run_among(int self, std::deque<said> script,
     return made;
   };
   testing::internal::CaptureStderr();
-  ended.status = detail::run_job(how, body, others);
+  ended.status = detail::run_ranks_of_job(how, body, others);
   ended.text = testing::internal::GetCapturedStderr();
   return ended;
 }

@@ -86,7 +86,7 @@ MPI_Comm create(state& me, const creation& how) {
   if (leads) {
     const communicator_object& between = checked_communicator(me, how.peer_comm);
     check_peer(between, how.remote_leader, "remote_leader");
-    note.context = me.rank.of->take_contexts(1);
+    note.context = me.rank.shared->take_contexts(1);
     remote = exchange_groups(me, between, how.remote_leader, how.tag, mine, note, notes[1]);
     notes[0] = note;
   }
@@ -102,7 +102,7 @@ MPI_Comm create(state& me, const creation& how) {
   const std::vector<int>& rest = first ? remote : mine;
   all.insert(all.end(), rest.begin(), rest.end());
   communicator_object& c =
-      me.communicators.make(join(*me.rank.of, me.rank, all, notes[first ? 0 : 1].context));
+      me.communicators.make(join(*me.rank.shared, me.rank, all, notes[first ? 0 : 1].context));
   c.locals_first = first ? 0 : notes[1].size;
   c.peers_first = first ? notes[0].size : 0;
   c.peers_count = notes[1].size;

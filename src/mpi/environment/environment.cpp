@@ -48,7 +48,7 @@ void initialize(state& me, int required, int* provided) {
     fail(MPI_ERR_OTHER, "MPI {}: call it once",
          me.finalized ? "has been finalised and cannot be initialised again"
                       : "is initialised already");
-  const communicator all(me.rank.of->world, me.rank.number);
+  const communicator all(me.rank.shared->world, me.rank.number);
   me.world.emplace(all);
   me.world->name = "MPI_COMM_WORLD";
   me.self.emplace(all.self());

@@ -30,7 +30,7 @@ void fill_environment(state& me) {
   if (words.size() > 1 && words[0].ends_with("weft-host")) words.erase(words.begin());
   std::string arguments;
   for (std::size_t i = 1; i < words.size(); ++i) arguments += (i == 1 ? "" : " ") + words[i];
-  const std::string ranks = std::to_string(me.rank.of->world->size());
+  const std::string ranks = std::to_string(me.rank.shared->world->size());
   if (!words.empty()) entries.emplace_back("command", words[0]);
   if (!arguments.empty()) entries.emplace_back("argv", arguments);
   entries.emplace_back("maxprocs", ranks);

@@ -7,7 +7,7 @@
 #include "mpi/object/attributes.hpp"
 #include "mpi/object/handles.hpp"
 #include "mpi/object/info.hpp"
-#include "rank/state.hpp"
+#include "rank/communicator_state.hpp"
 #include "weft/communicator.hpp"
 
 namespace weft::mpi {

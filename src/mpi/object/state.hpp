@@ -21,6 +21,7 @@
 #include "mpi/object/message.hpp"
 #include "mpi/object/operation.hpp"
 #include "mpi/object/request.hpp"
+#include "rank/names.hpp"
 #include "rank/state.hpp"
 #include "sched/attached_thread.hpp"
 
@@ -100,7 +101,6 @@ struct state final : detail::face_state, detail::face_names {
 
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;
-  [[nodiscard]] detail::face_names* names() noexcept override { return this; }
   [[nodiscard]] std::string name_of_communicator(std::uint32_t context) override;
   [[nodiscard]] std::string name_of_peer(std::uint32_t context, int peer) override;
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;

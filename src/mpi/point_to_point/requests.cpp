@@ -7,12 +7,13 @@
 
 #include "collective/control_messages.hpp"
 #include "diagnosis/checks.hpp"
-#include "diagnosis/names.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/object/status.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "rank/messages.hpp"
+#include "rank/names.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft::mpi {
 

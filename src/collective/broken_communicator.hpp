@@ -1,0 +1,33 @@
+// Collectives that fail, and questions about broadcasts whose root is elsewhere.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "rank/communicator_state.hpp"
+
+namespace weft::detail {
+
+// --- Collectives that fail (broken_communicator.cpp) ---------------------------------------------
+// From now on every collective of `c` throws `why`, once those under way have ended.
+void note_failure(communicator_state& c, const std::string& why);
+// The same, and those under way end at once: their other ranks need not come.
+void break_communicator(worker& here, communicator_state& c, const std::string& why);
+// Another subgroup says so; called where the leader is at home.
+void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
+                         const comm::address& sender, const std::string& why);
+// What other subgroups have said of a communicator before it was made here; with the lock of its list.
+void take_early_news(communicator_state& c);
+// `call` is null for a rank that was in a collective when it failed.
+[[noreturn, gnu::cold]] void throw_failed(communicator_state& c, const char* call = nullptr);
+void on_broken(worker& here, record_header header, const std::byte* payload);
+
+// --- Questions about broadcasts (collectives.cpp) ------------------------------------------------
+// Called where `rank`, which is asked, is at home.
+void answer(worker& here, communicator_state& c, int rank, const broadcast_question& asked);
+[[nodiscard]] collective_call call_of(const broadcast_question& asked) noexcept;
+void on_question(worker& here, record_header header, const std::byte* payload);
+// Broadcasts of other subgroups that no rank here has taken part in: empty when there are none, else what
+// to say. Called while nothing runs.
+[[nodiscard]] std::string unmet_broadcast(const job& j);
+
+}  // namespace weft::detail

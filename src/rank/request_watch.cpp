@@ -1,0 +1,194 @@
+#include "rank/request_watch.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/format.hpp"
+#include "base/limits.hpp"
+#include "rank/messages.hpp"
+#include "rank/names.hpp"
+
+namespace weft::detail {
+namespace {
+
+const char* name_of_start(const operation& op) {
+  return op.what == operation::kind::collective ? "a collective"
+         : op.what == operation::kind::recv     ? "a receive"
+                                                : "a send";
+}
+
+std::string described(const operation& op) {
+  if (op.what == operation::kind::collective) return "a collective";
+  const int peer = op.what == operation::kind::recv ? op.match.source : op.peer;
+  return formatted("{} of {} bytes {} {}, tag {}", name_of_start(op), op.bytes,
+                   op.what == operation::kind::recv ? "from" : "to",
+                   peer == any_source ? "any rank" : formatted("rank {}", peer),
+                   tag_name(op.match.tag));
+}
+
+// Bytes in a row, by address.
+struct interval {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+// Where the bytes of an operation are, in order of address; nothing for layouts of too many pieces.
+std::vector<interval> pieces_of(const operation& op) {
+  if (op.layout == nullptr) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(op.data);
+    return {{begin, begin + op.bytes}};
+  }
+  std::vector<interval> pieces;
+  const segments& all = *op.layout;
+  for (std::size_t pass = 0; pass < all.all().count; ++pass)
+    for (const block_run& r : all.runs())
+      for (std::size_t row = 0; row < r.middle.count; ++row)
+        for (std::size_t i = 0; i < r.inner.count; ++i) {
+          if (pieces.size() == checked_pieces_max) return {};
+          const std::ptrdiff_t offset = r.offset +
+                                        static_cast<std::ptrdiff_t>(pass) * all.all().stride +
+                                        static_cast<std::ptrdiff_t>(row) * r.middle.stride +
+                                        static_cast<std::ptrdiff_t>(i) * r.inner.stride;
+          const std::uintptr_t begin = all.base() + static_cast<std::uintptr_t>(offset);
+          pieces.push_back({begin, begin + r.block});
+        }
+  std::ranges::sort(pieces, {}, &interval::begin);
+  return pieces;
+}
+
+bool overlap(const operation& a, const operation& b) {
+  const std::vector<interval> of_a = pieces_of(a);
+  const std::vector<interval> of_b = pieces_of(b);
+  for (auto x = of_a.begin(), y = of_b.begin(); x != of_a.end() && y != of_b.end();) {
+    if (x->begin < y->end && y->begin < x->end) return true;
+    (x->end <= y->end ? x : y)++;
+  }
+  return false;
+}
+
+bool has_memory(const operation& op) noexcept {
+  return op.what != operation::kind::collective && op.bytes != 0;
+}
+
+}  // namespace
+
+// --- Requests ------------------------------------------------------------------------------------
+
+request_watch::extent request_watch::extent_of(const operation& op) {
+  if (!has_memory(op)) return {};
+  extent all;
+  for (const interval& piece : pieces_of(op)) {
+    if (all.end == 0) all.begin = piece.begin;  // They are in order.
+    all.end = std::max(all.end, piece.end);
+  }
+  return all;
+}
+
+request_watch::memories::by_begin::iterator request_watch::memories::add(extent where,
+                                                                         const entry& of) {
+  if (pieces_.empty()) longest_ = 0;
+  longest_ = std::max(longest_, where.end - where.begin);
+  return pieces_.emplace(where.begin, piece{where.end, &of});
+}
+
+const request_watch::entry* request_watch::memories::find_overlap(const operation& op,
+                                                                  extent where) const {
+  const std::uintptr_t first = where.begin - std::min(where.begin, longest_);
+  for (auto at = pieces_.lower_bound(first); at != pieces_.end() && at->first < where.end; ++at)
+    if (at->second.end > where.begin && overlap(op, *at->second.of->op)) return at->second.of;
+  return nullptr;
+}
+
+void request_watch::started(job_checks& to, const operation& op) {
+  active& mine = active_.emplace_back();
+  mine.op = &op;
+  mine.calls = calls_here();
+  by_operation_[&op] = std::prev(active_.end());
+  const extent where = extent_of(op);
+  if (where.end == 0) return;
+  const bool receives = op.what == operation::kind::recv;
+  const entry* other = received_.find_overlap(op, where);
+  // Sends only read.
+  if (other == nullptr && receives) other = sent_.find_overlap(op, where);
+  if (other != nullptr)
+    to.add(
+        {finding::kind::error,
+         formatted("rank {} starts {} in {}, whose memory overlaps that of {}, which is still "
+                   "active, started in {}: wait for that one first, or use other memory",
+                   op.owner->number, described(op), place_mark, described(*other->op), place_mark),
+         {mine.calls, other->calls}});
+  mine.in = receives ? &received_ : &sent_;
+  mine.at = mine.in->add(where, mine);
+}
+
+const request_watch::entry* request_watch::find(const operation& op) const noexcept {
+  const auto found = by_operation_.find(&op);
+  return found == by_operation_.end() ? nullptr : &*found->second;
+}
+
+void request_watch::name(const operation& op, const char* call) noexcept {
+  const auto found = by_operation_.find(&op);
+  if (found != by_operation_.end()) found->second->call = call;
+}
+
+void request_watch::ended(const operation& op) noexcept {
+  const auto found = by_operation_.find(&op);
+  if (found == by_operation_.end()) return;
+  const active& gone = *found->second;
+  if (gone.in != nullptr) gone.in->remove(gone.at);
+  active_.erase(found->second);
+  by_operation_.erase(found);
+}
+
+void request_watch::look_at_rest(job_checks& to) const {
+  for (const entry& e : active_)
+    to.add({finding::kind::error,
+            formatted("rank {} ended, but {}, started in {}, is still active: wait() for it or "
+                      "cancel() it before the rank ends",
+                      e.op->owner->number, described(*e.op), place_mark),
+            {e.calls}});
+}
+
+// --- Messages ------------------------------------------------------------------------------------
+
+namespace {
+
+std::string described(const unexpected_message& m, const rank_state& r) {
+  const std::size_t bytes = m.rts ? m.rts.bytes : m.bytes;
+  if (face_names* const names = names_of(&r); names != nullptr)
+    return formatted("{} bytes from {}, tag {}", bytes,
+                     names->name_of_source(m.from.context, m.from.source), m.from.tag);
+  return formatted("{} bytes from rank {}, tag {}, communicator {}", bytes, m.from.source,
+                   m.from.tag, m.from.context);
+}
+
+}  // namespace
+
+void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m) {
+  if (r.home->owner().stopping()) return;
+  to.add({finding::kind::warning,
+          formatted("rank {} took a message of {} by mprobe and gave it up in {}: recv() it",
+                    r.number, described(m, r), place_mark),
+          {calls_here()}});
+}
+
+void look_at_unreceived(job_checks& to, job& j) {
+  for (const auto& of : j.ranks) {
+    const auto* const r = static_cast<const rank_state*>(of.get());
+    std::size_t count = 0;
+    for (const unexpected_message* m = r->lists.oldest(); m != nullptr; m = match_lists::after(*m))
+      ++count;
+    if (count == 0) continue;
+    to.add(
+        {finding::kind::warning,
+         formatted("rank {} ended without receiving {} message{}; the first: {}: receive what is "
+                   "sent, or do not send it",
+                   r->number, count, count == 1 ? "" : "s", described(*r->lists.oldest(), *r)),
+         {}});
+  }
+}
+
+}  // namespace weft::detail

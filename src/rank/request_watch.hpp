@@ -1,0 +1,73 @@
+// What a job with `check` on looks for in the messages of its ranks: requests whose memory overlaps, requests and
+// messages that nobody concluded.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <unordered_map>
+
+#include "diagnosis/checks.hpp"
+#include "rank/state.hpp"
+
+namespace weft::detail {
+
+// The requests of one rank that are active. Touched by its worker alone.
+class request_watch {
+ public:
+  // Before the operation can be matched. Adds a finding where its memory overlaps another's.
+  void started(job_checks& to, const operation& op);
+  // Of one that is active: what the program called, a name that lasts as long as the job.
+  void name(const operation& op, const char* call) noexcept;
+  void ended(const operation& op) noexcept;
+  // Adds what is still active when the rank has ended.
+  void look_at_rest(job_checks& to) const;
+
+  struct entry {
+    const operation* op;
+    call_list calls;
+    const char* call = "";  // Empty: nobody has said.
+  };
+  // Null: it is not active.
+  [[nodiscard]] const entry* find(const operation& op) const noexcept;
+
+ private:
+  // From the first byte of an operation to the last; what lies between need not be its own.
+  struct extent {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+  };
+  [[nodiscard]] static extent extent_of(const operation& op);
+  // Operations by where they begin: those that overlap others begin no further before them than the longest.
+  class memories {
+   public:
+    struct piece {
+      std::uintptr_t end;
+      const entry* of;
+    };
+    using by_begin = std::multimap<std::uintptr_t, piece>;
+    by_begin::iterator add(extent where, const entry& of);
+    void remove(by_begin::iterator at) { pieces_.erase(at); }
+    // Null: there is none.
+    [[nodiscard]] const entry* find_overlap(const operation& op, extent where) const;
+
+   private:
+    by_begin pieces_;
+    std::uintptr_t longest_ = 0;
+  };
+  struct active : entry {
+    memories* in = nullptr;  // Null: it has no memory.
+    memories::by_begin::iterator at;
+  };
+
+  std::list<active> active_;  // In the order of their starts.
+  std::unordered_map<const operation*, std::list<active>::iterator> by_operation_;
+  memories sent_, received_;
+};
+
+// For a message that was taken out of the matching and is given up.
+void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m);
+// For the end of the job, when everything has been delivered: what its ranks did not receive.
+void look_at_unreceived(job_checks& to, job& j);
+
+}  // namespace weft::detail
