@@ -5,7 +5,6 @@
 #include <atomic>
 #include <charconv>
 #include <cstring>
-#include <vector>
 
 #include "base/format.hpp"
 #include "job/state.hpp"
@@ -115,15 +114,18 @@ bool says(std::string_view text, int number) noexcept {
 char** environment_of_rank(const job_rank& me, char** given) {
   if (me.of->how.transport.starts_with("mpi")) return given;
   const values mine{me.number, static_cast<int>(me.of->places.size()), place_on_node(me)};
-  auto& table = *new std::vector<char*>;
+  std::size_t entries = rank_variables.size() + 1;
+  for (char** entry = given; entry != nullptr && *entry != nullptr; ++entry) ++entries;
+  char** const table = new char*[entries];
+  char** to = table;
   for (char** entry = given; entry != nullptr && *entry != nullptr; ++entry)
-    if (find_variable(name_of(*entry)) == nullptr) table.push_back(*entry);
+    if (find_variable(name_of(*entry)) == nullptr) *to++ = *entry;
   for (const rank_variable& one : rank_variables)
-    table.push_back(::strdup(formatted("{}={}", one.name, mine.of(one.value)).c_str()));
-  table.push_back(nullptr);
+    *to++ = ::strdup(formatted("{}={}", one.name, mine.of(one.value)).c_str());
+  *to = nullptr;
   static const known_job made = job_of(mine, given);  // Before a rank has changed anything.
   known.store(&made, std::memory_order_relaxed);
-  return table.data();
+  return table;
 }
 
 std::size_t entries_without_rank_variables(char* const* table) noexcept {

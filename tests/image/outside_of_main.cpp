@@ -72,6 +72,12 @@ struct guarded {
   }
 } holder;
 
+[[gnu::destructor]] void end() {
+  int is_finalized;
+  MPI_Finalized(&is_finalized);
+  if (!is_finalized) std::printf("the last destructor comes before MPI_Finalize\n");
+}
+
 void finish() {
   tell("handler", MPI_COMM_WORLD);
   MPI_Finalize();

@@ -860,7 +860,7 @@ TEST(image, a_program_alone_ends_as_any_program) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = shell("image/ends exit");
   EXPECT_EQ(ran.status, 7) << ran.text;
-  EXPECT_EQ(ran.text, "handler 2 in rank -1\nhandler 1 in rank -1\ndestroyed in rank -1\n");
+  EXPECT_EQ(ran.text, "handler 2 in rank 0\nhandler 1 in rank 0\ndestroyed in rank 0\n");
 }
 
 TEST(image, fortran_has_its_globals_and_its_units_in_each_rank) {

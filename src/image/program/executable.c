@@ -30,8 +30,13 @@ static void construct(int argc, char** argv, char** environment) {
   for (size_t i = 0; i < constructors_left; ++i) constructors[i](argc, argv, environment);
 }
 
-/* Also when one of them has called exit(): the others go on. */
+extern void __cxa_finalize(void* object);
+extern void* const __dso_handle __attribute__((visibility("hidden")));
+
+/* Handlers of atexit() and destructors of objects first, as exit() has them. Also when one of them has called exit(): the
+   others go on. */
 static void destroy(void) {
+  __cxa_finalize(__dso_handle);
   while (destructors_left > 0) destructors[--destructors_left]();
 }
 
