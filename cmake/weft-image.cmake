@@ -45,7 +45,7 @@ target_compile_options(weft-program PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WE
 add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
   ${PROJECT_SOURCE_DIR}/src/image/host/environment.c ${PROJECT_SOURCE_DIR}/src/image/host/process.c
   ${PROJECT_SOURCE_DIR}/src/image/host/libraries.c ${PROJECT_SOURCE_DIR}/src/image/host/program_path.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/children.c
+  ${PROJECT_SOURCE_DIR}/src/image/host/children.c ${PROJECT_SOURCE_DIR}/src/image/host/output.c
   ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/signals.c
   ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/image/host/libraries.c PROPERTIES COMPILE_OPTIONS -O2)

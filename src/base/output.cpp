@@ -49,6 +49,10 @@ class line_writer {
     const int rank = current_rank();
     if (rank < 0) return write_all(text);
     const std::lock_guard lock(mutex_);
+    if (const int own = led_away(rank); own >= 0) {
+      static_cast<void>(write_directly(own, text));
+      return;
+    }
     std::string& begun = begun_[rank];
     std::string lines;
     for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
@@ -66,7 +70,24 @@ class line_writer {
     const int rank = current_rank();
     if (rank < 0 || descriptor_ == STDERR_FILENO) return;
     const std::lock_guard lock(mutex_);
-    if (!is_tagged()) write_all(std::exchange(begun_[rank], {}));
+    if (!is_tagged() && led_away(rank) < 0) write_all(std::exchange(begun_[rank], {}));
+  }
+
+  // Of the calling rank. What it has begun stays where it is.
+  void lead_away(int to) {
+    const int rank = current_rank();
+    const std::lock_guard lock(mutex_);
+    if (const int before = led_away(rank); before >= 0) ::close(before);
+    if (to >= 0)
+      led_away_[rank] = to;
+    else
+      led_away_.erase(rank);
+  }
+  int where_led() {
+    const int rank = current_rank();
+    if (rank < 0) return -1;
+    const std::lock_guard lock(mutex_);
+    return led_away(rank);
   }
 
   // Untagged, the last line that was begun stays open: the program may go on with it.
@@ -74,6 +95,8 @@ class line_writer {
     const std::lock_guard lock(mutex_);
     write_begun(false);
     begun_.clear();
+    for (const auto& [rank, own] : led_away_) ::close(own);
+    led_away_.clear();
   }
 
   // In a handler of signals, which may have interrupted whoever holds the mutex.
@@ -99,6 +122,13 @@ class line_writer {
   std::string whole(int rank, std::string_view begun, std::string_view rest) const {
     return is_tagged() ? formatted("[{}] {}{}\n", rank, begun, rest)
                        : formatted("{}{}\n", begun, rest);
+  }
+
+  // Under the mutex; -1: it is not.
+  int led_away(int rank) const {
+    if (led_away_.empty()) return -1;
+    const auto found = led_away_.find(rank);
+    return found == led_away_.end() ? -1 : found->second;
   }
 
   bool is_tagged() const { return style_ == line_style::tagged; }
@@ -140,6 +170,7 @@ class line_writer {
   std::atomic<int (*)() noexcept> current_rank_{nullptr};
   std::mutex mutex_;  // Never held across a wait of a rank.
   std::map<int, std::string> begun_;
+  std::map<int, int> led_away_;  // Ranks with a descriptor of their own.
   line_style style_ = line_style::plain;
 };
 
@@ -337,6 +368,37 @@ bool is_shared_stream(std::FILE*& stream) noexcept {
       stream = each->give_back();
     }
   return false;
+}
+
+namespace {
+
+// Relaxed: a rank reads it after it began.
+std::atomic<own_output> allowed{own_output::refused};
+
+line_writer& lines_of(int descriptor) {
+  return (descriptor == STDOUT_FILENO ? shared().all.out : shared().all.err).lines();
+}
+
+}  // namespace
+
+void allow_own_output(own_output how) noexcept {
+  allowed.store(how, std::memory_order_relaxed);
+}
+own_output allowed_own_output() noexcept {
+  return allowed.load(std::memory_order_relaxed);
+}
+
+void lead_output_away(int descriptor, int to) {
+  lines_of(descriptor).lead_away(to);
+}
+int own_output_of_rank(int descriptor) {
+  return active.load(std::memory_order_relaxed) ? lines_of(descriptor).where_led() : -1;
+}
+
+std::FILE* end_shared_stream(std::FILE* stream) noexcept {
+  for (auto* each : {&shared().all.out, &shared().all.err})
+    if (stream == each->stream()) return each->give_back();
+  return stream;
 }
 
 void end_begun_lines() {

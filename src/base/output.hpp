@@ -41,6 +41,24 @@ bool append_to_line(int descriptor, std::string_view text);
 // not: `stream` is then the process's own that stood there before, and stands there again. Called by any thread.
 [[nodiscard]] bool is_shared_stream(std::FILE*& stream) noexcept;
 
+// What a rank may do that gives its standard output or error another file.
+enum class own_output {
+  refused,     // Its streams are everybody's.
+  of_process,  // It is the process's only rank: the process's own streams and descriptors are changed.
+  of_rank,     // What it writes is led away from the process's.
+};
+// Called when a rank begins, always with the same.
+void allow_own_output(own_output how) noexcept;
+[[nodiscard]] own_output allowed_own_output() noexcept;
+
+// From now on what the calling rank, and threads that it has made, write to standard output (1) or standard error (2) goes to
+// `to`, a descriptor that this closes in the end; -1: to the process's again. While a line_output lives.
+void lead_output_away(int descriptor, int to);
+// Where it goes; -1: to the process's.
+[[nodiscard]] int own_output_of_rank(int descriptor);
+// The process's own stream, which stands in the place of the shared one from now on. As give_back in a forked child.
+[[nodiscard]] std::FILE* end_shared_stream(std::FILE* stream) noexcept;
+
 // Where the calls that would change such a stream stand in the place of the C library's: links them to
 // the program.
 void link_calls_of_streams() noexcept;

@@ -176,6 +176,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
   detail::calling_job_rank("main").statics = copy.statics;
   program_run run{};
   run.own = copy.own;
+  allow_own_output(copy.own != nullptr ? own_output::of_rank : own_output::of_process);
   const registered_run registered(run);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
   if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);

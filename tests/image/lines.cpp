@@ -1,7 +1,6 @@
 // Each rank writes lines piece by piece in every way there is, and waits between the pieces.
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +14,6 @@ int main() {
   static char buffer[4096];
   bool failed = std::setvbuf(stdout, nullptr, _IOFBF, sizeof buffer) != 0;
   std::setbuf(stderr, buffer);
-  failed |= std::freopen("/dev/null", "w", stdout) != nullptr || errno != EPERM;
   for (int line = 0; line < 5; ++line) {
     std::printf("printf %d:", rank);
     for (int i = 0; i < 4; ++i) {

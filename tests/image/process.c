@@ -198,6 +198,54 @@ static void children(void) {
   expect(wait(&status) == child && status == 0, "a child of a child");
 }
 
+/* --- Standard output ------------------------------------------------------------------------------------------- */
+
+/* In the file; it goes. */
+static int has_text(const char* name, const char* text) {
+  char found[256] = "";
+  const int file = open(name, O_RDONLY);
+  const ssize_t size = read(file, found, sizeof found - 1);
+  close(file);
+  unlink(name);
+  if (size >= 0 && strcmp(found, text) == 0) return 1;
+  fprintf(stderr, "rank %d: %s has '%s'\n", rank, name, found);
+  return 0;
+}
+
+static void output(const char* directory) {
+  char name[PATH_MAX], text[256];
+  snprintf(name, sizeof name, "%s/dup2.%d", directory, rank);
+  fflush(stdout);
+  const int before = dup(1);
+  const int own = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  expect(own >= 0 && dup2(own, 1) == 1, "dup2");
+  close(own);
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("printf %d\n", rank);
+  fflush(stdout);
+  dprintf(1, "dprintf %d\n", rank);
+  const pid_t child = fork();
+  if (child == 0) execl("/bin/sh", "sh", "-c", "echo child", (char*)NULL), _exit(8);
+  expect(status_of(child) == 0, "fork");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(dup2(before, 1) == 1, "dup2 back");
+  close(before);
+  snprintf(text, sizeof text, "printf %d\ndprintf %d\nchild\n", rank, rank);
+  expect(has_text(name, text), "the file of dup2");
+  printf("seen\n");
+  fflush(stdout);
+  MPI_Barrier(MPI_COMM_WORLD);
+  snprintf(name, sizeof name, "%s/freopen.%d", directory, rank);
+  expect(freopen(name, "w", stdout) == stdout, "freopen");
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("reopened %d\n", rank);
+  fflush(stdout);
+  snprintf(text, sizeof text, "reopened %d\n", rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(has_text(name, text), "the file of freopen");
+  fprintf(stderr, "error\n");
+}
+
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   look_before_init();
@@ -207,9 +255,10 @@ int main(int argc, char** argv) {
   if (strcmp(what, "environment") == 0) environment();
   if (strcmp(what, "path") == 0) path("process");
   if (strcmp(what, "children") == 0) children();
+  if (strcmp(what, "output") == 0) output(argv[2]);
   int right = wrong == 0, all;
   MPI_Reduce(&right, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("right in %d of %d\n", all, size);
+  if (rank == 0) fprintf(stderr, "right in %d of %d\n", all, size);
   MPI_Finalize();
   return 0;
 }

@@ -1,6 +1,7 @@
 // What a program expects of its process (docs/images.md, "What is private, what is shared"), in each arrangement of ranks.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -56,6 +57,20 @@ long lines_with(const std::string& text, const std::string& part) {
   for (std::string line; std::getline(all, line);)
     if (line.find(part) != line.npos) ++count;
   return count;
+}
+
+TEST_P(a_process, leads_the_output_of_each_rank_where_that_wants_it) {
+  WEFT_NEEDS_IMAGES();
+  std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const outcome ran = run("process output " + directory);
+  fs::remove_all(directory);
+  const std::string n = std::to_string(GetParam().ranks);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "right in " + n + " of " + n), 1) << ran.text;
+  for (const char* line : {"seen", "error"})
+    EXPECT_EQ(lines_with(ran.text, line), GetParam().ranks) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, ""), 2 * GetParam().ranks + 1) << ran.text;
 }
 
 TEST_P(a_process, has_mpi_before_and_after_main) {

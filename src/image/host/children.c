@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "image/host/program_path.h"
+#include "program/own_output.h"
 #include "program/program.h"
 
 #define OF_LIBC(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
@@ -63,8 +64,12 @@ pid_t fork(void) {
   if (next == NULL) next = OF_LIBC(fork);
   const int rank = weft_number();
   if (rank < 0) return next();
+  const int own[] = {weft_own_output(STDOUT_FILENO), weft_own_output(STDERR_FILENO)};
   struct child* const made = malloc(sizeof *made);
-  return note_if_started(made, next(), rank);
+  const pid_t number = next();
+  for (int i = 0; number == 0 && i < 2; ++i)
+    if (own[i] >= 0) syscall(SYS_dup3, own[i], STDOUT_FILENO + i, 0);
+  return note_if_started(made, number, rank);
 }
 
 int forkpty(int* terminal, char* name, const struct termios* settings, const struct winsize* size) {
