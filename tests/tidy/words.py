@@ -18,8 +18,7 @@ GONE = {
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
                     r"tenant": "user data"}}
-# The guests of a virtual machine's host.
-EXEMPT = {"docs/figures-history.md", "tests/tidy/words.py"}
+EXEMPT = {"tests/tidy/words.py"}
 
 
 def problems_of(name, text):
