@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/output.hpp"
+#include "job/caller.hpp"
 #include "program/program_run.hpp"
 
 namespace weft::detail {
