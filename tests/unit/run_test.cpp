@@ -135,7 +135,7 @@ TEST(run, prints_statistics_of_each_rank_and_worker_when_asked) {
     parallel_for(0, 64, [](std::size_t) {}, {.grain = 1});
   });
   const std::string text = testing::internal::GetCapturedStderr();
-  expect_contains(text, "rank  worker       sent     bytes");
+  expect_contains(text, "rank  worker       sent      bytes   received      bytes");
   expect_contains(text, "   0       0          7         28          0");
   expect_contains(text, "   1       1          0          0          7         28");
   expect_contains(text, "worker   switches");
