@@ -89,7 +89,8 @@ parcel_layer::parcel_layer(job& j, face_handlers& handlers)
     auto made = std::make_unique<lci_port>(*this, handlers);
     lci_port& port = *made;
     port_ = std::move(made);
-    if (process_ != 0) {
+    // A program without actions, as those of MPI are, has none to compare.
+    if (process_ != 0 && !actions_.empty()) {
       parcel_header hello;
       hello.kind = parcel_kind::hello;
       hello.call = digest_of_actions(actions_);
