@@ -1,13 +1,13 @@
 # make install: library, public headers, tools, find_package(weft) and pkg-config.
 
 include(CMakePackageConfigHelpers)
-# Of three packages: runtime (what programs load), development, tools.
+# Of four packages: runtime (what programs load), plugins (which need a vendor's MPI), development, tools.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
 install(TARGETS weft weft-comm EXPORT weft-targets)
 if(weft_plugins)
-  install(PROGRAMS ${weft_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft COMPONENT runtime)
+  install(PROGRAMS ${weft_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft COMPONENT plugins)
 endif()
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES include/mpi/mpi.h include/mpi/mpi_absent.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)

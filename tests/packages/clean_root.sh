@@ -48,7 +48,7 @@ cat >"$root/root/hello.cpp" <<'C'
 #include <weft/weft.hpp>
 int main(int argc, char** argv) {
   return weft::run(argc, argv, [](weft::communicator& world) {
-    const int sum = world.allreduce(world.rank(), weft::sum);
+    const int sum = world.allreduce(world.rank(), std::plus<>{});
     if (world.rank() == 0) std::printf("sum %d\n", sum);
   });
 }
@@ -89,7 +89,7 @@ for file in usr/share/man/man1/weftrun.1.gz usr/share/man/man1/weftrun.1 usr/sha
 done
 [[ ${found-} == *man* && ${found-} == *completions* ]] || fail "a manual or completion is missing; there are:${found-}"
 say "removing"
-inside apt-get -qy purge 'libweft*' 'weft-tools' >/dev/null 2>&1 || fail "the packages cannot be removed"
+inside apt-get -qy purge 'libweft*' 'weft-*' >/dev/null 2>&1 || fail "the packages cannot be removed"
 left=$(find "$root/usr" -name '*weft*' | head -n 3)
 [[ -z $left ]] || fail "files are left behind: $left"
 say "all of it works"
