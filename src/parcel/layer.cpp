@@ -464,14 +464,22 @@ void parcel_layer::on_call(worker& here, const message_origin& from, const parce
                      formatted("locality {} has no action number {}", process_, header.action));
     return;
   }
-  task_source& tasks = task_source::here("an action");
+  task_source* tasks = nullptr;
+  try {
+    tasks = &task_source::here("an action");
+  } catch (const error& e) {  // The worker shares itself with threads of its ranks.
+    refuse(here, from, "its worker runs no tasks");
+    if (header.kind == parcel_kind::call)
+      answer_failure(here, from, header.call, "weft::error", e.what());
+    return;
+  }
   arrived& made = keep(from, header, content);
   made.act = &run_call;
   // Chunks come to this worker's device.
   if (header.chunk_count != 0)
-    tasks.submit_here(made);
+    tasks->submit_here(made);
   else
-    tasks.submit(made, priority::normal);
+    tasks->submit(made, priority::normal);
 }
 
 void parcel_layer::run_call(task& self, bool may_run) noexcept {
