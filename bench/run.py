@@ -451,6 +451,9 @@ def jobs():
         "datatypes": [Job("datatypes", peer) for peer in ("weft", OWN_MPI, *LAUNCHERS)],
         "polling": [Job("polling", peer, n, workers=1, spin=False, WEFT_RANKS_PER_PROCESS=1)
                     for n in (4, 8) for peer in (OWN_MPI, "openmpi")],
+        "waiting": [Job("waiting", peer, variant=variant, **how) for peer in ("weft", OWN_MPI)
+                    for variant, how in (("", {}), ("-looking", dict(WEFT_SPIN_US=100000)))]
+                   + [Job("waiting", peer) for peer in LAUNCHERS],
         "idle": both("idle") + [ProcessesJob("idle", 4, transport=transport) for transport in ("", "ofi:tcp")],
         "md": [MdJob("weft", 1), MdJob("lammps", 1)]
               + [MdJob(peer, 2, voids) for voids in (0, 40) for peer in ("weft", "weft-no-tasks")] * 5,

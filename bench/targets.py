@@ -214,6 +214,15 @@ def idle(here, run):
         yield at_most(f"two processes that wait, joined by {what}, of a core", here.get("idle/job", peer, 4, 1), 2, "%")
 
 
+def waiting(here, run):
+    """What the default costs over looking without an end, for waits of 5 us to 5 ms."""
+    for what, text in (("stencil", "a step"), ("ping_pong", "half a round")):
+        for wait in ("5us", "20us", "50us", "100us", "500us", "2ms", "5ms"):
+            name = f"waiting/{what}/{wait}"
+            yield Target(f"waits of {wait} in {text} <= 1.01 x looking without end", here.get(name),
+                         times(1.01, here.get(name, "weft-looking")), "ns")
+
+
 def polling(here, run):
     for n in (4, 8):
         for way in ("test", "testany", "iprobe", "improbe", "get_status"):
@@ -312,7 +321,8 @@ def shmem(here, run):
 
 TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": processes, "transport": transport, "p2p": p2p,
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
-           "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "metg": metg, "mpi": mpi, "face": face,
+           "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling,
+           "waiting": waiting, "metg": metg, "mpi": mpi, "face": face,
            "datatypes": datatypes}
 
 
