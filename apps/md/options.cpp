@@ -6,9 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <iostream>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <weft/error.hpp>
@@ -18,7 +15,6 @@
 namespace md {
 namespace {
 
-using front::is_same_file;
 using front::limits;
 using front::not_empty;
 
@@ -187,21 +183,9 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
       ->type_name("FILE");
   app.add_flag("--halo-only", o.halo_only,
                "only exchange borders, --steps times, and print the time of one exchange as CSV");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return std::nullopt;
-  } catch (const CLI::ParseError& e) {
-    std::string what = e.what();
-    std::replace(what.begin(), what.end(), '\n', ' ');
-    throw weft::error(what + "; weft-md --help lists the options");
-  }
-  for (const std::string* one : {&o.csv_path, &o.dump_path, &o.picture_path})
-    for (const std::string* other : {&o.csv_path, &o.dump_path, &o.picture_path})
-      if (one != other && !one->empty() && !other->empty() && is_same_file(*one, *other))
-        throw weft::error("two of --csv, --dump and --picture would write to '" + *one +
-                          "': give each a file of its own");
+  if (!front::parse(app, argc, argv)) return std::nullopt;
+  front::check_outputs_differ(
+      {{"--csv", o.csv_path}, {"--dump", o.dump_path}, {"--picture", o.picture_path}});
   o.physics.solid.cells = parse_size(size);
   check_memory(o.physics.solid.sites());
   parse_voids(voids, o);

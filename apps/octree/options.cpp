@@ -1,8 +1,6 @@
 #include "octree/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <iostream>
 #include <weft/error.hpp>
 
 #include "front/option_checks.hpp"
@@ -99,21 +97,9 @@ std::optional<program_options> parse_program_options(int argc, char** argv) {
   app.add_flag("--check", o.checks,
                "also prove that a linear field is exact beyond every face and that the potential "
                "is that of the stars; the mass is always looked at");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return std::nullopt;
-  } catch (const CLI::ParseError& e) {
-    std::string what = e.what();
-    std::replace(what.begin(), what.end(), '\n', ' ');
-    throw weft::error(what + "; weft-octree --help lists the options");
-  }
-  for (const std::string* one : {&o.csv_path, &o.picture_path, &o.vtk_path})
-    for (const std::string* other : {&o.csv_path, &o.picture_path, &o.vtk_path})
-      if (one != other && !one->empty() && !other->empty() && front::is_same_file(*one, *other))
-        throw weft::error("two of --csv, --picture and --vtk would write to '" + *one +
-                          "': give each a file of its own");
+  if (!front::parse(app, argc, argv)) return std::nullopt;
+  front::check_outputs_differ(
+      {{"--csv", o.csv_path}, {"--picture", o.picture_path}, {"--vtk", o.vtk_path}});
   if (o.star.levels.base > o.star.levels.levels)
     throw weft::error("--base " + std::to_string(o.star.levels.base) + " is finer than --levels " +
                       std::to_string(o.star.levels.levels) + "; give --base at most that");
