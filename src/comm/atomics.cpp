@@ -27,21 +27,11 @@ status local_device::start(const atomic& wanted) noexcept {
   what->size = 8;
   const atomic_body body{wanted.to.region, wanted.offset, wanted.operand, wanted.expected,
                          static_cast<std::uint64_t>(wanted.what)};
-  wire_header header;
-  header.kind = static_cast<std::uint8_t>(message_kind::atomic_request);
-  header.operation = what->id();
-  const std::span<const std::byte> parts[1] = {bytes_of(body)};
-  const status said = transmit(*to, header, parts, nullptr);
-  if (said != status::done) {
-    give_back(*what);
-    return said;
-  }
   what->local = wanted.local;
   what->context = wanted.context;
   what->old = wanted.old;
-  what->at = phase::waiting;
-  what->awaited = message_kind::atomic_reply;
-  return status::posted;
+  return request(*to, *what, message_kind::atomic_request, bytes_of(body),
+                 message_kind::atomic_reply);
 }
 
 void local_device::on_atomic_request(peer_state& from, const wire_header& header,

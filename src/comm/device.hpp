@@ -152,6 +152,10 @@ class local_device final : public device {
   [[nodiscard]] peer_state* usable_peer(const comm::address& who) noexcept;
   status transmit(peer_state& to, const wire_header& header, wire_parts parts,
                   void* context) noexcept;
+  // Asks `to` for what `what` needs, in one message, and lets it wait for a message of the kind `awaited`. When the transport has no
+  // room, `what` is given back.
+  status request(peer_state& to, operation& what, message_kind kind,
+                 std::span<const std::byte> body, message_kind awaited) noexcept;
   // Sends or keeps a message of the core's own.
   void tell(peer_state& to, const wire_header& header, wire_parts parts = {}) noexcept;
   void tell_finished(peer_state& to, std::uint64_t operation, bool failed) noexcept;

@@ -100,7 +100,17 @@ std::byte* local_device::memory_at(std::uint64_t region, std::uint64_t offset, s
 
 namespace {
 
-void describe(operation& what, const remote_memory& memory, std::size_t channel) noexcept {
+// What a put and a get tell their operation alike.
+template <class Transfer>
+void describe(operation& what, operation_kind kind, const Transfer& wanted,
+              const remote_memory& memory, std::size_t channel) noexcept {
+  what.kind = kind;
+  what.size = wanted.data.size();
+  what.offset = wanted.offset;
+  what.handler = wanted.notify.index;
+  what.tag = wanted.tag;
+  what.user = wanted.user;
+  what.context = wanted.context;
   what.partner = memory.region;
   what.by_messages = (memory.by_messages >> channel & 1) != 0;
   what.remotes[0] = {memory.size, {}};
@@ -143,15 +153,8 @@ status local_device::start(const put& wanted) noexcept {
     give_back(*what);
     return status::failed;
   }
-  what->kind = operation_kind::put;
-  what->size = size;
-  what->offset = wanted.offset;
-  what->handler = wanted.notify.index;
-  what->tag = wanted.tag;
-  what->user = wanted.user;
-  what->context = wanted.context;
   what->move = motion::put_data;
-  describe(*what, wanted.to, to->route->index);
+  describe(*what, operation_kind::put, wanted, wanted.to, to->route->index);
   if (size > traits.put_message_bytes_max || to->who.process == shared_.process)
     (void)put_directly(*what);
   return launch(*what, wanted.local);
@@ -169,28 +172,27 @@ status local_device::start(const get& wanted) noexcept {
     give_back(*what);
     return status::failed;
   }
-  what->kind = operation_kind::get;
-  what->size = size;
-  what->offset = wanted.offset;
-  what->handler = wanted.notify.index;
-  what->tag = wanted.tag;
-  what->user = wanted.user;
-  what->context = wanted.context;
-  describe(*what, wanted.from, to->route->index);
+  describe(*what, operation_kind::get, wanted, wanted.from, to->route->index);
   if (size != 0 && get_directly(*what)) return launch(*what, wanted.local);
+  what->local = wanted.local;
   const get_body body{what->partner, wanted.offset, size};
+  return request(*to, *what, message_kind::get_request, bytes_of(body),
+                 size != 0 ? message_kind::data : message_kind::finished);
+}
+
+status local_device::request(peer_state& to, operation& what, message_kind kind,
+                             std::span<const std::byte> body, message_kind awaited) noexcept {
   wire_header header;
-  header.kind = static_cast<std::uint8_t>(message_kind::get_request);
-  header.operation = what->id();
-  const std::span<const std::byte> parts[1] = {bytes_of(body)};
-  const status said = transmit(*to, header, parts, nullptr);
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.operation = what.id();
+  const std::span<const std::byte> parts[1] = {body};
+  const status said = transmit(to, header, parts, nullptr);
   if (said != status::done) {
-    give_back(*what);
+    give_back(what);
     return said;
   }
-  what->local = wanted.local;
-  what->at = phase::waiting;
-  what->awaited = size != 0 ? message_kind::data : message_kind::finished;
+  what.at = phase::waiting;
+  what.awaited = awaited;
   return status::posted;
 }
 
