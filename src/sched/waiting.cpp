@@ -105,7 +105,13 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     if (header.word == 0) break;
     if (++delivered > 1) r.fetch_ahead();
     deliver_front(r, from.sender, header);
-    if (w != nullptr && (w->is_over() || (has_ready() && r.at_new_line()))) break;
+    if (w == nullptr) continue;
+    if (w->is_over()) {
+      // Of several records in a row none asks for an answer.
+      if (delivered == 1) expect_answer(from.sender, header.word);
+      break;
+    }
+    if (has_ready() && r.at_new_line()) break;
   }
   return delivered != 0;
 }

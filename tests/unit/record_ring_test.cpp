@@ -49,22 +49,34 @@ TEST(record_ring, records_of_every_size_come_out_whole_and_in_order) {
   }
 }
 
-TEST(record_ring, clearing_ahead_harms_no_record) {
-  record_ring<std_atomics, 256> ring(1024);
+template <class Ring, class Before>
+void send_and_receive_records_of_all_lengths(Ring& ring, const Before& before) {
   std::size_t sent = 0;
   std::size_t received = 0;
   const auto text = [&](std::size_t number) {
-    return std::string(number * 37 % (max_record_payload(1024) + 1),
+    return std::string(number / 3 * 37 % (max_record_payload(1024) + 1),
                        static_cast<char>('a' + number % 26));
   };
   for (int round = 0; round < 2000; ++round) {
-    while (send(ring, text(sent), 5)) ++sent;
+    for (before(round); send(ring, text(sent), 5); before(round)) ++sent;
     for (int i = 0; i <= round % 5 && received < sent; ++i) {
       ASSERT_EQ(receive(ring), text(received));
       ++received;
     }
   }
   EXPECT_GT(received, 4000u);
+}
+
+TEST(record_ring, clearing_ahead_harms_no_record) {
+  record_ring<std_atomics, 256> ring(1024);
+  send_and_receive_records_of_all_lengths(ring, [](int) {});
+}
+
+TEST(record_ring, preparing_answers_harms_no_record) {
+  record_ring<> ring(1024);
+  send_and_receive_records_of_all_lengths(ring, [&](int round) {
+    if (round % 3 != 0) ring.expect_answer(record_header::pack(8, 5, 0));
+  });
 }
 
 TEST(record_ring, a_record_without_room_is_refused_and_nothing_is_lost) {
