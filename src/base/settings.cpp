@@ -286,6 +286,29 @@ setting transport_row() {
   return row;
 }
 
+// A parcelport, which a "_i" makes one that sends every parcel at once; and after a colon what that kind takes.
+bool is_name_of_parcelport(std::string_view name) {
+  std::string_view kind = name.substr(0, name.find(':'));
+  if (kind.size() != name.size() && kind.size() + 1 == name.size()) return false;
+  if (kind.ends_with("_i")) kind.remove_suffix(2);
+  if (kind == "lci" || kind == "tcp" || kind == "mpi" || kind == "mpi_orig") return true;
+  for (const std::string_view protocol : {"sr", "psr"})
+    for (const std::string_view completion : {"cq", "sy"})
+      for (const std::string_view progress : {"pin", "mt", "core"})
+        if (kind == formatted("lci_{}_{}_{}", protocol, completion, progress)) return true;
+  return false;
+}
+
+std::string parcelport = "lci_i";
+
+setting parcelport_row() {
+  return process_row(
+      "parcelport", "NAME", parcelport, &is_name_of_parcelport,
+      "lci, lci_P_C_M (P: sr or psr, C: cq or sy, M: pin, mt or core), tcp, mpi or mpi_orig, each with _i behind it or "
+      "not; then :DEVICES of lci_P_C_M, or :mpich or :openmpi",
+      "what carries parcels between processes; _i: without aggregation, each at once");
+}
+
 setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*field,
                  std::string_view help) {
   return {.name = name,
@@ -377,6 +400,7 @@ std::vector<setting> make_settings() {
                           "that the first one names",
                           "command that reaches another host"));
   rows.push_back(transport_row());
+  rows.push_back(parcelport_row());
   rows.push_back(plugins_row());
   rows.push_back(switch_row("progress", &options::progress,
                             "one more thread in each process, which moves messages on while ranks "
@@ -409,6 +433,11 @@ std::string plugin_directory() {
   }
   const char* const named = ::secure_getenv("WEFT_PLUGINS");
   return named == nullptr || std::string_view(named) == "none" ? "" : named;
+}
+
+std::string parcelport_setting() {
+  const std::lock_guard hold(process_lock);
+  return parcelport;
 }
 
 std::span<const setting> settings() {

@@ -58,6 +58,9 @@ resolved_options resolve_options(int& argc, char** argv);
 // range.
 void check_options(const options& values);
 
+// What "parcelport" says; its default in a program that takes no settings.
+std::string parcelport_setting();
+
 // What "plugins" says, or its variable in a program that takes no settings; empty: nothing.
 std::string plugin_directory();
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/settings.hpp"
 #include "base/stack_trace.hpp"
 #include "job/connection.hpp"
 #include "job/state.hpp"
-#include "parcel/lci/lci_port.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -86,16 +86,21 @@ parcel_layer::parcel_layer(job& j, face_handlers& handlers)
       process_count_(handlers.between() != nullptr ? handlers.between()->process_count() : 1),
       shares_(static_cast<std::size_t>(j.workers->worker_count())) {
   if (network* const between = handlers.between(); between != nullptr) {
-    auto made = std::make_unique<lci_port>(*this, handlers);
-    lci_port& port = *made;
-    port_ = std::move(made);
-    // A program without actions, as those of MPI are, has none to compare.
-    if (process_ != 0 && !actions_.empty()) {
-      parcel_header hello;
-      hello.kind = parcel_kind::hello;
-      hello.call = digest_of_actions(actions_);
-      port.send_first(std::as_bytes(std::span(&hello, 1)));
-    }
+    port_ = make_parcelport(parcelport_name::of(parcelport_setting()),
+                            {*this, *between, *j.workers, handlers});
+    // A program without actions, as those of MPI are, has none to compare. Not sent here: what comes meanwhile would find
+    // no worker.
+    if (process_ != 0 && !actions_.empty())
+      between->at(0).keep_trying(
+          [](worker& here, void* self) {
+            const parcel_layer& me = *static_cast<parcel_layer*>(self);
+            parcel_header hello;
+            hello.kind = parcel_kind::hello;
+            hello.call = digest_of_actions(me.actions_);
+            me.port_->send_at_once(here, 0, -1, std::as_bytes(std::span(&hello, 1)));
+            return true;
+          },
+          this);
   }
   layers.add(*j.workers, *this);
 }
@@ -397,7 +402,7 @@ parcel_layer::arrived& parcel_layer::keep(const message_origin& from, const parc
   static_assert(alignof(arrived) <= alignof(std::max_align_t));
   auto& made = *::new (take_memory(sizeof(arrived) + content.size())) arrived;
   made.of = this;
-  made.from = {from.process, from.port, nullptr};
+  made.from = from;
   made.header = header;
   if (!content.empty()) std::memcpy(made.content(), content.data(), content.size());
   return made;
@@ -523,7 +528,8 @@ void parcel_layer::on_answer(worker& here, const message_origin& from, const par
   if (name.worker >= shares_.size())
     return refuse(here, from, "it answers no call of this process");
   if (static_cast<int>(name.worker) != here.index()) [[unlikely]] {
-    if (header.chunk_count != 0) return refuse(here, from, "it answers a call of another worker");
+    if (header.chunk_count != 0 && !port_->receives_anywhere())
+      return refuse(here, from, "it answers a call of another worker");
     auto* const home =
         static_cast<task_source*>(here.owner().at(static_cast<int>(name.worker)).source());
     if (home == nullptr) return refuse(here, from, "it answers no call of this process");
@@ -667,7 +673,7 @@ bool parcel_layer::end_operations_with_dead(worker& here) {
   if (port_ == nullptr) return false;
   comm::device& device = network::of(here).device();
   share& mine = share_of(here);
-  bool any = false;
+  bool any = port_->end_operations_with_dead(here);
   for (std::size_t i = 0; i < mine.slots.size(); ++i) {
     awaited_call* const call = mine.slots[i].call;
     if (call == nullptr || device.is_alive(room_of(*call).process)) continue;

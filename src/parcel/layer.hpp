@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "job/face.hpp"
-#include "parcel/parcelport.hpp"
+#include "parcel/port.hpp"
 #include "parcel/registry.hpp"
 #include "parcel/wire.hpp"
 #include "runtime/network.hpp"

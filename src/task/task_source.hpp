@@ -4,6 +4,7 @@
 // A task runs on a fiber of its own, since it may wait; or on the stack of a fiber that waits for nothing but that task.
 // As long as any is not done the source counts as living (scheduler::expect_work), so that the job does not end.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,18 @@ struct suspended {
   suspended* after = nullptr;
   void (*abandon)(suspended& self) noexcept = nullptr;  // The job stops.
   void (*describe)(const suspended& self, std::string& text) = nullptr;
+};
+
+// What else workers look at in their passes, for what comes to the process by a way of its own.
+class further_look {
+ public:
+  // In every pass of the worker, and between two while it spins: hands over what has come. True when anything had.
+  virtual bool look(worker& here) noexcept = 0;
+  // Asked before the worker sleeps, whether anything is there. Whoever brings something later calls worker::notify().
+  [[nodiscard]] virtual bool has_any() const noexcept = 0;
+
+ protected:
+  ~further_look() = default;
 };
 
 // Tasks of a worker that thieves can find at once, of each priority; further ones wait beside.
@@ -93,13 +106,19 @@ class task_source final : public work_source {
 
   // Called by any thread.
   void send(arrival& news) noexcept;
+  // Called by a worker: from now on all of the job look there, too. `at` outlives them. Throws weft::error where tasks
+  // cannot be.
+  static void look_everywhere_at(further_look& at);
 
   // work_source:
   bool look() noexcept override;
   fiber* take_own() override;
   fiber* take_others() override;
   bool has_own() const noexcept override;
-  bool has_arrivals() const noexcept override { return !arrivals_.empty(); }
+  bool has_arrivals() const noexcept override {
+    const further_look* const further = further_.load(std::memory_order_relaxed);
+    return !arrivals_.empty() || (further != nullptr && further->has_any());
+  }
   bool has_surplus() const noexcept override;
   void describe(const std::function<void(const std::string&)>& line) const override;
 
@@ -157,6 +176,8 @@ class task_source final : public work_source {
   tasks::owner own_{normal_};
   urgent_tasks high_;
   urgent_tasks::owner own_high_{high_};
+  // Relaxed: it was complete before the workers ran.
+  std::atomic<further_look*> further_{nullptr};
   alignas(padding_bytes) handoff_stack<arrival> arrivals_;
 };
 

@@ -15,11 +15,18 @@ wait_description for_room(int process) noexcept {
   return what;
 }
 
+std::unique_ptr<parcelport> make(const parcelport_name&, const parcelport_site& site) {
+  return std::make_unique<lci_port>(site);
+}
+
 }  // namespace
 
-lci_port::lci_port(parcel_receiver& to, face_handlers& handlers)
-    : receiver_(to), between_(*handlers.between()), shares_(between_.ports().size()) {
-  handler_ = handlers.add(&lci_port::on_message, this);
+const parcelport_maker lci_parcelport{[](std::string_view kind) noexcept { return kind == "lci"; },
+                                      &make};
+
+lci_port::lci_port(const parcelport_site& site)
+    : receiver_(site.receiver), between_(site.between), shares_(between_.ports().size()) {
+  handler_ = site.handlers.add(&lci_port::on_message, this);
 }
 
 void lci_port::on_message(void* self, const comm::event& happened) noexcept {
@@ -29,8 +36,7 @@ void lci_port::on_message(void* self, const comm::event& happened) noexcept {
   parcel_receiver::expect_work(*here);
   network::of(*here).count_received(happened.process);
   auto& me = *static_cast<lci_port*>(self);
-  comm::event copy = happened;
-  me.receiver_.deliver(*here, {happened.process, happened.device, &copy}, happened.bytes());
+  me.receiver_.deliver(*here, {happened.process, happened.device}, happened.bytes());
 }
 
 void lci_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
@@ -57,17 +63,6 @@ void lci_port::send_at_once(worker& here, int process, int to_port,
   (void)comm::post(mine.device(), made);  // The dead need none.
 }
 
-void lci_port::send_first(std::span<const std::byte> bytes) {
-  first_message_.assign(bytes.begin(), bytes.end());
-  between_.at(0).keep_trying(
-      [](worker& here, void* self) {
-        lci_port& me = *static_cast<lci_port*>(self);
-        me.send_at_once(here, 0, 0, me.first_message_);
-        return true;
-      },
-      this);
-}
-
 bool lci_port::send(worker& here, outgoing_parcel& what) {
   port& mine = network::of(here);
   const comm::address to = address_of(here, what.process, what.port);
@@ -78,6 +73,12 @@ bool lci_port::send(worker& here, outgoing_parcel& what) {
   made.to = to;
   made.handler = handler_;
   made.data = std::span<const std::byte>(what.bytes);
+  const struct until_left {
+    kept_values* kept;
+    ~until_left() {
+      if (kept != nullptr) kept->free(*kept);
+    }
+  } leaves_at_once{what.kept};
   mine.count_sent(what.process);
   return post_in_wait(
              here, [&] { return comm::post(mine.device(), made); },

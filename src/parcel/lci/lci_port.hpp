@@ -2,14 +2,14 @@
 // chunks are sends that meet receives posted at their places.
 #pragma once
 #include "job/face.hpp"
-#include "parcel/parcelport.hpp"
+#include "parcel/port.hpp"
 #include "runtime/network.hpp"
 
 namespace weft::detail {
 
 class lci_port final : public parcelport {
  public:
-  lci_port(parcel_receiver& to, face_handlers& handlers);
+  explicit lci_port(const parcelport_site& site);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "lci"; }
   bool send(worker& here, outgoing_parcel& what) override;
@@ -17,11 +17,8 @@ class lci_port final : public parcelport {
                     std::span<const std::byte> bytes) noexcept override;
   void receive(worker& here, int process, std::uint64_t word,
                std::span<const std::span<std::byte>> places, chunked_task& then) override;
+  [[nodiscard]] bool receives_anywhere() const noexcept override { return false; }
   void refuse(worker& here, const message_origin& from, const char* why) noexcept override;
-
-  // To process 0, by the first pass of worker 0. Called before the workers run; not sent there: what comes meanwhile would
-  // find no worker.
-  void send_first(std::span<const std::byte> bytes);
 
  private:
   struct sending;
@@ -38,7 +35,6 @@ class lci_port final : public parcelport {
   network& between_;
   comm::handler_id handler_;
   std::vector<share> shares_;
-  std::vector<std::byte> first_message_;
 };
 
 }  // namespace weft::detail

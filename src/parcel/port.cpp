@@ -1,0 +1,46 @@
+#include "parcel/port.hpp"
+
+#include "base/format.hpp"
+#include "weft/error.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr const parcelport_maker* makers[] = {
+    &lci_parcelport,
+    &lci_variant_parcelports,
+};
+
+}  // namespace
+
+void let_workers_look(const parcelport_site& site, further_look& at) {
+  site.between.at(0).keep_trying(
+      [](worker& here, void* to) {
+        if (here.is_shared()) return false;  // Until it is not.
+        task_source::look_everywhere_at(*static_cast<further_look*>(to));
+        return true;
+      },
+      &at);
+}
+
+parcelport_name parcelport_name::of(std::string_view text) {
+  parcelport_name read;
+  const std::size_t colon = text.find(':');
+  if (colon != std::string_view::npos) read.detail = text.substr(colon + 1);
+  std::string_view kind = text.substr(0, colon);
+  read.is_immediate = kind.ends_with("_i");
+  if (read.is_immediate) kind.remove_suffix(2);
+  read.kind = kind;
+  return read;
+}
+
+std::unique_ptr<parcelport> make_parcelport(const parcelport_name& name,
+                                            const parcelport_site& site) {
+  for (const parcelport_maker* const one : makers)
+    if (one->knows(name.kind)) return one->make(name, site);
+  throw error(formatted(
+      "parcelport {}: this weft was built without it; use lci_i or another that docs/parcels.md lists",
+      name.kind));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,139 @@
+// What carries parcels between processes, behind one interface. The layer above (layer.hpp) encodes, decodes and knows
+// actions; a port moves bytes. Ports are chosen by name at run time: `weftrun --parcelport NAME`, WEFT_PARCELPORT.
+//
+// To add a port: derive from parcelport, and add how it is made to the table in port.cpp; under the compile definition of
+// its library where that may be missing (cmake/weft-library.cmake). Its name belongs into the table of settings, too
+// (base/settings.cpp), which refuses others in one line.
+//
+// A port with a network of its own hands over what comes when a worker looks at it (let_workers_look), and wakes one with
+// worker::notify() when something has come that nobody looks at; where nothing tells it so it has a thread that looks
+// while all workers sleep.
+//
+// A message is one parcel or several, one after the other, and may have chunks (wire.hpp). What a port owes the layer:
+//
+//   - Every message that send() has taken comes to the other process once and whole: it calls
+//     parcel_receiver::deliver() there, on a worker of that process, inside of that worker's pass (further_look::look(),
+//     or a handler of the worker's device). On no other thread, and not within another delivery.
+//   - It counts, or the job ends, or reports a deadlock, while something is under way: for each message and each chunk
+//     port::count_sent(process) of the sending worker before it is posted, and at the other side first
+//     parcel_receiver::expect_work(), then port::count_received(process), then deliver(). A chunk is counted when it
+//     is at its place; scheduler::expect_work() holds the job until then.
+//   - What lies in outgoing_parcel::heap and ::kept stays until the message and its chunks have left, and is freed then;
+//     `bytes` that lie elsewhere are the caller's again when send() returns.
+//   - A wait for room is a wait of the calling fiber (post_in_wait, worker::wait_until); nothing waits in progress.
+//   - When a process is dead, sends to it return false, and what was to come from it is abandoned.
+//   - What comes from another process is not believed: sizes and numbers are looked at, refuse() counts and says so.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "job/face.hpp"
+#include "runtime/network.hpp"
+#include "task/task_source.hpp"
+#include "weft/parcels/call.hpp"
+
+namespace weft::detail {
+
+// A message to be sent. With chunks it is one parcel, and `bytes` ends with a transmission chunk whose first word the
+// port fills in: whatever lets its receive() find them.
+struct outgoing_parcel {
+  int process = 0;
+  int port = -1;  // The receiver's side, as message_origin::port of what it answers; -1: any.
+  std::span<std::byte> bytes;
+  std::span<const parcel_chunk> chunks;  // Never empty ones.
+  // What the chunks lie in, or whoever wants to know that all has left: kept->free(*kept) is called then, by a worker,
+  // or by the thread that ends the job. In any case.
+  kept_values* kept = nullptr;
+  // What `bytes` lie in; null: somewhere that is the caller's.
+  std::unique_ptr<std::byte[]> heap;
+};
+
+// Whence a message has come.
+struct message_origin {
+  int process = 0;
+  std::uint16_t port = 0;  // A side of the sender to which its answers best go.
+};
+
+// What a port delivers to.
+class parcel_receiver {
+ public:
+  // Called by a worker in its pass. `message` is valid during the call only.
+  virtual void deliver(worker& here, const message_origin& from,
+                       std::span<const std::byte> message) noexcept = 0;
+  // Called in progress before a message is counted as received: the job does not end before the worker has looked for work.
+  static void expect_work(worker& here) noexcept;
+
+ protected:
+  ~parcel_receiver() = default;
+};
+
+// One of a process, which outlives the workers: made before they run, destroyed after they have ended. Called by the
+// job's workers, by several at a time.
+class parcelport {
+ public:
+  parcelport() = default;
+  parcelport(const parcelport&) = delete;
+  parcelport& operator=(const parcelport&) = delete;
+  virtual ~parcelport() = default;
+
+  // As somebody would write it, without "_i".
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  // Called by fibers, which wait for room. Takes heap and kept over, also when it fails. False: that process is dead.
+  // Throws job_stopped.
+  virtual bool send(worker& here, outgoing_parcel& what) = 0;
+  // The same in progress, of few bytes without chunks: what there is no room for is kept.
+  virtual void send_at_once(worker& here, int process, int to_port,
+                            std::span<const std::byte> bytes) noexcept = 0;
+  // Called by a task, on the worker to which the parcel was delivered, or on any where receives_anywhere(): the chunks of
+  // a parcel of `process` go to `places`, which stay. Then `then` is submitted as a task, or abandoned when they do not
+  // come. `word` is that of the transmission chunk. Throws job_stopped when it has abandoned `then`, or will.
+  virtual void receive(worker& here, int process, std::uint64_t word,
+                       std::span<const std::span<std::byte>> places, chunked_task& then) = 0;
+  [[nodiscard]] virtual bool receives_anywhere() const noexcept { return true; }
+  // What came makes no sense: counts it, and says so once.
+  virtual void refuse(worker& here, const message_origin& from, const char* why) noexcept = 0;
+  // A process has died, of which `here` has received all that came over the job's own devices. Called by each worker,
+  // again in each of its passes. True when something has ended for this reason.
+  virtual bool end_operations_with_dead(worker& here) noexcept {
+    static_cast<void>(here);
+    return false;
+  }
+};
+
+// What somebody has written: "lci_psr_cq_pin_i:2" is of kind "lci_psr_cq_pin", sends at once, detail "2".
+struct parcelport_name {
+  std::string kind;
+  bool is_immediate = false;
+  std::string detail;
+  [[nodiscard]] static parcelport_name of(std::string_view text);
+};
+
+// What a port is made in; outlives it.
+struct parcelport_site {
+  parcel_receiver& receiver;
+  network& between;         // Of the job: its bootstrap, its devices, its counts.
+  scheduler& workers;       // They do not run yet.
+  face_handlers& handlers;  // For messages over the job's own devices; during the call only.
+};
+
+struct parcelport_maker {
+  bool (*knows)(std::string_view kind) noexcept;
+  // Called in all processes of the job, before their workers run. Throws weft::error in one line where it cannot be.
+  std::unique_ptr<parcelport> (*make)(const parcelport_name& name, const parcelport_site& site);
+};
+
+// From their first pass on the job's workers look at the port's network. It outlives them.
+void let_workers_look(const parcelport_site& site, further_look& at);
+
+extern const parcelport_maker lci_parcelport;           // lci
+extern const parcelport_maker lci_variant_parcelports;  // lci_{sr|psr}_{cq|sy}_{pin|mt|core}
+
+// Throws weft::error where this build has no such one.
+[[nodiscard]] std::unique_ptr<parcelport> make_parcelport(const parcelport_name& name,
+                                                          const parcelport_site& site);
+
+}  // namespace weft::detail
