@@ -202,6 +202,12 @@ endif()
 foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.parcel_test multi 2 parcel_test)
 endforeach()
+if(TARGET weftrun)
+  foreach(port IN ITEMS lci lci_psr_cq_pin lci_sr_cq_mt_i:2 lci_sr_sy_pin_i lci_psr_sy_mt)
+    weft_add_started_test(shm multi.shm2.parcel_test.${port} multi 2 parcel_test
+      WEFT_PARCELPORT=${port})
+  endforeach()
+endif()
 weft_add_test_of_processes(multi.nodes.rma_test multi 5 rma_test TEST_PER_NODE=2 TEST_JOBS=10)
 foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test

@@ -299,14 +299,20 @@ bool is_name_of_parcelport(std::string_view name) {
   return false;
 }
 
-std::string parcelport = "lci_i";
+constexpr std::string_view default_parcelport = "lci_i";
+std::string parcelport;
 
 setting parcelport_row() {
-  return process_row(
+  setting row = process_row(
       "parcelport", "NAME", parcelport, &is_name_of_parcelport,
       "lci, lci_P_C_M (P: sr or psr, C: cq or sy, M: pin, mt or core), tcp, mpi or mpi_orig, each with _i behind it or "
       "not; then :DEVICES of lci_P_C_M, or :mpich or :openmpi",
       "what carries parcels between processes; _i: without aggregation, each at once");
+  row.text = [](const options&) {
+    const std::lock_guard hold(process_lock);
+    return std::string(parcelport.empty() ? default_parcelport : parcelport);
+  };
+  return row;
 }
 
 setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*field,
@@ -436,8 +442,12 @@ std::string plugin_directory() {
 }
 
 std::string parcelport_setting() {
-  const std::lock_guard hold(process_lock);
-  return parcelport;
+  {
+    const std::lock_guard hold(process_lock);
+    if (!parcelport.empty()) return parcelport;
+  }
+  const char* const named = ::secure_getenv("WEFT_PARCELPORT");
+  return std::string(named == nullptr ? default_parcelport : named);
 }
 
 std::span<const setting> settings() {

@@ -58,7 +58,7 @@ resolved_options resolve_options(int& argc, char** argv);
 // range.
 void check_options(const options& values);
 
-// What "parcelport" says; its default in a program that takes no settings.
+// What "parcelport" says, or its variable in a program that takes no settings.
 std::string parcelport_setting();
 
 // What "plugins" says, or its variable in a program that takes no settings; empty: nothing.

@@ -9,11 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "job/face.hpp"
+#include "parcel/limits.hpp"
+#include "parcel/parcel_queue.hpp"
 #include "parcel/port.hpp"
 #include "parcel/registry.hpp"
 #include "parcel/wire.hpp"
 #include "runtime/network.hpp"
+#include "sync/credits.hpp"
 #include "sync/published.hpp"
 #include "task/task_source.hpp"
 #include "weft/parcels/call.hpp"
@@ -44,6 +48,12 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void send_result(const call_origin& to, parcel_writer& encoded, kept_values* kept);
   void send_failure(const call_origin& to) noexcept;
   void fail_posted(const action_entry& which, const std::string& why) noexcept;
+  // The locality may send so many bytes more. Called by any worker.
+  void owe(worker& here, int process, std::uint64_t bytes) noexcept;
+  // Of its calls and posts, bytes that have not come back; a hint, for people and tests.
+  [[nodiscard]] std::uint64_t bytes_under_way(int process) const noexcept {
+    return peers_[static_cast<std::size_t>(process)].room.taken();
+  }
 
   void deliver(worker& here, const message_origin& from,
                std::span<const std::byte> message) noexcept override;
@@ -64,6 +74,10 @@ class parcel_layer final : public face_job, public parcel_receiver {
     std::uint32_t first_free = no_slot;
   };
   static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
+  struct alignas(padding_bytes) peer {
+    credits<> room{parcel_bytes_under_way_max};
+    std::atomic<std::uint64_t> owed{0};  // Not yet told.
+  };
 
   [[nodiscard]] static awaited& room_of(awaited_call& call) noexcept;
   [[nodiscard]] share& share_of(const worker& here) noexcept {
@@ -73,6 +87,12 @@ class parcel_layer final : public face_job, public parcel_receiver {
   [[nodiscard]] awaited_call& stop_awaiting(awaited_call& call) noexcept;
   [[nodiscard]] awaited_call* find(worker& here, std::uint64_t name, int process) noexcept;
 
+  [[nodiscard]] bool send(worker& here, outgoing_parcel& what) {
+    return queues_ != nullptr ? queues_->send(here, what) : port_->send(here, what);
+  }
+  [[nodiscard]] bool wait_for_room(worker& here, int process, std::uint64_t cost);
+  [[nodiscard]] std::uint32_t take_owed(int process) noexcept;
+  void on_credit(int process, std::uint64_t bytes) noexcept;
   void on_call(worker& here, const message_origin& from, const parcel_header& header,
                std::span<const std::byte> content);
   void on_answer(worker& here, const message_origin& from, const parcel_header& header,
@@ -101,8 +121,11 @@ class parcel_layer final : public face_job, public parcel_receiver {
   const int process_count_;
   const std::size_t chunk_bytes_min_ = 8192;
   std::vector<share> shares_;  // By worker.
+  std::vector<peer> peers_;    // By process.
   std::atomic<std::uint64_t> refused_{0};
-  std::unique_ptr<parcelport> port_;  // Null in a job of one process.
+  // Null in a job of one process; the queues also where the port sends at once. What the port sends is the queues'.
+  std::unique_ptr<parcel_queues> queues_;
+  std::unique_ptr<parcelport> port_;
 };
 
 }  // namespace weft::detail

@@ -14,7 +14,7 @@
 
 namespace weft::detail {
 
-inline constexpr std::uint16_t parcel_version = 1;
+inline constexpr std::uint16_t parcel_version = 2;
 
 enum class parcel_kind : std::uint8_t {
   call,     // Of an action; `call` is the caller's name for it.
@@ -23,6 +23,7 @@ enum class parcel_kind : std::uint8_t {
   failure,  // Likewise; two texts with their lengths (u32): the exception's type and what it says.
   hello,    // At the start, to process 0: `call` is the digest of the sender's actions.
   names,    // The answer where that differs: the names of process 0's actions, each with its end.
+  credit,  // `call` bytes of the receiver's calls and posts have been begun: it may send as many more.
 };
 
 struct parcel_header {
@@ -31,8 +32,8 @@ struct parcel_header {
   std::uint8_t chunk_count = 0;
   std::uint32_t action = 0;
   std::uint64_t call = 0;
-  std::uint32_t size = 0;  // Of what follows: non-zero-copy chunk and transmission chunk.
-  std::uint32_t unused = 0;
+  std::uint32_t size = 0;    // Of what follows: non-zero-copy chunk and transmission chunk.
+  std::uint32_t credit = 0;  // As a parcel of that kind says.
 };
 static_assert(sizeof(parcel_header) == parcel_header_bytes &&
               std::is_trivially_copyable_v<parcel_header>);

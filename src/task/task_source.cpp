@@ -139,6 +139,9 @@ void task_source::look_everywhere_at(further_look& at) {
 bool task_source::look() noexcept {
   further_look* const further = further_.load(std::memory_order_relaxed);
   const bool any = further != nullptr && further->look(home_);
+  // A worker that shares itself with threads of its ranks is asked for no tasks any more.
+  if (is_living_ && home_.is_shared()) [[unlikely]]
+    let_job_end();
   arrival* newest = arrivals_.take_all();
   if (newest == nullptr) return any;
   arrival* oldest = nullptr;

@@ -2,6 +2,7 @@
 // different actions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/format.hpp"
@@ -36,6 +37,36 @@ TEST_P(parcels_over, different_actions_end_the_job_with_both_names) {
   EXPECT_NE(got.text.find("number 0 is \"another_action\" here and \"an_action\" there"),
             std::string::npos)
       << got.text;
+}
+
+// Without a limit the receiver would grow by more than 160 MiB: it takes all that comes, and begins none of it.
+TEST(parcels, a_million_that_nobody_runs_take_little_memory) {
+  for (const char* const port : {"lci_i", "lci"}) {
+    const outcome got = shell(formatted(
+        "timeout 100 ./weftrun --timeout 90 --processes 2 --parcelport {} ./test-parcels flood",
+        port));
+    const std::size_t at = got.text.find("memory grew by ");
+    ASSERT_NE(at, std::string::npos) << got.text;
+    EXPECT_LT(std::stol(got.text.substr(at + 15)), 80) << got.text;
+  }
+}
+
+TEST(parcels, a_parcelport_that_there_is_not_is_refused_in_one_line_that_lists_all) {
+  const outcome got =
+      shell("./weftrun --processes 2 --parcelport lci_sr_qc_pin ./test-parcels flood 2>&1");
+  EXPECT_EQ(got.status, 2);
+  EXPECT_NE(got.text.find("lci_P_C_M"), std::string::npos) << got.text;
+  EXPECT_EQ(std::ranges::count(got.text, '\n'), 1) << got.text;
+}
+
+TEST(parcels, a_locality_that_dies_is_met_by_every_kind_of_port) {
+  for (const char* const port : {"lci", "lci_psr_cq_mt_i", "lci_sr_sy_pin"}) {
+    const outcome got = shell(formatted(
+        "timeout 100 ./weftrun --timeout 60 --processes 3 --on-failure error --parcelport {} ./test-parcels death",
+        port));
+    EXPECT_NE(got.text.find("5 calls failed; locality 2 says 1"), std::string::npos)
+        << port << ": " << got.text;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(transports, parcels_over, ::testing::Values("shm", "ofi:tcp"),

@@ -1,6 +1,9 @@
-// What tests of parcels between processes run: test-parcels death | mismatch.
+// What tests of parcels between processes run: test-parcels death | mismatch | flood.
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,7 +11,9 @@
 #include <vector>
 #include <weft/parcels.hpp>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
+#include "sched/worker.hpp"
 
 namespace {
 
@@ -50,6 +55,45 @@ void see_a_death() {
   std::printf("%d calls failed; locality 2 says %d\n", failed, sync(locality(2), one));
 }
 
+// --- A flood --------------------------------------------------------------------------------------
+
+std::atomic<long> taken{0};
+void take(long count) {
+  taken += count;
+}
+// Keeps its worker from running what comes, as long as any does.
+void take_none() {
+  worker& here = *worker::current();
+  for (std::uint64_t last_ns = now_ns(); now_ns() - last_ns < 300'000'000;)
+    if (here.poll()) last_ns = now_ns();
+}
+long peak_kilobytes() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+bool have_come(long count) {
+  return taken == count;
+}
+WEFT_ACTION(take);
+WEFT_ACTION(take_none);
+WEFT_ACTION(peak_kilobytes);
+WEFT_ACTION(have_come);
+
+void flood() {
+  if (here() != locality(0)) return;
+  constexpr long count = 1'000'000;
+  const locality there(1);
+  const long before = sync(there, peak_kilobytes);
+  future<void> held = async(there, take_none);
+  for (long i = 0; i < count; ++i) post(there, take, 1L);
+  held.get();
+  while (!sync(there, have_come, count)) {
+  }
+  std::printf("%ld parcels taken; memory grew by %ld MiB\n", count,
+              (sync(there, peak_kilobytes) - before) / 1024);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,6 +103,7 @@ int main(int argc, char** argv) {
   static detail::action_entry additional(odd != nullptr ? odd : "an_action", false, &argv,
                                          [](detail::received_call&) {});
   if (mode == "death") return run_tasks(argc, argv, see_a_death);
+  if (mode == "flood") return run_tasks(argc, argv, flood);
   return run_tasks(argc, argv,
                    [] { static_cast<void>(sync(locality(locality_count() - 1), one)); });
 }

@@ -2,6 +2,7 @@
 #include <weft/parcels.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -299,6 +300,76 @@ TEST(parcel, an_exception_that_nobody_waits_for_fails_the_job) {
   EXPECT_NE(greatest, 0);
   expect_contains(text,
                   "fails ended with an exception, and nobody waits for it: it is out of range");
+}
+
+// What is sent faster than it is begun waits at its sender.
+void count_slowly(const std::vector<char>& what) {
+  static std::atomic<int> sum{0};
+  sum += static_cast<int>(what.size());
+}
+WEFT_ACTION(count_slowly);
+
+TEST(parcel, no_more_is_under_way_than_the_other_side_has_room_for) {
+  const auto flood = [] {
+    if (here() != locality(0)) return;
+    const detail::parcel_layer& layer = detail::parcel_layer::here("test");
+    std::uint64_t most = 0;
+    constexpr std::size_t bytes = 8000;
+    constexpr int count = 3 * static_cast<int>(detail::parcel_bytes_under_way_max / bytes);
+    for (int i = 0; i < count; ++i) {
+      post(locality(1), count_slowly, std::vector<char>(bytes, 'a'));
+      most = std::max(most, layer.bytes_under_way(1));
+    }
+    // One that finds room may be longer than that.
+    EXPECT_LT(most, detail::parcel_bytes_under_way_max + 2 * bytes);
+    EXPECT_GT(most, bytes);
+    sync(locality(1), twice, 1);
+  };
+  EXPECT_EQ(run_localities(2, flood), 0);
+}
+
+TEST(parcel, localities_that_flood_each_other_and_call_back_go_on) {
+  const auto flood = [] {
+    const locality there = next();
+    std::vector<future<int>> results;
+    for (int i = 0; i < 300; ++i)
+      results.push_back(async(
+          there,
+          [](locality from, const std::vector<char>& what) {
+            return sync(from, joined, "a", std::string(what.size(), 'b')).size() == what.size() + 1
+                       ? 1
+                       : 0;
+          },
+          here(), std::vector<char>(i % 3 == 0 ? 200'000 : 5000, 'a')));
+    int sum = 0;
+    for (future<int>& each : results) sum += each.get();
+    EXPECT_EQ(sum, 300);
+  };
+  EXPECT_EQ(run_localities(2, flood), 0);
+}
+
+// As MPI_Init_thread makes it.
+TEST(parcel, a_worker_that_runs_no_tasks_answers_with_an_error_and_lets_the_job_end) {
+  const auto body = [](communicator& world) {
+    if (here() == locality(0)) {
+      sync(locality(1), nothing);  // Its tasks are known, and what comes counts as work.
+      worker::current()->share();
+      world.barrier();
+    } else {
+      world.barrier();
+      try {
+        sync(locality(0), twice, 1);
+        ADD_FAILURE() << "a worker without tasks has run one";
+      } catch (const remote_error& e) {
+        expect_contains(e.what(), "which runs no tasks");
+      }
+    }
+    world.barrier();
+  };
+  ++tests::jobs_of_several_processes;
+  EXPECT_EQ(tests::is_started() ? tests::run_in_started(2, localities(2, 0), body)
+                                : tests::run_in_processes(2, localities(2, 0), body),
+            0);
 }
 
 std::uint64_t refused_here() {

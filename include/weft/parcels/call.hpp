@@ -114,6 +114,7 @@ struct call_origin {
   bool wants_result = false;
   std::uint32_t action = 0;
   std::uint64_t call = 0;
+  std::uint64_t owed = 0;  // Bytes of it that the caller may send again once it has begun.
 };
 
 // A task that runs when the chunks of its parcel have come; in the pool.
@@ -150,6 +151,8 @@ void send_call(parcel_layer& layer, int process, const action_entry& which, parc
                kept_values* kept, awaited_call* awaited);
 void send_result(parcel_layer& layer, const call_origin& to, parcel_writer& encoded,
                  kept_values* kept);
+// The call has begun: its caller may send more.
+void give_credit(parcel_layer& layer, const call_origin& to) noexcept;
 // Of the exception that is being handled.
 void send_failure(parcel_layer& layer, const call_origin& to) noexcept;
 // Of an action that was posted to its own locality.
@@ -210,7 +213,10 @@ struct chunked_call final : chunked_task {
   chunked_call(parcel_layer& of, const call_origin& caller) : layer(of), from(caller) {
     act = [](task& self, bool may_run) noexcept {
       auto& mine = static_cast<chunked_call&>(self);
-      if (may_run) perform<F>(mine.layer, mine.from, mine.arguments);
+      if (may_run) {
+        give_credit(mine.layer, mine.from);
+        perform<F>(mine.layer, mine.from, mine.arguments);
+      }
       free_pooled(&mine);
     };
     abandon = [](chunked_task& self) noexcept { free_pooled(static_cast<chunked_call*>(&self)); };

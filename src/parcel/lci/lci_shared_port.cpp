@@ -167,7 +167,6 @@ struct lci_shared_port::connection {
   comm::device* by = nullptr;
   comm::address peer;
   std::uint64_t tag = 0;  // Of the next chunk.
-  bool is_counted = false;
   // A long message to be sent first.
   std::span<const std::byte> header;
   std::vector<parcel_chunk> chunks;
@@ -413,9 +412,6 @@ status lci_shared_port::post_next(connection& of) noexcept {
 // Once an operation is posted the connection may be another worker's.
 void lci_shared_port::go_on(worker& here, connection& of) noexcept {
   while (!of.is_over()) {
-    const bool is_sender = of.does == connection::kind::sends;
-    if (is_sender && !std::exchange(of.is_counted, false))
-      network::of(here).count_sent(of.peer.process);
     const status said = post_next(of);
     if (said == status::posted) {
       if (variant_.found_by == lci_variant::completion::queue) return;
@@ -423,11 +419,7 @@ void lci_shared_port::go_on(worker& here, connection& of) noexcept {
       pending_.push_back(&of);
       return;
     }
-    if (said == status::retry) {
-      of.is_counted = is_sender;
-      return stall(of);
-    }
-    if (of.does == connection::kind::listens) return stall(of);  // Its device will say why.
+    if (said == status::retry || of.does == connection::kind::listens) return stall(of);
     if (said == status::failed) return end(&here, of, false);
     if (of.does == connection::kind::receives) {
       network::of(here).count_received(of.peer.process);
@@ -546,12 +538,13 @@ bool lci_shared_port::send(worker& here, outgoing_parcel& what) {
     chain->kept = std::exchange(what.kept, nullptr);
     chain->workers = &here.owner();
     here.owner().expect_work();
-    if (is_long) {
-      go_on(here, *chain);
-      return true;
-    }
   }
-  network::of(here).count_sent(what.process);
+  // All at once: while one is under way, the next of a chain is not even posted.
+  for (std::size_t i = 0; i <= what.chunks.size(); ++i) network::of(here).count_sent(what.process);
+  if (is_long) {
+    go_on(here, *chain);
+    return true;
+  }
   status said = status::failed;
   try {
     said = post_in_wait(

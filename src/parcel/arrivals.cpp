@@ -1,0 +1,338 @@
+// What comes from other localities: calls become tasks, answers go to who waits for them.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/format.hpp"
+#include "job/state.hpp"
+#include "parcel/awaited.hpp"
+#include "parcel/layer.hpp"
+#include "weft/error.hpp"
+
+namespace weft::detail {
+
+// --- What comes -----------------------------------------------------------------------------------
+
+// In the pool, the content behind it.
+struct parcel_layer::arrived : task {
+  parcel_layer* of;
+  message_origin from;
+  parcel_header header;
+  awaited_call* call = nullptr;
+  [[nodiscard]] std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  [[nodiscard]] std::span<const std::byte> chunk_sizes() noexcept {
+    const std::size_t bytes = header.chunk_count * sizeof(std::uint64_t);
+    return {content() + header.size - bytes, bytes};
+  }
+  [[nodiscard]] std::span<const std::byte> values() noexcept {
+    return {content(), header.size - transmission_bytes(header.chunk_count)};
+  }
+  [[nodiscard]] std::uint64_t word() noexcept {
+    std::uint64_t value = 0;
+    std::memcpy(&value, content() + values().size(), sizeof value);
+    return value;
+  }
+  // As its sender has counted it.
+  [[nodiscard]] std::uint64_t cost() noexcept {
+    std::uint64_t cost = parcel_overhead_bytes + sizeof header + header.size;
+    const std::span<const std::byte> sizes = chunk_sizes();
+    for (std::size_t at = 0; at < sizes.size(); at += sizeof cost) {
+      std::uint64_t size = 0;
+      std::memcpy(&size, sizes.data() + at, sizeof size);
+      cost += std::min(size, parcel_chunk_bytes_max);
+    }
+    return cost;
+  }
+  void free() noexcept {
+    const std::size_t bytes = sizeof *this + header.size;
+    this->~arrived();
+    give_memory(this, bytes);
+  }
+};
+
+struct parcel_layer::handed_on final : arrival {
+  arrived* what;
+};
+
+parcel_layer::arrived& parcel_layer::keep(const message_origin& from, const parcel_header& header,
+                                          std::span<const std::byte> content) {
+  static_assert(alignof(arrived) <= alignof(std::max_align_t));
+  auto& made = *::new (take_memory(sizeof(arrived) + content.size())) arrived;
+  made.of = this;
+  made.from = from;
+  made.header = header;
+  if (!content.empty()) std::memcpy(made.content(), content.data(), content.size());
+  return made;
+}
+
+void parcel_receiver::expect_work(worker& here) noexcept {
+  if (here.is_shared()) [[unlikely]]
+    return;  // It runs no tasks, and would hold the job for ever: deliver() finds that, too.
+  if (here.source() == nullptr) [[unlikely]] {
+    try {
+      static_cast<void>(task_source::here("an action"));
+    } catch (const error&) {  // No memory: deliver() will find that, too.
+      return;
+    }
+  }
+  static_cast<task_source*>(here.source())->expect_tasks();
+}
+
+void parcel_layer::deliver(worker& here, const message_origin& from,
+                           std::span<const std::byte> message) noexcept {
+  if (here.owner().stopping()) [[unlikely]]
+    return;
+  try {
+    do {
+      parcel_header header;
+      if (message.size() < sizeof header) return refuse(here, from, "it is too short for a parcel");
+      std::memcpy(&header, message.data(), sizeof header);
+      if (header.version != parcel_version)
+        return refuse(here, from, "it is a parcel of another version of weft");
+      message = message.subspan(sizeof header);
+      if (header.size > message.size() || transmission_bytes(header.chunk_count) > header.size ||
+          header.chunk_count > parcel_chunks_max)
+        return refuse(here, from, "it is cut off: its parcel says that it is longer");
+      const std::span<const std::byte> content = message.first(header.size);
+      message = message.subspan(header.size);
+      if (header.credit != 0) on_credit(from.process, header.credit);
+      switch (header.kind) {
+        case parcel_kind::call:
+        case parcel_kind::post:
+          on_call(here, from, header, content);
+          break;
+        case parcel_kind::result:
+        case parcel_kind::failure:
+          on_answer(here, from, header, content);
+          break;
+        case parcel_kind::hello:
+          on_hello(here, from, header);
+          break;
+        case parcel_kind::names:
+          on_names(content);
+          break;
+        case parcel_kind::credit:
+          on_credit(from.process, header.call);
+          break;
+        default:
+          return refuse(here, from, "it is a parcel of no kind");
+      }
+    } while (!message.empty());
+  } catch (const std::exception&) {  // No memory.
+    refuse(here, from, "there is no memory for it");
+  }
+}
+
+void parcel_layer::on_call(worker& here, const message_origin& from, const parcel_header& header,
+                           std::span<const std::byte> content) {
+  if (header.action >= actions_.size()) [[unlikely]] {
+    refuse(here, from, "it calls an action that there is not");
+    owe(here, from.process, parcel_overhead_bytes + sizeof header + header.size);
+    if (header.kind == parcel_kind::call)
+      answer_failure(here, from, header.call, "weft::error",
+                     formatted("locality {} has no action number {}", process_, header.action));
+    return;
+  }
+  task_source* tasks = nullptr;
+  try {
+    tasks = &task_source::here("an action");
+  } catch (const error& e) {  // The worker shares itself with threads of its ranks.
+    refuse(here, from, "its worker runs no tasks");
+    owe(here, from.process, parcel_overhead_bytes + sizeof header + header.size);
+    if (header.kind == parcel_kind::call)
+      answer_failure(here, from, header.call, "weft::error", e.what());
+    return;
+  }
+  arrived& made = keep(from, header, content);
+  made.act = &run_call;
+  // Chunks come to this worker's device.
+  if (header.chunk_count != 0)
+    tasks->submit_here(made);
+  else
+    tasks->submit(made, priority::normal);
+}
+
+void parcel_layer::run_call(task& self, bool may_run) noexcept {
+  auto& mine = static_cast<arrived&>(self);
+  if (!may_run) return mine.free();
+  parcel_layer& of = *mine.of;
+  const action_entry& which = *of.actions_[mine.header.action];
+  call_origin from;
+  from.process = mine.from.process;
+  from.port = mine.from.port;
+  from.wants_result = mine.header.kind == parcel_kind::call;
+  from.action = mine.header.action;
+  from.call = mine.header.call;
+  parcel_reader reader(mine.values(), mine.chunk_sizes());
+  // With chunks, when these have come.
+  if (mine.header.chunk_count == 0)
+    of.owe(*worker::current(), from.process, mine.cost());
+  else
+    from.owed = mine.cost();
+  received_call call(of, from, reader, &mine);
+  try {
+    which.run(call);
+  } catch (const malformed_parcel& e) {
+    worker& here = *worker::current();
+    of.refuse(here, mine.from, e.what());
+    if (from.owed != 0) of.owe(here, from.process, from.owed);
+    if (from.wants_result)
+      of.answer_failure(here, mine.from, from.call, "weft::error",
+                        formatted("the arguments of {}: {}", name_of(which), e.what()));
+  } catch (...) {
+    of.send_failure(from);  // No memory, or the program's own code for reading an argument.
+  }
+  mine.free();
+}
+
+void received_call::run_when_complete(chunked_task& what) {
+  auto& parcel = *static_cast<parcel_layer::arrived*>(parcel_);
+  try {
+    layer_.port().receive(*worker::current(), from_.process, parcel.word(), reader_.places(), what);
+  } catch (const job_stopped&) {  // The port has it, or has abandoned it.
+  }
+}
+
+void parcel_layer::on_answer(worker& here, const message_origin& from, const parcel_header& header,
+                             std::span<const std::byte> content) {
+  const call_name name = call_name::of(header.call);
+  if (name.worker >= shares_.size())
+    return refuse(here, from, "it answers no call of this process");
+  if (static_cast<int>(name.worker) != here.index()) [[unlikely]] {
+    if (header.chunk_count != 0 && !port_->receives_anywhere())
+      return refuse(here, from, "it answers a call of another worker");
+    auto* const home =
+        static_cast<task_source*>(here.owner().at(static_cast<int>(name.worker)).source());
+    if (home == nullptr) return refuse(here, from, "it answers no call of this process");
+    arrived& made = keep(from, header, content);
+    auto* const news = make_pooled<handed_on>();
+    news->what = &made;
+    news->come = [](arrival& self, task_source& at) noexcept {
+      auto& mine = static_cast<handed_on&>(self);
+      arrived& parcel = *mine.what;
+      free_pooled(&mine);
+      try {
+        parcel.of->on_answer(at.home(), parcel.from, parcel.header,
+                             {parcel.content(), parcel.header.size});
+      } catch (const std::exception&) {
+        parcel.of->refuse(at.home(), parcel.from, "there is no memory for it");
+      }
+      parcel.free();
+    };
+    return home->send(*news);
+  }
+  awaited_call* const call = find(here, header.call, from.process);
+  if (call == nullptr) [[unlikely]]
+    return refuse(here, from, "it answers no call of this process");
+  answer(here, *call, from, header, content);
+}
+
+void parcel_layer::answer(worker& here, awaited_call& call, const message_origin& from,
+                          const parcel_header& header, std::span<const std::byte> content) {
+  const action_entry& which = *room_of(call).which;
+  if (header.kind == parcel_kind::failure) {
+    const std::exception_ptr why = failure_from(from.process, which, content);
+    stop_awaiting(call).fail(call, why);
+    return;
+  }
+  if (call.is_plain && header.chunk_count == 0) [[likely]] {
+    parcel_reader reader(content, {});
+    try {
+      call.take(call, reader);
+    } catch (const malformed_parcel& e) {
+      refuse(here, from, e.what());
+      const auto why = std::make_exception_ptr(error(formatted(
+          "the result of {} from locality {}: {}", name_of(which), from.process, e.what())));
+      stop_awaiting(call).fail(call, why);
+      return;
+    }
+    stop_awaiting(call).set(call);
+    return;
+  }
+  // It runs code of the program, or waits for chunks: a task, on this worker, which alone may touch the call.
+  arrived& made = keep(from, header, content);
+  made.call = &stop_awaiting(call);
+  made.act = &run_answer;
+  task_source::here("a result").submit_here(made);
+}
+
+namespace {
+
+// Sets the result when its chunks have come.
+struct chunked_result final : chunked_task {
+  awaited_call& call;
+  explicit chunked_result(awaited_call& of) noexcept : call(of) {
+    act = [](task& self, bool may_run) noexcept {
+      auto& mine = static_cast<chunked_result&>(self);
+      if (!may_run) return mine.abandon(mine);
+      mine.call.set(mine.call);
+      free_pooled(&mine);
+    };
+    abandon = [](chunked_task& self) noexcept {
+      auto& mine = static_cast<chunked_result&>(self);
+      mine.call.fail(mine.call, std::make_exception_ptr(
+                                    error("the locality that was to send a result has died")));
+      free_pooled(&mine);
+    };
+  }
+};
+
+}  // namespace
+
+void parcel_layer::run_answer(task& self, bool may_run) noexcept {
+  auto& mine = static_cast<arrived&>(self);
+  awaited_call& call = *mine.call;
+  const struct until_end {
+    arrived& of;
+    ~until_end() { of.free(); }
+  } freed{mine};
+  if (!may_run) return call.fail(call, std::make_exception_ptr(cancelled()));
+  parcel_layer& of = *mine.of;
+  parcel_reader reader(mine.values(), mine.chunk_sizes());
+  try {
+    call.take(call, reader);
+    if (!reader.has_chunks()) return call.set(call);
+    auto* const then = make_pooled<chunked_result>(call);
+    try {
+      of.port().receive(*worker::current(), mine.from.process, mine.word(), reader.places(), *then);
+    } catch (const job_stopped&) {
+    }
+  } catch (const malformed_parcel& e) {
+    of.refuse(*worker::current(), mine.from, e.what());
+    call.fail(call, std::make_exception_ptr(error(
+                        formatted("a result from locality {}: {}", mine.from.process, e.what()))));
+  } catch (...) {
+    call.fail(call, std::current_exception());
+  }
+}
+
+namespace {
+
+[[nodiscard]] std::optional<std::string_view> take_text(std::span<const std::byte>& from) noexcept {
+  std::uint32_t size = 0;
+  if (from.size() < sizeof size) return {};
+  std::memcpy(&size, from.data(), sizeof size);
+  if (size > from.size() - sizeof size) return {};
+  const std::string_view text(reinterpret_cast<const char*>(from.data()) + sizeof size, size);
+  from = from.subspan(sizeof size + size);
+  return text;
+}
+
+}  // namespace
+
+std::exception_ptr parcel_layer::failure_from(int process, const action_entry& which,
+                                              std::span<const std::byte> content) const {
+  const auto type = take_text(content);
+  const auto text = type ? take_text(content) : std::nullopt;
+  if (!text || !content.empty())
+    return std::make_exception_ptr(error(formatted(
+        "locality {} sent a failure of {} that makes no sense", process, name_of(which))));
+  return std::make_exception_ptr(remote_error(
+      formatted("{} (thrown by {} in locality {})", printable(*text), name_of(which), process),
+      locality(process), printable(*type)));
+}
+
+}  // namespace weft::detail

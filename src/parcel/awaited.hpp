@@ -1,0 +1,22 @@
+// What the layer keeps of a call whose answer is awaited, in the room that the call has for it.
+#pragma once
+#include <new>
+
+#include "parcel/layer.hpp"
+#include "task/task_source.hpp"
+
+namespace weft::detail {
+
+struct parcel_layer::awaited : suspended {
+  parcel_layer* of;
+  task_source* home;
+  const action_entry* which;
+  std::uint32_t index;
+  std::int32_t process;
+};
+
+inline parcel_layer::awaited& parcel_layer::room_of(awaited_call& call) noexcept {
+  return *std::launder(reinterpret_cast<awaited*>(call.room));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,60 @@
+// How much may be under way to one receiver. Whoever sends takes credits; they come back when the receiver has used what
+// they were taken for. Who finds none sleeps, and whoever brings some back wakes it.
+//
+// One word holds how many are taken, and whether somebody waits. All is relaxed: nobody reads anything because credits
+// have come back. Nobody sleeps for ever by the order of changes of this one word: who finds no room marks it in the
+// step that finds so. What comes back before has made room, and what comes back after finds the mark, takes it away and
+// wakes all who wait, each of whom takes, or marks again.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "sync/atomics.hpp"
+
+namespace weft {
+
+template <class Atomics = std_atomics>
+class credits {
+ public:
+  // There is room while fewer than so many are taken: what is taken last may go beyond.
+  explicit credits(std::uint64_t limit) noexcept : limit_(limit) {}
+
+  // Called by any thread. False: there is no room, and give_back() will say that somebody waits.
+  [[nodiscard]] bool take_or_wait(std::uint64_t cost) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      const bool has_room = word / one < limit_;
+      if (!has_room && (word & waiting) != 0) return false;
+      const std::uint64_t next = has_room ? word + cost * one : word | waiting;
+      if (word_.compare_exchange_strong(word, next, std::memory_order_relaxed,
+                                        std::memory_order_relaxed))
+        return has_room;
+    }
+  }
+
+  struct answer {
+    bool wake_all = false;  // All who wait.
+  };
+  // Called by any thread. Of a receiver that gives back more than was taken it is all that was.
+  [[nodiscard]] answer give_back(std::uint64_t cost) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::uint64_t left = word / one - std::min(cost, word / one);
+      if (word_.compare_exchange_strong(word, left * one, std::memory_order_relaxed,
+                                        std::memory_order_relaxed))
+        return {(word & waiting) != 0};
+    }
+  }
+
+  // A hint.
+  [[nodiscard]] std::uint64_t taken() const noexcept {
+    return word_.load(std::memory_order_relaxed) / one;
+  }
+
+ private:
+  static constexpr std::uint64_t waiting = 1, one = 2;
+  const std::uint64_t limit_;
+  typename Atomics::template atomic<std::uint64_t> word_{0};
+};
+
+}  // namespace weft
