@@ -30,6 +30,8 @@ constexpr int taken_in_a_pass = 32;
 constexpr std::size_t looked_at_in_a_pass = 64;
 // A pinned thread looks so long for more before it sleeps.
 constexpr std::uint64_t look_ns = 200'000;
+// So often a worker that finds nothing gives its core to the thread that makes progress on it.
+constexpr std::uint32_t looks_until_yield = 8;
 // How long a thread that makes progress sleeps: at first, and at most while nothing comes.
 constexpr std::int64_t nap_ns_min = 20'000;
 constexpr std::int64_t nap_ns_max = 500'000;
@@ -678,7 +680,13 @@ bool lci_shared_port::look(worker& here) noexcept {
   }
   if (any_stalled_.load(std::memory_order_relaxed)) [[unlikely]]
     any |= try_stalled(here);
-  if (waiting_.load(std::memory_order_relaxed) == 0) return any;
+  if (waiting_.load(std::memory_order_relaxed) == 0) {
+    // To the thread that makes progress, which has the core of this worker.
+    if (!any && variant_.driven_by == lci_variant::progress::pinned_thread &&
+        here.index() + 1 == workers_.worker_count() && ++looks_in_vain_ % looks_until_yield == 0)
+      sched_yield();
+    return any;
+  }
   any |= take_arrivals(here);
   any |= variant_.found_by == lci_variant::completion::queue ? take_completed(here)
                                                              : look_at_synchronizers(here);
