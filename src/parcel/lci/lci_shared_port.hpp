@@ -87,7 +87,7 @@ class lci_shared_port final : public parcelport, public further_look {
   scheduler& workers_;
   std::atomic<std::uint64_t> next_tag_{0};
   std::atomic<std::uint64_t> waiting_{0};  // Completions that nobody has looked at; a hint.
-  std::uint32_t looks_in_vain_ = 0;  // Of the last worker.
+  std::uint32_t looks_in_vain_ = 0;        // Of the last worker.
   std::vector<std::atomic<bool>> told_dead_;
   // What the devices signal outlives them.
   std::unique_ptr<news> arrivals_;
