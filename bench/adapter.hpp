@@ -2,6 +2,8 @@
 // over Open MPI and over weft's own MPI. Everything is inline and as thin as the library allows, so that what is
 // measured is the library.
 //
+// Programs of oneTBB define BENCH_OVER_TBB: bench/tbb/*.cpp, which have no ranks, only tasks.
+//
 // Programs of OpenSHMEM define BENCH_OVER_SHMEM: bench/shmem/*.cpp, built with the compiler wrappers of weft and of Open MPI.
 //
 // bench/NAME_bench.cpp is the weft program; bench/mpi/NAME.cpp defines BENCH_OVER_MPI and includes
@@ -28,6 +30,8 @@
 #define OMPI_SKIP_MPICXX  // The wrapper for OpenSHMEM does not link these.
 #include <mpi.h>
 #endif
+#elif defined BENCH_OVER_TBB
+#include "tbb/peers.hpp"
 #else
 #include <weft/weft.hpp>
 #endif
@@ -35,7 +39,7 @@
 namespace bench {
 
 #if defined BENCH_OVER_MPI
-inline constexpr bool over_weft = false;
+inline constexpr bool over_weft = false, has_ranks = true, has_tasks = false;
 using request = MPI_Request;
 
 class peers {
@@ -174,7 +178,7 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
 }
 
 #elif defined BENCH_OVER_SHMEM
-inline constexpr bool over_weft = false;
+inline constexpr bool over_weft = false, has_ranks = true, has_tasks = false;
 
 // What is asked for everywhere is in OpenSHMEM 1.4, which is what Open MPI has.
 class peers {
@@ -290,8 +294,8 @@ inline int run(int, char**, const std::function<void(peers&)>& body) {
   return 0;
 }
 
-#else
-inline constexpr bool over_weft = true;
+#elif !defined BENCH_OVER_TBB
+inline constexpr bool over_weft = true, has_ranks = true, has_tasks = true;
 using request = weft::request;
 
 class peers {
@@ -366,7 +370,7 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
 #endif
 
 // Loops whose chunks waiting ranks take: body(chunk) for 0 to chunks - 1.
-#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM
+#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM && !defined BENCH_OVER_TBB
 inline constexpr bool has_loops = true;
 template <class Body>
 void loop(std::size_t chunks, Body&& body) {
@@ -389,6 +393,15 @@ inline constexpr bool has_loops = false;
 template <class Body>
 void loop(std::size_t chunks, Body&& body) {
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
+}
+#endif
+
+#ifndef BENCH_OVER_TBB
+// Collective. All ranks call op(rank) at the same time; the sum of what they return, the same on all.
+template <class Op>
+double sum_of_all(peers& p, Op&& op) {
+  p.barrier();
+  return p.sum(op(p.rank()));
 }
 #endif
 

@@ -1,7 +1,7 @@
 // Minimum effective task granularity (Slaughter et al., SC 20; OpenSHMEM active messages paper,
 // section 4.2): the shortest tasks with which a machine still does half of the useful work that it
-// could. One source, over weft's ranks, over ranks with loop tasks, over MPI. metg/part.hpp runs the
-// tasks; here is how long they take, and what is asked for.
+// could. One source, over weft's ranks, over ranks with loop tasks, over MPI; over weft's tasks, futures and parcels,
+// and over oneTBB. metg/part.hpp and metg/task_part.hpp run the tasks; here is how long they take, and what is asked for.
 //
 // Options (or METG_<OPTION> in the environment):
 //   --pattern NAME,...   (all)      --kernel compute|memory|imbalance   (compute)
@@ -10,6 +10,7 @@
 //   --bytes N of outputs (16)       --scratch BYTES per column          (1 MiB)
 //   --steps N            (0: as many as give 5 ms)
 //   --backend ready,steps,tasks     (weft: ready,tasks; MPI: steps, the way of Task Bench)
+//             spawn,futures,parcels of weft; spawn of oneTBB
 //   --iterations N       (0: look for the METG; else only the efficiency with tasks of N)
 //   --task-us US         likewise, with tasks that take about so long
 //   --curve 1            efficiency at every granularity up to 97 % or 100 us, for table and plot
@@ -19,7 +20,14 @@
 #include <cstring>
 
 #include "adapter.hpp"
+#ifdef BENCH_OVER_TBB
+#include "metg/task_part.hpp"
+#else
 #include "metg/part.hpp"
+#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM
+#include "metg/weft_part.hpp"
+#endif
+#endif
 
 namespace {
 
@@ -31,7 +39,7 @@ struct point {
 
 // Collective; the same on all ranks. The reachable time is measured before every run, because
 // processors change their pace; of three runs the best counts.
-point measure(bench::peers& p, metg::part& part, const metg::settings& how, long iterations) {
+point measure(bench::peers& p, auto& part, const metg::settings& how, long iterations) {
   constexpr double sample_ns = 5e6;
   long steps = how.steps > 0 ? how.steps : 8;
   double took = 0;
@@ -53,7 +61,7 @@ point measure(bench::peers& p, metg::part& part, const metg::settings& how, long
 }
 
 // Collective. The granularity at which the efficiency is `share`, between two measured ones.
-double find_metg(bench::peers& p, metg::part& part, const metg::settings& how, double share) {
+double find_metg(bench::peers& p, auto& part, const metg::settings& how, double share) {
   point below;
   for (long iterations = 1;; iterations *= 2) {
     const point now = measure(p, part, how, iterations);
@@ -69,11 +77,13 @@ double find_metg(bench::peers& p, metg::part& part, const metg::settings& how, d
 
 // The name of a back end in the rows; what a library does by itself has none.
 std::string variant_of(metg::backend backend) {
-  const auto usual = bench::over_weft ? metg::backend::ready : metg::backend::steps;
+  const auto usual = bench::over_weft   ? metg::backend::ready
+                     : bench::has_ranks ? metg::backend::steps
+                                        : metg::backend::spawn;
   if (backend == usual) return "";
-  return backend == metg::backend::tasks   ? "-tasks"
-         : backend == metg::backend::ready ? "-ready"
-                                           : "-steps";
+  for (const metg::backend_name& one : metg::backends)
+    if (one.which == backend) return std::string("-") + one.name;
+  return "";
 }
 
 // What is asked for: the METG, efficiencies, or the efficiency with tasks of one length.
@@ -83,7 +93,7 @@ struct question {
   bool curve;
 };
 
-void measure_pattern(bench::peers& p, metg::part& part, const metg::settings& how,
+void measure_pattern(bench::peers& p, auto& part, const metg::settings& how,
                      const question& asked) {
   const std::string width = how.width % p.size() == 0 ? std::to_string(how.width / p.size()) + "c"
                                                       : std::to_string(how.width) + "w";
@@ -131,7 +141,7 @@ void measure_pattern(bench::peers& p, metg::part& part, const metg::settings& ho
 }
 
 // Collective: whether the tasks found at their inputs what they should have, nothing or everything wrong.
-bool all_looked(bench::peers& p, metg::part& part, const metg::settings& how) {
+bool all_looked(bench::peers& p, auto& part, const metg::settings& how) {
   const metg::findings found = part.take_findings();
   const double due = p.sum(found.due), inputs = p.sum(found.inputs), wrong = p.sum(found.wrong);
   if (inputs == due && wrong == (how.spoil ? due : 0)) return true;
@@ -141,6 +151,34 @@ bool all_looked(bench::peers& p, metg::part& part, const metg::settings& how) {
     std::fprintf(stderr, "metg: %s: of %g inputs %g were looked at and %g found wrong, not %g\n",
                  how.pattern.c_str(), due, inputs, wrong, how.spoil ? due : 0.0);
   return false;
+}
+
+// Calls use() with what runs the tasks by the back end that is asked for.
+template <class Use>
+void with_part(bench::peers& p, const metg::settings& how, Use&& use) {
+  const auto of = [&]<class Part>(std::type_identity<Part>) {
+    Part part(p, how);
+    use(part);
+  };
+  switch (how.backend) {
+#if defined BENCH_OVER_TBB
+    case metg::backend::spawn:
+      return of(std::type_identity<metg::spawn_part<bench::tbb_group>>());
+    default:
+      return;
+#else
+#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM
+    case metg::backend::spawn:
+      return of(std::type_identity<metg::spawn_part<metg::weft_group>>());
+    case metg::backend::futures:
+      return of(std::type_identity<metg::future_part>());
+    case metg::backend::parcels:
+      return of(std::type_identity<metg::parcel_part>());
+#endif
+    default:
+      return of(std::type_identity<metg::part>());
+#endif
+  }
 }
 
 class option_reader {
@@ -193,7 +231,9 @@ int main(int argc, char** argv) {
       .spoil = option.number("spoil", "0", 0) != 0};
   const auto columns = static_cast<int>(option.number("columns", "1", 1));
   const auto patterns = words_of(option("pattern", all.c_str()));
-  const auto backends = words_of(option("backend", bench::over_weft ? "ready,tasks" : "steps"));
+  const auto backends = words_of(option("backend", bench::over_weft   ? "ready,tasks"
+                                                   : bench::has_ranks ? "steps"
+                                                                      : "spawn"));
   const question asked{option.number("iterations", "0", 0), option("task-us", "0"),
                        option.number("curve", "0", 0) != 0};
   int failed = 0;  // Only rank 0 says so, and writes here.
@@ -204,9 +244,10 @@ int main(int argc, char** argv) {
         here.pattern = pattern;
         here.backend = metg::backend_named(backend);
         if (here.width == 0) here.width = columns * p.size();
-        metg::part part(p, here);
-        measure_pattern(p, part, here, asked);
-        if (!all_looked(p, part, here) && p.rank() == 0) failed = 1;
+        with_part(p, here, [&](auto& part) {
+          measure_pattern(p, part, here, asked);
+          if (!all_looked(p, part, here) && p.rank() == 0) failed = 1;
+        });
       }
   });
   return status != 0 ? status : failed;

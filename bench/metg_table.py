@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import rows as of_run
 
 SHARE = 50.0  # Percent, of METG.
-PEERS = ("weft", "weft-steps", "weft-tasks", "weft-mpi", "weft-mpi-ready", "weft-mpi-tasks", "mpich", "mpich-ready",
+PEERS = ("weft", "weft-steps", "weft-tasks", "weft-spawn", "weft-futures", "weft-parcels", "tbb", "weft-mpi", "weft-mpi-ready", "weft-mpi-tasks", "mpich", "mpich-ready",
          "openmpi", "openmpi-ready")
 
 

@@ -10,7 +10,8 @@ import metg_table
 import rows as of_run
 
 COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "weft-mpi": "#2b6cb0",
-           "weft-mpi-tasks": "#7fb0e0", "mpich": "#c1440e", "openmpi": "#e0a030",
+           "weft-mpi-tasks": "#7fb0e0", "weft-spawn": "#9c4a97",
+           "weft-futures": "#d39ac8", "weft-parcels": "#5b5f97", "tbb": "#444444", "mpich": "#c1440e", "openmpi": "#e0a030",
            "openmp": "#5b5f97", "hardware": "#888888", "weft-processes": "#3c9d6b", "weft-shm": "#0b6e4f", "weft-ofi": "#0b6e4f",
            "weft-ofi-shm": "#0b6e4f", "weft-mpi-mpich": "#0b6e4f", "weft-mpi-openmpi": "#7fc8a9",
            "mpich-tcp": "#c1440e", "openmpi-tcp": "#e0a030",

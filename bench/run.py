@@ -98,6 +98,24 @@ def real_time_allowed(priority):
     return subprocess.run(["chrt", "-f", str(priority), "true"], stderr=subprocess.DEVNULL).returncode == 0
 
 
+class TbbJob(Job):
+    """The task graphs over oneTBB: no ranks, so they are told how many the rivals have."""
+
+    def __init__(self, program, ranks=2, **settings):
+        super().__init__(program, "tbb", ranks, BENCH_RANKS=ranks, **settings)
+
+    def path(self, build):
+        return build / "bin" / f"bench-tbb-{self.program}"
+
+
+class TaskJob(Job):
+    """Tasks of weft and of oneTBB, one after the other, in one program without ranks."""
+
+    def __init__(self, workers=None, only=""):
+        super().__init__("task", ranks=1, only=only)
+        self.workers = workers or wanted_workers
+
+
 class ImageJob:
     """One run of a small MPI program whose ranks have copies of it: time from start to end, memory of the process
     when all are in it, and what each copy writes in its files."""
@@ -225,10 +243,10 @@ class CommJob(Job):
 class ProcessesJob(Job):
     """Ranks in two processes or more, a worker each; the peer's name says so, and by which network they are joined."""
 
-    def __init__(self, program, ranks, only="", processes=2, transport=""):
+    def __init__(self, program, ranks, only="", processes=2, transport="", **settings):
         variant = "-processes" if processes == 2 else f"-{processes}-processes"
         super().__init__(program, ranks=ranks, workers=1, variant=variant + transport.replace("ofi:", "-"), only=only,
-                         WEFT_TRANSPORT=transport)
+                         WEFT_TRANSPORT=transport, **settings)
         self.processes = processes
 
     def command(self, build):
@@ -369,6 +387,10 @@ def jobs():
         metg += every(METG_PATTERN=some, METG_COLUMNS=columns, METG_BACKEND="ready,steps")
     metg += [Job("metg", ranks=16, METG_PATTERN=some, METG_BACKEND="ready"), Job("metg", OWN_MPI, 16, METG_PATTERN=some),
              Job("metg", "openmpi", 16, METG_PATTERN=some)]
+    # Tasks of no rank, beside the ranks and oneTBB; parcels between two processes beside their ranks.
+    metg_tasks = [Job("metg", METG_PATTERN=some, METG_COLUMNS=8, METG_BACKEND="ready,spawn,futures"),
+                  TbbJob("metg", METG_PATTERN=some, METG_COLUMNS=8),
+                  ProcessesJob("metg", 2, METG_PATTERN=some, METG_COLUMNS=8, METG_BACKEND="ready,parcels")]
     for kernel in ("compute", "imbalance"):  # The same work, even and uneven.
         metg += loops(METG_PATTERN="stencil_1d", METG_COLUMNS=8, METG_KERNEL=kernel, METG_TASK_US=9.5)
     patterns = []
@@ -443,9 +465,12 @@ def jobs():
         "stencil": stencil,
         "loop": [Job("loop", ranks=1), Job("loop", ranks=2)],
         "modes": modes,
+        "tasks": [TaskJob(), TaskJob(1, "future_set")],
         "metg": metg,
+        "metg-tasks": metg_tasks,
         "metg-patterns": patterns,
-        "metg-curves": loops(METG_COLUMNS=8, METG_CURVE=1),
+        "metg-curves": loops(METG_COLUMNS=8, METG_CURVE=1) + [
+            Job("metg", METG_COLUMNS=8, METG_CURVE=1, METG_BACKEND="spawn,futures"), TbbJob("metg", METG_COLUMNS=8, METG_CURVE=1)],
         "mpi": own,
         "face": [Job("face")],
         "datatypes": [Job("datatypes", peer) for peer in ("weft", OWN_MPI, *LAUNCHERS)],
@@ -608,7 +633,7 @@ def main():
         for name in args.names or table:
             ready = []
             for job in table[name]:
-                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, (RivalJob, LciJob))):
+                if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, (RivalJob, LciJob, TbbJob))):
                     continue
                 if reason := job.missing(args.build):
                     if reason not in told:

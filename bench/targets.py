@@ -32,6 +32,9 @@ class Target:
         return "not resolved" if len(met) > 1 else "met" if met.pop() else "missed"
 
 
+WORKERS = of_run.WORKERS
+
+
 def times(factor, value):
     return None if value is None else factor * value
 
@@ -230,6 +233,24 @@ def polling(here, run):
                           here.get(f"polling/message/{way}", "weft-mpi", n, 1), 10000, "ns")
 
 
+def tasks(here, run):
+    """Tasks beside oneTBB, on the same cores."""
+    of = lambda name, peer="weft": here.get("task/" + name, peer, 1, WORKERS)
+    for what, name in (("fib(32), a spawn per call", "fib/32"), ("a random graph of 10^6 tasks", "graph/1000000"),
+                       ("nested loops", "nested_loops/1000x1000")):
+        yield Target(f"tasks: {what} <= oneTBB", of(name), of(name, "tbb"), "ns")
+    yield at_most("tasks: spawn and join", of("spawn_join/0B"), 60, "ns")
+    yield at_most("tasks: a future set until who waits for it on the same worker goes on",
+                  here.get("task/future_set_to_waiter/8B", "weft", 1, 1), 30, "ns")
+
+
+def metg_tasks(here, run):
+    for pattern in ("stencil_1d", "nearest", "all_to_all"):
+        name = f"metg/{pattern}/8c"
+        yield Target(f"METG(50 %) {pattern}, 2 workers, 8 columns each: spawned tasks <= oneTBB",
+                     here.get(name, "weft-spawn"), here.get(name, "tbb"), "us")
+
+
 def metg(here, run):
     # The ranks back end beside the code of Task Bench over the better MPI.
     for pattern, columns, ranks, factor in (("stencil_1d", 1, 2, 0.65), ("nearest", 1, 2, 0.65),
@@ -321,8 +342,8 @@ def shmem(here, run):
 
 TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": processes, "transport": transport, "p2p": p2p,
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
-           "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling,
-           "waiting": waiting, "metg": metg, "mpi": mpi, "face": face,
+           "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "waiting": waiting, "metg": metg,
+           "metg-tasks": metg_tasks, "tasks": tasks, "mpi": mpi, "face": face,
            "datatypes": datatypes}
 
 

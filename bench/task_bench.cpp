@@ -1,10 +1,8 @@
 // Tasks: what a spawn and a join, a future and a switch to who waits for it cost; fib, a random graph and nested loops,
 // beside oneTBB where it is found, on the same number of workers.
 //
-//   bench-task [--workers N] [--filter TEXT]      CSV on stdout: benchmark, system, workers, minimum and median of 5
-#include <algorithm>
+//   bench-task [--workers N] [--filter TEXT] [--repetitions N]      rows as report.hpp has them, of 5 repetitions
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,11 +10,12 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 #include <weft/loop.hpp>
 #include <weft/options.hpp>
 #include <weft/tasks.hpp>
+
+#include "report.hpp"
 
 #if defined(WEFT_BENCH_TBB)
 #include <oneapi/tbb/global_control.h>
@@ -32,24 +31,20 @@ std::string filter;
 int repetitions = 5;
 
 bool is_wanted(const std::string& name) {
-  return name.find(filter) != std::string::npos;
+  return name.find(filter) != std::string::npos && bench::wanted(name);
 }
 
 // Nanoseconds for each of `count` things that `run` does.
-void measure(const std::string& name, const char* system, double count,
+void measure(const std::string& name, const std::string& system, double count,
              const std::function<void()>& run) {
   if (!is_wanted(name)) return;
   std::vector<double> times;
   for (int i = 0; i < repetitions; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = bench::clock_ns();
     run();
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    times.push_back(took.count() / count);
+    times.push_back((bench::clock_ns() - start) / count);
   }
-  std::sort(times.begin(), times.end());
-  std::printf("%s,%s,%d,%.2f,%.2f\n", name.c_str(), system, workers, times.front(),
-              times[times.size() / 2]);
-  std::fflush(stdout);
+  bench::print_row(name, {system + bench::setting("BENCH_VARIANT", ""), 1, workers}, "ns", times);
 }
 
 // --- The same programs for both -------------------------------------------------------------------
@@ -177,7 +172,8 @@ void own() {
   measure("task/spawn_get/0B", "weft", 1e6, [] {
     for (int i = 0; i < 1000000; ++i) weft::spawn([] {}).get();
   });
-  // Two fibers of one worker that set each other's future: one switch and one set each way.
+  // Two fibers that set each other's future: one set and one switch each way, where there is one worker. With more, the
+  // task may run on another.
   measure("task/future_set_to_waiter/8B", "weft", 2e5, [] {
     constexpr std::size_t rounds = 100000;
     std::vector<weft::promise<int>> there(rounds), back(rounds);
@@ -218,8 +214,11 @@ int main(int argc, char** argv) {
       return std::strcmp(argv[i], "--help") == 0 ? 0 : 2;
     }
   }
-  if (workers == 0) workers = static_cast<int>(std::thread::hardware_concurrency());
-  std::printf("benchmark,system,workers,minimum_ns,median_ns\n");
+  if (workers == 0)
+    workers = std::min(bench::cores_allowed(),
+                       std::atoi(bench::setting("BENCH_WORKERS", "1024").c_str()));
+  bench::raise_priority();
+  bench::print_header();
   weft::options how;
   how.workers = workers;
   const int status = weft::run_tasks(how, [] {

@@ -24,46 +24,9 @@
 
 #include "adapter.hpp"
 #include "kernel.hpp"
+#include "settings.hpp"
 
 namespace metg {
-
-enum class backend { ready, steps, tasks };
-
-inline backend backend_named(const std::string& name) {
-  if (name == "ready") return backend::ready;
-  if (name == "steps") return backend::steps;
-  if (name == "tasks" && bench::has_loops) return backend::tasks;
-  throw std::invalid_argument("no back end '" + name + "'; there are: ready steps" +
-                              (bench::has_loops ? " tasks" : ""));
-}
-
-struct settings {
-  std::string pattern;
-  std::string kernel;
-  metg::backend backend;
-  int width;  // Columns of all ranks.
-  int radix;
-  double imbalance;
-  std::size_t bytes;  // Of an output.
-  long steps;         // 0: as many as it takes.
-  std::size_t scratch;
-  bool spoil;  // Every output is wrong in its last bytes, so every look at an input must fail.
-};
-
-// What a task puts out, repeated until the output is full: which task it was.
-struct stamp {
-  std::int64_t step;
-  std::int64_t column;
-  bool operator==(const stamp&) const = default;
-};
-
-// What the tasks found when they looked at their inputs.
-struct findings {
-  double due = 0;  // Inputs that there were to look at, counted without looking.
-  double inputs = 0;
-  double wrong = 0;
-  std::string first_wrong;
-};
 
 class part {
  public:
@@ -111,6 +74,8 @@ class part {
         case backend::tasks:
           run_as_loop(at);
           break;
+        default:
+          break;  // task_part.hpp has the others.
       }
     }
     finish_sends(steps - 1);
@@ -181,18 +146,7 @@ class part {
     plan* doing;
     bool whole;  // Those are all columns.
   };
-  // Written by whoever runs the task.
-  struct alignas(64) column_findings {
-    long inputs = 0;
-    long wrong = 0;
-    std::string first_wrong;
-  };
 
-  static double thread_ns() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
-  }
   [[nodiscard]] int first_of(int rank) const {
     return static_cast<int>(static_cast<long>(rank) * how_.width / p_.size());
   }
@@ -401,17 +355,8 @@ class part {
     const stamp* is = first;
     do
       if (*is != wanted) [[unlikely]]
-        return note(found, at.step, column, *is, wanted);
+        return found.note(at.step, column, *is, wanted);
     while (++is != first + stamps_);
-  }
-  [[gnu::noinline]] static void note(column_findings& found, long step, int column, const stamp& is,
-                                     const stamp& wanted) {
-    if (found.wrong++ != 0) return;
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "task (%ld, %d) read the output of (%ld, %ld) for that of (%ld, %ld)", step,
-                  column, long{is.step}, long{is.column}, long{wanted.step}, long{wanted.column});
-    found.first_wrong = text;
   }
   void finish(long step, int column) {
     for (stamp& s : output(step, column)) s = {step, column};

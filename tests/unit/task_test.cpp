@@ -240,6 +240,18 @@ TEST(when_all, is_ready_with_the_last_and_when_any_with_one) {
     EXPECT_THROW((void)b.get(), int);
     EXPECT_TRUE(when_all(std::vector<future<int>>()).get().empty());
 
+    // What several wait for, each in a gathering of its own.
+    promise<int> late;
+    std::vector<shared_future<int>> shared{late.get_future().share(), spawn([] { return 2; })};
+    future<int> first = when_all(shared).then(
+        [](const std::vector<shared_future<int>>& of) { return of[0].get() + of[1].get(); });
+    future<int> second = when_all(shared).then(
+        [](const std::vector<shared_future<int>>& of) { return of[0].get() * of[1].get(); });
+    late.set_value(5);
+    EXPECT_EQ(first.get(), 7);
+    EXPECT_EQ(second.get(), 10);
+    EXPECT_THROW((void)when_all(std::vector<shared_future<int>>(1)), error);
+
     promise<int> never;
     std::vector<future<int>> two;
     two.push_back(never.get_future());

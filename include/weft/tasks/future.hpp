@@ -473,6 +473,11 @@ class arrivals {
 template <class T>
 [[nodiscard]] future<std::vector<future<T>>> when_all(
     std::vector<future<T>> all, const std::source_location& at = std::source_location::current());
+// The same of shared futures: what several wait for.
+template <class T>
+[[nodiscard]] future<std::vector<shared_future<T>>> when_all(
+    std::vector<shared_future<T>> all,
+    const std::source_location& at = std::source_location::current());
 template <class... T>
 [[nodiscard]] future<std::tuple<future<T>...>> when_all(future<T>... all);
 // Ready when one is. Of none, never: throws weft::error.
@@ -543,20 +548,35 @@ struct any_gathering {
 
 }  // namespace detail
 
+namespace detail {
+
+template <class Future>
+future<std::vector<Future>> gather_all(std::vector<Future>&& all, const std::source_location& at) {
+  using inputs = std::vector<Future>;
+  for (const Future& one : all)
+    if (!one.valid()) refuse_empty_future("when_all");
+  auto* state = make_pooled<future_state<inputs>>(2u, at);
+  future<inputs> of_all = future_access::adopt(state);
+  const std::size_t count = all.size();
+  auto* gathered = new all_gathering<inputs>(std::move(all), count, state);
+  for (std::size_t i = 0; i < count; ++i)
+    gathered->listen_to(i, future_access::state(gathered->inputs[i]));
+  gathered->arrive();
+  return of_all;
+}
+
+}  // namespace detail
+
 template <class T>
 future<std::vector<future<T>>> when_all(std::vector<future<T>> all,
                                         const std::source_location& at) {
-  using inputs = std::vector<future<T>>;
-  for (const future<T>& one : all)
-    if (!one.valid()) detail::refuse_empty_future("when_all");
-  auto* state = detail::make_pooled<detail::future_state<inputs>>(2u, at);
-  future<inputs> of_all = detail::future_access::adopt(state);
-  const std::size_t count = all.size();
-  auto* gathered = new detail::all_gathering<inputs>(std::move(all), count, state);
-  for (std::size_t i = 0; i < count; ++i)
-    gathered->listen_to(i, detail::future_access::state(gathered->inputs[i]));
-  gathered->arrive();
-  return of_all;
+  return detail::gather_all(std::move(all), at);
+}
+
+template <class T>
+future<std::vector<shared_future<T>>> when_all(std::vector<shared_future<T>> all,
+                                               const std::source_location& at) {
+  return detail::gather_all(std::move(all), at);
 }
 
 template <class... T>
