@@ -2,6 +2,7 @@
 """Run weft's benchmarks and their rivals interleaved, write CSV and plots, print the targets.
 
     bench/run.py [--build DIR] [NAME...]       NAME: see --list; none means all
+    bench/run.py parcel [--quick]              the study of parcelports, by itself; parcel --help says how
 
 Every benchmark runs weft, MPICH and Open MPI (where installed) one after the other, and that ROUNDS
 times, so that a neighbour or a slow minute meets all of them. Rows of several rounds are merged: least
@@ -22,10 +23,12 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "parcel"))
 import comm_table
 import metg_table
 import plot
 import rows as of_run
+import study
 import targets
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -592,6 +595,10 @@ def write(path, rows):
 
 def main():
     global wanted_workers
+    if "parcel" in sys.argv[1:]:  # It has options, rows and figures of its own.
+        words = list(sys.argv[1:])
+        words.remove("parcel")
+        return study.main(words)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default all): see --list")
     parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build directory (default build/dev)")

@@ -108,6 +108,13 @@ if(TARGET LCI::LCI AND LCI_VERSION VERSION_GREATER_EQUAL 2)
   target_link_options(bench-lci-comm PRIVATE -Wl,--no-as-needed)
 endif()
 
+# bench/parcel/study.py: what it concludes, and a short run of it.
+if(WEFT_BUILD_TESTS AND TARGET weftrun AND Python3_FOUND)
+  add_test(NAME study.parcel COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/parcel_study.py
+    --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
+  set_tests_properties(study.parcel PROPERTIES LABELS bench TIMEOUT 300 PROCESSORS 2)
+endif()
+
 # bench-metg, a few steps of every pattern, kernel and back end: with outputs as they should be all tasks
 # must find their inputs right, and with outputs that are all wrong, all wrong. ctest -R '^metg\.' runs them.
 if(WEFT_BUILD_TESTS)
