@@ -9,6 +9,7 @@ namespace {
 constexpr const parcelport_maker* makers[] = {
     &lci_parcelport,
     &lci_variant_parcelports,
+    &tcp_parcelport,
 };
 
 }  // namespace

@@ -130,6 +130,7 @@ struct parcelport_maker {
 void let_workers_look(const parcelport_site& site, further_look& at);
 
 extern const parcelport_maker lci_parcelport;           // lci
+extern const parcelport_maker tcp_parcelport;           // tcp, where Boost.Asio was found
 extern const parcelport_maker lci_variant_parcelports;  // lci_{sr|psr}_{cq|sy}_{pin|mt|core}
 
 // Throws weft::error where this build has no such one.
