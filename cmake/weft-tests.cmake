@@ -208,6 +208,15 @@ if(TARGET weftrun)
       WEFT_PARCELPORT=${port})
   endforeach()
 endif()
+# The same over other parcelports than the usual one.
+foreach(parcelport IN ITEMS tcp tcp_i)
+  add_test(NAME parcelport.${parcelport} COMMAND parcel_test --gtest_filter=parcel.*)
+  set_tests_properties(parcelport.${parcelport} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
+    ENVIRONMENT TEST_PARCELPORT=${parcelport})
+endforeach()
+if(TARGET weftrun)
+  weft_add_started_test(shm multi.parcelport.tcp multi 2 parcel_test TEST_PARCELPORT=tcp)
+endif()
 weft_add_test_of_processes(multi.nodes.rma_test multi 5 rma_test TEST_PER_NODE=2 TEST_JOBS=10)
 foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test

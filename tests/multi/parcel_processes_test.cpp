@@ -69,6 +69,24 @@ TEST(parcels, a_locality_that_dies_is_met_by_every_kind_of_port) {
   }
 }
 
+// Over a port with a network of its own, which hears of deaths by itself, too.
+TEST(parcels_over_tcp,
+     every_call_of_a_locality_that_dies_gets_an_error_and_different_actions_are_told) {
+  const std::string start = "timeout 100 ./weftrun --timeout 60 --parcelport tcp ";
+  const outcome death = shell(start + "--processes 3 --on-failure error ./test-parcels death");
+  if (death.text.find("was built without it") != std::string::npos)
+    GTEST_SKIP() << "built without Boost.Asio";
+  EXPECT_NE(death.text.find("5 calls failed; locality 2 says 1"), std::string::npos) << death.text;
+  EXPECT_NE(death.text.find("locality 1 has died"), std::string::npos) << death.text;
+  const outcome mismatch = shell(
+      start +
+      "-n 1 ./test-parcels mismatch : -n 1 env TEST_ODD_ACTION=another_action ./test-parcels mismatch");
+  EXPECT_NE(mismatch.status, 0) << mismatch.text;
+  EXPECT_NE(mismatch.text.find("number 0 is \"another_action\" here and \"an_action\" there"),
+            std::string::npos)
+      << mismatch.text;
+}
+
 INSTANTIATE_TEST_SUITE_P(transports, parcels_over, ::testing::Values("shm", "ofi:tcp"),
                          [](const auto& tried) { return std::string(tried.param).substr(0, 3); });
 

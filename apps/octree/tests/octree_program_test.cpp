@@ -163,6 +163,12 @@ TEST(octree_program, has_the_same_hash_in_any_number_of_processes) {
     for (const int processes : {2, 3, 4})
       for (const int workers : {1, 2}) in_processes(exchange, processes, workers);
   }
+  // Over a parcelport of its own network, where it was built.
+  const auto [ended, text] = run_program(small + "--exchange parcels", WEFT_PROGRAM_DIR
+                                         "/weftrun --parcelport tcp_i --processes 3 --workers 1");
+  if (text.find("was built without it") != std::string::npos) return;
+  EXPECT_EQ(ended, 0) << text;
+  EXPECT_EQ(line_of(text, "hash"), hash) << text;
 }
 
 TEST(octree_parcels, have_the_numbers_of_one_thread_in_one_process) {

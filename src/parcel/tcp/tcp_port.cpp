@@ -58,7 +58,7 @@ constexpr auto greeting_max = 5s;
 constexpr int strangers_max = 64;
 // Who has gone without a word is dead unless somebody else says so before, who knows more.
 constexpr auto silence_max = 2s;
-constexpr const char* key_of_address = "parcels-tcp";
+constexpr const char* key_of_address = "weft.parcels.tcp";
 
 wait_description for_room(int process) noexcept {
   wait_description what;
@@ -155,6 +155,7 @@ struct tcp_port::peer {
 
   // The thread alone.
   asio::steady_timer waits, silence;
+  bool has_come = false;       // Somebody who has this process's key and claims to be it.
   bool is_waited_for = false;  // Until there is something to read.
   std::unique_ptr<std::byte[]> block;
   std::size_t capacity = 0, filled = 0;  // Of the block: whole messages and what follows.
@@ -211,6 +212,10 @@ class tcp_port::reader_and_writer {
     tcp_greeting said;
   };
 
+  [[nodiscard]] std::string said_of(int process, std::string_view what) const {
+    return formatted("the connection for parcels with process {} on host {} {}", process,
+                     of_.between_.job().host_of(process), what);
+  }
   [[nodiscard]] int count() const { return of_.between_.process_count(); }
   void listen();
   void accept();
@@ -237,6 +242,7 @@ class tcp_port::reader_and_writer {
   asio::executor_work_guard<asio::io_context::executor_type> keep_;
   tcp::acceptor acceptor_;
   tcp_key key_;
+  std::vector<tcp_address> addresses_;  // Of all, complete before the thread runs.
   std::thread thread_;
   int strangers_ = 0;
   bool has_refused_ = false;
@@ -276,6 +282,13 @@ void tcp_port::reader_and_writer::listen() {
     throw error("parcelport tcp: this host has no address that others could reach");
   job.put(key_of_address, own.text());
   job.fence();
+  for (int p = 0; p < count(); ++p) {
+    auto told = tcp_address::of(job.get(p, key_of_address));
+    if (!told)
+      throw error(formatted(
+          "parcelport tcp: process {} has told no address; take the same parcelport in all", p));
+    addresses_.push_back(std::move(*told));
+  }
 }
 
 // Those with greater numbers are connected to; the others come.
@@ -335,20 +348,15 @@ void tcp_port::reader_and_writer::judge(const std::shared_ptr<stranger>& who,
   if (const char* const why = why_refused(who->said, key_, others)) return refuse_stranger(why);
   const auto process = static_cast<int>(who->said.process);
   peer& of = *of_.peers_[static_cast<std::size_t>(process)];
-  if (of.socket.is_open()) return refuse_stranger("it claims to be a process that has come before");
+  if (std::exchange(of.has_come, true))
+    return refuse_stranger("it claims to be a process that has come before");
   // It has told the others its own key, and is to see that this process knows it.
-  try {
-    const auto known = tcp_address::of(of_.between_.job().get(process, key_of_address));
-    if (!known) return refuse_stranger("its process has told no address");
-    tcp_greeting answer;
-    answer.process = static_cast<std::uint32_t>(of_.between_.process());
-    answer.key = known->key;
-    error_code ended;
-    asio::write(who->socket, asio::buffer(&answer, sizeof answer), ended);
-    if (ended) return refuse_stranger("it has gone");
-  } catch (const error&) {
-    return refuse_stranger("its process is dead");
-  }
+  tcp_greeting answer;
+  answer.process = static_cast<std::uint32_t>(of_.between_.process());
+  answer.key = addresses_[static_cast<std::size_t>(process)].key;
+  error_code ended;
+  asio::write(who->socket, asio::buffer(&answer, sizeof answer), ended);
+  if (ended) return refuse_stranger("it has gone");
   settle(process, std::move(who->socket));
   const std::lock_guard hold(start_lock_);
   --missing_;
@@ -364,10 +372,9 @@ void tcp_port::reader_and_writer::refuse_stranger(const char* why) noexcept {
 
 // Called by the thread that makes the port.
 void tcp_port::reader_and_writer::connect(int process) {
-  const auto address = tcp_address::of(of_.between_.job().get(process, key_of_address));
-  if (!address) throw error(formatted("parcelport tcp: process {} has told no address", process));
+  const tcp_address& address = addresses_[static_cast<std::size_t>(process)];
   std::string tried;
-  for (const std::string& host : address->hosts) {
+  for (const std::string& host : address.hosts) {
     error_code failure;
     const auto at = asio::ip::make_address(host, failure);
     if (failure) continue;
@@ -375,9 +382,9 @@ void tcp_port::reader_and_writer::connect(int process) {
     tcp::socket socket(own);
     tcp_greeting said, answer;
     said.process = static_cast<std::uint32_t>(of_.between_.process());
-    said.key = address->key;
+    said.key = address.key;
     failure = asio::error::timed_out;
-    socket.async_connect({at, address->port}, [&](const error_code& connected) {
+    socket.async_connect({at, address.port}, [&](const error_code& connected) {
       failure = connected;
       if (connected) return;
       keep_from_children(socket.native_handle());
@@ -406,7 +413,7 @@ void tcp_port::reader_and_writer::connect(int process) {
                        why != nullptr ? std::string(why) : failure.message());
   }
   throw error(formatted("parcelport tcp: process {} on host {} does not answer at port {}: {}",
-                        process, of_.between_.job().host_of(process), address->port, tried));
+                        process, of_.between_.job().host_of(process), address.port, tried));
 }
 
 void tcp_port::reader_and_writer::settle(int process, tcp::socket&& by) {
@@ -635,7 +642,7 @@ void tcp_port::reader_and_writer::go_silent(peer& of) {
   of.silence.expires_after(silence_max);
   of.silence.async_wait([this, &of](const error_code& failure) {
     if (failure) return;
-    of_.between_.mark_failed(of.process, "its connection for parcels has ended without a word");
+    of_.between_.mark_failed(of.process, said_of(of.process, "has ended without a word"));
   });
 }
 
@@ -678,7 +685,7 @@ void tcp_port::reader_and_writer::close(peer& of, const char* why) {
   told.process = of.process;
   told.refused = why;
   of_.tell(std::move(told));
-  of_.between_.mark_failed(of.process, formatted("its connection for parcels was closed: {}", why));
+  of_.between_.mark_failed(of.process, said_of(of.process, formatted("was closed: {}", why)));
 }
 
 // --- Writing --------------------------------------------------------------------------------------

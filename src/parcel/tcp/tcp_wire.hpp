@@ -68,12 +68,11 @@ inline constexpr std::uint64_t tcp_message_bytes_max = std::uint64_t{1} << 33;
 // Of one chunk, as what there can be no memory for.
 inline constexpr std::uint64_t tcp_chunk_bytes_max = std::uint64_t{1} << 40;
 
-// Null when it can be.
+// Null when it can be. What is in the message is the layer's to judge.
 [[nodiscard]] inline const char* why_refused(const tcp_frame& frame) noexcept {
   if (frame.mark == tcp_mark::end)
     return frame.chunks == 0 && frame.bytes == 0 ? nullptr : "an end with something behind it";
   if (frame.mark != tcp_mark::message) return "a frame of no kind";
-  if (frame.bytes < sizeof(parcel_header)) return "a message that is too short for a parcel";
   if (frame.bytes > tcp_message_bytes_max) return "a message longer than any";
   if (frame.chunks > parcel_chunks_max) return "a message with more chunks than any";
   return nullptr;
