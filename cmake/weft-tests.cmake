@@ -203,20 +203,17 @@ foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.parcel_test multi 2 parcel_test)
 endforeach()
 if(TARGET weftrun)
-  foreach(port IN ITEMS lci lci_psr_cq_pin lci_sr_cq_mt_i:2 lci_sr_sy_pin_i lci_psr_sy_mt)
+  foreach(port IN ITEMS lci lci_psr_cq_pin lci_sr_cq_mt_i:2 lci_sr_sy_pin_i lci_psr_sy_mt tcp)
     weft_add_started_test(shm multi.shm2.parcel_test.${port} multi 2 parcel_test
       WEFT_PARCELPORT=${port})
   endforeach()
 endif()
-# The same over other parcelports than the usual one.
-foreach(parcelport IN ITEMS tcp tcp_i)
-  add_test(NAME parcelport.${parcelport} COMMAND parcel_test --gtest_filter=parcel.*)
-  set_tests_properties(parcelport.${parcelport} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
-    ENVIRONMENT TEST_PARCELPORT=${parcelport})
+# Processes that are threads of the test, over a parcelport of its own network.
+foreach(port IN ITEMS tcp tcp_i)
+  add_test(NAME multi.parcelport.${port} COMMAND parcel_test --gtest_filter=parcel.*)
+  set_tests_properties(multi.parcelport.${port} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
+    ENVIRONMENT WEFT_PARCELPORT=${port})
 endforeach()
-if(TARGET weftrun)
-  weft_add_started_test(shm multi.parcelport.tcp multi 2 parcel_test TEST_PARCELPORT=tcp)
-endif()
 weft_add_test_of_processes(multi.nodes.rma_test multi 5 rma_test TEST_PER_NODE=2 TEST_JOBS=10)
 foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test

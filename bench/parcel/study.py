@@ -56,13 +56,23 @@ QUICK_WINDOWS = [1, 8, 64]
 
 # --- Which parcelports ------------------------------------------------------------------------------
 
-def expand(pattern):
-    """All that a pattern of weftrun's stands for: [x] may be left out, {x|y} is one of them. What follows a colon is left out."""
-    pattern = re.sub(r"\[:[^\]]*\]", "", pattern)
-    parts = re.split(r"(\[[^\]]*\]|\{[^}]*\})", pattern)
-    choices = [["", part[1:-1]] if part.startswith("[") else part[1:-1].split("|") if part.startswith("{") else [part]
-               for part in parts if part]
-    return ["".join(words) for words in itertools.product(*choices)]
+def expand(name, letters):
+    """All that a name of weftrun's stands for, whose parts of one capital letter are listed in `letters`."""
+    choices = [letters.get(part, [part]) for part in name.split("_")]
+    return ["_".join(words) for words in itertools.product(*choices)]
+
+
+def named_in(text):
+    """The parcelports of a line such as "give lci, lci_P_C (P: sr or psr, C: cq or sy), tcp or mpi, each with _i behind it
+    or not; then ...": all but what follows the semicolon."""
+    text = text.partition("give ")[2].partition(";")[0]
+    listed = lambda words: [word for word in re.split(r", | or ", words.strip(", ")) if word]
+    letters = {letter: listed(words) for letter, words in re.findall(r"([A-Z]): ((?:[^:()](?!\b[A-Z]:))+)", text)}
+    names = []
+    for name in listed(re.sub(r" *\([^)]*\)", "", text).partition(", each")[0]):
+        for one in expand(name, letters):
+            names += [one, one + "_i"] if "each with _i" in text else [one]
+    return names
 
 
 def parcelports(build):
@@ -70,10 +80,7 @@ def parcelports(build):
     without a name."""
     told = subprocess.run([build / "bin" / "weftrun", "--processes", "2", "true"], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "WEFT_PARCELPORT": "?"})
-    names = []
-    for word in re.findall(r"(?<![\w-])(?:lci|tcp|mpi)[\w\[\]{}|:]*", told.stderr if told.returncode else ""):
-        names += [name for name in expand(word) if name not in names]
-    return names or [""]
+    return (named_in(told.stderr) if told.returncode else []) or [""]
 
 
 def title(port):

@@ -41,7 +41,7 @@ TEST_P(parcels_over, different_actions_end_the_job_with_both_names) {
 
 // Without a limit the receiver grew by 121 MiB: it takes all that comes, and begins none of it.
 TEST(parcels, a_million_that_nobody_runs_take_little_memory) {
-  for (const char* const port : {"lci_i", "lci"}) {
+  for (const char* const port : {"lci_i", "lci", "tcp"}) {
     const outcome got = shell(formatted(
         "timeout 100 ./weftrun --timeout 90 --processes 2 --parcelport {} ./test-parcels flood",
         port));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -18,17 +17,6 @@
 
 namespace weft {
 namespace {
-
-// TEST_PARCELPORT says over which parcelport: run() takes its options as they are.
-[[maybe_unused]] const bool parcelport_is_chosen = [] {
-  const char* const name = std::getenv("TEST_PARCELPORT");
-  if (name == nullptr) return false;
-  std::string words[] = {"test", "--weft-parcelport", name};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  int argc = 3;
-  static_cast<void>(parse_options(argc, argv));
-  return true;
-}();
 
 // One rank in each of so many processes, beside a helper.
 options localities(int count, int helpers = 1) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <weft/parcels.hpp>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -12,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/settings.hpp"
 #include "job.hpp"
 #include "parcel/tcp/tcp_wire.hpp"
 #include "processes.hpp"
@@ -98,14 +98,6 @@ std::uint64_t sum(const std::vector<std::uint64_t>& of) {
 }
 WEFT_ACTION(sum);
 
-// As if the options said so: run() takes its options as they are.
-void choose_tcp() {
-  std::string words[] = {"test", "--weft-parcelport", "tcp"};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  int argc = 3;
-  static_cast<void>(parse_options(argc, argv));
-}
-
 int connected(const tcp_address& to) {
   const int by = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
@@ -165,7 +157,7 @@ class watched_member final : public bootstrap {
 
 // The statuses of both processes.
 std::vector<int> run_two(const watched_member::meddler& meddle, const std::function<void()>& body) {
-  choose_tcp();
+  ::setenv("WEFT_PARCELPORT", "tcp", 1);
   sim_fabric fabric{sim_options{}};
   tests::shared_job& job = tests::new_job(2);
   std::mutex making;
