@@ -29,12 +29,13 @@ WHAT
   rate      locality 0 makes tasks at a fixed rate, each of which posts a batch of messages; the other one answers
             once, when it has all of them
   latency   chains of messages that go back and forth, each hop by another task; microseconds of a hop
+  local     an empty action is called in the own locality and waited for; microseconds of a call
 
 OPTIONS (and their defaults)
   --sizes B,...      bytes of a message, multiples of 8 (8)
   --rates N,...      of rate: messages a second to be attempted, 0 as many as can be (0)
   --batch N          of rate: messages of a task (100)
-  --messages N       of rate: of a point (500000)
+  --messages N       of rate: of a point; of local: calls (500000)
   --seconds S        of rate: fewer messages where a point would last longer than that at the attempted rate (0: never)
   --windows N,...    of latency: chains at the same time (1)
   --hops N           of latency: messages of a chain, even (1000)
@@ -168,10 +169,19 @@ double measure_latency(const latency_point& point) {
   return chains_are_right ? took / point.hops : -1;
 }
 
+void nothing() {}
+
+// Microseconds of a call.
+double measure_local(long calls) {
+  const double start = bench::clock_ns();
+  for (long i = 0; i < calls; ++i) weft::async(weft::here(), weft::action<&nothing>).get();
+  return (bench::clock_ns() - start) / static_cast<double>(calls) / 1e3;
+}
+
 // --- What is asked for ----------------------------------------------------------------------------
 
 struct asked {
-  bool rate = false;
+  bool rate = false, local = false;
   std::vector<long> sizes{8}, rates{0}, windows{1};
   long batch = 100, messages = 500'000, hops = 1000, repetitions = 1;
   double seconds = 0;
@@ -208,8 +218,8 @@ asked read(int argc, char** argv) {
       std::exit(0);
     }
     if (!word.starts_with("--")) {
-      if (!what.empty() || (word != "rate" && word != "latency"))
-        refuse("'" + word + "': rate or latency");
+      if (!what.empty() || (word != "rate" && word != "latency" && word != "local"))
+        refuse("'" + word + "': rate, latency or local");
       what = word;
       continue;
     }
@@ -234,12 +244,13 @@ asked read(int argc, char** argv) {
     else
       refuse("no option " + word);
   }
-  if (what.empty()) refuse("rate or latency");
+  if (what.empty()) refuse("rate, latency or local");
   for (const long size : all.sizes)
     if (size % 8 != 0) refuse("--sizes " + std::to_string(size) + ": a multiple of 8");
   if (all.hops % 2 != 0 || all.hops > 1'000'000'000)
     refuse("--hops " + std::to_string(all.hops) + ": an even number, of at most 10^9");
   all.rate = what == "rate";
+  all.local = what == "local";
   return all;
 }
 
@@ -255,6 +266,10 @@ bool measure(const asked& all) {
   std::puts(
       "what,size,batch,attempted_per_s,window,repetition,messages,injected_per_s,achieved_per_s,latency_us");
   bool is_right = true;
+  for (long repetition = 0; all.local && repetition < all.repetitions; ++repetition)
+    std::printf("local,,,,,%ld,%ld,,,%.4f\n", repetition, all.messages,
+                measure_local(all.messages));
+  if (all.local) return true;
   for (long repetition = 0; repetition < all.repetitions; ++repetition)
     for (const long size : all.sizes)
       if (all.rate) {

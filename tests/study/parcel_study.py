@@ -37,10 +37,10 @@ class Conclusions(unittest.TestCase):
                           for end in ("", "_i")])
 
     def test_the_mean_and_the_deviation_are_of_the_repetitions(self):
-        mean, deviation, count = next(iter(study.means(
-            [rate("lci_i", 100, repetition=0), rate("lci_i", 300, repetition=1)]).values()))
-        self.assertEqual((mean, count), (200, 2))
-        self.assertAlmostEqual(deviation, 141.42, 2)
+        mean, deviation, count, median = next(iter(study.means(
+            [rate("lci_i", per_s, repetition=i) for i, per_s in enumerate((100, 300, 110))]).values()))
+        self.assertEqual((mean, count, median), (170, 3, 110))
+        self.assertAlmostEqual(deviation, 112.69, 2)
 
     def test_the_highest_rate_is_of_all_attempted_and_no_limit_comes_last(self):
         of = study.Results([rate("mpi", 50, 0), rate("mpi", 90, 100), rate("mpi", 70, 200)])
@@ -94,7 +94,7 @@ class Run(unittest.TestCase):
     def test_what_makes_no_sense_is_refused(self):
         program = ARGS.build / "bin" / "bench-parcel"
         for words, says in ((["rate", "--sizes", "9"], "multiple of 8"), (["latency", "--hops", "3"], "even"),
-                            (["speed"], "rate or latency"), (["rate", "--batch"], "no value"), ([], "rate or latency"),
+                            (["speed"], "rate, latency or local"), (["rate", "--batch"], "no value"), ([], "rate, latency or local"),
                             (["rate", "--rates", "1,x"], "at least 0"), (["rate"], "weftrun --processes 2")):
             with self.subTest(words):
                 ended = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
