@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/private_code.hpp"
 #include "image/binding.hpp"
 #include "image/elf_file.hpp"
 
@@ -37,7 +38,7 @@ struct copied_variable {
 
 class copied_file {
  public:
-  explicit copied_file(const std::string& path) : file(path) {}
+  explicit copied_file(const std::string& path) : file(path) { note_private_file(file.path()); }
   ~copied_file();
   copied_file(const copied_file&) = delete;
   copied_file& operator=(const copied_file&) = delete;

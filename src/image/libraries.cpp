@@ -26,8 +26,9 @@ constexpr std::array private_run_times{"libgfortran.", "libgomp.",   "libomp.", 
                                        "libpgf",       "libnvf",     "libnvomp."};
 // What a system brings that keeps a program's settings, plans or open objects and counts on one
 // program that uses it. Small: a copy costs what it writes.
-constexpr std::array with_state{"libfftw3",  "libhdf5", "libnetcdf", "libmetis",    "libscotch",
-                                "libarpack", "libgsl.", "libglpk",   "libsundials", "libsuperlu"};
+constexpr std::array with_state{"libfftw3",    "libhdf5",    "libnetcdf",  "libmetis",
+                                "libscotch",   "libarpack",  "libgsl.",    "libglpk",
+                                "libsundials", "libsuperlu", "libsqlite3."};
 // Their data are caches, tables made once, and locks for what many threads do at once.
 constexpr std::array harmless{
     "libz.",      "libbz2.",      "liblzma.",    "libzstd.",   "liblz4.",       "libsz.",

@@ -23,6 +23,7 @@
 #include "base/library_function.hpp"
 #include "base/pause.hpp"
 #include "base/system_path.hpp"
+#include "program/kernel_state.hpp"
 #include "program/program.h"
 #include "program/regions.hpp"
 #include "sched/worker.hpp"
@@ -37,14 +38,28 @@ namespace {
   static auto* const next_##function = weft::next_definition<decltype(::function)>(#function)
 
 // `attempt` gives EBUSY until there is nothing to wait for; `block` waits in the kernel.
+// `between_processes`: whoever ends the wait may be in another process, which may wait for any other rank.
 template <class Attempt, class Block>
-int wait_for_thread(const Attempt& attempt, const Block& block) {
-  if (!worker::in_shared_program()) [[likely]]
+int wait_for_thread(const Attempt& attempt, const Block& block, bool between_processes = false) {
+  if (!between_processes && !worker::in_shared_program()) [[likely]]
     return block();
   for (long long rest = 0;;) {
     if (const int result = attempt(); result != EBUSY) return result;
-    if (weft_lets_others_run(&rest) == 0) return block();
+    if ((between_processes ? weft_lets_any_run(&rest) : weft_lets_others_run(&rest)) == 0)
+      return block();
   }
+}
+
+// As the C library keeps it, which has no function that says so.
+bool is_between_processes(const pthread_mutex_t& lock) noexcept {
+  constexpr int shared_bit = 128;
+  return (lock.__data.__kind & shared_bit) != 0;
+}
+bool is_between_processes(const pthread_rwlock_t& lock) noexcept {
+  return lock.__data.__shared != 0;
+}
+bool is_between_processes(const pthread_cond_t& condition) noexcept {
+  return (condition.__data.__wrefs & 1) != 0;
 }
 
 // Whether the program, or a library of its own, has called from there. In one of the system other ranks may
@@ -57,6 +72,18 @@ bool is_called_by_program(const void* from) noexcept {
 
 // The same for a lock of such a worker, of which `attempt` waits in the kernel for a moment: whoever has it may have it nearly always.
 // Not inline: the usual way saves fewer registers.
+template <class Try, class Attempt, class Block>
+[[gnu::noinline]] int take_lock_between_processes(const Try& try_lock, const Attempt& attempt,
+                                                  const Block& block) {
+  if (const int result = try_lock(); result != EBUSY) return result;
+  if (weft_has_others() == 0) return block();
+  return wait_for_thread(
+      [&] {
+        const int result = attempt();
+        return result == ETIMEDOUT ? EBUSY : result;
+      },
+      block, true);
+}
 template <class Try, class Attempt, class Block>
 [[gnu::noinline]] int take_shared_lock(const void* from, const Try& try_lock,
                                        const Attempt& attempt, const Block& block) {
@@ -104,25 +131,56 @@ decltype(::pthread_cond_wait)* default_cond_wait() noexcept {
   return next_definition<decltype(::pthread_cond_wait)>(name);
 }
 
+int clock_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+               const timespec* until) {
+  NEXT(pthread_cond_clockwait);
+  return next_pthread_cond_clockwait(condition, mutex, clock, until);
+}
+
 // Every wait may end without a reason. One that ends so that other ranks can run does so without the mutex.
 template <class Unlock, class Lock>
 int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const Unlock& unlock,
                        const Lock& lock) {
-  if (weft_keeps_others() == 0) {
+  const bool between = is_between_processes(*condition);
+  if ((between ? weft_has_others() : weft_keeps_others()) == 0) {
     static auto* const next = default_cond_wait();
     return next(condition, mutex);
   }
   const std::uint64_t moment_ns = next_moment(condition);
   const timespec until = monotonic(now_ns() + moment_ns);
-  const int result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  const int result = clock_wait(condition, mutex, CLOCK_MONOTONIC, &until);
   if (result != ETIMEDOUT) {
     next_moment(nullptr);
     return result;
   }
   unlock();
   long long rest = static_cast<long long>(moment_ns);
-  weft_lets_others_run(&rest);
+  static_cast<void>(between ? weft_lets_any_run(&rest) : weft_lets_others_run(&rest));
   return lock();
+}
+
+// The same until a time.
+template <class Block>
+int wait_for_condition_until(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                             const timespec& until, const Block& block) {
+  const bool between = is_between_processes(*condition);
+  if ((between ? weft_has_others() : weft_keeps_others()) == 0) return block();
+  timespec now{};
+  clock_gettime(clock, &now);
+  const std::int64_t left_ns =
+      (until.tv_sec - now.tv_sec) * std::int64_t{1'000'000'000} + (until.tv_nsec - now.tv_nsec);
+  const std::uint64_t moment_ns = next_moment(condition);
+  if (left_ns < static_cast<std::int64_t>(moment_ns)) return block();
+  const timespec soon = monotonic(now_ns() + moment_ns);
+  const int result = clock_wait(condition, mutex, CLOCK_MONOTONIC, &soon);
+  if (result != ETIMEDOUT) {
+    next_moment(nullptr);
+    return result;
+  }
+  pthread_mutex_unlock(mutex);
+  long long rest = std::min(static_cast<long long>(moment_ns), static_cast<long long>(left_ns));
+  static_cast<void>(between ? weft_lets_any_run(&rest) : weft_lets_others_run(&rest));
+  return pthread_mutex_lock(mutex);
 }
 
 // --- Barriers ------------------------------------------------------------------------------------
@@ -152,7 +210,8 @@ class barrier {
                     [&] {
                       while (!meeting_.is_over(round)) futex(FUTEX_WAIT, static_cast<int>(round));
                       return 0;
-                    });
+                    },
+                    between_processes_);
   }
   void futex(int what, int value) noexcept {
     const kept_errno kept;
@@ -194,7 +253,13 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   static constexpr weft::wait_description join{"pthread_join"};
   for (long long rest_ns = 0;;) {
     const int joined = next_pthread_tryjoin_np(thread, result);
-    if (joined != EBUSY) return joined;
+    if (joined != EBUSY) {
+      // The thread may have changed directory.
+      if (const auto* const me = static_cast<const weft::detail::job_rank*>(weft::worker::caller());
+          me != nullptr && !weft::is_forked_child())
+        weft::detail::take_kernel_state_of(*me, false);
+      return joined;
+    }
     if (weft::worker::caller() == nullptr || weft::is_forked_child())
       return next_pthread_join(thread, result);
     rest_ns = weft::longer_rest_ns(rest_ns);
@@ -204,26 +269,27 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
   }
 }
 
-#define LOCK(name, type, try_name, clock_name)                     \
-  static int name##_for(const void* from, type* lock) noexcept {   \
-    NEXT(name);                                                    \
-    if (!weft::worker::in_shared_program()) [[likely]]             \
-      return next_##name(lock);                                    \
-    return weft::take_shared_lock(                                 \
-        from,                                                      \
-        [&] {                                                      \
-          NEXT(try_name);                                          \
-          return next_##try_name(lock);                            \
-        },                                                         \
-        [&] {                                                      \
-          NEXT(clock_name);                                        \
-          const timespec until = weft::in_a_moment();              \
-          return next_##clock_name(lock, CLOCK_MONOTONIC, &until); \
-        },                                                         \
-        [&] { return next_##name(lock); });                        \
-  }                                                                \
-  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                 \
-    return name##_for(__builtin_return_address(0), lock);          \
+#define LOCK(name, type, try_name, clock_name)                                       \
+  static int name##_for(const void* from, type* lock) noexcept {                     \
+    NEXT(name);                                                                      \
+    const bool between = weft::is_between_processes(*lock);                          \
+    if (!between && !weft::worker::in_shared_program()) [[likely]]                   \
+      return next_##name(lock);                                                      \
+    const auto try_lock = [&] {                                                      \
+      NEXT(try_name);                                                                \
+      return next_##try_name(lock);                                                  \
+    };                                                                               \
+    const auto attempt = [&] {                                                       \
+      NEXT(clock_name);                                                              \
+      const timespec until = weft::in_a_moment();                                    \
+      return next_##clock_name(lock, CLOCK_MONOTONIC, &until);                       \
+    };                                                                               \
+    const auto block = [&] { return next_##name(lock); };                            \
+    if (between) return weft::take_lock_between_processes(try_lock, attempt, block); \
+    return weft::take_shared_lock(from, try_lock, attempt, block);                   \
+  }                                                                                  \
+  IN_PLACE_OF_LIBC int name(type* lock) noexcept {                                   \
+    return name##_for(__builtin_return_address(0), lock);                            \
   }
 LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, pthread_mutex_clocklock)
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, pthread_rwlock_clockrdlock)
@@ -233,6 +299,23 @@ IN_PLACE_OF_LIBC int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_
   return weft::wait_for_condition(
       condition, mutex, [&] { return pthread_mutex_unlock(mutex); },
       [&] { return pthread_mutex_lock(mutex); });
+}
+
+IN_PLACE_OF_LIBC int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                            const timespec* until) {
+  NEXT(pthread_cond_timedwait);
+  // Of 31 years and more: no machine runs for that long.
+  constexpr time_t uptime_s_max = 1'000'000'000;
+  return weft::wait_for_condition_until(
+      condition, mutex, until->tv_sec < uptime_s_max ? CLOCK_MONOTONIC : CLOCK_REALTIME, *until,
+      [&] { return next_pthread_cond_timedwait(condition, mutex, until); });
+}
+
+IN_PLACE_OF_LIBC int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                            clockid_t clock, const timespec* until) {
+  return weft::wait_for_condition_until(condition, mutex, clock, *until, [&] {
+    return weft::clock_wait(condition, mutex, clock, until);
+  });
 }
 
 void weft_take_lock(unsigned* at) {
@@ -257,7 +340,7 @@ IN_PLACE_OF_LIBC int sem_wait(sem_t* semaphore) {
       [&] { return sem_trywait(semaphore) == 0 ? 0
                    : errno == EAGAIN           ? EBUSY
                                                : errno; },
-      [&] { return next_sem_wait(semaphore) == 0 ? 0 : errno; });
+      [&] { return next_sem_wait(semaphore) == 0 ? 0 : errno; }, weft_has_others() != 0);
   errno = result == 0 ? before : result;
   return result == 0 ? 0 : -1;
 }

@@ -1,6 +1,6 @@
-// What a process has once and ranks with copies of a program change as if each had its own. Ranks may all
-// go to one working directory; what leads them apart is refused or, where no harm must come of it, told with
-// `check`.
+// What a process has once and ranks with copies of a program change as if each had its own. The working directory and
+// the file mask are (kernel_state.hpp); where the system does not allow that, ranks may all go to one directory, and what
+// leads them apart is refused. The rest is told with `check`.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,6 +18,7 @@
 #include "base/log.hpp"
 #include "base/system_path.hpp"
 #include "diagnosis/checks.hpp"
+#include "program/kernel_state.hpp"
 #include "program/program.h"
 #include "program/program_run.hpp"
 #include "weft/run.hpp"
@@ -123,11 +124,26 @@ int weft_change_directory(const char* path, int descriptor) {
   using namespace weft::detail;
   if (weft::is_forked_child() || !has_copy())
     return static_cast<int>(change_directory(path, descriptor));
+  {
+    const rank_of_caller caller;
+    bool is_shared = false;
+    const int failed = change_directory_of(*caller.get(), state_of_caller() != nullptr, path,
+                                           descriptor, is_shared);
+    if (!is_shared) return failed;
+  }
   return change_directory_of_all(path, descriptor, number_of_caller());
 }
 
 unsigned weft_change_mask(unsigned mask) {
-  weft_shares("the file mask", weft::formatted("{:03o}", mask).c_str());
+  using namespace weft::detail;
+  if (!weft::is_forked_child() && has_copy()) {
+    const rank_of_caller caller;
+    bool is_shared = false;
+    const unsigned before =
+        change_mask_of(*caller.get(), state_of_caller() != nullptr, mask, is_shared);
+    if (!is_shared) return before;
+    weft_shares("the file mask", weft::formatted("{:03o}", mask).c_str());
+  }
   return static_cast<unsigned>(::syscall(SYS_umask, mask));
 }
 

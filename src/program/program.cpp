@@ -33,6 +33,7 @@
 #include "base/output.hpp"
 #include "base/settings.hpp"
 #include "job/state.hpp"
+#include "program/kernel_state.hpp"
 #include "program/own_environment.hpp"
 #include "program/program.h"
 #include "program/program_run.hpp"
@@ -131,6 +132,7 @@ std::FILE* standard_input_of(int rank) {
 // handlers that are left run then.
 [[gnu::noinline]] int run_to_the_end(program_run& run, const program_copy& copy, int argc,
                                      char** argv) {
+  if (_setjmp(run.stopped) != 0) throw job_stopped{};
   if (_setjmp(run.end) == 0) {
     char** const own_table = detail::environment_of_rank(detail::calling_job_rank("main"), environ);
     if (run.own != nullptr)
@@ -142,7 +144,6 @@ std::FILE* standard_input_of(int rank) {
     run.exit_status = copy.main(argc, argv, *environment);
   }
   _setjmp(run.end);
-  if (_setjmp(run.stopped) != 0) throw job_stopped{};
   run.is_ending = true;
   if (!run.at_once) copy.destroy();
   run.is_ending = false;
@@ -166,6 +167,8 @@ _Unwind_Reason_Code stop_in_program(int, _Unwind_Action actions, _Unwind_Excepti
 // Handlers of such a rank are still known to the C library, which would run them when the process ends.
 std::atomic<bool> any_ended_at_once{false};
 
+void (*at_rank_end)(int rank) = nullptr;
+
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
   private_arguments words(argc, argv);
@@ -179,6 +182,9 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
   allow_own_output(copy.own != nullptr ? own_output::of_rank : own_output::of_process);
   const registered_run registered(run);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
+  const detail::job_rank& me = detail::calling_job_rank("main");
+  if (at_rank_end != nullptr && copy.own != nullptr) at_rank_end(me.number);
+  detail::forget_kernel_state_of(me);
   if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);
   if (status != 0 && world_size() != 1)
     throw rank_failure(formatted("ended with exit status {}, which ends the job", status), status);
@@ -298,6 +304,10 @@ void detail::leave_handlers_of_exit() {
   std::terminate();
 }
 
+void detail::leave_stopped_rank() {
+  if (program_run* const run = own_run(); run != nullptr) _longjmp(run->stopped, 1);
+}
+
 // Relaxed: called when the ranks have ended.
 bool has_rank_ended_at_once() noexcept {
   return any_ended_at_once.load(std::memory_order_relaxed);
@@ -332,6 +342,10 @@ int run_program(const options& how, int argc, char** argv,
 }  // namespace weft
 
 extern "C" {
+
+void weft_set_rank_end(void (*hook)(int rank)) {
+  weft::at_rank_end = hook;
+}
 
 int weft_run_alone(const weft_own_code* code, int argc, char** argv) {
   try {
@@ -375,9 +389,8 @@ int (*weft_pthread_kill_of_libc(void))(pthread_t, int) {
   return found;
 }
 
-long weft_read(int descriptor, void* bytes, unsigned long size) {
-  if (descriptor == STDIN_FILENO && weft::detail::number_of_caller() > 0) return 0;
-  return ::syscall(SYS_read, descriptor, bytes, size);
+int weft_has_no_input(void) {
+  return weft::detail::number_of_caller() > 0;
 }
 
 long weft_write(int descriptor, const void* bytes, unsigned long size) {

@@ -36,6 +36,9 @@ void weft_exit(int status);
 /* The same without handlers of atexit() and destructors. */
 void weft_exit_at_once(int status);
 
+/* Called by the host, before ranks run: each rank that ends in its program calls `hook`. */
+void weft_set_rank_end(void (*hook)(int rank));
+
 /* With which the calling rank ends, as far as it is known. */
 int weft_exit_status(void);
 
@@ -51,8 +54,8 @@ int (*weft_pthread_kill_of_libc(void))(unsigned long thread, int number);
 /* write(2): a rank's part of a line waits for the rest of it. */
 long weft_write(int descriptor, const void* bytes, unsigned long size);
 
-/* read(2): standard input belongs to rank 0, for the others it is empty. */
-long weft_read(int descriptor, void* bytes, unsigned long size);
+/* Whether standard input is empty for the caller: it belongs to rank 0. */
+int weft_has_no_input(void);
 
 /* Sleeps while other ranks run; 0 and nothing done when a thread calls that is no rank. */
 int weft_sleep(long long nanoseconds);
@@ -63,6 +66,9 @@ int weft_sleep(long long nanoseconds);
 int weft_lets_others_run(long long* rest);
 /* Whether it would do so. */
 int weft_keeps_others(void);
+/* Both for a rank that waits for something outside of its program, another process, say: its threads do not matter. */
+int weft_has_others(void);
+int weft_lets_any_run(long long* rest);
 /* A lock of the program's threads, zero while it is free: who waits lets other ranks run. */
 void weft_take_lock(unsigned* lock);
 void weft_give_lock(unsigned* lock);

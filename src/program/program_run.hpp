@@ -25,6 +25,10 @@ struct program_run {
 // returns.
 void leave_handlers_of_exit();
 
+// Leaves the program of the calling rank, whose job has stopped, without unwinding its frames, and ends the rank; returns
+// when it is no such rank.
+void leave_stopped_rank();
+
 // Whether the calling rank has a copy of its program, beside others in its process.
 [[nodiscard]] inline bool has_copy() {
   return weft_own() != nullptr;

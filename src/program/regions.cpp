@@ -85,8 +85,20 @@ int weft_keeps_others(void) {
   return here.has_others() ? 1 : 0;
 }
 
+int weft_has_others(void) {
+  if (worker::caller() == nullptr || weft::is_forked_child()) return 0;
+  worker& here = *worker::current();
+  const weft::shared_section inside(here);
+  return here.has_others() && !here.running().is_urgent ? 1 : 0;
+}
+
 int weft_lets_others_run(long long* rest) {
   if (weft_keeps_others() == 0) return 0;
+  return weft_lets_any_run(rest);
+}
+
+int weft_lets_any_run(long long* rest) {
+  if (weft_has_others() == 0) return 0;
   worker& here = *worker::current();
   const weft::shared_section inside(here);
   *rest = weft::longer_rest_ns(*rest);

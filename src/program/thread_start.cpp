@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "program/affinity.hpp"
+#include "program/kernel_state.hpp"
 #include "program/program.h"
 #include "sched/alternate_stack.hpp"
 #include "sched/attached_thread.hpp"
@@ -56,7 +57,9 @@ struct thread_start {
 void* begin_thread(void* argument) {
   const std::unique_ptr<thread_start> start(static_cast<thread_start*>(argument));
   start->origin.stack = stack_of_this_thread();
+  const auto* const maker = static_cast<const detail::job_rank*>(start->origin.identity);
   set_origin_of_this_thread(std::move(start->origin));
+  detail::take_kernel_state_of(*maker, true);
   const alternate_stack for_faults;
   if (start->cpus) pthread_setaffinity_np(pthread_self(), sizeof *start->cpus, &*start->cpus);
   return start->body(start->argument);

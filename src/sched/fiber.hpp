@@ -44,6 +44,10 @@ struct alignas(cache_line) fiber {
   void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
   int number = -1;           // What a timeline calls it: the rank; -1: not shown.
   bool is_urgent = false;  // Weft's own code, which any thread may go on with: attached_thread.hpp.
+  bool is_apart =
+      false;  // What the kernel keeps for its thread is another while it runs: fiber_hooks::change.
+  bool is_called =
+      false;  // Something is to run on its stack before it waits on: fiber_hooks::answer.
   std::optional<context> flow;  // Empty until the first run.
   // While in a wait: what for, and the completion counter that tells it, if one does.
   const wait_description* waiting_in = nullptr;

@@ -141,6 +141,8 @@ class scheduler {
 
   // Called by any thread: wakes up to so many workers that are parked and may steal, for a loop of worker `owner`.
   void wake_thieves(int owner, int count) noexcept;
+  // Called by any thread, not by handlers of signals: each worker's next pass calls hooks.look.
+  void look_for_calls() noexcept { attract_attention(); }
   [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
 
  private:

@@ -1,6 +1,7 @@
 // What a worker does about rare requests: reports, new mailboxes, and the end of the job.
 // docs/protocols/stopping.md.
 #include <mutex>
+#include <vector>
 
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
@@ -26,6 +27,7 @@ bool worker::attend() {
     (*owner_.collect_)(*this);
     --owner_.collect_left_;
   }
+  if (hooks.look != nullptr && attached_thread_ == nullptr) hooks.look(*this);
   if (!owner_.stopping()) return false;
   if (!stop_acknowledged_) {
     if (outside_ != nullptr && !outside_->at_rest()) {
@@ -54,6 +56,14 @@ void worker::release_waiters() noexcept {
       if (ready == &f) return;
     make_ready(f);
   });
+}
+
+void worker::call(fiber& f) noexcept {
+  f.is_called = true;
+  if (f.waiting_in == nullptr || &f == &running()) return;
+  if (f.told_by != nullptr) return release(*f.told_by);  // Those that wait for the same wait on.
+  if (std::erase_if(looked_at_, [&](const looked_at& at) { return at.f == &f; }) != 0)
+    make_ready(f);
 }
 
 void worker::stop_and_wait() noexcept {

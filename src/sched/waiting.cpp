@@ -216,6 +216,8 @@ void worker::block(waiter& w) {
   bool has_looked = false;
   bool has_slept = false;
   for (;;) {
+    if (self.is_called) [[unlikely]]
+      hooks.answer(self);
     if (w.is_over()) return;
     // an urgent fiber, with which the attached thread goes on, or the worker's own thread.
     if (attached_thread_ != nullptr) [[unlikely]] {

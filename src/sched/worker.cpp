@@ -26,6 +26,7 @@ std::uint64_t state_of(std::uint64_t seed) noexcept {
 thread_local constinit worker* worker::current_worker_ = nullptr;
 thread_local constinit void* worker::caller_ = nullptr;
 thread_local constinit const loop* worker::chunk_of_ = nullptr;
+constinit fiber_hooks worker::hooks;
 
 worker::worker(scheduler& owner, int index, int core)
     : owner_(owner),
@@ -144,6 +145,8 @@ void worker::finish(fiber& self) noexcept {
   caller_ = next.identity;
   if (tracing()) [[unlikely]]
     trace_switch(self, next);
+  if (self.is_apart) [[unlikely]]
+    hooks.change(next);
   context::leave_to(*self.flow, *next.flow);
 }
 

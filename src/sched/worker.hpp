@@ -34,6 +34,17 @@ class scheduler;
 inline constexpr std::uint64_t silent_sleep_ns_min = 200'000;
 inline constexpr std::uint64_t silent_sleep_ns_max = 10'000'000;
 
+// What more is to happen around fibers of the program's code; all are called on the worker's own thread. Set before
+// any worker runs, or null.
+struct fiber_hooks {
+  // A fiber that is apart goes on, or another after one that is.
+  void (*change)(const fiber& next) noexcept = nullptr;
+  // On the stack of a fiber that is called, in its wait. May throw what the wait may.
+  void (*answer)(fiber& self) = nullptr;
+  // After scheduler::look_for_calls().
+  void (*look)(worker& here) noexcept = nullptr;
+};
+
 class worker {
  public:
   using ring = record_ring<>;
@@ -153,6 +164,15 @@ class worker {
   }
   // Called before any fiber of this worker waits for memory.
   void set_memory_watch(memory_watch<>& watch) noexcept { memory_watch_ = &watch; }
+  // The same for what somebody outside of the job ends, or `holds()` itself looks at the end of the job: it counts as a
+  // wait for a time, and no stop ends it.
+  template <class Holds>
+  void wait_for_outside(const Holds& holds, const wait_description& description) {
+    waiter w{[](const void* subject) noexcept { return (*static_cast<const Holds*>(subject))(); },
+             &holds, &description};
+    w.may_stop = false;
+    block_as_timer(w);
+  }
   // With a seed those who sleep wake in the order of their times, by the seeded clock: what a sleep meets does not
   // depend on how fast the machine is.
   void sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop = true);
@@ -217,6 +237,10 @@ class worker {
     return handoff_lock_ == nullptr || handoff_lock_->held_here() ? *running_
                                                                   : *runs_on_own_thread_;
   }
+
+  static constinit fiber_hooks hooks;
+  // A fiber of this worker, on whose stack hooks.answer is to run as soon as it waits.
+  void call(fiber& f) noexcept;
 
   // Delivers what has arrived, with a waiter until that one is over or, at a line's end, while another fiber
   // can run. True when anything was there.
@@ -425,6 +449,8 @@ class worker {
     ++counts_.switches;
     if (tracing()) [[unlikely]]
       trace_switch(self, next);
+    if (self.is_apart || next.is_apart) [[unlikely]]
+      hooks.change(next);
     context::switch_to(*self.flow, *next.flow, thread_);
   }
   // Relaxed, here and below: of other threads only the monitor looks, whether there is any.

@@ -5,13 +5,27 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,6 +260,519 @@ static void output(const char* directory) {
   fprintf(stderr, "error\n");
 }
 
+/* --- Calls that block ------------------------------------------------------------------------------------------- */
+
+/* Each is a call that only the next rank ends, which the rank of the same worker may be: by this message. */
+static int next_rank(void) { return (rank + 1) % size; }
+static int rank_before(void) { return (rank + size - 1) % size; }
+enum { ways_of_blocking = 16 };
+struct place_of_word {
+  int* word;
+  pid_t process;
+};
+
+/* What one rank gives another: all are of one process, or are reached by name. */
+static char room[PATH_MAX];
+static const char* place(const char* what, int of) {
+  static char name[PATH_MAX + 64];
+  snprintf(name, sizeof name, "%s/%s.%d", room, what, of);
+  return name;
+}
+
+static struct sockaddr_un address(int of) {
+  struct sockaddr_un made = {.sun_family = AF_UNIX};
+  snprintf(made.sun_path, sizeof made.sun_path, "%s", place("socket", of));
+  return made;
+}
+
+/* Lets the other ranks come to their blocking calls first, if these let any rank run. */
+static void let_others_begin(void) {
+  for (int i = 0; i < 3; ++i) usleep(1000);
+}
+
+/* An end of a pipe that another rank writes to, when a message tells it. */
+static int first_of(const char* fifo) { return open(fifo, O_RDWR); }
+static void tell(int of, char what) {
+  const int end = first_of(place("fifo", of));
+  expect(write(end, &what, 1) == 1, "write");
+  close(end);
+}
+
+/* The ranks wait in turns, one at a time: the others are free to help it, after a meeting that only those take part in. */
+static void wait_in(int way) {
+  const int end = first_of(place("fifo", rank));
+  char got = 0;
+  int status;
+  struct pollfd ends = {end, POLLIN, 0};
+  struct timespec most = {60, 0};
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(end, &set);
+  struct timeval time = {60, 0};
+  struct sockaddr_un mine = address(rank);
+  struct iovec part = {&got, 1};
+  switch (way) {
+    case 0:
+      expect(read(end, &got, 1) == 1 && got == 'x', "read");
+      break;
+    case 1:
+      expect(poll(&ends, 1, 60000) == 1 && ends.revents == POLLIN, "poll");
+      break;
+    case 2:
+      expect(select(end + 1, &set, NULL, NULL, &time) == 1 && FD_ISSET(end, &set), "select");
+      break;
+    case 3: {
+      const int events = epoll_create1(0);
+      struct epoll_event event = {.events = EPOLLIN};
+      epoll_ctl(events, EPOLL_CTL_ADD, end, &event);
+      expect(epoll_wait(events, &event, 1, -1) == 1 && event.events == EPOLLIN, "epoll_wait");
+      close(events);
+      break;
+    }
+    case 4: {
+      const int listens = socket(AF_UNIX, SOCK_STREAM, 0);
+      unlink(mine.sun_path);
+      expect(bind(listens, (struct sockaddr*)&mine, sizeof mine) == 0 && listen(listens, 1) == 0, "listen");
+      MPI_Send(NULL, 0, MPI_INT, next_rank(), 1, MPI_COMM_WORLD);
+      const int one = accept(listens, NULL, NULL);
+      expect(one >= 0, "accept");
+      expect(recv(one, &got, 1, 0) == 1 && got == 'y', "recv");
+      expect(recv(one, &got, 1, 0) == 0, "the end of a connection");
+      close(one);
+      close(listens);
+      unlink(mine.sun_path);
+      break;
+    }
+    case 5: {
+      const int file = open(place("lock", rank), O_RDWR | O_CREAT, 0600);
+      expect(flock(file, LOCK_EX) == 0, "flock");
+      close(file);
+      break;
+    }
+    case 6: {
+      const pid_t child = fork();
+      if (child == 0) _exit(read(end, &got, 1) == 1 ? 7 : 8);
+      expect(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7, "waitpid");
+      break;
+    }
+    case 7: {
+      char words[PATH_MAX + 64];
+      snprintf(words, sizeof words, "head -c 1 < %s > /dev/null; exit 9", place("fifo", rank));
+      expect(system(words) >> 8 == 9, "system");
+      break;
+    }
+    case 8:
+      expect(ppoll(&ends, 1, &most, NULL) == 1 && pselect(end + 1, &set, NULL, NULL, &most, NULL) == 1, "ppoll");
+      break;
+    case 9:
+      expect(readv(end, &part, 1) == 1 && got == 'x', "readv");
+      break;
+    case 10: {
+      struct {
+        long type;
+        char text[4];
+      } message;
+      const int queue = msgget(ftok(place("fifo", rank), 1), IPC_CREAT | 0600);
+      MPI_Send(NULL, 0, MPI_INT, next_rank(), 1, MPI_COMM_WORLD);
+      expect(msgrcv(queue, &message, sizeof message.text, 0, 0) == 4 && message.text[0] == 'm', "msgrcv");
+      msgctl(queue, IPC_RMID, NULL);
+      break;
+    }
+    case 11: {
+      const int queue = semget(ftok(place("fifo", rank), 2), 1, IPC_CREAT | 0600);
+      struct sembuf down = {0, -1, 0};
+      MPI_Send(NULL, 0, MPI_INT, next_rank(), 1, MPI_COMM_WORLD);
+      expect(semop(queue, &down, 1) == 0, "semop");
+      semctl(queue, 0, IPC_RMID);
+      break;
+    }
+    case 12: { /* More than the pipe takes. */
+      static char many[300000];
+      const int out = open(place("fifo", rank), O_RDWR);
+      expect(write(out, many, sizeof many) == (ssize_t)sizeof many, "a long write");
+      close(out);
+      break;
+    }
+    case 13: { /* Opening one waits for the other end. */
+      mkfifo(place("other", rank), 0600);
+      MPI_Send(NULL, 0, MPI_INT, next_rank(), 1, MPI_COMM_WORLD);
+      const int other = open(place("other", rank), O_RDONLY);
+      expect(other >= 0 && read(other, &got, 1) == 1 && got == 'o', "open");
+      close(other);
+      mkfifo(place("third", rank), 0600);
+      MPI_Send(NULL, 0, MPI_INT, next_rank(), 1, MPI_COMM_WORLD);
+      FILE* const stream = fopen(place("third", rank), "r");
+      expect(stream != NULL && fgetc(stream) == 'p', "fopen");
+      if (stream != NULL) fclose(stream);
+      unlink(place("other", rank));
+      unlink(place("third", rank));
+      break;
+    }
+    case 14: { /* In memory that processes share. */
+      const int file = open(place("memory", rank), O_RDWR | O_CREAT, 0600);
+      expect(ftruncate(file, 4096) == 0, "ftruncate");
+      pthread_mutex_t* const shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      sem_t* const semaphore = (sem_t*)((char*)shared + 2048);
+      close(file);
+      pthread_mutexattr_t attributes;
+      pthread_mutexattr_init(&attributes);
+      pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+      pthread_mutex_init(shared, &attributes);
+      sem_init(semaphore, 1, 0);
+      MPI_Send(NULL, 0, MPI_INT, next_rank(), 1, MPI_COMM_WORLD);
+      expect(sem_wait(semaphore) == 0, "sem_wait");
+      expect(pthread_mutex_lock(shared) == 0, "a mutex of several processes");
+      pthread_mutex_unlock(shared);
+      munmap(shared, 4096);
+      unlink(place("memory", rank));
+      break;
+    }
+    case 15: { /* As C++'s atomics wait. */
+      static int word;
+      const struct place_of_word mine = {&word, getpid()};
+      word = 0;
+      MPI_Send(&mine, sizeof mine, MPI_BYTE, next_rank(), 1, MPI_COMM_WORLD);
+      struct timespec moment = {0, 300000000}; /* Of another process, a time ends it. */
+      while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 0)
+        if (syscall(SYS_futex, &word, 0, 0, &moment, NULL, 0) != 0 && errno == ETIMEDOUT) break;
+      break;
+    }
+  }
+  if (way == 1 || way == 2 || way == 3 || way == 8) expect(read(end, &got, 1) == 1, "what was polled for");
+  close(end);
+}
+
+/* What ends it. */
+static void help(int way, int whom) {
+  struct sockaddr_un its = address(whom);
+  switch (way) {
+    case 4: {
+      MPI_Recv(NULL, 0, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      const int one = socket(AF_UNIX, SOCK_STREAM, 0);
+      expect(connect(one, (struct sockaddr*)&its, sizeof its) == 0, "connect");
+      let_others_begin();
+      expect(send(one, "y", 1, 0) == 1, "send");
+      let_others_begin();
+      close(one);
+      break;
+    }
+    case 10: {
+      struct {
+        long type;
+        char text[4];
+      } message = {1, "mess"};
+      MPI_Recv(NULL, 0, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      let_others_begin();
+      expect(msgsnd(msgget(ftok(place("fifo", whom), 1), 0600), &message, sizeof message.text, 0) == 0, "msgsnd");
+      break;
+    }
+    case 11: {
+      struct sembuf up = {0, 1, 0};
+      MPI_Recv(NULL, 0, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      let_others_begin();
+      expect(semop(semget(ftok(place("fifo", whom), 2), 1, 0600), &up, 1) == 0, "semop up");
+      break;
+    }
+    case 12: {
+      static char many[300000];
+      const int end = first_of(place("fifo", whom));
+      for (size_t all = 0; all < sizeof many;) {
+        const ssize_t got = read(end, many, sizeof many);
+        expect(got > 0, "a long read");
+        if (got <= 0) break;
+        all += (size_t)got;
+      }
+      close(end);
+      break;
+    }
+    case 13: {
+      MPI_Recv(NULL, 0, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      let_others_begin();
+      int end = open(place("other", whom), O_WRONLY);
+      expect(write(end, "o", 1) == 1, "write to who opens");
+      close(end);
+      MPI_Recv(NULL, 0, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      let_others_begin();
+      end = open(place("third", whom), O_WRONLY);
+      expect(write(end, "p", 1) == 1, "write to who opens a stream");
+      close(end);
+      break;
+    }
+    case 14: {
+      MPI_Recv(NULL, 0, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      const int file = open(place("memory", whom), O_RDWR);
+      pthread_mutex_t* const shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      close(file);
+      expect(pthread_mutex_lock(shared) == 0, "the mutex");
+      let_others_begin();
+      sem_post((sem_t*)((char*)shared + 2048));
+      let_others_begin();
+      pthread_mutex_unlock(shared);
+      munmap(shared, 4096);
+      break;
+    }
+    case 15: {
+      struct place_of_word its;
+      MPI_Recv(&its, sizeof its, MPI_BYTE, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      let_others_begin();
+      if (its.process != getpid()) break;
+      __atomic_store_n(its.word, 1, __ATOMIC_RELEASE);
+      syscall(SYS_futex, its.word, 1, 1, NULL, NULL, 0);
+      break;
+    }
+    default:
+      let_others_begin();
+      tell(whom, 'x');
+  }
+}
+
+/* In each way all ranks wait for the one before them in a ring: rank 0 helps first. One that is alone helps itself before. */
+static void blocking(const char* directory) {
+  snprintf(room, sizeof room, "%s", directory);
+  mkfifo(place("fifo", rank), 0600);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int way = 0; way < ways_of_blocking; ++way) {
+    int locked = -1;
+    if (size == 1) {
+      const int needs_another = way == 4 || (way >= 10 && way != 5);
+      const int kept = first_of(place("fifo", rank));
+      if (!needs_another) {
+        tell(rank, 'x');
+        wait_in(way);
+      }
+      close(kept);
+      continue;
+    }
+    if (way == 5) {
+      locked = open(place("lock", next_rank()), O_RDWR | O_CREAT, 0600);
+      expect(flock(locked, LOCK_EX) == 0, "flock of the next");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    const int kept = first_of(place("fifo", next_rank()));
+    for (int waiting = 0; waiting < 2; ++waiting) { /* The even ranks wait for odd ones, then the other way round. */
+      if (rank % 2 == waiting) {
+        wait_in(way);
+      } else if (way == 5) {
+        let_others_begin();
+      } else {
+        help(way, rank_before());
+      }
+      if (rank % 2 != waiting && way == 5) {
+        close(locked);
+      }
+      if (way != 5) MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    close(kept);
+  }
+  unlink(place("fifo", rank));
+  unlink(place("lock", rank));
+}
+
+/* Nobody ends the call of rank 0; the last rank ends the job, or all wait. */
+static void stopped(const char* directory, const char* call, const char* end) {
+  snprintf(room, sizeof room, "%s", directory);
+  if (rank == size - 1) {
+    MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const int file = open(place("lock", 0), O_RDWR | O_CREAT, 0600);
+    flock(file, LOCK_EX);
+    MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    usleep(30000);
+    if (strcmp(end, "exit") == 0) exit(3);
+    if (strcmp(end, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
+    if (strcmp(end, "die") == 0) raise(SIGKILL);
+  }
+  if (rank == 0) {
+    mkfifo(place("fifo", 0), 0600);
+    const int file = first_of(place("fifo", 0));
+    const int locked = open(place("lock", 0), O_RDWR | O_CREAT, 0600);
+    struct pollfd one = {file, POLLIN, 0};
+    char got;
+    MPI_Send(NULL, 0, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
+    MPI_Recv(NULL, 0, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (strcmp(call, "read") == 0) expect(read(file, &got, 1) == 0, "read");
+    if (strcmp(call, "poll") == 0) expect(poll(&one, 1, -1) == 0, "poll");
+    while (strcmp(call, "flock") == 0 && flock(locked, LOCK_EX) != 0 && errno == EINTR) continue;
+    if (strcmp(call, "wait") == 0) {
+      const pid_t child = fork();
+      if (child == 0) execl("/bin/sleep", "sleep", "0.3", (char*)NULL), _exit(9);
+      waitpid(child, NULL, 0);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* --- Locks of files ----------------------------------------------------------------------------------------------- */
+
+static int lock_bytes(int file, int command, int type, off_t from, off_t size) {
+  struct flock asked = {.l_type = (short)type, .l_whence = SEEK_SET, .l_start = from, .l_len = size};
+  return fcntl(file, command, &asked);
+}
+
+static long long number_in(int file) {
+  long long number = 0;
+  return pread(file, &number, sizeof number, 0) >= 0 ? number : -1;
+}
+
+enum { turns = 10 };
+static void count_under_lock(int file, int by_lockf) {
+  for (int i = 0; i < turns; ++i) {
+    const int taken = by_lockf ? lockf(file, F_LOCK, 0) : lock_bytes(file, F_SETLKW, F_WRLCK, 0, 0);
+    expect(taken == 0, "a lock");
+    const long long number = number_in(file) + 1;
+    usleep(100); /* Others may run. */
+    expect(pwrite(file, &number, sizeof number, 0) == sizeof number, "pwrite");
+    expect((by_lockf ? lockf(file, F_ULOCK, 0) : lock_bytes(file, F_SETLK, F_UNLCK, 0, 0)) == 0, "unlock");
+  }
+}
+
+static int in_child(int (*body)(const char*), const char* path) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body(path));
+  const int status = status_of(child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+static int is_kept_out(const char* path) {
+  const int file = open(path, O_RDWR);
+  return lock_bytes(file, F_SETLK, F_WRLCK, 0, 1) == -1 && (errno == EAGAIN || errno == EACCES) ? 3 : 4;
+}
+
+static void locks(const char* directory) {
+  snprintf(room, sizeof room, "%s", directory);
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof path, "%s", place("counted", 0));
+  const int file = open(path, O_RDWR | O_CREAT, 0600);
+  for (int by_lockf = 0; by_lockf < 2; ++by_lockf) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    count_under_lock(file, by_lockf);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect(number_in(file) == (long long)turns * size * (by_lockf + 1), "the count");
+  }
+  /* One's own locks never keep one out; parts of them can go. */
+  const int again = open(path, O_RDWR);
+  const off_t mine = 100 * (rank + 1);
+  expect(lock_bytes(file, F_SETLK, F_WRLCK, mine, 100) == 0 && lock_bytes(again, F_SETLK, F_RDLCK, mine + 20, 10) == 0 &&
+             lock_bytes(again, F_SETLK, F_WRLCK, mine + 20, 10) == 0 && lock_bytes(file, F_SETLK, F_UNLCK, mine + 90, 10) == 0,
+         "locks by two descriptors");
+  MPI_Barrier(MPI_COMM_WORLD);
+  struct flock asked = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 100 * (next_rank() + 1), .l_len = 50};
+  expect(fcntl(file, F_GETLK, &asked) == 0, "F_GETLK");
+  if (size > 1) {
+    expect(asked.l_type == F_WRLCK && asked.l_pid != 0, "whose lock it is");
+    expect(lock_bytes(file, F_SETLK, F_RDLCK, 100 * (next_rank() + 1), 1) == -1 && errno == EAGAIN, "a lock of another");
+    expect(lseek(file, 100 * (next_rank() + 1), SEEK_SET) > 0 && lockf(file, F_TEST, 1) == -1 && errno == EACCES, "F_TEST");
+  } else {
+    expect(asked.l_type == F_UNLCK, "no lock of another");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  close(again); /* Drops all. */
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(lock_bytes(file, F_SETLK, F_RDLCK, 0, 0) == 0, "nothing is locked after close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  lock_bytes(file, F_SETLK, F_UNLCK, 0, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* A descriptor must allow what the lock is for. */
+  const int only_read = open(path, O_RDONLY);
+  expect(lock_bytes(only_read, F_SETLK, F_WRLCK, mine, 1) == -1 && errno == EBADF, "a lock for writing");
+  expect(lock_bytes(only_read, F_SETLK, F_RDLCK, mine, 1) == 0 && lock_bytes(file, F_SETLK, F_WRLCK, mine, 1) == 0,
+         "first for reading, then for writing");
+  close(only_read);
+  /* Another process is kept out, a child too, which has none of its parent's. */
+  char own[PATH_MAX + 64];
+  snprintf(own, sizeof own, "%s", place("own", rank));
+  int one = open(own, O_RDWR | O_CREAT, 0600);
+  expect(lock_bytes(one, F_SETLK, F_WRLCK, 0, 0) == 0 && in_child(is_kept_out, own) == 3, "a child is kept out");
+  FILE* const stream = fopen(own, "r");
+  fclose(stream);
+  expect(in_child(is_kept_out, own) == 4, "fclose drops");
+  close(one);
+  unlink(own);
+  /* Two that wait for each other: one is told. */
+  if (size > 1 && rank < 2) {
+    snprintf(path, sizeof path, "%s", place("circle", 0));
+    one = open(path, O_RDWR | O_CREAT, 0600);
+    int together = getpid();
+    MPI_Sendrecv_replace(&together, 1, MPI_INT, 1 - rank, 3, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    expect(lock_bytes(one, F_SETLK, F_WRLCK, rank, 1) == 0, "one's own half");
+    MPI_Sendrecv(NULL, 0, MPI_INT, 1 - rank, 4, NULL, 0, MPI_INT, 1 - rank, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int is_told = 0;
+    /* Between processes of a job the kernel sees no circle. */
+    if (together == getpid()) {
+      is_told = lock_bytes(one, F_SETLKW, F_WRLCK, 1 - rank, 1) == -1;
+      if (is_told) expect(errno == EDEADLK, "a circle");
+      lock_bytes(one, F_SETLK, F_UNLCK, 0, 0);
+      int other = is_told;
+      MPI_Sendrecv_replace(&other, 1, MPI_INT, 1 - rank, 5, 1 - rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      expect(is_told + other == 1, "one of two is told");
+    }
+    close(one);
+    unlink(path);
+  }
+  close(file);
+  MPI_Barrier(MPI_COMM_WORLD);
+  unlink(place("counted", 0));
+}
+
+/* --- Directory and mask ---------------------------------------------------------------------------------------------- */
+
+static int is_in(const char* path) {
+  char here[PATH_MAX];
+  return getcwd(here, sizeof here) != NULL && strcmp(here, path) == 0;
+}
+static void* look_around(void* path) { return is_in(path) ? path : NULL; }
+static void* go_back(void* path) { return chdir(path) == 0 ? path : NULL; }
+
+static void directory(const char* base) {
+  char own[PATH_MAX], begun[PATH_MAX], found[PATH_MAX], text[PATH_MAX + 64];
+  snprintf(own, sizeof own, "%s/directory%d", base, rank);
+  expect(getcwd(begun, sizeof begun) != NULL, "getcwd");
+  umask(022);
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(mkdir(own, 0700) == 0, "mkdir");
+  expect(chdir("/nowhere/at/all") != 0 && errno == ENOENT && is_in(begun), "a directory that is not there");
+  if (rank % 2 == 0) { /* The others never change it so far. */
+    expect(chdir(own) == 0, "chdir");
+    expect((umask(077) & 0777) == 022, "umask");
+  }
+  for (int i = 0; i < 3; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect(is_in(rank % 2 == 0 ? own : begun), "where the rank is");
+  }
+  if (rank % 2 != 0) {
+    const int to = open(own, O_RDONLY | O_DIRECTORY);
+    expect(fchdir(to) == 0, "fchdir");
+    close(to);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int made = open("here", O_WRONLY | O_CREAT, 0666);
+  struct stat there;
+  expect(made >= 0 && fstat(made, &there) == 0 && (there.st_mode & 0777) == (rank % 2 == 0 ? 0600 : 0644), "the mask");
+  close(made);
+  snprintf(text, sizeof text, "%s/here", own);
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(access(text, F_OK) == 0 && syscall(SYS_openat, AT_FDCWD, "nothing", O_RDONLY) == -1, "a file there");
+  memset(found, 0, sizeof found);
+  expect(readlink("/proc/self/cwd", found, sizeof found - 1) > 0 && strcmp(found, own) == 0, "/proc/self/cwd");
+  FILE* const below = fopen("/proc/self/cwd/here", "r");
+  expect(below != NULL, "a file below /proc/self/cwd");
+  if (below != NULL) fclose(below);
+  snprintf(text, sizeof text, "test \"$(pwd)\" = %s", own);
+  expect(system(text) == 0, "the directory of a command");
+  const pid_t child = fork();
+  if (child == 0) _exit(is_in(own) ? 0 : 1);
+  expect(status_of(child) == 0, "the directory of a child");
+  pthread_t thread;
+  void* same = NULL;
+  expect(pthread_create(&thread, NULL, look_around, own) == 0 && pthread_join(thread, &same) == 0 && same == own, "a thread's");
+  MPI_Barrier(MPI_COMM_WORLD);
+  unlink("here");
+  expect(pthread_create(&thread, NULL, go_back, begun) == 0 && pthread_join(thread, &same) == 0 && same == begun, "a thread goes");
+  expect(is_in(begun), "where a thread has gone");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(is_in(begun), "the beginning");
+  expect(rmdir(own) == 0, "rmdir");
+}
+
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   look_before_init();
@@ -255,6 +782,10 @@ int main(int argc, char** argv) {
   if (strcmp(what, "environment") == 0) environment();
   if (strcmp(what, "path") == 0) path("process");
   if (strcmp(what, "children") == 0) children();
+  if (strcmp(what, "blocking") == 0) blocking(argv[2]);
+  if (strcmp(what, "stopped") == 0) stopped(argv[2], argv[3], argv[4]);
+  if (strcmp(what, "locks") == 0) locks(argv[2]);
+  if (strcmp(what, "directory") == 0) directory(argv[2]);
   if (strcmp(what, "output") == 0) output(argv[2]);
   int right = wrong == 0, all;
   MPI_Reduce(&right, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);

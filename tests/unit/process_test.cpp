@@ -51,6 +51,57 @@ TEST_P(a_process, is_its_ranks_own) {
   }
 }
 
+// What needs a directory of its own.
+TEST_P(a_process, is_its_ranks_own_where_files_are_concerned) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* what : {"blocking", "locks", "directory"}) {
+    std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+    const outcome ran = run(std::string("process ") + what + " " + directory);
+    fs::remove_all(directory);
+    const std::string n = std::to_string(GetParam().ranks);
+    EXPECT_EQ(ran.status, 0) << what << '\n' << ran.text;
+    EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n") << what;
+  }
+}
+
+// However it ends, and wherever its rank is: in a blocking thread's call where others share the worker.
+TEST_P(a_process, ends_although_a_rank_is_in_a_call_that_does_not) {
+  WEFT_NEEDS_IMAGES();
+  if (GetParam().ranks == 1) return;
+  for (const char* call : {"read", "poll", "flock", "wait"})
+    for (const char* end : {"exit", "abort", "die"}) {
+      // There nobody else is kept waiting, and the monitor takes its time.
+      const bool is_direct = std::string_view(GetParam().options) == "--ranks-per-process 1";
+      if (is_direct && (std::string_view(call) != "read" || std::string_view(end) == "exit"))
+        continue;
+      std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+      ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+      const outcome ran = run("process stopped " + directory + " " + call + " " + end);
+      fs::remove_all(directory);
+      if (std::string_view(end) == "die")
+        EXPECT_NE(ran.status, 0) << call << '\n' << ran.text;
+      else
+        EXPECT_EQ(ran.status, 3) << call << ' ' << end << '\n' << ran.text;
+      EXPECT_EQ(ran.text.find("right in"), std::string::npos) << ran.text;
+      EXPECT_EQ(ran.text.find("deadlock"), std::string::npos) << ran.text;
+    }
+}
+
+TEST(a_rank_that_is_blocked_in_the_kernel, is_no_deadlock_and_is_told_of) {
+  WEFT_NEEDS_IMAGES();
+  std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const outcome ran =
+      shell("timeout -s KILL 100 ./weftrun --timeout 1 -n 4 --workers 2 image/process stopped " +
+            directory + " read never");
+  fs::remove_all(directory);
+  EXPECT_NE(ran.status, 0) << ran.text;
+  EXPECT_NE(ran.text.find("rank 0 (worker 0): in read, descriptor "), std::string::npos)
+      << ran.text;
+  EXPECT_EQ(ran.text.find("deadlock"), std::string::npos) << ran.text;
+}
+
 long lines_with(const std::string& text, const std::string& part) {
   long count = 0;
   std::istringstream all(text);

@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "image/host/locks.h"
 #include "image/host/program_path.h"
 #include "image/image.hpp"
 #include "image/libraries.hpp"
@@ -48,6 +49,7 @@ void choose_team_size(const weft::options& how) {
 int run(int argc, char** argv) {
   static const weft::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
+  ::weft_set_rank_end(&::weft_drop_locks_of);
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   const weft::options how = weft::program_options(argc, argv).values;
   choose_team_size(how);

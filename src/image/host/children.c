@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "image/host/program_path.h"
+#include "program/moved_calls.h"
 #include "program/own_output.h"
 #include "program/program.h"
 
@@ -238,7 +239,7 @@ static pid_t look(int rank, const struct wanted* what) {
 
 /* For a caller that keeps nobody waiting: until something happens to one of them, or a signal is handled. */
 enum { looked_at_max = 64, moment_ms = 10 };
-static int rest_until_news(int rank, const struct wanted* what) {
+static int rest_until_news(int rank, const struct wanted* what, int moves) {
   struct pollfd ends[looked_at_max];
   int count = 0, knows_all = (what->options & (WUNTRACED | WCONTINUED)) == 0;
   pthread_mutex_lock(&lock);
@@ -251,7 +252,16 @@ static int rest_until_news(int rank, const struct wanted* what) {
       ends[count++] = (struct pollfd){end, POLLIN, 0};
   }
   pthread_mutex_unlock(&lock);
-  const int result = poll(ends, (nfds_t)count, knows_all ? -1 : moment_ms);
+  int result;
+  if (moves) {
+    struct timespec moment = {0, moment_ms * 1000000L};
+    const struct weft_moved_call call = {
+        "wait4", -1, 0, SYS_ppoll, {(long)ends, count, knows_all ? 0 : (long)&moment, 0, _NSIG / 8}};
+    result = (int)weft_move(&call);
+    if (result < 0) errno = -result;
+  } else {
+    result = poll(ends, (nfds_t)count, knows_all ? -1 : moment_ms);
+  }
   const int saved = errno;
   while (count > 0) close(ends[--count].fd);
   errno = saved;
@@ -271,19 +281,15 @@ static int is_known(pid_t number, int* rank) {
   return known;
 }
 
-static pid_t wait_for(int rank, const struct wanted* what) {
-  for (long long rest_ns = 20000;;) {
+static pid_t wait_for(int rank, const struct wanted* what, const void* from) {
+  for (;;) {
     const pid_t found = look(rank, what);
     if (found != 0 || (what->options & WNOHANG) != 0) return found;
-    /* Other ranks of the worker go on meanwhile. */
-    if (!weft_keeps_others() || !weft_sleep(rest_ns)) {
-      if (rest_until_news(rank, what) == 0) continue;
-      const int saved = errno;
-      const pid_t now = look(rank, what);
-      if (now == 0) errno = saved;
-      return now != 0 ? now : -1;
-    }
-    if (rest_ns < 5000000) rest_ns *= 2;
+    if (rest_until_news(rank, what, weft_may_move(from)) == 0) continue;
+    const int saved = errno;
+    const pid_t now = look(rank, what);
+    if (now == 0) errno = saved;
+    return now != 0 ? now : -1;
   }
 }
 
@@ -295,7 +301,7 @@ static int rank_of_wait(idtype_t type, id_t id) {
   return type == P_PID && !is_known((pid_t)id, &of) ? -1 : rank;
 }
 
-pid_t wait4(pid_t number, int* status, int options, struct rusage* use) {
+static pid_t wait4_for(const void* from, pid_t number, int* status, int options, struct rusage* use) {
   static __typeof__(&wait4) next;
   if (next == NULL) next = OF_LIBC(wait4);
   const idtype_t type = number > 0 ? P_PID : number == -1 ? P_ALL : P_PGID;
@@ -303,20 +309,34 @@ pid_t wait4(pid_t number, int* status, int options, struct rusage* use) {
   const int rank = rank_of_wait(type, id);
   if (rank < 0) return next(number, status, options, use);
   const struct wanted what = {type, id, options, status, NULL, use};
-  return wait_for(rank, &what);
+  return wait_for(rank, &what, from);
 }
-pid_t waitpid(pid_t number, int* status, int options) { return wait4(number, status, options, NULL); }
-pid_t wait3(int* status, int options, struct rusage* use) { return wait4(-1, status, options, use); }
-pid_t wait(int* status) { return wait4(-1, status, 0, NULL); }
+pid_t wait4(pid_t number, int* status, int options, struct rusage* use) {
+  return wait4_for(__builtin_return_address(0), number, status, options, use);
+}
+pid_t waitpid(pid_t number, int* status, int options) {
+  return wait4_for(__builtin_return_address(0), number, status, options, NULL);
+}
+pid_t wait3(int* status, int options, struct rusage* use) {
+  return wait4_for(__builtin_return_address(0), -1, status, options, use);
+}
+pid_t wait(int* status) { return wait4_for(__builtin_return_address(0), -1, status, 0, NULL); }
 
 int waitid(idtype_t type, id_t id, siginfo_t* details, int options) {
   static __typeof__(&waitid) next;
   if (next == NULL) next = OF_LIBC(waitid);
+  const void* const from = __builtin_return_address(0);
   const int rank = rank_of_wait(type, id);
-  if (rank < 0) return next(type, id, details, options);
+  if (rank < 0) {
+    if ((options & WNOHANG) != 0 || !weft_may_move(from)) return next(type, id, details, options);
+    const struct weft_moved_call call = {"waitid", -1, 0, SYS_waitid, {type, id, (long)details, options, 0}};
+    const long failed = weft_move(&call);
+    if (failed < 0) errno = (int)-failed;
+    return failed < 0 ? -1 : 0;
+  }
   siginfo_t found = {0};
   const struct wanted what = {type, id, options, NULL, &found, NULL};
-  const pid_t child = wait_for(rank, &what);
+  const pid_t child = wait_for(rank, &what, from);
   if (child < 0) return -1;
   if (details != NULL) *details = found;
   return 0;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "image/host/locks.h"
 #include "program/own_output.h"
 
 static int is_output(int descriptor) { return descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO; }
@@ -20,14 +21,17 @@ static int meant(int descriptor) {
 
 int dup(int from) { return (int)syscall(SYS_dup, meant(from)); }
 
-int dup3(int from, int to, int flags) {
+static int dup_for(const void* caller, int from, int to, int flags) {
   const int source = meant(from);
+  if (from != to) weft_drop_locks(caller, to);
   if (!is_output(to) || from == to || !weft_has_own_output()) return (int)syscall(SYS_dup3, source, to, flags);
   return weft_lead_output(to, source) ? to : -1;
 }
 
+int dup3(int from, int to, int flags) { return dup_for(__builtin_return_address(0), from, to, flags); }
+
 int dup2(int from, int to) {
-  if (from != to) return dup3(from, to, 0);
+  if (from != to) return dup_for(__builtin_return_address(0), from, to, 0);
   return fcntl(from, F_GETFD) < 0 ? -1 : to;
 }
 

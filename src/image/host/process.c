@@ -15,8 +15,6 @@ int chdir(const char* path) { return weft_change_directory(path, -1); }
 int fchdir(int descriptor) { return weft_change_directory(NULL, descriptor); }
 mode_t umask(mode_t mask) { return (mode_t)weft_change_mask(mask); }
 
-ssize_t read(int descriptor, void* bytes, size_t size) { return weft_read(descriptor, bytes, size); }
-
 char* setlocale(int category, const char* name) {
   char* const now = OF_LIBC(setlocale)(category, name);
   if (name != NULL && now != NULL) {

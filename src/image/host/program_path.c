@@ -14,7 +14,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "program/moved_calls.h"
 
 static const char* program;
 
@@ -28,9 +31,24 @@ static int names_executable(const char* path) {
   return *path >= '1' && *path <= '9' && strtol(path, &end, 10) == getpid() && strcmp(end, "/exe") == 0;
 }
 
+/* What stands behind "/proc/self" or "/proc/NUMBER", which is the calling thread's: of the process the kernel tells what its
+   first thread has. Null: it is another path. */
+static const char* own_directory(const char* path) {
+  if (strncmp(path, "/proc/", 6) != 0) return NULL;
+  const char* const whose = path + 6;
+  char* behind = (char*)whose + 4;
+  if (strncmp(whose, "self", 4) != 0 && (*whose < '1' || *whose > '9' || strtol(whose, &behind, 10) != getpid())) return NULL;
+  return strncmp(behind, "/cwd", 4) == 0 && (behind[4] == '/' || behind[4] == 0) ? behind : NULL;
+}
+
 const char* weft_program_path(const char* path) {
-  if (path == NULL || path[0] != '/' || path[1] != 'p' || program == NULL || !names_executable(path)) return path;
-  return program;
+  if (path == NULL || path[0] != '/' || path[1] != 'p' || program == NULL) return path;
+  if (names_executable(path)) return program;
+  const char* const behind = own_directory(path);
+  if (behind == NULL || strlen(behind) >= PATH_MAX) return path;
+  static __thread char of_thread[sizeof "/proc/thread-self" + PATH_MAX];
+  stpcpy(stpcpy(of_thread, "/proc/thread-self"), behind);
+  return of_thread;
 }
 
 #define OWN(path) const char* const own = weft_program_path(path)
@@ -54,12 +72,12 @@ static ssize_t say_program(char* to, size_t room) {
 ssize_t readlink(const char* restrict path, char* restrict to, size_t room) {
   NEXT(readlink);
   OWN(path);
-  return own != path ? say_program(to, room) : next(path, to, room);
+  return own == program && own != path ? say_program(to, room) : next(own, to, room);
 }
 ssize_t readlinkat(int directory, const char* restrict path, char* restrict to, size_t room) {
   NEXT(readlinkat);
   OWN(path);
-  return own != path ? say_program(to, room) : next(directory, path, to, room);
+  return own == program && own != path ? say_program(to, room) : next(directory, own, to, room);
 }
 ssize_t __readlink_chk(const char* path, char* to, size_t room, size_t size) {
   if (size < room) abort();
@@ -97,36 +115,82 @@ unsigned long getauxval(unsigned long type) {
     va_end(words);                                               \
   }
 
+/* The other end of a pipe with a name is awaited on a blocking thread, where others would wait too. Not of the program's file. */
+static int waits_for_other_end(const void* from, int directory, const char* path, int flags) {
+  if (!weft_may_move(from) || (flags & (O_NONBLOCK | O_PATH)) != 0 || (flags & O_ACCMODE) == O_RDWR) return 0;
+  const int saved = errno;
+  struct stat found;
+  const int waits = fstatat(directory, path, &found, 0) == 0 && S_ISFIFO(found.st_mode);
+  errno = saved;
+  return waits;
+}
+static int open_other_end(int directory, const char* path, int flags, mode_t mode) {
+  const int here = directory == AT_FDCWD ? (int)syscall(SYS_openat, AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0)
+                                         : directory; /* The blocking thread is elsewhere. */
+  const struct weft_moved_call call = {"open", -1, 0, SYS_openat, {here, (long)path, flags, mode}};
+  const long opened = weft_move(&call);
+  if (directory == AT_FDCWD && here >= 0) syscall(SYS_close, here);
+  if (opened < 0) errno = (int)-opened;
+  return opened < 0 ? -1 : (int)opened;
+}
+
 int open(const char* path, int flags, ...) {
   NEXT(open);
   MODE_OF(flags)
-  return next(weft_program_path(path), flags, mode);
+  OWN(path);
+  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
+    return open_other_end(AT_FDCWD, own, flags, mode);
+  return next(own, flags, mode);
 }
 int open64(const char* path, int flags, ...) {
   NEXT(open64);
   MODE_OF(flags)
-  return next(weft_program_path(path), flags, mode);
+  OWN(path);
+  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
+    return open_other_end(AT_FDCWD, own, flags, mode);
+  return next(own, flags, mode);
 }
 int openat(int directory, const char* path, int flags, ...) {
   NEXT(openat);
   MODE_OF(flags)
-  return next(directory, weft_program_path(path), flags, mode);
+  OWN(path);
+  if (waits_for_other_end(__builtin_return_address(0), directory, own, flags))
+    return open_other_end(directory, own, flags, mode);
+  return next(directory, own, flags, mode);
 }
 int openat64(int directory, const char* path, int flags, ...) {
   NEXT(openat64);
   MODE_OF(flags)
-  return next(directory, weft_program_path(path), flags, mode);
+  OWN(path);
+  if (waits_for_other_end(__builtin_return_address(0), directory, own, flags))
+    return open_other_end(directory, own, flags, mode);
+  return next(directory, own, flags, mode);
 }
-int __open_2(const char* path, int flags) { return open(path, flags); }
-int __open64_2(const char* path, int flags) { return open64(path, flags); }
+int __open_2(const char* path, int flags) {
+  NEXT(open);
+  OWN(path);
+  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
+    return open_other_end(AT_FDCWD, own, flags, 0);
+  return next(own, flags);
+}
+int __open64_2(const char* path, int flags) __attribute__((alias("__open_2")));
 
+static FILE* fopen_for(const void* from, const char* path, const char* mode, FILE* (*next)(const char*, const char*)) {
+  OWN(path);
+  const int flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+  if (strchr(mode, '+') != NULL || !waits_for_other_end(from, AT_FDCWD, own, flags)) return next(own, mode);
+  const int end = open_other_end(AT_FDCWD, own, flags | (strchr(mode, 'e') != NULL ? O_CLOEXEC : 0), 0);
+  FILE* const stream = end >= 0 ? fdopen(end, mode) : NULL;
+  if (end >= 0 && stream == NULL) close(end);
+  return stream;
+}
 FILE* fopen(const char* restrict path, const char* restrict mode) {
   NEXT(fopen);
-  return next(weft_program_path(path), mode);
+  return fopen_for(__builtin_return_address(0), path, mode, next);
 }
 FILE* fopen64(const char* restrict path, const char* restrict mode) {
   NEXT(fopen64);
-  return next(weft_program_path(path), mode);
+  return fopen_for(__builtin_return_address(0), path, mode, next);
 }
 
 int stat(const char* restrict path, struct stat* restrict found) {

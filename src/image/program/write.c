@@ -8,15 +8,24 @@
 #include <unistd.h>
 
 #include "image/program/replaces.h"
+#include "program/moved_calls.h"
 #include "program/program.h"
 
 LINKED_AS(write);
 
 REPLACES ssize_t write(int descriptor, const void* bytes, size_t size) {
+  if (descriptor > STDERR_FILENO && weft_may_move(__builtin_return_address(0)))
+    return weft_write_moved(descriptor, bytes, size);
   return weft_write(descriptor, bytes, size);
 }
 
 REPLACES ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+  if (descriptor > STDERR_FILENO && weft_may_move(__builtin_return_address(0)) && weft_can_wait(descriptor)) {
+    const struct weft_moved_call call = {"writev", descriptor, 0, SYS_writev, {descriptor, (long)parts, count}};
+    const long written = weft_move(&call);
+    if (written < 0) errno = (int)-written;
+    return written < 0 ? -1 : written;
+  }
   if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO)
     return syscall(SYS_writev, descriptor, parts, count);
   if (count < 0 || count > IOV_MAX) {
