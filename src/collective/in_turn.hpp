@@ -293,8 +293,13 @@ class in_turn {
     for (const int giver : g.members) {
       const parts& given = *static_cast<const parts*>(c_.at(giver).in);
       const int readers = plan.per_reader ? c_.size() : 1;
+      // Whether a reader is of this group is not asked of its member, whose line its own worker writes.
+      auto own = g.members.begin();
       for (int reader = 0; reader < readers; ++reader) {
-        if (plan.per_reader && c_.at(reader).group == member_.group) continue;
+        if (plan.per_reader && own != g.members.end() && *own == reader) {
+          ++own;
+          continue;
+        }
         given.get(reader, to, bytes);
         to += bytes;
       }

@@ -89,10 +89,11 @@ struct contribution {
 // Where the ranks of one worker meet: Pure's sequenced dropbox, one for each worker instead of each
 // thread.
 struct alignas(padding_bytes) worker_group {
-  std::vector<int> members;               // In rank order.
-  std::size_t missing = 0;                // Of the members, in this gathering.
-  const member* first_arrived = nullptr;  // Null: none.
-  std::uint64_t gathered = 0;             // How often all have arrived.
+  std::vector<int> members;  // In rank order. Never changes, and all workers read it.
+  // From here on of its own worker, but for the dropboxes.
+  alignas(cache_line) std::size_t missing = 0;  // Of the members, in this gathering.
+  const member* first_arrived = nullptr;        // Null: none.
+  std::uint64_t gathered = 0;                   // How often all have arrived.
   // From the first arrival to the last; used in turn: the next but one gathering begins after all have
   // come to the next, and so have left this one.
   std::array<completion_counter, 2> waits;
