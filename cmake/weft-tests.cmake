@@ -214,6 +214,16 @@ foreach(port IN ITEMS tcp tcp_i)
   set_tests_properties(multi.parcelport.${port} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
     ENVIRONMENT WEFT_PARCELPORT=${port})
 endforeach()
+set(ports_mpich mpi mpi_orig_i)
+set(ports_openmpi mpi_i)
+foreach(mpi IN ITEMS mpich openmpi)
+  if(mpi IN_LIST ways_of_two)
+    foreach(port IN LISTS ports_${mpi})
+      weft_add_test_of_processes(multi.${mpi}2.parcel_test.${port} multi 2
+        "${start_${mpi}};2;$<TARGET_FILE:parcel_test>" TEST_STARTED=1 WEFT_PARCELPORT=${port})
+    endforeach()
+  endif()
+endforeach()
 weft_add_test_of_processes(multi.nodes.rma_test multi 5 rma_test TEST_PER_NODE=2 TEST_JOBS=10)
 foreach(way IN LISTS ways)
   weft_add_started_test(${way} multi.${way}2.allocation_test multi 2 allocation_test

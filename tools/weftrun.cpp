@@ -404,6 +404,13 @@ int start(const weft::job_request& request, bool is_mpirun) {
   const bool is_only = request.programs.size() == 1;
   if (how.breakdown) weft::tell_breakdown(how);
   if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
+  if (const auto other = is_only ? weft::hand_over_to_mpi(first.how, first.command, &std::getenv,
+                                                          variables_of_processes())
+                                 : std::nullopt) {
+    weft::lend_mpi_plugins();
+    put_into_environment(other->assignments);
+    execute(other->command);
+  }
   if (const auto other = is_only ? weft::hand_over(first.how, first.command, &std::getenv,
                                                    variables_of_processes())
                                  : std::nullopt) {

@@ -10,6 +10,7 @@ constexpr const parcelport_maker* makers[] = {
     &lci_parcelport,
     &lci_variant_parcelports,
     &tcp_parcelport,
+    &mpi_parcelports,
 };
 
 }  // namespace

@@ -132,6 +132,7 @@ void let_workers_look(const parcelport_site& site, further_look& at);
 extern const parcelport_maker lci_parcelport;           // lci
 extern const parcelport_maker tcp_parcelport;           // tcp, where Boost.Asio was found
 extern const parcelport_maker lci_variant_parcelports;  // lci_{sr|psr}_{cq|sy}_{pin|mt|core}
+extern const parcelport_maker mpi_parcelports;          // mpi, mpi_orig
 
 // Throws weft::error where this build has no such one.
 [[nodiscard]] std::unique_ptr<parcelport> make_parcelport(const parcelport_name& name,

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/format.hpp"
 #include "multi/started_job.hpp"
+#include "transport/mpi/mpi.hpp"
 #include "unit/shell.hpp"
 
 namespace weft {
@@ -57,6 +59,23 @@ TEST(parcels, a_parcelport_that_there_is_not_is_refused_in_one_line_that_lists_a
   EXPECT_EQ(got.status, 2);
   EXPECT_NE(got.text.find("lci_P_C_M"), std::string::npos) << got.text;
   EXPECT_EQ(std::ranges::count(got.text, '\n'), 1) << got.text;
+}
+
+// By the launcher of that MPI, which weftrun becomes.
+TEST(parcels, weftrun_starts_a_job_whose_parcels_go_over_an_mpi) {
+  const std::vector<std::string> plugins = mpi_plugins();
+  if (plugins.empty()) GTEST_SKIP() << "built without an MPI";
+  for (const std::string& mpi : plugins) {
+    const outcome got = shell(formatted(
+        "timeout 100 ./weftrun --timeout 90 --processes 2 --parcelport mpi_i:{} ./test-parcels flood 2>&1",
+        mpi));
+    EXPECT_EQ(got.status, 0) << got.text;
+    EXPECT_NE(got.text.find("1000000 parcels taken"), std::string::npos) << got.text;
+  }
+  const outcome refused =
+      shell("./weftrun --processes 2 --parcelport mpi:none ./test-parcels flood 2>&1");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.text.find("mpi:none needs weft's plug-in"), std::string::npos) << refused.text;
 }
 
 TEST(parcels, a_locality_that_dies_is_met_by_every_kind_of_port) {

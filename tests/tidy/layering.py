@@ -24,7 +24,7 @@ ARROWS = {
     "collective": {"rank", "job", "diagnosis", "comm", "sched", "runtime"},
     "program": {"rank", "job", "diagnosis", "sched", "runtime"},
     "task": {"sched"},
-    "parcel": {"job", "task", "comm", "sched", "runtime"},
+    "parcel": {"job", "task", "comm", "sched", "runtime", "transport", "bootstrap"},
     "rma": _RANKS,
     "shmem": _RANKS | {"rma"},
     "mpi": _RANKS,

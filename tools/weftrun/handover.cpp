@@ -1,11 +1,17 @@
 #include "weftrun/handover.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <string_view>
 
 #include "base/format.hpp"
+#include "base/settings.hpp"
+#include "transport/mpi/mpi.hpp"
+#include "weft/error.hpp"
 #include "weftrun/job_shape.hpp"
 
 namespace weft {
@@ -55,7 +61,56 @@ std::vector<std::string> mpirun_words(const options& how, const std::string& hos
   return words;
 }
 
+// A parcelport over an MPI needs the launcher of that MPI, which is whose plug-in there is.
+std::vector<std::string> words_of_mpi(std::string_view which, int processes,
+                                      const std::vector<std::string>& exported) {
+  const std::vector<std::string> there = mpi_plugins();
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(there, name) != there.end();
+  };
+  if (which.empty()) which = has("mpich") ? "mpich" : "openmpi";
+  if (!has(which))
+    throw error(formatted(
+        "--parcelport mpi:{} needs weft's plug-in for that MPI, which is not there: weft is built with those that it "
+        "finds (mpicxx.{})",
+        which, which));
+  if (which == "mpich") return {"mpiexec.mpich", "-n", formatted("{}", processes)};
+  std::vector<std::string> words{
+      "mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", formatted("{}", processes)};
+  if (::geteuid() == 0) words.insert(words.begin() + 1, "--allow-run-as-root");
+  for (const std::string& name : exported) words.insert(words.end(), {"-x", name});
+  return words;
+}
+
 }  // namespace
+
+std::optional<handover> hand_over_to_mpi(const options& how,
+                                         const std::vector<std::string>& command,
+                                         const std::function<const char*(const char*)>& variable,
+                                         const std::vector<std::string>& exported) {
+  const std::string port = parcelport_setting();
+  if (!port.starts_with("mpi") || how.processes == 1 || is_started_itself(variable))
+    return std::nullopt;
+  if (!how.hosts.empty())
+    throw error(formatted(
+        "--parcelport {} on other hosts: start the job with the launcher of that MPI, and WEFT_PARCELPORT={}",
+        port, port));
+  const job_shape shape = shape_of(how, {cores_of_this_host()});
+  if (shape.processes() == 1) return std::nullopt;
+  handover result;
+  result.assignments = {"WEFT_RANKS", formatted("{}", shape.ranks), "WEFT_PROCESSES",
+                        formatted("{}", shape.processes())};
+  std::vector<std::string> names = exported;
+  for (std::size_t i = 0; i < result.assignments.size(); i += 2)
+    if (std::ranges::find(names, result.assignments[i]) == names.end())
+      names.push_back(result.assignments[i]);
+  const std::size_t colon = port.find(':');
+  result.command = words_of_mpi(
+      colon == std::string::npos ? std::string_view() : std::string_view(port).substr(colon + 1),
+      shape.processes(), names);
+  result.command.insert(result.command.end(), command.begin(), command.end());
+  return result;
+}
 
 std::optional<handover> hand_over(const options& how, const std::vector<std::string>& command,
                                   const variables& variable,

@@ -22,4 +22,10 @@ std::optional<handover> hand_over(const options& how, const std::vector<std::str
                                   const std::function<const char*(const char*)>& variable,
                                   const std::vector<std::string>& exported);
 
+// Likewise where the parcelport is over an MPI: by its launcher. Throws weft::error where that cannot be.
+std::optional<handover> hand_over_to_mpi(const options& how,
+                                         const std::vector<std::string>& command,
+                                         const std::function<const char*(const char*)>& variable,
+                                         const std::vector<std::string>& exported);
+
 }  // namespace weft

@@ -111,6 +111,33 @@ std::string mpi_of_launcher() {
       "mpirun or mpiexec, or another --transport");
 }
 
+// Of this name, or of the launcher's MPI.
+const mpi_plugin& load_plugin(std::string_view which, std::string& name) {
+  name = which.empty() ? mpi_of_launcher() : std::string(which);
+  const fs::path file = file_of(name);
+  if (file.empty()) throw_missing(name);
+  if (char*** const hidden = hidden_environ(); hidden != nullptr) {
+    // Parts of it are not bound deep, and it takes the two variables for one.
+    if (name == "openmpi")
+      throw error(
+          "messages over Open MPI need the C library's variable environ, and this program has its "
+          "own, as those of weftcc do; use another --transport");
+    show_environment(*hidden);
+  }
+  // Local and deep: an MPI's symbols and those of the same names that weft or the program define
+  // never meet. It stays loaded, since no MPI can be started twice.
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (library == nullptr)
+    throw error(formatted("the plug-in for {} cannot be loaded: {}", name, ::dlerror()));
+  const auto entry = reinterpret_cast<mpi_plugin_entry>(::dlsym(library, mpi_plugin_symbol));
+  const mpi_plugin* const plugin = entry == nullptr ? nullptr : entry();
+  if (plugin == nullptr || plugin->version != WEFT_PLUGIN_VERSION ||
+      plugin->header_bytes != sizeof(wire_header) || plugin->key_bytes != sizeof(remote_key))
+    throw error(
+        formatted("{} belongs to another version of weft; install weft again", file.string()));
+  return *plugin;
+}
+
 }  // namespace
 
 std::vector<std::string> mpi_plugins() {
@@ -129,33 +156,24 @@ void lend_mpi_plugins() {
 }
 
 std::unique_ptr<transport> make_mpi_transport(std::string_view which) {
-  const std::string name = which.empty() ? mpi_of_launcher() : std::string(which);
-  const fs::path file = file_of(name);
-  if (file.empty()) throw_missing(name);
-  if (char*** const hidden = hidden_environ(); hidden != nullptr) {
-    // Parts of it are not bound deep, and it takes the two variables for one.
-    if (name == "openmpi")
-      throw error(
-          "messages over Open MPI need the C library's variable environ, and this program has its "
-          "own, as those of weftcc do; use another --transport");
-    show_environment(*hidden);
-  }
   const kept_dispositions kept;
-  // Local and deep: an MPI's symbols and those of the same names that weft or the program define
-  // never meet. It stays loaded, since no MPI can be started twice.
-  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-  if (library == nullptr)
-    throw error(formatted("the plug-in for {} cannot be loaded: {}", name, ::dlerror()));
-  const auto entry = reinterpret_cast<mpi_plugin_entry>(::dlsym(library, mpi_plugin_symbol));
-  const mpi_plugin* const plugin = entry == nullptr ? nullptr : entry();
-  if (plugin == nullptr || plugin->version != WEFT_PLUGIN_VERSION ||
-      plugin->header_bytes != sizeof(wire_header) || plugin->key_bytes != sizeof(remote_key))
-    throw error(
-        formatted("{} belongs to another version of weft; install weft again", file.string()));
+  std::string name;
+  const mpi_plugin& plugin = load_plugin(which, name);
   std::array<char, 256> why = {};
-  std::unique_ptr<transport> made(plugin->make(why.data(), why.size()));
+  std::unique_ptr<transport> made(plugin.make(why.data(), why.size()));
   if (made == nullptr) throw error(formatted("{} does not start: {}", name, why.data()));
   return made;
+}
+
+const mpi_messages& start_mpi_messages(std::string_view which) {
+  const kept_dispositions kept;
+  std::string name;
+  const mpi_plugin& plugin = load_plugin(which, name);
+  std::array<char, 256> why = {"it has no messages of its own"};
+  const mpi_messages* const made =
+      plugin.messages == nullptr ? nullptr : plugin.messages(why.data(), why.size());
+  if (made == nullptr) throw error(formatted("{} does not start: {}", name, why.data()));
+  return *made;
 }
 
 }  // namespace weft

@@ -394,9 +394,15 @@ class mpi_transport final : public transport {
   std::vector<std::pair<std::uint32_t, std::string>> marks_;
 };
 
+// Once; empty when all is well.
+const std::string& trouble_at_start() {
+  static const std::string trouble = process().start();
+  return trouble;
+}
+
 transport* make(char* why, std::size_t why_bytes) noexcept {
   try {
-    static const std::string trouble = process().start();
+    const std::string& trouble = trouble_at_start();
     if (!trouble.empty()) {
       std::snprintf(why, why_bytes, "%s", trouble.c_str());
       return nullptr;
@@ -409,12 +415,100 @@ transport* make(char* why, std::size_t why_bytes) noexcept {
   }
 }
 
+// --- Without a transport ---------------------------------------------------------------------------
+
+MPI_Comm communicator_of_messages = MPI_COMM_NULL;
+
+static_assert(sizeof(MPI_Request) <= sizeof(mpi_messages::request));
+MPI_Request request_of(const mpi_messages::request& of) noexcept {
+  MPI_Request request;
+  std::memcpy(&request, &of, sizeof request);
+  return request;
+}
+
+bool send_bytes(const std::byte* bytes, std::size_t size, int to, int tag,
+                mpi_messages::request& under_way) noexcept {
+  const turn mine;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int said = MPI_Isend(bytes, static_cast<int>(size), MPI_BYTE, to, tag,
+                             communicator_of_messages, &request);
+  std::memcpy(&under_way, &request, sizeof request);
+  return said == MPI_SUCCESS;
+}
+
+bool receive_bytes(std::byte* bytes, std::size_t size, int from, int tag,
+                   mpi_messages::request& under_way) noexcept {
+  const turn mine;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int said =
+      MPI_Irecv(bytes, static_cast<int>(size), MPI_BYTE, from < 0 ? MPI_ANY_SOURCE : from, tag,
+                communicator_of_messages, &request);
+  std::memcpy(&under_way, &request, sizeof request);
+  return said == MPI_SUCCESS;
+}
+
+mpi_messages::state test(mpi_messages::request& of, int& from, std::size_t& size) noexcept {
+  const turn mine;
+  MPI_Request request = request_of(of);
+  int done = 0;
+  MPI_Status about;
+  const int said = MPI_Test(&request, &done, &about);
+  std::memcpy(&of, &request, sizeof request);
+  if (said != MPI_SUCCESS) return mpi_messages::state::failed;
+  if (done == 0) return mpi_messages::state::under_way;
+  int bytes = 0;
+  MPI_Get_count(&about, MPI_BYTE, &bytes);
+  from = about.MPI_SOURCE;
+  size = bytes < 0 ? 0 : static_cast<std::size_t>(bytes);
+  return mpi_messages::state::complete;
+}
+
+bool is_complete(const mpi_messages::request& of) noexcept {
+  const turn mine;
+  int done = 0;
+  return MPI_Request_get_status(request_of(of), &done, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+         done != 0;
+}
+
+void cancel(mpi_messages::request& receive) noexcept {
+  const turn mine;
+  MPI_Request request = request_of(receive);
+  if (request == MPI_REQUEST_NULL) return;
+  MPI_Cancel(&request);
+  int done = 0;
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  if (done == 0) MPI_Request_free(&request);
+}
+
+const mpi_messages* messages(char* why, std::size_t why_bytes) noexcept {
+  const std::string& trouble = trouble_at_start();
+  const turn mine;
+  if (!trouble.empty() ||
+      (communicator_of_messages == MPI_COMM_NULL &&
+       MPI_Comm_dup(process().communicator, &communicator_of_messages) != MPI_SUCCESS)) {
+    std::snprintf(why, why_bytes, "%s", trouble.empty() ? "MPI_Comm_dup failed" : trouble.c_str());
+    return nullptr;
+  }
+  MPI_Comm_set_errhandler(communicator_of_messages, MPI_ERRORS_RETURN);
+  int* tag_max = nullptr;
+  int is_there = 0;
+  MPI_Comm_get_attr(communicator_of_messages, MPI_TAG_UB, &tag_max, &is_there);
+  static const mpi_messages table{process().rank, process().size, is_there != 0 ? *tag_max : 32767,
+                                  &send_bytes,    &receive_bytes, &test,
+                                  &is_complete,   &cancel};
+  return &table;
+}
+
 }  // namespace
 
 }  // namespace weft
 
 extern "C" [[gnu::visibility("default")]] const weft::mpi_plugin* weft_transport_plugin() {
-  static constexpr weft::mpi_plugin table{WEFT_PLUGIN_VERSION, sizeof(weft::wire_header),
-                                          sizeof(weft::remote_key), WEFT_MPI_NAME, weft::make};
+  static constexpr weft::mpi_plugin table{WEFT_PLUGIN_VERSION,
+                                          sizeof(weft::wire_header),
+                                          sizeof(weft::remote_key),
+                                          WEFT_MPI_NAME,
+                                          weft::make,
+                                          weft::messages};
   return &table;
 }

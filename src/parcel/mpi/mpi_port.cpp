@@ -1,0 +1,479 @@
+#include "parcel/mpi/mpi_port.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/log.hpp"
+#include "base/start_thread.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "parcel/limits.hpp"
+#include "parcel/wire.hpp"
+#include "sync/atomics.hpp"
+#include "task/task_source.hpp"
+#include "transport/mpi/mpi.hpp"
+#include "weft/error.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr int header_tag = 0;
+constexpr int release_tag = 1;  // Of the original.
+constexpr int first_tag = 2;
+constexpr std::size_t header_bytes_max = 8192;
+constexpr std::size_t original_header_bytes = 512;
+constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
+constexpr std::size_t connections_looked_at = 32;  // In a pass.
+constexpr std::int64_t nap_ns = 100'000;
+constexpr std::uint64_t farewell_ns = 1'000'000'000;
+
+wait_description for_a_connection(int process) noexcept {
+  wait_description what;
+  what.call = "sending a parcel, for one of the connections to be free";
+  what.peer = process;
+  return what;
+}
+
+std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_site& site) {
+  return std::make_unique<mpi_port>(name.kind, name.kind == "mpi_orig", name.detail, site);
+}
+
+}  // namespace
+
+const parcelport_maker mpi_parcelports{
+    [](std::string_view kind) noexcept { return kind == "mpi" || kind == "mpi_orig"; }, &make};
+
+// In front of every message.
+struct mpi_port::header {
+  std::uint32_t magic = header_magic;
+  std::uint32_t tag = 0;
+  std::uint32_t size = 0;   // Of the message.
+  std::uint32_t here = 0;   // As many of its bytes follow the header at once.
+  std::uint32_t apart = 0;  // As many of its last bytes come as a message of their own.
+  std::uint32_t chunks = 0;
+  static constexpr std::uint32_t header_magic = 0x70777066;
+};
+
+struct mpi_port::connection {
+  struct part {
+    std::byte* bytes;
+    std::size_t size;
+  };
+  bool sends = false;
+  int process = 0;
+  int tag = 0;  // 0: it has none.
+  std::vector<part> parts;
+  std::size_t next = 0;
+  mpi_messages::request under_way;
+  // What the parts lie in.
+  std::vector<std::byte> front;
+  std::vector<std::byte> message;
+  kept_values* kept = nullptr;
+  std::unique_ptr<std::byte[]> heap;
+  chunked_task* then = nullptr;  // Of chunks; a receiver without one delivers its message.
+};
+
+// --- Begin and end --------------------------------------------------------------------------------
+
+mpi_port::mpi_port(std::string name, bool is_original, std::string_view which,
+                   const parcelport_site& site)
+    : name_(std::move(name)),
+      is_original_(is_original),
+      receiver_(site.receiver),
+      between_(site.between),
+      workers_(site.workers),
+      mpi_(start_mpi_messages(which)),
+      heard_(sizeof(header) + header_bytes_max),
+      last_tag_(first_tag - 1) {
+  // Whose rank is whose number in the job.
+  bootstrap& job = between_.job();
+  constexpr std::string_view key = "weft.parcels.mpi";
+  job.put(key, formatted("{}/{}", mpi_.rank, mpi_.size));
+  job.fence();
+  const int count = between_.process_count();
+  process_of_.assign(static_cast<std::size_t>(mpi_.size), -1);
+  for (int p = 0; p < count; ++p) {
+    const std::string said = job.get(p, key);
+    const int rank = std::atoi(said.c_str());
+    if (said != formatted("{}/{}", rank, mpi_.size) || rank < 0 || rank >= mpi_.size ||
+        process_of_[static_cast<std::size_t>(rank)] >= 0)
+      throw error(formatted(
+          "parcelport {}: processes {} and 0 of the job are not of one job of that MPI: start them with its own "
+          "mpirun or mpiexec, or let weftrun do it (--parcelport mpi:mpich)",
+          name_, p));
+    rank_of_.push_back(rank);
+    process_of_[static_cast<std::size_t>(rank)] = p;
+  }
+  listen();
+  let_workers_look(site, *this);
+  sleepless_ = start_thread("looking for parcels while all workers sleep",
+                            [this] { look_while_all_sleep(); });
+}
+
+// The workers have ended, and all that was sent has been received; an MPI may not know it yet.
+mpi_port::~mpi_port() {
+  ending_.store(1, std::memory_order_relaxed);  // Relaxed: joined below.
+  std_atomics::wake(ending_);
+  sleepless_.join();
+  for (const std::uint64_t until = now_ns() + farewell_ns;
+       !connections_.empty() && now_ns() < until;) {
+    std::erase_if(connections_, [&](const auto& one) {
+      int from = 0;
+      std::size_t size = 0;
+      if (!one->sends || mpi_.test(one->under_way, from, size) == mpi_messages::state::under_way)
+        return false;
+      if (one->kept != nullptr) one->kept->free(*one->kept);
+      return true;
+    });
+  }
+  for (auto& one : connections_) {
+    if (one->then != nullptr) one->then->abandon(*one->then);
+    static_cast<void>(one.release());  // The MPI may still read or write it.
+  }
+  mpi_.cancel(hears_);
+  if (is_original_) mpi_.cancel(hears_release_);
+}
+
+// Nothing rings for an MPI.
+void mpi_port::look_while_all_sleep() noexcept {
+  while (ending_.load(std::memory_order_relaxed) == 0) {
+    std_atomics::wait(ending_, 0, nap_ns);
+    bool all_sleep = true;
+    for (int i = 0; i < workers_.worker_count(); ++i)
+      all_sleep = all_sleep && workers_.at(i).is_parked();
+    if (!all_sleep) continue;
+    bool any = false;
+    {
+      const std::lock_guard hold(listening_);
+      any = mpi_.is_complete(hears_) || (is_original_ && mpi_.is_complete(hears_release_));
+    }
+    if (!any) {
+      const std::lock_guard hold(lock_);
+      any = std::ranges::any_of(connections_,
+                                [&](const auto& one) { return mpi_.is_complete(one->under_way); });
+    }
+    if (!any) continue;
+    something_came_.store(true, std::memory_order_relaxed);
+    workers_.at(0).notify();
+  }
+}
+
+// --- Tags -----------------------------------------------------------------------------------------
+
+int mpi_port::take_tag() {
+  const std::lock_guard hold(lock_);
+  if (!tags_given_back_.empty()) {
+    const int tag = tags_given_back_.back();
+    tags_given_back_.pop_back();
+    tags_in_use_.insert(tag);
+    return tag;
+  }
+  if (tags_in_use_.size() + first_tag >= static_cast<std::size_t>(mpi_.tag_max))
+    throw error(formatted("all {} tags of the MPI are in use by parcels with chunks: wait for some",
+                          mpi_.tag_max));
+  do last_tag_ = last_tag_ >= mpi_.tag_max ? first_tag : last_tag_ + 1;
+  while (!tags_in_use_.insert(last_tag_).second);
+  return last_tag_;
+}
+
+void mpi_port::give_tag(int tag) noexcept {
+  const std::lock_guard hold(lock_);
+  if (tags_in_use_.erase(tag) != 0 && is_original_) tags_given_back_.push_back(tag);
+}
+
+// --- Sending --------------------------------------------------------------------------------------
+
+std::unique_ptr<mpi_port::connection> mpi_port::connect(worker& here, outgoing_parcel& what) {
+  if (what.bytes.size() > message_bytes_max)
+    throw error(formatted("a parcel of {} bytes beside its chunks over an MPI: {} are the most",
+                          what.bytes.size(), message_bytes_max));
+  auto made = std::make_unique<connection>();
+  made->sends = true;
+  made->process = what.process;
+  const std::size_t most = is_original_ ? original_header_bytes : header_bytes_max;
+  header front;
+  front.size = static_cast<std::uint32_t>(what.bytes.size());
+  front.chunks = static_cast<std::uint32_t>(what.chunks.size());
+  if (is_original_)
+    front.apart = static_cast<std::uint32_t>(transmission_bytes(what.chunks.size()));
+  const std::uint32_t whole = front.size - front.apart;
+  front.here = whole <= most ? whole : 0;
+  if (front.here != front.size || !what.chunks.empty()) {
+    made->tag = take_tag();
+    front.tag = static_cast<std::uint32_t>(made->tag);
+  }
+  if (!what.chunks.empty()) {
+    const auto word = static_cast<std::uint64_t>(made->tag);
+    std::memcpy(what.bytes.data() + what.bytes.size() - transmission_bytes(what.chunks.size()),
+                &word, sizeof word);
+  }
+  made->front.resize(sizeof front + front.here);
+  std::memcpy(made->front.data(), &front, sizeof front);
+  if (front.here != 0)
+    std::memcpy(made->front.data() + sizeof front, what.bytes.data(), front.here);
+  made->parts.push_back({made->front.data(), made->front.size()});
+  if (front.here != front.size) {
+    made->message.assign(what.bytes.begin() + front.here, what.bytes.end());
+    const std::size_t first = made->message.size() - front.apart;
+    if (first != 0) made->parts.push_back({made->message.data(), first});
+    if (front.apart != 0) made->parts.push_back({made->message.data() + first, front.apart});
+  }
+  for (const parcel_chunk& one : what.chunks)
+    made->parts.push_back({const_cast<std::byte*>(one.data), one.size});
+  made->kept = std::exchange(what.kept, nullptr);
+  made->heap = std::move(what.heap);
+  sending_.fetch_add(1, std::memory_order_relaxed);
+  here.owner().expect_work();
+  for (std::size_t i = 0; i <= what.chunks.size(); ++i) network::of(here).count_sent(what.process);
+  return made;
+}
+
+bool mpi_port::send(worker& here, outgoing_parcel& what) {
+  const struct until_taken {
+    kept_values*& kept;
+    ~until_taken() {
+      if (kept != nullptr) kept->free(*kept);
+    }
+  } freed{what.kept};
+  if (!network::of(here).device().is_alive(what.process)) return false;
+  // Relaxed: about as many as that is well enough.
+  (void)post_in_wait(
+      here,
+      [&] {
+        return sending_.load(std::memory_order_relaxed) < parcel_connections_max ? status::done
+                                                                                 : status::retry;
+      },
+      [&] { return for_a_connection(what.process); });
+  go_on(here, connect(here, what));
+  return true;
+}
+
+void mpi_port::send_at_once(worker& here, int process, int,
+                            std::span<const std::byte> bytes) noexcept {
+  outgoing_parcel what;
+  what.process = process;
+  what.bytes = {const_cast<std::byte*>(bytes.data()), bytes.size()};
+  go_on(here, connect(here, what));
+}
+
+// --- Connections ----------------------------------------------------------------------------------
+
+bool mpi_port::post_next(connection& of) noexcept {
+  const connection::part& one = of.parts[of.next];
+  const int rank = rank_of_[static_cast<std::size_t>(of.process)];
+  if (!of.sends) return mpi_.receive(one.bytes, one.size, rank, of.tag, of.under_way);
+  return mpi_.send(one.bytes, one.size, rank, of.next == 0 ? header_tag : of.tag, of.under_way);
+}
+
+// Its operation is complete, or there has been none. Posts the next, and looks whether that is complete at once.
+void mpi_port::go_on(worker& here, std::unique_ptr<connection> of) noexcept {
+  while (of->next != of->parts.size()) {
+    if (!post_next(*of)) return end(here, *of, false);
+    int from = 0;
+    std::size_t size = 0;
+    const std::size_t expected = of->parts[of->next].size;
+    switch (mpi_.test(of->under_way, from, size)) {
+      case mpi_messages::state::failed:
+        return end(here, *of, false);
+      case mpi_messages::state::under_way: {
+        const std::lock_guard hold(lock_);
+        connections_.push_back(std::move(of));
+        return;
+      }
+      case mpi_messages::state::complete:
+        if (!of->sends && size != expected) return end(here, *of, false);
+        if (!of->sends && of->then != nullptr) network::of(here).count_received(of->process);
+        ++of->next;
+    }
+  }
+  end(here, *of, true);
+}
+
+void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
+  scheduler& workers = here.owner();
+  if (of.sends) {
+    sending_.fetch_sub(1, std::memory_order_relaxed);
+    // The original's comes back from the receiver.
+    if (of.tag != 0 && !is_original_) give_tag(of.tag);
+    if (of.kept != nullptr) of.kept->free(*of.kept);
+  } else if (of.then == nullptr) {
+    if (complete) deliver(here, of.process, of.message);
+  } else {
+    task_source* const tasks = task_source::here_or_null();
+    if (complete && tasks != nullptr)
+      tasks->submit(*of.then, priority::normal);
+    else
+      of.then->abandon(*of.then);
+  }
+  if (is_original_ && !of.sends && of.tag != 0 && of.next == of.parts.size() && complete &&
+      (of.then != nullptr || of.front.empty())) {
+    // Nobody waits for it to leave.
+    auto release = std::make_unique<connection>();
+    release->sends = true;
+    release->process = of.process;
+    const auto tag = static_cast<std::uint32_t>(of.tag);
+    release->front.resize(sizeof tag);
+    std::memcpy(release->front.data(), &tag, sizeof tag);
+    release->parts.push_back({release->front.data(), sizeof tag});
+    if (mpi_.send(release->front.data(), sizeof tag, rank_of_[static_cast<std::size_t>(of.process)],
+                  release_tag, release->under_way)) {
+      sending_.fetch_add(1, std::memory_order_relaxed);
+      workers.expect_work();
+      const std::lock_guard hold(lock_);
+      connections_.push_back(std::move(release));
+    }
+  }
+  workers.end_work();
+}
+
+void mpi_port::receive(worker& here, int process, std::uint64_t word,
+                       std::span<const std::span<std::byte>> places, chunked_task& then) {
+  if (word < first_tag || word > static_cast<std::uint64_t>(mpi_.tag_max)) {
+    refuse(here, {process, 0}, "its chunks are to come with a tag that there is not");
+    return then.abandon(then);
+  }
+  auto made = std::make_unique<connection>();
+  made->process = process;
+  made->tag = static_cast<int>(word);
+  for (const std::span<std::byte> one : places) made->parts.push_back({one.data(), one.size()});
+  made->then = &then;
+  here.owner().expect_work();
+  go_on(here, std::move(made));
+}
+
+void mpi_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
+  comm::event what;
+  what.process = from.process;
+  what.device = 0;
+  network::of(here).device().refuse(what, why);
+}
+
+// --- What comes -----------------------------------------------------------------------------------
+
+void mpi_port::listen() noexcept {
+  (void)mpi_.receive(heard_.data(), heard_.size(), -1, header_tag, hears_);
+  if (is_original_)
+    (void)mpi_.receive(reinterpret_cast<std::byte*>(&released_), sizeof released_, -1, release_tag,
+                       hears_release_);
+}
+
+void mpi_port::deliver(worker& here, int process, std::span<const std::byte> message) noexcept {
+  parcel_receiver::expect_work(here);
+  network::of(here).count_received(process);
+  receiver_.deliver(here, {process, 0}, message);
+}
+
+void mpi_port::on_header(worker& here, int rank, std::span<const std::byte> message) noexcept {
+  const int process =
+      rank >= 0 && rank < mpi_.size ? process_of_[static_cast<std::size_t>(rank)] : -1;
+  if (process < 0) return;  // No process of this job.
+  header front;
+  if (message.size() < sizeof front)
+    return refuse(here, {process, 0}, "it is too short for a header");
+  std::memcpy(&front, message.data(), sizeof front);
+  message = message.subspan(sizeof front);
+  const bool has_rest = front.here != front.size;
+  if (front.magic != header::header_magic || front.here != message.size() ||
+      front.here > front.size || front.apart > front.size - front.here ||
+      front.size > message_bytes_max ||
+      (has_rest && (front.tag < first_tag || front.tag > static_cast<std::uint32_t>(mpi_.tag_max))))
+    return refuse(here, {process, 0}, "its header makes no sense");
+  if (!has_rest) return deliver(here, process, message);
+  auto made = std::make_unique<connection>();
+  made->process = process;
+  made->tag = static_cast<int>(front.tag);
+  made->message.resize(front.size);
+  std::memcpy(made->message.data(), message.data(), message.size());
+  const std::size_t first = front.size - front.here - front.apart;
+  std::byte* const at = made->message.data() + front.here;
+  if (first != 0) made->parts.push_back({at, first});
+  if (front.apart != 0) made->parts.push_back({at + first, front.apart});
+  // Its tag goes back when the chunks have come, too.
+  if (front.chunks != 0) made->front.resize(1);
+  here.owner().expect_work();
+  go_on(here, std::move(made));
+}
+
+bool mpi_port::take_header(worker& here) noexcept {
+  std::vector<std::byte> message;
+  int from = 0;
+  {
+    const std::unique_lock hold(listening_, std::try_to_lock);
+    if (!hold.owns_lock()) return false;
+    std::size_t size = 0;
+    switch (mpi_.test(hears_, from, size)) {
+      case mpi_messages::state::under_way:
+        return false;
+      case mpi_messages::state::failed:
+        break;
+      case mpi_messages::state::complete:
+        message.assign(heard_.begin(), heard_.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+    (void)mpi_.receive(heard_.data(), heard_.size(), -1, header_tag, hears_);
+  }
+  on_header(here, from, message);
+  return true;
+}
+
+bool mpi_port::take_releases() noexcept {
+  std::uint32_t tag = 0;
+  {
+    const std::unique_lock hold(listening_, std::try_to_lock);
+    if (!hold.owns_lock()) return false;
+    int from = 0;
+    std::size_t size = 0;
+    if (mpi_.test(hears_release_, from, size) == mpi_messages::state::under_way) return false;
+    tag = size == sizeof tag ? released_ : 0;
+    (void)mpi_.receive(reinterpret_cast<std::byte*>(&released_), sizeof released_, -1, release_tag,
+                       hears_release_);
+  }
+  if (tag != 0) give_tag(static_cast<int>(tag));
+  return true;
+}
+
+bool mpi_port::look(worker& here) noexcept {
+  something_came_.store(false, std::memory_order_relaxed);
+  bool any = take_header(here);
+  if (is_original_) any |= take_releases();
+  std::vector<std::pair<std::unique_ptr<connection>, bool>> found;
+  {
+    const std::unique_lock hold(lock_, std::try_to_lock);
+    if (!hold.owns_lock()) return any;
+    for (std::size_t left = std::min(connections_.size(), connections_looked_at); left > 0;
+         --left) {
+      if (connections_.empty()) break;
+      if (next_looked_at_ >= connections_.size()) next_looked_at_ = 0;
+      std::unique_ptr<connection>& one = connections_[next_looked_at_];
+      int from = 0;
+      std::size_t size = 0;
+      const auto state = mpi_.test(one->under_way, from, size);
+      if (state == mpi_messages::state::under_way) {
+        ++next_looked_at_;
+        continue;
+      }
+      const bool is_well = state == mpi_messages::state::complete &&
+                           (one->sends || size == one->parts[one->next].size);
+      found.emplace_back(std::move(one), is_well);
+      if (&one != &connections_.back()) one = std::move(connections_.back());
+      connections_.pop_back();
+    }
+  }
+  for (auto& [one, is_well] : found) {
+    if (!is_well) {
+      end(here, *one, false);
+      continue;
+    }
+    if (!one->sends && one->then != nullptr) network::of(here).count_received(one->process);
+    ++one->next;
+    go_on(here, std::move(one));
+  }
+  return any || !found.empty();
+}
+
+bool mpi_port::has_any() const noexcept {
+  return something_came_.load(std::memory_order_relaxed);
+}
+
+}  // namespace weft::detail
