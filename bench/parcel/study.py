@@ -15,7 +15,7 @@ meets all of them. Writes into --out:
     parcel-fig1.png to -fig9.png    the figures of the paper
     parcel-findings.txt     its findings, one by one, beside what came out by the medians
 
-Exit status 1 when a message was lost or changed, or when nothing could be measured.
+Exit status 1 when a message was lost or changed, when it was stopped, or when nothing could be measured.
 """
 import argparse
 import collections
@@ -127,6 +127,16 @@ def words_of(key, args):
     return kind.words + ["--windows", listed(QUICK_WINDOWS if args.quick else WINDOWS), "--hops", hops]
 
 
+def end(process):
+    """What it has printed. weftrun ends its processes when asked; killed at once it would leave them spinning."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()
+
+
 def run(port, key, args):
     """Returns (rows, why it failed or None, whether messages were wrong)."""
     command = [str(args.build / "bin" / "weftrun"), "--processes", "2", "--workers", str(args.workers),
@@ -139,13 +149,11 @@ def run(port, key, args):
         out, errors = process.communicate(timeout=args.limit)
         why = None if process.returncode == 0 else (errors.strip().splitlines() or [f"status {process.returncode}"])[0]
     except subprocess.TimeoutExpired:
-        process.terminate()  # weftrun ends its processes.
-        try:
-            out, errors = process.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, errors = process.communicate()
+        out, errors = end(process)
         why = f"no end after {args.limit:g} s"
+    finally:
+        if process.poll() is None:
+            end(process)
     lines = out.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith("what,")), None)
     rows = [] if start is None else list(csv.DictReader(lines[start:]))
@@ -157,20 +165,25 @@ def measure(ports, args):
     """Returns (rows, {port: why it was left out}, whether messages were wrong)."""
     rows, left_out, wrong = [], {}, False
     progress = Progress(args.repetitions * len(args.kinds) * len(ports))
-    for repetition in range(args.repetitions):
-        for key in args.kinds:
-            for port in ports:
-                progress.show(f"{title(port)}, {KINDS[key].name}, repetition {repetition + 1}")
-                if (port, key) not in left_out and port not in left_out:
-                    found, why, bad = run(port, key, args)
-                    wrong |= bad
-                    rows += [{"parcelport": title(port), "kind": key, **row, "repetition": repetition} for row in found]
-                    if why:
-                        # What cannot start at all is not tried again, nor is a kind that does not end.
-                        left_out[(port, key) if found else port] = why
-                        progress.end()
-                        print(f"study: {title(port)}, {KINDS[key].name}: {why}", file=sys.stderr)
-                progress.step()
+    try:
+        for repetition in range(args.repetitions):
+            for key in args.kinds:
+                for port in ports:
+                    progress.show(f"{title(port)}, {KINDS[key].name}, repetition {repetition + 1}")
+                    if (port, key) not in left_out and port not in left_out:
+                        found, why, bad = run(port, key, args)
+                        wrong |= bad
+                        rows += [{"parcelport": title(port), "kind": key, **row, "repetition": repetition} for row in found]
+                        if why:
+                            # What cannot start at all is not tried again, nor is a kind that does not end.
+                            left_out[(port, key) if found else port] = why
+                            progress.end()
+                            print(f"study: {title(port)}, {KINDS[key].name}: {why}", file=sys.stderr)
+                    progress.step()
+    except KeyboardInterrupt:
+        progress.end()
+        print("study: stopped; what has been measured is written", file=sys.stderr)
+        wrong = True
     progress.end()
     return rows, left_out, wrong
 
@@ -442,7 +455,7 @@ def parser():
 def main(words=None):
     options = parser()
     args = options.parse_args(words)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     args.repetitions = args.repetitions or (3 if args.quick else 5)
     args.kinds = args.kinds.split(",")
     for key in args.kinds:
@@ -480,7 +493,7 @@ def main(words=None):
         print(f"figure: {path}")
     text = table(results, machine)
     (args.out / "parcel-findings.txt").write_text(text + "\n")
-    print(f"rows: {args.out / 'parcel.csv'}\n{text}")
+    print(f"rows: {args.draw or args.out / 'parcel.csv'}\n{text}")
     return 1 if wrong else 0
 
 
