@@ -8,7 +8,8 @@ set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 # where only programs of the wrappers look.
 add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/program/thread_start.cpp
   ${PROJECT_SOURCE_DIR}/src/program/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/program/affinity.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/executing.cpp ${PROJECT_SOURCE_DIR}/src/program/moved_calls.cpp)
+  ${PROJECT_SOURCE_DIR}/src/program/executing.cpp ${PROJECT_SOURCE_DIR}/src/program/moved_calls.cpp
+  ${PROJECT_SOURCE_DIR}/src/program/rank_signals.cpp)
 target_include_directories(weft-shared PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weft-shared PRIVATE -ftls-model=initial-exec)
 target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)
@@ -47,6 +48,7 @@ add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
   ${PROJECT_SOURCE_DIR}/src/image/host/libraries.c ${PROJECT_SOURCE_DIR}/src/image/host/program_path.c
   ${PROJECT_SOURCE_DIR}/src/image/host/children.c ${PROJECT_SOURCE_DIR}/src/image/host/output.c
   ${PROJECT_SOURCE_DIR}/src/image/host/blocking.c ${PROJECT_SOURCE_DIR}/src/image/host/locks.c
+  ${PROJECT_SOURCE_DIR}/src/image/host/signals.c
   ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/signals.c
   ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/image/host/libraries.c PROPERTIES COMPILE_OPTIONS -O2)

@@ -44,6 +44,13 @@ bool is_private_code(const void* address) noexcept {
   return std::ranges::find(files().paths, path) != files().paths.end();
 }
 
+bool is_code_of_weft(const void* address) noexcept {
+  dl_find_object here{}, there{};
+  return _dl_find_object(reinterpret_cast<void*>(&is_code_of_weft), &here) == 0 &&
+         _dl_find_object(const_cast<void*>(address), &there) == 0 &&
+         here.dlfo_link_map == there.dlfo_link_map;
+}
+
 bool is_code_of_cplusplus(const void* address) noexcept {
   return file_of(address).find("/libstdc++.so") != std::string_view::npos;
 }

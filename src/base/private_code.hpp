@@ -9,6 +9,8 @@ namespace weft {
 void note_private_file(const std::string& path);
 // Called by any thread: whether the code at `address` is of such a copy. About 50 ns.
 [[nodiscard]] bool is_private_code(const void* address) noexcept;
+// Whether it is weft's own, of the library or program that this function is in. Async-signal-safe.
+[[nodiscard]] bool is_code_of_weft(const void* address) noexcept;
 // Whether it is of C++'s own library, which does for its callers what they ask for and keeps no lock meanwhile.
 [[nodiscard]] bool is_code_of_cplusplus(const void* address) noexcept;
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -41,6 +42,7 @@
 #include "job/face.hpp"
 #include "program/affinity.hpp"
 #include "program/program_run.hpp"
+#include "program/rank_signals.hpp"
 #include "sched/worker.hpp"
 #include "sync/published.hpp"
 #include "trace/trace.hpp"
@@ -153,15 +155,18 @@ class blocking_thread {
   int thread_ = 0;
 };
 
-int cancel_signal() noexcept {
-  static const int number = __libc_allocate_rtsig(1);
-  return number;
-}
+constinit std::atomic<void (*)(ucontext_t&)> relay{
+    nullptr};  // Relaxed: set before the signal is sent.
 
 thread_local constinit const moved_call* call_here = nullptr;
 
-void on_cancel(int, siginfo_t*, void* interrupted) {
-  if (call_here == nullptr || call_here->cancelled == 0) return;
+void on_own_signal(int, siginfo_t*, void* interrupted) {
+  if (call_here == nullptr) {
+    if (auto* const to = relay.load(std::memory_order_relaxed))
+      to(*static_cast<ucontext_t*>(interrupted));
+    return;
+  }
+  if (call_here->cancelled == 0) return;
   auto& registers = static_cast<ucontext_t*>(interrupted)->uc_mcontext;
 #if defined(__x86_64__)
   auto& at = registers.gregs[REG_RIP];
@@ -176,20 +181,24 @@ void on_cancel(int, siginfo_t*, void* interrupted) {
         reinterpret_cast<std::uintptr_t>(weft_cancelled_call));
 }
 
-bool handle_cancel_signal() {
+bool handle_own_signal() {
   struct sigaction action {};
-  action.sa_sigaction = &on_cancel;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigfillset(&action.sa_mask);
-  return next_definition<decltype(::sigaction)>("sigaction")(cancel_signal(), &action, nullptr) ==
-         0;
+  action.sa_sigaction = &on_own_signal;
+  // A rank's handler may leave it by a jump.
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  return next_definition<decltype(::sigaction)>("sigaction")(detail::own_signal(), &action,
+                                                             nullptr) == 0;
+}
+
+void handle_own_signal_once() {
+  [[maybe_unused]] static const bool is_handled = handle_own_signal();
 }
 
 constexpr std::size_t blocking_stack_bytes =
     128 * 1024;  // Its thread-local variables are there, too.
 
 blocking_thread::blocking_thread() {
-  [[maybe_unused]] static const bool is_handled = handle_cancel_signal();
+  handle_own_signal_once();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -211,7 +220,7 @@ void* blocking_thread::run(void* self) noexcept {
   static_cast<void>(::unshare(CLONE_FS));
   sigset_t mask;
   sigfillset(&mask);
-  sigdelset(&mask, cancel_signal());
+  sigdelset(&mask, detail::own_signal());
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   static_cast<blocking_thread*>(self)->serve();
   return nullptr;
@@ -250,7 +259,7 @@ void blocking_thread::end(moved_call& call) noexcept {
   std::unique_lock hold(lock_);
   while (work_ == &call) {
     __atomic_store_n(&call.cancelled, 1, __ATOMIC_RELAXED);
-    if (thread_ != 0) ::syscall(SYS_tgkill, getpid(), thread_, cancel_signal());
+    if (thread_ != 0) ::syscall(SYS_tgkill, getpid(), thread_, detail::own_signal());
     // Soon: but for a call that the kernel does not interrupt, of a disk that hangs, say.
     hold.unlock();
     sleep_in_kernel(std::chrono::microseconds(100));
@@ -309,41 +318,91 @@ void leave_if_stopped(worker& here, bool is_noexcept) {
   here.check_stopped();
 }
 
+// Of those that the kernel begins again after a handler that lets it.
+bool may_restart(const weft_moved_call& call) noexcept {
+  switch (call.number) {
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_semtimedop:
+      return (call.traits & weft_call_restarts) != 0;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
+
+namespace detail {
+
+int own_signal() noexcept {
+  static const int number = __libc_allocate_rtsig(1);
+  return number;
+}
+
+void accept_own_signal() noexcept {
+  handle_own_signal_once();
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, own_signal());
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
+void set_relay(void (*to)(ucontext_t& interrupted)) noexcept {
+  relay.store(to, std::memory_order_relaxed);
+}
+
+}  // namespace detail
 }  // namespace weft
 
 extern "C" {
 
 int weft_may_move(const void* from) {
-  if (weft::worker::caller() == nullptr || !weft::worker::current()->has_others()) return 0;
+  if (weft::worker::caller() == nullptr) return 0;
+  // A handler of a signal is to end the call, perhaps.
+  if (!weft::worker::current()->has_others() && weft::detail::signals_of_caller() == nullptr)
+    return 0;
   return weft::may_move(from) ? 1 : 0;
 }
 
 long weft_move(const weft_moved_call* what) {
   weft::worker& here = *weft::worker::current();
-  weft::blocking_thread* const by = weft::idle().take();
-  // As without others: they wait.
-  if (by == nullptr) {
-    const std::uint32_t never = 0;
-    return weft_cancellable_call(&never, what->number, what->arguments);
+  weft::detail::rank_signals* const signals = weft::detail::signals_of_caller();
+  for (;;) {
+    weft::blocking_thread* const by = weft::idle().take();
+    // As without others: they wait.
+    if (by == nullptr) {
+      const std::uint32_t never = 0;
+      return weft_cancellable_call(&never, what->number, what->arguments);
+    }
+    weft::moved_call call{.what = *what, .home = here, .is_over = {}};
+    {
+      const weft::detail::handlers_kept_back kept(signals);
+      by->begin(call);
+      const weft::shared_section inside(here);
+      const weft::words_of_call words(*what);
+      const weft::wait_description description{
+          .call = what->name,
+          .context = weft::wait_description::in_words,
+          .subject = static_cast<const weft::detail::wait_words*>(&words),
+          .ends_by_itself = true};
+      const weft::trace_span traced(weft::trace_kind::sleep, here.number());
+      here.wait_for_outside(
+          [&] {
+            return call.is_over.hint() || here.is_unwinding() ||
+                   (signals != nullptr && weft::detail::has_handlers_to_run(*signals));
+          },
+          description);
+      by->end(call);
+    }
+    weft::idle().give_back(by);
+    const bool restarts = signals == nullptr || weft::detail::run_handlers(*signals);
+    if (call.result != -EINTR) return call.result;
+    weft::leave_if_stopped(here, (what->traits & weft_call_is_noexcept) != 0);
+    if (signals == nullptr || !restarts || !weft::may_restart(*what)) return call.result;
   }
-  weft::moved_call call{.what = *what, .home = here, .is_over = {}};
-  by->begin(call);
-  {
-    const weft::shared_section inside(here);
-    const weft::words_of_call words(*what);
-    const weft::wait_description description{
-        .call = what->name,
-        .context = weft::wait_description::in_words,
-        .subject = static_cast<const weft::detail::wait_words*>(&words),
-        .ends_by_itself = true};
-    const weft::trace_span traced(weft::trace_kind::sleep, here.number());
-    here.wait_for_outside([&] { return call.is_over.hint() || here.is_unwinding(); }, description);
-  }
-  by->end(call);
-  weft::idle().give_back(by);
-  if (call.result == -EINTR) weft::leave_if_stopped(here, what->is_noexcept != 0);
-  return call.result;
 }
 
 int weft_is_ranks_code(const void* from) {

@@ -9,11 +9,15 @@ extern "C" {
    `from` is where it was called from: in code that ranks share nobody else may run, it may have a lock. */
 int weft_may_move(const void* from);
 
+enum {
+  weft_call_is_noexcept = 1, /* As it is declared for C++: no exception may leave it. */
+  weft_call_restarts = 2     /* After a handler with SA_RESTART, although the kernel would not begin it again. */
+};
 /* What a call that has moved is. `arguments` are the kernel's. */
 struct weft_moved_call {
   const char* name; /* For people. */
   int descriptor;   /* Likewise; -1: of none. */
-  int is_noexcept;  /* As it is declared for C++: no exception may leave it. */
+  int traits;       /* Of weft_call_... */
   long number;
   long arguments[6];
 };

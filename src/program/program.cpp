@@ -31,6 +31,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/private_code.hpp"
 #include "base/settings.hpp"
 #include "job/state.hpp"
 #include "program/kernel_state.hpp"
@@ -141,33 +142,53 @@ std::FILE* standard_input_of(int rank) {
       environ = own_table;
     char*** const environment = run.own != nullptr ? run.own->environment : &environ;
     copy.construct(argc, argv, *environment);
-    run.exit_status = copy.main(argc, argv, *environment);
+    try {
+      run.exit_status = copy.main(argc, argv, *environment);
+    } catch (const job_stopped&) {
+      if (!run.is_leaving) throw;
+    }
   }
   _setjmp(run.end);
+  run.is_leaving = false;
   run.is_ending = true;
   if (!run.at_once) copy.destroy();
   run.is_ending = false;
   return run.exit_status;
 }
 
-bool has_code_of_weft(std::uintptr_t address) noexcept {
-  dl_find_object here{}, there{};
-  return _dl_find_object(reinterpret_cast<void*>(&has_code_of_weft), &here) == 0 &&
-         _dl_find_object(reinterpret_cast<void*>(address), &there) == 0 &&
-         here.dlfo_link_map == there.dlfo_link_map;
-}
-
 _Unwind_Reason_Code stop_in_program(int, _Unwind_Action actions, _Unwind_Exception_Class,
                                     _Unwind_Exception*, _Unwind_Context* context, void* run) {
-  if ((actions & _UA_END_OF_STACK) == 0 && has_code_of_weft(_Unwind_GetIP(context)))
+  if ((actions & _UA_END_OF_STACK) == 0 &&
+      is_code_of_weft(reinterpret_cast<const void*>(_Unwind_GetIP(context))))
     return _URC_NO_REASON;
-  _longjmp(static_cast<program_run*>(run)->stopped, 1);
+  auto& left = *static_cast<program_run*>(run);
+  _longjmp(left.is_leaving ? left.end : left.stopped, 1);
 }
 
 // Handlers of such a rank are still known to the C library, which would run them when the process ends.
 std::atomic<bool> any_ended_at_once{false};
 
 void (*at_rank_end)(int rank) = nullptr;
+void (*leave_wait)() = nullptr;
+
+// A rank that is the only one of its process takes the process's signals itself, on its own thread, as a program does:
+// handlers interrupt its calls and may leave them by a jump. Weft's other threads take none.
+std::optional<sigset_t> mask_of_only_rank;  // Written before there are any.
+
+struct signals_for_rank {
+  sigset_t before{};
+  signals_for_rank() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, stack_signal})
+      sigdelset(&all, number);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    mask_of_only_rank = before;
+  }
+  ~signals_for_rank() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  signals_for_rank(const signals_for_rank&) = delete;
+  signals_for_rank& operator=(const signals_for_rank&) = delete;
+};
 
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
@@ -181,6 +202,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
   run.own = copy.own;
   allow_own_output(copy.own != nullptr ? own_output::of_rank : own_output::of_process);
   const registered_run registered(run);
+  if (mask_of_only_rank) pthread_sigmask(SIG_SETMASK, &*mask_of_only_rank, nullptr);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
   const detail::job_rank& me = detail::calling_job_rank("main");
   if (at_rank_end != nullptr && copy.own != nullptr) at_rank_end(me.number);
@@ -227,6 +249,11 @@ void leave_program(int status, bool at_once) {
   program_run& run = *mine;
   run.exit_status = status;
   run.at_once = run.at_once || at_once;
+  if (leave_wait != nullptr) {
+    run.is_leaving = true;
+    leave_wait();  // A handler of a signal that runs in a wait: the wait is left first.
+    run.is_leaving = false;
+  }
   if (!worker::current()->in_chunk()) _longjmp(run.end, 1);
   log_line("rank {} called {}({}) inside a chunk of a loop: the process ends", this_rank(),
            at_once ? "_exit" : "exit", status);
@@ -299,13 +326,21 @@ void tell_of_own_signal(int number, bool by_abort) {
 
 void detail::leave_handlers_of_exit() {
   program_run* const run = own_run();
-  if (run == nullptr || !run->is_ending) return;
+  if (run == nullptr || !(run->is_ending || run->is_leaving)) return;
   _Unwind_ForcedUnwind(&run->unwinding, &stop_in_program, run);
   std::terminate();
 }
 
 void detail::leave_stopped_rank() {
   if (program_run* const run = own_run(); run != nullptr) _longjmp(run->stopped, 1);
+}
+
+bool detail::has_kernels_signals() noexcept {
+  return mask_of_only_rank.has_value();
+}
+
+void detail::set_leave_wait(void (*leave)()) noexcept {
+  leave_wait = leave;
 }
 
 // Relaxed: called when the ranks have ended.
@@ -348,6 +383,7 @@ void weft_set_rank_end(void (*hook)(int rank)) {
 }
 
 int weft_run_alone(const weft_own_code* code, int argc, char** argv) {
+  const weft::signals_for_rank only_rank;
   try {
     const weft::options how = weft::program_options(argc, argv).values;
     const weft::program_copy own{code->main, code->construct, code->destroy};
@@ -379,6 +415,9 @@ int weft_exit_status(void) {
 
 void weft_raises(int number) {
   weft::tell_of_own_signal(number, false);
+}
+int weft_takes_signals(void) {
+  return weft::detail::has_kernels_signals() ? 1 : 0;
 }
 void weft_aborts(void) {
   weft::tell_of_own_signal(SIGABRT, true);

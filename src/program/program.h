@@ -46,6 +46,8 @@ int weft_exit_status(void);
 void weft_raises(int number);
 /* The same of abort(). */
 void weft_aborts(void);
+/* Whether the process's only rank takes the signals of its process itself. */
+int weft_takes_signals(void);
 
 /* pthread_kill() behind the program's own. The loader is asked once in the process: a copy of a program stands behind
    all earlier ones in its list. */

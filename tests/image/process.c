@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -773,6 +775,200 @@ static void directory(const char* base) {
   expect(rmdir(own) == 0, "rmdir");
 }
 
+/* --- Signals ---------------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t usr1, usr2, alarms, children_ended;
+static volatile int timer_value;
+static int byte_end = -1;
+static sigjmp_buf out;
+static void on_usr1(int number) { usr1 += number == SIGUSR1; }
+static void on_usr2(int number, siginfo_t* details, void* context) {
+  usr2 += number == SIGUSR2 && details != NULL && context != NULL;
+  timer_value = details->si_value.sival_int;
+}
+static void on_alarm(int number) { alarms += number == SIGALRM; }
+static void on_alarm_writes(int number) {
+  on_alarm(number);
+  if (write(byte_end, "b", 1) != 1) alarms = 1000;
+}
+static void on_alarm_leaves(int number) {
+  on_alarm(number);
+  siglongjmp(out, 1);
+}
+static void on_child(int number) { children_ended += number == SIGCHLD; }
+
+static void handle(int number, void (*handler)(int), int flags) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+  expect(sigaction(number, &action, NULL) == 0, "sigaction");
+}
+static void start_timer(long ms) {
+  const struct itimerval set = {{0, 0}, {ms / 1000, ms % 1000 * 1000}};
+  expect(setitimer(ITIMER_REAL, &set, NULL) == 0, "setitimer");
+}
+static int is_first_of_process(void) {
+  int* const all = malloc((size_t)size * sizeof *all);
+  const int mine = getpid();
+  MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+  int first = 0;
+  while (all[first] != mine) ++first;
+  free(all);
+  return first == rank;
+}
+
+static void signals(const char* directory) {
+  snprintf(room, sizeof room, "%s", directory);
+  sigset_t set, pending;
+  int number;
+  /* One to the process: every rank has it, that which computes at once, those that wait on their own stacks. */
+  handle(SIGUSR1, on_usr1, SA_RESTART);
+  const int sends = is_first_of_process();
+  MPI_Barrier(MPI_COMM_WORLD);
+  const pid_t sender = sends ? fork() : -1;
+  if (sender == 0) {
+    usleep(50000);
+    kill(getppid(), SIGUSR1);
+    _exit(0);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank % 2 == 0) /* Without a call of MPI or the system. */
+    while (usr1 == 0) continue;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < 2000 && usr1 == 0; ++i) usleep(1000);
+  expect(usr1 == 1, "a signal to the process");
+  expect(!sends || status_of(sender) == 0, "who sends");
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* One's own. */
+  if (rank % 2 == 0) expect(raise(SIGUSR1) == 0 && usr1 == 2, "raise");
+  if (rank % 2 == 0) expect(kill(getpid(), SIGUSR1) == 0 && usr1 == 3, "kill");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(usr1 == (rank % 2 == 0 ? 3 : 1), "no signal of another rank");
+  /* Masks. */
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  usr1 = 0;
+  expect(sigprocmask(SIG_BLOCK, &set, NULL) == 0 && raise(SIGUSR1) == 0 && usr1 == 0, "a blocked one");
+  expect(sigpending(&pending) == 0 && sigismember(&pending, SIGUSR1) == 1, "sigpending");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(sigwait(&set, &number) == 0 && number == SIGUSR1 && usr1 == 0, "sigwait");
+  const struct timespec no_time = {0, 0};
+  expect(sigtimedwait(&set, NULL, &no_time) == -1 && errno == EAGAIN, "sigtimedwait");
+  raise(SIGUSR1);
+  expect(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0 && usr1 == 1, "unblocked");
+  /* Timers: rank 0 takes back its own alone. */
+  handle(SIGALRM, on_alarm, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) alarm(1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0)
+    expect(alarm(0) == 1, "alarm");
+  else
+    start_timer(30);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 0) {
+    sigset_t block;
+    sigemptyset(&block);
+    sigaddset(&block, SIGALRM);
+    sigprocmask(SIG_BLOCK, &block, &pending);
+    while (alarms == 0) sigsuspend(&pending);
+    sigprocmask(SIG_SETMASK, &pending, NULL);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(alarms == (rank == 0 ? 0 : 1), "an alarm of each");
+  struct timespec whole = {20, 0}, left = {0, 0};
+  start_timer(30);
+  expect(nanosleep(&whole, &left) == -1 && errno == EINTR && left.tv_sec >= 10, "a sleep is ended");
+  start_timer(30);
+  expect(sleep(20) > 10, "what is left of a sleep");
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* A call that blocks ends, or begins again, or is left. */
+  mkfifo(place("fifo", rank), 0600);
+  byte_end = first_of(place("fifo", rank));
+  char got = 0;
+  start_timer(30);
+  expect(read(byte_end, &got, 1) == -1 && errno == EINTR, "EINTR");
+  struct pollfd end = {byte_end, POLLIN, 0};
+  start_timer(30);
+  expect(poll(&end, 1, -1) == -1 && errno == EINTR, "EINTR of poll");
+  handle(SIGALRM, on_alarm_writes, SA_RESTART);
+  start_timer(30);
+  expect(read(byte_end, &got, 1) == 1 && got == 'b', "SA_RESTART");
+  handle(SIGALRM, on_alarm_leaves, 0);
+  for (int i = 0; i < 2; ++i) { /* The second needs the mask of before. */
+    if (sigsetjmp(out, 1) == 0) {
+      start_timer(20);
+      expect(read(byte_end, &got, 1) == -2, "read is left by a jump");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (sigsetjmp(out, 1) == 0) {
+    start_timer(20);
+    for (;;) continue; /* And a loop. */
+  }
+  expect(write(byte_end, "c", 1) == 1 && read(byte_end, &got, 1) == 1 && got == 'c', "read afterwards");
+  close(byte_end);
+  unlink(place("fifo", rank));
+  /* A timer with a value. */
+  const struct sigaction with_value = {.sa_sigaction = on_usr2, .sa_flags = SA_SIGINFO | SA_RESTART};
+  sigaction(SIGUSR2, &with_value, NULL);
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+  event.sigev_value.sival_int = 70 + rank;
+  const struct itimerspec soon = {{0, 0}, {0, 10000000}};
+  expect(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &soon, NULL) == 0, "timer_create");
+  for (int i = 0; i < 2000 && usr2 == 0; ++i) MPI_Barrier(MPI_COMM_SELF), usleep(1000);
+  expect(usr2 == 1 && timer_value == 70 + rank && timer_delete(timer) == 0, "a timer's value");
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* Children of one's own. */
+  handle(SIGCHLD, on_child, SA_RESTART);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank % 2 == 0) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    for (int i = 0; i < 2000 && children_ended == 0; ++i) usleep(1000);
+    expect(children_ended == 1 && status_of(child) == 0, "SIGCHLD");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect(children_ended == (rank % 2 == 0), "no SIGCHLD of another rank's child");
+  handle(SIGCHLD, SIG_DFL, 0);
+  /* A child has its parent's handlers and none of the other ranks'. */
+  usr1 = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGUSR1);
+    kill(getpid(), SIGUSR1);
+    _exit(usr1 == 2 ? 0 : 1);
+  }
+  expect(status_of(child) == 0 && usr1 == 0, "a child's handlers");
+  handle(SIGUSR1, SIG_IGN, 0);
+  expect(raise(SIGUSR1) == 0, "an ignored one");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void on_term(int number) { exit(number == SIGTERM ? 5 : 6); }
+/* The last rank ends in a handler while it waits in MPI, or in a call that blocks. */
+static void ends_in_handler(const char* directory, const char* where) {
+  snprintf(room, sizeof room, "%s", directory);
+  if (rank == size - 1) {
+    handle(SIGALRM, on_term, 0);
+    handle(SIGTERM, on_term, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      usleep(30000);
+      kill(getppid(), SIGTERM);
+      _exit(0);
+    }
+    char got;
+    mkfifo(place("fifo", rank), 0600);
+    const int end = first_of(place("fifo", rank));
+    if (strcmp(where, "read") == 0) expect(read(end, &got, 1) == 2, "read");
+    if (strcmp(where, "loop") == 0)
+      for (;;) continue;
+    MPI_Recv(NULL, 0, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (rank == 0) sleep(20); /* So that it is no deadlock. */
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   look_before_init();
@@ -784,6 +980,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "children") == 0) children();
   if (strcmp(what, "blocking") == 0) blocking(argv[2]);
   if (strcmp(what, "stopped") == 0) stopped(argv[2], argv[3], argv[4]);
+  if (strcmp(what, "signals") == 0) signals(argv[2]);
+  if (strcmp(what, "handler") == 0) ends_in_handler(argv[2], argv[3]);
   if (strcmp(what, "locks") == 0) locks(argv[2]);
   if (strcmp(what, "directory") == 0) directory(argv[2]);
   if (strcmp(what, "output") == 0) output(argv[2]);

@@ -54,7 +54,7 @@ TEST_P(a_process, is_its_ranks_own) {
 // What needs a directory of its own.
 TEST_P(a_process, is_its_ranks_own_where_files_are_concerned) {
   WEFT_NEEDS_IMAGES();
-  for (const char* what : {"blocking", "locks", "directory"}) {
+  for (const char* what : {"blocking", "locks", "directory", "signals"}) {
     std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
     ASSERT_NE(::mkdtemp(directory.data()), nullptr);
     const outcome ran = run(std::string("process ") + what + " " + directory);
@@ -86,6 +86,19 @@ TEST_P(a_process, ends_although_a_rank_is_in_a_call_that_does_not) {
       EXPECT_EQ(ran.text.find("right in"), std::string::npos) << ran.text;
       EXPECT_EQ(ran.text.find("deadlock"), std::string::npos) << ran.text;
     }
+}
+
+TEST_P(a_process, may_end_in_the_handler_of_a_signal) {
+  WEFT_NEEDS_IMAGES();
+  if (GetParam().ranks == 1) return;
+  for (const char* where : {"recv", "read", "loop"}) {
+    std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+    const outcome ran = run("process handler " + directory + " " + where);
+    fs::remove_all(directory);
+    EXPECT_EQ(ran.status, 5) << where << '\n' << ran.text;
+    EXPECT_NE(ran.text.find("rank 3: ended with exit status 5"), std::string::npos) << ran.text;
+  }
 }
 
 TEST(a_rank_that_is_blocked_in_the_kernel, is_no_deadlock_and_is_told_of) {

@@ -256,7 +256,7 @@ static int rest_until_news(int rank, const struct wanted* what, int moves) {
   if (moves) {
     struct timespec moment = {0, moment_ms * 1000000L};
     const struct weft_moved_call call = {
-        "wait4", -1, 0, SYS_ppoll, {(long)ends, count, knows_all ? 0 : (long)&moment, 0, _NSIG / 8}};
+        "wait4", -1, weft_call_restarts, SYS_ppoll, {(long)ends, count, knows_all ? 0 : (long)&moment, 0, _NSIG / 8}};
     result = (int)weft_move(&call);
     if (result < 0) errno = -result;
   } else {
@@ -340,4 +340,10 @@ int waitid(idtype_t type, id_t id, siginfo_t* details, int options) {
   if (child < 0) return -1;
   if (details != NULL) *details = found;
   return 0;
+}
+
+/* Of a signal that tells of a child. */
+int weft_rank_of_child(int number) {
+  int rank = -1;
+  return is_known(number, &rank) ? rank : -1;
 }

@@ -25,17 +25,3 @@ char* setlocale(int category, const char* name) {
   }
   return now;
 }
-
-int sigaction(int number, const struct sigaction* action, struct sigaction* before) {
-  const int failed = OF_LIBC(sigaction)(number, action, before);
-  if (failed == 0 && action != NULL && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
-    weft_handles(number, action->sa_handler);
-  return failed;
-}
-
-__sighandler_t signal(int number, __sighandler_t handler) {
-  const __sighandler_t before = OF_LIBC(signal)(number, handler);
-  if (before != SIG_ERR && handler != SIG_DFL && handler != SIG_IGN)
-    weft_handles(number, handler);
-  return before;
-}

@@ -11,6 +11,9 @@ void weft_set_program_path(const char* path);
 /* `path`, or the program's where `path` names the file that this process was started from. */
 const char* weft_program_path(const char* path);
 
+/* Which rank has started this child; -1: none. */
+int weft_rank_of_child(int number);
+
 #ifdef __cplusplus
 }
 #endif

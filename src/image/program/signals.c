@@ -9,12 +9,14 @@
 
 #include "image/program/replaces.h"
 #include "program/program.h"
+#include "program/rank_signals.h"
 
 LINKED_AS(signals);
 
 /* Workers, and threads made by them, leave the signals of their process to another thread; this one is for its rank, now. */
 static int send_to_caller(int number) {
   sigset_t one, before;
+  if (weft_takes_signals()) return (int)syscall(SYS_tgkill, getpid(), gettid(), number);
   sigemptyset(&one);
   if (number != 0 && sigaddset(&one, number) != 0) return -1; /* 0 asks only whether it would go. */
   pthread_sigmask(SIG_UNBLOCK, &one, &before);
@@ -24,6 +26,7 @@ static int send_to_caller(int number) {
 }
 
 REPLACES int raise(int number) {
+  if (weft_signal_self(number, NULL)) return 0;
   weft_raises(number);
   return send_to_caller(number);
 }
@@ -47,6 +50,7 @@ REPLACES int pthread_kill(pthread_t thread, int number) {
     if (to_thread == NULL) find_to_thread(); /* weft's own threads call before the program's constructors have run. */
     return to_thread(thread, number);
   }
+  if (weft_signal_self(number, NULL)) return 0;
   weft_raises(number);
   const int saved = errno;
   const int error = send_to_caller(number) == 0 ? 0 : errno;
@@ -55,17 +59,25 @@ REPLACES int pthread_kill(pthread_t thread, int number) {
 }
 
 REPLACES int sigqueue(pid_t process, int number, const union sigval value) {
-  if (process == getpid()) weft_raises(number);
   siginfo_t details = {0};
   details.si_signo = number;
   details.si_code = SI_QUEUE;
   details.si_pid = getpid();
   details.si_uid = getuid();
   details.si_value = value;
+  if (process == getpid() && weft_signal_self(number, &details)) return 0;
+  if (process == getpid()) weft_raises(number);
   return (int)syscall(SYS_rt_sigqueueinfo, process, number, &details);
 }
 
 REPLACES int kill(pid_t process, int number) {
+  if (process == getpid()) {
+    siginfo_t details = {0};
+    details.si_code = SI_USER;
+    details.si_pid = process;
+    details.si_uid = getuid();
+    if (weft_signal_self(number, &details)) return 0;
+  }
   if (process == getpid() || process == 0 || (process < -1 && process == -getpgrp())) weft_raises(number);
   return (int)syscall(SYS_kill, process, number);
 }

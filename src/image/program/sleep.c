@@ -8,13 +8,21 @@
 
 #include "image/program/replaces.h"
 #include "program/program.h"
+#include "program/rank_signals.h"
 
 LINKED_AS(sleep);
 
 REPLACES int nanosleep(const struct timespec* duration, struct timespec* left) {
-  if (duration->tv_sec >= 0 && duration->tv_nsec >= 0 && duration->tv_nsec < 1000000000 &&
-      weft_sleep(duration->tv_sec * 1000000000LL + duration->tv_nsec))
-    return 0;
+  if (duration->tv_sec >= 0 && duration->tv_nsec >= 0 && duration->tv_nsec < 1000000000) {
+    const long long whole = duration->tv_sec * 1000000000LL + duration->tv_nsec;
+    const long long rest = weft_sleep_interruptibly(whole);
+    if (rest > 0) {
+      if (left != NULL) *left = (struct timespec){rest / 1000000000, rest % 1000000000};
+      errno = EINTR;
+      return -1;
+    }
+    if (rest == 0 || weft_sleep(whole)) return 0;
+  }
   return (int)syscall(SYS_nanosleep, duration, left);
 }
 
@@ -25,13 +33,16 @@ REPLACES int clock_nanosleep(clockid_t clock, int flags, const struct timespec* 
   if (clock_gettime(clock, &now) != 0) return errno;
   const long long wait =
       (time->tv_sec - now.tv_sec) * 1000000000LL + (time->tv_nsec - now.tv_nsec);
-  if (wait <= 0 || weft_sleep(wait)) return 0;
+  if (wait <= 0) return 0;
+  const long long rest = weft_sleep_interruptibly(wait);
+  if (rest >= 0) return rest == 0 ? 0 : EINTR;
+  if (weft_sleep(wait)) return 0;
   return syscall(SYS_clock_nanosleep, clock, flags, time, left) == 0 ? 0 : errno;
 }
 
 REPLACES unsigned sleep(unsigned seconds) {
   struct timespec duration = {seconds, 0}, left = {0, 0};
-  return nanosleep(&duration, &left) == 0 ? 0 : (unsigned)left.tv_sec;
+  return nanosleep(&duration, &left) == 0 ? 0 : (unsigned)left.tv_sec + (left.tv_nsec > 0 ? 1 : 0);
 }
 
 REPLACES int usleep(useconds_t microseconds) {

@@ -1,0 +1,782 @@
+// Signals of ranks that share a process, in libweft.so. Each rank has handlers, a mask, pending signals and timers of its
+// own; the kernel's handler for the process only passes on what comes, to a thread that gives it to all ranks that want it.
+//
+// A rank's handler runs on the rank's own stack: at once, by the signal that weft keeps for itself, when the worker's
+// thread is in the program's code; in the wait, when the rank waits; else at the next of these, which the thread looks
+// for again and again. A call that blocks, or sleeps, is left first, as the kernel does it.
+//
+//   a rank's own     actions, depth: by the rank and its threads, under `lock`; mask and pending by everybody, atomics
+//   the process's    the table of ranks and timers: under `table.lock`, never held across a wait, nor by a handler
+#include "program/rank_signals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csetjmp>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
+#include "base/forked_child.hpp"
+#include "base/kept_errno.hpp"
+#include "base/kernel.hpp"
+#include "base/library_function.hpp"
+#include "base/private_code.hpp"
+#include "job/caller.hpp"
+#include "program/program.h"
+#include "program/program_run.hpp"
+#include "program/rank_signals.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+#include "sync/published.hpp"
+#include "weft/run.hpp"
+
+namespace weft::detail {
+
+constexpr int signals_max = 64;
+
+struct rank_signals {
+  const job_rank* rank = nullptr;
+  std::array<struct sigaction, signals_max + 1> actions{};
+  std::array<siginfo_t, signals_max + 1> details{};
+  std::mutex details_lock;  // Never waited for by a handler.
+  // Bit n - 1 for signal n. Relaxed: what the sender has written before is seen under the lock.
+  std::atomic<std::uint64_t> pending{0}, blocked{0};
+  std::atomic<std::uint64_t> handled{0};  // Relaxed: of the rank's own thread, and handlers there.
+  // Of the rank's own thread.
+  int kept_back = 0;
+  int depth = 0;  // Of handlers that run.
+  std::uint64_t blocked_outside = 0;
+  bool is_in_wait = false;  // Handlers run within a wait of weft.
+  std::jmp_buf out_of_wait;
+  bool restarts = true;
+};
+
+namespace {
+
+constexpr std::uint64_t bit_of(int number) noexcept {
+  return std::uint64_t{1} << (number - 1);
+}
+std::uint64_t bits_of(const sigset_t& set) noexcept {
+  std::uint64_t bits = 0;
+  for (int n = 1; n <= signals_max; ++n)
+    if (sigismember(&set, n) == 1) bits |= bit_of(n);
+  return bits;
+}
+void set_bits(std::uint64_t bits, sigset_t& set) noexcept {
+  sigemptyset(&set);
+  for (int n = 1; n <= signals_max; ++n)
+    if ((bits & bit_of(n)) != 0) sigaddset(&set, n);
+}
+constexpr std::uint64_t never_blocked = std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1}
+                                                                                << (SIGSTOP - 1);
+
+// Those of faults are the thread's that causes them.
+constexpr bool is_for_ranks(int number) noexcept {
+  switch (number) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGSYS:
+    case SIGKILL:
+    case SIGSTOP:
+      return false;
+    default:
+      return number > 0 && number <= signals_max;
+  }
+}
+
+bool is_handler(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+struct timer {
+  int id = 0;  // 0 is the rank's alarm.
+  rank_signals* of = nullptr;
+  int number = SIGALRM;
+  sigval value{};
+  std::uint64_t due_ns = 0;  // 0: it is not set.
+  std::uint64_t every_ns = 0;
+};
+
+struct process_signals {
+  std::mutex lock;
+  std::vector<std::unique_ptr<rank_signals>> all;  // Of ranks that have not ended.
+  std::vector<timer> timers;
+  int timers_made = 0;
+  std::array<struct sigaction, signals_max + 1> before{};  // The process's, where ours is in place.
+  std::uint64_t taken = 0;                                 // Signals of which ours is.
+};
+process_signals& table() {
+  static process_signals& all = *new process_signals;
+  return all;
+}
+// By the number of the rank, for handlers. Made once.
+constinit published<std::atomic<rank_signals*>*> by_number;
+constinit int passing[2] = {-1,
+                            -1};  // What the kernel's handler writes to the thread that passes on.
+int (*rank_of_child)(int child) = nullptr;
+
+decltype(::sigaction)* kernel_action() {
+  static auto* const next = next_definition<decltype(::sigaction)>("sigaction");
+  return next;
+}
+
+bool can_run(const rank_signals& one) noexcept {
+  return (one.pending.load(std::memory_order_relaxed) &
+          ~one.blocked.load(std::memory_order_relaxed)) != 0;
+}
+
+struct passed_signal {
+  int number;  // 0: look at the timers again.
+  siginfo_t details;
+};
+static_assert(sizeof(passed_signal) <= PIPE_BUF);
+
+void on_signal_of_process(int number, siginfo_t* details, void*) {
+  const kept_errno kept;
+  passed_signal passed{number, {}};
+  if (details != nullptr) passed.details = *details;
+  passed.details.si_signo = number;
+  static_cast<void>(::syscall(SYS_write, passing[1], &passed, sizeof passed));
+}
+
+// What the process is to do with a signal: with the table's lock held.
+void choose_action(int number) {
+  bool any = false, ignored = false;
+  for (const auto& one : table().all) {
+    const struct sigaction& action = one->actions[static_cast<std::size_t>(number)];
+    any |=
+        is_handler(action) || (one->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
+    ignored |= !is_handler(action) && action.sa_handler == SIG_IGN;
+  }
+  struct sigaction& before = table().before[static_cast<std::size_t>(number)];
+  const bool is_taken = (table().taken & bit_of(number)) != 0;
+  if (!any && !ignored) {
+    if (is_taken) kernel_action()(number, &before, nullptr);
+    table().taken &= ~bit_of(number);
+    return;
+  }
+  struct sigaction ours {};
+  sigfillset(&ours.sa_mask);
+  if (any) {
+    ours.sa_sigaction = &on_signal_of_process;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  } else {
+    ours.sa_handler = SIG_IGN;
+  }
+  kernel_action()(number, &ours, is_taken ? nullptr : &before);
+  table().taken |= bit_of(number);
+}
+
+// With the table's lock held, or by the rank itself. Another that sends at the same time is waited for.
+void post(rank_signals& to, int number, const siginfo_t& details) noexcept {
+  const struct sigaction& action = to.actions[static_cast<std::size_t>(number)];
+  const bool is_blocked = (to.blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
+  if (!is_blocked && !is_handler(action)) return;
+  const std::lock_guard hold(to.details_lock);
+  to.details[static_cast<std::size_t>(number)] = details;
+  to.pending.fetch_or(bit_of(number), std::memory_order_relaxed);
+}
+
+// With the lock held. Whether some rank has yet to run a handler.
+bool urge_ranks() {
+  bool any = false;
+  for (const auto& one : table().all) {
+    if (!can_run(*one)) continue;
+    if (!any) one->rank->of->workers->look_for_calls();
+    any = true;
+    if (const int thread = one->rank->home->thread(); thread != 0)
+      ::syscall(SYS_tgkill, getpid(), thread, own_signal());
+  }
+  return any;
+}
+
+void give_to_ranks(const passed_signal& passed) {
+  const bool is_of_child = passed.number == SIGCHLD && rank_of_child != nullptr;
+  for (const auto& one : table().all) {
+    // Of several children that end at one time the kernel tells of one: their parents look.
+    if (is_of_child && rank_of_child(passed.details.si_pid) >= 0 &&
+        rank_of_child(passed.details.si_pid) != one->rank->number)
+      continue;
+    post(*one, passed.number, passed.details);
+  }
+}
+
+// The time until the next is due; -1: none is.
+std::int64_t ring_timers(std::uint64_t now) {
+  std::int64_t left = -1;
+  for (timer& t : table().timers) {
+    if (t.due_ns == 0) continue;
+    if (t.due_ns <= now) {
+      siginfo_t details{};
+      details.si_signo = t.number;
+      details.si_code = t.id == 0 ? SI_KERNEL : SI_TIMER;
+      details.si_value = t.value;
+      const struct sigaction& action = t.of->actions[static_cast<std::size_t>(t.number)];
+      const bool is_default =
+          !is_handler(action) && action.sa_handler == SIG_DFL &&
+          (t.of->blocked.load(std::memory_order_relaxed) & bit_of(t.number)) == 0;
+      if (is_default) {  // As in a process of its own: it ends, and with it the job.
+        std::fprintf(
+            stderr,
+            "weft: a timer of rank %d sent SIG%s, for which the rank has no handler, which ends the job\n",
+            t.of->rank->number, sigabbrev_np(t.number));
+        std::fflush(stderr);
+        struct sigaction end {};
+        kernel_action()(t.number, &end, nullptr);
+        ::syscall(SYS_kill, getpid(), t.number);
+      }
+      post(*t.of, t.number, details);
+      t.due_ns = t.every_ns == 0 ? 0 : std::max(t.due_ns + t.every_ns, now + 1);
+      if (t.due_ns == 0) continue;
+    }
+    const auto until = static_cast<std::int64_t>(t.due_ns - now);
+    left = left < 0 ? until : std::min(left, until);
+  }
+  return left;
+}
+
+// A child may end before whoever has forked it has said that it is his.
+void await_parent(int child) {
+  for (int left = 50; left > 0 && rank_of_child != nullptr && rank_of_child(child) < 0; --left)
+    sleep_in_kernel(std::chrono::microseconds(200));
+}
+
+constexpr std::int64_t urge_again_ns = 5'000'000;
+
+void* pass_on(void*) {
+  pthread_setname_np(pthread_self(), "weft-signals");
+  for (;;) {
+    std::int64_t left;
+    {
+      const std::lock_guard hold(table().lock);
+      left = ring_timers(now_ns());
+      if (urge_ranks()) left = left < 0 ? urge_again_ns : std::min(left, urge_again_ns);
+    }
+    pollfd end{passing[0], POLLIN, 0};
+    const timespec most{left / 1'000'000'000, left % 1'000'000'000};
+    if (::syscall(SYS_ppoll, &end, 1, left < 0 ? nullptr : &most, nullptr, 0) <= 0) continue;
+    passed_signal passed;
+    while (::syscall(SYS_read, passing[0], &passed, sizeof passed) == sizeof passed)
+      if (passed.number != 0) {
+        if (passed.number == SIGCHLD) await_parent(passed.details.si_pid);
+        const std::lock_guard hold(table().lock);
+        give_to_ranks(passed);
+      }
+  }
+}
+void look_at_timers() noexcept {
+  const passed_signal nothing{};
+  static_cast<void>(::syscall(SYS_write, passing[1], &nothing, sizeof nothing));
+}
+
+// Looks from the place where the worker's thread was interrupted outwards: code of weft before any of the program means
+// that it is in the middle of a call.
+struct place_of_thread {
+  std::uintptr_t interrupted;
+  bool is_below = false;
+  bool is_in_program = false;
+};
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
+  auto& place = *static_cast<place_of_thread*>(argument);
+  const std::uintptr_t at = _Unwind_GetIP(context);
+  if (!place.is_below) {
+    place.is_below = at == place.interrupted;
+    if (!place.is_below) return _URC_NO_REASON;
+  }
+  const void* const code = reinterpret_cast<const void*>(at);
+  if (is_private_code(code)) {
+    place.is_in_program = true;
+    return _URC_NORMAL_STOP;
+  }
+  return is_code_of_weft(code) ? _URC_NORMAL_STOP : _URC_NO_REASON;
+}
+
+// A system call that the handler interrupts, and that is to be made again: not when the rank's handler does not say so.
+void end_system_call(ucontext_t& interrupted) noexcept {
+#if defined(__x86_64__)
+  auto& registers = interrupted.uc_mcontext.gregs;
+  const auto* const next = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  if (next[0] != 0x0f || next[1] != 0x05) return;
+  registers[REG_RIP] += 2;
+  registers[REG_RAX] = -EINTR;
+#else
+  static_cast<void>(interrupted);
+#endif
+}
+
+void on_relay(ucontext_t& interrupted) {
+  const worker* const here = worker::current();
+  if (here == nullptr || worker::caller() == nullptr || worker::in_chunk()) return;
+  if (here->is_shared() && here->has_attached_thread()) return;
+  rank_signals* const mine = signals_of_caller();
+  if (mine == nullptr || mine->kept_back != 0 || !can_run(*mine)) return;
+  const kept_errno kept;
+#if defined(__x86_64__)
+  place_of_thread place{static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP])};
+#else
+  place_of_thread place{static_cast<std::uintptr_t>(interrupted.uc_mcontext.pc)};
+#endif
+  _Unwind_Backtrace(&look_at_frame, &place);
+  if (place.is_in_program && !run_handlers(*mine)) end_system_call(interrupted);
+}
+
+void on_call(fiber& self) {
+  self.is_called = false;
+  rank_signals* const mine = signals_of_caller();
+  if (mine == nullptr || mine->kept_back != 0 || mine->is_in_wait) return;
+  worker& here = *worker::current();
+  const bool was_inside = here.is_shared();
+  if (was_inside) here.leave_shared();
+  mine->is_in_wait = true;
+  const bool leaves = _setjmp(mine->out_of_wait) != 0;
+  if (!leaves) run_handlers(*mine);
+  mine->is_in_wait = false;
+  if (was_inside) (void)here.enter_shared();
+  if (leaves) throw job_stopped{};
+}
+
+thread_local constinit bool takes_relays = false;
+
+void look_for_calls_of(worker& here) noexcept {
+  std::atomic<rank_signals*>* const all = by_number.value();
+  if (all == nullptr) return;
+  if (!std::exchange(takes_relays, true)) accept_own_signal();
+  here.each_fiber([&](fiber& f) {
+    const auto* const rank = static_cast<const job_rank*>(f.identity);
+    if (rank == nullptr || &rank->main != &f) return;
+    const rank_signals* const its = all[rank->number].load(std::memory_order_relaxed);
+    if (its != nullptr && can_run(*its)) here.call(f);
+  });
+}
+
+// A child has its parent's handlers itself, and nobody who would pass on.
+void begin_child() {
+  const std::atomic<rank_signals*>* const all = by_number.hint();
+  if (all == nullptr) return;
+  const auto* const rank = static_cast<const job_rank*>(worker::identity());
+  const rank_signals* const mine =
+      rank != nullptr ? all[rank->number].load(std::memory_order_relaxed) : nullptr;
+  for (int n = 1; n <= signals_max; ++n)
+    if ((table().taken & bit_of(n)) != 0) {
+      struct sigaction own {};
+      if (mine != nullptr) own = mine->actions[static_cast<std::size_t>(n)];
+      kernel_action()(n, &own, nullptr);
+    }
+  sigset_t mask;
+  set_bits(mine != nullptr ? mine->blocked.load(std::memory_order_relaxed) : 0, mask);
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  for (const int end : passing) ::syscall(SYS_close, end);
+  table().lock.unlock();
+}
+
+// Once in a process. With the table's lock held.
+void begin_passing(const job& of) {
+  if (by_number.hint() != nullptr) return;
+  if (::pipe2(passing, O_CLOEXEC | O_NONBLOCK) != 0)
+    throw error(
+        "there is no pipe for signals of ranks: raise the number of open files (ulimit -n)");
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  static auto* const create = next_definition<decltype(::pthread_create)>("pthread_create");
+  sigset_t all;
+  sigfillset(&all);
+  pthread_t made;
+  int failed;
+  {
+    const blocked_signals none(all);
+    failed = create(&made, &attributes, &pass_on, nullptr);
+  }
+  pthread_attr_destroy(&attributes);
+  if (failed != 0)
+    throw error("there is no thread for signals of ranks: raise the number of threads (ulimit -u)");
+  ::pthread_atfork([] { table().lock.lock(); }, [] { table().lock.unlock(); }, &begin_child);
+  set_relay(&on_relay);
+  set_leave_wait(&leave_handler_in_wait);
+  worker::hooks.answer = &on_call;
+  worker::hooks.look = &look_for_calls_of;
+  by_number.publish(new std::atomic<rank_signals*>[of.places.size()] {});
+}
+
+// Of the calling rank, also on threads that it has made: made when it is first asked for.
+rank_signals& own_signals(const job_rank& rank) {
+  const std::lock_guard hold(table().lock);
+  begin_passing(*rank.of);
+  std::atomic<rank_signals*>& place = by_number.hint()[rank.number];
+  if (rank_signals* const there = place.load(std::memory_order_relaxed)) return *there;
+  auto made = std::make_unique<rank_signals>();
+  made->rank = &rank;
+  for (int n = 1; n <= signals_max; ++n) {
+    // What the process began with, as far as that is to ignore it.
+    struct sigaction now {};
+    if ((table().taken & bit_of(n)) != 0)
+      now = table().before[static_cast<std::size_t>(n)];
+    else
+      kernel_action()(n, nullptr, &now);
+    if (!is_handler(now)) made->actions[static_cast<std::size_t>(n)].sa_handler = now.sa_handler;
+  }
+  if (state_of_caller() != nullptr && !std::exchange(takes_relays, true)) accept_own_signal();
+  place.store(made.get(), std::memory_order_relaxed);
+  table().all.push_back(std::move(made));
+  return *table().all.back();
+}
+
+timer* find_timer(const rank_signals& mine, int id) {
+  const auto found = std::ranges::find_if(
+      table().timers, [&](const timer& t) { return t.of == &mine && t.id == id; });
+  return found == table().timers.end() ? nullptr : &*found;
+}
+
+std::uint64_t ns_of(const timespec& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+timespec time_of(std::uint64_t ns) noexcept {
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+// Waits until `holds()` or for so long at most, and no handler runs meanwhile. Where a signal is to be handled it ends, too.
+template <class Holds>
+void wait_for_signal(rank_signals& mine, const Holds& holds, std::uint64_t most_ns,
+                     const char* call) {
+  worker& here = *worker::current();
+  const shared_section inside(here);
+  const handlers_kept_back kept(&mine);
+  const wait_description description{.call = call, .ends_by_itself = true};
+  here.wait_until([&] { return holds() || can_run(mine); }, most_ns, description);
+}
+constexpr std::uint64_t long_ns = 1'000'000'000'000'000;  // Eleven days.
+
+// Of the program, which is the only rank of its process.
+bool has_handler_of_kernel() {
+  for (int n = 1; n <= signals_max; ++n) {
+    struct sigaction now {};
+    if (is_for_ranks(n) && kernel_action()(n, nullptr, &now) == 0 && is_handler(now) &&
+        !is_code_of_weft(reinterpret_cast<const void*>(now.sa_handler)))
+      return true;
+  }
+  return false;
+}
+// As the kernel sleeps, which a handler ends, but what comes from other processes is seen meanwhile.
+constexpr std::uint64_t part_ns_max = 1'000'000;
+long long sleep_in_parts(std::uint64_t duration_ns) {
+  const std::uint64_t until = now_ns() + duration_ns;
+  for (std::uint64_t now; (now = now_ns()) < until;) {
+    const timespec part = time_of(std::min(until - now, part_ns_max));
+    if (::syscall(SYS_nanosleep, &part, nullptr) != 0 && errno == EINTR) {
+      now = now_ns();
+      return now < until ? static_cast<long long>(until - now) : 0;
+    }
+    yield();
+  }
+  return 0;
+}
+
+}  // namespace
+
+rank_signals* signals_of_caller() noexcept {
+  std::atomic<rank_signals*>* const all = by_number.value();
+  if (all == nullptr || worker::caller() == nullptr || is_forked_child()) return nullptr;
+  return all[static_cast<const job_rank*>(worker::caller())->number].load(
+      std::memory_order_relaxed);
+}
+
+bool has_handlers_to_run(const rank_signals& mine) noexcept {
+  return can_run(mine);
+}
+
+handlers_kept_back::handlers_kept_back(rank_signals* mine) noexcept : mine_(mine) {
+  if (mine_ != nullptr) ++mine_->kept_back;
+}
+handlers_kept_back::~handlers_kept_back() {
+  if (mine_ != nullptr) --mine_->kept_back;
+}
+
+bool run_handlers(rank_signals& mine) {
+  bool restarts = true;
+  if (mine.depth == 0) mine.blocked_outside = mine.blocked.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::uint64_t blocked = mine.blocked.load(std::memory_order_relaxed);
+    const std::uint64_t ready = mine.pending.load(std::memory_order_relaxed) & ~blocked;
+    if (ready == 0) return restarts;
+    const int number = std::countr_zero(ready) + 1;
+    // Whoever sends at this moment urges again.
+    if (!mine.details_lock.try_lock()) return restarts;
+    siginfo_t details = mine.details[static_cast<std::size_t>(number)];
+    mine.pending.fetch_and(~bit_of(number), std::memory_order_relaxed);
+    mine.details_lock.unlock();
+    const struct sigaction action = mine.actions[static_cast<std::size_t>(number)];
+    if (!is_handler(action)) {
+      if (action.sa_handler == SIG_IGN || number == SIGCHLD || number == SIGURG ||
+          number == SIGWINCH || number == SIGCONT)
+        continue;
+      weft_raises(number);
+      struct sigaction end {};
+      kernel_action()(number, &end, nullptr);
+      ::syscall(SYS_kill, getpid(), number);
+      continue;
+    }
+    restarts = restarts && (action.sa_flags & SA_RESTART) != 0;
+    if ((action.sa_flags & SA_RESETHAND) != 0) mine.actions[static_cast<std::size_t>(number)] = {};
+    mine.blocked.store((blocked | bits_of(action.sa_mask) |
+                        ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(number))) &
+                           ~never_blocked,
+                       std::memory_order_relaxed);
+    ++mine.depth;
+    mine.handled.fetch_add(1, std::memory_order_relaxed);
+    const int before = errno;
+    if ((action.sa_flags & SA_SIGINFO) != 0) {
+      ucontext_t none{};
+      action.sa_sigaction(number, &details, &none);
+    } else {
+      action.sa_handler(number);
+    }
+    errno = before;
+    --mine.depth;
+    mine.blocked.store(blocked, std::memory_order_relaxed);
+  }
+}
+
+void forget_signals_of_caller() noexcept {
+  rank_signals* const mine = signals_of_caller();
+  if (mine == nullptr) return;
+  const std::lock_guard hold(table().lock);
+  by_number.hint()[mine->rank->number].store(nullptr, std::memory_order_relaxed);
+  std::erase_if(table().timers, [&](const timer& t) { return t.of == mine; });
+  std::erase_if(table().all, [&](const auto& one) { return one.get() == mine; });
+  for (int n = 1; n <= signals_max; ++n)
+    if ((table().taken & bit_of(n)) != 0) choose_action(n);
+}
+
+void leave_handler_in_wait() {
+  if (rank_signals* const mine = signals_of_caller(); mine != nullptr && mine->is_in_wait) {
+    mine->depth = 0;
+    _longjmp(mine->out_of_wait, 1);
+  }
+}
+
+}  // namespace weft::detail
+
+using namespace weft::detail;
+
+extern "C" {
+
+int weft_has_own_signal(int number) {
+  return is_for_ranks(number) && !weft::is_forked_child() && has_copy() ? 1 : 0;
+}
+
+int weft_is_ranks_own_thread(void) {
+  return weft::worker::caller() != nullptr ? 1 : 0;
+}
+
+int weft_own_action(int number, const struct sigaction* action, struct sigaction* before) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  const std::lock_guard hold(table().lock);
+  struct sigaction& now = mine.actions[static_cast<std::size_t>(number)];
+  if (before != nullptr) *before = now;
+  if (action == nullptr) return 0;
+  now = *action;
+  if (!is_handler(now))
+    mine.pending.fetch_and(now.sa_handler == SIG_IGN ? ~bit_of(number) : ~std::uint64_t{0},
+                           std::memory_order_relaxed);
+  choose_action(number);
+  return 0;
+}
+
+int weft_own_mask(int how, const sigset_t* set, sigset_t* before) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  const std::uint64_t now = mine.blocked.load(std::memory_order_relaxed);
+  if (before != nullptr) set_bits(now, *before);
+  if (set == nullptr) return 0;
+  const std::uint64_t bits = bits_of(*set);
+  if (how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK) return EINVAL;
+  const std::uint64_t wanted = (how == SIG_BLOCK     ? now | bits
+                                : how == SIG_UNBLOCK ? now & ~bits
+                                                     : bits) &
+                               ~never_blocked;
+  {
+    const std::lock_guard hold(table().lock);
+    mine.blocked.store(wanted, std::memory_order_relaxed);
+    for (std::uint64_t changed = now ^ wanted; changed != 0; changed &= changed - 1) {
+      const int number = std::countr_zero(changed) + 1;
+      if (weft_has_own_signal(number) != 0 && number != own_signal()) choose_action(number);
+    }
+  }
+  if (signals_of_caller() == &mine && can_run(mine)) run_handlers(mine);
+  return 0;
+}
+
+void weft_own_pending(sigset_t* set) {
+  const rank_of_caller caller;
+  const rank_signals& mine = own_signals(*caller.get());
+  set_bits(
+      mine.pending.load(std::memory_order_relaxed) & mine.blocked.load(std::memory_order_relaxed),
+      *set);
+}
+
+int weft_signal_self(int number, const siginfo_t* details) {
+  if (weft_has_own_signal(number) == 0) return 0;
+  const rank_of_caller caller;
+  const std::atomic<rank_signals*>* const all = by_number.value();
+  rank_signals* const mine =
+      all != nullptr ? all[caller.get()->number].load(std::memory_order_relaxed) : nullptr;
+  if (mine == nullptr) return 0;
+  const struct sigaction& action = mine->actions[static_cast<std::size_t>(number)];
+  const bool is_blocked = (mine->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
+  if (!is_blocked && !is_handler(action)) return action.sa_handler == SIG_IGN ? 1 : 0;
+  siginfo_t said{};
+  if (details != nullptr) said = *details;
+  said.si_signo = number;
+  if (details == nullptr) {
+    said.si_code = SI_TKILL;
+    said.si_pid = getpid();
+    said.si_uid = getuid();
+  }
+  {
+    const handlers_kept_back kept(mine);
+    post(*mine, number, said);
+  }
+  if (signals_of_caller() == mine)
+    run_handlers(*mine);
+  else
+    look_at_timers();  // A thread of the rank: the thread that passes on urges the rank.
+  return 1;
+}
+
+void weft_wait_for_handler(const sigset_t* mask) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  const std::uint64_t before = mine.blocked.load(std::memory_order_relaxed);
+  const std::uint64_t handled = mine.handled.load(std::memory_order_relaxed);
+  const auto has_run = [&] { return mine.handled.load(std::memory_order_relaxed) != handled; };
+  if (mask != nullptr) weft_own_mask(SIG_SETMASK, mask, nullptr);
+  while (!has_run()) {
+    wait_for_signal(mine, has_run, long_ns, mask != nullptr ? "sigsuspend" : "pause");
+    run_handlers(mine);
+  }
+  sigset_t again;
+  set_bits(before, again);
+  if (mask != nullptr) weft_own_mask(SIG_SETMASK, &again, nullptr);
+}
+
+int weft_take_signal(const sigset_t* set, siginfo_t* details, const struct timespec* most) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  const std::uint64_t wanted = bits_of(*set);
+  const auto is_there = [&] {
+    return (mine.pending.load(std::memory_order_relaxed) & wanted) != 0;
+  };
+  const std::uint64_t until = most != nullptr ? weft::now_ns() + ns_of(*most) : 0;
+  for (;;) {
+    if (is_there()) {
+      const int number =
+          std::countr_zero(mine.pending.load(std::memory_order_relaxed) & wanted) + 1;
+      const handlers_kept_back kept(&mine);
+      const std::lock_guard hold(mine.details_lock);
+      if (details != nullptr) *details = mine.details[static_cast<std::size_t>(number)];
+      mine.pending.fetch_and(~bit_of(number), std::memory_order_relaxed);
+      return number;
+    }
+    if (can_run(mine)) {
+      run_handlers(mine);
+      return -1;
+    }
+    const std::uint64_t now = weft::now_ns();
+    if (most != nullptr && now >= until) return 0;
+    wait_for_signal(mine, is_there, most != nullptr ? until - now : long_ns, "sigwait");
+  }
+}
+
+long long weft_sleep_interruptibly(long long duration_ns) {
+  if (duration_ns > 0 && has_kernels_signals() && weft::worker::caller() != nullptr &&
+      !weft::is_forked_child() && has_handler_of_kernel())
+    return sleep_in_parts(static_cast<std::uint64_t>(duration_ns));
+  rank_signals* const mine = signals_of_caller();
+  if (mine == nullptr || duration_ns <= 0) return -1;
+  const std::uint64_t until = weft::now_ns() + static_cast<std::uint64_t>(duration_ns);
+  const std::uint64_t handled = mine->handled.load(std::memory_order_relaxed);
+  const auto has_run = [&] { return mine->handled.load(std::memory_order_relaxed) != handled; };
+  for (std::uint64_t now; (now = weft::now_ns()) < until;) {
+    wait_for_signal(*mine, has_run, until - now, "sleep");
+    run_handlers(*mine);
+    if (has_run()) break;
+  }
+  const std::uint64_t now = weft::now_ns();
+  return has_run() && now < until ? static_cast<long long>(until - now) : 0;
+}
+
+int weft_make_timer(int number, union sigval value) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  const std::lock_guard hold(table().lock);
+  table().timers.push_back({++table().timers_made, &mine, number, value});
+  return table().timers_made;
+}
+
+int weft_delete_timer(int which) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  const std::lock_guard hold(table().lock);
+  return std::erase_if(table().timers,
+                       [&](const timer& t) { return t.of == &mine && t.id == which; }) != 0
+             ? 0
+             : -1;
+}
+
+void weft_own_timer(int which, const struct itimerspec* set, struct itimerspec* left) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  {
+    const std::lock_guard hold(table().lock);
+    timer* at = find_timer(mine, which);
+    if (at == nullptr && which == 0) at = &table().timers.emplace_back(timer{.of = &mine});
+    const std::uint64_t now = weft::now_ns();
+    if (left != nullptr)
+      *left =
+          at == nullptr || at->due_ns == 0
+              ? itimerspec{}
+              : itimerspec{time_of(at->every_ns), time_of(at->due_ns > now ? at->due_ns - now : 1)};
+    if (set == nullptr || at == nullptr) return;
+    const std::uint64_t first = ns_of(set->it_value);
+    at->due_ns = first == 0 ? 0 : now + first;
+    at->every_ns = ns_of(set->it_interval);
+  }
+  look_at_timers();
+}
+
+void weft_leaves_handler(int restores_mask) {
+  rank_signals* const mine = signals_of_caller();
+  if (mine == nullptr || mine->depth == 0) return;
+  mine->depth = 0;
+  mine->is_in_wait = false;
+  if (restores_mask != 0) mine->blocked.store(mine->blocked_outside, std::memory_order_relaxed);
+}
+
+void weft_set_rank_of_child(int (*rank_of)(int child)) {
+  rank_of_child = rank_of;
+}
+}

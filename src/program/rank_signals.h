@@ -1,0 +1,44 @@
+/* Signals of the calling rank, where several share a process: for the host of copies and for copies of programs, which stand
+   before the C library. */
+#ifndef WEFT_PROGRAM_RANK_SIGNALS_H
+#define WEFT_PROGRAM_RANK_SIGNALS_H
+#include <signal.h>
+#include <time.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether the caller is a rank, or a thread of one, of such a process, and this signal one that ranks have for themselves:
+   those of faults are not. */
+int weft_has_own_signal(int number);
+/* Whether it is the rank's own thread. */
+int weft_is_ranks_own_thread(void);
+/* sigaction(2) and sigprocmask(2) of the calling rank. 0 or an error. */
+int weft_own_action(int number, const struct sigaction* action, struct sigaction* before);
+int weft_own_mask(int how, const sigset_t* set, sigset_t* before);
+/* Those that are pending and blocked. */
+void weft_own_pending(sigset_t* set);
+/* The calling rank sends itself a signal: false, and nothing done, where it has none of its own, or its default. */
+int weft_signal_self(int number, const siginfo_t* details);
+/* Waits, while others run: until a handler has run, with this mask meanwhile, or with the rank's. */
+void weft_wait_for_handler(const sigset_t* mask);
+/* Sleeps, while others run: 0, or what was left when a handler has run; -1: nothing was done, the rank has no signals of its own. */
+long long weft_sleep_interruptibly(long long nanoseconds);
+/* Until one of these is pending, which is taken. Its number; 0: the time is over; -1: a handler of another has run. */
+int weft_take_signal(const sigset_t* set, siginfo_t* details, const struct timespec* most);
+/* A timer of the calling rank: seconds and nanoseconds from now on, 0: none, and how often afterwards. `which` 0 is that of
+   alarm() and ITIMER_REAL. Says what was left. */
+void weft_own_timer(int which, const struct itimerspec* set, struct itimerspec* left);
+/* A further one, which sends this signal with this value. Its number, not 0. */
+int weft_make_timer(int number, union sigval value);
+int weft_delete_timer(int which);
+/* It is left by a jump: out of a handler, perhaps. */
+void weft_leaves_handler(int restores_mask);
+
+/* Called once by the host: whose child that is, -1: nobody's. */
+void weft_set_rank_of_child(int (*rank_of)(int child));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

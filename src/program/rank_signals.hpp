@@ -1,0 +1,36 @@
+// Signals of ranks that share a process, as moved calls, sleeps and the end of a rank know them.
+#pragma once
+#include <ucontext.h>
+
+namespace weft::detail {
+
+struct rank_signals;
+
+// Of the calling rank, on its own thread; null where it has never had to do with signals.
+[[nodiscard]] rank_signals* signals_of_caller() noexcept;
+// Whether a handler is to run: looked at by waits that handlers interrupt.
+[[nodiscard]] bool has_handlers_to_run(const rank_signals& mine) noexcept;
+// While it lives, no handler runs in the rank's waits: whoever waits runs them afterwards.
+class handlers_kept_back {
+ public:
+  explicit handlers_kept_back(rank_signals* mine) noexcept;
+  ~handlers_kept_back();
+  handlers_kept_back(const handlers_kept_back&) = delete;
+  handlers_kept_back& operator=(const handlers_kept_back&) = delete;
+
+ private:
+  rank_signals* const mine_;
+};
+// On the rank's own stack. True when all that have run let the call that they interrupt go on (SA_RESTART).
+bool run_handlers(rank_signals& mine);
+void forget_signals_of_caller() noexcept;
+// A rank that ends in a handler within a wait leaves the wait first. Returns when it is in none.
+void leave_handler_in_wait();
+
+// The signal that weft keeps for itself, sent to a thread; its handler calls the second on threads that make no moved
+// call.
+[[nodiscard]] int own_signal() noexcept;
+void accept_own_signal() noexcept;  // By the calling thread.
+void set_relay(void (*relay)(ucontext_t& interrupted)) noexcept;
+
+}  // namespace weft::detail
