@@ -357,8 +357,10 @@ std::vector<setting> make_settings() {
   rows.push_back(seed_row("schedule", &options::schedule,
                           "run on one worker in the order that this seed gives, the same each "
                           "time"));
-  rows.push_back(
-      file_row("trace", &options::trace_file, "write a timeline to open in ui.perfetto.dev"));
+  rows.push_back(file_row(
+      "trace", &options::trace_file,
+      "write a timeline to open in ui.perfetto.dev; FILE.events is for weft-breakdown, and "
+      "by weftrun DIRECTORY.otf2 an archive of the Open Trace Format"));
   rows.push_back(switch_row("breakdown", &options::breakdown,
                             "tell where the time went and who waited for whom; by weftrun"));
   rows.push_back(

@@ -16,6 +16,7 @@
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
 #include "trace/accounts.hpp"
+#include "trace/event_file.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
@@ -154,16 +155,24 @@ class in_turn {
   // What goes on beside the rank's own code is no wait of the rank.
   [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_urgent; }
   [[gnu::noinline]] void begin_traced() {
-    trace_begin(trace_kind::wait_collective, me_.number);
+    const accounts::meeting_name name{c_.to(0).number,
+                                      c_.context,
+                                      member_.turn,
+                                      c_.size(),
+                                      relation_of(member_.call),
+                                      member_.call.root == rank_,
+                                      std::string_view(member_.call.name).ends_with("arrier"),
+                                      member_.call.name};
+    trace_begin(trace_kind::wait_collective, me_.number, event_file::packed(name),
+                static_cast<std::int64_t>(member_.call.bytes), is_beside() ? nullptr : name.call);
     if (is_beside()) return;
-    accounts::begin_collective(
-        me_.number, {c_.to(0).number, c_.context, member_.turn, c_.size(),
-                     relation_of(member_.call), member_.call.root == rank_,
-                     std::string_view(member_.call.name).ends_with("arrier"), member_.call.name});
+    accounts::begin_collective(me_.number, name);
   }
   [[gnu::noinline]] void end_traced() {
     if (!is_beside()) accounts::end_collective(me_.number);
-    trace_end(trace_kind::wait_collective, me_.number);
+    // Event files tell by the argument what goes on beside the rank's own code.
+    if (tracing())
+      record_trace_event(trace_phase::end, trace_kind::wait_collective, me_.number, is_beside());
   }
   [[gnu::always_inline]] void end_turn() noexcept {
     ++member_.turn;

@@ -32,7 +32,7 @@ unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::s
     memory = ::operator new(sizeof(unexpected_message) + spare_message_bytes);
   }
   if (tracing()) [[unlikely]]
-    accounts::came_unexpected(to.number);
+    accounts::came_unexpected(to.number, name_of_message(from, to.number));
   auto* m = new (memory) unexpected_message;
   m->from = from;
   m->bytes = bytes;
@@ -186,7 +186,8 @@ void fill_laid_out(const operation& op, const segments& data) {
 void tell_received_traced(worker& here, operation& op) {
   const accounts::message_name name{op.match.context, op.result.source, op.result.tag,
                                     op.owner->number};
-  trace_instant(trace_kind::recv, op.owner->number, trace_message(op.result.source, name, false));
+  trace_instant(trace_kind::recv, op.owner->number, trace_message(op.result.source, name, false),
+                static_cast<std::int64_t>(op.result.bytes));
   accounts::received(op.owner->number, name, op.result.bytes);
   tell_received(here, op);
 }

@@ -15,7 +15,7 @@ namespace detail {
 
 void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
                  const wait_description& what, int victim) {
-  const trace_span slice(kind, me.number, what.peer);
+  const trace_span slice(kind, me.number, what.peer, what.call);
   // What goes on beside the rank's own code is no wait of the rank.
   if (me.home->running().is_urgent) return me.home->wait(c, what, victim);
   struct counted_wait {
@@ -32,7 +32,8 @@ void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
 
 void trace_send(const rank_state& me, const peer& to, const envelope& from, std::size_t bytes) {
   const accounts::message_name name = name_of_message(from, to.number);
-  trace_instant(trace_kind::send, me.number, trace_message(to.number, name, true));
+  trace_instant(trace_kind::send, me.number, trace_message(to.number, name, true),
+                static_cast<std::int64_t>(bytes));
   accounts::sent(me.number, to.number, name, bytes);
 }
 

@@ -21,12 +21,15 @@
 
 namespace weft::accounts {
 
-inline constexpr std::uint64_t file_magic = 0x3130'6b61'6572'6277;  // "wbreak01"
+inline constexpr std::uint64_t file_magic = 0x3230'6b61'6572'6277;  // "wbreak02"
 inline constexpr int objects_max = 8;      // Files of a program that have call sites.
 inline constexpr int sites_max = 128;      // Call sites of a rank; the last takes those beyond.
 inline constexpr int wait_rows_max = 192;  // Kinds and causes of a rank's waits; likewise.
 inline constexpr int partners_max = 256;   // Ranks that a rank sends to or waits for; likewise.
-inline constexpr int size_classes = 40;    // Messages of 0, 1, 2 to 3, 4 to 7, ... bytes.
+inline constexpr int regions_max = 24;     // Regions of a rank; likewise.
+inline constexpr int iterations_max =
+    256;  // Times that a rank is in one; of those beyond only the region tells.
+inline constexpr int size_classes = 40;  // Messages of 0, 1, 2 to 3, 4 to 7, ... bytes.
 inline constexpr int no_rank = -1;
 
 // What a rank does at a moment.
@@ -93,6 +96,25 @@ struct size_class {
   std::uint64_t bytes = 0;
 };
 
+// What passed while a rank was in a region: ticks, those of regions within it included.
+struct region_times {
+  std::uint64_t elapsed = 0;
+  std::uint64_t computing = 0;
+  std::uint64_t stealing = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t critical = 0;  // By how much the longest chain of computation grew.
+};
+struct region_row {
+  char name[48] = {};
+  std::uint64_t entries = 0;
+  region_times times;
+};
+struct iteration_row {
+  std::int32_t region = -1;  // Which of its rows.
+  std::uint32_t number = 0;  // From 0.
+  region_times times;
+};
+
 enum class life : std::uint32_t { none, running, ended };
 
 struct account {
@@ -120,6 +142,8 @@ struct account {
   std::array<site, sites_max> sites;
   std::array<wait_row, wait_rows_max> waits;
   std::array<partner, partners_max> partners;
+  std::array<region_row, regions_max> regions;
+  std::array<iteration_row, iterations_max> iterations;
   // By the receivers of its long messages. Relaxed: the end of the send orders them.
   std::atomic<std::uint64_t> taken_at{0};
   std::atomic<std::uint64_t> taken_by{0};  // Rank and site.
@@ -185,7 +209,8 @@ void note_return_address(const void* address) noexcept;
 
 void sent(int rank, int to_rank, const message_name& name, std::size_t bytes);
 void received(int rank, const message_name& name, std::size_t bytes);
-void came_unexpected(int rank);
+// A message came before its receive: what a probe waits for.
+void came_unexpected(int rank, const message_name& name);
 void kept_for_rendezvous(int rank);
 // A receive has matched a long message, which the sender has kept so far.
 void took_rts(int rank, const message_name& name);
@@ -208,6 +233,10 @@ struct meeting_name {
 };
 void begin_collective(int rank, const meeting_name& name);
 void end_collective(int rank);
+
+// Regions that the program names (weft/region.h); they nest.
+void begin_region(int rank, const char* name);
+void end_region(int rank);
 
 // An event of the timeline that concerns accounts as well.
 void note_event(trace_phase phase, trace_kind kind, int rank) noexcept;

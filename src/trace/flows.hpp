@@ -7,6 +7,16 @@
 
 namespace weft {
 
+// Of the argument of a message's event: the partner, and above it the flow.
+inline constexpr int flow_partner_bits = 21;
+[[nodiscard]] constexpr std::uint64_t flow_in(std::int64_t argument) noexcept {
+  return static_cast<std::uint64_t>(argument) >> flow_partner_bits;
+}
+[[nodiscard]] constexpr std::int64_t partner_in(std::int64_t argument) noexcept {
+  constexpr int above = 64 - flow_partner_bits;
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(argument) << above) >> above;
+}
+
 // Whether a timeline is recorded, not only accounts.
 [[nodiscard]] bool is_timeline_on() noexcept;
 

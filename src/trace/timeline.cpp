@@ -23,11 +23,9 @@ constexpr std::array<kind_style, trace_kind_count> styles{{
     {"copy", "copy", "bytes", false},
     {"wait", "sleep", "", true},
     {"wait", "wait for thieves", "", true},
+    {"call", "call", "", false},
+    {"region", "region", "", false},
 }};
-
-// Of the argument of a message: the partner, and above it the flow.
-constexpr int partner_bits = 21;
-constexpr int flow_bits = 64 - partner_bits;
 
 [[nodiscard]] bool is_message(const event& e) noexcept {
   return e.kind == trace_kind::send || e.kind == trace_kind::recv;
@@ -44,14 +42,11 @@ std::string name_of(const event& e) {
 }
 
 std::int64_t argument_of(const event& e) noexcept {
-  return is_message(e)
-             ? static_cast<std::int64_t>(static_cast<std::uint64_t>(e.argument) << flow_bits) >>
-                   flow_bits
-             : e.argument;
+  return is_message(e) ? partner_in(e.argument) : e.argument;
 }
 
 std::uint64_t flow_of(const event& e) noexcept {
-  return is_message(e) ? static_cast<std::uint64_t>(e.argument) >> partner_bits : 0;
+  return is_message(e) ? flow_in(e.argument) : 0;
 }
 
 }  // namespace timeline
@@ -96,10 +91,10 @@ std::int64_t trace_message(int partner, const accounts::message_name& m, bool is
     const std::uint64_t name =
         mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
     if (const std::uint64_t number = counts->next(is_send ? name : ~name); number != 0)
-      flow = mixed(name, number) >> timeline::partner_bits;
+      flow = mixed(name, number) >> flow_partner_bits;
   }
-  return static_cast<std::int64_t>(flow << timeline::partner_bits |
-                                   word(partner) % (1U << timeline::partner_bits));
+  return static_cast<std::int64_t>(flow << flow_partner_bits |
+                                   word(partner) % (1U << flow_partner_bits));
 }
 
 }  // namespace weft

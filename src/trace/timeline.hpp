@@ -15,11 +15,13 @@ namespace weft::timeline {
 struct event {
   std::uint64_t time_ticks;
   std::int64_t argument;
+  std::int64_t more;  // This and the text are for event files.
+  const char* text;
   std::int32_t rank;
   trace_kind kind;
   trace_phase phase;
 };
-static_assert(sizeof(event) == 24);
+static_assert(sizeof(event) == 40);
 
 // How a kind looks.
 struct kind_style {

@@ -20,6 +20,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "trace/accounts.hpp"
+#include "trace/event_file.hpp"
 #include "trace/flows.hpp"
 #include "trace/timeline.hpp"
 #include "weft/error.hpp"
@@ -75,6 +76,7 @@ trace_state& state() {
 // Who takes events: trace_on while anybody does. Relaxed, as that.
 constinit std::atomic<bool> timeline_on{false};
 constinit std::atomic<bool> accounts_on{false};
+constinit std::atomic<bool> event_file_on{false};
 void set_trace_on() noexcept {
   trace_on.store(
       timeline_on.load(std::memory_order_relaxed) || accounts_on.load(std::memory_order_relaxed),
@@ -201,14 +203,44 @@ void name_tracks(timeline::writer& to, const trace_state& trace, const std::stri
   for (const int rank : ranks) to.track(timeline::rank_group, rank, formatted("rank {}", rank));
 }
 
+void write_timeline(const trace_state& trace, const timeline::clock_of_trace& clock,
+                    std::uint64_t end_ticks, std::uint64_t dropped) {
+  const auto to = trace.path.ends_with(".json")
+                      ? timeline::make_json_writer(trace.file.get(), trace.part, clock)
+                      : timeline::make_perfetto_writer(trace.file.get(), trace.part, clock);
+  name_tracks(*to, trace,
+              dropped != 0 ? formatted("the first {} events are missing", dropped) : "");
+  for (const auto& ring : trace.rings) write_ring(*to, *ring, end_ticks);
+  write_counters(*to, trace);
+  to->finish();
+}
+
+void write_event_file(const trace_state& trace, const timeline::clock_of_trace& clock,
+                      std::uint64_t end_ticks, std::uint64_t dropped) {
+  event_file::part_writer part(clock);
+  // All that follows the youngest beginning of a ring is whole.
+  std::uint64_t since = trace.start_ticks;
+  for (const auto& ring : trace.rings)
+    if (ring->dropped() != 0) since = std::max(since, ring->at(ring->dropped()).time_ticks);
+  for (const auto& ring : trace.rings)
+    for (std::uint64_t i = ring->dropped(); i < ring->count; ++i)
+      if (ring->at(i).time_ticks >= since) part.add(ring->at(i), ring->thread);
+  part.write(trace.file.get(), {trace.part.process, trace.part.process_count, trace.workers, since,
+                                end_ticks, dropped});
+}
+
 }  // namespace
 
-void record_trace_event(trace_phase phase, trace_kind kind, int rank,
-                        std::int64_t argument) noexcept {
+void record_trace_event(trace_phase phase, trace_kind kind, int rank, std::int64_t argument,
+                        std::int64_t more, const char* text) noexcept {
   if (accounts_on.load(std::memory_order_relaxed)) accounts::note_event(phase, kind, rank);
   if (!timeline_on.load(std::memory_order_relaxed)) return;
   event_ring* const ring = joined() ? this_thread.ring : join_trace(-1);
-  ring->push({ticks(), argument, rank, kind, phase});
+  ring->push({ticks(), argument, more, text, rank, kind, phase});
+}
+
+bool is_event_file_on() noexcept {
+  return event_file_on.load(std::memory_order_relaxed);
 }
 
 bool is_timeline_on() noexcept {
@@ -234,6 +266,7 @@ void start_trace(const std::string& path, int workers, const trace_part& part,
   trace.start_ns = now_ns();
   trace.start_ticks = ticks();
   trace_number.fetch_add(1, std::memory_order_relaxed);
+  event_file_on.store(path.ends_with(event_file::suffix), std::memory_order_relaxed);
   timeline_on.store(true, std::memory_order_relaxed);
   set_trace_on();
 }
@@ -252,6 +285,7 @@ void stop_trace() {
   const std::lock_guard lock(trace.mutex);
   if (!trace.file) return;
   timeline_on.store(false, std::memory_order_relaxed);
+  event_file_on.store(false, std::memory_order_relaxed);
   set_trace_on();
   trace_number.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t end_ticks = ticks();
@@ -264,16 +298,12 @@ void stop_trace() {
 
   std::FILE* const file = trace.file.get();
   const timeline::clock_of_trace clock{trace.start_ns, trace.start_ticks, ratio};
-  const auto to = trace.path.ends_with(".json")
-                      ? timeline::make_json_writer(file, trace.part, clock)
-                      : timeline::make_perfetto_writer(file, trace.part, clock);
   std::uint64_t dropped = 0;
   for (const auto& ring : trace.rings) dropped += ring->dropped();
-  name_tracks(*to, trace,
-              dropped != 0 ? formatted("the first {} events are missing", dropped) : "");
-  for (const auto& ring : trace.rings) write_ring(*to, *ring, end_ticks);
-  write_counters(*to, trace);
-  to->finish();
+  if (trace.path.ends_with(event_file::suffix))
+    write_event_file(trace, clock, end_ticks, dropped);
+  else
+    write_timeline(trace, clock, end_ticks, dropped);
   trace.rings.clear();
   const bool failed = std::ferror(file) != 0;
   const bool closed = std::fclose(trace.file.release()) == 0;

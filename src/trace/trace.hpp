@@ -28,23 +28,29 @@ enum class trace_kind : std::uint8_t {  // argument of the event
   copy,                                 // bytes
   sleep,                                // none
   wait_chunks,                          // none; the owner of a loop, for thieves
+  call,                                 // return address; in event files alone, as what follows
+  region,                               // none; its text is the name of the region
 };
-inline constexpr int trace_kind_count = 12;
+inline constexpr int trace_kind_count = 14;
 
 // Read in place: by a table of the linker each look would be two loads.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> trace_on;
 
 enum class trace_phase : std::uint8_t { begin, end, instant };
-void record_trace_event(trace_phase, trace_kind, int rank, std::int64_t argument) noexcept;
+// `more` and `text` are for event files (event_file.hpp): the bytes of a message or collective, and the name
+// of the call, which stays where it is until the trace stops.
+void record_trace_event(trace_phase, trace_kind, int rank, std::int64_t argument,
+                        std::int64_t more = 0, const char* text = nullptr) noexcept;
 
 // Relaxed: the flag changes only while no worker runs, and starting a thread orders it.
 inline bool tracing() noexcept {
   return trace_on.load(std::memory_order_relaxed);
 }
 
-inline void trace_begin(trace_kind kind, int rank, std::int64_t argument = 0) noexcept {
+inline void trace_begin(trace_kind kind, int rank, std::int64_t argument = 0, std::int64_t more = 0,
+                        const char* text = nullptr) noexcept {
   if (tracing()) [[unlikely]]
-    record_trace_event(trace_phase::begin, kind, rank, argument);
+    record_trace_event(trace_phase::begin, kind, rank, argument, more, text);
 }
 
 inline void trace_end(trace_kind kind, int rank) noexcept {
@@ -52,17 +58,19 @@ inline void trace_end(trace_kind kind, int rank) noexcept {
     record_trace_event(trace_phase::end, kind, rank, 0);
 }
 
-inline void trace_instant(trace_kind kind, int rank, std::int64_t argument = 0) noexcept {
+inline void trace_instant(trace_kind kind, int rank, std::int64_t argument = 0,
+                          std::int64_t more = 0) noexcept {
   if (tracing()) [[unlikely]]
-    record_trace_event(trace_phase::instant, kind, rank, argument);
+    record_trace_event(trace_phase::instant, kind, rank, argument, more);
 }
 
 // One slice as long as a block. Never across a switch to another fiber, unless it is a wait.
 class trace_span {
  public:
-  trace_span(trace_kind kind, int rank, std::int64_t argument = 0) noexcept
+  trace_span(trace_kind kind, int rank, std::int64_t argument = 0,
+             const char* text = nullptr) noexcept
       : kind_(kind), rank_(rank) {
-    trace_begin(kind, rank, argument);
+    trace_begin(kind, rank, argument, 0, text);
   }
   ~trace_span() { trace_end(kind_, rank_); }
   trace_span(const trace_span&) = delete;
@@ -92,6 +100,9 @@ void trace_thread(int worker);
 // Adds the events to the file, which is complete after each process; throws weft::error when that
 // fails. Does nothing when no trace is on.
 void stop_trace();
+
+// Whether an event file is recorded, which has the calls of the program as well.
+[[nodiscard]] bool is_event_file_on() noexcept;
 
 // Called by the accounts (accounts.hpp), which take the same events, when they start and stop.
 void trace_accounts(bool on) noexcept;

@@ -51,7 +51,8 @@ ROOMS = {
 PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base",
                 "peer_access.hpp": "base",
                 "accelerator.hpp": "transport", "loop.hpp": "sched",
-                "tasks/run.hpp": "rank", "task.h": "job"}
+                "tasks/run.hpp": "rank", "task.h": "job",
+                "region.h": "job", "region.hpp": "job"}
 
 # Where a third party's headers may appear.
 THIRD_PARTY = {
@@ -65,6 +66,7 @@ THIRD_PARTY = {
     r"elfutils/": ["src/base"],
     r"cereal/": ["include/weft/serialization.hpp"],
     r"CLI/": ["tools", "apps"],
+    r"(simgrid|otf2)/": ["tools/weft-breakdown"],
     r"png\.h": ["apps"],
     r"gtest/": ["tests", "apps"],
     r"benchmark/": ["bench"],

@@ -8,12 +8,15 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "collective/collectives.hpp"
+#include "job/region.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
+#include "trace/trace.hpp"
 #include "weft/run.hpp"
 
 namespace weft::mpi {
@@ -178,6 +181,12 @@ WEFT_MPI_FUNCTION(int, MPI_Get_library_version, (char* version, int* resultlen))
   return MPI_SUCCESS;
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int, ...)) {
+// Levels above 1 begin the region "phase n", those below -1 end it; the others mean nothing here. What follows the level is
+// not read, since nothing says whether there is any.
+WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int level, ...)) {
+  if (weft::tracing()) [[unlikely]] {
+    if (level > 1) weft::detail::begin_region(weft::formatted("phase {}", level).c_str());
+    if (level < -1) weft::detail::end_region();
+  }
   return MPI_SUCCESS;
 }

@@ -1,0 +1,306 @@
+// Messages and waits in the accounts: each wait is split when it ends, until its cause came and what remained.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "trace/live_account.hpp"
+
+namespace weft::accounts {
+namespace {
+
+partner& partner_of(account& a, int rank) noexcept {
+  const auto first = static_cast<std::size_t>(rank) % (partners_max - 1);
+  for (std::size_t probe = 0; probe < 32; ++probe) {
+    partner& at = a.partners[(first + probe) % (partners_max - 1)];
+    if (at.rank == no_rank) at.rank = rank;
+    if (at.rank == rank) return at;
+  }
+  ++a.beyond;
+  return a.partners.back();
+}
+
+void add_wait(live& p, wait_state state, std::uint64_t ticks, const stamp& cause) noexcept {
+  if (ticks == 0) return;
+  account& a = *p.a;
+  const int site = std::max(p.call_site, 0);
+  const auto first = static_cast<std::size_t>(
+      mixed(static_cast<std::uint64_t>(state) << 40 | static_cast<std::uint64_t>(site) << 20,
+            packed(cause.rank, cause.site)) %
+      (wait_rows_max - 1));
+  wait_row* row = &a.waits.back();
+  for (std::size_t probe = 0; probe < 24; ++probe) {
+    wait_row& at = a.waits[(first + probe) % (wait_rows_max - 1)];
+    const bool is_this = at.used && at.state == state && at.at == site && at.cause == cause.rank &&
+                         at.cause_site == cause.site;
+    if (!at.used)
+      at = {state, true, static_cast<std::int16_t>(site), static_cast<std::int16_t>(cause.site),
+            cause.rank};
+    else if (!is_this)
+      continue;
+    row = &at;
+    break;
+  }
+  if (row == &a.waits.back()) {
+    row->used = true;
+    ++a.beyond;
+  }
+  ++row->count;
+  row->ticks += ticks;
+  row->longest = std::max(row->longest, ticks);
+  if (cause.rank >= 0) partner_of(a, cause.rank).waiting += ticks;
+}
+
+// Opens the outermost wait; false for one within another.
+bool open_wait(live& p, const char* call, std::uint64_t now) {
+  if (p.waits++ > 0) return false;
+  p.owns_call = p.call_depth == 0;
+  if (p.owns_call) {
+    settle(p, now);
+    const void* const noted = std::exchange(noted_address, nullptr);
+    open_call(p,
+              noted != nullptr ? reinterpret_cast<std::uintptr_t>(noted) - 1 : walked_to_program(),
+              call, now);
+  }
+  enter(p, share::waiting, now);
+  p.wait_begun = now;
+  p.used_before = used(*p.a);
+  p.arrived = 0;
+  p.was_off = false;
+  p.latest = {};
+  p.is_probe = false;
+  return true;
+}
+// Closes it; returns how long it waited for others, or for what they sent.
+std::uint64_t close_wait(live& p, std::uint64_t now) noexcept {
+  account& a = *p.a;
+  leave(p, now);
+  const std::uint64_t whole = now - p.wait_begun;
+  std::uint64_t waited = whole - std::min(whole, used(a) - p.used_before);
+  // From then on it could run, and another rank of its worker did.
+  if (p.was_off && p.arrived != 0 && p.arrived < now) {
+    const std::uint64_t queued = std::min(now - std::max(p.arrived, p.wait_begun), waited);
+    a.times[static_cast<std::size_t>(share::waiting)] -= queued;
+    a.times[static_cast<std::size_t>(share::queued)] += queued;
+    waited -= queued;
+  }
+  return waited;
+}
+void end_owned_call(live& p, std::uint64_t now) noexcept {
+  if (std::exchange(p.owns_call, false)) close_call(p, now);
+}
+
+// Of `waited` what passed before the cause came.
+void split_wait(live& p, wait_state state, std::uint64_t waited, const stamp& cause) noexcept {
+  std::uint64_t late = 0;
+  if (cause.rank >= 0 && cause.time > p.wait_begun && cause.rank != p.a->rank)
+    late = std::min(cause.time - p.wait_begun, waited);
+  add_wait(p, state, late, cause);
+  add_wait(p, wait_state::transfer, waited - late, {0, 0, cause.rank, cause.site});
+}
+
+stamp own_stamp(const live& p, std::uint64_t now) noexcept {
+  // The call began before its message was sent.
+  return {p.call_depth > 0 ? p.call_begun : now, p.a->critical, p.a->rank, p.call_site};
+}
+void put_stamp(std::uint64_t key, const stamp& s) noexcept {
+  here.stamps[key % stamps_count].put(key, s);
+}
+bool get_stamp(std::uint64_t key, stamp& s) noexcept {
+  return here.stamps[key % stamps_count].get(key, s) && s.rank >= 0 &&
+         static_cast<std::size_t>(s.rank) < here.rank_count && s.site < sites_max;
+}
+
+std::uint64_t stream_of(const message_name& m) noexcept {
+  const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
+  return mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
+}
+std::uint64_t key_of(std::uint64_t stream, std::uint64_t number) noexcept {
+  return mixed(stream, number);
+}
+
+void raise(std::atomic<std::uint64_t>& to, std::uint64_t value) noexcept {
+  std::uint64_t now = to.load(std::memory_order_relaxed);
+  while (now < value && !to.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
+  }
+}
+
+meeting_block* block_of(std::uint64_t key) noexcept {
+  for (std::size_t probe = 0; probe < 16; ++probe) {
+    meeting_block& at = here.meetings[(key + probe) % meetings_count];
+    std::uint64_t has = at.key.load(std::memory_order_relaxed);
+    if (has == 0 && at.key.compare_exchange_strong(has, key, std::memory_order_relaxed)) return &at;
+    if (has == key) return &at;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// --- Messages ------------------------------------------------------------------------------------
+
+void sent(int rank, int to_rank, const message_name& name, std::size_t bytes) {
+  live* const p = find(rank);
+  if (p == nullptr) return;
+  account& a = *p->a;
+  const std::uint64_t now = ticks();
+  settle(*p, now);
+  ++a.sent;
+  a.sent_bytes += bytes;
+  size_class& size = a.sizes[std::min<std::size_t>(std::bit_width(bytes), size_classes - 1)];
+  ++size.messages;
+  size.bytes += bytes;
+  partner& to = partner_of(a, to_rank);
+  ++to.messages;
+  to.bytes += bytes;
+  const std::uint64_t stream = stream_of(name);
+  if (const std::uint64_t number = p->streams.next(stream); number != 0)
+    put_stamp(key_of(stream, number), own_stamp(*p, now));
+}
+
+void received(int rank, const message_name& name, std::size_t bytes) {
+  live* const p = find(rank);
+  if (p == nullptr) return;
+  account& a = *p->a;
+  ++a.received;
+  a.received_bytes += bytes;
+  const std::uint64_t now = ticks();
+  settle(*p, now);
+  const std::uint64_t stream = stream_of(name);
+  const std::uint64_t number = p->streams.next(~stream);
+  p->arrived = now;
+  stamp from;
+  if (number == 0 || !get_stamp(key_of(stream, number), from)) {
+    ++a.causes_lost;
+    return;
+  }
+  a.critical = std::max(a.critical, from.critical);
+  if (p->waits > 0 && from.time >= p->latest.time) p->latest = from;
+}
+
+void came_unexpected(int rank, const message_name& name) {
+  live* const p = find(rank);
+  if (p == nullptr) return;
+  ++p->a->unexpected;
+  if (p->waits == 0 || !p->is_probe || p->latest.rank >= 0) return;
+  // The first that it finds: of those of this name, the next to be received.
+  const std::uint64_t stream = stream_of(name);
+  stamp from;
+  const std::uint64_t number = p->streams.next(~stream, 0);
+  p->arrived = ticks();
+  if (number != 0 && get_stamp(key_of(stream, number), from)) p->latest = from;
+}
+void kept_for_rendezvous(int rank) {
+  if (live* const p = find(rank)) ++p->a->rendezvous;
+}
+
+void took_rts(int rank, const message_name& name) {
+  live* const p = find(rank);
+  if (p == nullptr) return;
+  const std::uint64_t stream = stream_of(name);
+  stamp from;
+  const std::uint64_t number = p->streams.next(~stream, 0);
+  if (number == 0 || !get_stamp(key_of(stream, number), from)) return;
+  account& sender = here.ranks[from.rank];
+  const stamp mine = own_stamp(*p, ticks());
+  sender.taken_by.store(packed(mine.rank, mine.site), std::memory_order_relaxed);
+  sender.taken_at.store(mine.time, std::memory_order_relaxed);
+}
+
+// --- Waits ---------------------------------------------------------------------------------------
+
+void begin_wait(int rank, const char* call) {
+  live* const p = find(rank);
+  if (p != nullptr && open_wait(*p, call, ticks()))
+    p->is_probe = std::strstr(call, "robe") != nullptr;
+}
+
+void end_wait(int rank, bool of_send) {
+  live* const p = find(rank);
+  if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
+  const std::uint64_t now = ticks();
+  const std::uint64_t waited = close_wait(*p, now);
+  stamp cause = p->latest;
+  wait_state state = wait_state::late_sender;
+  if (cause.rank < 0 && of_send) {
+    state = wait_state::late_receiver;
+    const std::uint64_t at = p->a->taken_at.load(std::memory_order_relaxed);
+    const std::uint64_t by = p->a->taken_by.load(std::memory_order_relaxed);
+    if (at > p->wait_begun && at <= now)
+      cause = {at, 0, static_cast<std::int32_t>(by >> 32), static_cast<std::int32_t>(by)};
+  }
+  // The receive of a long message was there before: it is moved.
+  if (cause.rank < 0 && !of_send)
+    add_wait(*p, wait_state::unknown, waited, {});
+  else
+    split_wait(*p, state, waited, cause);
+  end_owned_call(*p, now);
+}
+
+void begin_chunks_wait(int rank) {
+  if (live* const p = find(rank)) open_wait(*p, "loop", ticks());
+}
+void end_chunks_wait(int rank) {
+  live* const p = find(rank);
+  if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
+  const std::uint64_t now = ticks();
+  add_wait(*p, wait_state::chunks, close_wait(*p, now), {});
+  end_owned_call(*p, now);
+}
+
+void begin_collective(int rank, const meeting_name& name) {
+  live* const p = find(rank);
+  if (p == nullptr) return;
+  account& a = *p->a;
+  ++a.collectives;
+  const std::uint64_t now = ticks();
+  if (!open_wait(*p, name.call, now)) return;
+  p->meeting = name;
+  const std::uint64_t key =
+      mixed(std::uint64_t{static_cast<std::uint32_t>(name.first)} << 32 | name.context,
+            static_cast<std::uint64_t>(name.size)) |
+      1;
+  p->meeting_key = mixed(key, name.turn);
+  p->block = block_of(key);
+  stamp mine{now, a.critical, a.rank, p->call_site};
+  if (name.is_root) put_stamp(mixed(p->meeting_key, 2), mine);
+  if (p->block == nullptr) return;
+  const std::size_t slot = name.turn % meeting_block::turns;
+  raise(p->block->critical[slot], a.critical);
+  const std::uint64_t before = p->block->arrivals[slot].fetch_add(1, std::memory_order_relaxed);
+  if ((before + 1) % static_cast<std::uint64_t>(std::max(name.size, 1)) == 0)
+    put_stamp(mixed(p->meeting_key, 1), mine);
+}
+
+void end_collective(int rank) {
+  live* const p = find(rank);
+  if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
+  account& a = *p->a;
+  const std::uint64_t now = ticks();
+  const std::uint64_t waited = close_wait(*p, now);
+  const meeting_name& m = p->meeting;
+  // Whose data it cannot do without: all ranks', or the root's. In weft others mostly wait for all as well.
+  const bool takes_from_all = m.how == relation::all || (m.how == relation::to_root && m.is_root);
+  const bool takes_from_root = m.how == relation::from_root && !m.is_root;
+  stamp cause;
+  if (!get_stamp(mixed(p->meeting_key, takes_from_root ? 2 : 1), cause)) {
+    cause = {};
+    // The root of a small broadcast meets nobody, nor does who reduces to another.
+    a.causes_lost += takes_from_all || takes_from_root;
+  }
+  if (takes_from_all && p->block != nullptr)
+    a.critical =
+        std::max(a.critical,
+                 p->block->critical[m.turn % meeting_block::turns].load(std::memory_order_relaxed));
+  else if (takes_from_root && cause.rank >= 0)
+    a.critical = std::max(a.critical, cause.critical);
+  const wait_state state = takes_from_root                           ? wait_state::late_broadcast
+                           : m.how == relation::to_root && m.is_root ? wait_state::early_reduce
+                           : m.is_barrier                            ? wait_state::barrier
+                                                                     : wait_state::n_by_n;
+  split_wait(*p, state, waited, cause);
+  end_owned_call(*p, now);
+}
+
+}  // namespace weft::accounts

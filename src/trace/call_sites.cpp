@@ -1,0 +1,118 @@
+// Where the program called: call sites, found once for each return address.
+#include <dlfcn.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "base/own_executable.hpp"
+#include "base/stack_trace.hpp"
+#include "trace/live_account.hpp"
+
+namespace weft::accounts {
+namespace {
+
+int object_of(account& a, const Dl_info& found) {
+  std::error_code failed;
+  std::string path = found.dli_fname == nullptr ? "" : found.dli_fname;
+  // The program that was started goes by whatever name it was called; copies of files of ranks do not.
+  if (path.empty() || (path == program_invocation_name && found.dli_fbase == here.own_file))
+    path = own_executable();
+  else
+    path = std::filesystem::absolute(path, failed).string();
+  for (int i = 0; i < objects_max; ++i) {
+    if (a.objects[i][0] == '\0') copy_text(a.objects[i], path);
+    if (a.objects[i] == path.substr(0, sizeof a.objects[i] - 1)) return i;
+  }
+  return -1;
+}
+
+bool is_own(std::uintptr_t address) noexcept {
+  Dl_info found{};
+  return dladdr(reinterpret_cast<const void*>(address), &found) == 0 ||
+         found.dli_fbase == here.own_file;
+}
+
+constexpr int site_by_walk = -2;  // A return address in weft itself says nothing.
+
+int new_site(account& a, std::uintptr_t address, const char* call) {
+  Dl_info found{};
+  int object = -1;
+  std::uint64_t offset = 0;
+  if (address != 0 && dladdr(reinterpret_cast<const void*>(address), &found) != 0) {
+    object = object_of(a, found);
+    offset = address - reinterpret_cast<std::uintptr_t>(found.dli_fbase);
+  }
+  for (int i = 0; i < sites_max; ++i) {
+    site& at = a.sites[static_cast<std::size_t>(i)];
+    const bool is_free = at.call[0] == '\0';
+    if (is_free && i + 1 < sites_max) {
+      at.object = object;
+      at.offset = offset;
+      copy_text(at.call, call);
+    } else if (i + 1 < sites_max && (at.object != object || at.offset != offset ||
+                                     (object < 0 && std::strcmp(at.call, call) != 0))) {
+      continue;
+    }
+    if (i + 1 == sites_max) {
+      copy_text(at.call, "others");
+      ++a.beyond;
+    }
+    return i;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uintptr_t walked_to_program() noexcept {
+  if (!here.is_apart.load(std::memory_order_relaxed)) return 0;
+  std::array<std::uintptr_t, 24> calls;
+  const std::size_t count = capture_calls(calls);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!is_own(calls[i])) return calls[i];
+  return 0;
+}
+
+int site_of(live& p, std::uintptr_t address, const char* call) {
+  // Without an address the name of the call is the best that is known.
+  const std::uintptr_t key = address != 0 ? address : reinterpret_cast<std::uintptr_t>(call);
+  const std::size_t first = (key ^ key >> 9) * 0x9e37'79b9 >> 3;
+  for (std::size_t probe = 0; probe < 8; ++probe) {
+    live::known& at = p.sites[(first + probe) % p.sites.size()];
+    if (at.address == 0) {
+      at.address = key;
+      const bool in_weft = address != 0 && is_own(address);
+      // Then whatever lies in weft's own file is weft's.
+      if (address != 0 && !in_weft) here.is_apart.store(true, std::memory_order_relaxed);
+      at.site = in_weft && here.is_apart.load(std::memory_order_relaxed)
+                    ? site_by_walk
+                    : new_site(*p.a, address, call);
+    }
+    if (at.address != key) continue;
+    if (at.site != site_by_walk) return at.site;
+    const std::uintptr_t walked = walked_to_program();
+    return walked == 0 || walked == address ? site_of(p, 0, call) : site_of(p, walked, call);
+  }
+  return new_site(*p.a, address, call);
+}
+
+// The program called weft.
+void open_call(live& p, std::uintptr_t address, const char* call, std::uint64_t now) {
+  p.call_site = site_of(p, address, call);
+  site& at = p.a->sites[static_cast<std::size_t>(p.call_site)];
+  ++at.calls;
+  at.computing += std::exchange(p.computed, 0);
+  p.call_begun = now;
+  p.a->current_site = p.call_site;
+}
+void close_call(live& p, std::uint64_t now) noexcept {
+  if (p.call_site < 0) return;
+  p.a->sites[static_cast<std::size_t>(p.call_site)].in_calls += now - p.call_begun;
+  p.a->current_site = p.call_site = -1;
+}
+
+}  // namespace weft::accounts

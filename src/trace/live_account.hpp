@@ -1,0 +1,154 @@
+// What a process keeps of its ranks while their accounts are open. For the sources of accounts alone; each rank's is
+// touched by its home worker.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "trace/accounts.hpp"
+#include "trace/stamps.hpp"
+
+namespace weft::accounts {
+
+// How many messages of each name a rank has sent and received: both sides count alike.
+class stream_counts {
+ public:
+  // The number of the next one, from 1; 0 when there are too many names.
+  std::uint64_t next(std::uint64_t name, std::uint32_t step = 1) noexcept {
+    if (places_.empty()) places_.resize(places_count);
+    for (std::size_t probe = 0; probe < 64; ++probe) {
+      place& at = places_[(name + probe) % places_count];
+      if (at.name == 0) at.name = name;
+      if (at.name != name) continue;
+      at.count += step;
+      return step == 0 ? at.count + 1 : at.count;
+    }
+    return 0;
+  }
+
+ private:
+  struct place {
+    std::uint64_t name = 0;
+    std::uint64_t count = 0;
+  };
+  static constexpr std::size_t places_count = 8192;
+  std::vector<place> places_;
+};
+
+struct live {
+  account* a = nullptr;
+  std::array<share, 16> outer{};  // What goes on when the current share ends.
+  int depth = 0;
+  int call_depth = 0;
+  int call_site = -1;
+  std::uint64_t call_begun = 0;
+  std::uint64_t computed = 0;  // Ticks since the last call.
+  bool is_off = false;         // Another fiber of the worker runs.
+  // A wait or collective.
+  int waits = 0;  // Nested ones belong to the outermost.
+  bool owns_call = false;
+  bool is_probe = false;
+  std::uint64_t wait_begun = 0;
+  std::uint64_t used_before = 0;  // Ticks of other shares until then.
+  std::uint64_t arrived = 0;
+  bool was_off = false;
+  stamp latest;
+  meeting_name meeting{};
+  meeting_block* block = nullptr;
+  std::uint64_t meeting_key = 0;
+  // Site by return address.
+  struct known {
+    std::uintptr_t address = 0;
+    int site = 0;
+  };
+  std::vector<known> sites = std::vector<known>(256);
+  stream_counts streams;
+  struct open_region {
+    int row = 0;
+    std::uint64_t begun = 0;
+    region_times before;
+  };
+  std::array<open_region, 16> regions{};
+  int region_depth = 0;
+  std::size_t iterations = 0;
+};
+
+struct process_state {
+  std::atomic<bool> on{false};  // Relaxed: changes while no worker runs.
+  file_header* header = nullptr;
+  std::size_t bytes = 0;
+  account* ranks = nullptr;
+  std::size_t rank_count = 0;
+  stamp_slot* stamps = nullptr;
+  meeting_block* meetings = nullptr;
+  std::vector<std::unique_ptr<live>> lives;
+  const void* own_file = nullptr;     // Where weft's own code was loaded.
+  std::atomic<bool> is_apart{false};  // The program is in other files. Relaxed: found out by each.
+  bool had_job = false;
+};
+
+extern constinit process_state here;
+// Of this thread: the rank whose code runs, and where the program called next.
+extern constinit thread_local live* running;
+extern constinit thread_local const void* noted_address;
+
+inline live* find(int rank) noexcept {
+  if (!here.on.load(std::memory_order_relaxed)) return nullptr;
+  const auto at = static_cast<std::size_t>(rank);
+  return at < here.lives.size() ? here.lives[at].get() : nullptr;
+}
+
+inline void settle(live& p, std::uint64_t now) noexcept {
+  account& a = *p.a;
+  if (now <= a.mark) return;
+  const std::uint64_t passed = now - a.mark;
+  a.times[static_cast<std::size_t>(a.current)] += passed;
+  if (a.current == share::computing || a.current == share::asleep) {
+    a.critical += passed;
+    p.computed += passed;
+  }
+  a.mark = now;
+}
+inline void enter(live& p, share next, std::uint64_t now) noexcept {
+  settle(p, now);
+  const auto depth = static_cast<std::size_t>(p.depth++);
+  if (depth < p.outer.size()) p.outer[depth] = p.a->current;
+  p.a->current = next;
+}
+inline void leave(live& p, std::uint64_t now) noexcept {
+  settle(p, now);
+  if (p.depth == 0) return;
+  const auto depth = static_cast<std::size_t>(--p.depth);
+  if (depth < p.outer.size()) p.a->current = p.outer[depth];
+}
+// Ticks of a wait that were used for something else.
+inline std::uint64_t used(const account& a) noexcept {
+  const auto of = [&](share s) { return a.times[static_cast<std::size_t>(s)]; };
+  return of(share::stealing) + of(share::copying) + of(share::queued) + of(share::computing) +
+         of(share::asleep);
+}
+
+template <std::size_t Size>
+void copy_text(char (&to)[Size], std::string_view from) noexcept {
+  const std::size_t length = std::min(from.size(), Size - 1);
+  std::memcpy(to, from.data(), length);
+  std::memset(to + length, 0, Size - length);
+}
+
+// --- Call sites (call_sites.cpp) -----------------------------------------------------------------
+
+// The number of the site of a call; `address` 0: not known. The caller counts it.
+[[nodiscard]] int site_of(live& p, std::uintptr_t address, const char* call);
+// The innermost call of the program, of those that are under way; 0: not known.
+[[nodiscard]] std::uintptr_t walked_to_program() noexcept;
+// The program called weft, and weft returns.
+void open_call(live& p, std::uintptr_t address, const char* call, std::uint64_t now);
+void close_call(live& p, std::uint64_t now) noexcept;
+
+}  // namespace weft::accounts
