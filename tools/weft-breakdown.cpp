@@ -22,9 +22,70 @@ constexpr const char* examples = R"(Examples:
   weftrun --breakdown -n 4 ./program      where the time of a program goes, with a page to open
   weft-breakdown compare n2.record n4.record n8.record
   weft-breakdown report breakdown.record --page again.html
+  weft-breakdown scale allreduce --nodes 16,1024 --ranks-per-node 64 --message here.json
+                                          how long a collective takes on a machine that is not here
+  weftrun --trace run.events -n 4 ./program && weft-breakdown replay run.events --faster forces=50
+                                          what a run would gain from a faster function
+  weftrun --trace heat.events -n 4 ./heat && weft-breakdown scale heat.events --nodes 4,64,1024 --message here.json
 Exit status: 0, or 2 with one line that says what is wrong.)";
 
 constexpr int status_usage = 2;
+
+void add_scale(CLI::App& app, weft::scale_request& what) {
+  CLI::App* const scale = app.add_subcommand(
+      "scale", "how long a recorded program, or a collective, takes on more nodes: a simulation");
+  scale
+      ->add_option("PATTERN", what.pattern,
+                   "an event file (weftrun --trace FILE.events), or allreduce, barrier, allgather, "
+                   "alltoall, broadcast, reduce")
+      ->required();
+  scale
+      ->add_option("--nodes", what.nodes,
+                   "how many nodes; several numbers are predicted one by one")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
+  scale->add_option("--ranks-per-node", what.ranks_per_node, "ranks of each node")
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
+  scale
+      ->add_option("--workers-per-node", what.workers_per_node,
+                   "cores of each node, on which its ranks take turns; 0: one for each rank")
+      ->check(CLI::Range(0, 65'536))
+      ->capture_default_str();
+  scale
+      ->add_option(
+          "--message", what.messages,
+          "files of weft-breakdown measure --out: what messages cost in a node; may be repeated, "
+          "for several sizes")
+      ->allow_extra_args(false);
+  scale
+      ->add_option("--topology", what.topology, "fat-tree, dragonfly, or ideal: without congestion")
+      ->check(CLI::IsMember({"fat-tree", "dragonfly", "ideal"}))
+      ->capture_default_str();
+  scale
+      ->add_option("--network-latency", what.latency_ns,
+                   "ns between two nodes of one switch; left out: that of 'Breaking Band'")
+      ->check(CLI::PositiveNumber);
+  scale->add_option("--network-bandwidth", what.bytes_per_ns, "GB/s of a link; left out: 12.5")
+      ->check(CLI::PositiveNumber);
+  scale->add_option("--bytes", what.bytes, "of a collective, for each rank")
+      ->check(CLI::Range(0.0, 1e12))
+      ->capture_default_str();
+  scale->add_option("--repeat", what.repeat, "collectives in a row")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  scale->add_flag(
+      "--strong", what.is_strong,
+      "more ranks share the recorded work; left out: each has as much as a recorded one");
+  scale->add_flag("--actors", what.by_actors,
+                  "simulate by an actor for each rank, to check the prediction; slow");
+  scale->add_option("--measured", what.measured,
+                    "event files of real runs on one node, to stand beside their predictions");
+  scale->add_flag("--csv", what.csv, "print CSV with a header line");
+  scale->add_option("--png", what.png, "draw it into this file, by matplotlib");
+}
 
 }  // namespace
 
@@ -89,6 +150,30 @@ int main(int argc, char** argv) {
       "several runs side by side, each against the first: times, efficiencies, calls, waits");
   compare->add_option("RECORD", records, "breakdown.record of each run")->required();
   compare->add_flag("--csv", request.csv, "print CSV with a header line");
+  weft::replay_request replay_what;
+  CLI::App* const replay = app.add_subcommand(
+      "replay",
+      "a recorded run again, with parts of it made faster: critical path, delays, what-if, how much latency it "
+      "bears");
+  replay->add_option("EVENTS", replay_what.events, "of weftrun --trace FILE.events")->required();
+  replay
+      ->add_option(
+          "--faster", replay_what.faster,
+          "PLACE=PER CENT: computation before calls whose place has this text in it takes so much less; "
+          "may be repeated. Negative: more")
+      ->allow_extra_args(false);
+  replay
+      ->add_option("--transfers", replay_what.transfers_percent,
+                   "messages and collectives take so many per cent less, once all are there")
+      ->check(CLI::Range(-10'000.0, 100.0));
+  replay->add_flag("--csv", replay_what.csv, "print CSV with a header line");
+  std::string events, archive;
+  CLI::App* const otf2 = app.add_subcommand(
+      "otf2", "an event file in the Open Trace Format 2, for Vampir, Cube, otf2-print and others");
+  otf2->add_option("EVENTS", events, "of weftrun --trace FILE.events")->required();
+  otf2->add_option("ARCHIVE", archive, "a new directory")->required();
+  weft::scale_request scale_what;
+  add_scale(app, scale_what);
   try {
     app.parse(argc, argv);
     if (pair->parsed()) return weft::pair::run(pair_what);
@@ -96,6 +181,12 @@ int main(int argc, char** argv) {
       weft::measure_message(measure_what);
     else if (compare->parsed())
       weft::compare_runs(records, request.csv);
+    else if (replay->parsed())
+      weft::replay_run(replay_what);
+    else if (otf2->parsed())
+      weft::write_otf2(events, archive);
+    else if (app.got_subcommand("scale"))
+      weft::predict_scale(scale_what);
     else if (model->parsed())
       weft::print_model(request);
     else if (what_if->parsed())

@@ -86,6 +86,7 @@ constexpr const char* description =
 constexpr const char* examples = R"(Examples:
   weftrun -n 16 ./heat               16 ranks on all cores of this machine
   weftrun -n 4 --workers 2 ./heat    4 ranks, two on each of 2 cores
+  weftrun --trace t.otf2 ./heat      the same for Vampir, Cube and others: an archive of the Open Trace Format
   weftrun --trace t.json ./heat      one rank per core; open t.json in ui.perfetto.dev
   weftrun -n 8 --timeout 60 ./heat   ends a job that hangs, and says who waits for whom
   weftrun -n 8 --processes 2 ./heat  ranks 0 to 3 in one process, 4 to 7 in another
@@ -402,7 +403,7 @@ int start(const weft::job_request& request, bool is_mpirun) {
   const weft::options& how = request.how;
   const weft::job_program& first = request.programs.front();
   const bool is_only = request.programs.size() == 1;
-  if (how.breakdown) weft::tell_breakdown(how);
+  if (weft::has_afterwards(how)) weft::stay_for_afterwards(how);
   if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
   if (const auto other = is_only ? weft::hand_over_to_mpi(first.how, first.command, &std::getenv,
                                                           variables_of_processes())

@@ -138,6 +138,77 @@ void add_efficiencies(summary& s, const record& r) {
   e.transfer = e.ideal_seconds / s.seconds;
 }
 
+// One region, or one time of it, rank by rank.
+struct region_sums {
+  std::uint64_t entries = 0, critical_most = 0;
+  double elapsed = 0, computing = 0, stealing = 0, waiting = 0;
+  int ranks = 0;
+  // Ranks of one worker may be in it one after the other: it lasts at least as long as what they compute.
+  struct of_worker {
+    double useful = 0;
+    std::uint64_t elapsed_most = 0;
+  };
+  std::map<std::pair<int, int>, of_worker> workers;
+
+  void add(const account& a, const region_times& t, std::uint64_t times_entered) {
+    ++ranks;
+    entries = std::max(entries, times_entered);
+    critical_most = std::max(critical_most, t.critical);
+    elapsed += static_cast<double>(t.elapsed);
+    computing += static_cast<double>(t.computing);
+    stealing += static_cast<double>(t.stealing);
+    waiting += static_cast<double>(t.waiting);
+    of_worker& w = workers[{a.process, a.worker}];
+    w.useful += static_cast<double>(t.computing + t.stealing);
+    w.elapsed_most = std::max(w.elapsed_most, t.elapsed);
+  }
+  [[nodiscard]] region_summary told(const record& r, const std::string& name, int iteration) const {
+    region_summary s;
+    s.name = name;
+    s.iteration = iteration;
+    s.entries = entries;
+    s.ranks = ranks;
+    double most = 0, time = 0;
+    for (const auto& [worker, w] : workers) {
+      most = std::max(most, w.useful);
+      time = std::max({time, w.useful, static_cast<double>(w.elapsed_most)});
+    }
+    s.seconds = r.seconds(static_cast<std::uint64_t>(time));
+    if (time <= 0) return s;
+    const double useful = computing + stealing;
+    const auto count = static_cast<double>(workers.size());
+    const double ideal = std::clamp(static_cast<double>(critical_most), std::min(most, time), time);
+    s.parallel = useful / (time * count);
+    s.stolen = stealing / (time * count);
+    s.load_balance = most > 0 ? useful / count / most : 1;
+    s.communication = most / time;
+    s.serialisation = ideal > 0 ? most / ideal : 1;
+    s.transfer = ideal / time;
+    s.waiting = elapsed > 0 ? waiting / elapsed : 0;
+    return s;
+  }
+};
+
+void add_regions(summary& s, const record& r) {
+  std::map<std::string, region_sums> regions;
+  std::map<std::pair<std::string, int>, region_sums> iterations;
+  for (int rank = 0; rank < r.ranks(); ++rank) {
+    const account& a = r.of(rank);
+    if (a.state == life::none) continue;
+    for (const region_row& row : a.regions)
+      if (row.entries != 0) regions[row.name].add(a, row.times, row.entries);
+    for (const iteration_row& one : a.iterations)
+      if (one.region >= 0)
+        iterations[{a.regions[static_cast<std::size_t>(one.region)].name,
+                    static_cast<int>(one.number)}]
+            .add(a, one.times, 1);
+  }
+  for (const auto& [name, sums] : regions) s.regions.push_back(sums.told(r, name, -1));
+  std::ranges::stable_sort(s.regions, std::greater{}, &region_summary::seconds);
+  for (const auto& [key, sums] : iterations)
+    s.iterations.push_back(sums.told(r, key.first, key.second));
+}
+
 void add_waits(summary& s, const record& r) {
   std::map<std::tuple<wait_state, std::string, int, std::string>, wait_group> groups;
   for (int rank = 0; rank < r.ranks(); ++rank) {
@@ -318,6 +389,7 @@ summary summarise(const record& r) {
   s.exit_status = h.exit_status;
   add_ranks(s, r);
   add_efficiencies(s, r);
+  add_regions(s, r);
   add_waits(s, r);
   add_places(s, r);
   advise(s);

@@ -59,6 +59,18 @@ struct place_summary {
   double slowest_seconds = 0;
 };
 
+// What POP's efficiencies are within a region of the program, or one time of it.
+struct region_summary {
+  std::string name;
+  int iteration = -1;         // -1: all of them.
+  std::uint64_t entries = 0;  // Of the rank that was in it most often.
+  int ranks = 0;
+  double seconds = 0;  // Of the worker that was in it longest.
+  double parallel = 0, load_balance = 0, communication = 0, serialisation = 0, transfer = 0;
+  double stolen = 0;   // Of `parallel`: for other ranks.
+  double waiting = 0;  // Of the time of all ranks.
+};
+
 struct exchange {
   int from = 0, to = 0;
   std::uint64_t messages = 0, bytes = 0;
@@ -86,6 +98,8 @@ struct summary {
   std::vector<place_summary> places;  // Likewise, by computation and calls.
   std::vector<exchange> exchanges;    // Those of most bytes first.
   message_summary messages;
+  std::vector<region_summary> regions;     // The longest first.
+  std::vector<region_summary> iterations;  // In their order, region by region.
   std::uint64_t causes_lost = 0;
   std::vector<std::string> advice;
 };

@@ -38,6 +38,8 @@ canvas { image-rendering: pixelated; border: 1px solid #cfd4d8; cursor: crosshai
 <h2>What if</h2><p class="note">How much shorter the run becomes, at most, when a part of it shrinks. What overlaps with other work brings less.</p>
 <div id="sliders"></div><p id="what-if-sum"></p><div id="curves"></div>
 <div id="message"></div>
+<section id="of-regions" hidden><h2>Regions</h2><div id="regions"></div>
+<h3>Their iterations</h3><div id="iterations"></div></section>
 <h2>Calls, and the computation before them</h2><div id="places"></div>
 <div id="tip"></div>
 )page";
@@ -274,6 +276,14 @@ function draw_message() {
 
 if (!data.messages.sent) chosen.measure = "waiting";
 draw_ranks(); draw_waits(); draw_matrix(); draw_sizes(); draw_what_if(); draw_message();
+const share_of = value => (100 * value).toFixed(1) + " %";
+const region_columns = ["#time", "#efficiency", "#load balance", "#serialisation", "#transfer", "#stolen work", "#waiting"];
+const region_row = r => [time(r.seconds), share_of(r.parallel), share_of(r.load_balance), share_of(r.serialisation), share_of(r.transfer), share_of(r.stolen), share_of(r.waiting)];
+if ((data.regions || []).length) {
+  el("of-regions").hidden = false;
+  table(el("regions"), ["region", "#times", "#ranks"].concat(region_columns), data.regions.map(r => [r.name, "" + r.entries, "" + r.ranks].concat(region_row(r))));
+  table(el("iterations"), ["region", "#iteration", "#ranks"].concat(region_columns), data.iterations.slice(0, 256).map(r => [r.name, "" + r.iteration, "" + r.ranks].concat(region_row(r))));
+}
 table(el("places"), ["call", "#calls", "#computing before", "#in the call", "#ranks", "most by", "#of it"],
   data.places.slice(0, 60).map(p => [p.at, "" + p.calls, time(p.computing), time(p.in_calls), "" + p.ranks, p.slowest < 0 ? "" : "rank " + p.slowest, p.slowest < 0 ? "" : time(p.slowest_seconds)]));
 document.body.setAttribute("data-ready", "1");

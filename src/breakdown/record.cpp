@@ -34,16 +34,6 @@ void set_text(char (&to)[Size], std::string_view from) noexcept {
   std::memset(to + length, 0, Size - length);
 }
 
-// "main at /a/long/way/to/solver/step.c:12" as "main at solver/step.c:12".
-std::string with_short_path(const std::string& place) {
-  const std::size_t at = place.rfind(" at /");
-  if (at == place.npos) return place;
-  const std::size_t file = place.rfind('/');
-  const std::size_t directory = place.rfind('/', file - 1);
-  if (file <= at + 4 || directory == place.npos || directory < at + 4) return place;
-  return place.substr(0, at + 4) + place.substr(directory + 1);
-}
-
 class checker {
  public:
   checker(std::string_view file, int ranks) : file_(file), ranks_(ranks) {}
@@ -70,6 +60,10 @@ class checker {
       within(row, "cause", w.cause, -1, ranks_ - 1);
       within(row, "site of the cause", w.cause_site, -1, sites_max - 1);
     }
+    for (region_row& row : a.regions) end_text(row.name);
+    for (std::size_t i = 0; i < a.iterations.size(); ++i)
+      within(formatted("{}, iteration {}", who, i), "region", a.iterations[i].region, -1,
+             regions_max - 1);
     for (std::size_t i = 0; i < a.partners.size(); ++i)
       within(formatted("{}, partner {}", who, i), "rank", a.partners[i].rank, -1, ranks_ - 1);
   }
@@ -87,6 +81,15 @@ class checker {
 };
 
 }  // namespace
+
+std::string with_short_path(const std::string& place) {
+  const std::size_t at = place.rfind(" at /");
+  if (at == place.npos) return place;
+  const std::size_t file = place.rfind('/');
+  const std::size_t directory = place.rfind('/', file - 1);
+  if (file <= at + 4 || directory == place.npos || directory < at + 4) return place;
+  return place.substr(0, at + 4) + place.substr(directory + 1);
+}
 
 record::record(std::vector<std::byte> content, std::string_view file)
     : content_(std::move(content)) {

@@ -35,6 +35,9 @@ class record {
   std::vector<std::byte> content_;
 };
 
+// "main at /a/long/way/to/solver/step.c:12" as "main at solver/step.c:12".
+[[nodiscard]] std::string with_short_path(const std::string& place);
+
 // Throws weft::error that names the file and the reason.
 [[nodiscard]] record read_record(const std::string& path);
 

@@ -83,6 +83,14 @@ std::string text_of(const summary& s) {
       hundred(e.serialisation), hundred(e.transfer));
   text += formatted("             = own work {:.1f}% + stolen work {:.1f}%\n", hundred(e.own),
                     hundred(e.stolen));
+  if (!s.regions.empty())
+    text +=
+        "  regions               seconds   times  efficiency  load balance  serialisation  transfer  waiting\n";
+  for (const region_summary& one : s.regions)
+    text += formatted(
+        "    {:<18} {:>8.3f} {:>7} {:>10.1f}% {:>12.1f}% {:>13.1f}% {:>8.1f}% {:>7.1f}%\n",
+        one.name, one.seconds, one.entries, hundred(one.parallel), hundred(one.load_balance),
+        hundred(one.serialisation), hundred(one.transfer), hundred(one.waiting));
   if (!s.waits.empty()) text += "  waits, of all ranks' time:\n";
   for (std::size_t i = 0; i < std::min(s.waits.size(), waits_in_text); ++i) {
     const wait_group& w = s.waits[i];
@@ -175,6 +183,17 @@ std::string json_of(const summary& s) {
                 "{:.6f}, \"ideal_seconds\": {:.9g}}}",
                 e.parallel, e.load_balance, e.communication, e.serialisation, e.transfer, e.own,
                 e.stolen, e.ideal_seconds));
+  const auto region = [](const region_summary& one) {
+    return formatted(
+        "{{\"name\": {}, \"iteration\": {}, \"entries\": {}, \"ranks\": {}, \"seconds\": {:.9g}, "
+        "\"parallel\": {:.6f}, \"load_balance\": {:.6f}, \"communication\": {:.6f}, \"serialisation\": {:.6f}, "
+        "\"transfer\": {:.6f}, \"stolen\": {:.6f}, \"waiting\": {:.6f}}}",
+        quoted(one.name), one.iteration, one.entries, one.ranks, one.seconds, one.parallel,
+        one.load_balance, one.communication, one.serialisation, one.transfer, one.stolen,
+        one.waiting);
+  };
+  add("regions", listed(s.regions, s.regions.size(), region));
+  add("iterations", listed(s.iterations, s.iterations.size(), region));
   add("by_rank", listed(s.by_rank, s.by_rank.size(), [](const rank_summary& r) {
         return formatted(
             "{{\"rank\": {}, \"process\": {}, \"worker\": {}, \"ran\": {}, \"ended\": "

@@ -103,6 +103,11 @@ int main(int argc, char** argv) {
       if (rank < 2) MPI_Wait(&r, MPI_STATUS_IGNORE);
       leave[i] = now();
       answer(i, 1, 0);
+    } else if (is(mode, "probe")) {
+      if (rank == 0) work(step);
+      if (rank == 1) MPI_Probe(0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      message_of(i, 0, 1, 8);
+      answer(i, 1, 0);
     } else if (is(mode, "late_receiver")) {
       if (rank == 1) work(step);
       message_of(i, 0, 1, long_message);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Plot what weft-breakdown prints as CSV: plot_breakdown.py model|what-if|report IN.csv OUT.png"""
+"""Plot what weft-breakdown prints as CSV: plot_breakdown.py model|what-if|report|scale IN.csv OUT.png"""
 import csv
 import sys
 
@@ -78,8 +78,42 @@ def report(plt, rows):
     return fig
 
 
+def scale(plt, rows):
+    """Predicted times over ranks, those of real runs beside them."""
+    computes = any(float(row["computing_percent"]) > 0 for row in rows)
+    fig, axes = figure(plt, 1, 1 + computes, f"Scaling of {rows[0]['pattern']}", (11 if computes else 7, 4.5))
+    time = axes[0][0]
+    by_ranks = sorted(rows, key=lambda row: int(row["ranks"]))
+    ranks = [int(row["ranks"]) for row in by_ranks]
+    unit, per = ("s", 1) if max(float(row["seconds"]) for row in rows) >= 1 else ("ms", 1e3)
+    if max(float(row["seconds"]) for row in rows) < 1e-3:
+        unit, per = "µs", 1e6
+    time.plot(ranks, [per * float(row["seconds"]) for row in by_ranks], marker="o", color=COLOURS[0], label="predicted")
+    real = [row for row in by_ranks if row["measured_seconds"]]
+    if real:
+        time.plot([int(row["ranks"]) for row in real], [per * float(row["measured_seconds"]) for row in real], marker="x",
+                  linestyle="", markersize=9, color=COLOURS[3], label="measured")
+        for row in real:
+            time.annotate(f"{float(row['error_percent']):+.0f} %", (int(row["ranks"]), per * float(row["measured_seconds"])),
+                          textcoords="offset points", xytext=(6, 6), fontsize=8)
+    time.set_ylabel(f"time, {unit}")
+    time.set_ylim(bottom=0)
+    if computes:
+        efficiency = axes[0][1]
+        efficiency.plot(ranks, [float(row["computing_percent"]) for row in by_ranks], marker="o", color=COLOURS[1])
+        efficiency.set_ylabel("computing, per cent of the time of all workers")
+        efficiency.set_ylim(0, 105)
+    for axis in axes[0]:
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.set_xlabel("ranks")
+        axis.grid(True, alpha=0.3)
+    time.legend(frameon=False)
+    return fig
+
+
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] not in ("model", "what-if", "report"):
+    if len(sys.argv) != 4 or sys.argv[1] not in ("model", "what-if", "report", "scale"):
         sys.exit(__doc__)
     try:
         import matplotlib
@@ -89,7 +123,7 @@ def main():
     import matplotlib.pyplot as plt
     with open(sys.argv[2], encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    fig = {"model": model, "what-if": what_if, "report": report}[sys.argv[1]](plt, rows)
+    fig = {"model": model, "what-if": what_if, "report": report, "scale": scale}[sys.argv[1]](plt, rows)
     fig.tight_layout()
     try:
         fig.savefig(sys.argv[3])

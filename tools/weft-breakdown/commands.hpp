@@ -26,7 +26,36 @@ struct measure_request {
   std::string out;  // JSON; empty: none.
 };
 
+struct scale_request {
+  std::string pattern;  // An event file, or the name of a collective.
+  std::vector<int> nodes{1};
+  int ranks_per_node = 1;
+  int workers_per_node = 0;           // 0: one for each rank.
+  std::vector<std::string> messages;  // Files of measure.
+  std::string topology = "fat-tree";  // Or dragonfly, or ideal.
+  double latency_ns = 0;  // Of the network; 0: that of the paper's table, as what follows.
+  double bytes_per_ns = 0;
+  std::size_t bytes = 8;  // Of a collective.
+  int repeat = 1;
+  bool is_strong = false;  // The work is shared, not repeated, by more ranks.
+  bool by_actors = false;
+  std::vector<std::string> measured;  // Event files of real runs.
+  bool csv = false;
+  std::string png;
+};
+
 void measure_message(const measure_request& request);
+void predict_scale(const scale_request& request);
+struct replay_request {
+  std::string events;
+  std::vector<std::string> faster;  // "PLACE=PER CENT".
+  double transfers_percent = 0;
+  bool csv = false;
+};
+void replay_run(const replay_request& request);
+// An event file as an archive of the Open Trace Format 2, which is a new directory.
+void write_otf2(const std::string& events, const std::string& directory);
+[[nodiscard]] bool has_otf2() noexcept;
 void print_model(const breakdown_request& request);
 void print_what_if(const breakdown_request& request);
 void compare_runs(const std::vector<std::string>& files, bool csv);

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -97,6 +98,46 @@ void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
                breakdown::beside(how.breakdown_file, ".json").c_str());
 }
 
+// What the job records, from which the archive is made.
+std::string events_of(const std::string& archive) {
+  return archive + ".events";
+}
+std::string archive_of(const options& how) {
+  return how.trace_file.ends_with(".otf2") ? how.trace_file : std::string();
+}
+
+std::string breakdown_program() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft-breakdown")
+      .string();
+}
+
+void check_archive(const std::string& archive) {
+  if (std::filesystem::exists(archive))
+    throw error(formatted("--trace {}: it is there already, and an archive needs a new directory",
+                          archive));
+  if (::access(breakdown_program().c_str(), X_OK) != 0)
+    throw error(formatted("--trace {}: {}, which makes it, cannot be started: {}", archive,
+                          breakdown_program(), std::strerror(errno)));
+  breakdown::check_writable(events_of(archive));
+}
+
+// The events stay when that fails.
+void make_archive(const std::string& archive) {
+  const std::string program = breakdown_program(), events = events_of(archive);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl(program.c_str(), "weft-breakdown", "otf2", events.c_str(), archive.c_str(), nullptr);
+    std::_Exit(127);
+  }
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    ::unlink(events.c_str());
+  else
+    throw error(formatted("{} was not made; the events are in {}", archive, events));
+}
+
 [[noreturn]] void end_as(int status) {
   std::fflush(nullptr);
   if (WIFSIGNALED(status)) {
@@ -110,21 +151,30 @@ void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
 
 }  // namespace
 
-void tell_breakdown(const options& how) {
-  breakdown::check_writable(how.breakdown_file);
-  breakdown::check_writable(breakdown::beside(how.breakdown_file, ".json"));
-  breakdown::check_writable(breakdown::beside(how.breakdown_file, ".record"));
-  // Goes with this process, whatever ends it.
-  const int file = ::memfd_create("weft-breakdown", MFD_CLOEXEC);
-  if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0)
-    throw error(formatted("--breakdown needs memory for its accounts: {}", std::strerror(errno)));
-  ::setenv(accounts_variable, formatted("/proc/{}/fd/{}", ::getpid(), file).c_str(), 1);
+bool has_afterwards(const options& how) {
+  return how.breakdown || !archive_of(how).empty();
+}
+
+void stay_for_afterwards(const options& how) {
+  const std::string archive = archive_of(how);
+  if (!archive.empty()) check_archive(archive);
+  int file = -1;
+  if (how.breakdown) {
+    breakdown::check_writable(how.breakdown_file);
+    breakdown::check_writable(breakdown::beside(how.breakdown_file, ".json"));
+    breakdown::check_writable(breakdown::beside(how.breakdown_file, ".record"));
+    // Goes with this process, whatever ends it.
+    file = ::memfd_create("weft-breakdown", MFD_CLOEXEC);
+    if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0)
+      throw error(formatted("--breakdown needs memory for its accounts: {}", std::strerror(errno)));
+    ::setenv(accounts_variable, formatted("/proc/{}/fd/{}", ::getpid(), file).c_str(), 1);
+  }
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0)
-    throw error(formatted("--breakdown cannot start a process: {}", std::strerror(errno)));
+  if (child < 0) throw error(formatted("weftrun cannot start a process: {}", std::strerror(errno)));
   if (child == 0) {
     ::unsetenv("WEFT_BREAKDOWN");  // A weftrun within has no account of its own.
+    if (!archive.empty()) ::setenv("WEFT_TRACE", events_of(archive).c_str(), 1);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) std::_Exit(1);
     return;
@@ -137,7 +187,10 @@ void tell_breakdown(const options& how) {
   const std::uint64_t end_ticks = ticks();
   child_of_signals = 0;
   try {
-    tell(file, how, end_ticks, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    if (how.breakdown)
+      tell(file, how, end_ticks,
+           WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    if (!archive.empty()) make_archive(archive);
   } catch (const error& failure) {
     std::fprintf(stderr, "weftrun: %s\n", failure.what());
   }

@@ -1,0 +1,65 @@
+// What a recorded program does, rank by rank, without when: computation of so long, messages to and from whom,
+// collectives. Such steps can be run again on another machine, by other numbers of ranks, or with a part made faster.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "breakdown/event_log.hpp"
+
+namespace weft::breakdown {
+
+enum class step_kind : std::uint8_t {
+  compute,     // Outside of weft.
+  in_call,     // In weft, but not waiting.
+  sleep,       // As the program asked.
+  send,        // Message `number` of those to `peer`.
+  post,        // The receive of that message of `peer` exists from here on.
+  receive,     // What follows needs that message of `peer`.
+  taken,       // What follows needs `peer` to have posted the receive of that message to it.
+  collective,  // `peer` is the collective's number in `pattern::meetings`.
+};
+
+struct step {
+  step_kind kind = step_kind::compute;
+  bool is_stolen = false;  // Of a wait: others' chunks ran meanwhile.
+  std::int32_t peer = -1;
+  std::int32_t place =
+      -1;  // Of the call that it belongs to, or that ends a computation; -1: not known.
+  std::uint32_t number = 0;
+  std::uint64_t bytes = 0;
+  double ns = 0;      // How long it took; of a wait, until it was over.
+  double end_ns = 0;  // When it was over, in the time of the record.
+};
+
+// The collectives of one communicator are met by the same ranks.
+struct communicator_of_pattern {
+  std::vector<std::int32_t> ranks;
+};
+struct meeting_of_pattern {
+  std::int32_t communicator = 0;
+  std::int32_t root = -1;  // Which rank; -1: none.
+  accounts::relation how = accounts::relation::all;
+  std::uint64_t bytes = 0;
+  std::string name;
+};
+
+struct pattern {
+  std::string program;
+  std::vector<log_place> places;
+  std::vector<std::vector<step>> of_rank;
+  std::vector<std::int32_t> worker_of_rank;
+  int workers = 1;
+  int processes = 1;
+  std::vector<communicator_of_pattern> communicators;
+  std::vector<meeting_of_pattern> meetings;
+  double begun_ns = 0;               // When its first rank began.
+  double recorded_ns = 0;            // From then until the last one ended.
+  std::uint64_t without_sender = 0;  // Messages whose send is not in the record.
+
+  [[nodiscard]] int ranks() const noexcept { return static_cast<int>(of_rank.size()); }
+};
+
+[[nodiscard]] pattern pattern_of(const event_log& log);
+
+}  // namespace weft::breakdown

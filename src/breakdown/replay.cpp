@@ -1,0 +1,364 @@
+#include "breakdown/replay.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "base/format.hpp"
+
+namespace weft::breakdown {
+namespace {
+
+constexpr std::size_t at(std::int64_t i) noexcept {
+  return static_cast<std::size_t>(i);
+}
+
+bool is_own_time(step_kind k) noexcept {
+  return k == step_kind::compute || k == step_kind::in_call || k == step_kind::sleep;
+}
+bool is_wait(step_kind k) noexcept {
+  return k == step_kind::receive || k == step_kind::taken || k == step_kind::collective;
+}
+bool is_computation(step_kind k) noexcept {
+  return k == step_kind::compute;
+}
+
+std::vector<place_cost> sorted(const std::map<std::string, place_cost>& of) {
+  std::vector<place_cost> all;
+  for (const auto& [name, cost] : of) all.push_back(cost);
+  std::ranges::stable_sort(all, std::greater{},
+                           [](const place_cost& c) { return c.ns + c.indirect_ns; });
+  return all;
+}
+
+}  // namespace
+
+std::string place_name(const pattern& p, std::int32_t place) {
+  if (place < 0) return "end";
+  const log_place& at_place = p.places[at(place)];
+  return at_place.where.empty() ? at_place.call
+                                : formatted("{} in {}", at_place.call, at_place.where);
+}
+
+replay::replay(const pattern& p) : p_(p) {
+  order();
+  find_causes();
+  find_residues();
+}
+
+const step& replay::of(const id& i) const noexcept {
+  return p_.of_rank[at(i.rank)][at(i.number)];
+}
+double replay::begun_of(const id& i) const noexcept {
+  return i.number == 0 ? 0 : p_.of_rank[at(i.rank)][at(i.number - 1)].end_ns;
+}
+const replay::node* replay::node_at(const id& i) const noexcept {
+  return &nodes_[at(at_[first_[at(i.rank)] + at(i.number)])];
+}
+
+// Causes end before what they cause, so in the order of their ends each finds its causes done.
+void replay::order() {
+  std::size_t count = 0;
+  for (const auto& steps : p_.of_rank) {
+    first_.push_back(count);
+    count += steps.size();
+  }
+  // The rows of all ranks become one. What waits comes behind what ends at the same moment.
+  struct head {
+    double end;
+    bool waits;
+    id step;
+    bool operator>(const head& other) const noexcept {
+      return std::tuple(end, waits, step.rank) >
+             std::tuple(other.end, other.waits, other.step.rank);
+    }
+  };
+  std::priority_queue<head, std::vector<head>, std::greater<>> heads;
+  const auto push = [&](const id& i) {
+    if (at(i.number) >= p_.of_rank[at(i.rank)].size()) return;
+    heads.push({of(i).end_ns, is_wait(of(i).kind), i});
+  };
+  for (int rank = 0; rank < p_.ranks(); ++rank) push({rank, 0});
+  at_.resize(count);
+  nodes_.reserve(count);
+  while (!heads.empty()) {
+    node n;
+    n.step = heads.top().step;
+    heads.pop();
+    at_[first_[at(n.step.rank)] + at(n.step.number)] = static_cast<std::int32_t>(nodes_.size());
+    nodes_.push_back(n);
+    push({n.step.rank, n.step.number + 1});
+  }
+}
+
+void replay::find_causes() {
+  std::map<std::tuple<int, int, std::uint32_t>, id> sends, posts;
+  for (const node& n : nodes_) {
+    const step& s = of(n.step);
+    if (s.kind == step_kind::send) sends[{n.step.rank, s.peer, s.number}] = n.step;
+    if (s.kind == step_kind::post) posts[{s.peer, n.step.rank, s.number}] = n.step;
+  }
+  // Who ran before on the same worker.
+  std::map<int, std::vector<id>> of_worker;
+  std::map<int, int> ranks_of_worker;
+  for (const std::int32_t worker : p_.worker_of_rank) ++ranks_of_worker[worker];
+  meetings_.resize(p_.meetings.size());
+  for (node& n : nodes_) {
+    const step& s = of(n.step);
+    n.duration = is_own_time(s.kind) && !s.is_stolen ? s.ns : 0;
+    n.first_cause = static_cast<std::int32_t>(causes_.size());
+    // Of several that one wait was for, the first waits for all.
+    const auto& steps = p_.of_rank[at(n.step.rank)];
+    for (std::size_t i = at(n.step.number);
+         i < steps.size() &&
+         (steps[i].kind == step_kind::receive || steps[i].kind == step_kind::taken) &&
+         steps[i].end_ns == s.end_ns;
+         ++i) {
+      const bool receives = steps[i].kind == step_kind::receive;
+      const auto& from = receives ? sends : posts;
+      const auto found = receives ? from.find({steps[i].peer, n.step.rank, steps[i].number})
+                                  : from.find({n.step.rank, steps[i].peer, steps[i].number});
+      if (found != from.end()) causes_.push_back(found->second);
+    }
+    n.last_message = static_cast<std::int32_t>(causes_.size());
+    if (n.step.number > 0) {
+      // When a collective's last rank came.
+      const id before{n.step.rank, n.step.number - 1};
+      if (s.kind == step_kind::collective) {
+        arrival& m = meetings_[at(s.peer)];
+        const meeting_of_pattern& kind = p_.meetings[at(s.peer)];
+        const bool counts = kind.how != accounts::relation::from_root || kind.root == n.step.rank;
+        if (counts && of(before).end_ns >= m.last) m = {of(before).end_ns, before};
+      }
+    }
+    const int worker = p_.worker_of_rank[at(n.step.rank)];
+    if (ranks_of_worker[worker] > 1) {
+      auto& ran = of_worker[worker];
+      const double begun = begun_of(n.step);
+      for (auto other = ran.rbegin(); other != ran.rend() && of(*other).end_ns > begun; ++other)
+        if (other->rank != n.step.rank && is_own_time(of(*other).kind)) {
+          causes_.push_back(*other);
+          break;
+        }
+      ran.push_back(n.step);
+    }
+    n.last_cause = static_cast<std::int32_t>(causes_.size());
+  }
+}
+
+bool replay::needs_meeting(const step& s, std::int32_t rank) const noexcept {
+  const meeting_of_pattern& kind = p_.meetings[at(s.peer)];
+  switch (kind.how) {
+    case accounts::relation::all:
+      return true;
+    case accounts::relation::from_root:
+      return kind.root != rank;
+    case accounts::relation::to_root:
+      return kind.root == rank;
+  }
+  return false;
+}
+
+int replay::rounds_of(const step& s) const noexcept {
+  const std::size_t ranks = p_.communicators[at(p_.meetings[at(s.peer)].communicator)].ranks.size();
+  return ranks < 2 ? 0 : static_cast<int>(std::bit_width(ranks - 1));
+}
+
+void replay::find_residues() {
+  for (node& n : nodes_) {
+    const step& s = of(n.step);
+    const double begun = begun_of(n.step);
+    double ready = begun, latest = -1;
+    for (std::int32_t i = n.first_cause; i < n.last_cause; ++i) {
+      const id& cause = causes_[at(i)];
+      if (i < n.last_message && of(cause).end_ns > latest) {
+        latest = of(cause).end_ns;
+        n.cause = cause;
+      }
+      ready = std::max(ready, of(cause).end_ns);
+    }
+    if (s.kind == step_kind::collective && needs_meeting(s, n.step.rank))
+      ready = std::max(ready, meetings_[at(s.peer)].last);
+    // A rank of its worker may have run in the middle of it.
+    ready = std::min(ready, std::max(begun, s.end_ns - n.duration));
+    n.residue = std::max(s.end_ns - n.duration - ready, 0.0);
+  }
+}
+
+double replay::evaluate(const replay_change& change, std::vector<id>* latest) const {
+  std::vector<double> ends(at_.size(), 0);
+  std::vector<arrival> met(meetings_.size());
+  if (latest != nullptr) latest->assign(at_.size(), id{});
+  std::vector<double> times(p_.places.size() + 1, 1);
+  for (const replay_change::scaled& one : change.computation)
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (place_name(p_, static_cast<std::int32_t>(i) - 1).find(one.place) != std::string::npos)
+        times[i] = one.times;
+  const auto end_of = [&](const id& i) { return ends[first_[at(i.rank)] + at(i.number)]; };
+  // Arrivals at collectives are known before their ends are, as in the record.
+  const auto arrive = [&](const id& before) {
+    const auto& steps = p_.of_rank[at(before.rank)];
+    if (at(before.number) + 1 >= steps.size()) return;
+    const step& next = steps[at(before.number) + 1];
+    if (next.kind != step_kind::collective) return;
+    const meeting_of_pattern& kind = p_.meetings[at(next.peer)];
+    if (kind.how == accounts::relation::from_root && kind.root != before.rank) return;
+    arrival& m = met[at(next.peer)];
+    if (end_of(before) >= m.last) m = {end_of(before), before};
+  };
+  double last = 0;
+  for (const node& n : nodes_) {
+    const step& s = of(n.step);
+    double ready = n.step.number == 0 ? 0 : end_of({n.step.rank, n.step.number - 1});
+    id by = n.step.number == 0 ? id{} : id{n.step.rank, n.step.number - 1};
+    bool is_transfer = false;
+    for (std::int32_t i = n.first_cause; i < n.last_cause; ++i) {
+      const id& cause = causes_[at(i)];
+      const bool is_message = i < n.last_message;
+      const double then =
+          end_of(cause) + (is_message && s.kind == step_kind::receive ? change.more_ns : 0);
+      is_transfer |= is_message;
+      if (then > ready) {
+        ready = then;
+        by = cause;
+      }
+    }
+    if (s.kind == step_kind::collective) {
+      is_transfer = true;
+      const arrival& m = met[at(s.peer)];
+      if (needs_meeting(s, n.step.rank)) {
+        const double then = m.last + rounds_of(s) * change.more_ns;
+        if (then > ready) {
+          ready = then;
+          by = m.who;
+        }
+      }
+    }
+    const double residue = n.residue * (is_transfer ? change.transfers : 1);
+    const double took = n.duration * (is_computation(s.kind) ? times[at(s.place + 1)] : 1);
+    const double end = ready + residue + took;
+    const std::size_t own = first_[at(n.step.rank)] + at(n.step.number);
+    ends[own] = end;
+    if (latest != nullptr) (*latest)[own] = by;
+    last = std::max(last, end);
+    arrive(n.step);
+  }
+  return last;
+}
+
+double replay::run(const replay_change& change) const {
+  return evaluate(change, nullptr);
+}
+
+std::vector<place_cost> replay::critical_path() const {
+  std::vector<id> latest;
+  evaluate({}, &latest);
+  id now;
+  double end = -1;
+  for (int rank = 0; rank < p_.ranks(); ++rank)
+    if (!p_.of_rank[at(rank)].empty() && p_.of_rank[at(rank)].back().end_ns > end) {
+      end = p_.of_rank[at(rank)].back().end_ns;
+      now = {rank, static_cast<std::int32_t>(p_.of_rank[at(rank)].size()) - 1};
+    }
+  std::map<std::string, place_cost> costs;
+  const auto add = [&](const std::string& name, double ns) {
+    if (ns <= 0) return;
+    place_cost& c = costs[name];
+    c.place = name;
+    c.ns += ns;
+  };
+  while (now.rank >= 0) {
+    const node& n = *node_at(now);
+    const step& s = of(now);
+    const std::string place = place_name(p_, s.place);
+    if (is_computation(s.kind))
+      add(formatted("computation before {}", place), n.duration);
+    else
+      add(place, n.duration);
+    add(is_computation(s.kind) ? "other ranks of the worker" : formatted("transfer in {}", place),
+        n.residue);
+    now = latest[first_[at(now.rank)] + at(now.number)];
+  }
+  return sorted(costs);
+}
+
+// What `rank` did between two moments, for which others waited.
+void replay::charge(int rank, double from, double until, int depth,
+                    std::vector<place_cost>& to) const {
+  constexpr int depth_max = 16;
+  const auto& steps = p_.of_rank[at(rank)];
+  auto i = std::ranges::upper_bound(steps, from, {}, &step::end_ns) - steps.begin();
+  for (; i < std::ssize(steps); ++i) {
+    const id now{rank, static_cast<std::int32_t>(i)};
+    const step& s = of(now);
+    const double begin = std::max(begun_of(now), from), end = std::min(s.end_ns, until);
+    if (begin >= until) return;
+    if (end <= begin) continue;
+    if (is_own_time(s.kind) && !s.is_stolen) {
+      place_cost& c = to[at(s.place + 1)];
+      (depth == 0 ? c.ns : c.indirect_ns) += end - begin;
+      continue;
+    }
+    // It waited itself: for whom?
+    const node& n = *node_at(now);
+    id cause = n.cause;
+    if (s.kind == step_kind::collective && needs_meeting(s, rank))
+      cause = meetings_[at(s.peer)].who;
+    if (cause.rank < 0 || cause.rank == rank || depth == depth_max) continue;
+    const double came = std::min(of(cause).end_ns, end);
+    if (came > begin) charge(cause.rank, begin, came, depth + 1, to);
+  }
+}
+
+std::vector<place_cost> replay::delays() const {
+  std::vector<place_cost> by_place(p_.places.size() + 1);
+  for (const node& n : nodes_) {
+    const step& s = of(n.step);
+    id cause = n.cause;
+    if (s.kind == step_kind::collective && needs_meeting(s, n.step.rank))
+      cause = meetings_[at(s.peer)].who;
+    if (cause.rank < 0 || cause.rank == n.step.rank) continue;
+    const double begun = begun_of(n.step), came = std::min(of(cause).end_ns, s.end_ns);
+    if (came > begun) charge(cause.rank, begun, came, 0, by_place);
+  }
+  std::map<std::string, place_cost> costs;
+  for (std::size_t i = 0; i < by_place.size(); ++i) {
+    if (by_place[i].ns + by_place[i].indirect_ns <= 0) continue;
+    const std::string name =
+        formatted("computation before {}", place_name(p_, static_cast<std::int32_t>(i) - 1));
+    place_cost& c = costs[name];
+    c.place = name;
+    c.ns += by_place[i].ns;
+    c.indirect_ns += by_place[i].indirect_ns;
+  }
+  return sorted(costs);
+}
+
+double replay::tolerance_ns(double loss) const {
+  const double most = run() * (1 + loss);
+  const auto fits = [&](double more) {
+    replay_change change;
+    change.more_ns = more;
+    return run(change) <= most;
+  };
+  double low = 0, high = 1;
+  constexpr double longest = 1e12;
+  while (fits(high)) {
+    low = high;
+    high *= 4;
+    if (high > longest) return std::numeric_limits<double>::infinity();
+  }
+  for (int i = 0; i < 40 && high - low > 0.001 * high; ++i) {
+    const double middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace weft::breakdown
