@@ -136,6 +136,7 @@ constinit published<std::atomic<rank_signals*>*> by_number;
 constinit int passing[2] = {-1,
                             -1};  // What the kernel's handler writes to the thread that passes on.
 int (*rank_of_child)(int child) = nullptr;
+int (*next_ended_child)(int* rank) = nullptr;
 
 decltype(::sigaction)* kernel_action() {
   static auto* const next = next_definition<decltype(::sigaction)>("sigaction");
@@ -213,14 +214,27 @@ bool urge_ranks() {
 }
 
 void give_to_ranks(const passed_signal& passed) {
-  const bool is_of_child = passed.number == SIGCHLD && rank_of_child != nullptr;
-  for (const auto& one : table().all) {
-    // Of several children that end at one time the kernel tells of one: their parents look.
-    if (is_of_child && rank_of_child(passed.details.si_pid) >= 0 &&
-        rank_of_child(passed.details.si_pid) != one->rank->number)
-      continue;
-    post(*one, passed.number, passed.details);
+  for (const auto& one : table().all) post(*one, passed.number, passed.details);
+}
+void give_to_rank(int rank, const siginfo_t& details) {
+  for (const auto& one : table().all)
+    if (one->rank->number == rank) post(*one, SIGCHLD, details);
+}
+
+// Whether the signal's child is known. One may end before whoever has forked it has said that it is his.
+bool tell_parents(const siginfo_t& details) {
+  int rank = rank_of_child(details.si_pid);
+  const bool is_known = rank >= 0;
+  if (is_known && details.si_code != CLD_EXITED && details.si_code != CLD_KILLED &&
+      details.si_code != CLD_DUMPED)
+    give_to_rank(rank, details);
+  siginfo_t ended = details;
+  while (const int child = next_ended_child(&rank)) {
+    if (child != details.si_pid) ended.si_code = CLD_EXITED;
+    ended.si_pid = child;
+    give_to_rank(rank, ended);
   }
+  return is_known;
 }
 
 // The time until the next is due; -1: none is.
@@ -257,21 +271,28 @@ std::int64_t ring_timers(std::uint64_t now) {
   return left;
 }
 
-// A child may end before whoever has forked it has said that it is his.
-void await_parent(int child) {
-  for (int left = 50; left > 0 && rank_of_child != nullptr && rank_of_child(child) < 0; --left)
-    sleep_in_kernel(std::chrono::microseconds(200));
-}
+// Of a child that nobody has said to be his so far: it is looked for for so long.
+constexpr std::uint64_t unclaimed_ns_max = 1'000'000'000;
+constexpr std::int64_t look_again_ns = 1'000'000;
 
 constexpr std::int64_t urge_again_ns = 5'000'000;
 
 void* pass_on(void*) {
   pthread_setname_np(pthread_self(), "weft-signals");
+  struct {
+    siginfo_t details{};
+    std::uint64_t until_ns = 0;
+  } unclaimed;
   for (;;) {
     std::int64_t left;
     {
       const std::lock_guard hold(table().lock);
       left = ring_timers(now_ns());
+      if (unclaimed.until_ns != 0) {
+        if (tell_parents(unclaimed.details) || now_ns() >= unclaimed.until_ns)
+          unclaimed.until_ns = 0;
+        left = left < 0 ? look_again_ns : std::min(left, look_again_ns);
+      }
       if (urge_ranks()) left = left < 0 ? urge_again_ns : std::min(left, urge_again_ns);
     }
     pollfd end{passing[0], POLLIN, 0};
@@ -280,9 +301,11 @@ void* pass_on(void*) {
     passed_signal passed;
     while (::syscall(SYS_read, passing[0], &passed, sizeof passed) == sizeof passed)
       if (passed.number != 0) {
-        if (passed.number == SIGCHLD) await_parent(passed.details.si_pid);
         const std::lock_guard hold(table().lock);
-        give_to_ranks(passed);
+        if (passed.number != SIGCHLD || next_ended_child == nullptr)
+          give_to_ranks(passed);
+        else if (!tell_parents(passed.details))
+          unclaimed = {passed.details, now_ns() + unclaimed_ns_max};
       }
   }
 }
@@ -483,9 +506,21 @@ bool has_handler_of_kernel() {
 constexpr std::uint64_t part_ns_max = 1'000'000;
 long long sleep_in_parts(std::uint64_t duration_ns) {
   const std::uint64_t until = now_ns() + duration_ns;
+  // Handlers run in the parts alone: none is missed.
+  struct kept_mask {
+    sigset_t before{};
+    kept_mask() noexcept {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_BLOCK, &all, &before);
+    }
+    ~kept_mask() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    kept_mask(const kept_mask&) = delete;
+    kept_mask& operator=(const kept_mask&) = delete;
+  } const kept;
   for (std::uint64_t now; (now = now_ns()) < until;) {
     const timespec part = time_of(std::min(until - now, part_ns_max));
-    if (::syscall(SYS_nanosleep, &part, nullptr) != 0 && errno == EINTR) {
+    if (::syscall(SYS_ppoll, nullptr, 0, &part, &kept.before, _NSIG / 8) != 0 && errno == EINTR) {
       now = now_ns();
       return now < until ? static_cast<long long>(until - now) : 0;
     }
@@ -776,7 +811,8 @@ void weft_leaves_handler(int restores_mask) {
   if (restores_mask != 0) mine->blocked.store(mine->blocked_outside, std::memory_order_relaxed);
 }
 
-void weft_set_rank_of_child(int (*rank_of)(int child)) {
+void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank)) {
   rank_of_child = rank_of;
+  next_ended_child = next_ended;
 }
 }

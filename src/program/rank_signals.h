@@ -35,8 +35,8 @@ int weft_delete_timer(int which);
 /* It is left by a jump: out of a handler, perhaps. */
 void weft_leaves_handler(int restores_mask);
 
-/* Called once by the host: whose child that is, -1: nobody's. */
-void weft_set_rank_of_child(int (*rank_of)(int child));
+/* Called once by the host: whose child that is, -1: nobody's; and a child that has ended, each once, with its rank, 0: none. */
+void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank));
 
 #ifdef __cplusplus
 }

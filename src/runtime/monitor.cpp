@@ -286,7 +286,7 @@ void on_fault(int number, siginfo_t* details, void* context) {
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort() in a thread\n",
                              from.number);
-    else if (is_overflow(from.stack, details->si_addr, context))
+    else if (is_stack_overflow(*details, context))
       length = std::snprintf(
           line, sizeof line,
           "weft: rank %d in a thread overflowed the thread's stack of %zu KiB: give it "
@@ -297,13 +297,10 @@ void on_fault(int number, siginfo_t* details, void* context) {
       length = std::snprintf(line, sizeof line, "weft: rank %d in a thread: %s at address %p\n",
                              from.number, sigdescr_np(number), details->si_addr);
   } else if (const worker* here = worker::current(); here != nullptr) {
-    // An attached thread may have the hand-off lock, and run another.
-    const fiber& interrupted = here->running_here();
     const int rank = here->number();
     if (number == SIGABRT)
       length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
-    else if (here->stacks().in_guard_page(details->si_addr) ||
-             is_overflow(interrupted.stack, details->si_addr, context))
+    else if (is_stack_overflow(*details, context))
       length = std::snprintf(line, sizeof line,
                              "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
                              "weftrun --stack, --weft-stack or WEFT_STACK\n",
@@ -319,6 +316,15 @@ void on_fault(int number, siginfo_t* details, void* context) {
 }
 
 }  // namespace
+
+bool is_stack_overflow(const siginfo_t& details, const void* context) noexcept {
+  if (const thread_origin& from = origin_of_this_thread(); from.identity != nullptr)
+    return is_overflow(from.stack, details.si_addr, context);
+  const worker* const here = worker::current();
+  // An attached thread may have the hand-off lock, and run another.
+  return here != nullptr && (here->stacks().in_guard_page(details.si_addr) ||
+                             is_overflow(here->running_here().stack, details.si_addr, context));
+}
 
 bool reports_fault(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;

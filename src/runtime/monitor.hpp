@@ -69,6 +69,9 @@ class fault_reports {
   fault_reports(const fault_reports&) = delete;
   fault_reports& operator=(const fault_reports&) = delete;
 };
+// Whether a fault of the calling thread, a worker's or one that a rank has made, is an overflow of the stack that it stands on.
+// Async-signal-safe.
+[[nodiscard]] bool is_stack_overflow(const siginfo_t& details, const void* context) noexcept;
 // Whether it is theirs. Async-signal-safe.
 [[nodiscard]] bool reports_fault(const struct sigaction& action) noexcept;
 

@@ -101,6 +101,19 @@ TEST_P(a_process, may_end_in_the_handler_of_a_signal) {
   }
 }
 
+TEST_P(a_process, is_told_of_a_stack_that_a_large_frame_overflows) {
+  WEFT_NEEDS_IMAGES();
+  const std::string rank = std::to_string(GetParam().ranks - 1);
+  for (const char* mib : {"60", "300"}) {
+    const outcome ran = run(std::string("process overflow ") + mib);
+    EXPECT_NE(ran.status, 0) << mib << '\n' << ran.text;
+    EXPECT_NE(ran.text.find("weft: rank " + rank + " overflowed its stack of "), std::string::npos)
+        << mib << '\n'
+        << ran.text;
+    EXPECT_EQ(ran.text.find("the program's handler"), std::string::npos) << ran.text;
+  }
+}
+
 TEST(a_rank_that_is_blocked_in_the_kernel, is_no_deadlock_and_is_told_of) {
   WEFT_NEEDS_IMAGES();
   std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";

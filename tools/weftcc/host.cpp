@@ -50,7 +50,7 @@ void choose_team_size(const weft::options& how) {
 int run(int argc, char** argv) {
   static const weft::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
-  ::weft_set_rank_of_child(&::weft_rank_of_child);
+  ::weft_set_children(&::weft_rank_of_child, &::weft_next_ended_child);
   ::weft_set_rank_end(&::weft_drop_locks_of);
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   const weft::options how = weft::program_options(argc, argv).values;

@@ -26,6 +26,7 @@ struct child {
   struct child* next;
   pid_t number;
   int rank;
+  int is_told; /* Its end, by a signal: weft_next_ended_child(). */
 };
 static struct child* children;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* Never held across a wait. */
@@ -37,6 +38,7 @@ static void note(struct child* made, pid_t number, int rank) {
   if (made == NULL) return;
   made->number = number;
   made->rank = rank;
+  made->is_told = 0;
   pthread_mutex_lock(&lock);
   for (struct child** at = &children; *at != NULL; at = &(*at)->next)
     if ((*at)->number == number) {
@@ -346,4 +348,19 @@ int waitid(idtype_t type, id_t id, siginfo_t* details, int options) {
 int weft_rank_of_child(int number) {
   int rank = -1;
   return is_known(number, &rank) ? rank : -1;
+}
+/* Of children that end at one time the kernel tells once. */
+int weft_next_ended_child(int* rank) {
+  pid_t found = 0;
+  pthread_mutex_lock(&lock);
+  for (struct child* one = children; one != NULL && found == 0; one = one->next) {
+    siginfo_t news = {0};
+    if (one->is_told || syscall(SYS_waitid, P_PID, one->number, &news, WEXITED | WNOHANG | WNOWAIT, NULL) != 0) continue;
+    if (news.si_pid == 0) continue;
+    one->is_told = 1;
+    found = one->number;
+    *rank = one->rank;
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
 }

@@ -13,6 +13,8 @@ const char* weft_program_path(const char* path);
 
 /* Which rank has started this child; -1: none. */
 int weft_rank_of_child(int number);
+/* A child that has ended, and its rank: each is given once. 0: there is none. */
+int weft_next_ended_child(int* rank);
 
 #ifdef __cplusplus
 }
