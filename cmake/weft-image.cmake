@@ -49,7 +49,8 @@ add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
   ${PROJECT_SOURCE_DIR}/src/image/host/libraries.c ${PROJECT_SOURCE_DIR}/src/image/host/program_path.c
   ${PROJECT_SOURCE_DIR}/src/image/host/children.c ${PROJECT_SOURCE_DIR}/src/image/host/output.c
   ${PROJECT_SOURCE_DIR}/src/image/host/blocking.c ${PROJECT_SOURCE_DIR}/src/image/host/locks.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/signals.c
+  ${PROJECT_SOURCE_DIR}/src/image/host/signals.c ${PROJECT_SOURCE_DIR}/src/image/host/scratch.c
+  ${PROJECT_SOURCE_DIR}/src/image/host/streams.c
   ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/signals.c
   ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/image/host/libraries.c PROPERTIES COMPILE_OPTIONS -O2)

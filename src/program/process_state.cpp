@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <map>
@@ -149,6 +150,15 @@ unsigned weft_change_mask(unsigned mask) {
 
 int weft_number(void) {
   return weft::detail::number_of_writer();
+}
+
+void weft_tells_of_same_file(const char* path, int other) {
+  static std::atomic<bool> is_told{false};  // Relaxed: one line is enough.
+  if (is_told.exchange(true, std::memory_order_relaxed)) return;
+  weft::log_line(
+      "rank {} creates {}, as rank {} has: its name has the number of the process, which ranks of a process share; "
+      "name it by the rank (WEFT_RANK), or give each rank a process (--ranks-per-process 1)",
+      weft::detail::number_of_caller(), path, other);
 }
 
 void weft_shares(const char* what, const char* value) {

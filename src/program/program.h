@@ -98,6 +98,9 @@ unsigned weft_change_mask(unsigned mask);
 /* Of the calling rank, also in threads that it has made; -1 elsewhere. */
 int weft_number(void);
 
+/* The calling rank creates a file that the other has created, each for itself: a line says so, once in the process. */
+void weft_tells_of_same_file(const char* path, int other);
+
 /* What all ranks of a process share was changed by the calling one: with `check`, a line says so when
    ranks change it to different things. `what` and `value` are words for people. */
 void weft_shares(const char* what, const char* value);

@@ -811,6 +811,16 @@ void weft_leaves_handler(int restores_mask) {
   if (restores_mask != 0) mine->blocked.store(mine->blocked_outside, std::memory_order_relaxed);
 }
 
+void weft_look_for_children(int child) {
+  if (by_number.hint() == nullptr) return;
+  const weft::kept_errno kept;
+  passed_signal passed{SIGCHLD, {}};
+  passed.details.si_signo = SIGCHLD;
+  passed.details.si_code = CLD_EXITED;
+  passed.details.si_pid = child;
+  static_cast<void>(::syscall(SYS_write, passing[1], &passed, sizeof passed));
+}
+
 void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank)) {
   rank_of_child = rank_of;
   next_ended_child = next_ended;

@@ -35,6 +35,8 @@ int weft_delete_timer(int which);
 /* It is left by a jump: out of a handler, perhaps. */
 void weft_leaves_handler(int restores_mask);
 
+/* That child has a parent now: it may have ended before. */
+void weft_look_for_children(int child);
 /* Called once by the host: whose child that is, -1: nobody's; and a child that has ended, each once, with its rank, 0: none. */
 void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank));
 

@@ -945,6 +945,22 @@ static void signals(const char* directory) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A file for oneself, by the number of the process. */
+static void scratch(const char* directory) {
+  char name[PATH_MAX];
+  snprintf(name, sizeof name, "%s/scratch.%d.tmp", directory, (int)getpid());
+  for (int i = 0; i < size; ++i) {
+    if (i == rank) {
+      FILE* const file = fopen(name, "w");
+      expect(file != NULL && fprintf(file, "%d", rank) > 0 && fclose(file) == 0, "a file");
+      /* One's own again is nobody's business. */
+      const int again = open(name, O_WRONLY | O_TRUNC);
+      expect(again >= 0 && close(again) == 0, "again");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 /* A frame that is larger than the stack, and touches its far end first; with a handler as Fortran's run time sets one. */
 static __attribute__((noinline)) int far_down(size_t size) {
   volatile char* const frame = __builtin_alloca(size);
@@ -999,6 +1015,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "blocking") == 0) blocking(argv[2]);
   if (strcmp(what, "stopped") == 0) stopped(argv[2], argv[3], argv[4]);
   if (strcmp(what, "signals") == 0) signals(argv[2]);
+  if (strcmp(what, "scratch") == 0) scratch(argv[2]);
   if (strcmp(what, "overflow") == 0) overflow(argv[2]);
   if (strcmp(what, "handler") == 0) ends_in_handler(argv[2], argv[3]);
   if (strcmp(what, "locks") == 0) locks(argv[2]);

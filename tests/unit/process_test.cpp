@@ -178,5 +178,18 @@ TEST_P(a_process, has_mpi_before_and_after_main) {
     }
 }
 
+TEST_P(a_process, is_told_of_scratch_files_that_its_ranks_name_alike) {
+  WEFT_NEEDS_IMAGES();
+  std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const outcome ran = run("process scratch " + directory);
+  fs::remove_all(directory);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  const std::string_view options = GetParam().options != nullptr ? GetParam().options : "";
+  const int processes = options == "--workers 2" ? 1 : options == "--processes 2" ? 2 : 0;
+  EXPECT_EQ(lines_with(ran.text, "which ranks of a process share; name it by the rank"), processes)
+      << ran.text;
+}
+
 }  // namespace
 }  // namespace weft

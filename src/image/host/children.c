@@ -19,6 +19,7 @@
 #include "program/moved_calls.h"
 #include "program/own_output.h"
 #include "program/program.h"
+#include "program/rank_signals.h"
 
 #define OF_LIBC(function) (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
 
@@ -50,6 +51,7 @@ static void note(struct child* made, pid_t number, int rank) {
   made->next = children;
   children = made;
   pthread_mutex_unlock(&lock);
+  weft_look_for_children(number);
 }
 
 static pid_t note_if_started(struct child* made, pid_t number, int rank) {

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "image/host/scratch.h"
 #include "program/moved_calls.h"
 
 static const char* program;
@@ -134,13 +135,18 @@ static int open_other_end(int directory, const char* path, int flags, mode_t mod
   return opened < 0 ? -1 : (int)opened;
 }
 
+static int noted(int descriptor, const char* path, int flags) {
+  if ((flags & (O_CREAT | O_TRUNC)) != 0) weft_note_made(descriptor, path);
+  return descriptor;
+}
+
 int open(const char* path, int flags, ...) {
   NEXT(open);
   MODE_OF(flags)
   OWN(path);
   if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
     return open_other_end(AT_FDCWD, own, flags, mode);
-  return next(own, flags, mode);
+  return noted(next(own, flags, mode), own, flags);
 }
 int open64(const char* path, int flags, ...) {
   NEXT(open64);
@@ -148,7 +154,7 @@ int open64(const char* path, int flags, ...) {
   OWN(path);
   if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
     return open_other_end(AT_FDCWD, own, flags, mode);
-  return next(own, flags, mode);
+  return noted(next(own, flags, mode), own, flags);
 }
 int openat(int directory, const char* path, int flags, ...) {
   NEXT(openat);
@@ -156,7 +162,7 @@ int openat(int directory, const char* path, int flags, ...) {
   OWN(path);
   if (waits_for_other_end(__builtin_return_address(0), directory, own, flags))
     return open_other_end(directory, own, flags, mode);
-  return next(directory, own, flags, mode);
+  return noted(next(directory, own, flags, mode), own, flags);
 }
 int openat64(int directory, const char* path, int flags, ...) {
   NEXT(openat64);
@@ -164,8 +170,10 @@ int openat64(int directory, const char* path, int flags, ...) {
   OWN(path);
   if (waits_for_other_end(__builtin_return_address(0), directory, own, flags))
     return open_other_end(directory, own, flags, mode);
-  return next(directory, own, flags, mode);
+  return noted(next(directory, own, flags, mode), own, flags);
 }
+int creat(const char* path, mode_t mode) { return open(path, O_WRONLY | O_CREAT | O_TRUNC, mode); }
+int creat64(const char* path, mode_t mode) { return open(path, O_WRONLY | O_CREAT | O_TRUNC, mode); }
 int __open_2(const char* path, int flags) {
   NEXT(open);
   OWN(path);
@@ -178,7 +186,11 @@ int __open64_2(const char* path, int flags) __attribute__((alias("__open_2")));
 static FILE* fopen_for(const void* from, const char* path, const char* mode, FILE* (*next)(const char*, const char*)) {
   OWN(path);
   const int flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
-  if (strchr(mode, '+') != NULL || !waits_for_other_end(from, AT_FDCWD, own, flags)) return next(own, mode);
+  if (strchr(mode, '+') != NULL || !waits_for_other_end(from, AT_FDCWD, own, flags)) {
+    FILE* const opened = next(own, mode);
+    if (opened != NULL && mode[0] != 'r') weft_note_made(fileno(opened), own);
+    return opened;
+  }
   const int end = open_other_end(AT_FDCWD, own, flags | (strchr(mode, 'e') != NULL ? O_CLOEXEC : 0), 0);
   FILE* const stream = end >= 0 ? fdopen(end, mode) : NULL;
   if (end >= 0 && stream == NULL) close(end);
