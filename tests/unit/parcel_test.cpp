@@ -14,6 +14,7 @@
 
 #include "job.hpp"
 #include "parcel/layer.hpp"
+#include "parcel/mpi/tags.hpp"
 
 namespace weft {
 namespace {
@@ -370,6 +371,27 @@ TEST(parcel, a_worker_that_runs_no_tasks_answers_with_an_error_and_lets_the_job_
   EXPECT_EQ(tests::is_started() ? tests::run_in_started(2, localities(2, 0), body)
                                 : tests::run_in_processes(2, localities(2, 0), body),
             0);
+}
+
+// A parcel may keep its tag until the numbers have begun again.
+TEST(parcel_tags, that_are_taken_are_passed_over_when_the_numbers_begin_again) {
+  detail::mpi_tags tags(2, 5, false);
+  for (const int tag : {2, 3, 4, 5}) EXPECT_EQ(tags.take(), tag);
+  EXPECT_THROW(static_cast<void>(tags.take()), error);
+  for (const int tag : {4, 2, 77}) tags.give_back(tag);
+  EXPECT_EQ(tags.take(), 2);
+  EXPECT_EQ(tags.take(), 4);
+  EXPECT_THROW(static_cast<void>(tags.take()), error);
+}
+
+TEST(parcel_tags, that_come_back_are_taken_first_where_the_receiver_sends_them) {
+  detail::mpi_tags tags(2, 1000, true);
+  EXPECT_EQ(tags.take(), 2);
+  EXPECT_EQ(tags.take(), 3);
+  tags.give_back(2);
+  tags.give_back(2);
+  EXPECT_EQ(tags.take(), 2);
+  EXPECT_EQ(tags.take(), 4);
 }
 
 std::uint64_t refused_here() {

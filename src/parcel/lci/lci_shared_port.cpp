@@ -64,18 +64,21 @@ std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_s
 // The CPU of the thread that makes progress; -1: any.
 int core_of(scheduler& workers, lci_variant::progress by, const std::string& name) {
   if (by == lci_variant::progress::all_workers) return -1;
-  const int last = workers.at(workers.worker_count() - 1).core();
+  const int count = workers.worker_count();
+  const int last = workers.at(count - 1).core();
   if (by == lci_variant::progress::pinned_thread) return last;
-  for (const hardware_thread& one : machine_topology().threads) {
-    bool is_taken = false;
-    for (int i = 0; i < workers.worker_count(); ++i)
-      is_taken = is_taken || workers.at(i).core() == one.cpu;
-    if (!is_taken && last >= 0) return one.cpu;
+  const std::vector<hardware_thread>& all = machine_topology().threads;
+  // Workers that are not bound leave one over where there are more.
+  if (last < 0 && static_cast<int>(all.size()) > count) return -1;
+  for (const hardware_thread& one : all) {
+    bool is_taken = last < 0;
+    for (int i = 0; i < count; ++i) is_taken = is_taken || workers.at(i).core() == one.cpu;
+    if (!is_taken) return one.cpu;
   }
   throw error(formatted(
-      "parcelport {} needs a core that no worker is bound to, and {} workers have all: give fewer (--workers), or "
-      "take lci_..._pin",
-      name, workers.worker_count()));
+      "parcelport {} needs a core beside those of the {} workers of this process, which may use {}: give fewer "
+      "workers (--workers) or more cores, or take lci_..._pin",
+      name, count, all.size()));
 }
 
 }  // namespace

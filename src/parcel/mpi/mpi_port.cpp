@@ -86,7 +86,7 @@ mpi_port::mpi_port(std::string name, bool is_original, std::string_view which,
       workers_(site.workers),
       mpi_(start_mpi_messages(which)),
       heard_(sizeof(header) + header_bytes_max),
-      last_tag_(first_tag - 1) {
+      tags_(first_tag, mpi_.tag_max, is_original) {
   // Whose rank is whose number in the job.
   bootstrap& job = between_.job();
   constexpr std::string_view key = "weft.parcels.mpi";
@@ -164,23 +164,12 @@ void mpi_port::look_while_all_sleep() noexcept {
 
 int mpi_port::take_tag() {
   const std::lock_guard hold(lock_);
-  if (!tags_given_back_.empty()) {
-    const int tag = tags_given_back_.back();
-    tags_given_back_.pop_back();
-    tags_in_use_.insert(tag);
-    return tag;
-  }
-  if (tags_in_use_.size() + first_tag >= static_cast<std::size_t>(mpi_.tag_max))
-    throw error(formatted("all {} tags of the MPI are in use by parcels with chunks: wait for some",
-                          mpi_.tag_max));
-  do last_tag_ = last_tag_ >= mpi_.tag_max ? first_tag : last_tag_ + 1;
-  while (!tags_in_use_.insert(last_tag_).second);
-  return last_tag_;
+  return tags_.take();
 }
 
 void mpi_port::give_tag(int tag) noexcept {
   const std::lock_guard hold(lock_);
-  if (tags_in_use_.erase(tag) != 0 && is_original_) tags_given_back_.push_back(tag);
+  tags_.give_back(tag);
 }
 
 // --- Sending --------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_set>
 #include <vector>
 
+#include "parcel/mpi/tags.hpp"
 #include "parcel/port.hpp"
 #include "transport/mpi/plugin.hpp"
 
@@ -76,9 +76,7 @@ class mpi_port final : public parcelport, public further_look {
   std::mutex lock_;  // Of the connections and the tags.
   std::vector<std::unique_ptr<connection>> connections_;
   std::size_t next_looked_at_ = 0;
-  std::unordered_set<int> tags_in_use_;
-  std::vector<int> tags_given_back_;  // Of the original.
-  int last_tag_;
+  mpi_tags tags_;
   std::atomic<std::size_t> sending_{0};
   std::atomic<bool> something_came_{false};  // While all workers slept.
   std::atomic<std::uint32_t> ending_{0};

@@ -422,7 +422,7 @@ MPI_Comm communicator_of_messages = MPI_COMM_NULL;
 static_assert(sizeof(MPI_Request) <= sizeof(mpi_messages::request));
 MPI_Request request_of(const mpi_messages::request& of) noexcept {
   MPI_Request request;
-  std::memcpy(&request, &of, sizeof request);
+  std::memcpy(&request, &of.word, sizeof request);
   return request;
 }
 
@@ -432,7 +432,7 @@ bool send_bytes(const std::byte* bytes, std::size_t size, int to, int tag,
   MPI_Request request = MPI_REQUEST_NULL;
   const int said = MPI_Isend(bytes, static_cast<int>(size), MPI_BYTE, to, tag,
                              communicator_of_messages, &request);
-  std::memcpy(&under_way, &request, sizeof request);
+  std::memcpy(&under_way.word, &request, sizeof request);
   return said == MPI_SUCCESS;
 }
 
@@ -443,7 +443,7 @@ bool receive_bytes(std::byte* bytes, std::size_t size, int from, int tag,
   const int said =
       MPI_Irecv(bytes, static_cast<int>(size), MPI_BYTE, from < 0 ? MPI_ANY_SOURCE : from, tag,
                 communicator_of_messages, &request);
-  std::memcpy(&under_way, &request, sizeof request);
+  std::memcpy(&under_way.word, &request, sizeof request);
   return said == MPI_SUCCESS;
 }
 
@@ -453,7 +453,7 @@ mpi_messages::state test(mpi_messages::request& of, int& from, std::size_t& size
   int done = 0;
   MPI_Status about;
   const int said = MPI_Test(&request, &done, &about);
-  std::memcpy(&of, &request, sizeof request);
+  std::memcpy(&of.word, &request, sizeof request);
   if (said != MPI_SUCCESS) return mpi_messages::state::failed;
   if (done == 0) return mpi_messages::state::under_way;
   int bytes = 0;

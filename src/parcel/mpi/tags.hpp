@@ -1,0 +1,48 @@
+// Tags of messages that follow a header. Whoever takes one has it alone until it is given back, also when the numbers
+// begin again: a parcel may take long.
+#pragma once
+#include <unordered_set>
+#include <vector>
+
+#include "base/format.hpp"
+#include "weft/error.hpp"
+
+namespace weft::detail {
+
+class mpi_tags {
+ public:
+  // From `first` to `last`. `reuses`: what was given back is taken before a new one, as the first version of HPX's port does;
+  // else the next number is.
+  mpi_tags(int first, int last, bool reuses) noexcept
+      : first_(first), last_(last), reuses_(reuses), newest_(first - 1) {}
+
+  // Throws weft::error when all are taken.
+  [[nodiscard]] int take() {
+    if (!given_back_.empty()) {
+      const int tag = given_back_.back();
+      given_back_.pop_back();
+      taken_.insert(tag);
+      return tag;
+    }
+    if (taken_.size() > static_cast<std::size_t>(last_ - first_))
+      throw error(formatted(
+          "all {} tags of the MPI are in use by parcels that are long or have chunks: wait for some",
+          taken_.size()));
+    do newest_ = newest_ >= last_ ? first_ : newest_ + 1;
+    while (!taken_.insert(newest_).second);
+    return newest_;
+  }
+  // What nobody has taken is no matter.
+  void give_back(int tag) {
+    if (taken_.erase(tag) != 0 && reuses_) given_back_.push_back(tag);
+  }
+
+ private:
+  const int first_, last_;
+  const bool reuses_;
+  int newest_;
+  std::unordered_set<int> taken_;
+  std::vector<int> given_back_;
+};
+
+}  // namespace weft::detail
