@@ -4,4 +4,5 @@
 #include "weft/parcels/call.hpp"
 #include "weft/parcels/encoding.hpp"
 #include "weft/parcels/locality.hpp"
+#include "weft/parcels/object.hpp"
 #include "weft/tasks.hpp"

@@ -12,6 +12,7 @@
 #include "base/limits.hpp"
 #include "job/face.hpp"
 #include "parcel/limits.hpp"
+#include "parcel/object_table.hpp"
 #include "parcel/parcel_queue.hpp"
 #include "parcel/port.hpp"
 #include "parcel/registry.hpp"
@@ -38,6 +39,7 @@ class parcel_layer final : public face_job, public parcel_receiver {
   [[nodiscard]] int process_count() const noexcept { return process_count_; }
   [[nodiscard]] std::size_t chunk_bytes_min() const noexcept { return chunk_bytes_min_; }
   [[nodiscard]] parcelport& port() noexcept { return *port_; }
+  [[nodiscard]] object_table& objects() noexcept { return objects_; }
   // How many parcels made no sense; a hint, for people and tests.
   [[nodiscard]] std::uint64_t refused() const noexcept {
     return refused_.load(std::memory_order_relaxed);
@@ -121,7 +123,8 @@ class parcel_layer final : public face_job, public parcel_receiver {
   const int process_count_;
   const std::size_t chunk_bytes_min_ = 8192;
   std::vector<share> shares_;  // By worker.
-  std::vector<peer> peers_;    // By process.
+  object_table objects_;
+  std::vector<peer> peers_;  // By process.
   std::atomic<std::uint64_t> refused_{0};
   // Null in a job of one process; the queues also where the port sends at once. What the port sends is the queues'.
   std::unique_ptr<parcel_queues> queues_;

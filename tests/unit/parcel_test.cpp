@@ -394,6 +394,87 @@ TEST(parcel_tags, that_come_back_are_taken_first_where_the_receiver_sends_them) 
   EXPECT_EQ(tags.take(), 4);
 }
 
+// --- Objects ---------------------------------------------------------------------------------------
+
+class account {
+ public:
+  explicit account(int balance) : balance_(balance) {}
+  int withdraw(int by) {
+    if (by > balance_) throw std::out_of_range("there is not so much in it");
+    return balance_ -= by;
+  }
+  [[nodiscard]] int balance() const noexcept { return balance_; }
+  future<int> after(int more) { co_return balance_ + co_await async(next(), twice, more); }
+
+ private:
+  int balance_;
+};
+struct other_account {
+  int balance = 0;
+};
+
+void expect_gone(object_id<account> id) {
+  for (;;) {
+    try {
+      static_cast<void>(resolve(id).get());
+    } catch (const error& e) {
+      expect_contains(e.what(), "nobody referred to it");
+      return;
+    }
+    yield();
+  }
+}
+
+TEST(parcel, objects_live_as_long_as_anybody_refers_to_them) {
+  const auto body = [] {
+    for (const locality there : {next(), here()}) {
+      object<account> mine = create<account>(there, 100).get();
+      EXPECT_EQ(mine.where(), there);
+      EXPECT_EQ(sync(mine, method<&account::withdraw>, 30), 70);
+      EXPECT_EQ(async(mine, method<&account::balance>).get(), 70);
+      EXPECT_EQ(sync(mine, method<&account::after>, 4), 78);
+      EXPECT_THROW(sync(mine, method<&account::withdraw>, 71), std::exception);
+      post(mine, method<&account::withdraw>, 0);
+      // Another process gets a reference of its own, and gives it back.
+      EXPECT_EQ(sync(
+                    next(),
+                    [](object_id<account> id) {
+                      return sync(resolve(id).get(), method<&account::balance>);
+                    },
+                    mine.id()),
+                70);
+      const object<account> again = mine;
+      const object_id<account> id = mine.id();
+      mine = {};
+      EXPECT_EQ(sync(again, method<&account::balance>), 70);
+      try {
+        static_cast<void>(resolve(object_id<other_account>{id.process, id.number}).get());
+        ADD_FAILURE() << "it is of another type";
+      } catch (const error& e) {
+        expect_contains(e.what(), "other_account");
+      }
+      mine = again;
+      const_cast<object<account>&>(again) = {};
+      mine = {};
+      expect_gone(id);
+    }
+    EXPECT_THROW(static_cast<void>(sync(object<account>(), method<&account::balance>)), error);
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
+}
+
+TEST(parcel, objects_are_found_by_their_names) {
+  const auto body = [] {
+    const std::string mine = "account " + std::to_string(here().number());
+    give_name(create<account>(next(), here().number()).get(), mine).get();
+    EXPECT_EQ(sync(resolve<account>(mine).get(), method<&account::balance>), here().number());
+    EXPECT_THROW(give_name(create<account>(here(), 1).get(), mine).get(), error);
+    EXPECT_THROW(static_cast<void>(resolve<account>("nobody").get()), error);
+    EXPECT_THROW(static_cast<void>(resolve<other_account>(mine).get()), error);
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
+}
+
 std::uint64_t refused_here() {
   return detail::parcel_layer::here("test").refused();
 }

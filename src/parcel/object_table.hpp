@@ -1,0 +1,43 @@
+// The objects of a locality that others refer to, and in locality 0 the names of all. A job's own.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "weft/parcels/object.hpp"
+
+namespace weft::detail {
+
+// Called by any worker.
+class object_table {
+ public:
+  [[nodiscard]] std::uint64_t add(std::shared_ptr<void> made, const char* type);
+  [[nodiscard]] std::shared_ptr<void> find(std::uint64_t number, const char* type);
+  void hold(std::uint64_t number, const char* type);
+  void release(std::uint64_t number);
+  void name(const std::string& name, int process, std::uint64_t number, const std::string& type);
+  [[nodiscard]] object_id<void> find(const std::string& name, const std::string& type);
+
+ private:
+  struct known {
+    std::shared_ptr<void> object;
+    const char* type;
+    std::uint64_t references = 1;  // Of processes.
+  };
+  struct named {
+    int process;
+    std::uint64_t number;
+    std::string type;
+  };
+  [[nodiscard]] known& at(std::uint64_t number, const char* type);
+
+  std::mutex lock_;
+  std::uint64_t last_ = 0;  // A number is never used again.
+  std::unordered_map<std::uint64_t, known> objects_;
+  std::unordered_map<std::string, named> names_;
+};
+
+}  // namespace weft::detail
