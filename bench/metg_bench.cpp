@@ -54,7 +54,7 @@ point measure(bench::peers& p, auto& part, const metg::settings& how, long itera
     const double perfect = part.perfect(steps, iterations);
     took = bench::time_of(p, [&] { part.run(steps, iterations); });
     if (perfect / took > best.efficiency || repetition == 0)
-      best = {took / 1e3 * p.workers() / tasks, perfect / took};
+      best = {took / 1e3 * metg::cores_of(p) / tasks, perfect / took};
     if (p.bcast(bench::clock_ns() > end ? 1.0 : 0.0, 0) != 0) break;
   }
   return best;

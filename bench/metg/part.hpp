@@ -90,14 +90,14 @@ class part {
       for (int c = mine.first; c < mine.end; ++c)
         kernel_.run(index_of(c), 0, kernel_.iterations_of(step, c, iterations));
     }
-    return p_.sum(thread_ns() - start) / p_.workers();
+    return p_.sum(thread_ns() - start) / cores_of(p_);
   }
 
   // Collective, the same on all ranks: how many iterations a task of so many microseconds has.
   long iterations_for(double task_us) {
     constexpr long steps = 64, iterations = 64;
     const double ns =
-        perfect(steps, iterations) * p_.workers() / static_cast<double>(tasks(steps) * iterations);
+        perfect(steps, iterations) * cores_of(p_) / static_cast<double>(tasks(steps) * iterations);
     return std::max(1L, static_cast<long>(p_.bcast(task_us * 1e3 / ns, 0)));
   }
 

@@ -8,6 +8,9 @@
 #include <string>
 
 #include "adapter.hpp"
+#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM && !defined BENCH_OVER_TBB
+#include <weft/parcels/locality.hpp>
+#endif
 
 namespace metg {
 
@@ -81,6 +84,15 @@ struct alignas(64) column_findings {
     first_wrong = text;
   }
 };
+
+// Those that run tasks. Workers are those of one process of weft's.
+inline int cores_of(const bench::peers& p) {
+#if defined BENCH_OVER_MPI || defined BENCH_OVER_SHMEM || defined BENCH_OVER_TBB
+  return p.workers();
+#else
+  return p.workers() * weft::locality_count();
+#endif
+}
 
 // Of the calling thread.
 inline double thread_ns() {

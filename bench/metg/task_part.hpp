@@ -144,12 +144,12 @@ class task_part {
                  }
                  return thread_ns() - start;
                }) /
-           p_.workers();
+           cores_of(p_);
   }
   long iterations_for(double task_us) {
     constexpr long steps = 64, iterations = 64;
     const double ns =
-        perfect(steps, iterations) * p_.workers() / static_cast<double>(tasks(steps) * iterations);
+        perfect(steps, iterations) * cores_of(p_) / static_cast<double>(tasks(steps) * iterations);
     return std::max(1L, static_cast<long>(p_.bcast(task_us * 1e3 / ns, 0)));
   }
   [[nodiscard]] findings take_findings() {
