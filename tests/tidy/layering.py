@@ -59,6 +59,7 @@ THIRD_PARTY = {
     r"hwloc": ["src/base"],
     r"fmt/": ["src/base"],
     r"boost/context/": ["src/fiber"],
+    r"boost/asio/": ["src/parcel/tcp"],
     r"pmix\.h": ["src/bootstrap/pmix"],
     r"rdma/": ["src/transport/ofi"],
     r"sanitizer/": ["src/fiber", "tests"],
@@ -78,7 +79,7 @@ THIRD_PARTY = {
     r"lci\.hpp": ["bench/lci"],
 }
 SYSTEM = re.compile(
-    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|arpa|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
+    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|arpa|net|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
     r"|cxxabi|unwind|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
     r"|cpuid|ifaddrs|strings|termios|stdio|threads)\.h|ext/[a-z_]+\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
