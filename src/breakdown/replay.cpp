@@ -124,7 +124,9 @@ void replay::find_causes() {
       const auto& from = receives ? sends : posts;
       const auto found = receives ? from.find({steps[i].peer, n.step.rank, steps[i].number})
                                   : from.find({n.step.rank, steps[i].peer, steps[i].number});
-      if (found != from.end()) causes_.push_back(found->second);
+      // Nothing waits for what comes later.
+      if (found != from.end() && of(found->second).end_ns <= s.end_ns)
+        causes_.push_back(found->second);
     }
     n.last_message = static_cast<std::int32_t>(causes_.size());
     if (n.step.number > 0) {
@@ -142,7 +144,9 @@ void replay::find_causes() {
       auto& ran = of_worker[worker];
       const double begun = begun_of(n.step);
       for (auto other = ran.rbegin(); other != ran.rend() && of(*other).end_ns > begun; ++other)
-        if (other->rank != n.step.rank && is_own_time(of(*other).kind)) {
+        // In the middle of what the step took there was no waiting for it.
+        if (other->rank != n.step.rank && is_own_time(of(*other).kind) &&
+            of(*other).end_ns <= s.end_ns - n.duration) {
           causes_.push_back(*other);
           break;
         }
@@ -154,13 +158,14 @@ void replay::find_causes() {
 
 bool replay::needs_meeting(const step& s, std::int32_t rank) const noexcept {
   const meeting_of_pattern& kind = p_.meetings[at(s.peer)];
+  if (meetings_[at(s.peer)].last > s.end_ns) return false;
   switch (kind.how) {
     case accounts::relation::all:
       return true;
     case accounts::relation::from_root:
       return kind.root != rank;
     case accounts::relation::to_root:
-      return kind.root == rank;
+      return true;  // In weft the others mostly wait for all as well; who did not, left before.
   }
   return false;
 }

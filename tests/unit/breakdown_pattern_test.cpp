@@ -270,6 +270,26 @@ TEST(breakdown_replay, runs_ranks_of_one_worker_one_after_the_other) {
   EXPECT_NEAR(again.run(change), 1.502e6, 2);
 }
 
+// Rank 0 yields in the middle of a call, in which rank 1 computes.
+TEST(breakdown_replay, takes_no_longer_when_ranks_of_a_worker_run_in_the_middle_of_calls) {
+  written_log log(2, 1);
+  const int tests = log.place("MPI_Test");
+  for (int i = 0; i < 50; ++i) {
+    const double begun = 10 * i;
+    log.run(0, begun);
+    log.begin_call(0, begun + 1, tests);
+    log.stop(0, begun + 4);
+    log.run(1, begun + 4);
+    log.begin_call(1, begun + 5, tests);
+    log.end_call(1, begun + 6);
+    log.stop(1, begun + 6);
+    log.run(0, begun + 6);
+    log.end_call(0, begun + 10);
+    log.stop(0, begun + 10);
+  }
+  EXPECT_NEAR(replay(pattern_of(log.done())).run(), 5e5, 5e3);
+}
+
 // --- Predictions ---------------------------------------------------------------------------------
 
 machine simple_machine(int nodes, int ranks_per_node, int workers = 0) {
