@@ -369,6 +369,17 @@ inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {
 }
 #endif
 
+#ifdef BENCH_OVER_SHMEM
+inline constexpr bool over_shmem = true;
+#else
+inline constexpr bool over_shmem = false;
+#endif
+#ifdef WEFT_SHMEM_H
+inline constexpr bool has_active_messages = true;
+#else
+inline constexpr bool has_active_messages = false;
+#endif
+
 // Loops whose chunks waiting ranks take: body(chunk) for 0 to chunks - 1.
 #if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM && !defined BENCH_OVER_TBB
 inline constexpr bool has_loops = true;

@@ -1,7 +1,7 @@
 // Minimum effective task granularity (Slaughter et al., SC 20; OpenSHMEM active messages paper,
 // section 4.2): the shortest tasks with which a machine still does half of the useful work that it
 // could. One source, over weft's ranks, over ranks with loop tasks, over MPI; over weft's tasks, futures and parcels,
-// and over oneTBB. metg/part.hpp and metg/task_part.hpp run the tasks; here is how long they take, and what is asked for.
+// over oneTBB, over OpenSHMEM. metg/part.hpp, task_part.hpp and shmem_part.hpp run the tasks; here is how long they take, and what is asked for.
 //
 // Options (or METG_<OPTION> in the environment):
 //   --pattern NAME,...   (all)      --kernel compute|memory|imbalance   (compute)
@@ -10,8 +10,8 @@
 //   --bytes N of outputs (16)       --scratch BYTES per column          (1 MiB)
 //   --steps N            (0: as many as give 5 ms)
 //   --backend ready,steps,tasks     (weft: ready,tasks; MPI: steps, the way of Task Bench)
-//             spawn,futures,parcels of weft; spawn of oneTBB
-//   --iterations N       (0: look for the METG; else only the efficiency with tasks of N)
+//             spawn,futures,parcels of weft; spawn of oneTBB; signals,get,am,am-wait of OpenSHMEM (Open MPI: the first two)
+//   --iterations N,...   (none: look for the METG; else only the efficiencies with tasks of N)
 //   --task-us US         likewise, with tasks that take about so long
 //   --curve 1            efficiency at every granularity up to 97 % or 100 us, for table and plot
 //   --spoil 1            every output is wrong: ends well when every task has said so
@@ -22,9 +22,11 @@
 #include "adapter.hpp"
 #ifdef BENCH_OVER_TBB
 #include "metg/task_part.hpp"
+#elif defined BENCH_OVER_SHMEM
+#include "metg/shmem_part.hpp"
 #else
 #include "metg/part.hpp"
-#if !defined BENCH_OVER_MPI && !defined BENCH_OVER_SHMEM
+#ifndef BENCH_OVER_MPI
 #include "metg/weft_part.hpp"
 #endif
 #endif
@@ -88,7 +90,7 @@ std::string variant_of(metg::backend backend) {
 
 // What is asked for: the METG, efficiencies, or the efficiency with tasks of one length.
 struct question {
-  long iterations;
+  std::vector<long> iterations;
   std::string task_us;
   bool curve;
 };
@@ -120,8 +122,8 @@ void measure_pattern(bench::peers& p, auto& part, const metg::settings& how,
     efficiency(asked.task_us + "us", part.iterations_for(std::atof(asked.task_us.c_str())), 9);
     return;
   }
-  if (asked.iterations > 0) {
-    efficiency(std::to_string(asked.iterations), asked.iterations, 1);
+  if (!asked.iterations.empty()) {
+    for (const long n : asked.iterations) efficiency(std::to_string(n), n, 1);
     return;
   }
   if (asked.curve) {
@@ -231,11 +233,16 @@ int main(int argc, char** argv) {
       .spoil = option.number("spoil", "0", 0) != 0};
   const auto columns = static_cast<int>(option.number("columns", "1", 1));
   const auto patterns = words_of(option("pattern", all.c_str()));
-  const auto backends = words_of(option("backend", bench::over_weft   ? "ready,tasks"
-                                                   : bench::has_ranks ? "steps"
-                                                                      : "spawn"));
-  const question asked{option.number("iterations", "0", 0), option("task-us", "0"),
-                       option.number("curve", "0", 0) != 0};
+  const auto backends =
+      words_of(option("backend", bench::over_weft             ? "ready,tasks"
+                                 : bench::has_active_messages ? "signals,get,am,am-wait"
+                                 : bench::over_shmem          ? "signals,get"
+                                 : bench::has_ranks           ? "steps"
+                                                              : "spawn"));
+  std::vector<long> iterations;
+  for (const std::string& n : words_of(option("iterations", "")))
+    if (std::atol(n.c_str()) > 0) iterations.push_back(std::atol(n.c_str()));
+  const question asked{iterations, option("task-us", "0"), option.number("curve", "0", 0) != 0};
   int failed = 0;  // Only rank 0 says so, and writes here.
   const int status = bench::run(argc, argv, [&](bench::peers& p) {
     for (const std::string& pattern : patterns)

@@ -13,7 +13,8 @@ import rows as of_run
 
 SHARE = 50.0  # Percent, of METG.
 PEERS = ("weft", "weft-steps", "weft-tasks", "weft-spawn", "weft-futures", "weft-parcels", "tbb", "weft-mpi", "weft-mpi-ready", "weft-mpi-tasks", "mpich", "mpich-ready",
-         "openmpi", "openmpi-ready")
+         "openmpi", "openmpi-ready", "weft-shmem-signals", "weft-shmem-get", "weft-shmem-am", "weft-shmem-am-wait",
+         "oshmem-signals", "oshmem-get")
 
 
 def curves(rows):
@@ -45,7 +46,9 @@ def metg(points, share=SHARE):
 def table(pattern, peers):
     """A row for each number of iterations; the first value of a column that reaches the share has a star."""
     names = sorted(peers, key=lambda peer: PEERS.index(peer) if peer in PEERS else len(PEERS))
-    lines = [f"{pattern}: percent of peak", f"{'iterations':>10}{'task, us':>10}" + "".join(f"{n:>16}" for n in names)]
+    width = max(16, *(len(name) + 2 for name in names))
+    lines = [f"{pattern}: percent of peak",
+             f"{'iterations':>10}{'task, us':>10}" + "".join(f"{n:>{width}}" for n in names)]
     reached = set()
     for iterations in sorted({n for points in peers.values() for n in points}):
         here = {name: peers[name][iterations] for name in names if iterations in peers[name]}
@@ -53,15 +56,15 @@ def table(pattern, peers):
         cells = ""
         for name in names:
             if name not in here:
-                cells += f"{'':>16}"
+                cells += " " * width
                 continue
             value = here[name]["efficiency"]
             first = value >= SHARE and name not in reached
             reached |= {name} if first else set()
-            cells += f"{value:>15.1f}{'*' if first else ' '}"
+            cells += f"{value:>{width - 1}.1f}{'*' if first else ' '}"
         lines.append(f"{iterations:>10}{task:>10.3f}{cells}")
     values = (metg(peers[name]) for name in names)
-    lines.append(f"{'METG(50 %), us':>20}" + "".join(f"{'-' if v is None else format(v, '.3g'):>15} " for v in values))
+    lines.append(f"{'METG(50 %), us':>20}" + "".join(f"{'-' if v is None else format(v, '.3g'):>{width - 1}} " for v in values))
     return "\n".join(lines)
 
 

@@ -12,6 +12,9 @@ import rows as of_run
 COLOURS = {"weft": "#0b6e4f", "weft-no-tasks": "#7fc8a9", "weft-tasks": "#3c9d6b", "weft-mpi": "#2b6cb0",
            "weft-mpi-tasks": "#7fb0e0", "weft-spawn": "#9c4a97",
            "weft-futures": "#d39ac8", "weft-parcels": "#5b5f97", "tbb": "#444444", "mpich": "#c1440e", "openmpi": "#e0a030",
+           "weft-steps": "#7fc8a9", "mpich-ready": "#e58a6a", "openmpi-ready": "#f0cf8a", "weft-shmem-signals": "#6a3d9a",
+           "weft-shmem-get": "#b39ddb", "weft-shmem-am": "#c2185b", "weft-shmem-am-wait": "#f06292",
+           "oshmem-signals": "#5d6d7e", "oshmem-get": "#aab7b8",
            "openmp": "#5b5f97", "hardware": "#888888", "weft-processes": "#3c9d6b", "weft-shm": "#0b6e4f", "weft-ofi": "#0b6e4f",
            "weft-ofi-shm": "#0b6e4f", "weft-mpi-mpich": "#0b6e4f", "weft-mpi-openmpi": "#7fc8a9",
            "mpich-tcp": "#c1440e", "openmpi-tcp": "#e0a030",
@@ -165,7 +168,7 @@ def draw_metg(rows, out):
         for peer in sorted(peers):
             points = sorted((p["granularity"], p["efficiency"]) for p in peers[peer].values())
             lines[peer], = axes.plot(*zip(*points), marker="o", ms=3, lw=1.3, color=COLOURS.get(peer),
-                                     ls="--" if peer.endswith("-tasks") else "-")
+                                     ls="--" if peer.endswith(("-tasks", "-wait", "-get")) else "-")
         axes.axhline(50, color="#444444", lw=0.8, ls=":")
         axes.set_xscale("log")
         axes.set_ylim(0, 105)
@@ -176,8 +179,9 @@ def draw_metg(rows, out):
         axes.set_visible(False)
     fig.supxlabel("task granularity, µs", fontsize=10)
     fig.supylabel("efficiency, %", fontsize=10)
-    fig.legend(lines.values(), lines.keys(), frameon=False, ncols=len(lines), loc="upper center", fontsize=10)
-    fig.tight_layout(rect=(0, 0, 1, 1 - 0.4 / fig.get_figheight()))
+    in_line = max(2, int(fig.get_figwidth() / 1.7))
+    fig.legend(lines.values(), lines.keys(), frameon=False, ncols=min(len(lines), in_line), loc="upper center", fontsize=9)
+    fig.tight_layout(rect=(0, 0, 1, 1 - (0.2 + 0.2 * -(-len(lines) // in_line)) / fig.get_figheight()))
     path = out / "metg.png"
     fig.savefig(path)
     plt.close(fig)

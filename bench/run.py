@@ -441,6 +441,15 @@ def jobs():
         ShmemJob(processes=2), CommJob("shm", only="comm/am"), ShmemJob(processes=2, transport="ofi:tcp", only="8B"),
         CommJob("ofi:tcp", only="comm/am/8B"), ShmemJob(ranks=16), ShmemJob(peer="openmpi", ranks=16, seconds=1),
         Job("p2p", ranks=16, only="across"), Job("collectives", ranks=16, only="barrier")]
+    # Table 1 and figure 4 of the paper on active messages, from shorter tasks on: 256 columns, of which each reads all.
+    table = dict(METG_PATTERN="all_to_all", METG_WIDTH=256, METG_STEPS=os.environ.get("METG_STEPS", 256),
+                 METG_ITERATIONS=os.environ.get("METG_ITERATIONS", ",".join(str(1 << n) for n in range(17))))
+    metg_am = []
+    for ranks in (wanted_workers, 64):
+        mpis = LAUNCHERS if ranks == wanted_workers else ("openmpi",)  # MPICH takes whole time slices.
+        metg_am += [Job("metg", peer, ranks, METG_BACKEND=backend, **table)
+                    for peer in ("weft", OWN_MPI, *mpis) for backend in ("ready", "steps")]
+        metg_am += [ShmemJob("metg", peer, ranks, **table) for peer in ("weft", "openmpi")]
     images = [ImageJob(kind, ranks) for ranks in (2, 16, 64, 256) for kind in ImageJob.PROGRAMS] * 5
     transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
                  Job("transport", "weft-shm")] + rivals("transport/one_way") + [
@@ -471,6 +480,7 @@ def jobs():
         "tasks": [TaskJob(), TaskJob(1, "future_set")],
         "metg": metg,
         "metg-tasks": metg_tasks,
+        "metg-am": metg_am,
         "metg-patterns": patterns,
         "metg-curves": loops(METG_COLUMNS=8, METG_CURVE=1) + [
             Job("metg", METG_COLUMNS=8, METG_CURVE=1, METG_BACKEND="spawn,futures"), TbbJob("metg", METG_COLUMNS=8, METG_CURVE=1)],

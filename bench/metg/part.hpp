@@ -11,41 +11,25 @@
 //   tasks   like ready, with the tasks of a step as a loop whose chunks waiting ranks take
 #pragma once
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <ctime>
 #include <iterator>
-#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "adapter.hpp"
-#include "kernel.hpp"
-#include "settings.hpp"
+#include "block.hpp"
 
 namespace metg {
 
-class part {
+class part : public block {
  public:
-  part(bench::peers& p, const settings& how)
-      : p_(p),
-        how_(how),
-        graph_(how.pattern, how.width, how.radix),
-        own_{first_of(p.rank()), first_of(p.rank() + 1)},
-        kernel_(how.kernel, how.imbalance, own_.end - own_.first, how.scratch),
-        stamps_(std::max<std::size_t>(1, how.bytes / sizeof(stamp))),
-        columns_(static_cast<std::size_t>(own_.end - own_.first)) {
+  part(bench::peers& p, const settings& how) : block(p, how) {
     for (auto& outputs : outputs_) outputs.resize(columns_ * stamps_);
     // Enough chunks for thieves, however few columns there are.
     pieces_ = static_cast<long>(std::max<std::size_t>(1, 16 / std::max<std::size_t>(1, columns_)));
-    found_.resize(columns_);
     for (std::size_t phase = 0; phase < graph_.phases(); ++phase) plans_.push_back(plan_of(phase));
   }
-
-  [[nodiscard]] long tasks(long steps) const { return graph_.tasks(steps); }
 
   void run(long steps, long iterations) {
     ++runs_[steps];
@@ -75,43 +59,10 @@ class part {
           run_as_loop(at);
           break;
         default:
-          break;  // task_part.hpp has the others.
+          break;  // task_part.hpp has others.
       }
     }
     finish_sends(steps - 1);
-  }
-
-  // Processor time of the kernels of all ranks, in ns a core: what could be reached.
-  double perfect(long steps, long iterations) {
-    p_.barrier();
-    const double start = thread_ns();
-    for (long step = 0; step < steps; ++step) {
-      const row mine = own_part(graph_.row_of(step, steps));
-      for (int c = mine.first; c < mine.end; ++c)
-        kernel_.run(index_of(c), 0, kernel_.iterations_of(step, c, iterations));
-    }
-    return p_.sum(thread_ns() - start) / cores_of(p_);
-  }
-
-  // Collective, the same on all ranks: how many iterations a task of so many microseconds has.
-  long iterations_for(double task_us) {
-    constexpr long steps = 64, iterations = 64;
-    const double ns =
-        perfect(steps, iterations) * cores_of(p_) / static_cast<double>(tasks(steps) * iterations);
-    return std::max(1L, static_cast<long>(p_.bcast(task_us * 1e3 / ns, 0)));
-  }
-
-  // Since the last call, on this rank.
-  [[nodiscard]] findings take_findings() {
-    findings all;
-    for (const auto& [steps, times] : std::exchange(runs_, {})) all.due += times * inputs_of(steps);
-    for (column_findings& f : found_) {
-      all.inputs += static_cast<double>(f.inputs);
-      all.wrong += static_cast<double>(f.wrong);
-      if (all.first_wrong.empty()) all.first_wrong = f.first_wrong;
-      f = {};
-    }
-    return all;
   }
 
  private:
@@ -146,19 +97,6 @@ class part {
     plan* doing;
     bool whole;  // Those are all columns.
   };
-
-  [[nodiscard]] int first_of(int rank) const {
-    return static_cast<int>(static_cast<long>(rank) * how_.width / p_.size());
-  }
-  [[nodiscard]] int owner(int column) const {
-    return static_cast<int>((static_cast<long>(column + 1) * p_.size() - 1) / how_.width);
-  }
-  [[nodiscard]] std::size_t index_of(int column) const {
-    return static_cast<std::size_t>(column - own_.first);
-  }
-  [[nodiscard]] row own_part(const row& of) const {
-    return {std::max(of.first, own_.first), std::min(of.end, own_.end)};
-  }
   void set_moment(moment& at, long step, long steps, long iterations) {
     at.step = step;
     at.iterations = iterations;
@@ -170,19 +108,7 @@ class part {
   }
   // Whether a message is sent in this step: both sides ask.
   [[nodiscard]] static bool occurs(const moment& at, const message& m) {
-    const auto meet = [](const row& a, const row& b) { return a.first < b.end && b.first < a.end; };
     return meet(at.before, m.from) && meet(at.now, m.to);
-  }
-  // Of all own tasks in a run.
-  [[nodiscard]] double inputs_of(long steps) const {
-    double all = 0;
-    for (long step = 1; step < steps; ++step) {
-      const row before = graph_.row_of(step - 1, steps),
-                mine = own_part(graph_.row_of(step, steps));
-      for (int c = mine.first; c < mine.end; ++c)
-        for (const int from : graph_.inputs(graph_.phase_of(step), c)) all += before.has(from);
-    }
-    return all;
   }
   [[nodiscard]] std::span<stamp> output(long step, int column) {
     return std::span(outputs_[step & 1]).subspan(index_of(column) * stamps_, stamps_);
@@ -192,19 +118,15 @@ class part {
   [[nodiscard]] std::vector<message> messages_of(std::size_t phase, int sender, int reader,
                                                  int peer) const {
     std::vector<message> all;
+    if (how_.backend != backend::steps) {
+      for (const metg::run& r : runs_of(phase, sender, reader))
+        all.push_back({r.from, r.to, peer, r.from.first, {}});
+      return all;
+    }
     for (int from = first_of(sender); from < first_of(sender + 1); ++from)
-      for (const int to : graph_.readers(phase, from)) {
-        if (owner(to) != reader) continue;
-        if (how_.backend == backend::steps) {
+      for (const int to : graph_.readers(phase, from))
+        if (owner(to) == reader)
           all.push_back({{from, from + 1}, {to, to + 1}, peer, from * how_.width + to, {}});
-          continue;
-        }
-        if (all.empty() || all.back().from.end < from)
-          all.push_back({{from, from + 1}, {to, to + 1}, peer, from, {}});
-        message& m = all.back();
-        m.from.end = from + 1;
-        m.to = {std::min(m.to.first, to), std::max(m.to.end, to + 1)};
-      }
     return all;
   }
   [[nodiscard]] plan plan_of(std::size_t phase) {
@@ -317,7 +239,7 @@ class part {
   void run_task(const moment& at, int c) {
     check(at, c);
     kernel_.run(index_of(c), 0, kernel_.iterations_of(at.step, c, at.iterations));
-    finish(at.step, c);
+    finish(at.step, c, output(at.step, c));
   }
   // One chunk is a piece of one column's kernel; the first piece also looks at the inputs.
   void run_as_loop(const moment& at) {
@@ -332,52 +254,28 @@ class part {
                   const long all = kernel_.iterations_of(at.step, c, at.iterations);
                   kernel_.run(index_of(c), all * piece / pieces_, all * (piece + 1) / pieces_);
                 });
-    for (int c = mine.first; c < mine.end; ++c) finish(at.step, c);
+    for (int c = mine.first; c < mine.end; ++c) finish(at.step, c, output(at.step, c));
   }
 
   void check(const moment& at, int column) {
     column_findings& found = found_[index_of(column)];
     const std::vector<input>& inputs = at.doing->columns[index_of(column)].inputs;
     if (at.whole) {
-      for (const input& in : inputs) look(found, at, column, in);
+      for (const input& in : inputs) look(found, at.step, column, in.from, in.at[at.step & 1]);
       found.inputs += static_cast<long>(inputs.size());
       return;
     }
     for (const input& in : inputs)
       if (at.before.has(in.from)) {
-        look(found, at, column, in);
+        look(found, at.step, column, in.from, in.at[at.step & 1]);
         ++found.inputs;
       }
   }
-  void look(column_findings& found, const moment& at, int column, const input& in) const {
-    const stamp wanted{at.step - 1, in.from};
-    const stamp* const first = in.at[at.step & 1];
-    const stamp* is = first;
-    do
-      if (*is != wanted) [[unlikely]]
-        return found.note(at.step, column, *is, wanted);
-    while (++is != first + stamps_);
-  }
-  void finish(long step, int column) {
-    for (stamp& s : output(step, column)) s = {step, column};
-    if (how_.spoil) [[unlikely]]
-      output(step, column).back().column = -1;
-  }
-
-  bench::peers& p_;
-  settings how_;
-  graph graph_;
-  row own_;
-  kernel kernel_;
-  std::size_t stamps_;   // Of an output.
-  std::size_t columns_;  // Of this rank.
-  long pieces_;          // Of a task in a loop.
+  long pieces_;  // Of a task in a loop.
   std::vector<plan> plans_;
   std::vector<stamp> outputs_[2];            // By parity of the step.
   std::vector<bench::request> sends_[2];     // By parity of the step.
   std::vector<bench::request> receives_[2];  // By parity of the step.
-  std::vector<column_findings> found_;
-  std::map<long, double> runs_;  // How many runs had so many steps.
 };
 
 }  // namespace metg

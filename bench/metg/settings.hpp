@@ -14,8 +14,8 @@
 
 namespace metg {
 
-// part.hpp has the first three, task_part.hpp the others.
-enum class backend { ready, steps, tasks, spawn, futures, parcels };
+// part.hpp has the first three, task_part.hpp the next, shmem_part.hpp the last.
+enum class backend { ready, steps, tasks, spawn, futures, parcels, signals, get, am, am_wait };
 
 struct backend_name {
   backend which;
@@ -23,12 +23,16 @@ struct backend_name {
   bool is_here;  // Over this library.
 };
 inline constexpr backend_name backends[] = {
-    {backend::ready, "ready", bench::has_ranks},
-    {backend::steps, "steps", bench::has_ranks},
+    {backend::ready, "ready", bench::has_ranks && !bench::over_shmem},
+    {backend::steps, "steps", bench::has_ranks && !bench::over_shmem},
     {backend::tasks, "tasks", bench::has_ranks&& bench::has_loops},
     {backend::spawn, "spawn", bench::has_tasks},
     {backend::futures, "futures", bench::over_weft},
     {backend::parcels, "parcels", bench::over_weft},
+    {backend::signals, "signals", bench::over_shmem},
+    {backend::get, "get", bench::over_shmem},
+    {backend::am, "am", bench::has_active_messages},
+    {backend::am_wait, "am-wait", bench::has_active_messages},
 };
 
 inline backend backend_named(const std::string& name) {

@@ -440,7 +440,10 @@ void am_set_handler(const char* call, shmemx_am_handler_t function, void* args_r
     if (*id < 1 || static_cast<std::size_t>(*id) > me.messages.handlers.size() ||
         me.messages.handlers[static_cast<std::size_t>(*id) - 1].function == nullptr)
       fail("*id is {}, under which no handler is set: pass one that was returned here", *id);
-    me.messages.handlers[static_cast<std::size_t>(*id) - 1] = {};
+    auto& handlers = me.messages.handlers;
+    handlers[static_cast<std::size_t>(*id) - 1] = {};
+    // The next one that all PEs set may have the id again.
+    while (!handlers.empty() && handlers.back().function == nullptr) handlers.pop_back();
   });
 }
 

@@ -1,0 +1,3 @@
+// The same program over OpenSHMEM: signals, and active messages.
+#define BENCH_OVER_SHMEM
+#include "../metg_bench.cpp"
