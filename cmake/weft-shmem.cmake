@@ -30,6 +30,15 @@ foreach(name IN ITEMS setup access atomics collectives waiting active_messages w
 endforeach()
 weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
 
+# While the target computes: over networks by themselves, elsewhere with --progress.
+weft_add_shmem_program(computing_target ${shmem_directory}/computing_target.c)
+weft_add_shmem_test(computing_target.shm ${conformance_directory}/run.sh ${weftrun} -n 2 --processes 2 --progress
+  ${shmem_bin}/computing_target)
+if(LIBFABRIC_FOUND)
+  weft_add_shmem_test(computing_target.tcp ${conformance_directory}/run.sh ${weftrun} -n 2 --processes 2
+    --transport ofi:tcp ${shmem_bin}/computing_target)
+endif()
+
 # What wrong programs are told.
 weft_add_shmem_program(bad_input ${shmem_directory}/bad_input.c)
 file(STRINGS ${shmem_directory}/bad_input.c lines REGEX "is\\(name")

@@ -528,6 +528,11 @@ const completion* local_device::handler_of(std::uint16_t index) const noexcept {
   return &shared_.handlers[index];
 }
 
+bool local_device::is_pumped(const wire_header& header) const noexcept {
+  return static_cast<message_kind>(header.kind) == message_kind::am &&
+         handler_of(header.handler) != nullptr && shared_.is_pumped[header.handler];
+}
+
 // --- Sleeping ---
 
 bool local_device::try_arm() noexcept {

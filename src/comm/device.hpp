@@ -78,7 +78,7 @@ class local_device final : public device {
   template <class Operation>
   status post_insisting(Operation wanted) noexcept;
   // Whether the caller is a handler of this device.
-  [[nodiscard]] bool in_handler() const noexcept { return in_progress_; }
+  [[nodiscard]] bool in_handler() const noexcept { return in_progress_ || pumping_; }
   // Whether a process is dead and all that came from it has been delivered here. Relaxed: posts and
   // progress hold the lock.
   [[nodiscard]] bool has_lost(int process) const noexcept {
@@ -182,6 +182,8 @@ class local_device final : public device {
   [[nodiscard]] bool give(const completion& called, event& happened,
                           std::span<const std::byte> payload) noexcept;
   [[nodiscard]] const completion* handler_of(std::uint16_t index) const noexcept;
+  // Whether pump() gives such a message to its handler.
+  [[nodiscard]] bool is_pumped(const wire_header& header) const noexcept;
   void refuse(peer_state& from, const char* why) noexcept;
   // Of a post that can never succeed.
   template <class... Values>
@@ -204,6 +206,7 @@ class local_device final : public device {
   // --- progress.cpp ---
   void deliver(std::uint32_t peer, const wire_header& header,
                std::span<const std::byte> payload) noexcept;
+  [[nodiscard]] bool may_be_pumped(const wire_header& header) const noexcept;
   [[nodiscard]] bool handle(peer_state& from, const wire_header& header,
                             std::span<const std::byte> payload) noexcept;
   void defer(peer_state& from, const wire_header& header,
@@ -321,6 +324,7 @@ class local_device final : public device {
   std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;
   bool pumping_ = false;
+  std::size_t deferred_pumped_count_ = 0;  // Of those for handlers that pump() calls.
   bool insisting_ = false;
   bool armed_ = false;
   device_statistics statistics_;

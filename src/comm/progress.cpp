@@ -40,12 +40,17 @@ void local_device::deliver(std::uint32_t peer, const wire_header& header,
   }
   peer_state& from = peers_[peer];
   ++statistics_.received;
-  // Behind a message that waits for room at its receiver, all others wait. What a peer reads without
-  // a word to the program it gets at once.
-  const bool may_be_handled =
-      !pumping_ || static_cast<message_kind>(header.kind) == message_kind::get_request;
-  if (!deferred_.empty() || !may_be_handled || !handle(from, header, payload)) [[unlikely]]
+  // Behind a message that waits for room at its receiver, all others wait.
+  const bool may_be_handled = pumping_ ? may_be_pumped(header) : deferred_.empty();
+  if (!may_be_handled || !handle(from, header, payload)) [[unlikely]]
     defer(from, header, payload);
+}
+
+// What a peer reads without a word to the program it gets at once. What handlers are for that need no owner of the
+// device goes past what waits for him.
+[[gnu::noinline]] bool local_device::may_be_pumped(const wire_header& header) const noexcept {
+  if (static_cast<message_kind>(header.kind) == message_kind::get_request) return deferred_.empty();
+  return is_pumped(header) && deferred_pumped_count_ == 0;
 }
 
 bool local_device::handle(peer_state& from, const wire_header& header,
@@ -99,6 +104,7 @@ bool local_device::handle(peer_state& from, const wire_header& header,
   kept->header = header;
   deferred_.push(kept);
   ++deferred_count_;
+  if (is_pumped(header)) ++deferred_pumped_count_;
 }
 
 void local_device::transport_completed(void* context, bool failed) noexcept {
@@ -210,6 +216,7 @@ bool local_device::has_work() const noexcept {
     if (!handle(peers_[kept->peer], kept->header, kept->bytes())) break;
     deferred_.pop();
     --deferred_count_;
+    if (is_pumped(kept->header)) --deferred_pumped_count_;
     packets_.give_back(kept);
     ++happened;
   }
@@ -266,7 +273,7 @@ int local_device::make_progress() noexcept {
       [[unlikely]]
     return 0;
   int happened = 0;
-  if (!in_progress_) {
+  if (!in_handler()) {
     in_progress_ = true;
     if (has_work()) [[unlikely]]
       happened = catch_up();
@@ -283,7 +290,7 @@ int local_device::make_progress() noexcept {
 int local_device::pump_transports() noexcept {
   if (lock_ == nullptr || !lock_->try_enter(this_thread_mark())) return 0;
   int happened = 0;
-  if (!armed_ && !in_progress_) {
+  if (!armed_ && !in_handler()) {
     pumping_ = true;
     if (!backlog_.empty()) happened += send_backlog();
     for (operation* each = moving_.take_all().first(); each != nullptr;) {

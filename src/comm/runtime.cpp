@@ -260,7 +260,7 @@ const runtime_options& runtime::options() const noexcept {
   return state_->options;
 }
 
-handler_id runtime::register_handler(const completion& called) {
+handler_id runtime::register_handler(const completion& called, bool also_pumped) {
   const std::scoped_lock lock(state_->setting_up);
   const std::uint32_t index = state_->handler_count.hint();
   if (index >= handlers_max)
@@ -269,6 +269,7 @@ handler_id runtime::register_handler(const completion& called) {
                   "its uses apart by the message",
                   handlers_max));
   state_->handlers[index] = called;
+  state_->is_pumped[index] = also_pumped;
   state_->handler_count.publish(index + 1);
   return {static_cast<std::uint16_t>(index)};
 }

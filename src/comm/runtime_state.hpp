@@ -58,6 +58,7 @@ class runtime::state {
   std::vector<std::uint32_t> first_endpoint;  // Of each process; one more for the end.
 
   std::array<completion, handlers_max> handlers;
+  std::array<bool, handlers_max> is_pumped{};  // By handler, seen with it: pump() calls it, too.
   published<std::uint32_t> handler_count{1};
   std::array<std::unique_ptr<match_table>, engines_max> engines;
   published<std::uint32_t> engine_count{1};

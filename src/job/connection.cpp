@@ -20,6 +20,15 @@ std::string ranks_of(const job& j, int process) {
   return ranks_name(ranks);
 }
 
+// Whether a process has to take part when its memory is read or written.
+bool is_over_network(const launch_context& others, const std::string& transport) {
+  if (transport != "auto" || others.make_endpoints) return transport.starts_with("ofi");
+  const bootstrap& job = *others.job;
+  for (int process = 1; process < job.process_count(); ++process)
+    if (job.node_of(process) != job.node_of(0)) return true;
+  return false;
+}
+
 termination::actions actions_of(job& j, failure_note& failure, network& between) {
   termination::actions what;
   what.tell = [&](const std::string& text, int status) {
@@ -61,7 +70,8 @@ connection::connection(const launch_context& others, const placement& places, co
   core.devices =
       every_worker_sends ? static_cast<int>(places.workers.cores.size()) : places.worker_count;
   core.transport = how.transport;
-  core.shared_devices = how.progress;  // With the progress worker.
+  // With the progress worker, which comes later where memory of ranks is reached over a network.
+  core.shared_devices = how.progress || is_over_network(others, how.transport);
   between_.emplace(*others.job, core, others.make_endpoints);
 }
 
@@ -79,14 +89,13 @@ void connection::attach(job& j, failure_note& failure) {
   begin_faces(j, &*between_);
   failure.set_ending(&*ending_);
   j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
-  if (j.how.progress) progress_.emplace(*between_, *j.workers);
+  if (j.how.progress) between_->start_progress();
   // Last: who knows the network would not hear that it goes again by an exception of what is above.
   if (others_.connected) others_.connected(&*between_);
 }
 
 void connection::detach(failure_note& failure) {
   if (!between_) return;
-  progress_.reset();
   if (others_.connected) others_.connected(nullptr);
   failure.set_ending(nullptr);
   between_->detach();

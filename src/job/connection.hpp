@@ -1,5 +1,4 @@
-// What connects a process with the others of its job: the network, how the job ends, and the progress
-// worker.
+// What connects a process with the others of its job: the network, and how the job ends.
 #pragma once
 #include <optional>
 
@@ -8,7 +7,6 @@
 #include "job/start.hpp"
 #include "job/state.hpp"
 #include "runtime/network.hpp"
-#include "runtime/progress.hpp"
 
 namespace weft::detail {
 
@@ -33,7 +31,6 @@ class connection {
   const launch_context& others_;
   std::optional<network> between_;
   std::optional<termination> ending_;
-  std::optional<progress_worker> progress_;
 };
 
 }  // namespace weft::detail

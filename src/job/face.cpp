@@ -72,11 +72,12 @@ std::vector<rank_column> columns_of_faces() {
   return all;
 }
 
-comm::handler_id face_handlers::add(comm::completion::function called, void* context) {
+comm::handler_id face_handlers::add(comm::completion::function called, void* context,
+                                    bool also_pumped) {
   WEFT_ASSERT(between_ != nullptr);
   WEFT_ASSERT(added_ < most_);
   ++added_;
-  return between_->core().register_handler(comm::completion(called, context));
+  return between_->core().register_handler(comm::completion(called, context), also_pumped);
 }
 
 void begin_base(job& j, network* between) {

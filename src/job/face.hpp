@@ -111,7 +111,11 @@ class face_handlers {
   [[nodiscard]] network* between() const noexcept { return between_; }
   // Called in the same order in all processes. The handler runs on the worker whose device the message came to,
   // or on no worker after those have ended. It counts the message (port::count_received) before it acts.
-  [[nodiscard]] comm::handler_id add(comm::completion::function called, void* context);
+  // `also_pumped`: the progress worker calls it, too, in place of a worker that computes
+  // (network::receiver()), and maybe before older messages for other handlers. It counts what it sends by
+  // port::count_answer().
+  [[nodiscard]] comm::handler_id add(comm::completion::function called, void* context,
+                                     bool also_pumped = false);
 
  private:
   friend void begin_base(job& j, network* between);

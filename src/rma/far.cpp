@@ -126,24 +126,26 @@ std::uint64_t apply_any(update what, number type, std::byte* at,
 
 memory::names far_operations::add_handlers(detail::face_handlers& handlers, memory& of) {
   memory::names made;
-  made.put = handlers.add(&call<&on_put>, &of);
-  made.get = handlers.add(&call<&on_get>, &of);
-  made.update = handlers.add(&call<&on_update>, &of);
-  made.flush = handlers.add(&call<&on_flush>, &of);
+  // Those that touch memory alone are carried out while the target computes, too.
+  made.put = handlers.add(&call<&on_put>, &of, true);
+  made.get = handlers.add(&call<&on_get>, &of, true);
+  made.update = handlers.add(&call<&on_update>, &of, true);
+  made.flush = handlers.add(&call<&on_flush>, &of, true);
   made.answer = handlers.add(&call<&on_answer>, &of);
   made.look = handlers.add(&call<&on_look>, &of);
   return made;
 }
 
-// As remote_messaging::call().
+// As remote_messaging::call(). A worker that is driven by the progress worker may be about to sleep.
 template <void (*Handle)(memory&, worker&, const comm::event&)>
 void far_operations::call(void* shared, const comm::event& happened) noexcept {
-  worker* const here = worker::current();
+  worker* const here = network::receiver();
   if (here == nullptr) return;
   network::of(*here).count_received(happened.process);
   if (here->owner().stopping()) [[unlikely]]
     return;
   Handle(*static_cast<memory*>(shared), *here, happened);
+  if (here != worker::current()) here->notify();
 }
 
 // Null when no rank here has such memory; the message has been refused then.
@@ -152,7 +154,7 @@ std::byte* far_operations::place_meant(memory& m, worker& here, const comm::even
   initiator* const target = m.initiator_of(low_of(happened.head[0]));
   const std::uint32_t number = high_of(happened.head[0]);
   if (target != nullptr && target->me_.home == &here &&
-      number < static_cast<std::uint32_t>(target->region_count_)) [[likely]] {
+      number < static_cast<std::uint32_t>(target->region_count_.value())) [[likely]] {
     const region& r = target->regions_[number];
     if (happened.tag < r.size && bytes <= r.size - happened.tag) [[likely]]
       return reinterpret_cast<std::byte*>(r.begin) + happened.tag;
@@ -173,7 +175,7 @@ void far_operations::answer(memory& m, worker& here, const comm::event& asked,
   made.data = data;
   made.head = {rank, asked.head[1]};
   made.allow.retry = false;
-  p.count_sent(made.to.process);
+  p.count_answer(made.to.process);
   (void)comm::post(p.device(), made);  // A dead process needs no answer.
 }
 
@@ -240,7 +242,7 @@ void far_operations::on_look(memory&, worker&, const comm::event&) {}
 
 far_operations::place far_operations::find(const void* symmetric, std::size_t bytes,
                                            const char* what) const {
-  for (int i = 0; i < of_.region_count_; ++i)
+  for (int i = 0; i < of_.region_count_.hint(); ++i)
     if (of_.regions_[i].has(symmetric, bytes))
       return {static_cast<std::uint32_t>(i), of_.regions_[i].distance(symmetric)};
   of_.throw_not_symmetric(symmetric, bytes, what);

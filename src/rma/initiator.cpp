@@ -26,7 +26,7 @@ initiator::initiator(detail::rank_state& me, memory& shared, std::size_t heap_by
       has_silent_writers_(shared.own().has_silent_writers()) {
   std::byte** const bases = shared.bases(0);
   regions_[0] = {reinterpret_cast<std::uintptr_t>(bases[me.number]), heap_bytes, bases};
-  region_count_ = 1;
+  region_count_.publish(1);
   if (shared.between() != nullptr) far_ = std::make_unique<far_operations>(*this, shared);
   me.home->set_memory_watch(*watches_[me.number]);
   shared.add(*this);
@@ -62,20 +62,21 @@ initiator& initiator::attach(detail::rank_state& me, std::size_t heap_bytes) {
 }
 
 int initiator::expose(void* begin, std::size_t bytes) {
-  if (region_count_ == static_cast<int>(regions_max))
+  if (region_count_.hint() == static_cast<int>(regions_max))
     throw error(
         formatted("rank {} exposes more than {} ranges of memory", me_.number, regions_max));
+  const int number = region_count_.hint();
   const communicator world = world_of(me_);
   const std::vector<std::uint64_t> sizes = world.allgather(std::uint64_t{bytes});
   for (std::size_t rank = 0; rank < sizes.size(); ++rank)
     if (sizes[rank] != bytes)
       throw error(formatted(
           "rank {} exposes {} bytes of memory as region {} and rank {} exposes {}: all must run the same program",
-          me_.number, bytes, region_count_, rank, sizes[rank]));
-  std::byte** const bases = shared_.bases(region_count_);
+          me_.number, bytes, number, rank, sizes[rank]));
+  std::byte** const bases = shared_.bases(number);
   bases[me_.number] = static_cast<std::byte*>(begin);
-  regions_[region_count_] = {reinterpret_cast<std::uintptr_t>(begin), bytes, bases};
-  const int number = region_count_++;
+  regions_[number] = {reinterpret_cast<std::uintptr_t>(begin), bytes, bases};
+  region_count_.publish(number + 1);
   world.barrier();
   return number;
 }
@@ -86,7 +87,7 @@ void initiator::discard(std::span<std::byte> pages) noexcept {
 
 std::byte* initiator::direct_elsewhere(const void* symmetric, std::size_t bytes,
                                        int rank) const noexcept {
-  for (int i = 1; i < region_count_; ++i) {
+  for (int i = 1; i < region_count_.hint(); ++i) {
     const region& r = regions_[i];
     if (!r.has(symmetric, bytes)) continue;
     std::byte* const base = r.bases[rank];
@@ -96,14 +97,14 @@ std::byte* initiator::direct_elsewhere(const void* symmetric, std::size_t bytes,
 }
 
 bool initiator::is_symmetric(const void* address, std::size_t bytes) const noexcept {
-  for (int i = 0; i < region_count_; ++i)
+  for (int i = 0; i < region_count_.hint(); ++i)
     if (regions_[i].has(address, bytes)) return true;
   return false;
 }
 
 void initiator::throw_not_symmetric(const void* address, std::size_t bytes,
                                     const char* what) const {
-  for (int i = 0; i < region_count_; ++i)
+  for (int i = 0; i < region_count_.hint(); ++i)
     if (const region& r = regions_[i]; r.has(address, 1))
       throw error(formatted(
           "rank {}: {} of {} bytes at {} ends behind symmetric memory, of which {} bytes are left there",

@@ -30,6 +30,7 @@
 #include "rma/update.hpp"
 #include "sync/memory_watch.hpp"
 #include "sync/memory_word.hpp"
+#include "sync/published.hpp"
 
 namespace weft::rma {
 
@@ -302,7 +303,7 @@ class initiator final : public detail::face_state {
   // What every operation reads, in the first line.
   region regions_[regions_max];
   memory_watch<>* const* watches_ = nullptr;  // By rank: of its worker.
-  int region_count_ = 0;
+  published<int> region_count_{0};            // Read by the progress worker, too.
   detail::rank_state& me_;
   memory& shared_;
   const std::atomic<std::uint32_t>&

@@ -40,6 +40,7 @@ void memory::make_arena(std::size_t heap_bytes) {
   own_.emplace(arena_layout{static_cast<std::uint32_t>(job_.workers->worker_count()),
                             static_cast<std::uint32_t>(job_.ranks.size()), heap_bytes},
                between_ != nullptr);
+  if (between_ != nullptr) between_->start_progress();
   bases_[0] = std::make_unique<std::byte*[]>(job_.places.size());
   for (const auto& r : job_.ranks) {
     const auto number = static_cast<std::size_t>(r->number);

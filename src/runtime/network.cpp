@@ -11,6 +11,7 @@
 
 #include "base/limits.hpp"
 #include "base/start_thread.hpp"
+#include "runtime/progress.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -198,9 +199,17 @@ void network::attach(scheduler& workers, attendant& whole) {
   descriptors_ = std::make_unique<descriptor_watch>(workers);
   for (std::size_t i = 0; i < ports_.size(); ++i)
     workers.at(static_cast<int>(i)).set_outside(*ports_[i]);
+  // Now: a thread that a worker makes would be bound to the worker's core.
+  if (core_->options().shared_devices)
+    progress_ = std::make_unique<progress_worker>(*this, workers);
+}
+
+void network::start_progress() noexcept {
+  if (progress_ != nullptr) progress_->start();
 }
 
 void network::detach() noexcept {
+  progress_.reset();
   // A descriptor that was armed may still become readable: by the end of a peer, for example.
   descriptors_.reset();
   constexpr int passes = 64;  // A provider may hand on what it took only while it is polled.

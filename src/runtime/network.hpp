@@ -20,6 +20,8 @@ namespace weft {
 
 class network;
 
+class progress_worker;
+
 // A worker's own device, as the worker looks at it. Used by that worker's thread alone, but for the
 // counts.
 class port final : public outside {
@@ -40,9 +42,16 @@ class port final : public outside {
     raise(all_.received);
     raise(of_process_[static_cast<std::size_t>(process)].received);
   }
+  // Likewise, by handlers that the progress worker may call (face_handlers::add), under the device's lock: the worker
+  // may be sending meanwhile.
+  void count_answer(int process) noexcept {
+    raise(all_.answered);
+    raise(of_process_[static_cast<std::size_t>(process)].answered);
+  }
   struct traffic {
     std::atomic<std::uint64_t> sent{0};
     std::atomic<std::uint64_t> received{0};
+    std::atomic<std::uint64_t> answered{0};
   };
   [[nodiscard]] const traffic& all() const noexcept { return all_; }
   [[nodiscard]] const traffic& with(int process) const noexcept {
@@ -84,7 +93,8 @@ class port final : public outside {
   [[nodiscard]] std::int64_t sleep_ns_max() const noexcept override;
 
  private:
-  // Relaxed: only this worker writes; others compare the counts while it is parked.
+  // Relaxed: only this worker writes, or who has its device's lock; others compare the counts while it is parked, for
+  // which it has taken the lock.
   static void raise(std::atomic<std::uint64_t>& count) noexcept {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -145,6 +155,15 @@ class network {
   [[nodiscard]] static port& of(const worker& here) noexcept {
     return static_cast<port&>(*here.outside());
   }
+  // In a handler of messages: the worker whose device they came to. Null: the workers have ended.
+  [[nodiscard]] static worker* receiver() noexcept {
+    worker* const here = worker::current();
+    return here != nullptr ? here : driven;
+  }
+
+  // From now on the progress worker moves messages on while workers compute. Called by any thread, any number of times.
+  // Nothing happens where devices are not shared ones.
+  void start_progress() noexcept;
 
   // Every worker has delivered what had come from the processes that are dead, and ended its ranks'
   // operations with them.
@@ -168,6 +187,7 @@ class network {
 
  private:
   friend class port;
+  friend class progress_worker;
   class descriptor_watch;  // A thread that waits for descriptors to become readable.
 
   bootstrap& job_;
@@ -179,6 +199,9 @@ class network {
   scheduler* workers_ = nullptr;
   attendant* whole_ = nullptr;
   std::unique_ptr<descriptor_watch> descriptors_;
+  std::unique_ptr<progress_worker> progress_;
+  // Of the progress worker's thread: the worker whose device it pumps.
+  static inline constinit thread_local worker* driven = nullptr;
 };
 
 // Posts until there is room, in a wait of the calling fiber: `post` says done, posted, retry or

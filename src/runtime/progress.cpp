@@ -17,21 +17,29 @@ progress_worker::progress_worker(network& between, scheduler& workers)
 }
 
 progress_worker::~progress_worker() {
-  ending_.store(1, std::memory_order_relaxed);  // Relaxed: joined below.
-  std_atomics::wake(ending_);
+  state_.store(ending, std::memory_order_relaxed);  // Relaxed: joined below.
+  std_atomics::wake(state_);
   thread_.join();
 }
 
-// Sleeps ever longer while there is nothing to do: what it is for are long messages. For longer than while
-// workers are awake it sleeps only once all have been parked for half as long.
+// Relaxed: the thread uses nothing that is written before, but what was there when it was made.
+void progress_worker::start() noexcept {
+  std::uint32_t was = idle;
+  if (state_.compare_exchange_strong(was, driving, std::memory_order_relaxed))
+    std_atomics::wake(state_);
+}
+
+// Sleeps ever longer while there is nothing to do: what it is for are long messages, and memory that others use. For
+// longer than while workers are awake it sleeps only once all have been parked for half as long.
 void progress_worker::run() noexcept {
   pthread_setname_np(pthread_self(), "weft-progress");
+  while (state_.load(std::memory_order_relaxed) == idle) std_atomics::wait(state_, idle, -1);
   long sleep_ns = progress_sleep_ns_min;
-  while (ending_.load(std::memory_order_relaxed) == 0) {
+  while (state_.load(std::memory_order_relaxed) == driving) {
     const bool moved = pump() > 0;
     const long most_ns = all_rested_ ? progress_sleep_ns_max_parked : progress_sleep_ns_max;
     sleep_ns = moved ? progress_sleep_ns_min : std::min(2 * sleep_ns, most_ns);
-    std_atomics::wait(ending_, 0, sleep_ns);
+    std_atomics::wait(state_, driving, sleep_ns);
   }
 }
 
@@ -47,6 +55,7 @@ int progress_worker::pump() noexcept {
     all_rested_ = all_rested_ && parked && !passed;
     if (passed || parked) continue;
     comm::device& device = between_.at(static_cast<int>(i)).device();
+    network::driven = &workers_.at(static_cast<int>(i));
     // As long as it flows: a long message comes in many pieces.
     for (int rounds = 0; rounds < progress_rounds_max; ++rounds) {
       const int now = device.pump();

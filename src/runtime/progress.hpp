@@ -1,5 +1,6 @@
-// A thread of a process that moves messages on while its workers compute (`--progress`). It calls
-// nothing of the program's: what comes is left for the worker whose device it is.
+// A thread of a process that moves messages on while its workers compute: with `--progress`, and where memory of ranks is
+// reached over a network. It calls nothing of the program's: what comes is left for the worker whose device it is, but
+// for messages that need no worker, as those to memory.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,8 +13,11 @@ namespace weft {
 
 class progress_worker {
  public:
-  // The network's devices are shared ones. After the workers' ports are made, before they run.
+  // The network's devices are shared ones. After the workers' ports are made, before they run. Its thread sleeps until
+  // start().
   progress_worker(network& between, scheduler& workers);
+  // Called by any thread, any number of times.
+  void start() noexcept;
   ~progress_worker();  // Ends the thread.
   progress_worker(const progress_worker&) = delete;
   progress_worker& operator=(const progress_worker&) = delete;
@@ -27,7 +31,8 @@ class progress_worker {
   std::vector<std::uint64_t> passes_seen_;  // Of each worker.
   // At the last look: all workers were parked, and none had made a pass since the look before.
   bool all_rested_ = false;
-  std::atomic<std::uint32_t> ending_{0};
+  enum state : std::uint32_t { idle, driving, ending };
+  std::atomic<std::uint32_t> state_{idle};
   std::thread thread_;
 };
 

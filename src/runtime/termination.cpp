@@ -357,12 +357,12 @@ termination::counts termination::count() noexcept {
     for (int dead = 0; dead < between_.process_count(); ++dead) {
       if (!is_dead(dead)) continue;
       for (const auto& p : between_.ports()) {
-        sum.sent -= number(p->with(dead).sent);
+        sum.sent -= number(p->with(dead).sent) + number(p->with(dead).answered);
         sum.received -= number(p->with(dead).received);
       }
     }
   for (const auto& p : between_.ports()) {
-    sum.sent += number(p->all().sent);
+    sum.sent += number(p->all().sent) + number(p->all().answered);
     sum.received += number(p->all().received);
   }
   return sum;

@@ -95,6 +95,34 @@ TEST_P(a_pumped_device, lets_its_memory_be_read) {
   EXPECT_EQ(get.into, get.source);
 }
 
+// Past what waits for the owner, in the order among themselves, whoever is at work when they come.
+TEST_P(a_pumped_device, calls_the_handlers_that_were_registered_for_it) {
+  mailbox box, pumped;
+  const handler_id waiting = all[1].register_handler(box);
+  (void)all[0].register_handler(box);
+  const handler_id called = all[1].register_handler(pumped, true);
+  (void)all[0].register_handler(pumped, true);
+  constexpr std::size_t count = 100;
+  for (std::size_t i = 0; i < count; ++i)
+    for (const handler_id to : {waiting, called}) {
+      status said = status::retry;
+      ASSERT_TRUE(pump_until([&] {
+        if (said == status::retry)
+          said = post_am(all.device(0), {1}, to, tests::text_of(i), with::tag(i));
+        return said != status::retry;
+      }));
+      if (i == count / 2) all.device(1).progress();
+    }
+  ASSERT_TRUE(pump_until([&] { return pumped.messages.size() == count; }));
+  EXPECT_LE(box.messages.size(), count / 2 + 1);
+  ASSERT_TRUE(all.until([&] { return box.messages.size() == count; }));
+  for (const mailbox* one : {&box, &pumped})
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(one->messages[i].tag, i);
+      EXPECT_EQ(one->messages[i].text, tests::text_of(i));
+    }
+}
+
 TEST_P(a_pumped_device, tells_the_end_of_its_own_operations_in_progress) {
   one_get get(*this, 1, 0);
   if (get.said == status::posted) {

@@ -151,7 +151,8 @@ class device {
 
   // Called by a thread beside those that use the device, when these make no progress; only with
   // runtime_options::shared_devices. Drives the transports, so that what peers read and what waits
-  // for room goes on. What comes is kept for the next progress(): nothing of the program's is called.
+  // for room goes on. What comes is kept for the next progress(): nothing of the program's is called but handlers
+  // that were registered for it.
   // Does nothing while the device is armed or in use. Returns how much happened.
   int pump() noexcept;
 
@@ -221,7 +222,9 @@ class runtime {
 
   // Called by any thread; best before the first message that names it. The completion stays until
   // the runtime ends. Throws weft::error when there are handlers_max already.
-  handler_id register_handler(const completion& called);
+  // `also_pumped`: pump() calls it, too, on the thread that pumps, and maybe before older messages for other handlers;
+  // it is a function then. Of messages for such handlers the order is kept.
+  handler_id register_handler(const completion& called, bool also_pumped = false);
 
   // This process has failed, as somebody knows; called by any thread. Devices notice in progress().
   void mark_failed(int process, std::string_view why) noexcept;
