@@ -20,7 +20,7 @@ function(weft_add_shmem_test name)  # COMMAND...
   set_tests_properties(shmem.${name} PROPERTIES LABELS shmem TIMEOUT 120 PROCESSORS 2)
 endfunction()
 
-foreach(name IN ITEMS setup access atomics collectives waiting active_messages with_mpi)
+foreach(name IN ITEMS setup access atomics collectives waiting active_messages sessions with_mpi)
   weft_add_shmem_program(${name} ${shmem_directory}/${name}.c)
   set(run ${conformance_directory}/run.sh ${weftrun})
   weft_add_shmem_test(${name}.n1 ${run} -n 1 ${shmem_bin}/${name})

@@ -1,5 +1,5 @@
 /* Triangles of an undirected graph, counted by all PEs in three ways: by active messages, by active messages in a
-   session that may gather them, and by puts with atomic operations.
+   session that gathers them, and by puts with atomic operations.
 
    Vertex v belongs to PE v % n. Each edge goes from the vertex of lower degree to the other; for every pair of edges
    out of u, to v and w, PE owner(v) is asked whether v has an edge to w. */

@@ -10,7 +10,7 @@
 //   shmem/barrier, shmem/sync, shmem/sum/8B, /64KiB, shmem/broadcast/8B
 //
 // Active messages, which no rival has: half a round trip, which the sender spends in shmemx_am_wait (am) or in a loop
-// of shmemx_am_poll (am/poll), and one of a stream of messages to a PE that polls (am_rate).
+// of shmemx_am_poll (am/poll), and one of a stream of messages to a PE that polls (am_rate), also in a session.
 // With more PEs: ping-pongs of all pairs at once, and the collectives.
 #define BENCH_OVER_SHMEM
 #include "../adapter.hpp"
@@ -216,18 +216,28 @@ void active_messages(bench::peers& p, memory& m) {
           2);
     }
   }
-  // The paper's figure 3: one PE sends many, the other handles them; the time ends when all have been handled.
-  for (const std::size_t bytes : {8u, 64u, 1u << 10, 8u << 10, 32u << 10})
-    bench::measure(p, "shmem/am_rate/" + bench::size_name(bytes),
-                   [&seen, id, partner, own, bytes](long n) {
-                     const long end = seen.messages + n;
-                     if (partner == 1) {
-                       for (long i = 0; i < n; ++i) shmemx_am_send_nbi(id, own, bytes, partner);
-                       shmemx_am_quiet(nullptr);
-                       return;
-                     }
-                     while (seen.messages < end) shmemx_am_poll(nullptr);
-                   });
+  // The paper's figure 3: one PE sends many, the other handles them; the time ends when all have been handled. Then in a
+  // session, which gathers.
+  shmem_ctx_t session;
+  if (shmem_ctx_create(0, &session) != 0) return;
+  for (const shmem_ctx_t context : {SHMEM_CTX_DEFAULT, session}) {
+    if (context == session) shmem_ctx_session_start(session, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
+    for (const std::size_t bytes : {8u, 64u, 1u << 10, 8u << 10, 32u << 10})
+      if (context != session || bytes <= 64)
+        bench::measure(
+            p, "shmem/am_rate/" + bench::size_name(bytes) + (context == session ? "/session" : ""),
+            [&seen, id, partner, own, bytes, context](long n) {
+              const long end = seen.messages + n;
+              if (partner == 1) {
+                for (long i = 0; i < n; ++i)
+                  shmemx_ctx_am_send_nbi(context, id, own, bytes, partner);
+                shmemx_am_quiet(nullptr);
+                return;
+              }
+              while (seen.messages < end) shmemx_am_poll(nullptr);
+            });
+  }
+  shmem_ctx_destroy(session);
   p.barrier();
 }
 #else

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/format.hpp"
 #include "runtime/network.hpp"
@@ -61,6 +62,20 @@ struct update_kind {
            (wants_old ? 1u << 16 : 0u);
   }
 };
+// One of several puts and updates in a message; its data follow in full words: those of a put, an update's operand.
+struct gathered_head {
+  std::uint64_t distance;
+  std::uint32_t region;
+  std::uint32_t what;  // Bytes of a put; update_kind and gathered_update.
+};
+constexpr std::uint32_t gathered_update = std::uint32_t{1} << 31;
+// Longer puts go by themselves.
+constexpr std::size_t gathered_put_bytes_max = 1024;
+constexpr std::size_t gathered_bytes_max = 8192;
+constexpr std::size_t in_words(std::size_t bytes) noexcept {
+  return (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+}
+
 constexpr std::size_t bytes_of(number type) noexcept {
   return type == number::bits32 || type == number::float32 ? 4 : 8;
 }
@@ -123,6 +138,7 @@ std::uint64_t apply_any(update what, number type, std::byte* at,
 //   flush    -          -, target rank        initiator's name for it   -            initiator's rank
 //   answer   -          -, initiator's rank   that name                 -            the bytes
 //   look     -          -, target rank        -                         -            -
+//   gathered -          -, target rank        -                         -            puts and updates: gathered_head and data
 
 memory::names far_operations::add_handlers(detail::face_handlers& handlers, memory& of) {
   memory::names made;
@@ -133,6 +149,7 @@ memory::names far_operations::add_handlers(detail::face_handlers& handlers, memo
   made.flush = handlers.add(&call<&on_flush>, &of, true);
   made.answer = handlers.add(&call<&on_answer>, &of);
   made.look = handlers.add(&call<&on_look>, &of);
+  made.gathered = handlers.add(&call<&on_gathered>, &of, true);
   return made;
 }
 
@@ -148,19 +165,27 @@ void far_operations::call(void* shared, const comm::event& happened) noexcept {
   if (here != worker::current()) here->notify();
 }
 
-// Null when no rank here has such memory; the message has been refused then.
+// Null when no rank here has such memory.
+std::byte* far_operations::place_in(memory& m, const worker& here, std::uint32_t rank,
+                                    std::uint32_t region_number, std::uint64_t distance,
+                                    std::size_t bytes) noexcept {
+  initiator* const target = m.initiator_of(rank);
+  if (target == nullptr || target->me_.home != &here ||
+      region_number >= static_cast<std::uint32_t>(target->region_count_.value())) [[unlikely]]
+    return nullptr;
+  const region& r = target->regions_[region_number];
+  if (distance >= r.size || bytes > r.size - distance) [[unlikely]]
+    return nullptr;
+  return reinterpret_cast<std::byte*>(r.begin) + distance;
+}
+
+// The same; the message has been refused then.
 std::byte* far_operations::place_meant(memory& m, worker& here, const comm::event& happened,
                                        std::size_t bytes) {
-  initiator* const target = m.initiator_of(low_of(happened.head[0]));
-  const std::uint32_t number = high_of(happened.head[0]);
-  if (target != nullptr && target->me_.home == &here &&
-      number < static_cast<std::uint32_t>(target->region_count_.value())) [[likely]] {
-    const region& r = target->regions_[number];
-    if (happened.tag < r.size && bytes <= r.size - happened.tag) [[likely]]
-      return reinterpret_cast<std::byte*>(r.begin) + happened.tag;
-  }
-  refuse(here, happened, "it names memory that no rank of this worker has");
-  return nullptr;
+  std::byte* const at =
+      place_in(m, here, low_of(happened.head[0]), high_of(happened.head[0]), happened.tag, bytes);
+  if (at == nullptr) refuse(here, happened, "it names memory that no rank of this worker has");
+  return at;
 }
 
 void far_operations::answer(memory& m, worker& here, const comm::event& asked,
@@ -235,6 +260,38 @@ void far_operations::on_answer(memory& m, worker& here, const comm::event& happe
   far.free_.push_back(index);
 }
 
+void far_operations::on_gathered(memory& m, worker& here, const comm::event& happened) {
+  const std::uint32_t rank = low_of(happened.head[0]);
+  const char* const wrong = "it gathers operations that there are not";
+  for (std::size_t left = happened.size; left != 0;) {
+    const std::byte* const from = happened.data + (happened.size - left);
+    gathered_head head;
+    if (left < sizeof head) return refuse(here, happened, wrong);
+    std::memcpy(&head, from, sizeof head);
+    left -= sizeof head;
+    const std::byte* const data = from + sizeof head;
+    const bool is_update = (head.what & gathered_update) != 0;
+    const auto type = static_cast<number>(head.what >> 8 & 0xff);
+    if (is_update &&
+        ((head.what & 0xff) >= static_cast<std::uint32_t>(updates) || type > number::float64))
+      return refuse(here, happened, wrong);
+    const std::size_t bytes = is_update ? bytes_of(type) : head.what;
+    const std::size_t taken = is_update ? sizeof(std::uint64_t) : in_words(bytes);
+    std::byte* const at = place_in(m, here, rank, head.region, head.distance, bytes);
+    if (taken > left || at == nullptr ||
+        (is_update && reinterpret_cast<std::uintptr_t>(at) % bytes != 0))
+      return refuse(here, happened, wrong);
+    left -= taken;
+    if (!is_update) {
+      write(at, data, bytes);
+      continue;
+    }
+    update_words with;
+    std::memcpy(&with.operand, data, sizeof with.operand);
+    (void)apply_any(static_cast<update>(head.what & 0xff), type, at, with);
+  }
+}
+
 // It woke the worker, which looks at its fibers' words now.
 void far_operations::on_look(memory&, worker&, const comm::event&) {}
 
@@ -290,11 +347,53 @@ void far_operations::note_written(context& c, int rank) {
 void far_operations::put(context& c, void* to, const void* from, std::size_t bytes, int rank) {
   place where = find(to, bytes, "put");
   note_written(c, rank);
+  if (c.gathers_ != nullptr) {
+    if (bytes <= gathered_put_bytes_max && gather(c, rank, where, static_cast<std::uint32_t>(bytes),
+                                                  {static_cast<const std::byte*>(from), bytes}))
+      return;
+    send_gathered(c, rank);
+  }
   const std::size_t most = piece_bytes_max(rank);
   for (std::size_t done = 0; done < bytes; done += most) {
     comm::am made = message(rank, shared_.messages().put, {where.region, where.distance + done});
     made.data = std::span(static_cast<const std::byte*>(from) + done, std::min(most, bytes - done));
     send(made, rank);
+  }
+}
+
+bool far_operations::gather(context& c, int rank, place where, std::uint32_t what,
+                            std::span<const std::byte> data) {
+  const gathered_head head{where.distance, where.region, what};
+  const std::size_t bytes = sizeof head + in_words(data.size());
+  const std::size_t most = std::min(gathered_bytes_max, piece_bytes_max(rank));
+  if (bytes > most) return false;
+  context::gathered::of_one& here = c.gathers_->of_rank[static_cast<std::size_t>(rank)];
+  if (here.bytes.size() + bytes > most) send_gathered(c, rank);
+  if (!std::exchange(here.is_listed, true)) c.gathers_->filled.push_back(rank);
+  std::vector<std::byte>& all = here.bytes;
+  const std::size_t begin = all.size();
+  all.resize(begin + bytes);
+  std::memcpy(all.data() + begin, &head, sizeof head);
+  std::memcpy(all.data() + begin + sizeof head, data.data(), data.size());
+  return true;
+}
+
+// A thread of the rank may gather more while this one waits for room.
+void far_operations::send_gathered(context& c, int rank) {
+  std::vector<std::byte>& all = c.gathers_->of_rank[static_cast<std::size_t>(rank)].bytes;
+  if (all.empty()) return;
+  const std::vector<std::byte> taken = std::exchange(all, {});
+  comm::am made = message(rank, shared_.messages().gathered, {0, 0});
+  made.data = std::span(taken);
+  send(made, rank);
+}
+
+void far_operations::send_gathered(context& c) {
+  while (!c.gathers_->filled.empty()) {
+    const int rank = c.gathers_->filled.back();
+    c.gathers_->filled.pop_back();
+    c.gathers_->of_rank[static_cast<std::size_t>(rank)].is_listed = false;
+    send_gathered(c, rank);
   }
 }
 
@@ -330,6 +429,7 @@ void far_operations::await(const std::uint32_t& count, std::uint32_t below, cons
 void far_operations::get(context& c, void* to, const void* from, std::size_t bytes, int rank,
                          bool waits) {
   const place where = find(from, bytes, "get");
+  if (c.gathers_ != nullptr) send_gathered(c, rank);
   const std::uint32_t me = static_cast<std::uint32_t>(of_.me_.number);
   // Not a number of this frame: an answer may come after the job has stopped and unwound it.
   std::uint32_t& count = waits ? c.awaited_ : c.replies_;
@@ -356,7 +456,16 @@ void far_operations::change(context& c, update what, number type, void* at, cons
   std::memcpy(&asked.words.operand, operand, bytes);
   if (expected != nullptr) std::memcpy(&asked.words.expected, expected, bytes);
   asked.me = static_cast<std::uint32_t>(of_.me_.number);
-  comm::am made = message(rank, shared_.messages().update, find(at, bytes, "update"));
+  const place where = find(at, bytes, "update");
+  if (c.gathers_ != nullptr) {
+    if (old == nullptr && expected == nullptr) {
+      note_written(c, rank);
+      const std::uint32_t kind = update_kind{what, type, false}.packed() | gathered_update;
+      if (gather(c, rank, where, kind, std::as_bytes(std::span(&asked.words.operand, 1)))) return;
+    }
+    send_gathered(c, rank);
+  }
+  comm::am made = message(rank, shared_.messages().update, where);
   made.user = update_kind{what, type, old != nullptr}.packed();
   made.data = std::as_bytes(std::span(&asked, 1)).first(sizeof asked.words + sizeof asked.me);
   std::uint32_t& count = waits ? c.awaited_ : c.replies_;
@@ -378,6 +487,7 @@ void far_operations::ask(std::uint32_t& count, int rank) {
 }
 
 void far_operations::quiet(context& c) {
+  if (c.gathers_ != nullptr) send_gathered(c);
   while (!c.written_.empty()) {
     const int rank = c.written_.back();
     c.written_.pop_back();
@@ -389,6 +499,7 @@ void far_operations::quiet(context& c) {
 }
 
 void far_operations::quiet(context& c, std::span<const int> ranks) {
+  if (c.gathers_ != nullptr) send_gathered(c);
   for (const int rank : ranks) {
     if (std::erase(c.written_, rank) == 0) continue;
     c.is_written_[static_cast<std::size_t>(rank)] = false;

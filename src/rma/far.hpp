@@ -26,6 +26,8 @@ class far_operations {
   void quiet(context& c);
   void quiet(context& c, std::span<const int> ranks);
   void fence(context& c);
+  // Of a context that gathers: all of it goes.
+  void send_gathered(context& c);
   // The worker of that rank sleeps until its memory changes, and has been written.
   void wake(int rank);
 
@@ -57,8 +59,12 @@ class far_operations {
   static void on_flush(memory& m, worker& here, const comm::event& happened);
   static void on_answer(memory& m, worker& here, const comm::event& happened);
   static void on_look(memory& m, worker& here, const comm::event& happened);
+  static void on_gathered(memory& m, worker& here, const comm::event& happened);
   [[nodiscard]] static std::byte* place_meant(memory& m, worker& here, const comm::event& happened,
                                               std::size_t bytes);
+  [[nodiscard]] static std::byte* place_in(memory& m, const worker& here, std::uint32_t rank,
+                                           std::uint32_t region, std::uint64_t distance,
+                                           std::size_t bytes) noexcept;
   static void answer(memory& m, worker& here, const comm::event& asked,
                      std::span<const std::byte> data) noexcept;
 
@@ -67,6 +73,11 @@ class far_operations {
   [[nodiscard]] std::size_t piece_bytes_max(int rank) const noexcept;
   void send(const comm::am& what, int rank);
   void note_written(context& c, int rank);
+  // True when it waits for others now.
+  [[nodiscard]] bool gather(context& c, int rank, place where, std::uint32_t what,
+                            std::span<const std::byte> data);
+  // What has been gathered for the rank goes.
+  void send_gathered(context& c, int rank);
   [[nodiscard]] std::uint64_t expect(void* into, std::size_t bytes, std::uint32_t& count, int rank);
   void ask(std::uint32_t& count, int rank);
   // Until fewer than so many answers are to come.

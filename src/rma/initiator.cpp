@@ -151,13 +151,29 @@ void initiator::update_far(context& c, update what, number type, void* at, const
   far_->change(c, what, type, at, operand, expected, old, rank, waits);
 }
 void initiator::quiet_far(context& c) {
-  far_->quiet(c);
+  if (far_ != nullptr)
+    far_->quiet(c);
+  else
+    c.is_busy_ = false;
 }
 void initiator::fence_far(context& c) {
-  far_->fence(c);
+  if (far_ != nullptr) far_->fence(c);
+}
+void initiator::begin_gathering(context& c) {
+  if (far_ != nullptr && c.gathers_ == nullptr) {
+    c.gathers_ = std::make_unique<context::gathered>();
+    c.gathers_->of_rank.resize(me_.of->places.size());
+  }
+}
+void initiator::end_gathering(context& c) {
+  send_gathered(c);
+  c.gathers_ = nullptr;
+}
+void initiator::send_gathered(context& c) {
+  if (c.gathers_ != nullptr) far_->send_gathered(c);
 }
 void initiator::quiet(context& c, std::span<const int> ranks) {
-  if (!c.is_quiet()) far_->quiet(c, ranks);
+  if (!c.is_quiet() && far_ != nullptr) far_->quiet(c, ranks);
   asymmetric::full_fence();
 }
 

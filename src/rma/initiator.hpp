@@ -219,6 +219,11 @@ class initiator final : public detail::face_state {
   }
   // quiet() of operations to those ranks.
   void quiet(context& c, std::span<const int> ranks);
+  // From now on small puts, and updates whose old value nobody wants, that go as messages wait for one another, and go
+  // together: when there are many, before other operations of the context at that rank, and with quiet() and the other two.
+  void begin_gathering(context& c);
+  void end_gathering(context& c);
+  void send_gathered(context& c);
   // What is put and updated at a rank afterwards is seen there after what was before.
   [[gnu::always_inline]] void fence(context& c) {
     if (!c.is_quiet()) [[unlikely]]

@@ -56,7 +56,7 @@ class memory final : public detail::face_job {
 
   // The names of messages between processes; what they say stands in far.cpp.
   struct names {
-    comm::handler_id put, get, update, flush, answer, look;
+    comm::handler_id put, get, update, flush, answer, look, gathered;
   };
   [[nodiscard]] const names& messages() const noexcept { return names_; }
 

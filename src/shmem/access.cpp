@@ -172,7 +172,10 @@ void quiet(const char* call, shmem_ctx_t context) {
     return me->memory->quiet(me->operations);
   in_call(call, [&](pe_state& me) {
     if (context == SHMEM_CTX_INVALID) return;
-    me.memory->quiet(operations_of(me, checked_context(me, context)));
+    shmem::context* const c = checked_context(me, context);
+    send_gathered(me, call, c == nullptr ? me.gathers.get() : c->gathers.get(),
+                  operations_of(me, c));
+    me.memory->quiet(operations_of(me, c));
   });
 }
 
@@ -182,6 +185,8 @@ void pe_quiet(const char* call, shmem_ctx_t handle, const int* pes, std::size_t 
     context* const c = checked_context(me, handle);
     std::vector<int> ranks(count);
     for (std::size_t i = 0; i < count; ++i) ranks[i] = checked_pe(me, c, pes[i]);
+    send_gathered(me, call, c == nullptr ? me.gathers.get() : c->gathers.get(),
+                  operations_of(me, c));
     me.memory->quiet(operations_of(me, c), ranks);
   });
 }

@@ -14,6 +14,7 @@ namespace {
 
 // Ids of weft's own.
 constexpr std::uint32_t reply_id = 0x7fff'ffff;
+constexpr std::uint32_t bundle_id = 0x7fff'fffe;
 
 am_queue& queue_to(const worker& writer, pe_state& to) {
   const auto own = static_cast<std::size_t>(writer.index());
@@ -262,36 +263,65 @@ void finish_call(pe_state& me, const am_record& reply, const std::byte* data, st
   slot.done = true;
 }
 
+// While handlers of a message run.
+class running {
+ public:
+  running(pe_state& pe, const am_record& message) : pe_(pe) {
+    ++pe.in_handler;
+    pe.messages.replies_to = &message;
+    pe.messages.replied = false;
+  }
+  ~running() {
+    --pe_.in_handler;
+    pe_.messages.replies_to = outer_;
+  }
+  running(const running&) = delete;
+  running& operator=(const running&) = delete;
+
+ private:
+  pe_state& pe_;
+  const am_record* const outer_ = pe_.messages.replies_to;
+};
+
+am_handler handler_of(const pe_state& me, std::uint32_t id, int source) {
+  if (id - 1 < me.messages.handlers.size() && me.messages.handlers[id - 1].function != nullptr)
+      [[likely]]
+    return me.messages.handlers[id - 1];
+  fail(
+      "PE {} sent a message with id {}, under which this PE has no handler: call shmemx_am_set_handler before, "
+      "and send the id that it returns here",
+      source, id);
+}
+
 void handle(pe_state& me, am_record& record, std::uint64_t word, void* args_p) {
   const auto length = static_cast<std::size_t>(static_cast<std::uint32_t>(word)) - 1;
   const auto id = static_cast<std::uint32_t>(word >> 32);
   if (id == reply_id) return finish_call(me, record, record.payload(), length);
-  const am_handler handler =
-      id - 1 < me.messages.handlers.size() ? me.messages.handlers[id - 1] : am_handler{};
-  if (handler.function == nullptr)
-    fail(
-        "PE {} sent a message with id {}, under which this PE has no handler: call shmemx_am_set_handler before, "
-        "and send the id that it returns here",
-        record.source(), id);
-  struct running {
-    pe_state& pe;
-    const am_record* const outer = pe.messages.replies_to;
-    running(pe_state& p, const am_record& r) : pe(p) {
-      ++pe.in_handler;
-      pe.messages.replies_to = &r;
-      pe.messages.replied = false;
-    }
-    ~running() {
-      --pe.in_handler;
-      pe.messages.replies_to = outer;
-    }
-  };
+  const am_handler handler = handler_of(me, id, record.source());
   {
     const running in(me, record);
     handler.function(record.payload(), length, handler.args_r, args_p, record.source());
   }
   if (record.call() != 0 && !me.messages.replied) [[unlikely]]
     write_to(me, "shmemx_am_reply", record.source(), reply_id, record.call(), nullptr, 0);
+}
+
+// Of a bundle, each message of it. Returns how many there were. It may be of another process, and is not believed.
+std::uint32_t handle_bundle(pe_state& me, am_record& record, std::size_t length, void* args_p) {
+  const running in(me, record);
+  const int source = record.source();
+  std::uint32_t count = 0;
+  for (std::size_t at = 0; at != length; ++count) {
+    std::uint64_t word = 0;
+    if (length - at >= sizeof word) std::memcpy(&word, record.payload() + at, sizeof word);
+    const auto size = static_cast<std::size_t>(low_of(word));
+    if (length - at < sizeof word || am_bundle::bytes_of(size) > length - at)
+      fail("PE {} has sent a bundle of messages that cannot be", source);
+    const am_handler handler = handler_of(me, high_of(word), source);
+    handler.function(record.payload() + at + sizeof word, size, handler.args_r, args_p, source);
+    at += am_bundle::bytes_of(size);
+  }
+  return count;
 }
 
 // Tells the sources how many of their messages have been handled, a source at a time.
@@ -301,10 +331,10 @@ class handled_counts {
   ~handled_counts() { tell(); }
   handled_counts(const handled_counts&) = delete;
   handled_counts& operator=(const handled_counts&) = delete;
-  void add(int source, std::size_t bytes) {
+  void add(int source, std::size_t bytes, std::uint32_t messages) {
     if (source != source_) tell();
     source_ = source;
-    ++count_;
+    count_ += messages;
     bytes_ += bytes;
   }
 
@@ -374,12 +404,16 @@ int handle_all(pe_state& me, void* args_p) {
         queue->fetch_ahead();
       else
         expect_answer(me, source);
-      const bool is_reply = static_cast<std::uint32_t>(word >> 32) == reply_id;
-      handle(me, *record, word, args_p);
+      const auto id = static_cast<std::uint32_t>(word >> 32);
+      std::uint32_t messages = 1;
+      if (id != bundle_id) [[likely]]
+        handle(me, *record, word, args_p);
+      else
+        messages = handle_bundle(me, *record, length, args_p);
       queue->pop(am_queue::record_bytes(length));
-      if (is_reply) continue;
-      ++done;
-      told.add(source, am_queue::record_bytes(length));
+      if (id == reply_id) continue;
+      done += static_cast<int>(messages);
+      told.add(source, am_queue::record_bytes(length), messages);
     }
   }
   return done;
@@ -415,13 +449,38 @@ void set_handler_at(pe_state& me, int id, am_handler handler) {
   me.messages.handlers[static_cast<std::size_t>(id) - 1] = handler;
 }
 
-void send(pe_state& me, const char* call, int id, const void* payload, std::size_t length, int pe) {
+void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void* payload,
+          std::size_t length, int pe) {
   check_message(me, id, payload, length);
-  write_to(me, call, pe, static_cast<std::uint32_t>(id), 0, payload, length);
+  context* const c = checked_context(me, handle);
+  const int number = checked_pe(me, c, pe);
+  session* const gathers = c == nullptr ? me.gathers.get() : c->gathers.get();
+  const auto named = static_cast<std::uint32_t>(id);
+  if (gathers == nullptr) {
+    write_to(me, call, number, named, 0, payload, length);
+  } else if (length > am_gathered_bytes_max || !gathers->try_add(number, named, payload, length)) {
+    // In front of it goes what was sent before.
+    if (auto& bundle = gathers->bundles[static_cast<std::size_t>(number)];
+        bundle != nullptr && !bundle->is_empty())
+      send_bundle(me, call, number, *bundle);
+    if (length > am_gathered_bytes_max || !gathers->try_add(number, named, payload, length))
+      write_to(me, call, number, named, 0, payload, length);
+  }
   ++me.messages.sent;
+  if (gathers != nullptr) operations_of(me, c).note_gathered();
 }
 
 }  // namespace
+
+void send_bundle(pe_state& me, const char* call, int pe, am_bundle& bundle) {
+  // A thread of the PE may fill it again while this one waits for room.
+  const std::size_t length = bundle.take();
+  if (pe_state* const to = me.pes[pe];
+      to != nullptr && try_write(me, *to, bundle_id, 0, bundle.data(), length)) [[likely]]
+    return;
+  const std::vector<std::byte> copy(bundle.data(), bundle.data() + length);
+  write_to(me, call, pe, bundle_id, 0, copy.data(), length);
+}
 
 void add_am_handlers(detail::face_handlers& handlers, process_state& of) {
   of.part = handlers.add(&call_handler<&on_part>, &of);
@@ -460,21 +519,43 @@ void am_set_handler_all(const char* call, shmemx_am_handler_t function, void* ar
   });
 }
 
+// The session in which a message to that PE, which need not be one, is gathered; null: in none, or that takes a look.
+[[gnu::always_inline]] static inline session* session_of(const pe_state& me, shmem_ctx_t handle,
+                                                         int pe) noexcept {
+  if (handle == SHMEM_CTX_DEFAULT)
+    return static_cast<unsigned>(pe) < static_cast<unsigned>(me.size) ? me.gathers.get() : nullptr;
+  const auto value = reinterpret_cast<std::uintptr_t>(handle);
+  const std::size_t index = (value & 0xffff'ffff) - 2;
+  if (index >= me.contexts.size()) return nullptr;
+  const context& c = *me.contexts[index];
+  const bool is_known = c.of != nullptr && c.generation == value >> 32 && c.of->in_world.empty() &&
+                        static_cast<unsigned>(pe) < static_cast<unsigned>(c.of->size());
+  return is_known ? c.gathers.get() : nullptr;
+}
+
 void am_send(const char* call, shmem_ctx_t handle, int id, const void* payload, std::size_t length,
              int pe) {
   if (pe_state* const me = usable_state();
-      me != nullptr && handle == SHMEM_CTX_DEFAULT &&
-      static_cast<unsigned>(pe) < static_cast<unsigned>(me->size) && me->pes[pe] != nullptr &&
-      static_cast<unsigned>(id) - 1 < am_handlers_max && length <= SHMEMX_AM_PAYLOAD_MAX_SIZE &&
-      payload != nullptr && !me->rank.home->is_shared()) [[likely]]
-    if (try_write(*me, *me->pes[pe], static_cast<std::uint32_t>(id), 0, payload, length))
-        [[likely]] {
+      me != nullptr && static_cast<unsigned>(id) - 1 < am_handlers_max && payload != nullptr &&
+      !me->rank.home->is_shared()) [[likely]] {
+    const auto named = static_cast<std::uint32_t>(id);
+    if (me->sessions == 0) {
+      if (handle == SHMEM_CTX_DEFAULT &&
+          static_cast<unsigned>(pe) < static_cast<unsigned>(me->size) && me->pes[pe] != nullptr &&
+          length <= SHMEMX_AM_PAYLOAD_MAX_SIZE &&
+          try_write(*me, *me->pes[pe], named, 0, payload, length)) [[likely]] {
+        ++me->messages.sent;
+        return;
+      }
+    } else if (session* const gathers = session_of(*me, handle, pe);
+               gathers != nullptr && length <= am_gathered_bytes_max &&
+               gathers->try_add(pe, named, payload, length)) [[likely]] {
+      if (handle == SHMEM_CTX_DEFAULT) me->operations.note_gathered();
       ++me->messages.sent;
       return;
     }
-  in_call(call, [&](pe_state& me) {
-    send(me, call, id, payload, length, checked_pe(me, checked_context(me, handle), pe));
-  });
+  }
+  in_call(call, [&](pe_state& me) { send(me, call, handle, id, payload, length, pe); });
 }
 
 int am_try_send(const char* call, int id, const void* payload, std::size_t length, int pe) {
@@ -496,6 +577,7 @@ int am_poll(const char* call, void* args_p) {
   return in_call(call, [&](pe_state& me) {
     check_not_in_handler(me);
     if (const int done = handle_all(me, args_p); done != 0) return done;
+    send_all_gathered(me, call);
     // A loop of polls lets others run: those of this worker at once, all others now and then.
     if (me.rank.home->has_ready() || me.messages.empty_polls++ % 16 == 0) me.rank.home->yield();
     return handle_all(me, args_p);
@@ -504,7 +586,7 @@ int am_poll(const char* call, void* args_p) {
 
 void am_wait(const char* call, void* args_p) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     do wait_for_message(me, call, []() noexcept { return false; });
     while (handle_all(me, args_p) == 0);  // A reply only.
   });
@@ -539,6 +621,7 @@ std::size_t am_call(const char* call, int id, const void* payload, std::size_t l
     write_to(me, call, target, static_cast<std::uint32_t>(id), number, payload, length);
     ++me.messages.sent;
     while (!slot.done) {
+      send_all_gathered(me, call);
       wait_for_message(me, call, []() noexcept { return false; });
       (void)handle_all(me, args_p);
     }
@@ -553,6 +636,7 @@ void am_quiet(const char* call, void* args_p) {
   in_call(call, [&](pe_state& me) {
     check_not_in_handler(me);
     while (!all_handled(me)) {
+      send_all_gathered(me, call);  // Handlers may have sent, too.
       wait_for_message(me, call, [&]() noexcept { return all_handled(me); });
       (void)handle_all(me, args_p);
     }
@@ -565,6 +649,7 @@ void am_barrier_all(const char* call, void* args_p) {
   in_call(call, [&](pe_state& me) {
     check_not_in_handler(me);
     const communicator& all = *world_team(me).ranks;
+    send_all_gathered(me, call);
     me.memory->quiet(me.operations);
     struct counts {
       std::uint64_t sent, handled;
@@ -576,6 +661,7 @@ void am_barrier_all(const char* call, void* args_p) {
     for (;;) {
       while (handle_all(me, args_p) != 0) {
       }
+      send_all_gathered(me, call);
       const counts mine{me.messages.sent, me.messages.handled};
       counts now{};
       // Meanwhile others may wait for handlers of this PE before they come.
@@ -584,6 +670,7 @@ void am_barrier_all(const char* call, void* args_p) {
       while (!is_complete()) {
         wait_for_message(me, call, is_complete);
         (void)handle_all(me, args_p);
+        send_all_gathered(me, call);
       }
       adding.wait();
       if (now.sent == now.handled && now.sent == before.sent && now.handled == before.handled)

@@ -59,4 +59,9 @@ struct am_state {
   unsigned empty_polls = 0;
 };
 
+struct pe_state;
+class am_bundle;
+// What it holds goes to that PE of the world, in one message; it is empty then.
+void send_bundle(pe_state& me, const char* call, int pe, am_bundle& bundle);
+
 }  // namespace weft::shmem

@@ -26,7 +26,7 @@ void complete(pe_state& me) {
 }
 
 team& active_set(pe_state& me, int start, int log_stride, int size) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   const long stride = log_stride >= 0 && log_stride < 31 ? 1l << log_stride : -1;
   if (start < 0 || stride < 0 || size < 1 || start + (size - 1) * stride >= me.size)
     fail(
@@ -91,7 +91,7 @@ void fcollect(const char* call, const team& t, void* dest, const void* source, s
 
 void do_alltoall(pe_state& me, const char* call, const team& t, void* dest, const void* source,
                  std::size_t count, std::size_t element) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   const std::size_t block = checked_bytes(count, element);
   const std::size_t all = checked_bytes(block, static_cast<std::size_t>(t.size()));
   check_arrays(me, dest, all, source, all);
@@ -101,7 +101,7 @@ void do_alltoall(pe_state& me, const char* call, const team& t, void* dest, cons
 void do_alltoalls(pe_state& me, const char* call, const team& t, void* dest, const void* source,
                   std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
                   std::size_t element) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   if (dest_stride < 1 || source_stride < 1)
     fail("dst is {} and sst {}: strides are 1 or more", dest_stride, source_stride);
   const std::size_t elements = checked_bytes(count, static_cast<std::size_t>(t.size()));
@@ -129,7 +129,7 @@ constexpr const char* name_of_broadcasts = "shmem_broadcast";
 // `root_gets`: its dest, too. It is a PE of the team or set.
 void do_broadcast(pe_state& me, const team& t, void* dest, const void* source, std::size_t count,
                   std::size_t element, int root, bool root_gets) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   if (root < 0 || root >= t.size())
     fail("PE_root {}: the PEs of the team are 0 to {}", root, t.size() - 1);
   const std::size_t bytes = checked_bytes(count, element);
@@ -143,7 +143,7 @@ void do_broadcast(pe_state& me, const team& t, void* dest, const void* source, s
 
 void do_collect(pe_state& me, const char* call, const team& t, void* dest, const void* source,
                 std::size_t count, std::size_t element) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   const std::size_t bytes = checked_bytes(count, element);
   check_symmetric(me, "source", source, bytes);
   const auto size = static_cast<std::size_t>(t.size());
@@ -171,7 +171,7 @@ void do_collect(pe_state& me, const char* call, const team& t, void* dest, const
 
 void do_fcollect(pe_state& me, const char* call, const team& t, void* dest, const void* source,
                  std::size_t count, std::size_t element) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   const std::size_t bytes = checked_bytes(count, element);
   check_arrays(me, dest, checked_bytes(bytes, static_cast<std::size_t>(t.size())), source, bytes);
   fcollect(call, t, dest, source, bytes);
@@ -179,7 +179,7 @@ void do_fcollect(pe_state& me, const char* call, const team& t, void* dest, cons
 
 void do_reduce(pe_state& me, const char* call, const team& t, void* dest, const void* source,
                const reduction& how) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   const std::size_t bytes = checked_bytes(how.count, how.element_bytes);
   check_arrays(me, dest, bytes, source, bytes);
   detail::reduce(t.ranks->state(), t.ranks->rank(), source, dest, how, no_root, call);
@@ -189,21 +189,21 @@ void do_reduce(pe_state& me, const char* call, const team& t, void* dest, const 
 
 void barrier_all(const char* call) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     complete(me);
     meet(me, world_team(me), call);
   });
 }
 void sync_all(const char* call) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     meet(me, world_team(me), call);
   });
 }
 int team_sync(const char* call, shmem_team_t handle) {
   return in_call(call, [&](pe_state& me) {
     if (handle == SHMEM_TEAM_INVALID) return -1;
-    check_not_in_handler(me);
+    begin_meeting(me);
     meet(me, checked_team(me, handle), call);
     return 0;
   });
@@ -307,7 +307,7 @@ void reduce_in_set(const char* call, void* dest, const void* source, const reduc
 int scan_in_team(const char* call, shmem_team_t handle, void* dest, const void* source,
                  const reduction& how, bool inclusive) {
   return in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     const team& t = checked_team(me, handle);
     const std::size_t bytes = checked_bytes(how.count, how.element_bytes);
     check_arrays(me, dest, bytes, source, bytes);

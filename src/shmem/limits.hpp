@@ -9,6 +9,9 @@ namespace weft {
 inline constexpr std::size_t am_queue_bytes_default = std::size_t{256} << 20;
 inline constexpr std::size_t am_payload_bytes_max = std::size_t{16} << 20;
 inline constexpr std::size_t am_chunk_bytes = 64 * 1024;
+// What a session gathers for one PE before it goes, and the longest message that is gathered.
+inline constexpr std::size_t am_bundle_bytes = 8192;
+inline constexpr std::size_t am_gathered_bytes_max = 1024;
 // Handlers of active messages that a PE may have set, and contexts and teams that it may have.
 inline constexpr std::size_t am_handlers_max = std::size_t{1} << 16;
 inline constexpr std::size_t shmem_handles_max = std::size_t{1} << 16;

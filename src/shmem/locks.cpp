@@ -21,7 +21,7 @@ struct parts_of_lock {
 };
 
 parts_of_lock checked_lock(pe_state& me, long* lock) {
-  check_not_in_handler(me);
+  begin_meeting(me);
   check_symmetric(me, "lock", lock, sizeof *lock);
   if (reinterpret_cast<std::uintptr_t>(lock) % sizeof *lock != 0)
     fail("lock {} is not aligned as a long", static_cast<void*>(lock));

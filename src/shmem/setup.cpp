@@ -123,11 +123,15 @@ void start(const char* call, int) {
 
 void finalize(const char* call) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     if (--me.opened > 0) return;
+    end_session(me, call, nullptr);
     quiet(call, SHMEM_CTX_DEFAULT);
     for (const auto& c : me.contexts)
-      if (c->of != nullptr) me.memory->quiet(c->operations);
+      if (c->of != nullptr) {
+        end_session(me, call, c.get());
+        me.memory->quiet(c->operations);
+      }
     meet(me, world_team(me), "shmem_finalize");
     me.usable = false;
     me.finalized = true;

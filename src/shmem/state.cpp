@@ -149,6 +149,7 @@ void meet(pe_state&, const team& t, const char* name) {
 void note_look(pe_state& me) {
   if (++me.looks < looks_in_a_row_max) return;
   me.looks = 0;
+  send_all_gathered(me, "what a session has gathered");
   me.rank.home->check_stopped();
   me.memory->poll();
 }

@@ -17,6 +17,7 @@
 #include "shmem/errors.hpp"
 #include "shmem/heap.hpp"
 #include "shmem/limits.hpp"
+#include "shmem/sessions.hpp"
 #include "shmem/shmem.h"
 #include "weft/comm/runtime.hpp"
 #include "weft/communicator.hpp"
@@ -58,7 +59,7 @@ struct context {
   rma::context operations;
   shmem_team_t team_handle = SHMEM_TEAM_INVALID;
   long options = 0;
-  long session = 0;
+  std::unique_ptr<shmem::session> gathers;  // In a session that gathers.
   std::uint32_t generation = 0;
 };
 
@@ -73,10 +74,11 @@ struct pe_state final : detail::face_state {
   rma::context operations;  // Of the default context.
   pe_state* const* pes = nullptr;
   int in_handler = 0;
+  std::unique_ptr<session> gathers;  // Of the default context, in a session that gathers.
+  int sessions = 0;                  // That gather, of all contexts.
 
   detail::rank_state& rank;
   std::uint32_t generations = 0;  // Of handles of teams and contexts.
-  long session = 0;               // Of the default context.
   int opened = 0;                 // Calls of shmem_init() without shmem_finalize().
   bool finalized = false;
   bool failed = false;
@@ -163,6 +165,13 @@ auto in_call_at_any_time(const char* name, const Body& body)
 void check_symmetric(pe_state& me, const char* argument, const void* address, std::size_t bytes);
 [[nodiscard]] rma::context& operations_of(pe_state& me, context* c) noexcept;
 void check_not_in_handler(const pe_state& me);
+// In front of a call that meets other PEs: refuses in handlers, and sends what sessions have gathered.
+void begin_meeting(pe_state& me);
+// What sessions have gathered goes: of one context, whose PEs are those of the world; of all.
+void send_gathered(pe_state& me, const char* call, session* of, rma::context& operations);
+void send_all_gathered(pe_state& me, const char* call);
+// Null: that of the default context. Nothing happens where there is none.
+void end_session(pe_state& me, const char* call, context* c);
 [[nodiscard]] std::size_t checked_bytes(std::size_t count, std::size_t element);
 // Returns when all PEs of the team have called.
 void meet(pe_state& me, const team& t, const char* name);

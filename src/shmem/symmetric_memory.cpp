@@ -55,7 +55,7 @@ void* new_block(pe_state& me, const char* call, std::size_t bytes, std::size_t a
 
 void* allocate(const char* call, std::size_t bytes, std::size_t alignment, long hints) {
   return in_call(call, [&](pe_state& me) -> void* {
-    check_not_in_handler(me);
+    begin_meeting(me);
     if ((hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE)) != 0)
       fail("hints 0x{:x}: pass 0, SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE or both",
            hints);
@@ -82,7 +82,7 @@ void* allocate_aligned(const char* call, std::size_t alignment, std::size_t byte
 
 void* allocate_zeroed(const char* call, std::size_t count, std::size_t element) {
   return in_call(call, [&](pe_state& me) -> void* {
-    check_not_in_handler(me);
+    begin_meeting(me);
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, element, &bytes)) bytes = ~std::size_t{0};
     check_same(me, count, element);
@@ -102,7 +102,7 @@ void* reallocate(const char* call, void* block, std::size_t bytes) {
     return nullptr;
   }
   return in_call(call, [&](pe_state& me) -> void* {
-    check_not_in_handler(me);
+    begin_meeting(me);
     const std::size_t offset = offset_of(me, block);
     const std::size_t before = size_of_block(me, block, offset);
     check_same(me, offset, bytes);
@@ -120,7 +120,7 @@ void* reallocate(const char* call, void* block, std::size_t bytes) {
 
 void deallocate(const char* call, void* block) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     if (block == nullptr) return;
     const std::size_t offset = offset_of(me, block);
     const std::size_t bytes = size_of_block(me, block, offset);

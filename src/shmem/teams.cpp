@@ -75,7 +75,7 @@ int team_translate_pe(const char* call, shmem_team_t from, int pe, shmem_team_t 
 int team_split_strided(const char* call, shmem_team_t parent, int start, int stride, int size,
                        const shmem_team_config_t* config, long mask, shmem_team_t* made) {
   return in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     *made = SHMEM_TEAM_INVALID;
     if (parent == SHMEM_TEAM_INVALID) return -1;
     const team& t = checked_team(me, parent);
@@ -99,7 +99,7 @@ int team_split_2d(const char* call, shmem_team_t parent, int xrange,
                   shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
                   long yaxis_mask, shmem_team_t* yaxis_team) {
   return in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
     if (parent == SHMEM_TEAM_INVALID || xrange < 1) return -1;
     const team& t = checked_team(me, parent);
@@ -116,7 +116,7 @@ int team_split_2d(const char* call, shmem_team_t parent, int xrange,
 
 void team_destroy(const char* call, shmem_team_t handle) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     if (handle == SHMEM_TEAM_INVALID) return;
     if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
       fail("{} is predefined: leave it to shmem_finalize",
@@ -125,6 +125,7 @@ void team_destroy(const char* call, shmem_team_t handle) {
     meet(me, t, call);
     for (const auto& c : me.contexts)
       if (c->of == &t) {
+        end_session(me, call, c.get());
         me.memory->quiet(c->operations);
         c->of = nullptr;
       }
@@ -135,7 +136,7 @@ void team_destroy(const char* call, shmem_team_t handle) {
 
 int context_create(const char* call, shmem_team_t handle, long options, shmem_ctx_t* made) {
   return in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     *made = SHMEM_CTX_INVALID;
     if (handle == SHMEM_TEAM_INVALID) return -1;
     team& t = checked_team(me, handle);
@@ -154,7 +155,6 @@ int context_create(const char* call, shmem_team_t handle, long options, shmem_ct
     c.of = &t;
     c.team_handle = handle;
     c.options = options;
-    c.session = 0;
     c.generation = next_generation(me);
     const auto index = static_cast<std::size_t>(free - me.contexts.begin());
     *made = reinterpret_cast<shmem_ctx_t>(std::uintptr_t{c.generation} << 32 | (index + 2));
@@ -164,10 +164,11 @@ int context_create(const char* call, shmem_team_t handle, long options, shmem_ct
 
 void context_destroy(const char* call, shmem_ctx_t handle) {
   in_call(call, [&](pe_state& me) {
-    check_not_in_handler(me);
+    begin_meeting(me);
     if (handle == SHMEM_CTX_INVALID) return;
     context* const c = checked_context(me, handle);
     if (c == nullptr) fail("ctx is SHMEM_CTX_DEFAULT, which is there until shmem_finalize");
+    end_session(me, call, c);
     me.memory->quiet(c->operations);
     c->of = nullptr;
   });
@@ -180,25 +181,6 @@ int context_get_team(const char* call, shmem_ctx_t handle, shmem_team_t* team) {
     const context* const c = checked_context(me, handle);
     *team = c == nullptr ? SHMEM_TEAM_WORLD : c->team_handle;
     return 0;
-  });
-}
-
-void session_start(const char* call, shmem_ctx_t handle, long options,
-                   const shmem_ctx_session_config_t*, long) {
-  in_call(call, [&](pe_state& me) {
-    if (handle == SHMEM_CTX_INVALID) return;
-    if ((options & ~SHMEM_CTX_SESSION_BATCH) != 0)
-      fail("options 0x{:x}: pass 0 or SHMEM_CTX_SESSION_BATCH", options);
-    context* const c = checked_context(me, handle);
-    (c == nullptr ? me.session : c->session) |= options;
-  });
-}
-
-void session_stop(const char* call, shmem_ctx_t handle) {
-  in_call(call, [&](pe_state& me) {
-    if (handle == SHMEM_CTX_INVALID) return;
-    context* const c = checked_context(me, handle);
-    (c == nullptr ? me.session : c->session) = 0;
   });
 }
 
