@@ -11,7 +11,7 @@ if(weft_plugins)
 endif()
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES include/mpi/mpi.h include/mpi/mpi_absent.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)
-install(DIRECTORY include/shmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/shmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
   INSTALL_DESTINATION ${package_dir})

@@ -5,14 +5,18 @@ set(oshcc ${PROJECT_BINARY_DIR}/bin/oshcc)
 set(shmem_directory ${PROJECT_SOURCE_DIR}/tests/conformance/shmem)
 set(shmem_bin ${PROJECT_BINARY_DIR}/bin/shmem)
 set(shmem_headers ${PROJECT_SOURCE_DIR}/include/shmem/shmem.h ${PROJECT_SOURCE_DIR}/include/shmem/shmemx.h
-  ${shmem_directory}/conform.h)
+  ${PROJECT_SOURCE_DIR}/include/shmem/shmemx.hpp ${shmem_directory}/conform.h)
 file(MAKE_DIRECTORY ${shmem_bin})
 set(programs)
 
 function(weft_add_shmem_program name source)
+  set(compile ${oshcc} -std=gnu11)
+  if(source MATCHES "\\.cpp$")
+    set(compile ${PROJECT_BINARY_DIR}/bin/oshc++ -std=gnu++20)
+  endif()
   add_custom_command(OUTPUT ${shmem_bin}/${name}
     DEPENDS ${source} ${shmem_headers} weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc
-    COMMAND ${oshcc} -std=gnu11 -Wall -O1 -g ${source} -lm -o ${shmem_bin}/${name})
+    COMMAND ${compile} -Wall -O1 -g ${source} -lm -o ${shmem_bin}/${name})
   set(programs ${programs} ${shmem_bin}/${name} PARENT_SCOPE)
 endfunction()
 function(weft_add_shmem_test name)  # COMMAND...
@@ -20,8 +24,9 @@ function(weft_add_shmem_test name)  # COMMAND...
   set_tests_properties(shmem.${name} PROPERTIES LABELS shmem TIMEOUT 120 PROCESSORS 2)
 endfunction()
 
-foreach(name IN ITEMS setup access atomics collectives waiting active_messages sessions with_mpi)
-  weft_add_shmem_program(${name} ${shmem_directory}/${name}.c)
+foreach(program IN ITEMS setup.c access.c atomics.c collectives.c waiting.c active_messages.c sessions.c with_mpi.c rpc.cpp)
+  cmake_path(GET program STEM name)
+  weft_add_shmem_program(${name} ${shmem_directory}/${program})
   set(run ${conformance_directory}/run.sh ${weftrun})
   weft_add_shmem_test(${name}.n1 ${run} -n 1 ${shmem_bin}/${name})
   weft_add_shmem_test(${name}.n5 ${run} -n 5 ${shmem_bin}/${name})
