@@ -10,8 +10,7 @@
 // named by its place in the symmetric heap. An exception that leaves it ends the job.
 //
 // All PEs run the same program. Everything is called by a PE's own thread.
-#ifndef WEFT_SHMEMX_HPP
-#define WEFT_SHMEMX_HPP
+#pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -264,4 +263,3 @@ auto try_rpc(int pe, Args... args) {
 }
 
 }  // namespace shmemx
-#endif

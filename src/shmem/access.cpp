@@ -1,4 +1,6 @@
 // Puts, gets and signals in full: arguments that need a look, PEs of other processes, contexts that were made.
+#include <string_view>
+
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -27,6 +29,32 @@ std::size_t extent(std::ptrdiff_t stride, std::size_t block_bytes, std::size_t b
 
 void check_stride(const char* argument, std::ptrdiff_t stride) {
   if (stride < 1) fail("{} is {}: strides are 1 or more", argument, stride);
+}
+
+// Blocks of so many bytes, which lie so many bytes apart.
+struct strided {
+  target other;
+  std::ptrdiff_t dest_stride, source_stride;
+  std::size_t bytes;
+};
+struct argument {
+  const char* name;
+  const void* address;
+};
+// `there`: at the PE.
+strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_stride,
+                        std::ptrdiff_t source_stride, std::size_t block, std::size_t blocks,
+                        std::size_t element, int pe, argument there, argument here) {
+  const target other = checked_target(me, context, pe);
+  check_stride("dst", dest_stride);
+  check_stride("sst", source_stride);
+  const auto size = static_cast<std::ptrdiff_t>(element);
+  const strided how{other, dest_stride * size, source_stride * size, checked_bytes(block, element)};
+  const bool puts = there.name == std::string_view("dest");
+  check_symmetric(me, there.name, there.address,
+                  extent(puts ? how.dest_stride : how.source_stride, how.bytes, blocks));
+  check_local(here.name, here.address, how.bytes * blocks);
+  return how;
 }
 
 void update_signal(pe_state& me, const target& to, std::uint64_t* signal_address,
@@ -76,15 +104,10 @@ void put_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
                  std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t block,
                  std::size_t blocks, std::size_t element, int pe) {
   in_call(call, [&](pe_state& me) {
-    const target to = checked_target(me, context, pe);
-    check_stride("dst", dest_stride);
-    check_stride("sst", source_stride);
-    const std::size_t bytes = checked_bytes(block, element);
-    const auto size = static_cast<std::ptrdiff_t>(element);
-    check_symmetric(me, "dest", dest, extent(dest_stride * size, bytes, blocks));
-    check_local("source", source, bytes * blocks);
-    me.memory->put_strided(to.operations, dest, dest_stride * size, source, source_stride * size,
-                           bytes, blocks, to.rank);
+    const strided how = checked_strided(me, context, dest_stride, source_stride, block, blocks,
+                                        element, pe, {"dest", dest}, {"source", source});
+    me.memory->put_strided(how.other.operations, dest, how.dest_stride, source, how.source_stride,
+                           how.bytes, blocks, how.other.rank);
   });
 }
 
@@ -92,16 +115,11 @@ void get_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
                  std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t block,
                  std::size_t blocks, std::size_t element, int pe) {
   in_call(call, [&](pe_state& me) {
-    const target from = checked_target(me, context, pe);
-    check_stride("dst", dest_stride);
-    check_stride("sst", source_stride);
-    const std::size_t bytes = checked_bytes(block, element);
-    const auto size = static_cast<std::ptrdiff_t>(element);
-    check_symmetric(me, "source", source, extent(source_stride * size, bytes, blocks));
-    check_local("dest", dest, bytes * blocks);
+    const strided how = checked_strided(me, context, dest_stride, source_stride, block, blocks,
+                                        element, pe, {"source", source}, {"dest", dest});
     note_look(me);
-    me.memory->get_strided(from.operations, dest, dest_stride * size, source, source_stride * size,
-                           bytes, blocks, from.rank);
+    me.memory->get_strided(how.other.operations, dest, how.dest_stride, source, how.source_stride,
+                           how.bytes, blocks, how.other.rank);
   });
 }
 

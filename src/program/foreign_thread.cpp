@@ -1,0 +1,43 @@
+#include "program/foreign_thread.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/format.hpp"
+#include "base/log.hpp"
+#include "job/state.hpp"
+#include "program/program_run.hpp"
+#include "sched/attached_thread.hpp"
+
+namespace weft::detail {
+
+bool called_by_own_thread() noexcept {
+  const worker* const here = worker::current();
+  return here != nullptr && !here->has_attached_thread();
+}
+
+void end_foreign_thread(const char* who, const std::string& why) {
+  const thread_origin& origin = origin_of_this_thread();
+  if (origin.identity == nullptr) {
+    log_text(why);
+    ::_exit(1);
+  }
+  if (origin.way_in->enter()) {
+    job& j = *static_cast<job_rank*>(origin.identity)->of;
+    if (!why.empty()) j.tell_failure(formatted("{} {}: {}", who, origin.number, why));
+    j.workers->request_stop();
+    origin.way_in->leave();
+  }
+  // Unwinds: whoever joins the thread goes on, and finds the job at its end.
+  pthread_exit(nullptr);
+}
+
+void pass_on_stop() {
+  if (called_by_own_thread()) {
+    leave_handlers_of_exit();
+    throw;
+  }
+  end_foreign_thread("", "");
+}
+
+}  // namespace weft::detail

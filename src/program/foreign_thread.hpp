@@ -1,0 +1,15 @@
+// Calls of a face that do not come from a rank's own thread: how they end when they cannot go on.
+#pragma once
+#include <string>
+
+namespace weft::detail {
+
+// Whether a rank calls, and not a thread that it has made.
+[[nodiscard]] bool called_by_own_thread() noexcept;
+// By a thread that is not the rank's own: the job ends, for this reason if there is one, and so does the thread. `who`: what a
+// rank is called in the reason.
+[[noreturn, gnu::cold]] void end_foreign_thread(const char* who, const std::string& why);
+// Called while job_stopped is handled at the border to the program. Does not return.
+[[noreturn, gnu::cold]] void pass_on_stop();
+
+}  // namespace weft::detail
