@@ -174,8 +174,38 @@ static void of_complex(void) {
   OF_COMPLEX(complexf, float _Complex)
 }
 
+/* Sets that overlap: pairs of neighbours, of which inner PEs are in two, and all but the last PE; made while others of them
+   are in use. Nobody waits in between. */
+static void sets_that_overlap(void) {
+  enum { rounds = 8, sets_max = 16 };
+  static long syncs[sets_max + 1][2][SHMEM_REDUCE_SYNC_SIZE];
+  static long work[sets_max + 1][2][SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+  static long values[sets_max + 1], sums[sets_max + 1][2];
+  const int pairs = pes - 1 < sets_max ? pes - 1 : sets_max;
+  for (int i = 0; i <= sets_max; ++i)
+    for (int turn = 0; turn < 2; ++turn)
+      for (int k = 0; k < SHMEM_REDUCE_SYNC_SIZE; ++k) syncs[i][turn][k] = SHMEM_SYNC_VALUE;
+  shmem_barrier_all();
+  for (long round = 1; round <= rounds; ++round) {
+    const int turn = (int)(round & 1);
+    for (int first = 0; first < pairs; ++first) {
+      if (me != first && me != first + 1) continue;
+      values[first] = round * (me + 1);
+      shmem_long_sum_to_all(&sums[first][turn], &values[first], 1, first, 0, 2, work[first][turn], syncs[first][turn]);
+      EXPECT(sums[first][turn] == round * (2 * first + 3));
+    }
+    if (me == pes - 1) continue;
+    values[sets_max] = round;
+    shmem_long_sum_to_all(&sums[sets_max][turn], &values[sets_max], 1, 0, 0, pes - 1, work[sets_max][turn],
+                          syncs[sets_max][turn]);
+    EXPECT(sums[sets_max][turn] == round * (pes - 1));
+  }
+  shmem_barrier_all();
+}
+
 int main(void) {
   begin();
+  sets_that_overlap();
   char* const to = shmem_malloc((size_t)(count * pes * 2) * 16);
   char* const from = shmem_malloc((size_t)(count * pes * 2) * 16);
 #define CALL(NAME, T) of_##NAME(SHMEM_TEAM_WORLD, me, pes, (T*)to, (T*)from);

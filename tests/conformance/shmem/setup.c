@@ -59,6 +59,7 @@ static void of_memory(void) {
   char* const old = shmalloc(64);
   EXPECT((void*)old == (void*)one || (void*)old == (void*)two);
   char* const old_larger = shrealloc(old, 128);
+  shfree(shmemalign(1, 64));
   char* const aligned = shmemalign(256, 64);
   EXPECT(old_larger != NULL && (uintptr_t)aligned % 256 == 0);
   shfree(old_larger), shfree(aligned);
