@@ -70,9 +70,8 @@ void* allocate(const char* call, std::size_t bytes, std::size_t alignment, long 
 void* allocate_aligned(const char* call, std::size_t alignment, std::size_t bytes) {
   // Less than that of a pointer, which the standard leaves undefined, is asked for by old programs.
   if (!std::has_single_bit(alignment))
-    return in_call(call, [&](pe_state&) -> void* {
-      fail("alignment {}: pass a power of two", alignment);
-    });
+    return in_call(
+        call, [&](pe_state&) -> void* { fail("alignment {}: pass a power of two", alignment); });
   // Where heaps begin is as even as that on all PEs, and offsets in them are the same.
   if (alignment > rma::arena::heap_alignment)
     return in_call(call, [&](pe_state&) -> void* {

@@ -73,7 +73,7 @@ THIRD_PARTY = {
     r"benchmark/": ["bench"],
     r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer",
                 "tests/image"],
-    r"shmemx?\.h": ["bench"],
+    r"(shmem/)?shmemx?\.h": ["bench", "tests/conformance", "tests/compile_fail"],  # shmemx.hpp, too.
     r"omp\.h": ["bench"],
     r"oneapi/tbb/": ["bench"],
     r"lci\.hpp": ["bench/lci"],
