@@ -60,15 +60,17 @@ struct object_holder {
 struct object_releaser {
   void operator()(std::uint64_t number) const { release_object(number); }
 };
+// Templates, so that programs without objects have no such actions.
+template <class T>
 struct object_namer {
-  void operator()(const std::string& name, int process, std::uint64_t number,
-                  const std::string& type) const {
-    name_object(name, process, number, type);
+  void operator()(const std::string& name, int process, std::uint64_t number) const {
+    name_object(name, process, number, typeid(T).name());
   }
 };
+template <class T>
 struct object_finder {
-  object_id<void> operator()(const std::string& name, const std::string& type) const {
-    return find_name(name, type);
+  object_id<void> operator()(const std::string& name) const {
+    return find_name(name, typeid(T).name());
   }
 };
 
@@ -159,14 +161,13 @@ template <class T>
 future<void> give_name(object<T> to, std::string name) {
   const object_id<T> id = to.id();
   co_await async(locality(id.process), detail::object_holder<T>{}, id.number);
-  co_await async(locality(0), detail::object_namer{}, std::move(name), id.process, id.number,
-                 std::string(typeid(T).name()));
+  co_await async(locality(0), detail::object_namer<T>{}, std::move(name), id.process, id.number);
 }
 
 template <class T>
 future<object<T>> resolve(std::string name) {
-  const object_id<void> found = co_await async(locality(0), detail::object_finder{},
-                                               std::move(name), std::string(typeid(T).name()));
+  const object_id<void> found =
+      co_await async(locality(0), detail::object_finder<T>{}, std::move(name));
   co_return co_await resolve(object_id<T>{found.process, found.number});
 }
 
