@@ -292,7 +292,8 @@ def draw(results, out):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    colours = {port: plt.get_cmap("tab20")(i % 20) for i, port in enumerate(results.ports)}
+    palette = [*plt.get_cmap("tab20").colors, *plt.get_cmap("Dark2").colors, *plt.get_cmap("Set1").colors]
+    colours = {port: palette[i % len(palette)] for i, port in enumerate(results.ports)}
     marks = {port: "os^Dv<>Pp*X"[i % 11] for i, port in enumerate(results.ports)}
     drawn = []
     for number, (kind, which, text) in FIGURES.items():
@@ -308,6 +309,7 @@ def draw(results, out):
             axes.barh([p for _, p in best], [b[0] for b, _ in best], xerr=[b[1] for b, _ in best],
                       color=[colours[p] for _, p in best], capsize=3)
             axes.invert_yaxis()
+            axes.set_xlim(0)
             axes.xaxis.set_major_formatter(count_text)
             axes.set_xlabel("messages a second")
             axes.grid(True, axis="x", alpha=0.3)
