@@ -257,9 +257,12 @@ void blocking_thread::begin(moved_call& call) noexcept {
 
 void blocking_thread::end(moved_call& call) noexcept {
   std::unique_lock hold(lock_);
+  if (work_ != &call) return;
+  // One signal is enough: it comes before the thread has looked at `cancelled`, or leads it out of the call. More would
+  // lie on each other.
+  __atomic_store_n(&call.cancelled, 1, __ATOMIC_RELAXED);
+  if (thread_ != 0) ::syscall(SYS_tgkill, getpid(), thread_, detail::own_signal());
   while (work_ == &call) {
-    __atomic_store_n(&call.cancelled, 1, __ATOMIC_RELAXED);
-    if (thread_ != 0) ::syscall(SYS_tgkill, getpid(), thread_, detail::own_signal());
     // Soon: but for a call that the kernel does not interrupt, of a disk that hangs, say.
     hold.unlock();
     sleep_in_kernel(std::chrono::microseconds(100));

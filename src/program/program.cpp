@@ -204,11 +204,17 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
   run.own = copy.own;
   allow_own_output(copy.own != nullptr ? own_output::of_rank : own_output::of_process);
   const registered_run registered(run);
+  // However the rank ends: nothing that is kept for it outlives it.
+  const struct kept_for_rank {
+    const detail::job_rank& rank;
+    const bool has_copy;
+    ~kept_for_rank() {
+      if (at_rank_end != nullptr && has_copy) at_rank_end(rank.number);
+      detail::forget_kernel_state_of(rank);
+    }
+  } kept{detail::calling_job_rank("main"), copy.own != nullptr};
   if (mask_of_only_rank) pthread_sigmask(SIG_SETMASK, &*mask_of_only_rank, nullptr);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
-  const detail::job_rank& me = detail::calling_job_rank("main");
-  if (at_rank_end != nullptr && copy.own != nullptr) at_rank_end(me.number);
-  detail::forget_kernel_state_of(me);
   if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);
   if (status != 0 && world_size() != 1)
     throw rank_failure(formatted("ended with exit status {}, which ends the job", status), status);

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -73,16 +74,16 @@ namespace {
 constexpr std::uint64_t bit_of(int number) noexcept {
   return std::uint64_t{1} << (number - 1);
 }
+// The kernel's set is the first word of the C library's.
+static_assert(sizeof(sigset_t) >= sizeof(std::uint64_t));
 std::uint64_t bits_of(const sigset_t& set) noexcept {
   std::uint64_t bits = 0;
-  for (int n = 1; n <= signals_max; ++n)
-    if (sigismember(&set, n) == 1) bits |= bit_of(n);
+  std::memcpy(&bits, &set, sizeof bits);
   return bits;
 }
 void set_bits(std::uint64_t bits, sigset_t& set) noexcept {
   sigemptyset(&set);
-  for (int n = 1; n <= signals_max; ++n)
-    if ((bits & bit_of(n)) != 0) sigaddset(&set, n);
+  std::memcpy(&set, &bits, sizeof bits);
 }
 constexpr std::uint64_t never_blocked = std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1}
                                                                                 << (SIGSTOP - 1);
@@ -200,6 +201,14 @@ void post(rank_signals& to, int number, const siginfo_t& details) noexcept {
   to.pending.fetch_or(bit_of(number), std::memory_order_relaxed);
 }
 
+// Whether a worker's thread is sent the signal that weft keeps, and has not taken it: several would lie on each other.
+// Relaxed: the kernel orders a signal and its handler.
+constexpr std::size_t workers_told_max = 4096;
+constinit std::array<std::atomic<bool>, workers_told_max> is_sent{};
+std::atomic<bool>& is_sent_to(const worker& w) noexcept {
+  return is_sent[static_cast<std::size_t>(w.index()) % workers_told_max];
+}
+
 // With the lock held. Whether some rank has yet to run a handler.
 bool urge_ranks() {
   bool any = false;
@@ -207,7 +216,8 @@ bool urge_ranks() {
     if (!can_run(*one)) continue;
     if (!any) one->rank->of->workers->look_for_calls();
     any = true;
-    if (const int thread = one->rank->home->thread(); thread != 0)
+    if (const int thread = one->rank->home->thread();
+        thread != 0 && !is_sent_to(*one->rank->home).exchange(true, std::memory_order_relaxed))
       ::syscall(SYS_tgkill, getpid(), thread, own_signal());
   }
   return any;
@@ -351,6 +361,7 @@ void end_system_call(ucontext_t& interrupted) noexcept {
 
 void on_relay(ucontext_t& interrupted) {
   const worker* const here = worker::current();
+  if (here != nullptr) is_sent_to(*here).store(false, std::memory_order_relaxed);
   if (here == nullptr || worker::caller() == nullptr || worker::in_chunk()) return;
   if (here->is_shared() && here->has_attached_thread()) return;
   rank_signals* const mine = signals_of_caller();
@@ -445,6 +456,8 @@ void begin_passing(const job& of) {
 
 // Of the calling rank, also on threads that it has made: made when it is first asked for.
 rank_signals& own_signals(const job_rank& rank) {
+  if (const std::atomic<rank_signals*>* const all = by_number.value())
+    if (rank_signals* const there = all[rank.number].load(std::memory_order_relaxed)) return *there;
   const std::lock_guard hold(table().lock);
   begin_passing(*rank.of);
   std::atomic<rank_signals*>& place = by_number.hint()[rank.number];
@@ -592,17 +605,6 @@ bool run_handlers(rank_signals& mine) {
     --mine.depth;
     mine.blocked.store(blocked, std::memory_order_relaxed);
   }
-}
-
-void forget_signals_of_caller() noexcept {
-  rank_signals* const mine = signals_of_caller();
-  if (mine == nullptr) return;
-  const std::lock_guard hold(table().lock);
-  by_number.hint()[mine->rank->number].store(nullptr, std::memory_order_relaxed);
-  std::erase_if(table().timers, [&](const timer& t) { return t.of == mine; });
-  std::erase_if(table().all, [&](const auto& one) { return one.get() == mine; });
-  for (int n = 1; n <= signals_max; ++n)
-    if ((table().taken & bit_of(n)) != 0) choose_action(n);
 }
 
 void leave_handler_in_wait() {
@@ -800,6 +802,8 @@ void weft_own_timer(int which, const struct itimerspec* set, struct itimerspec* 
     at->due_ns = first == 0 ? 0 : now + first;
     at->every_ns = ns_of(set->it_interval);
   }
+  // Nothing of what the timer was before comes later.
+  if (signals_of_caller() == &mine && can_run(mine)) run_handlers(mine);
   look_at_timers();
 }
 
@@ -819,6 +823,19 @@ void weft_look_for_children(int child) {
   passed.details.si_code = CLD_EXITED;
   passed.details.si_pid = child;
   static_cast<void>(::syscall(SYS_write, passing[1], &passed, sizeof passed));
+}
+
+void weft_forget_signals(int rank) {
+  std::atomic<rank_signals*>* const all = by_number.value();
+  rank_signals* const its = all != nullptr ? all[rank].load(std::memory_order_relaxed) : nullptr;
+  if (its == nullptr) return;
+  ++its->kept_back;
+  const std::lock_guard hold(table().lock);
+  all[rank].store(nullptr, std::memory_order_relaxed);
+  std::erase_if(table().timers, [&](const timer& t) { return t.of == its; });
+  std::erase_if(table().all, [&](const auto& one) { return one.get() == its; });
+  for (int n = 1; n <= signals_max; ++n)
+    if ((table().taken & bit_of(n)) != 0) choose_action(n);
 }
 
 void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank)) {

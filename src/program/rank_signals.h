@@ -37,6 +37,8 @@ void weft_leaves_handler(int restores_mask);
 
 /* That child has a parent now: it may have ended before. */
 void weft_look_for_children(int child);
+/* A rank has ended. Called on its own thread. */
+void weft_forget_signals(int rank);
 /* Called once by the host: whose child that is, -1: nobody's; and a child that has ended, each once, with its rank, 0: none. */
 void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank));
 

@@ -23,7 +23,6 @@ class handlers_kept_back {
 };
 // On the rank's own stack. True when all that have run let the call that they interrupt go on (SA_RESTART).
 bool run_handlers(rank_signals& mine);
-void forget_signals_of_caller() noexcept;
 // A rank that ends in a handler within a wait leaves the wait first. Returns when it is in none.
 void leave_handler_in_wait();
 

@@ -51,7 +51,10 @@ int run(int argc, char** argv) {
   static const weft::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
   ::weft_set_children(&::weft_rank_of_child, &::weft_next_ended_child);
-  ::weft_set_rank_end(&::weft_drop_locks_of);
+  ::weft_set_rank_end([](int rank) {
+    ::weft_drop_locks_of(rank);
+    ::weft_forget_signals(rank);
+  });
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   const weft::options how = weft::program_options(argc, argv).values;
   choose_team_size(how);
