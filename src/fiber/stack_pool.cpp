@@ -109,8 +109,8 @@ void stack_pool::map_block() {
   }
   const std::size_t bytes = count * pitch_;
   if (base == MAP_FAILED)
-    throw error("cannot map " + std::to_string(count) + " stacks of " +
-                std::to_string(stack_bytes_) + " bytes after " + std::to_string(made_) +
+    throw error("cannot map a stack of " + std::to_string(stack_bytes_) + " bytes after " +
+                std::to_string(made_) +
                 " on this worker: use smaller stacks (WEFT_STACK): " + reason_with_limit(errno));
   madvise(base, bytes, MADV_NOHUGEPAGE);  // One touched page must not commit 2 MiB.
   // Relaxed: counts and no more.

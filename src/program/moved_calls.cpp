@@ -341,7 +341,7 @@ bool may_restart(const weft_moved_call& call) noexcept {
 namespace detail {
 
 int own_signal() noexcept {
-  static const int number = __libc_allocate_rtsig(1);
+  static const int number = __libc_allocate_rtsig(0);  // The highest.
   return number;
 }
 

@@ -307,7 +307,7 @@ void want_address_space() {
 
 TEST(stack_pool, want_of_address_space_is_an_error_with_a_remedy) {
   EXPECT_EXIT(want_address_space(), testing::ExitedWithCode(7),
-              "cannot map 8 stacks of 1073741824 bytes.*WEFT_STACK.*ulimit -v");
+              "cannot map a stack of 1073741824 bytes.*WEFT_STACK.*ulimit -v");
 }
 #endif
 

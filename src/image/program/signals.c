@@ -19,9 +19,10 @@ static int send_to_caller(int number) {
   if (weft_takes_signals()) return (int)syscall(SYS_tgkill, getpid(), gettid(), number);
   sigemptyset(&one);
   if (number != 0 && sigaddset(&one, number) != 0) return -1; /* 0 asks only whether it would go. */
-  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  /* The thread's own mask, not the rank's. */
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, &before, _NSIG / 8);
   const int failed = (int)syscall(SYS_tgkill, getpid(), gettid(), number);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, _NSIG / 8);
   return failed;
 }
 
