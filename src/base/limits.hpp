@@ -24,7 +24,7 @@ inline constexpr int tag_max = 0x7fffffff;
 inline constexpr std::size_t stack_bytes_min = 16 * 1024;
 inline constexpr std::size_t stack_bytes_max = std::size_t{16} << 30;
 
-// The stack of a rank that runs a main() where the system sets no limit, or a larger one.
+// The largest stack of a rank that runs a main() where the kernel promises no more memory than there is (overcommit 2).
 inline constexpr std::size_t program_stack_bytes_max = std::size_t{64} << 20;
 
 // How often the end of a rank goes on after one of its handlers of atexit() has called exit().
