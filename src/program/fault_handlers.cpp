@@ -17,7 +17,8 @@ namespace {
 struct taken_fault {
   struct sigaction of_program {};
   struct sigaction of_weft {};  // What reports faults.
-  bool is_taken = false;
+  // Relaxed: what it says is looked at again under the lock.
+  std::atomic<bool> is_taken{false};
 };
 constinit std::array<taken_fault, 2> faults{};
 std::mutex faults_lock;
@@ -50,15 +51,21 @@ bool is_handler(const struct sigaction& action) noexcept {
 
 int take_fault(taken_fault& taken, int number, const struct sigaction* action,
                struct sigaction* before) {
-  const std::lock_guard hold(faults_lock);
   struct sigaction now {};
   if (next_sigaction()(number, nullptr, &now) != 0) return -1;
-  const bool was_taken = taken.is_taken && now.sa_sigaction == &on_fault_of_program;
+  // Without a handler of weft's there is nothing to keep. No lock is taken then: a sanitizer sets its handlers before its own locks work.
+  if (!taken.is_taken.load(std::memory_order_relaxed) && !reports_fault(now))
+    return next_sigaction()(number, action, before);
+  const std::lock_guard hold(faults_lock);
+  if (next_sigaction()(number, nullptr, &now) != 0) return -1;
+  const bool was_taken =
+      taken.is_taken.load(std::memory_order_relaxed) && now.sa_sigaction == &on_fault_of_program;
   if (before != nullptr) *before = was_taken ? taken.of_program : now;
   if (action == nullptr) return 0;
   if (!was_taken && reports_fault(now)) taken.of_weft = now;
-  taken.is_taken = is_handler(*action) && !reports_fault(*action) && reports_fault(taken.of_weft);
-  if (!taken.is_taken) return next_sigaction()(number, action, nullptr);
+  const bool takes = is_handler(*action) && !reports_fault(*action) && reports_fault(taken.of_weft);
+  taken.is_taken.store(takes, std::memory_order_relaxed);
+  if (!takes) return next_sigaction()(number, action, nullptr);
   taken.of_program = *action;
   struct sigaction ours {};
   ours.sa_sigaction = &on_fault_of_program;
