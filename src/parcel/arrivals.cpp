@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/format.hpp"
 #include "job/state.hpp"
@@ -22,7 +24,9 @@ struct parcel_layer::arrived : task {
   message_origin from;
   parcel_header header;
   awaited_call* call = nullptr;
+  bool has_asked_for_chunks = false;
   [[nodiscard]] std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  [[nodiscard]] std::span<const std::byte> whole() noexcept { return {content(), header.size}; }
   [[nodiscard]] std::span<const std::byte> chunk_sizes() noexcept {
     const std::size_t bytes = header.chunk_count * sizeof(std::uint64_t);
     return {content() + header.size - bytes, bytes};
@@ -130,6 +134,7 @@ void parcel_layer::on_call(worker& here, const message_origin& from, const parce
                            std::span<const std::byte> content) {
   if (header.action >= actions_.size()) [[unlikely]] {
     refuse(here, from, "it calls an action that there is not");
+    drop_chunks(here, from, header, content);
     owe(here, from.process, parcel_overhead_bytes + sizeof header + header.size);
     if (header.kind == parcel_kind::call)
       answer_failure(here, from, header.call, "weft::error",
@@ -141,6 +146,7 @@ void parcel_layer::on_call(worker& here, const message_origin& from, const parce
     tasks = &task_source::here("an action");
   } catch (const error& e) {  // The worker shares itself with threads of its ranks.
     refuse(here, from, "its worker runs no tasks");
+    drop_chunks(here, from, header, content);
     owe(here, from.process, parcel_overhead_bytes + sizeof header + header.size);
     if (header.kind == parcel_kind::call)
       answer_failure(here, from, header.call, "weft::error", e.what());
@@ -173,23 +179,82 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
   else
     from.owed = mine.cost();
   received_call call(of, from, reader, &mine);
+  bool is_begun = false;
   try {
     which.run(call);
+    is_begun = true;
   } catch (const malformed_parcel& e) {
     worker& here = *worker::current();
     of.refuse(here, mine.from, e.what());
-    if (from.owed != 0) of.owe(here, from.process, from.owed);
     if (from.wants_result)
       of.answer_failure(here, mine.from, from.call, "weft::error",
                         formatted("the arguments of {}: {}", name_of(which), e.what()));
   } catch (...) {
     of.send_failure(from);  // No memory, or the program's own code for reading an argument.
   }
+  if (!is_begun && !mine.has_asked_for_chunks) [[unlikely]] {
+    worker& here = *worker::current();
+    if (from.owed != 0) of.owe(here, from.process, from.owed);
+    of.drop_chunks(here, mine.from, mine.header, mine.whole());
+  }
   mine.free();
+}
+
+namespace {
+
+// Where chunks go that nobody wants.
+struct unwanted_chunks final : chunked_task {
+  std::vector<std::unique_ptr<std::byte[]>> room;
+  std::vector<std::span<std::byte>> places;
+  // Throws std::bad_alloc.
+  void add(std::size_t bytes) {
+    room.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+    places.emplace_back(room.back().get(), bytes);
+  }
+  unwanted_chunks() noexcept {
+    act = [](task& self, bool) noexcept { free_pooled(static_cast<unwanted_chunks*>(&self)); };
+    abandon = [](chunked_task& self) noexcept {
+      free_pooled(static_cast<unwanted_chunks*>(&self));
+    };
+  }
+};
+
+}  // namespace
+
+void parcel_layer::drop_chunks(worker& here, const message_origin& from,
+                               const parcel_header& header,
+                               std::span<const std::byte> content) noexcept {
+  // A worker that runs no tasks cannot: a known limit (docs/parcels.md).
+  if (header.chunk_count == 0 || here.is_shared()) [[likely]]
+    return;
+  const std::span<const std::byte> transmission =
+      content.last(transmission_bytes(header.chunk_count));
+  std::uint64_t word = 0;
+  std::memcpy(&word, transmission.data(), sizeof word);
+  unwanted_chunks* unwanted = nullptr;
+  try {
+    unwanted = make_pooled<unwanted_chunks>();
+    for (std::size_t at = sizeof word; at < transmission.size(); at += sizeof word) {
+      std::uint64_t size = 0;
+      std::memcpy(&size, transmission.data() + at, sizeof size);
+      // Those that no sender makes do not come.
+      if (size == 0 || size > parcel_chunk_bytes_max) return free_pooled(unwanted);
+      unwanted->add(static_cast<std::size_t>(size));
+    }
+    port_->receive(here, from.process, word, unwanted->places, *unwanted);
+  } catch (const job_stopped&) {  // The port has them, or has abandoned them.
+  } catch (const std::exception& e) {
+    if (unwanted != nullptr) free_pooled(unwanted);
+    job_.tell_failure(
+        formatted("locality {} cannot receive what it was to refuse, and the job would not end: {}",
+                  process_, e.what()));
+    job_.workers->request_stop();
+  }
 }
 
 void received_call::run_when_complete(chunked_task& what) {
   auto& parcel = *static_cast<parcel_layer::arrived*>(parcel_);
+  parcel.has_asked_for_chunks = true;
   try {
     layer_.port().receive(*worker::current(), from_.process, parcel.word(), reader_.places(), what);
   } catch (const job_stopped&) {  // The port has it, or has abandoned it.
@@ -199,14 +264,17 @@ void received_call::run_when_complete(chunked_task& what) {
 void parcel_layer::on_answer(worker& here, const message_origin& from, const parcel_header& header,
                              std::span<const std::byte> content) {
   const call_name name = call_name::of(header.call);
-  if (name.worker >= shares_.size())
-    return refuse(here, from, "it answers no call of this process");
+  const auto turn_away = [&](const char* why) {
+    refuse(here, from, why);
+    drop_chunks(here, from, header, content);
+  };
+  if (name.worker >= shares_.size()) return turn_away("it answers no call of this process");
   if (static_cast<int>(name.worker) != here.index()) [[unlikely]] {
     if (header.chunk_count != 0 && !port_->receives_anywhere())
-      return refuse(here, from, "it answers a call of another worker");
+      return turn_away("it answers a call of another worker");
     auto* const home =
         static_cast<task_source*>(here.owner().at(static_cast<int>(name.worker)).source());
-    if (home == nullptr) return refuse(here, from, "it answers no call of this process");
+    if (home == nullptr) return turn_away("it answers no call of this process");
     arrived& made = keep(from, header, content);
     auto* const news = make_pooled<handed_on>();
     news->what = &made;
@@ -215,8 +283,7 @@ void parcel_layer::on_answer(worker& here, const message_origin& from, const par
       arrived& parcel = *mine.what;
       free_pooled(&mine);
       try {
-        parcel.of->on_answer(at.home(), parcel.from, parcel.header,
-                             {parcel.content(), parcel.header.size});
+        parcel.of->on_answer(at.home(), parcel.from, parcel.header, parcel.whole());
       } catch (const std::exception&) {
         parcel.of->refuse(at.home(), parcel.from, "there is no memory for it");
       }
@@ -226,7 +293,7 @@ void parcel_layer::on_answer(worker& here, const message_origin& from, const par
   }
   awaited_call* const call = find(here, header.call, from.process);
   if (call == nullptr) [[unlikely]]
-    return refuse(here, from, "it answers no call of this process");
+    return turn_away("it answers no call of this process");
   answer(here, *call, from, header, content);
 }
 
@@ -297,6 +364,7 @@ void parcel_layer::run_answer(task& self, bool may_run) noexcept {
     if (!reader.has_chunks()) return call.set(call);
     auto* const then = make_pooled<chunked_result>(call);
     try {
+      mine.has_asked_for_chunks = true;
       of.port().receive(*worker::current(), mine.from.process, mine.word(), reader.places(), *then);
     } catch (const job_stopped&) {
     }
@@ -307,6 +375,8 @@ void parcel_layer::run_answer(task& self, bool may_run) noexcept {
   } catch (...) {
     call.fail(call, std::current_exception());
   }
+  if (!mine.has_asked_for_chunks)
+    of.drop_chunks(*worker::current(), mine.from, mine.header, mine.whole());
 }
 
 namespace {

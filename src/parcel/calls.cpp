@@ -1,4 +1,5 @@
 // Calls of other localities: who waits for which answer, and what is sent.
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -188,8 +189,16 @@ void parcel_layer::owe(worker& here, int process, std::uint64_t bytes) noexcept 
 std::uint32_t parcel_layer::take_owed(int process) noexcept {
   std::atomic<std::uint64_t>& owed = peers_[static_cast<std::size_t>(process)].owed;
   if (owed.load(std::memory_order_relaxed) == 0) return 0;
-  // Less than 2^32: see owe().
-  return static_cast<std::uint32_t>(owed.exchange(0, std::memory_order_relaxed));
+  const std::uint64_t all = owed.exchange(0, std::memory_order_relaxed);
+  constexpr std::uint64_t most =
+      ~std::uint32_t{0};  // That a header can tell; a parcel may be longer.
+  if (all > most) [[unlikely]]
+    owed.fetch_add(all - most, std::memory_order_relaxed);
+  return static_cast<std::uint32_t>(std::min(all, most));
+}
+
+void parcel_layer::owe_again(int process, std::uint32_t bytes) noexcept {
+  peers_[static_cast<std::size_t>(process)].owed.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void parcel_layer::on_credit(int process, std::uint64_t bytes) noexcept {
@@ -221,9 +230,12 @@ void parcel_layer::send_call(int process, const action_entry& which, parcel_writ
   const auto still_awaited = [&] {
     return waits != nullptr && find(home.home(), header.call, process) == waits;
   };
+  std::uint64_t taken = 0;
   try {
     outgoing_parcel made = finished(encoded, kept, header, process, -1);
-    if (wait_for_room(home.home(), process, cost_of(made))) [[likely]] {
+    const std::uint64_t cost = cost_of(made);
+    if (wait_for_room(home.home(), process, cost)) [[likely]] {
+      taken = cost;
       // Not before: two that wait for each other's would have them in their hands.
       header.credit = take_owed(process);
       std::memcpy(made.bytes.data() + offsetof(parcel_header, credit), &header.credit,
@@ -233,6 +245,9 @@ void parcel_layer::send_call(int process, const action_entry& which, parcel_writ
         return;
     }
   } catch (...) {
+    // It has not left: others may take the room.
+    if (taken != 0) on_credit(process, taken);
+    owe_again(process, header.credit);
     // Whoever gave up what was awaited has dropped it; the caller drops what is left.
     if (still_awaited())
       (void)stop_awaiting(*waits);
@@ -256,10 +271,17 @@ void parcel_layer::send_result(const call_origin& to, parcel_writer& encoded, ke
   header.kind = parcel_kind::result;
   header.action = to.action;
   header.call = to.call;
-  header.credit = take_owed(to.process);
   outgoing_parcel made = finished(encoded, kept, header, to.process, to.port);
+  header.credit = take_owed(to.process);
+  std::memcpy(made.bytes.data() + offsetof(parcel_header, credit), &header.credit,
+              sizeof header.credit);
   holding.kept = nullptr;
-  (void)send(*worker::current(), made);  // The dead need no result.
+  try {
+    (void)send(*worker::current(), made);  // The dead need no result.
+  } catch (...) {
+    owe_again(to.process, header.credit);
+    throw;
+  }
 }
 
 namespace {

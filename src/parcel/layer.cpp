@@ -138,7 +138,9 @@ bool parcel_layer::end_operations_with_dead(worker& here) {
   bool any = port_->end_operations_with_dead(here);
   for (std::size_t i = 0; i < mine.slots.size(); ++i) {
     awaited_call* const call = mine.slots[i].call;
-    if (call == nullptr || device.is_alive(room_of(*call).process)) continue;
+    if (call == nullptr || device.is_alive(room_of(*call).process) ||
+        !port_->has_delivered_all_of_dead(room_of(*call).process))
+      continue;
     const std::exception_ptr why = std::make_exception_ptr(
         error(formatted("locality {} has died, which was to return the result of {}",
                         room_of(*call).process, name_of(*room_of(*call).which))));

@@ -94,6 +94,7 @@ class parcel_layer final : public face_job, public parcel_receiver {
   }
   [[nodiscard]] bool wait_for_room(worker& here, int process, std::uint64_t cost);
   [[nodiscard]] std::uint32_t take_owed(int process) noexcept;
+  void owe_again(int process, std::uint32_t bytes) noexcept;
   void on_credit(int process, std::uint64_t bytes) noexcept;
   void on_call(worker& here, const message_origin& from, const parcel_header& header,
                std::span<const std::byte> content);
@@ -105,6 +106,10 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void on_names(std::span<const std::byte> content);
   [[nodiscard]] arrived& keep(const message_origin& from, const parcel_header& header,
                               std::span<const std::byte> content);
+  // Those of a parcel that is not read come into memory of nobody: their sender has counted them, and what they lie in
+  // is to be freed.
+  void drop_chunks(worker& here, const message_origin& from, const parcel_header& header,
+                   std::span<const std::byte> content) noexcept;
   static void run_call(task& self, bool may_run) noexcept;
   static void run_answer(task& self, bool may_run) noexcept;
   void answer_failure(worker& here, const message_origin& to, std::uint64_t call,

@@ -1,8 +1,10 @@
 #include "parcel/parcel_queue.hpp"
 
 #include <cstring>
+#include <exception>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/limits.hpp"
 #include "parcel/limits.hpp"
 #include "task/task_source.hpp"
@@ -91,13 +93,21 @@ parcel_connection& parcel_queues::take(worker& here, int process) {
   return *taken;
 }
 
+// The message has parcels of others in it: who sends it may not be one of them, so what the port throws ends all that
+// is between the two processes.
 bool parcel_queues::send_message(worker& here, int process, parcel_connection& message) {
   outgoing_parcel made;
   made.process = process;
   made.port = message.port;
   made.bytes = {message.room.get(), message.used};
   made.kept = &message;
-  return port_.send(here, made);
+  try {
+    return port_.send(here, made);
+  } catch (const std::exception& e) {
+    network::of(here).owner().mark_failed(process,
+                                          formatted("no parcels can go there: {}", e.what()));
+    return false;
+  }
 }
 
 // What does not fit, or has chunks: with a connection of its own.

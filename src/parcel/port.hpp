@@ -7,7 +7,7 @@
 //
 // A port with a network of its own hands over what comes when a worker looks at it (let_workers_look), and wakes one with
 // worker::notify() when something has come that nobody looks at; where nothing tells it so it has a thread that looks
-// while all workers sleep.
+// while any worker sleeps: the others may compute.
 //
 // A message is one parcel or several, one after the other, and may have chunks (wire.hpp). What a port owes the layer:
 //
@@ -18,7 +18,8 @@
 //     port::count_sent(process) of the sending worker before it is posted, and at the other side first
 //     parcel_receiver::expect_work(), then port::count_received(process), then deliver(). A chunk is counted when it
 //     is at its place; scheduler::expect_work() holds the job until then.
-//   - What lies in outgoing_parcel::heap and ::kept stays until the message and its chunks have left, and is freed then;
+//   - What lies in outgoing_parcel::heap and ::kept stays until the message and its chunks have left, and is freed then, or
+//     never, where a network may read it for ever;
 //     `bytes` that lie elsewhere are the caller's again when send() returns.
 //   - A wait for room is a wait of the calling fiber (post_in_wait, worker::wait_until); nothing waits in progress.
 //   - When a process is dead, sends to it return false, and what was to come from it is abandoned.
@@ -46,7 +47,7 @@ struct outgoing_parcel {
   std::span<std::byte> bytes;
   std::span<const parcel_chunk> chunks;  // Never empty ones.
   // What the chunks lie in, or whoever wants to know that all has left: kept->free(*kept) is called then, by a worker,
-  // or by the thread that ends the job. In any case.
+  // or by the thread that ends the job; never where a network that was given up may still read them.
   kept_values* kept = nullptr;
   // What `bytes` lie in; null: somewhere that is the caller's.
   std::unique_ptr<std::byte[]> heap;
@@ -85,12 +86,14 @@ class parcelport {
   // Called by fibers, which wait for room. Takes heap and kept over, also when it fails. False: that process is dead.
   // Throws job_stopped.
   virtual bool send(worker& here, outgoing_parcel& what) = 0;
-  // The same in progress, of few bytes without chunks: what there is no room for is kept.
+  // The same in progress, of few bytes without chunks: what there is no room for is kept. Does not wait, nor make progress
+  // until there is room: whoever takes what comes may be the calling worker.
   virtual void send_at_once(worker& here, int process, int to_port,
                             std::span<const std::byte> bytes) noexcept = 0;
-  // Called by a task, on the worker to which the parcel was delivered, or on any where receives_anywhere(): the chunks of
-  // a parcel of `process` go to `places`, which stay. Then `then` is submitted as a task, or abandoned when they do not
-  // come. `word` is that of the transmission chunk. Throws job_stopped when it has abandoned `then`, or will.
+  // Called by a task, on the worker to which the parcel was delivered, or on any where receives_anywhere(), or within
+  // deliver(): the chunks of a parcel of `process` go to `places`, which stay. Then `then` is submitted as a task, or
+  // abandoned when they do not come, or where the worker runs no tasks. `word` is that of the transmission chunk. Throws
+  // job_stopped when it has abandoned `then`, or will.
   virtual void receive(worker& here, int process, std::uint64_t word,
                        std::span<const std::span<std::byte>> places, chunked_task& then) = 0;
   [[nodiscard]] virtual bool receives_anywhere() const noexcept { return true; }
@@ -101,6 +104,11 @@ class parcelport {
   virtual bool end_operations_with_dead(worker& here) noexcept {
     static_cast<void>(here);
     return false;
+  }
+  // Nothing that a process has sent before it died is still to be delivered by the port's own network.
+  [[nodiscard]] virtual bool has_delivered_all_of_dead(int process) noexcept {
+    static_cast<void>(process);
+    return true;
   }
 };
 

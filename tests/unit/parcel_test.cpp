@@ -8,12 +8,14 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "job.hpp"
 #include "parcel/layer.hpp"
+#include "parcel/lci/lci_shared_port.hpp"
 #include "parcel/mpi/tags.hpp"
 
 namespace weft {
@@ -347,6 +349,142 @@ TEST(parcel, localities_that_flood_each_other_and_call_back_go_on) {
     EXPECT_EQ(sum, 300);
   };
   EXPECT_EQ(run_localities(2, flood), 0);
+}
+
+std::atomic<int> come_at_once{0};
+void come() {
+  ++come_at_once;
+}
+WEFT_ACTION(come);
+
+// What is sent in progress does not wait until the other side takes it, which may do the same.
+TEST(parcel, localities_that_flood_each_other_in_progress_go_on) {
+  constexpr int count = 40'000;
+  come_at_once = 0;
+  const auto flood = [](communicator& world) {
+    detail::parcel_header header;
+    header.kind = detail::parcel_kind::post;
+    header.action = detail::action_of_function(reinterpret_cast<const void*>(&come)).index;
+    detail::parcelport& port = detail::parcel_layer::here("test").port();
+    world.barrier();  // Both begin together.
+    for (int i = 0; i < count; ++i)
+      port.send_at_once(*worker::current(), next().number(), -1,
+                        std::as_bytes(std::span(&header, 1)));
+  };
+  ++tests::jobs_of_several_processes;
+  EXPECT_EQ(tests::is_started() ? tests::run_in_started(2, localities(2, 0), flood)
+                                : tests::run_in_processes(2, localities(2, 0), flood),
+            0);
+  EXPECT_EQ(come_at_once, tests::is_started() ? count : 2 * count);
+}
+
+std::atomic<int> let_go{0};
+void let_them_go() {
+  ++let_go;
+}
+WEFT_ACTION(let_them_go);
+
+// What comes is taken by another worker, also where it belongs to the first one's share of devices.
+TEST(parcel, a_locality_one_of_whose_workers_computes_takes_what_comes) {
+  let_go = 0;
+  const auto body = [] {
+    // Each worker of these has a device of its own, which nobody else looks at.
+    if (detail::parcel_layer::here("test").port().name() == "lci") return;
+    if (here() == locality(0)) return post(locality(1), let_them_go);
+    while (let_go == 0) {
+    }
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
+}
+
+// A port may have much in hand that nobody has asked for.
+std::vector<char> a_million(char of) {
+  return std::vector<char>(1'000'000, of);
+}
+WEFT_ACTION(a_million);
+
+TEST(parcel, long_results_that_nobody_takes_yet_are_waited_for) {
+  const auto body = [] {
+    if (here() != locality(0)) return;
+    std::vector<future<std::vector<char>>> results;
+    for (int i = 0; i < 100; ++i) results.push_back(async(locality(1), a_million, 'a'));
+    volatile std::uint64_t computed = 0;
+    for (int i = 0; i < 100'000'000; ++i) computed = computed + 1;
+    for (auto& each : results) EXPECT_EQ(each.get(), a_million('a'));
+  };
+  EXPECT_EQ(run_localities(2, body, 0), 0);
+}
+
+#ifdef WEFT_PARCELS_HAVE_CEREAL
+// As a program's own code may be.
+struct refuses_to_be_read {
+  std::string text;
+  refuses_to_be_read() = default;
+  explicit refuses_to_be_read(std::string of) : text(std::move(of)) {}
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(text);
+    if constexpr (Archive::is_loading::value) throw std::runtime_error("it refuses to be read");
+  }
+};
+int read_it(const refuses_to_be_read&) {
+  return 1;
+}
+refuses_to_be_read give_it(int) {
+  return refuses_to_be_read(std::string(10'000, 'b'));
+}
+WEFT_ACTION(read_it);
+WEFT_ACTION(give_it);
+
+// Its chunks are received all the same, its room is given back, and the job ends.
+TEST(parcel, arguments_and_results_that_cannot_be_read_leave_nothing_behind) {
+  const auto body = [] {
+    if (here() != locality(0)) return;
+    const auto text_of = [](const auto& call) {
+      try {
+        static_cast<void>(call());
+      } catch (const std::exception& e) {
+        return std::string(e.what());
+      }
+      return std::string("no error");
+    };
+    for (int i = 0; i < 1000; ++i) {
+      const std::string text = text_of(
+          [] { return sync(locality(1), read_it, refuses_to_be_read(std::string(10'000, 'a'))); });
+      ASSERT_NE(text.find("it refuses to be read"), std::string::npos) << text;
+    }
+    for (int i = 0; i < 100; ++i) {
+      const std::string text = text_of([] { return sync(locality(1), give_it, 0); });
+      ASSERT_NE(text.find("it refuses to be read"), std::string::npos) << text;
+    }
+    EXPECT_LT(detail::parcel_layer::here("test").bytes_under_way(1),
+              detail::parcel_bytes_under_way_max);
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
+}
+#endif
+
+// The thread of an lci_..._core has a core that no worker of any process of its host has.
+TEST(parcel_cores, are_those_that_no_worker_of_the_host_has) {
+  using detail::core_beside_workers;
+  using detail::cores_of_process;
+  const std::vector<int> all{0, 1, 2, 3, 4, 5};
+  const std::vector<cores_of_process> node{{{0, 1}, all}, {{2, 3}, all}};
+  EXPECT_EQ(core_beside_workers(node, 0), 4);
+  EXPECT_EQ(core_beside_workers(node, 1), 5);
+  const std::vector<cores_of_process> full{{{0, 1}, {0, 1, 2, 3}}, {{2}, {0, 1, 2, 3}}};
+  EXPECT_EQ(core_beside_workers(full, 0), 3);
+  EXPECT_EQ(core_beside_workers(full, 1), std::nullopt);
+  const std::vector<cores_of_process> apart{{{0}, {0, 1}}, {{2}, {2, 3}}};
+  EXPECT_EQ(core_beside_workers(apart, 1), 3);
+  const std::vector<cores_of_process> unbound{{{-1}, {0, 1}}, {{-1, -1}, {0, 1}}};
+  EXPECT_EQ(core_beside_workers(unbound, 0), -1);
+  EXPECT_EQ(core_beside_workers(unbound, 1), std::nullopt);
+  for (const cores_of_process& one : node) {
+    const cores_of_process read = cores_of_process::of(one.text());
+    EXPECT_EQ(read.of_workers, one.of_workers);
+    EXPECT_EQ(read.allowed, one.allowed);
+  }
 }
 
 // As MPI_Init_thread makes it.

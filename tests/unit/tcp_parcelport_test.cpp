@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <weft/parcels.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "job.hpp"
+#include "parcel/port.hpp"
 #include "parcel/tcp/tcp_wire.hpp"
 #include "processes.hpp"
 
@@ -155,6 +157,11 @@ class watched_member final : public bootstrap {
   meddler meddle_;
 };
 
+// Where weft was built without Boost.Asio there is no such port.
+bool has_tcp_port() {
+  return tcp_parcelport.knows("tcp");
+}
+
 // The statuses of both processes.
 std::vector<int> run_two(const watched_member::meddler& meddle, const std::function<void()>& body) {
   ::setenv("WEFT_PARCELPORT", "tcp", 1);
@@ -193,6 +200,7 @@ std::vector<int> run_two(const watched_member::meddler& meddle, const std::funct
 
 TEST(tcp_parcelport, strangers_are_refused_without_a_word_and_the_job_goes_on) {
   if (tests::is_started()) GTEST_SKIP() << "makes its own processes";
+  if (!has_tcp_port()) GTEST_SKIP() << "built without Boost.Asio";
   std::vector<int> strangers;
   const auto meddle = [&](const tcp_address& at) {
     tcp_greeting greeting;
@@ -242,9 +250,30 @@ TEST(tcp_parcelport, strangers_are_refused_without_a_word_and_the_job_goes_on) {
   }
 }
 
+// More than there is room for have come before, and say nothing: the process of the job tries again.
+TEST(tcp_parcelport, a_process_that_finds_too_many_strangers_comes_in_when_they_have_gone) {
+  if (tests::is_started()) GTEST_SKIP() << "makes its own processes";
+  if (!has_tcp_port()) GTEST_SKIP() << "built without Boost.Asio";
+  std::thread leaves;
+  const auto meddle = [&](const tcp_address& at) {
+    std::vector<int> strangers;
+    for (int i = 0; i < 80; ++i) strangers.push_back(connected(at));
+    leaves = std::thread([strangers] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      for (const int one : strangers) ::close(one);
+    });
+  };
+  const std::vector<int> statuses = run_two(meddle, [] {
+    EXPECT_EQ(sync(locality(1 - here().number()), sum, std::vector<std::uint64_t>{1, 2}), 3U);
+  });
+  leaves.join();
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
 // Somebody has the key, which only a process of the job can have, and sends what makes no sense: nobody waits for ever.
 TEST(tcp_parcelport, nonsense_of_one_that_has_the_key_ends_the_job) {
   if (tests::is_started()) GTEST_SKIP() << "makes its own processes";
+  if (!has_tcp_port()) GTEST_SKIP() << "built without Boost.Asio";
   int impostor = -1;
   const auto meddle = [&](const tcp_address& at) {
     impostor = connected(at);

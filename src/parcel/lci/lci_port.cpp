@@ -1,6 +1,7 @@
 #include "parcel/lci/lci_port.hpp"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "task/task_source.hpp"
@@ -36,7 +37,10 @@ void lci_port::on_message(void* self, const comm::event& happened) noexcept {
   parcel_receiver::expect_work(*here);
   network::of(*here).count_received(happened.process);
   auto& me = *static_cast<lci_port*>(self);
+  bool& delivers = me.shares_[static_cast<std::size_t>(here->index())].delivers;
+  delivers = true;
   me.receiver_.deliver(*here, {happened.process, happened.device}, happened.bytes());
+  delivers = false;
 }
 
 void lci_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
@@ -51,6 +55,25 @@ comm::address lci_port::address_of(const worker& here, int process, int to_port)
   return {process, here.index() % between_.core().device_count(process)};
 }
 
+// What lives until all parts of a parcel have left. Its worker's own.
+struct lci_port::sending {
+  scheduler* workers;  // Null once they are gone.
+  std::uint32_t left = 1;
+  kept_values* kept;
+  std::unique_ptr<std::byte[]> heap;
+
+  void leave(bool workers_run) noexcept {
+    if (--left != 0) return;
+    if (kept != nullptr) kept->free(*kept);
+    scheduler& at = *workers;
+    free_pooled(this);
+    if (workers_run) at.end_work();
+  }
+  static void on_sent(void* self, const comm::event& happened) noexcept {
+    static_cast<sending*>(self)->leave(happened.result != comm::outcome::canceled);
+  }
+};
+
 void lci_port::send_at_once(worker& here, int process, int to_port,
                             std::span<const std::byte> bytes) noexcept {
   port& mine = network::of(here);
@@ -60,7 +83,29 @@ void lci_port::send_at_once(worker& here, int process, int to_port,
   made.data = bytes;
   made.allow.retry = false;
   mine.count_sent(process);
+  if (bytes.size() > mine.device().eager_bytes_max(made.to.process, made.to.device)) [[unlikely]]
+    return send_copy(here, made, bytes);
   (void)comm::post(mine.device(), made);  // The dead need none.
+}
+
+// It leaves when the receiver asks for it.
+void lci_port::send_copy(worker& here, comm::am& what, std::span<const std::byte> bytes) noexcept {
+  sending* all = nullptr;
+  try {
+    auto copy = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
+    std::memcpy(copy.get(), bytes.data(), bytes.size());
+    all = make_pooled<sending>();
+    all->heap = std::move(copy);
+  } catch (const std::bad_alloc&) {
+    return between_.mark_failed(what.to.process,
+                                "there is no memory for an answer that is to go there");
+  }
+  all->workers = &here.owner();
+  all->kept = nullptr;
+  here.owner().expect_work();
+  what.data = std::span<const std::byte>(all->heap.get(), bytes.size());
+  what.local = comm::completion(&sending::on_sent, all);
+  if (comm::post(network::of(here).device(), what) != status::posted) all->leave(true);
 }
 
 bool lci_port::send(worker& here, outgoing_parcel& what) {
@@ -84,25 +129,6 @@ bool lci_port::send(worker& here, outgoing_parcel& what) {
              here, [&] { return comm::post(mine.device(), made); },
              [&] { return for_room(what.process); }) != status::failed;
 }
-
-// What lives until all parts of a parcel have left. Its worker's own.
-struct lci_port::sending {
-  scheduler* workers;  // Null once they are gone.
-  std::uint32_t left = 1;
-  kept_values* kept;
-  std::unique_ptr<std::byte[]> heap;
-
-  void leave(bool workers_run) noexcept {
-    if (--left != 0) return;
-    if (kept != nullptr) kept->free(*kept);
-    scheduler& at = *workers;
-    free_pooled(this);
-    if (workers_run) at.end_work();
-  }
-  static void on_sent(void* self, const comm::event& happened) noexcept {
-    static_cast<sending*>(self)->leave(happened.result != comm::outcome::canceled);
-  }
-};
 
 bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
                           outgoing_parcel& what) {
@@ -201,6 +227,7 @@ struct lci_port::receiving {
 
 void lci_port::receive(worker& here, int process, std::uint64_t word,
                        std::span<const std::span<std::byte>> places, chunked_task& then) {
+  const bool in_progress = shares_[static_cast<std::size_t>(here.index())].delivers;
   auto* const all = make_pooled<receiving>();
   all->workers = &here.owner();
   all->then = &then;
@@ -219,6 +246,7 @@ void lci_port::receive(worker& here, int process, std::uint64_t word,
     one.tag = word + i;
     one.local = comm::completion(&receiving::on_received, all);
     one.result = &result;
+    one.allow.retry = !in_progress;
     ++all->left;
     status said = status::failed;
     try {
@@ -236,10 +264,10 @@ void lci_port::receive(worker& here, int process, std::uint64_t word,
     }
     if (said == status::posted) continue;
     --all->left;
-    if (said == status::failed)
-      all->is_broken = true;
-    else
+    if (said == status::done)
       all->on_one(result);
+    else
+      all->is_broken = true;
   }
 }
 

@@ -25,10 +25,12 @@ class lci_port final : public parcelport {
   struct receiving;
   struct alignas(padding_bytes) share {
     std::uint64_t chunks_sent = 0;  // The tag of the next one: never used again.
+    bool delivers = false;          // What came, in progress: no wait is possible.
   };
 
   static void on_message(void* self, const comm::event& happened) noexcept;
   [[nodiscard]] comm::address address_of(const worker& here, int process, int port) const noexcept;
+  void send_copy(worker& here, comm::am& what, std::span<const std::byte> bytes) noexcept;
   bool send_parts(worker& here, port& mine, const comm::address& to, outgoing_parcel& what);
 
   parcel_receiver& receiver_;

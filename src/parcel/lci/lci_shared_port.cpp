@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -62,23 +63,30 @@ std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_s
   return std::make_unique<lci_shared_port>(name.kind, variant, site);
 }
 // The CPU of the thread that makes progress; -1: any.
-int core_of(scheduler& workers, lci_variant::progress by, const std::string& name) {
+int core_of(scheduler& workers, network& between, lci_variant::progress by,
+            const std::string& name) {
   if (by == lci_variant::progress::all_workers) return -1;
   const int count = workers.worker_count();
-  const int last = workers.at(count - 1).core();
-  if (by == lci_variant::progress::pinned_thread) return last;
-  const std::vector<hardware_thread>& all = machine_topology().threads;
-  // Workers that are not bound leave one over where there are more.
-  if (last < 0 && static_cast<int>(all.size()) > count) return -1;
-  for (const hardware_thread& one : all) {
-    bool is_taken = last < 0;
-    for (int i = 0; i < count; ++i) is_taken = is_taken || workers.at(i).core() == one.cpu;
-    if (!is_taken) return one.cpu;
+  if (by == lci_variant::progress::pinned_thread) return workers.at(count - 1).core();
+  cores_of_process own;
+  for (int i = 0; i < count; ++i) own.of_workers.push_back(workers.at(i).core());
+  for (const hardware_thread& one : machine_topology().threads) own.allowed.push_back(one.cpu);
+  bootstrap& job = between.job();
+  constexpr std::string_view key = "weft.parcels.cores";
+  job.put(key, own.text());
+  job.fence();
+  std::vector<cores_of_process> node;
+  std::size_t which = 0;
+  for (int p = 0; p < between.process_count(); ++p) {
+    if (job.node_of(p) != job.node_of(between.process())) continue;
+    if (p == between.process()) which = node.size();
+    node.push_back(cores_of_process::of(job.get(p, key)));
   }
+  if (const std::optional<int> found = core_beside_workers(node, which)) return *found;
   throw error(formatted(
-      "parcelport {} needs a core beside those of the {} workers of this process, which may use {}: give fewer "
-      "workers (--workers) or more cores, or take lci_..._pin",
-      name, count, all.size()));
+      "parcelport {} needs a core beside those of all workers of this host: the {} of this process may use {} cores; "
+      "give fewer workers (--workers) or more cores, or take lci_..._pin",
+      name, count, own.allowed.size()));
 }
 
 }  // namespace
@@ -115,6 +123,48 @@ std::unique_ptr<lci_variant> lci_variant::of(std::string_view kind) {
   else
     return nullptr;
   return std::make_unique<lci_variant>(made);
+}
+
+// --- Cores ----------------------------------------------------------------------------------------
+
+std::string cores_of_process::text() const {
+  std::string all;
+  for (const int one : of_workers) all += formatted("{} ", one);
+  all += '/';
+  for (const int one : allowed) all += formatted(" {}", one);
+  return all;
+}
+
+cores_of_process cores_of_process::of(std::string_view text) {
+  cores_of_process read;
+  std::vector<int>* to = &read.of_workers;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    int number = 0;
+    if (word == "/")
+      to = &read.allowed;
+    else if (std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc())
+      to->push_back(number);
+  }
+  return read;
+}
+
+std::optional<int> core_beside_workers(std::span<const cores_of_process> node, std::size_t which) {
+  // Workers that are not bound leave one over where there are more.
+  if (const cores_of_process& own = node[which]; std::ranges::count(own.of_workers, -1) != 0)
+    return own.allowed.size() > own.of_workers.size() ? std::optional(-1) : std::nullopt;
+  std::set<int> taken;
+  for (const cores_of_process& one : node)
+    taken.insert(one.of_workers.begin(), one.of_workers.end());
+  // Those before it choose first.
+  for (std::size_t i = 0;; ++i) {
+    const auto& allowed = node[i].allowed;
+    const auto at = std::ranges::find_if(allowed, [&](int cpu) { return !taken.contains(cpu); });
+    if (i == which) return at != allowed.end() ? std::optional(*at) : std::nullopt;
+    if (at != allowed.end()) taken.insert(*at);
+  }
 }
 
 // --- What completes -------------------------------------------------------------------------------
@@ -181,6 +231,7 @@ struct lci_shared_port::connection {
   std::unique_ptr<std::byte[]> heap;
   chunked_task* then = nullptr;
   comm::event received;  // Of a receive that is done at once.
+  connection* next_stalled = nullptr;
 
   [[nodiscard]] bool is_over() const noexcept {
     return does != kind::listens && header.empty() && next == chunks.size() + places.size();
@@ -220,7 +271,7 @@ class lci_shared_port::progress_thread {
       else if (how == lci_variant::progress::pinned_thread)
         look_and_sleep();
       else
-        look_while_all_sleep();
+        look_while_any_sleeps();
     });
   }
   ~progress_thread() {
@@ -260,12 +311,13 @@ class lci_shared_port::progress_thread {
       }
     }
   }
-  void look_while_all_sleep() noexcept {
+  // One that computes makes no progress: for those that sleep it is made here.
+  void look_while_any_sleeps() noexcept {
     while (!is_ending()) {
-      bool all_sleep = true;
+      bool any_sleeps = false;
       for (int i = 0; i < workers_.worker_count(); ++i)
-        all_sleep = all_sleep && workers_.at(i).is_parked();
-      nap(all_sleep && progress());
+        any_sleeps = any_sleeps || workers_.at(i).is_parked();
+      nap(any_sleeps && progress());
     }
   }
 
@@ -286,9 +338,10 @@ lci_shared_port::lci_shared_port(std::string name, const lci_variant& variant,
       between_(site.between),
       workers_(site.workers),
       told_dead_(static_cast<std::size_t>(between_.process_count())),
+      turns_(static_cast<std::size_t>(workers_.worker_count())),
       arrivals_(std::make_unique<news>(*this)),
       completed_(std::make_unique<news>(*this)) {
-  const int cpu = core_of(workers_, variant_.driven_by, name_);
+  const int cpu = core_of(workers_, between_, variant_.driven_by, name_);
   comm::runtime_options how;
   how.devices = variant_.devices;
   how.shared_devices = true;
@@ -324,7 +377,7 @@ lci_shared_port::connection& lci_shared_port::open() {
   if (free_.empty()) {
     all_.push_back(std::make_unique<connection>(*this));
     // So that nothing is allocated in progress.
-    for (auto* const list : {&free_, &pending_, &stalled_}) list->reserve(all_.capacity());
+    for (auto* const list : {&free_, &pending_}) list->reserve(all_.capacity());
     return *all_.back();
   }
   connection& taken = *free_.back();
@@ -347,13 +400,16 @@ void lci_shared_port::close(connection& done) noexcept {
 
 void lci_shared_port::stall(connection& of) noexcept {
   const std::lock_guard hold(lock_);
-  stalled_.push_back(&of);
-  any_stalled_.store(true, std::memory_order_relaxed);
+  of.next_stalled = nullptr;
+  (last_stalled_ != nullptr ? last_stalled_->next_stalled : first_stalled_) = &of;
+  last_stalled_ = &of;
+  stalled_count_.store(stalled_count_.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
 }
 
 status lci_shared_port::post_header(comm::device& by, const comm::address& to,
-                                    std::span<const std::byte> bytes, comm::permitted allow,
-                                    const comm::completion& local, void* context) noexcept {
+                                    std::span<const std::byte> bytes, const comm::completion& local,
+                                    void* context) noexcept {
   if (variant_.by == lci_variant::header::put) {
     comm::am message;
     message.to = to;
@@ -361,7 +417,6 @@ status lci_shared_port::post_header(comm::device& by, const comm::address& to,
     message.data = bytes;
     message.local = local;
     message.context = context;
-    message.allow = allow;
     return comm::post(by, message);
   }
   comm::send message;
@@ -371,7 +426,6 @@ status lci_shared_port::post_header(comm::device& by, const comm::address& to,
   message.by = comm::matching::tag;
   message.local = local;
   message.context = context;
-  message.allow = allow;
   return comm::post(by, message);
 }
 
@@ -381,7 +435,7 @@ status lci_shared_port::post_next(connection& of) noexcept {
                                      : comm::completion(of.completed);
   switch (of.does) {
     case connection::kind::sends: {
-      if (!of.header.empty()) return post_header(*of.by, of.peer, of.header, {}, local, &of);
+      if (!of.header.empty()) return post_header(*of.by, of.peer, of.header, local, &of);
       const parcel_chunk& chunk = of.chunks[of.next];
       comm::send message;
       message.to = of.peer;
@@ -498,13 +552,36 @@ bool lci_shared_port::fits_one_message(const comm::device& by, const comm::addre
          (variant_.by == lci_variant::header::put ? eager : std::min(eager, sent_at_once_max));
 }
 
+// Insists on nothing: this worker would make progress for ever, and take nothing that has come, while another process does
+// the same. What finds no room waits as a connection.
 void lci_shared_port::send_at_once(worker& here, int process, int,
                                    std::span<const std::byte> bytes) noexcept {
   comm::device& by = device_of(here);
+  const comm::address to{process, by.index()};
   network::of(here).count_sent(process);
-  comm::permitted allow;
-  allow.retry = false;
-  (void)post_header(by, {process, by.index()}, bytes, allow, {}, nullptr);  // The dead need none.
+  const bool is_long = !fits_one_message(by, to, bytes.size());
+  // The dead need none.
+  if (!is_long && post_header(by, to, bytes, {}, nullptr) != status::retry) [[likely]]
+    return;
+  connection* chain = nullptr;
+  try {
+    auto copy = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
+    std::memcpy(copy.get(), bytes.data(), bytes.size());
+    chain = &open();
+    chain->heap = std::move(copy);
+  } catch (const std::bad_alloc&) {
+    return between_.mark_failed(process, "there is no memory for an answer that is to go there");
+  }
+  chain->does = connection::kind::sends;
+  chain->by = &by;
+  chain->peer = to;
+  chain->header = {chain->heap.get(), bytes.size()};
+  chain->workers = &here.owner();
+  here.owner().expect_work();
+  if (is_long)
+    go_on(here, *chain);
+  else
+    stall(*chain);
 }
 
 bool lci_shared_port::send(worker& here, outgoing_parcel& what) {
@@ -553,7 +630,7 @@ bool lci_shared_port::send(worker& here, outgoing_parcel& what) {
   status said = status::failed;
   try {
     said = post_in_wait(
-        here, [&] { return post_header(by, to, what.bytes, {}, {}, nullptr); },
+        here, [&] { return post_header(by, to, what.bytes, {}, nullptr); },
         [&] { return for_room(what.process); });
   } catch (...) {
     if (chain != nullptr) end(&here, *chain, false);
@@ -573,6 +650,8 @@ void lci_shared_port::receive(worker& here, int process, std::uint64_t word,
   const auto device = static_cast<int>(word >> tag_count_bits);
   if (device >= core_->device_count()) {
     refuse(here, {process, 0}, "its chunks are to come to a device that there is not");
+    // The sender has counted them, and the job is to end.
+    for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
     return then.abandon(then);
   }
   connection& chain = open();
@@ -652,20 +731,19 @@ bool lci_shared_port::look_at_synchronizers(worker& here) noexcept {
 }
 
 bool lci_shared_port::try_stalled(worker& here) noexcept {
-  // Each once: those that stall again stand behind.
-  std::size_t left = 0;
-  {
-    const std::lock_guard hold(lock_);
-    left = stalled_.size();
-    any_stalled_.store(false, std::memory_order_relaxed);
-  }
-  for (; left > 0; --left) {
+  // Each once at most: those that stall again stand behind.
+  for (std::size_t left =
+           std::min(stalled_count_.load(std::memory_order_relaxed), looked_at_in_a_pass);
+       left > 0; --left) {
     connection* one = nullptr;
     {
       const std::lock_guard hold(lock_);
-      if (stalled_.empty()) break;
-      one = stalled_.front();
-      stalled_.erase(stalled_.begin());
+      if (first_stalled_ == nullptr) break;
+      one = first_stalled_;
+      first_stalled_ = one->next_stalled;
+      if (first_stalled_ == nullptr) last_stalled_ = nullptr;
+      stalled_count_.store(stalled_count_.load(std::memory_order_relaxed) - 1,
+                           std::memory_order_relaxed);
     }
     go_on(here, *one);
   }
@@ -675,13 +753,17 @@ bool lci_shared_port::try_stalled(worker& here) noexcept {
 bool lci_shared_port::look(worker& here) noexcept {
   bool any = false;
   if (variant_.driven_by == lci_variant::progress::all_workers) {
-    any = device_of(here).progress() > 0;
-    // One that no worker would look at is looked at by the first.
-    if (here.index() == 0)
-      for (int i = workers_.worker_count(); i < core_->device_count(); ++i)
-        any |= core_->device(i).progress() > 0;
+    comm::device& own = device_of(here);
+    any = own.progress() > 0;
+    // And another in turn: its workers may compute.
+    if (const int count = core_->device_count(); count > 1) {
+      const std::uint32_t looks = turns_[static_cast<std::size_t>(here.index())].looks++;
+      comm::device& other =
+          core_->device(static_cast<int>(looks % static_cast<std::uint32_t>(count)));
+      if (&other != &own) any |= other.progress() > 0;
+    }
   }
-  if (any_stalled_.load(std::memory_order_relaxed)) [[unlikely]]
+  if (stalled_count_.load(std::memory_order_relaxed) != 0) [[unlikely]]
     any |= try_stalled(here);
   if (waiting_.load(std::memory_order_relaxed) == 0) {
     // To the thread that makes progress, which has the core of this worker.
@@ -698,7 +780,7 @@ bool lci_shared_port::look(worker& here) noexcept {
 
 bool lci_shared_port::has_any() const noexcept {
   return waiting_.load(std::memory_order_relaxed) != 0 ||
-         any_stalled_.load(std::memory_order_relaxed);
+         stalled_count_.load(std::memory_order_relaxed) != 0;
 }
 
 }  // namespace weft::detail

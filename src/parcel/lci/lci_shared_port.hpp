@@ -7,7 +7,7 @@
 //   cq    what has completed comes by a queue     sy   it is found by a look at each of many synchronizers
 //   pin   a thread beside the workers, on the core of the last one, makes progress, sleeping when there is none for long
 //   core  a thread on a core that no worker has does so and never sleeps
-//   mt    all workers do; a thread looks while all of them sleep
+//   mt    all workers do, each by its own device and the others in turn; a thread looks while any of them sleeps
 //
 // A message with chunks or a long one is a connection: a chain of operations, the next of which is posted when the one
 // before is complete, by whichever worker finds that. (With psr the arrivals come by a queue in either case.) The one
@@ -16,10 +16,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "parcel/port.hpp"
 
 namespace weft::detail {
@@ -35,6 +39,18 @@ struct lci_variant {
   // Null for what is no variant's name.
   [[nodiscard]] static std::unique_ptr<lci_variant> of(std::string_view kind);
 };
+
+// The CPUs of one process of a host.
+struct cores_of_process {
+  std::vector<int> of_workers;  // -1: not bound.
+  std::vector<int> allowed;
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] static cores_of_process of(std::string_view text);
+};
+// The CPU for a thread of process `which` of those of a host that each have one such thread; -1: any; nothing: there is none
+// that no worker has.
+[[nodiscard]] std::optional<int> core_beside_workers(std::span<const cores_of_process> node,
+                                                     std::size_t which);
 
 class lci_shared_port final : public parcelport, public further_look {
  public:
@@ -64,8 +80,8 @@ class lci_shared_port final : public parcelport, public further_look {
   [[nodiscard]] bool fits_one_message(const comm::device& by, const comm::address& to,
                                       std::size_t bytes) const noexcept;
   [[nodiscard]] status post_header(comm::device& by, const comm::address& to,
-                                   std::span<const std::byte> bytes, comm::permitted allow,
-                                   const comm::completion& local, void* context) noexcept;
+                                   std::span<const std::byte> bytes, const comm::completion& local,
+                                   void* context) noexcept;
   [[nodiscard]] connection& open();
   void close(connection& done) noexcept;
   [[nodiscard]] status post_next(connection& of) noexcept;
@@ -89,6 +105,10 @@ class lci_shared_port final : public parcelport, public further_look {
   std::atomic<std::uint64_t> waiting_{0};  // Completions that nobody has looked at; a hint.
   std::uint32_t looks_in_vain_ = 0;        // Of the last worker.
   std::vector<std::atomic<bool>> told_dead_;
+  struct alignas(padding_bytes) turn {
+    std::uint32_t looks = 0;
+  };
+  std::vector<turn> turns_;  // By worker: whose device it looks at beside its own.
   // What the devices signal outlives them.
   std::unique_ptr<news> arrivals_;
   std::unique_ptr<news> completed_;
@@ -97,8 +117,10 @@ class lci_shared_port final : public parcelport, public further_look {
   std::vector<connection*> free_;
   std::vector<connection*> pending_;  // With synchronizers: those that wait for an operation.
   std::size_t next_looked_at_ = 0;    // Of them.
-  std::vector<connection*> stalled_;  // There was no room for their next operation.
-  std::atomic<bool> any_stalled_{false};
+  // There was no room for their next operation: a list, the oldest first.
+  connection* first_stalled_ = nullptr;
+  connection* last_stalled_ = nullptr;
+  std::atomic<std::size_t> stalled_count_{0};  // Changed under the lock; without it a hint.
   comm::handler_id put_into_;
   std::unique_ptr<comm::runtime> core_;
   std::unique_ptr<progress_thread> driver_;

@@ -1,7 +1,10 @@
 #include "parcel/mpi/mpi_port.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -56,6 +59,10 @@ struct mpi_port::header {
   static constexpr std::uint32_t header_magic = 0x70777066;
 };
 
+struct mpi_port::heard {
+  std::byte bytes[sizeof(header) + header_bytes_max];
+};
+
 struct mpi_port::connection {
   struct part {
     std::byte* bytes;
@@ -85,7 +92,8 @@ mpi_port::mpi_port(std::string name, bool is_original, std::string_view which,
       between_(site.between),
       workers_(site.workers),
       mpi_(start_mpi_messages(which)),
-      heard_(sizeof(header) + header_bytes_max),
+      heard_(std::make_unique<heard>()),
+      released_(std::make_unique<std::uint32_t>()),
       tags_(first_tag, mpi_.tag_max, is_original) {
   // Whose rank is whose number in the job.
   bootstrap& job = between_.job();
@@ -106,44 +114,59 @@ mpi_port::mpi_port(std::string name, bool is_original, std::string_view which,
     rank_of_.push_back(rank);
     process_of_[static_cast<std::size_t>(rank)] = p;
   }
+  if (!mpi_.open(place_))
+    throw error(formatted("parcelport {}: the MPI gives no communicator for this job", name_));
   listen();
   let_workers_look(site, *this);
-  sleepless_ = start_thread("looking for parcels while all workers sleep",
-                            [this] { look_while_all_sleep(); });
+  sleepless_ =
+      start_thread("looking for parcels while workers sleep", [this] { look_while_any_sleeps(); });
 }
 
-// The workers have ended, and all that was sent has been received; an MPI may not know it yet.
+// The workers have ended, and all that was sent has been received; an MPI may not know it yet. What a job that stopped has
+// left is given up, and what an MPI may still read or write is never freed.
 mpi_port::~mpi_port() {
   ending_.store(1, std::memory_order_relaxed);  // Relaxed: joined below.
   std_atomics::wake(ending_);
   sleepless_.join();
+  bool is_clean = !workers_.stopping();
+  std::erase_if(connections_, [&](auto& one) {
+    if (one->sends) return false;
+    is_clean = false;
+    if (!mpi_.cancel(one->under_way))
+      static_cast<void>(one.release());
+    else if (one->then != nullptr)
+      one->then->abandon(*one->then);
+    return true;
+  });
+  const auto waits_for_tags = [&] { return is_clean && is_original_ && tags_.taken() != 0; };
   for (const std::uint64_t until = now_ns() + farewell_ns;
-       !connections_.empty() && now_ns() < until;) {
+       (!connections_.empty() || waits_for_tags()) && now_ns() < until;) {
+    if (is_original_) static_cast<void>(take_releases());
     std::erase_if(connections_, [&](const auto& one) {
       int from = 0;
       std::size_t size = 0;
-      if (!one->sends || mpi_.test(one->under_way, from, size) == mpi_messages::state::under_way)
-        return false;
+      if (mpi_.test(one->under_way, from, size) == mpi_messages::state::under_way) return false;
       if (one->kept != nullptr) one->kept->free(*one->kept);
       return true;
     });
+    sched_yield();
   }
-  for (auto& one : connections_) {
-    if (one->then != nullptr) one->then->abandon(*one->then);
-    static_cast<void>(one.release());  // The MPI may still read or write it.
-  }
-  mpi_.cancel(hears_);
-  if (is_original_) mpi_.cancel(hears_release_);
+  is_clean = is_clean && connections_.empty() && !waits_for_tags();
+  for (auto& one : connections_) static_cast<void>(one.release());
+  if (!mpi_.cancel(hears_)) static_cast<void>(heard_.release());
+  if (is_original_ && !mpi_.cancel(hears_release_)) static_cast<void>(released_.release());
+  // Else what is left in it would meet what the next job sends: an MPI uses the number of a communicator again.
+  if (is_clean) mpi_.close(place_);
 }
 
-// Nothing rings for an MPI.
-void mpi_port::look_while_all_sleep() noexcept {
+// Nothing rings for an MPI, and a worker that computes does not look.
+void mpi_port::look_while_any_sleeps() noexcept {
   while (ending_.load(std::memory_order_relaxed) == 0) {
     std_atomics::wait(ending_, 0, nap_ns);
-    bool all_sleep = true;
-    for (int i = 0; i < workers_.worker_count(); ++i)
-      all_sleep = all_sleep && workers_.at(i).is_parked();
-    if (!all_sleep) continue;
+    worker* sleeper = nullptr;
+    for (int i = 0; i < workers_.worker_count() && sleeper == nullptr; ++i)
+      if (workers_.at(i).is_parked()) sleeper = &workers_.at(i);
+    if (sleeper == nullptr) continue;
     bool any = false;
     {
       const std::lock_guard hold(listening_);
@@ -156,7 +179,7 @@ void mpi_port::look_while_all_sleep() noexcept {
     }
     if (!any) continue;
     something_came_.store(true, std::memory_order_relaxed);
-    workers_.at(0).notify();
+    sleeper->notify();
   }
 }
 
@@ -244,7 +267,11 @@ void mpi_port::send_at_once(worker& here, int process, int,
   outgoing_parcel what;
   what.process = process;
   what.bytes = {const_cast<std::byte*>(bytes.data()), bytes.size()};
-  go_on(here, connect(here, what));
+  try {
+    go_on(here, connect(here, what));
+  } catch (const std::exception& e) {  // No memory, or no tag.
+    between_.mark_failed(process, formatted("no answer can go there: {}", e.what()));
+  }
 }
 
 // --- Connections ----------------------------------------------------------------------------------
@@ -252,8 +279,9 @@ void mpi_port::send_at_once(worker& here, int process, int,
 bool mpi_port::post_next(connection& of) noexcept {
   const connection::part& one = of.parts[of.next];
   const int rank = rank_of_[static_cast<std::size_t>(of.process)];
-  if (!of.sends) return mpi_.receive(one.bytes, one.size, rank, of.tag, of.under_way);
-  return mpi_.send(one.bytes, one.size, rank, of.next == 0 ? header_tag : of.tag, of.under_way);
+  if (!of.sends) return mpi_.receive(place_, one.bytes, one.size, rank, of.tag, of.under_way);
+  return mpi_.send(place_, one.bytes, one.size, rank, of.next == 0 ? header_tag : of.tag,
+                   of.under_way);
 }
 
 // Its operation is complete, or there has been none. Posts the next, and looks whether that is complete at once.
@@ -306,8 +334,9 @@ void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
     release->front.resize(sizeof tag);
     std::memcpy(release->front.data(), &tag, sizeof tag);
     release->parts.push_back({release->front.data(), sizeof tag});
-    if (mpi_.send(release->front.data(), sizeof tag, rank_of_[static_cast<std::size_t>(of.process)],
-                  release_tag, release->under_way)) {
+    if (mpi_.send(place_, release->front.data(), sizeof tag,
+                  rank_of_[static_cast<std::size_t>(of.process)], release_tag,
+                  release->under_way)) {
       sending_.fetch_add(1, std::memory_order_relaxed);
       workers.expect_work();
       const std::lock_guard hold(lock_);
@@ -321,6 +350,8 @@ void mpi_port::receive(worker& here, int process, std::uint64_t word,
                        std::span<const std::span<std::byte>> places, chunked_task& then) {
   if (word < first_tag || word > static_cast<std::uint64_t>(mpi_.tag_max)) {
     refuse(here, {process, 0}, "its chunks are to come with a tag that there is not");
+    // The sender has counted them, and the job is to end.
+    for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
     return then.abandon(then);
   }
   auto made = std::make_unique<connection>();
@@ -342,10 +373,17 @@ void mpi_port::refuse(worker& here, const message_origin& from, const char* why)
 // --- What comes -----------------------------------------------------------------------------------
 
 void mpi_port::listen() noexcept {
-  (void)mpi_.receive(heard_.data(), heard_.size(), -1, header_tag, hears_);
-  if (is_original_)
-    (void)mpi_.receive(reinterpret_cast<std::byte*>(&released_), sizeof released_, -1, release_tag,
-                       hears_release_);
+  listen_for_header();
+  if (is_original_) listen_for_release();
+}
+
+void mpi_port::listen_for_header() noexcept {
+  (void)mpi_.receive(place_, heard_->bytes, sizeof heard_->bytes, -1, header_tag, hears_);
+}
+
+void mpi_port::listen_for_release() noexcept {
+  (void)mpi_.receive(place_, reinterpret_cast<std::byte*>(released_.get()), sizeof *released_, -1,
+                     release_tag, hears_release_);
 }
 
 void mpi_port::deliver(worker& here, int process, std::span<const std::byte> message) noexcept {
@@ -370,10 +408,18 @@ void mpi_port::on_header(worker& here, int rank, std::span<const std::byte> mess
       (has_rest && (front.tag < first_tag || front.tag > static_cast<std::uint32_t>(mpi_.tag_max))))
     return refuse(here, {process, 0}, "its header makes no sense");
   if (!has_rest) return deliver(here, process, message);
-  auto made = std::make_unique<connection>();
+  std::unique_ptr<connection> made;
+  try {
+    made = std::make_unique<connection>();
+    made->message.resize(front.size);
+    made->parts.reserve(2);
+  } catch (const std::bad_alloc&) {  // Of what the other side says.
+    refuse(here, {process, 0}, "there is no memory for it");
+    return between_.mark_failed(
+        process, formatted("there is no memory for a message of {} bytes from there", front.size));
+  }
   made->process = process;
   made->tag = static_cast<int>(front.tag);
-  made->message.resize(front.size);
   std::memcpy(made->message.data(), message.data(), message.size());
   const std::size_t first = front.size - front.here - front.apart;
   std::byte* const at = made->message.data() + front.here;
@@ -398,9 +444,9 @@ bool mpi_port::take_header(worker& here) noexcept {
       case mpi_messages::state::failed:
         break;
       case mpi_messages::state::complete:
-        message.assign(heard_.begin(), heard_.begin() + static_cast<std::ptrdiff_t>(size));
+        message.assign(heard_->bytes, heard_->bytes + size);
     }
-    (void)mpi_.receive(heard_.data(), heard_.size(), -1, header_tag, hears_);
+    listen_for_header();
   }
   on_header(here, from, message);
   return true;
@@ -414,9 +460,8 @@ bool mpi_port::take_releases() noexcept {
     int from = 0;
     std::size_t size = 0;
     if (mpi_.test(hears_release_, from, size) == mpi_messages::state::under_way) return false;
-    tag = size == sizeof tag ? released_ : 0;
-    (void)mpi_.receive(reinterpret_cast<std::byte*>(&released_), sizeof released_, -1, release_tag,
-                       hears_release_);
+    tag = size == sizeof tag ? *released_ : 0;
+    listen_for_release();
   }
   if (tag != 0) give_tag(static_cast<int>(tag));
   return true;

@@ -43,9 +43,10 @@ class mpi_port final : public parcelport, public further_look {
 
  private:
   struct header;
+  struct heard;
   struct connection;
 
-  void look_while_all_sleep() noexcept;
+  void look_while_any_sleeps() noexcept;
   [[nodiscard]] std::unique_ptr<connection> connect(worker& here, outgoing_parcel& what);
   [[nodiscard]] int take_tag();
   void give_tag(int tag) noexcept;
@@ -53,6 +54,8 @@ class mpi_port final : public parcelport, public further_look {
   void go_on(worker& here, std::unique_ptr<connection> of) noexcept;
   void end(worker& here, connection& of, bool complete) noexcept;
   void listen() noexcept;
+  void listen_for_header() noexcept;
+  void listen_for_release() noexcept;
   bool take_header(worker& here) noexcept;
   bool take_releases() noexcept;
   void on_header(worker& here, int rank, std::span<const std::byte> message) noexcept;
@@ -64,21 +67,22 @@ class mpi_port final : public parcelport, public further_look {
   network& between_;
   scheduler& workers_;
   const mpi_messages& mpi_;
+  mpi_messages::place place_;    // Of this port alone: nothing of another job is in it.
   std::vector<int> rank_of_;     // By process.
   std::vector<int> process_of_;  // By rank.
 
   std::mutex listening_;  // Of the receive that is always posted, and where it goes.
-  std::vector<std::byte> heard_;
+  std::unique_ptr<heard> heard_;
   mpi_messages::request hears_;
+  std::unique_ptr<std::uint32_t> released_;
   mpi_messages::request hears_release_;
-  std::uint32_t released_ = 0;
 
   std::mutex lock_;  // Of the connections and the tags.
   std::vector<std::unique_ptr<connection>> connections_;
   std::size_t next_looked_at_ = 0;
   mpi_tags tags_;
   std::atomic<std::size_t> sending_{0};
-  std::atomic<bool> something_came_{false};  // While all workers slept.
+  std::atomic<bool> something_came_{false};  // While a worker slept.
   std::atomic<std::uint32_t> ending_{0};
   std::thread sleepless_;
 };

@@ -1,6 +1,7 @@
 // Tags of messages that follow a header. Whoever takes one has it alone until it is given back, also when the numbers
 // begin again: a parcel may take long.
 #pragma once
+#include <cstddef>
 #include <unordered_set>
 #include <vector>
 
@@ -32,6 +33,7 @@ class mpi_tags {
     while (!taken_.insert(newest_).second);
     return newest_;
   }
+  [[nodiscard]] std::size_t taken() const noexcept { return taken_.size(); }
   // What nobody has taken is no matter.
   void give_back(int tag) {
     if (taken_.erase(tag) != 0 && reuses_) given_back_.push_back(tag);

@@ -46,8 +46,8 @@ constexpr std::size_t copied_bytes_max = 4096;
 // A chunk up to this length is read at once, wherever it belongs; a longer one waits so long for its place.
 constexpr std::size_t read_at_once_max = 64 * 1024;
 constexpr auto wait_for_place = 20ms;
-// Chunks of one process that nobody has asked for yet.
-constexpr std::size_t unclaimed_bytes_max = std::size_t{1} << 30;
+// Chunks of one process that nobody has asked for yet: what would go beyond waits in the kernel, and at its sender.
+constexpr std::size_t unclaimed_bytes_max = std::size_t{64} << 20;
 // What may wait to be written to one process before senders wait.
 constexpr std::size_t unsent_bytes_max = 4 * 1024 * 1024;
 constexpr int taken_in_a_pass = 32;
@@ -55,7 +55,9 @@ constexpr int taken_in_a_pass = 32;
 constexpr auto start_max = 60s;
 constexpr auto connect_max = 10s;
 constexpr auto greeting_max = 5s;
-constexpr int strangers_max = 64;
+constexpr int strangers_max = 64;  // Beside the processes of the job, which all may come at once.
+// Who was not let in tries again after so long.
+constexpr auto connect_again = 100ms;
 // Who has gone without a word is dead unless somebody else says so before, who knows more.
 constexpr auto silence_max = 2s;
 constexpr const char* key_of_address = "weft.parcels.tcp";
@@ -141,8 +143,10 @@ struct tcp_port::peer {
   // Senders and the thread.
   std::mutex out_lock;
   std::deque<unsent> queue;
-  bool is_written = false;                   // By the thread, until the queue is empty.
-  std::atomic<bool> is_closed{false};        // Changed under the lock; without it a hint.
+  bool is_written = false;               // By the thread, until the queue is empty.
+  std::atomic<bool> is_closed{false};    // Changed under the lock; without it a hint.
+  std::atomic<bool> is_to_close{false};  // Somebody has asked for it.
+  std::atomic<bool> has_ended{false};    // It is closed, and all that it has told is acted upon.
   std::atomic<std::size_t> unsent_bytes{0};  // A hint.
   std::atomic<std::uint64_t> next_word{0};
 
@@ -166,6 +170,7 @@ struct tcp_port::peer {
   std::unique_ptr<std::byte[]> early;
   std::size_t left = 0;
   bool has_said_end = false;
+  bool ends_when_read = false;  // It is dead: what has come is read, and no more waited for.
 };
 
 // --- The thread -----------------------------------------------------------------------------------
@@ -196,10 +201,11 @@ class tcp_port::reader_and_writer {
       read(from);
     });
   }
+  // When what has come before is read.
   void ask_to_close(peer& of) {
     asio::post(context_, [this, &of] {
-      read(of);  // What has come before.
-      close(of, nullptr);
+      of.ends_when_read = true;
+      read(of);
     });
   }
 
@@ -222,6 +228,8 @@ class tcp_port::reader_and_writer {
   void greet(const std::shared_ptr<stranger>& who);
   void judge(const std::shared_ptr<stranger>& who, const error_code& failure);
   void connect(int process);
+  enum class attempt { connected, closed, failed };
+  [[nodiscard]] attempt try_to_connect(int process, std::string& why_not);
   void settle(int process, tcp::socket&& by);
   void refuse_stranger(const char* why) noexcept;
 
@@ -317,7 +325,7 @@ void tcp_port::reader_and_writer::accept() {
   acceptor_.async_accept(context_, [this](const error_code& failure, tcp::socket by) {
     if (!acceptor_.is_open()) return;
     if (!failure) {
-      if (strangers_ == strangers_max) {
+      if (strangers_ == strangers_max + count()) {
         refuse_stranger("too many have connected that do not say who they are");
       } else {
         keep_from_children(by.native_handle());
@@ -370,10 +378,23 @@ void tcp_port::reader_and_writer::refuse_stranger(const char* why) noexcept {
       why);
 }
 
-// Called by the thread that makes the port.
+// Called by the thread that makes the port. Where too many strangers have come before, the other side closes the connection
+// unread until it has room.
 void tcp_port::reader_and_writer::connect(int process) {
+  const auto until = std::chrono::steady_clock::now() + start_max;
+  for (std::string why;;) {
+    const auto said = try_to_connect(process, why);
+    if (said == attempt::connected) return;
+    if (said == attempt::failed || std::chrono::steady_clock::now() >= until) throw error(why);
+    std::this_thread::sleep_for(connect_again);
+  }
+}
+
+tcp_port::reader_and_writer::attempt tcp_port::reader_and_writer::try_to_connect(
+    int process, std::string& why_not) {
   const tcp_address& address = addresses_[static_cast<std::size_t>(process)];
   std::string tried;
+  bool was_closed = false;
   for (const std::string& host : address.hosts) {
     error_code failure;
     const auto at = asio::ip::make_address(host, failure);
@@ -407,13 +428,19 @@ void tcp_port::reader_and_writer::connect(int process) {
       tcp::socket kept(context_);
       const auto protocol = socket.local_endpoint(failure).protocol();
       kept.assign(protocol, socket.release(failure), failure);
-      if (!failure) return settle(process, std::move(kept));
+      if (!failure) {
+        settle(process, std::move(kept));
+        return attempt::connected;
+      }
     }
+    was_closed |= failure == asio::error::eof || failure == asio::error::connection_reset ||
+                  failure == asio::error::broken_pipe;
     tried += formatted("{}{} ({})", tried.empty() ? "" : ", ", host,
                        why != nullptr ? std::string(why) : failure.message());
   }
-  throw error(formatted("parcelport tcp: process {} on host {} does not answer at port {}: {}",
-                        process, of_.between_.job().host_of(process), address.port, tried));
+  why_not = formatted("parcelport tcp: process {} on host {} does not answer at port {}: {}",
+                      process, of_.between_.job().host_of(process), address.port, tried);
+  return was_closed ? attempt::closed : attempt::failed;
 }
 
 void tcp_port::reader_and_writer::settle(int process, tcp::socket&& by) {
@@ -447,8 +474,9 @@ void tcp_port::reader_and_writer::read(peer& from) {
         const std::lock_guard hold(from.in_lock);
         return from.waits_for_place;
       }();
-      if (!waits) wait_to_read(from);
-      return;
+      if (waits) return;
+      if (from.ends_when_read) return close(from, nullptr);
+      return wait_to_read(from);
     }
   asio::post(context_, [this, &from] { read(from); });
 }
@@ -584,26 +612,25 @@ bool tcp_port::reader_and_writer::find_place(peer& from) {
     from.target = of.places[of.done].data();
     return true;
   }
-  if (from.left > read_at_once_max && !std::exchange(from.waits_for_place, true)) {
+  const bool has_waited = std::exchange(from.waits_for_place, true);
+  // Without a timer: somebody who receives this or another one asks to go on. Until then TCP holds the sender back.
+  if (from.unclaimed_bytes + from.left > unclaimed_bytes_max) return false;
+  if (from.left > read_at_once_max && !has_waited) {
     from.waits.expires_after(wait_for_place);
     from.waits.async_wait([this, &from](const error_code& failure) {
       if (!failure) read(from);
     });
     return false;
   }
-  from.waits_for_place = false;
   try {
     from.early = std::make_unique_for_overwrite<std::byte[]>(from.left);
   } catch (const std::bad_alloc&) {
-  }
-  from.unclaimed_bytes += from.left;
-  from.target = from.early.get();
-  if (from.target == nullptr || from.unclaimed_bytes > unclaimed_bytes_max) {
-    from.target = nullptr;
     asio::post(context_, [this, &from] { close(from, "there is no memory for its chunks"); });
-    from.waits_for_place = true;  // Until then.
     return false;
   }
+  from.waits_for_place = false;
+  from.unclaimed_bytes += from.left;
+  from.target = from.early.get();
   return true;
 }
 
@@ -680,6 +707,10 @@ void tcp_port::reader_and_writer::close(peer& of, const char* why) {
     gone.is_complete = false;
     of_.tell(std::move(gone));
   }
+  happening last;
+  last.process = of.process;
+  last.ends = true;
+  of_.tell(std::move(last));
   if (why == nullptr) return;
   happening told;
   told.process = of.process;
@@ -903,18 +934,26 @@ void tcp_port::receive(worker& here, int process, std::uint64_t word,
       } else {
         of.then = &then;
         here.owner().expect_work();  // Before the thread can see it.
-        goes_on = std::exchange(from.waits_for_place, false);
       }
+      // This may be what it waits for, or there is room for that now.
+      goes_on = std::exchange(from.waits_for_place, false);
     }
   }
   if (why != nullptr) {
-    if (*why != '\0') refuse(here, {process, 0}, why);
+    if (*why != '\0') {
+      refuse(here, {process, 0}, why);
+      // The sender has counted them, and the job is to end.
+      for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
+    }
     return then.abandon(then);
   }
   if (goes_on) network_->ask_to_go_on(from);
   if (!is_complete) return;
   for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
-  task_source::here("an action").submit(then, priority::normal);
+  if (task_source* const tasks = task_source::here_or_null(); tasks != nullptr)
+    tasks->submit(then, priority::normal);
+  else
+    then.abandon(then);
 }
 
 void tcp_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
@@ -926,9 +965,14 @@ void tcp_port::refuse(worker& here, const message_origin& from, const char* why)
 bool tcp_port::end_operations_with_dead(worker& here) noexcept {
   for (const auto& one : peers_)
     if (one != nullptr && !one->is_closed.load(std::memory_order_relaxed) &&
-        !network::of(here).device().is_alive(one->process))
+        !network::of(here).device().is_alive(one->process) &&
+        !one->is_to_close.exchange(true, std::memory_order_relaxed))
       network_->ask_to_close(*one);
   return false;
+}
+
+bool tcp_port::has_delivered_all_of_dead(int process) noexcept {
+  return peers_[static_cast<std::size_t>(process)]->has_ended.load(std::memory_order_relaxed);
 }
 
 // --- What workers do in their passes --------------------------------------------------------------
@@ -971,6 +1015,12 @@ bool tcp_port::look(worker& here) noexcept {
 void tcp_port::act_on(worker& here, happening& what) noexcept {
   if (what.kept != nullptr) what.kept->free(*what.kept);
   if (what.refused != nullptr) refuse(here, {what.process, 0}, what.refused);
+  if (what.ends) {
+    // Relaxed: whoever misses it is woken and looks again.
+    peers_[static_cast<std::size_t>(what.process)]->has_ended.store(true,
+                                                                    std::memory_order_relaxed);
+    for (int i = 0; i < workers_.worker_count(); ++i) workers_.at(i).notify();
+  }
   if (what.then != nullptr) {
     task_source* const tasks = task_source::here_or_null();
     for (std::uint32_t i = 0; i < what.chunks; ++i) network::of(here).count_received(what.process);

@@ -34,6 +34,7 @@ class tcp_port final : public parcelport, public further_look {
                std::span<const std::span<std::byte>> places, chunked_task& then) override;
   void refuse(worker& here, const message_origin& from, const char* why) noexcept override;
   bool end_operations_with_dead(worker& here) noexcept override;
+  [[nodiscard]] bool has_delivered_all_of_dead(int process) noexcept override;
 
   bool look(worker& here) noexcept override;
   [[nodiscard]] bool has_any() const noexcept override;
@@ -57,6 +58,8 @@ class tcp_port final : public parcelport, public further_look {
     // What has left.
     kept_values* kept = nullptr;
     const char* refused = nullptr;
+    // Nothing more comes from there.
+    bool ends = false;
   };
 
   void tell(happening&& what);

@@ -15,7 +15,7 @@ namespace weft {
 // weft::error when there is no such plug-in, or when its MPI does not start.
 [[nodiscard]] std::unique_ptr<transport> make_mpi_transport(std::string_view which);
 
-// An MPI by itself, likewise; all processes that it has started call this, once.
+// An MPI by itself, likewise.
 struct mpi_messages;
 [[nodiscard]] const mpi_messages& start_mpi_messages(std::string_view which);
 

@@ -417,7 +417,28 @@ transport* make(char* why, std::size_t why_bytes) noexcept {
 
 // --- Without a transport ---------------------------------------------------------------------------
 
-MPI_Comm communicator_of_messages = MPI_COMM_NULL;
+static_assert(sizeof(MPI_Comm) <= sizeof(mpi_messages::place));
+MPI_Comm communicator_of(const mpi_messages::place& of) noexcept {
+  MPI_Comm communicator;
+  std::memcpy(&communicator, &of.word, sizeof communicator);
+  return communicator;
+}
+
+bool open_place(mpi_messages::place& made) noexcept {
+  const turn mine;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  if (MPI_Comm_dup(process().communicator, &communicator) != MPI_SUCCESS) return false;
+  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  std::memcpy(&made.word, &communicator, sizeof communicator);
+  return true;
+}
+
+void close_place(mpi_messages::place& of) noexcept {
+  const turn mine;
+  MPI_Comm communicator = communicator_of(of);
+  of = {};
+  MPI_Comm_free(&communicator);
+}
 
 static_assert(sizeof(MPI_Request) <= sizeof(mpi_messages::request));
 MPI_Request request_of(const mpi_messages::request& of) noexcept {
@@ -426,23 +447,22 @@ MPI_Request request_of(const mpi_messages::request& of) noexcept {
   return request;
 }
 
-bool send_bytes(const std::byte* bytes, std::size_t size, int to, int tag,
-                mpi_messages::request& under_way) noexcept {
+bool send_bytes(const mpi_messages::place& in, const std::byte* bytes, std::size_t size, int to,
+                int tag, mpi_messages::request& under_way) noexcept {
   const turn mine;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int said = MPI_Isend(bytes, static_cast<int>(size), MPI_BYTE, to, tag,
-                             communicator_of_messages, &request);
+  const int said =
+      MPI_Isend(bytes, static_cast<int>(size), MPI_BYTE, to, tag, communicator_of(in), &request);
   std::memcpy(&under_way.word, &request, sizeof request);
   return said == MPI_SUCCESS;
 }
 
-bool receive_bytes(std::byte* bytes, std::size_t size, int from, int tag,
-                   mpi_messages::request& under_way) noexcept {
+bool receive_bytes(const mpi_messages::place& in, std::byte* bytes, std::size_t size, int from,
+                   int tag, mpi_messages::request& under_way) noexcept {
   const turn mine;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int said =
-      MPI_Irecv(bytes, static_cast<int>(size), MPI_BYTE, from < 0 ? MPI_ANY_SOURCE : from, tag,
-                communicator_of_messages, &request);
+  const int said = MPI_Irecv(bytes, static_cast<int>(size), MPI_BYTE,
+                             from < 0 ? MPI_ANY_SOURCE : from, tag, communicator_of(in), &request);
   std::memcpy(&under_way.word, &request, sizeof request);
   return said == MPI_SUCCESS;
 }
@@ -470,32 +490,38 @@ bool is_complete(const mpi_messages::request& of) noexcept {
          done != 0;
 }
 
-void cancel(mpi_messages::request& receive) noexcept {
+bool cancel(mpi_messages::request& receive) noexcept {
   const turn mine;
   MPI_Request request = request_of(receive);
-  if (request == MPI_REQUEST_NULL) return;
+  if (request == MPI_REQUEST_NULL || receive.word == 0) return true;
   MPI_Cancel(&request);
   int done = 0;
   MPI_Test(&request, &done, MPI_STATUS_IGNORE);
   if (done == 0) MPI_Request_free(&request);
+  receive = {};
+  return done != 0;
 }
 
 const mpi_messages* messages(char* why, std::size_t why_bytes) noexcept {
   const std::string& trouble = trouble_at_start();
-  const turn mine;
-  if (!trouble.empty() ||
-      (communicator_of_messages == MPI_COMM_NULL &&
-       MPI_Comm_dup(process().communicator, &communicator_of_messages) != MPI_SUCCESS)) {
-    std::snprintf(why, why_bytes, "%s", trouble.empty() ? "MPI_Comm_dup failed" : trouble.c_str());
+  if (!trouble.empty()) {
+    std::snprintf(why, why_bytes, "%s", trouble.c_str());
     return nullptr;
   }
-  MPI_Comm_set_errhandler(communicator_of_messages, MPI_ERRORS_RETURN);
+  const turn mine;
   int* tag_max = nullptr;
   int is_there = 0;
-  MPI_Comm_get_attr(communicator_of_messages, MPI_TAG_UB, &tag_max, &is_there);
-  static const mpi_messages table{process().rank, process().size, is_there != 0 ? *tag_max : 32767,
-                                  &send_bytes,    &receive_bytes, &test,
-                                  &is_complete,   &cancel};
+  MPI_Comm_get_attr(process().communicator, MPI_TAG_UB, &tag_max, &is_there);
+  static const mpi_messages table{.rank = process().rank,
+                                  .size = process().size,
+                                  .tag_max = is_there != 0 ? *tag_max : 32767,
+                                  .open = &open_place,
+                                  .close = &close_place,
+                                  .send = &send_bytes,
+                                  .receive = &receive_bytes,
+                                  .test = &test,
+                                  .is_complete = &is_complete,
+                                  .cancel = &cancel};
   return &table;
 }
 

@@ -7,9 +7,13 @@
 
 namespace weft {
 
-// An MPI by itself, for who has a protocol of its own above it. All is in one communicator that nobody else uses. Called by
-// any thread; nothing throws.
+// An MPI by itself, for who has a protocol of its own above it, in a communicator that nobody else uses. Called by any
+// thread; nothing throws.
 struct mpi_messages {
+  // A communicator; 0: none.
+  struct place {
+    std::uint64_t word = 0;
+  };
   // Of an operation under way; 0: none.
   struct request {
     std::uint64_t word = 0;
@@ -18,16 +22,21 @@ struct mpi_messages {
   int rank;
   int size;
   int tag_max;
+  // A new one. All processes that this MPI has started call it, as often and in the same order. False: it failed.
+  bool (*open)(place& made) noexcept;
+  // Nothing may be under way in it, or it would meet what is sent in the next one.
+  void (*close)(place& of) noexcept;
   // False: it failed. The bytes stay until it is complete.
-  bool (*send)(const std::byte* bytes, std::size_t size, int to, int tag,
+  bool (*send)(const place& in, const std::byte* bytes, std::size_t size, int to, int tag,
                request& under_way) noexcept;
-  bool (*receive)(std::byte* bytes, std::size_t size, int from, int tag,
+  bool (*receive)(const place& in, std::byte* bytes, std::size_t size, int from, int tag,
                   request& under_way) noexcept;  // From -1: anybody.
   // When it is complete, also whom it came from and how many bytes, and the request is none any more.
   state (*test)(request& of, int& from, std::size_t& size) noexcept;
   // The same and no more.
   bool (*is_complete)(const request& of) noexcept;
-  void (*cancel)(request& receive) noexcept;
+  // False: the MPI may still write to where it receives. The request is none any more in either case.
+  bool (*cancel)(request& receive) noexcept;
 };
 
 struct mpi_plugin {
@@ -39,7 +48,7 @@ struct mpi_plugin {
   const char* mpi;
   // Null with a text when it fails; never throws.
   transport* (*make)(char* why, std::size_t why_bytes) noexcept;
-  // Likewise. Called by all processes that this MPI has started, once.
+  // Likewise.
   const mpi_messages* (*messages)(char* why, std::size_t why_bytes) noexcept = nullptr;
 };
 using mpi_plugin_entry = const mpi_plugin* (*)();
