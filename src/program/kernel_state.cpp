@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <unordered_map>
 
@@ -21,6 +22,7 @@ constexpr int inherited = -1;
 // Descriptor of the directory and mask; `inherited`: those with which the process began.
 struct kernel_state {
   int directory = inherited;
+  std::uint64_t which = 0;  // Of all directories: a descriptor's number comes again.
   int mask = inherited;
 };
 
@@ -28,6 +30,7 @@ struct all_states {
   std::mutex lock;  // Never held across a wait.
   std::unordered_map<const void*, kernel_state> by_rank;
   kernel_state of_process;  // Complete once some thread has left it.
+  std::uint64_t directories = 0;
 };
 all_states& states() {
   static all_states& all = *new all_states;  // Threads may ask while the process ends.
@@ -37,7 +40,7 @@ all_states& states() {
 // that has.
 constinit std::atomic<bool> any_apart{false};
 
-// Of the calling thread. A directory is known by its descriptor, which is no other's while a rank has it.
+// Of the calling thread.
 thread_local constinit bool is_apart = false;
 thread_local constinit kernel_state applied;
 
@@ -52,7 +55,10 @@ bool leave_process() noexcept {
   {
     const std::lock_guard hold(states().lock);
     kernel_state& first = states().of_process;
-    if (first.directory == inherited) first.directory = open_here();
+    if (first.directory == inherited) {
+      first.directory = open_here();
+      first.which = ++states().directories;
+    }
     if (first.directory < 0 || ::unshare(CLONE_FS) != 0) return false;
     if (first.mask == inherited) {
       first.mask = static_cast<int>(::syscall(SYS_umask, 0));
@@ -68,16 +74,22 @@ bool leave_process() noexcept {
 kernel_state wanted_by(const void* rank) noexcept {
   kernel_state wanted = states().of_process;
   if (const auto own = states().by_rank.find(rank); own != states().by_rank.end()) {
-    if (own->second.directory != inherited) wanted.directory = own->second.directory;
+    if (own->second.directory != inherited) {
+      wanted.directory = own->second.directory;
+      wanted.which = own->second.which;
+    }
     if (own->second.mask != inherited) wanted.mask = own->second.mask;
   }
   return wanted;
 }
 
 void apply(const kernel_state& wanted) noexcept {
-  if (wanted.directory != applied.directory) ::syscall(SYS_fchdir, wanted.directory);
+  if (wanted.which != applied.which && ::syscall(SYS_fchdir, wanted.directory) == 0) {
+    applied.directory = wanted.directory;
+    applied.which = wanted.which;
+  }
   if (wanted.mask != applied.mask) ::syscall(SYS_umask, wanted.mask);
-  applied = wanted;
+  applied.mask = wanted.mask;
 }
 
 void on_switch(const fiber& next) noexcept {
@@ -113,7 +125,9 @@ int change_directory_of(const job_rank& me, bool on_home, const char* path, int 
   kernel_state& own = states().by_rank[&me];
   const int before = own.directory;
   own.directory = now;
+  own.which = ++states().directories;
   applied.directory = now;
+  applied.which = own.which;
   if (on_home) set_apart(me);
   if (before != inherited) ::syscall(SYS_close, before);
   return 0;
