@@ -24,7 +24,10 @@
 #include "base/pause.hpp"
 #include "base/system_path.hpp"
 #include "program/kernel_state.hpp"
+#include "program/moved_calls.h"
 #include "program/program.h"
+#include "program/program_run.hpp"
+#include "program/rank_signals.hpp"
 #include "program/regions.hpp"
 #include "sched/worker.hpp"
 #include "sync/thread_barrier.hpp"
@@ -47,6 +50,8 @@ int wait_for_thread(const Attempt& attempt, const Block& block, bool between_pro
     if (const int result = attempt(); result != EBUSY) return result;
     if ((between_processes ? weft_lets_any_run(&rest) : weft_lets_others_run(&rest)) == 0)
       return block();
+    // The others may have ended. Threads of the program end their own calls.
+    if (between_processes) weft_check_stopped(1);
   }
 }
 
@@ -260,12 +265,17 @@ IN_PLACE_OF_LIBC int pthread_join(pthread_t thread, void** result) {
         weft::detail::take_kernel_state_of(*me, false);
       return joined;
     }
-    if (weft::worker::caller() == nullptr || weft::is_forked_child())
+    if (weft::worker::caller() == nullptr || weft::detail::is_in_middle_of_code() ||
+        weft::is_forked_child())
       return next_pthread_join(thread, result);
     rest_ns = weft::longer_rest_ns(rest_ns);
-    weft::worker& here = *weft::worker::current();
-    const weft::shared_section inside(here);
-    here.sleep(static_cast<std::uint64_t>(rest_ns), join, false);
+    {
+      weft::worker& here = *weft::worker::current();
+      const weft::shared_section inside(here);
+      here.sleep(static_cast<std::uint64_t>(rest_ns), join, false);
+    }
+    if (auto* const signals = weft::detail::signals_of_caller(); signals != nullptr)
+      weft::detail::run_handlers(*signals);
   }
 }
 
@@ -336,10 +346,13 @@ void weft_give_lock(unsigned* at) {
 IN_PLACE_OF_LIBC int sem_wait(sem_t* semaphore) {
   NEXT(sem_wait);
   const int before = errno;
+  const std::uint64_t interrupted = weft::detail::times_interrupted();
   const int result = weft::wait_for_thread(
-      [&] { return sem_trywait(semaphore) == 0 ? 0
-                   : errno == EAGAIN           ? EBUSY
-                                               : errno; },
+      [&] {
+        if (sem_trywait(semaphore) == 0) return 0;
+        if (errno != EAGAIN) return errno;
+        return weft::detail::times_interrupted() == interrupted ? EBUSY : EINTR;
+      },
       [&] { return next_sem_wait(semaphore) == 0 ? 0 : errno; }, weft_has_others() != 0);
   errno = result == 0 ? before : result;
   return result == 0 ? 0 : -1;

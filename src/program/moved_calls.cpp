@@ -311,8 +311,8 @@ struct words_of_call final : detail::wait_words {
 };
 
 bool may_move(const void* from) {
-  return !is_forked_child() && !worker::current()->running_here().is_urgent &&
-         weft_is_ranks_code(from) != 0;
+  return !worker::current()->running_here().is_urgent && weft_is_ranks_code(from) != 0 &&
+         !is_forked_child();
 }
 
 void leave_if_stopped(worker& here, bool is_noexcept) {
@@ -365,8 +365,10 @@ extern "C" {
 int weft_may_move(const void* from) {
   if (weft::worker::caller() == nullptr) return 0;
   // A handler of a signal is to end the call, perhaps.
-  if (!weft::worker::current()->has_others() && weft::detail::signals_of_caller() == nullptr)
+  const weft::detail::signal_hooks* const signals = weft::detail::signals_of_ranks();
+  if (!weft::worker::current()->has_others() && (signals == nullptr || !signals->has_own()))
     return 0;
+  if (signals != nullptr && signals->is_in_the_middle()) return 0;
   return weft::may_move(from) ? 1 : 0;
 }
 
@@ -401,6 +403,7 @@ long weft_move(const weft_moved_call* what) {
       by->end(call);
     }
     weft::idle().give_back(by);
+    if ((what->traits & weft_call_leaves_handlers) != 0) return call.result;
     const bool restarts = signals == nullptr || weft::detail::run_handlers(*signals);
     if (call.result != -EINTR) return call.result;
     weft::leave_if_stopped(here, (what->traits & weft_call_is_noexcept) != 0);
@@ -412,6 +415,10 @@ int weft_is_ranks_code(const void* from) {
   return weft::is_private_code(from) || weft::is_code_of_cplusplus(from) ? 1 : 0;
 }
 
+int weft_is_private(const void* from) {
+  return weft::is_private_code(from) ? 1 : 0;
+}
+
 int weft_can_wait(int descriptor) {
   const weft::kept_errno kept;
   struct stat found {};
@@ -421,12 +428,25 @@ int weft_can_wait(int descriptor) {
   return flags >= 0 && (flags & O_NONBLOCK) == 0 ? 1 : 0;
 }
 
+int weft_may_wait(int error) {
+  switch (error) {
+    case EAGAIN:
+    case EOPNOTSUPP:
+    case ENOSYS:  // A kernel, or a container's rules, that do not know this way of asking.
+    case EPERM:
+    case EINVAL:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 long weft_write_moved(int descriptor, const void* bytes, unsigned long size) {
   if (weft_can_wait(descriptor) == 0) return ::syscall(SYS_write, descriptor, bytes, size);
   const int saved = errno;
   const iovec part{const_cast<void*>(bytes), size};
   const long put = ::syscall(SYS_pwritev2, descriptor, &part, 1L, -1L, -1L, RWF_NOWAIT);
-  const bool waits = put < 0 && (errno == EAGAIN || errno == EOPNOTSUPP);
+  const bool waits = put < 0 && weft_may_wait(errno) != 0;
   if (put == static_cast<long>(size) || (put < 0 && !waits)) return put;
   errno = saved;
   const long done = std::max(put, 0L);

@@ -11,7 +11,9 @@ int weft_may_move(const void* from);
 
 enum {
   weft_call_is_noexcept = 1, /* As it is declared for C++: no exception may leave it. */
-  weft_call_restarts = 2     /* After a handler with SA_RESTART, although the kernel would not begin it again. */
+  weft_call_restarts = 2,    /* After a handler with SA_RESTART, although the kernel would not begin it again. */
+  /* Returns before handlers run, and when the job stops: the caller puts away what it has, then weft_run_handlers(). */
+  weft_call_leaves_handlers = 4
 };
 /* What a call that has moved is. `arguments` are the kernel's. */
 struct weft_moved_call {
@@ -29,6 +31,10 @@ long weft_move(const struct weft_moved_call* call);
 long weft_write_moved(int descriptor, const void* bytes, unsigned long size);
 /* Whether the code at `from` is the calling rank's, or C++'s library: what it does to the process the rank does. */
 int weft_is_ranks_code(const void* from);
+/* The same without C++'s library. */
+int weft_is_private(const void* from);
+/* Whether a call that was not to wait (RWF_NOWAIT) has failed with this error without an answer. */
+int weft_may_wait(int error);
 /* Whether reading or writing there can wait; not of regular files, nor where it is not to wait. errno stays. */
 int weft_can_wait(int descriptor);
 

@@ -42,6 +42,7 @@
 #include "program/program_run.hpp"
 #include "program/regions.hpp"
 #include "runtime/monitor.hpp"
+#include "sync/published.hpp"
 #include "weft/run.hpp"
 
 namespace weft {
@@ -171,7 +172,7 @@ _Unwind_Reason_Code stop_in_program(int, _Unwind_Action actions, _Unwind_Excepti
 std::atomic<bool> any_ended_at_once{false};
 
 void (*at_rank_end)(int rank) = nullptr;
-void (*leave_wait)() = nullptr;
+constinit published<const detail::signal_hooks*> hooks_of_signals;
 
 // A rank that is the only one of its process takes the process's signals itself, on its own thread, as a program does:
 // handlers interrupt its calls and may leave them by a jump. Weft's other threads take none.
@@ -280,9 +281,9 @@ void leave_program(int status, bool at_once) {
   program_run& run = *mine;
   run.exit_status = status;
   run.at_once = run.at_once || at_once;
-  if (leave_wait != nullptr) {
+  if (const auto* const hooks = detail::signals_of_ranks(); hooks != nullptr) {
     run.is_leaving = true;
-    leave_wait();  // A handler of a signal that runs in a wait: the wait is left first.
+    hooks->leave_wait();  // A handler of a signal that runs in a wait: the wait is left first.
     run.is_leaving = false;
   }
   if (!worker::current()->in_chunk()) _longjmp(run.end, 1);
@@ -370,8 +371,12 @@ bool detail::has_kernels_signals() noexcept {
   return mask_of_only_rank.has_value();
 }
 
-void detail::set_leave_wait(void (*leave)()) noexcept {
-  leave_wait = leave;
+void detail::set_signal_hooks(const signal_hooks& hooks) noexcept {
+  hooks_of_signals.publish(&hooks);
+}
+
+const detail::signal_hooks* detail::signals_of_ranks() noexcept {
+  return hooks_of_signals.value();
 }
 
 // Relaxed: called when the ranks have ended.
@@ -482,7 +487,9 @@ long weft_write(int descriptor, const void* bytes, unsigned long size) {
 }
 
 int weft_sleep(long long nanoseconds) {
-  if (weft::worker::caller() == nullptr || weft::is_forked_child()) return 0;
+  if (weft::worker::caller() == nullptr || weft::detail::is_in_middle_of_code() ||
+      weft::is_forked_child())
+    return 0;
   if (nanoseconds <= 0)
     weft::yield();
   else

@@ -68,7 +68,8 @@ int weft_sleep(long long nanoseconds);
 int weft_lets_others_run(long long* rest);
 /* Whether it would do so. */
 int weft_keeps_others(void);
-/* Both for a rank that waits for something outside of its program, another process, say: its threads do not matter. */
+/* Both for a rank that waits for something outside of its program, another process, say: its threads do not matter, and
+   handlers of its signals are to run meanwhile. */
 int weft_has_others(void);
 int weft_lets_any_run(long long* rest);
 /* A lock of the program's threads, zero while it is free: who waits lets other ranks run. */

@@ -34,8 +34,21 @@ void leave_stopped_rank();
 // Whether the process's only rank takes signals as any process does.
 [[nodiscard]] bool has_kernels_signals() noexcept;
 
-// What a rank calls that ends: it leaves a wait, or returns when the rank is in none.
-void set_leave_wait(void (*leave)()) noexcept;
+// What is known of signals of ranks, where there are any (rank_signals.cpp). All are of the calling rank, on its own thread.
+struct signal_hooks {
+  void (*leave_wait)();  // It ends: it leaves a wait, or returns when the rank is in none.
+  // A handler runs that has interrupted it somewhere: nobody else may run.
+  bool (*is_in_the_middle)() noexcept;
+  bool (*has_own)() noexcept;
+  bool (*has_to_run)() noexcept;  // A handler waits to run.
+  void (*run)();
+};
+void set_signal_hooks(const signal_hooks& hooks) noexcept;      // Once.
+[[nodiscard]] const signal_hooks* signals_of_ranks() noexcept;  // Null: there are none.
+[[nodiscard]] inline bool is_in_middle_of_code() noexcept {
+  const signal_hooks* const hooks = signals_of_ranks();
+  return hooks != nullptr && hooks->is_in_the_middle();
+}
 
 // Whether the calling rank has a copy of its program, beside others in its process.
 [[nodiscard]] inline bool has_copy() {

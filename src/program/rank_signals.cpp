@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -30,6 +31,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/blocked_signals.hpp"
@@ -40,6 +42,7 @@
 #include "base/library_function.hpp"
 #include "base/private_code.hpp"
 #include "job/caller.hpp"
+#include "program/moved_calls.h"
 #include "program/program.h"
 #include "program/program_run.hpp"
 #include "program/rank_signals.hpp"
@@ -59,11 +62,18 @@ struct rank_signals {
   std::mutex details_lock;  // Never waited for by a handler.
   // Bit n - 1 for signal n. Relaxed: what the sender has written before is seen under the lock.
   std::atomic<std::uint64_t> pending{0}, blocked{0};
-  std::atomic<std::uint64_t> handled{0};  // Relaxed: of the rank's own thread, and handlers there.
+  // Handlers that have run, and of these without SA_RESTART. Relaxed: of the rank's own thread, and handlers there.
+  std::atomic<std::uint64_t> handled{0}, interrupted{0};
+  bool has_ended = false;  // Under the table's lock. A thread of the rank may come after it.
   // Of the rank's own thread.
   int kept_back = 0;
   int depth = 0;  // Of handlers that run.
+  // Of handlers that have interrupted the rank's code wherever it was, with a lock of the allocator perhaps: until they
+  // are over nobody else may run on the worker.
+  int in_the_middle = 0;
   std::uint64_t blocked_outside = 0;
+  bool has_call_mask = false;  // A mask for the time of a call is in place of this one:
+  std::uint64_t blocked_before_call = 0;
   bool is_in_wait = false;  // Handlers run within a wait of weft.
   std::jmp_buf out_of_wait;
   bool restarts = true;
@@ -106,6 +116,10 @@ constexpr bool is_for_ranks(int number) noexcept {
   }
 }
 
+bool is_nothing_by_default(int number) noexcept {
+  return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
+}
+
 bool is_handler(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) != 0 ||
          (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
@@ -122,7 +136,8 @@ struct timer {
 
 struct process_signals {
   std::mutex lock;
-  std::vector<std::unique_ptr<rank_signals>> all;  // Of ranks that have not ended.
+  std::vector<std::unique_ptr<rank_signals>> all;    // Of ranks that have not ended.
+  std::vector<std::unique_ptr<rank_signals>> ended;  // A thread of such a rank may still have it.
   std::vector<timer> timers;
   int timers_made = 0;
   std::array<struct sigaction, signals_max + 1> before{};  // The process's, where ours is in place.
@@ -172,6 +187,8 @@ void choose_action(int number) {
         is_handler(action) || (one->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
     ignored |= !is_handler(action) && action.sa_handler == SIG_IGN;
   }
+  // The kernel would collect the children of all.
+  if (number == SIGCHLD) any |= ignored;
   struct sigaction& before = table().before[static_cast<std::size_t>(number)];
   const bool is_taken = (table().taken & bit_of(number)) != 0;
   if (!any && !ignored) {
@@ -189,6 +206,23 @@ void choose_action(int number) {
   }
   kernel_action()(number, &ours, is_taken ? nullptr : &before);
   table().taken |= bit_of(number);
+}
+
+// What the kernel does with a signal that nobody handles. Returns when that does not end the process.
+void do_default(int number) {
+  if (is_nothing_by_default(number)) return;
+  if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
+    ::syscall(SYS_kill, getpid(), SIGSTOP);
+    return;
+  }
+  struct sigaction end {};
+  kernel_action()(number, &end, nullptr);
+  weft_raises(number);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::syscall(SYS_tgkill, getpid(), gettid(), number);
 }
 
 // With the table's lock held, or by the rank itself. Another that sends at the same time is waited for.
@@ -210,11 +244,11 @@ std::atomic<bool>& is_sent_to(const worker& w) noexcept {
 }
 
 // With the lock held. Whether some rank has yet to run a handler.
-bool urge_ranks() {
+bool urge_ranks(bool in_waits) {
   bool any = false;
   for (const auto& one : table().all) {
     if (!can_run(*one)) continue;
-    if (!any) one->rank->of->workers->look_for_calls();
+    if (!any && in_waits) one->rank->of->workers->look_for_calls();
     any = true;
     if (const int thread = one->rank->home->thread();
         thread != 0 && !is_sent_to(*one->rank->home).exchange(true, std::memory_order_relaxed))
@@ -226,25 +260,33 @@ bool urge_ranks() {
 void give_to_ranks(const passed_signal& passed) {
   for (const auto& one : table().all) post(*one, passed.number, passed.details);
 }
-void give_to_rank(int rank, const siginfo_t& details) {
-  for (const auto& one : table().all)
-    if (one->rank->number == rank) post(*one, SIGCHLD, details);
+void give_to_parent(int rank, const siginfo_t& details) {
+  const bool has_ended = details.si_code == CLD_EXITED || details.si_code == CLD_KILLED ||
+                         details.si_code == CLD_DUMPED;
+  for (const auto& one : table().all) {
+    if (one->rank->number != rank) continue;
+    const struct sigaction& action = one->actions[SIGCHLD];
+    // As the kernel does it for a process: nobody is to wait for it.
+    if (has_ended && ((action.sa_flags & SA_NOCLDWAIT) != 0 ||
+                      (!is_handler(action) && action.sa_handler == SIG_IGN)))
+      ::syscall(SYS_wait4, details.si_pid, nullptr, WNOHANG, nullptr);
+    if (has_ended || (action.sa_flags & SA_NOCLDSTOP) == 0) post(*one, SIGCHLD, details);
+  }
 }
 
-// Whether the signal's child is known. One may end before whoever has forked it has said that it is his.
-bool tell_parents(const siginfo_t& details) {
+// Of several children that end at one time the kernel tells once, and one may end before whoever has started it has said
+// that it is his, who then asks for this again. With the table's lock held.
+void tell_parents(const siginfo_t& details) {
   int rank = rank_of_child(details.si_pid);
-  const bool is_known = rank >= 0;
-  if (is_known && details.si_code != CLD_EXITED && details.si_code != CLD_KILLED &&
-      details.si_code != CLD_DUMPED)
-    give_to_rank(rank, details);
+  if (rank >= 0 && (details.si_code == CLD_STOPPED || details.si_code == CLD_CONTINUED ||
+                    details.si_code == CLD_TRAPPED))
+    give_to_parent(rank, details);
   siginfo_t ended = details;
   while (const int child = next_ended_child(&rank)) {
     if (child != details.si_pid) ended.si_code = CLD_EXITED;
     ended.si_pid = child;
-    give_to_rank(rank, ended);
+    give_to_parent(rank, ended);
   }
-  return is_known;
 }
 
 // The time until the next is due; -1: none is.
@@ -267,9 +309,7 @@ std::int64_t ring_timers(std::uint64_t now) {
             "weft: a timer of rank %d sent SIG%s, for which the rank has no handler, which ends the job\n",
             t.of->rank->number, sigabbrev_np(t.number));
         std::fflush(stderr);
-        struct sigaction end {};
-        kernel_action()(t.number, &end, nullptr);
-        ::syscall(SYS_kill, getpid(), t.number);
+        do_default(t.number);
       }
       post(*t.of, t.number, details);
       t.due_ns = t.every_ns == 0 ? 0 : std::max(t.due_ns + t.every_ns, now + 1);
@@ -281,41 +321,39 @@ std::int64_t ring_timers(std::uint64_t now) {
   return left;
 }
 
-// Of a child that nobody has said to be his so far: it is looked for for so long.
-constexpr std::uint64_t unclaimed_ns_max = 1'000'000'000;
-constexpr std::int64_t look_again_ns = 1'000'000;
-
-constexpr std::int64_t urge_again_ns = 5'000'000;
+// A thread that is in the middle of weft's code, or the C library's, is soon out of it; else it waits, and is asked as
+// seldom as that takes time of others.
+constexpr std::int64_t urge_again_ns = 5'000'000, urge_soon_ns = 500'000;
+constexpr int urged_soon_max = 40;
 
 void* pass_on(void*) {
   pthread_setname_np(pthread_self(), "weft-signals");
-  struct {
-    siginfo_t details{};
-    std::uint64_t until_ns = 0;
-  } unclaimed;
+  int urged = 0;  // So often in a row.
   for (;;) {
     std::int64_t left;
     {
       const std::lock_guard hold(table().lock);
       left = ring_timers(now_ns());
-      if (unclaimed.until_ns != 0) {
-        if (tell_parents(unclaimed.details) || now_ns() >= unclaimed.until_ns)
-          unclaimed.until_ns = 0;
-        left = left < 0 ? look_again_ns : std::min(left, look_again_ns);
+      if (!urge_ranks(urged % 10 == 0 || urged >= urged_soon_max)) {
+        urged = 0;
+      } else {
+        const std::int64_t again = urged < urged_soon_max ? urge_soon_ns : urge_again_ns;
+        left = left < 0 ? again : std::min(left, again);
+        ++urged;
       }
-      if (urge_ranks()) left = left < 0 ? urge_again_ns : std::min(left, urge_again_ns);
     }
     pollfd end{passing[0], POLLIN, 0};
     const timespec most{left / 1'000'000'000, left % 1'000'000'000};
     if (::syscall(SYS_ppoll, &end, 1, left < 0 ? nullptr : &most, nullptr, 0) <= 0) continue;
     passed_signal passed;
+    urged = 0;
     while (::syscall(SYS_read, passing[0], &passed, sizeof passed) == sizeof passed)
       if (passed.number != 0) {
         const std::lock_guard hold(table().lock);
         if (passed.number != SIGCHLD || next_ended_child == nullptr)
           give_to_ranks(passed);
-        else if (!tell_parents(passed.details))
-          unclaimed = {passed.details, now_ns() + unclaimed_ns_max};
+        else
+          tell_parents(passed.details);
       }
   }
 }
@@ -325,7 +363,8 @@ void look_at_timers() noexcept {
 }
 
 // Looks from the place where the worker's thread was interrupted outwards: code of weft before any of the program means
-// that it is in the middle of a call.
+// that it is in the middle of a call, code of the C library that it may have a lock of the allocator or of a stream, which what
+// a handler calls of weft may take. The handler runs later.
 struct place_of_thread {
   std::uintptr_t interrupted;
   bool is_below = false;
@@ -343,7 +382,7 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
     place.is_in_program = true;
     return _URC_NORMAL_STOP;
   }
-  return is_code_of_weft(code) ? _URC_NORMAL_STOP : _URC_NO_REASON;
+  return is_code_of_weft(code) || is_code_of_libc(code) ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
 
 // A system call that the handler interrupts, and that is to be made again: not when the rank's handler does not say so.
@@ -351,7 +390,8 @@ void end_system_call(ucontext_t& interrupted) noexcept {
 #if defined(__x86_64__)
   auto& registers = interrupted.uc_mcontext.gregs;
   const auto* const next = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
-  if (next[0] != 0x0f || next[1] != 0x05) return;
+  // Where the kernel has led it back to, whose trace is in RCX: not a call that is yet to be made.
+  if (next[0] != 0x0f || next[1] != 0x05 || registers[REG_RCX] != registers[REG_RIP] + 2) return;
   registers[REG_RIP] += 2;
   registers[REG_RAX] = -EINTR;
 #else
@@ -373,7 +413,11 @@ void on_relay(ucontext_t& interrupted) {
   place_of_thread place{static_cast<std::uintptr_t>(interrupted.uc_mcontext.pc)};
 #endif
   _Unwind_Backtrace(&look_at_frame, &place);
-  if (place.is_in_program && !run_handlers(*mine)) end_system_call(interrupted);
+  if (!place.is_in_program) return;
+  ++mine->in_the_middle;
+  const bool restarts = run_handlers(*mine);
+  if (mine->in_the_middle > 0) --mine->in_the_middle;
+  if (!restarts) end_system_call(interrupted);
 }
 
 void on_call(fiber& self) {
@@ -390,6 +434,23 @@ void on_call(fiber& self) {
   if (was_inside) (void)here.enter_shared();
   if (leaves) throw job_stopped{};
 }
+
+bool is_in_the_middle() noexcept {
+  const rank_signals* const mine = signals_of_caller();
+  return mine != nullptr && mine->in_the_middle != 0;
+}
+bool runs_own_handlers() noexcept {
+  return signals_of_caller() != nullptr;
+}
+bool has_own_handlers_to_run() noexcept {
+  const rank_signals* const mine = signals_of_caller();
+  return mine != nullptr && can_run(*mine);
+}
+void run_own_handlers() {
+  if (rank_signals* const mine = signals_of_caller(); mine != nullptr) run_handlers(*mine);
+}
+constexpr signal_hooks hooks_of_ranks{&leave_handler_in_wait, &is_in_the_middle, &runs_own_handlers,
+                                      &has_own_handlers_to_run, &run_own_handlers};
 
 thread_local constinit bool takes_relays = false;
 
@@ -448,7 +509,7 @@ void begin_passing(const job& of) {
     throw error("there is no thread for signals of ranks: raise the number of threads (ulimit -u)");
   ::pthread_atfork([] { table().lock.lock(); }, [] { table().lock.unlock(); }, &begin_child);
   set_relay(&on_relay);
-  set_leave_wait(&leave_handler_in_wait);
+  set_signal_hooks(hooks_of_ranks);
   worker::hooks.answer = &on_call;
   worker::hooks.look = &look_for_calls_of;
   by_number.publish(new std::atomic<rank_signals*>[of.places.size()] {});
@@ -462,6 +523,8 @@ rank_signals& own_signals(const job_rank& rank) {
   begin_passing(*rank.of);
   std::atomic<rank_signals*>& place = by_number.hint()[rank.number];
   if (rank_signals* const there = place.load(std::memory_order_relaxed)) return *there;
+  for (const auto& one : table().ended)
+    if (one->rank == &rank) return *one;
   auto made = std::make_unique<rank_signals>();
   made->rank = &rank;
   for (int n = 1; n <= signals_max; ++n) {
@@ -497,6 +560,7 @@ timespec time_of(std::uint64_t ns) noexcept {
 template <class Holds>
 void wait_for_signal(rank_signals& mine, const Holds& holds, std::uint64_t most_ns,
                      const char* call) {
+  if (mine.in_the_middle != 0) return sleep_in_kernel(std::chrono::microseconds(200));
   worker& here = *worker::current();
   const shared_section inside(here);
   const handlers_kept_back kept(&mine);
@@ -515,7 +579,7 @@ bool has_handler_of_kernel() {
   }
   return false;
 }
-// As the kernel sleeps, which a handler ends, but what comes from other processes is seen meanwhile.
+// As the kernel sleeps, which a handler ends, but what comes from other processes is seen meanwhile, where there are any.
 constexpr std::uint64_t part_ns_max = 1'000'000;
 long long sleep_in_parts(std::uint64_t duration_ns) {
   const std::uint64_t until = now_ns() + duration_ns;
@@ -525,19 +589,23 @@ long long sleep_in_parts(std::uint64_t duration_ns) {
     kept_mask() noexcept {
       sigset_t all;
       sigfillset(&all);
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+        sigdelset(&all, fault);
       pthread_sigmask(SIG_BLOCK, &all, &before);
     }
     ~kept_mask() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
     kept_mask(const kept_mask&) = delete;
     kept_mask& operator=(const kept_mask&) = delete;
   } const kept;
+  const auto* const me = static_cast<const job_rank*>(worker::caller());
+  const bool is_alone = me->of->places.size() == 1 && !worker::current()->has_others();
   for (std::uint64_t now; (now = now_ns()) < until;) {
-    const timespec part = time_of(std::min(until - now, part_ns_max));
+    const timespec part = time_of(is_alone ? until - now : std::min(until - now, part_ns_max));
     if (::syscall(SYS_ppoll, nullptr, 0, &part, &kept.before, _NSIG / 8) != 0 && errno == EINTR) {
       now = now_ns();
       return now < until ? static_cast<long long>(until - now) : 0;
     }
-    yield();
+    if (!is_alone) yield();
   }
   return 0;
 }
@@ -546,9 +614,15 @@ long long sleep_in_parts(std::uint64_t duration_ns) {
 
 rank_signals* signals_of_caller() noexcept {
   std::atomic<rank_signals*>* const all = by_number.value();
-  if (all == nullptr || worker::caller() == nullptr || is_forked_child()) return nullptr;
-  return all[static_cast<const job_rank*>(worker::caller())->number].load(
-      std::memory_order_relaxed);
+  if (all == nullptr || worker::caller() == nullptr) return nullptr;
+  rank_signals* const mine =
+      all[static_cast<const job_rank*>(worker::caller())->number].load(std::memory_order_relaxed);
+  return mine == nullptr || is_forked_child() ? nullptr : mine;
+}
+
+std::uint64_t times_interrupted() noexcept {
+  const rank_signals* const mine = signals_of_caller();
+  return mine != nullptr ? mine->interrupted.load(std::memory_order_relaxed) : 0;
 }
 
 bool has_handlers_to_run(const rank_signals& mine) noexcept {
@@ -564,7 +638,9 @@ handlers_kept_back::~handlers_kept_back() {
 
 bool run_handlers(rank_signals& mine) {
   bool restarts = true;
-  if (mine.depth == 0) mine.blocked_outside = mine.blocked.load(std::memory_order_relaxed);
+  if (mine.depth == 0)
+    mine.blocked_outside = mine.has_call_mask ? mine.blocked_before_call
+                                              : mine.blocked.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint64_t blocked = mine.blocked.load(std::memory_order_relaxed);
     const std::uint64_t ready = mine.pending.load(std::memory_order_relaxed) & ~blocked;
@@ -577,23 +653,23 @@ bool run_handlers(rank_signals& mine) {
     mine.details_lock.unlock();
     const struct sigaction action = mine.actions[static_cast<std::size_t>(number)];
     if (!is_handler(action)) {
-      if (action.sa_handler == SIG_IGN || number == SIGCHLD || number == SIGURG ||
-          number == SIGWINCH || number == SIGCONT)
-        continue;
-      weft_raises(number);
-      struct sigaction end {};
-      kernel_action()(number, &end, nullptr);
-      ::syscall(SYS_kill, getpid(), number);
+      if (action.sa_handler != SIG_IGN) do_default(number);
       continue;
     }
     restarts = restarts && (action.sa_flags & SA_RESTART) != 0;
-    if ((action.sa_flags & SA_RESETHAND) != 0) mine.actions[static_cast<std::size_t>(number)] = {};
+    if ((action.sa_flags & SA_RESETHAND) != 0) {
+      const std::lock_guard hold(table().lock);
+      mine.actions[static_cast<std::size_t>(number)] = {};
+      choose_action(number);
+    }
     mine.blocked.store((blocked | bits_of(action.sa_mask) |
                         ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(number))) &
                            ~never_blocked,
                        std::memory_order_relaxed);
     ++mine.depth;
     mine.handled.fetch_add(1, std::memory_order_relaxed);
+    if ((action.sa_flags & SA_RESTART) == 0)
+      mine.interrupted.fetch_add(1, std::memory_order_relaxed);
     const int before = errno;
     if ((action.sa_flags & SA_SIGINFO) != 0) {
       ucontext_t none{};
@@ -608,10 +684,12 @@ bool run_handlers(rank_signals& mine) {
 }
 
 void leave_handler_in_wait() {
-  if (rank_signals* const mine = signals_of_caller(); mine != nullptr && mine->is_in_wait) {
-    mine->depth = 0;
-    _longjmp(mine->out_of_wait, 1);
-  }
+  rank_signals* const mine = signals_of_caller();
+  if (mine == nullptr) return;
+  mine->depth = 0;
+  mine->in_the_middle = 0;
+  mine->has_call_mask = false;
+  if (mine->is_in_wait) _longjmp(mine->out_of_wait, 1);
 }
 
 }  // namespace weft::detail
@@ -622,6 +700,10 @@ extern "C" {
 
 int weft_has_own_signal(int number) {
   return is_for_ranks(number) && !weft::is_forked_child() && has_copy() ? 1 : 0;
+}
+
+int weft_is_wefts_signal(int number) {
+  return number == own_signal() ? 1 : 0;
 }
 
 int weft_is_ranks_own_thread(void) {
@@ -635,6 +717,11 @@ int weft_own_action(int number, const struct sigaction* action, struct sigaction
   struct sigaction& now = mine.actions[static_cast<std::size_t>(number)];
   if (before != nullptr) *before = now;
   if (action == nullptr) return 0;
+  // Those that have ended before it has a handler.
+  siginfo_t nothing{};
+  nothing.si_signo = SIGCHLD;
+  nothing.si_code = CLD_EXITED;
+  if (number == SIGCHLD && next_ended_child != nullptr) tell_parents(nothing);
   now = *action;
   if (!is_handler(now))
     mine.pending.fetch_and(now.sa_handler == SIG_IGN ? ~bit_of(number) : ~std::uint64_t{0},
@@ -675,16 +762,55 @@ void weft_own_pending(sigset_t* set) {
       *set);
 }
 
+int weft_begin_mask(const sigset_t* mask, sigset_t* before) {
+  const rank_of_caller caller;
+  rank_signals& mine = own_signals(*caller.get());
+  if (mine.depth == 0) {
+    mine.blocked_before_call = mine.blocked.load(std::memory_order_relaxed);
+    mine.has_call_mask = true;
+  }
+  const std::uint64_t handled = mine.handled.load(std::memory_order_relaxed);
+  weft_own_mask(SIG_SETMASK, mask, before);
+  return mine.handled.load(std::memory_order_relaxed) != handled ? 1 : 0;
+}
+void weft_end_mask(const sigset_t* before) {
+  const weft::kept_errno kept;
+  if (rank_signals* const mine = signals_of_caller(); mine != nullptr && mine->depth == 0)
+    mine->has_call_mask = false;
+  weft_own_mask(SIG_SETMASK, before, nullptr);
+}
+
+int weft_run_handlers(int is_noexcept) {
+  if (weft::worker::caller() == nullptr || weft::is_forked_child()) return 0;
+  weft_check_stopped(is_noexcept);
+  rank_signals* const mine = signals_of_caller();
+  return mine == nullptr || run_handlers(*mine) ? 1 : 0;
+}
+
 int weft_signal_self(int number, const siginfo_t* details) {
   if (weft_has_own_signal(number) == 0) return 0;
   const rank_of_caller caller;
   const std::atomic<rank_signals*>* const all = by_number.value();
   rank_signals* const mine =
       all != nullptr ? all[caller.get()->number].load(std::memory_order_relaxed) : nullptr;
-  if (mine == nullptr) return 0;
-  const struct sigaction& action = mine->actions[static_cast<std::size_t>(number)];
-  const bool is_blocked = (mine->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
-  if (!is_blocked && !is_handler(action)) return action.sa_handler == SIG_IGN ? 1 : 0;
+  struct sigaction action {};
+  bool is_blocked = false;
+  if (mine != nullptr) {
+    action = mine->actions[static_cast<std::size_t>(number)];
+    is_blocked = (mine->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
+  }
+  if (!is_blocked && !is_handler(action)) {
+    if (mine != nullptr && action.sa_handler == SIG_IGN) return 1;
+    {
+      const std::lock_guard hold(table().lock);
+      if ((table().taken & bit_of(number)) == 0) return 0;  // The kernel does what is to be done.
+      const struct sigaction& first = table().before[static_cast<std::size_t>(number)];
+      if (mine == nullptr && !is_handler(first) && first.sa_handler == SIG_IGN) return 1;
+    }
+    // Another rank handles it, or ignores it.
+    do_default(number);
+    return 1;
+  }
   siginfo_t said{};
   if (details != nullptr) said = *details;
   said.si_signo = number;
@@ -707,17 +833,15 @@ int weft_signal_self(int number, const siginfo_t* details) {
 void weft_wait_for_handler(const sigset_t* mask) {
   const rank_of_caller caller;
   rank_signals& mine = own_signals(*caller.get());
-  const std::uint64_t before = mine.blocked.load(std::memory_order_relaxed);
+  sigset_t before;
   const std::uint64_t handled = mine.handled.load(std::memory_order_relaxed);
   const auto has_run = [&] { return mine.handled.load(std::memory_order_relaxed) != handled; };
-  if (mask != nullptr) weft_own_mask(SIG_SETMASK, mask, nullptr);
+  if (mask != nullptr) weft_begin_mask(mask, &before);
   while (!has_run()) {
     wait_for_signal(mine, has_run, long_ns, mask != nullptr ? "sigsuspend" : "pause");
     run_handlers(mine);
   }
-  sigset_t again;
-  set_bits(before, again);
-  if (mask != nullptr) weft_own_mask(SIG_SETMASK, &again, nullptr);
+  if (mask != nullptr) weft_end_mask(&before);
 }
 
 int weft_take_signal(const sigset_t* set, siginfo_t* details, const struct timespec* most) {
@@ -753,7 +877,7 @@ long long weft_sleep_interruptibly(long long duration_ns) {
       !weft::is_forked_child() && has_handler_of_kernel())
     return sleep_in_parts(static_cast<std::uint64_t>(duration_ns));
   rank_signals* const mine = signals_of_caller();
-  if (mine == nullptr || duration_ns <= 0) return -1;
+  if (mine == nullptr || duration_ns <= 0 || mine->in_the_middle != 0) return -1;
   const std::uint64_t until = weft::now_ns() + static_cast<std::uint64_t>(duration_ns);
   const std::uint64_t handled = mine->handled.load(std::memory_order_relaxed);
   const auto has_run = [&] { return mine->handled.load(std::memory_order_relaxed) != handled; };
@@ -770,7 +894,8 @@ int weft_make_timer(int number, union sigval value) {
   const rank_of_caller caller;
   rank_signals& mine = own_signals(*caller.get());
   const std::lock_guard hold(table().lock);
-  table().timers.push_back({++table().timers_made, &mine, number, value});
+  ++table().timers_made;
+  if (!mine.has_ended) table().timers.push_back({table().timers_made, &mine, number, value});
   return table().timers_made;
 }
 
@@ -790,7 +915,8 @@ void weft_own_timer(int which, const struct itimerspec* set, struct itimerspec* 
   {
     const std::lock_guard hold(table().lock);
     timer* at = find_timer(mine, which);
-    if (at == nullptr && which == 0) at = &table().timers.emplace_back(timer{.of = &mine});
+    if (at == nullptr && which == 0 && !mine.has_ended)
+      at = &table().timers.emplace_back(timer{.of = &mine});
     const std::uint64_t now = weft::now_ns();
     if (left != nullptr)
       *left =
@@ -811,6 +937,8 @@ void weft_leaves_handler(int restores_mask) {
   rank_signals* const mine = signals_of_caller();
   if (mine == nullptr || mine->depth == 0) return;
   mine->depth = 0;
+  mine->in_the_middle = 0;
+  mine->has_call_mask = false;
   mine->is_in_wait = false;
   if (restores_mask != 0) mine->blocked.store(mine->blocked_outside, std::memory_order_relaxed);
 }
@@ -833,9 +961,32 @@ void weft_forget_signals(int rank) {
   const std::lock_guard hold(table().lock);
   all[rank].store(nullptr, std::memory_order_relaxed);
   std::erase_if(table().timers, [&](const timer& t) { return t.of == its; });
-  std::erase_if(table().all, [&](const auto& one) { return one.get() == its; });
+  its->has_ended = true;
+  its->pending.store(0, std::memory_order_relaxed);
+  const auto at =
+      std::ranges::find_if(table().all, [&](const auto& one) { return one.get() == its; });
+  table().ended.push_back(std::move(*at));
+  table().all.erase(at);
   for (int n = 1; n <= signals_max; ++n)
     if ((table().taken & bit_of(n)) != 0) choose_action(n);
+}
+
+void weft_tell_of_reaped_child(int child) {
+  const rank_of_caller caller;
+  if (by_number.value() == nullptr || caller.get() == nullptr) return;
+  siginfo_t details{};
+  details.si_signo = SIGCHLD;
+  details.si_code = CLD_EXITED;
+  details.si_pid = child;
+  {
+    const std::lock_guard hold(table().lock);
+    for (const auto& one : table().all)
+      if (one->rank == caller.get()) post(*one, SIGCHLD, details);
+  }
+  if (signals_of_caller() == nullptr) look_at_timers();  // A thread of the rank: that one is urged.
+}
+void weft_accept_signals(void) {
+  if (!std::exchange(takes_relays, true)) accept_own_signal();
 }
 
 void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank)) {

@@ -11,14 +11,22 @@ extern "C" {
 /* Whether the caller is a rank, or a thread of one, of such a process, and this signal one that ranks have for themselves:
    those of faults are not. */
 int weft_has_own_signal(int number);
+/* Whether it is the one that weft keeps for itself. */
+int weft_is_wefts_signal(int number);
 /* Whether it is the rank's own thread. */
 int weft_is_ranks_own_thread(void);
 /* sigaction(2) and sigprocmask(2) of the calling rank. 0 or an error. */
 int weft_own_action(int number, const struct sigaction* action, struct sigaction* before);
 int weft_own_mask(int how, const sigset_t* set, sigset_t* before);
+/* A mask for the time of a call, and the one before again: whether a handler has run already, which ends the call before it
+   begins. The second leaves errno alone. Of the rank's own thread. */
+int weft_begin_mask(const sigset_t* mask, sigset_t* before);
+void weft_end_mask(const sigset_t* before);
+/* After a moved call that leaves handlers to its caller. 0: one has run that does not let calls begin again. */
+int weft_run_handlers(int is_noexcept);
 /* Those that are pending and blocked. */
 void weft_own_pending(sigset_t* set);
-/* The calling rank sends itself a signal: false, and nothing done, where it has none of its own, or its default. */
+/* The calling rank sends itself a signal: false, and nothing done, where the kernel is to do it. */
 int weft_signal_self(int number, const siginfo_t* details);
 /* Waits, while others run: until a handler has run, with this mask meanwhile, or with the rank's. */
 void weft_wait_for_handler(const sigset_t* mask);
@@ -39,6 +47,10 @@ void weft_leaves_handler(int restores_mask);
 void weft_look_for_children(int child);
 /* A rank has ended. Called on its own thread. */
 void weft_forget_signals(int rank);
+/* The calling rank has taken its end before anybody was told of it. */
+void weft_tell_of_reaped_child(int child);
+/* The calling worker's thread is one that runs ranks with signals of their own. */
+void weft_accept_signals(void);
 /* Called once by the host: whose child that is, -1: nobody's; and a child that has ended, each once, with its rank, 0: none. */
 void weft_set_children(int (*rank_of)(int child), int (*next_ended)(int* rank));
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <ucontext.h>
 
+#include <cstdint>
+
 namespace weft::detail {
 
 struct rank_signals;
@@ -23,7 +25,9 @@ class handlers_kept_back {
 };
 // On the rank's own stack. True when all that have run let the call that they interrupt go on (SA_RESTART).
 bool run_handlers(rank_signals& mine);
-// A rank that ends in a handler within a wait leaves the wait first. Returns when it is in none.
+// How often a handler of the calling rank has run that does not let calls begin again.
+[[nodiscard]] std::uint64_t times_interrupted() noexcept;
+// A rank that ends in a handler leaves that; within a wait it leaves the wait first. Returns when it is in none.
 void leave_handler_in_wait();
 
 // The signal that weft keeps for itself, sent to a thread; its handler calls the second on threads that make no moved

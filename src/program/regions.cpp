@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/forked_child.hpp"
 #include "program/program.h"
+#include "program/program_run.hpp"
 #include "sched/worker.hpp"
 
 // Relaxed, all of them: OpenMP's own barriers order what the threads do, and these are counts.
@@ -30,10 +31,18 @@ struct weft_region {
   // Called by the first thread.
   template <class Holds>
   void wait_until(const Holds& holds) {
-    const weft::shared_section inside(*home);
     static constexpr weft::wait_description barrier{"a barrier of OpenMP"};
-    home->wait_until([&] { return holds() || has_tasks.load(std::memory_order_relaxed); }, barrier,
-                     false);
+    const auto is_over = [&] { return holds() || has_tasks.load(std::memory_order_relaxed); };
+    const weft::detail::signal_hooks* const signals = weft::detail::signals_of_ranks();
+    if (signals != nullptr && signals->is_in_the_middle()) return;  // The team's own barrier waits.
+    do {
+      {
+        const weft::shared_section inside(*home);
+        home->wait_until([&] { return is_over() || (signals != nullptr && signals->has_to_run()); },
+                         barrier, false);
+      }
+      if (signals != nullptr) signals->run();
+    } while (!is_over());
   }
 };
 
@@ -79,7 +88,9 @@ using weft::worker;
 extern "C" {
 
 int weft_keeps_others(void) {
-  if (!worker::in_shared_program() || weft::is_forked_child()) return 0;
+  if (!worker::in_shared_program() || weft::detail::is_in_middle_of_code() ||
+      weft::is_forked_child())
+    return 0;
   worker& here = *worker::current();
   const weft::shared_section inside(here);
   return here.has_others() ? 1 : 0;
@@ -87,9 +98,12 @@ int weft_keeps_others(void) {
 
 int weft_has_others(void) {
   if (worker::caller() == nullptr || weft::is_forked_child()) return 0;
+  const weft::detail::signal_hooks* const signals = weft::detail::signals_of_ranks();
+  if (signals != nullptr && signals->is_in_the_middle()) return 0;
   worker& here = *worker::current();
   const weft::shared_section inside(here);
-  return here.has_others() && !here.running().is_urgent ? 1 : 0;
+  const bool keeps = here.has_others() || (signals != nullptr && signals->has_own());
+  return keeps && !here.running().is_urgent ? 1 : 0;
 }
 
 int weft_lets_others_run(long long* rest) {
@@ -100,10 +114,15 @@ int weft_lets_others_run(long long* rest) {
 int weft_lets_any_run(long long* rest) {
   if (weft_has_others() == 0) return 0;
   worker& here = *worker::current();
-  const weft::shared_section inside(here);
   *rest = weft::longer_rest_ns(*rest);
   static constexpr weft::wait_description thread{"a wait for a thread"};
-  here.sleep(static_cast<std::uint64_t>(*rest), thread, false);
+  {
+    const weft::shared_section inside(here);
+    here.sleep(static_cast<std::uint64_t>(*rest), thread, false);
+  }
+  // Not in the wait: a handler may leave this by a jump, and whoever has called may let no exception through.
+  if (const auto* const signals = weft::detail::signals_of_ranks(); signals != nullptr)
+    signals->run();
   return 1;
 }
 

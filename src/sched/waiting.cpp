@@ -216,7 +216,8 @@ void worker::block(waiter& w) {
   bool has_looked = false;
   bool has_slept = false;
   for (;;) {
-    if (self.is_called) [[unlikely]]
+    // Which may throw what stops the job.
+    if (self.is_called && w.may_stop) [[unlikely]]
       hooks.answer(self);
     if (w.is_over()) return;
     // an urgent fiber, with which the attached thread goes on, or the worker's own thread.

@@ -755,6 +755,14 @@ static void directory(const char* base) {
   expect(access(text, F_OK) == 0 && syscall(SYS_openat, AT_FDCWD, "nothing", O_RDONLY) == -1, "a file there");
   memset(found, 0, sizeof found);
   expect(readlink("/proc/self/cwd", found, sizeof found - 1) > 0 && strcmp(found, own) == 0, "/proc/self/cwd");
+  struct sockaddr_un relative = {.sun_family = AF_UNIX, .sun_path = "socket"};
+  const int listens = socket(AF_UNIX, SOCK_STREAM, 0), connects = socket(AF_UNIX, SOCK_STREAM, 0);
+  expect(bind(listens, (struct sockaddr*)&relative, sizeof relative) == 0 && listen(listens, 1) == 0 &&
+             connect(connects, (struct sockaddr*)&relative, sizeof relative) == 0,
+         "a socket by a relative name");
+  close(listens);
+  close(connects);
+  unlink("socket");
   FILE* const below = fopen("/proc/self/cwd/here", "r");
   expect(below != NULL, "a file below /proc/self/cwd");
   if (below != NULL) fclose(below);
@@ -787,35 +795,47 @@ static void on_usr2(int number, siginfo_t* details, void* context) {
   timer_value = details->si_value.sival_int;
 }
 static void on_alarm(int number) { alarms += number == SIGALRM; }
-static volatile sig_atomic_t is_armed;
+static volatile sig_atomic_t has_written;
 static void on_alarm_writes(int number) {
   on_alarm(number);
-  if (is_armed && write(byte_end, "b", 1) != 1) alarms = 1000;
-  is_armed = 0;
+  if (!has_written && write(byte_end, "b", 1) != 1) alarms = 1000;
+  has_written = 1;
 }
 static void on_alarm_leaves(int number) {
   on_alarm(number);
-  if (is_armed) siglongjmp(out, 1);
+  siglongjmp(out, 1);
 }
 static void on_child(int number) { children_ended += number == SIGCHLD; }
+static volatile sig_atomic_t children_reaped;
+static void on_child_reaps(int number) {
+  const int saved = errno;
+  on_child(number);
+  while (waitpid(-1, NULL, WNOHANG) > 0) ++children_reaped;
+  errno = saved;
+}
 
 static void handle(int number, void (*handler)(int), int flags) {
   struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
   expect(sigaction(number, &action, NULL) == 0, "sigaction");
 }
+/* Again and again: however long it takes to come to the call that is to be interrupted. */
 static void start_timer(long ms) {
-  const struct itimerval set = {{0, 0}, {ms / 1000, ms % 1000 * 1000}};
+  const struct itimerval set = {{ms / 1000, ms % 1000 * 1000}, {ms / 1000, ms % 1000 * 1000}};
   expect(setitimer(ITIMER_REAL, &set, NULL) == 0, "setitimer");
 }
-/* Again and again: one that comes before the call that it is to end does no harm. */
-static void start_timers(void) {
-  const struct itimerval set = {{0, 30000}, {0, 30000}};
-  is_armed = 1;
-  expect(setitimer(ITIMER_REAL, &set, NULL) == 0, "setitimer");
+static void stop_timer(void) {
+  const struct itimerval none = {{0, 0}, {0, 0}};
+  expect(setitimer(ITIMER_REAL, &none, NULL) == 0, "setitimer");
 }
-static void stop_timers(void) {
-  is_armed = 0;
-  start_timer(0);
+/* Long enough for any machine; a second or so at least. */
+enum { looks_max = 20000 };
+#define AWAIT(holds) \
+  for (int looks = 0; looks < looks_max && !(holds); ++looks) usleep(1000)
+static int shares_process(void) {
+  int mine = getpid(), least, most;
+  MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return size > 1 && least == most;
 }
 static int is_first_of_process(void) {
   int* const all = malloc((size_t)size * sizeof *all);
@@ -845,7 +865,7 @@ static void signals(const char* directory) {
   if (rank % 2 == 0) /* Without a call of MPI or the system. */
     while (usr1 == 0) continue;
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < 2000 && usr1 == 0; ++i) usleep(1000);
+  AWAIT(usr1 != 0);
   expect(usr1 == 1, "a signal to the process");
   expect(!sends || status_of(sender) == 0, "who sends");
   MPI_Barrier(MPI_COMM_WORLD);
@@ -869,12 +889,14 @@ static void signals(const char* directory) {
   /* Timers: rank 0 takes back its own alone. */
   handle(SIGALRM, on_alarm, 0);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) alarm(1);
+  if (rank == 0) alarm(1000);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0)
-    expect(alarm(0) == 1, "alarm");
-  else
+  if (rank == 0) {
+    const unsigned rest = alarm(0);
+    expect(rest > 0 && rest <= 1000, "alarm");
+  } else {
     start_timer(30);
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank != 0) {
     sigset_t block;
@@ -883,45 +905,96 @@ static void signals(const char* directory) {
     sigprocmask(SIG_BLOCK, &block, &pending);
     while (alarms == 0) sigsuspend(&pending);
     sigprocmask(SIG_SETMASK, &pending, NULL);
+    stop_timer();
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  expect(alarms == (rank == 0 ? 0 : 1), "an alarm of each");
-  struct timespec whole = {20, 0}, left = {0, 0};
-  start_timers();
-  expect(nanosleep(&whole, &left) == -1 && errno == EINTR && left.tv_sec >= 10, "a sleep is ended");
-  expect(sleep(20) > 10, "what is left of a sleep");
-  stop_timers();
-  MPI_Barrier(MPI_COMM_WORLD);
+  expect(rank == 0 ? alarms == 0 : alarms > 0, "an alarm of each");
+  struct timespec whole = {2000, 0}, left = {0, 0};
+  start_timer(30);
+  expect(nanosleep(&whole, &left) == -1 && errno == EINTR && left.tv_sec > 0, "a sleep is ended");
+  expect(sleep(2000) > 0, "what is left of a sleep");
   /* A call that blocks ends, or begins again, or is left. */
   mkfifo(place("fifo", rank), 0600);
   byte_end = first_of(place("fifo", rank));
   char got = 0;
-  start_timers();
   expect(read(byte_end, &got, 1) == -1 && errno == EINTR, "EINTR");
   struct pollfd end = {byte_end, POLLIN, 0};
   expect(poll(&end, 1, -1) == -1 && errno == EINTR, "EINTR of poll");
-  stop_timers();
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  expect(sem_wait(&semaphore) == -1 && errno == EINTR, "EINTR of sem_wait");
   handle(SIGALRM, on_alarm_writes, SA_RESTART);
-  start_timers();
   expect(read(byte_end, &got, 1) == 1 && got == 'b', "SA_RESTART");
-  stop_timers();
-  handle(SIGALRM, on_alarm_leaves, 0);
-  for (int i = 0; i < 2; ++i) { /* The second needs the mask of before. */
+  stop_timer();
+  const pid_t waits = fork();
+  if (waits == 0) {
+    const int its = open(place("held", rank), O_RDWR | O_CREAT, 0600);
+    expect(lock_bytes(its, F_SETLK, F_WRLCK, 5, 1) == 0 && write(byte_end, "l", 1) == 1, "a lock of a child");
+    sleep(100);
+    _exit(1);
+  }
+  const int held = open(place("held", rank), O_RDWR | O_CREAT, 0600);
+  expect(read(byte_end, &got, 1) == 1 && got == 'l', "a child");
+  for (volatile int i = 0; i < 4; ++i) { /* The second needs the mask of before. */
+    handle(SIGALRM, on_alarm_leaves, 0);
     if (sigsetjmp(out, 1) == 0) {
-      start_timers();
-      expect(read(byte_end, &got, 1) == -2, "read is left by a jump");
+      start_timer(20);
+      if (i < 2) expect(read(byte_end, &got, 1) == -2, "read is left by a jump");
+      if (i == 2) expect(waitpid(waits, NULL, 0) == -2, "waitpid is left by a jump");
+      if (i == 3) expect(lock_bytes(held, F_SETLKW, F_WRLCK, 5, 1) == -2, "F_SETLKW is left by a jump");
     }
-    stop_timers();
+    stop_timer();
+    handle(SIGALRM, on_alarm, SA_RESTART); /* One that is pending still is not to leave what follows. */
     MPI_Barrier(MPI_COMM_WORLD);
   }
+  kill(waits, SIGKILL);
+  expect(WIFSIGNALED(status_of(waits)), "a child that was killed");
+  expect(lock_bytes(held, F_SETLKW, F_WRLCK, 5, 1) == 0, "the lock afterwards");
+  close(held);
+  unlink(place("held", rank));
+  handle(SIGALRM, on_alarm_leaves, 0);
   if (sigsetjmp(out, 1) == 0) {
-    start_timers();
+    start_timer(20);
     for (;;) continue; /* And a loop. */
   }
-  stop_timers();
+  stop_timer();
+  handle(SIGALRM, on_alarm, SA_RESTART);
   expect(write(byte_end, "c", 1) == 1 && read(byte_end, &got, 1) == 1 && got == 'c', "read afterwards");
+  /* The mask of a call. */
+  usr1 = 0;
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  sigset_t none;
+  sigemptyset(&none);
+  fd_set ends;
+  FD_ZERO(&ends);
+  FD_SET(byte_end, &ends);
+  struct epoll_event event_there;
+  const int events = epoll_create1(0);
+  for (int way = 0; way < 4; ++way) {
+    raise(SIGUSR1);
+    expect(usr1 == way, "blocked before the call");
+    const struct timespec some_time = {way == 3 ? 0 : 1000, 0};
+    const int ended = way == 0   ? ppoll(&end, 1, &some_time, &none)
+                      : way == 1 ? pselect(byte_end + 1, &ends, NULL, NULL, NULL, &none)
+                      : way == 2 ? epoll_pwait(events, &event_there, 1, -1, &none)
+                                 : ppoll(&end, 1, &some_time, &none);
+    expect((ended == -1 && errno == EINTR) || (way == 3 && ended == 0), "a call with a mask");
+    expect(usr1 == way + 1, "the handler that the mask lets run");
+  }
+  raise(SIGUSR1);
+  expect(usr1 == 4, "blocked after the call");
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  expect(usr1 == 5, "unblocked after the calls");
+  close(events);
   close(byte_end);
   unlink(place("fifo", rank));
+  /* Once. */
+  handle(SIGUSR1, on_usr1, (int)SA_RESETHAND);
+  struct sigaction now;
+  expect(raise(SIGUSR1) == 0 && usr1 == 6 && sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL, "SA_RESETHAND");
+  handle(SIGUSR1, on_usr1, SA_RESTART);
+  const struct sigaction any = {.sa_handler = on_usr1};
+  if (shares_process()) expect(sigaction(SIGRTMAX + 1, &any, NULL) == -1 && errno == EINVAL, "weft's own signal");
   /* A timer with a value. */
   const struct sigaction with_value = {.sa_sigaction = on_usr2, .sa_flags = SA_SIGINFO | SA_RESTART};
   sigaction(SIGUSR2, &with_value, NULL);
@@ -930,7 +1003,7 @@ static void signals(const char* directory) {
   event.sigev_value.sival_int = 70 + rank;
   const struct itimerspec soon = {{0, 0}, {0, 10000000}};
   expect(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &soon, NULL) == 0, "timer_create");
-  for (int i = 0; i < 2000 && usr2 == 0; ++i) MPI_Barrier(MPI_COMM_SELF), usleep(1000);
+  for (int i = 0; i < looks_max && usr2 == 0; ++i) MPI_Barrier(MPI_COMM_SELF), usleep(1000);
   expect(usr2 == 1 && timer_value == 70 + rank && timer_delete(timer) == 0, "a timer's value");
   MPI_Barrier(MPI_COMM_WORLD);
   /* Children of one's own. */
@@ -939,12 +1012,28 @@ static void signals(const char* directory) {
   if (rank % 2 == 0) {
     const pid_t child = fork();
     if (child == 0) _exit(0);
-    for (int i = 0; i < 2000 && children_ended == 0; ++i) usleep(1000);
+    AWAIT(children_ended != 0);
     expect(children_ended == 1, children_ended == 0 ? "no SIGCHLD" : "more than one SIGCHLD");
     expect(status_of(child) == 0, "the child of SIGCHLD");
   }
   MPI_Barrier(MPI_COMM_WORLD);
   expect(children_ended == (rank % 2 == 0), "no SIGCHLD of another rank's child");
+  /* One that is waited for at once; then two that end at one time, of which the kernel may tell once. */
+  children_ended = 0;
+  pid_t ends_soon = fork();
+  if (ends_soon == 0) _exit(0);
+  expect(status_of(ends_soon) == 0, "a child that is waited for");
+  AWAIT(children_ended != 0);
+  expect(children_ended == 1, "SIGCHLD of a child that is waited for");
+  MPI_Barrier(MPI_COMM_WORLD);
+  handle(SIGCHLD, on_child_reaps, SA_RESTART);
+  for (int i = 0; i < 2; ++i) {
+    ends_soon = fork();
+    if (ends_soon == 0) _exit(0);
+  }
+  AWAIT(children_reaped == 2);
+  expect(children_reaped == 2, "SIGCHLD of two children");
+  MPI_Barrier(MPI_COMM_WORLD);
   handle(SIGCHLD, SIG_DFL, 0);
   /* A child has its parent's handlers and none of the other ranks'. */
   usr1 = 0;
@@ -993,6 +1082,60 @@ static void overflow(const char* mib) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Handlers that interrupt the allocator, and weft in the middle of a call, and call what lets others run elsewhere. */
+static int locked_file;
+static void on_alarm_calls(int number) {
+  const int saved = errno;
+  on_alarm(number);
+  usleep(50);
+  lock_bytes(locked_file, F_SETLK, F_WRLCK, rank, 1);
+  errno = saved;
+}
+static void in_the_middle(const char* directory) {
+  snprintf(room, sizeof room, "%s", directory);
+  locked_file = open(place("locked", rank), O_RDWR | O_CREAT, 0600);
+  handle(SIGALRM, on_alarm_calls, SA_RESTART);
+  MPI_Barrier(MPI_COMM_WORLD);
+  start_timer(2);
+  void* kept[64] = {NULL};
+  for (unsigned i = 0; alarms < 20; ++i) {
+    free(kept[i % 64]);
+    kept[i % 64] = malloc(i * 977 % 70000);
+    for (volatile int of_program = 0; of_program < 3000;) ++of_program;
+    if (i % 16 == 0) lock_bytes(locked_file, F_SETLK, i % 32 == 0 ? F_WRLCK : F_UNLCK, 10, 1);
+  }
+  for (int i = 0; i < 64; ++i) free(kept[i]);
+  stop_timer();
+  MPI_Barrier(MPI_COMM_WORLD);
+  close(locked_file);
+  unlink(place("locked", rank));
+}
+
+/* A rank ends with timers that go on, of which one would end its process, and signals that are pending. */
+static void ends_with_timers(void) {
+  const int has_default = shares_process() && rank % 2 == 0;
+  if (!has_default) handle(SIGALRM, on_alarm, SA_RESTART);
+  handle(SIGUSR1, on_usr1, SA_RESTART);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  raise(SIGUSR1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (has_default)
+    alarm(1);
+  else
+    start_timer(3);
+}
+
+/* All but the last rank handle it. */
+static void raises_default(void) {
+  handle(SIGTERM, rank == size - 1 ? SIG_DFL : on_usr1, SA_RESTART);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == size - 1) raise(SIGTERM);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void on_term(int number) { exit(number == SIGTERM ? 5 : 6); }
 /* The last rank ends in a handler while it waits in MPI, or in a call that blocks. */
 static void ends_in_handler(const char* directory, const char* where) {
@@ -1010,6 +1153,15 @@ static void ends_in_handler(const char* directory, const char* where) {
     mkfifo(place("fifo", rank), 0600);
     const int end = first_of(place("fifo", rank));
     if (strcmp(where, "read") == 0) expect(read(end, &got, 1) == 2, "read");
+    sem_t semaphore;
+    sem_init(&semaphore, 0, 0);
+    if (strcmp(where, "semaphore") == 0) expect(sem_wait(&semaphore) == 2, "sem_wait");
+    pthread_barrier_t barrier;
+    pthread_barrierattr_t shared;
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&barrier, &shared, 2);
+    if (strcmp(where, "barrier") == 0) expect(pthread_barrier_wait(&barrier) == 2, "pthread_barrier_wait");
     if (strcmp(where, "loop") == 0)
       for (;;) continue;
     MPI_Recv(NULL, 0, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -1032,6 +1184,9 @@ int main(int argc, char** argv) {
   if (strcmp(what, "signals") == 0) signals(argv[2]);
   if (strcmp(what, "scratch") == 0) scratch(argv[2]);
   if (strcmp(what, "overflow") == 0) overflow(argv[2]);
+  if (strcmp(what, "middle") == 0) in_the_middle(argv[2]);
+  if (strcmp(what, "timers") == 0) ends_with_timers();
+  if (strcmp(what, "default") == 0) raises_default();
   if (strcmp(what, "handler") == 0) ends_in_handler(argv[2], argv[3]);
   if (strcmp(what, "locks") == 0) locks(argv[2]);
   if (strcmp(what, "directory") == 0) directory(argv[2]);
@@ -1040,5 +1195,8 @@ int main(int argc, char** argv) {
   MPI_Reduce(&right, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) fprintf(stderr, "right in %d of %d\n", all, size);
   MPI_Finalize();
+  /* The others are there while the first end. */
+  if (strcmp(what, "timers") == 0 && rank % 2 != 0)
+    for (int i = 0; i < 150; ++i) usleep(10000);
   return 0;
 }

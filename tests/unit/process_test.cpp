@@ -1,11 +1,13 @@
 // What a program expects of its process (docs/images.md, "What is private, what is shared"), in each arrangement of ranks.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "unit/shell.hpp"
 
@@ -51,10 +53,18 @@ TEST_P(a_process, is_its_ranks_own) {
   }
 }
 
+// A container may forbid it.
+bool threads_may_leave_directory() {
+  bool may = false;
+  std::thread([&] { may = ::unshare(CLONE_FS) == 0; }).join();
+  return may;
+}
+
 // What needs a directory of its own.
 TEST_P(a_process, is_its_ranks_own_where_files_are_concerned) {
   WEFT_NEEDS_IMAGES();
-  for (const char* what : {"blocking", "locks", "directory", "signals"}) {
+  for (const char* what : {"blocking", "locks", "directory", "signals", "middle", "timers"}) {
+    if (std::string_view(what) == "directory" && !threads_may_leave_directory()) continue;
     std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
     ASSERT_NE(::mkdtemp(directory.data()), nullptr);
     const outcome ran = run(std::string("process ") + what + " " + directory);
@@ -91,7 +101,7 @@ TEST_P(a_process, ends_although_a_rank_is_in_a_call_that_does_not) {
 TEST_P(a_process, may_end_in_the_handler_of_a_signal) {
   WEFT_NEEDS_IMAGES();
   if (GetParam().ranks == 1) return;
-  for (const char* where : {"recv", "read", "loop"}) {
+  for (const char* where : {"recv", "read", "loop", "semaphore", "barrier"}) {
     std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
     ASSERT_NE(::mkdtemp(directory.data()), nullptr);
     const outcome ran = run("process handler " + directory + " " + where);
@@ -99,6 +109,31 @@ TEST_P(a_process, may_end_in_the_handler_of_a_signal) {
     EXPECT_EQ(ran.status, 5) << where << '\n' << ran.text;
     EXPECT_NE(ran.text.find("rank 3: ended with exit status 5"), std::string::npos) << ran.text;
   }
+}
+
+TEST_P(a_process, dies_of_a_signal_that_only_other_ranks_handle) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run("process default");
+  EXPECT_NE(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text.find("right in"), std::string::npos) << ran.text;
+  const std::string_view options = GetParam().options != nullptr ? GetParam().options : "";
+  if (options == "--workers 2" || options == "--processes 2") {
+    EXPECT_NE(ran.text.find("weft: rank 3 sent its process the signal SIGTERM"), std::string::npos)
+        << ran.text;
+  }
+}
+
+// Refused with a line where the system lets no thread leave the directory of its process.
+TEST(ranks_of_a_process, go_to_one_directory_where_threads_may_have_none_of_their_own) {
+  WEFT_NEEDS_IMAGES();
+  if (threads_may_leave_directory()) GTEST_SKIP() << "they may";
+  std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const outcome ran =
+      shell("timeout -s KILL 100 ./weftrun --timeout 60 -n 4 --workers 2 image/process directory " +
+            directory);
+  fs::remove_all(directory);
+  EXPECT_NE(ran.text.find("which ranks of a process share"), std::string::npos) << ran.text;
 }
 
 TEST_P(a_process, is_told_of_a_stack_that_a_large_frame_overflows) {

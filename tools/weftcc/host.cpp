@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/private_code.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
 #include "image/host/locks.h"
@@ -50,6 +51,7 @@ void choose_team_size(const weft::options& how) {
 int run(int argc, char** argv) {
   static const weft::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
+  weft::note_code_of_weft(reinterpret_cast<const void*>(&run));
   ::weft_set_children(&::weft_rank_of_child, &::weft_next_ended_child);
   ::weft_set_rank_end([](int rank) {
     ::weft_drop_locks_of(rank);
@@ -61,6 +63,7 @@ int run(int argc, char** argv) {
   // Kept: a thread that a rank has left behind may still open libraries.
   auto& program = *new weft::image_program(request.program, request.libraries, how.check);
   return weft::run_program(how, argc, argv, [&](int) {
+    ::weft_accept_signals();
     auto copy = std::make_shared<weft::image>(program.load());
     return weft::program_copy{copy->main(),
                               [copy](int count, char** words, char** environment) {

@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,11 +24,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "program/moved_calls.h"
 #include "program/program.h"
+#include "program/rank_signals.h"
 
 /* Addresses of sockets are unions in its declarations. */
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -67,7 +71,7 @@ ssize_t readv(int descriptor, const struct iovec* parts, int count) {
   if (!MAY_MOVE || !weft_can_wait(descriptor)) return next(descriptor, parts, count);
   const int saved = errno;
   const ssize_t size = syscall(SYS_preadv2, descriptor, parts, (long)count, -1L, -1L, RWF_NOWAIT);
-  if (size >= 0 || !(would_wait() || errno == EOPNOTSUPP)) return size;
+  if (size >= 0 || !weft_may_wait(errno)) return size;
   errno = saved;
   return MOVED("readv", descriptor, SYS_readv, descriptor, (long)parts, count);
 }
@@ -87,7 +91,7 @@ static ssize_t read_for(const void* from, int descriptor, void* bytes, size_t si
     errno = saved;
     return rest > 0 ? got + rest : got;
   }
-  if (!would_wait() && errno != EOPNOTSUPP) return -1;
+  if (!weft_may_wait(errno)) return -1;
   errno = saved;
   if (!weft_can_wait(descriptor)) return next(descriptor, bytes, size);
   return MOVED("read", descriptor, SYS_read, descriptor, (long)bytes, (long)size);
@@ -148,6 +152,40 @@ ssize_t recvmsg(int socket, struct msghdr* message, int flags) {
   return MOVED("recvmsg", socket, SYS_recvmsg, socket, (long)message, flags);
 }
 
+/* An address that is a path is looked for from the rank's directory: a blocking thread is elsewhere. */
+struct from_directory {
+  struct sockaddr_un address;
+  int directory; /* -1: the address is the given one. */
+};
+static int is_relative(const struct sockaddr* to, socklen_t length) {
+  const size_t begin = offsetof(struct sockaddr_un, sun_path);
+  const char* const path = (const char*)to + begin;
+  return to != NULL && length > begin && to->sa_family == AF_UNIX && path[0] != '/' && path[0] != '\0';
+}
+/* False: it does not fit in there. */
+static int lead_from_directory(struct from_directory* led, const struct sockaddr** to, socklen_t* length) {
+  led->directory = -1;
+  if (!is_relative(*to, *length)) return 1;
+  const size_t begin = offsetof(struct sockaddr_un, sun_path), room = sizeof led->address.sun_path;
+  const char* const path = (const char*)*to + begin;
+  led->directory = (int)syscall(SYS_openat, AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  led->address.sun_family = AF_UNIX;
+  const int size = snprintf(led->address.sun_path, room, "/proc/self/fd/%d/%.*s", led->directory,
+                            (int)strnlen(path, *length - begin), path);
+  if (led->directory < 0 || size >= (int)room) {
+    if (led->directory >= 0) syscall(SYS_close, led->directory);
+    return 0;
+  }
+  *to = (const struct sockaddr*)&led->address;
+  *length = sizeof led->address;
+  return 1;
+}
+/* The call begins again after handlers that let it. */
+static int leave_directory(const struct from_directory* led, long result) {
+  if (led->directory >= 0) syscall(SYS_close, led->directory);
+  return weft_run_handlers(0) && result == -EINTR;
+}
+
 static ssize_t sendto_for(const void* from, const char* name, int socket, const void* bytes, size_t size, int flags,
                           const struct sockaddr* receiver, socklen_t length) {
   NEXT(sendto);
@@ -157,8 +195,21 @@ static ssize_t sendto_for(const void* from, const char* name, int socket, const 
   if (!weft_can_wait(socket)) return put;
   errno = saved;
   const size_t done = put > 0 ? (size_t)put : 0;
-  const ssize_t rest = MOVED(name, socket, SYS_sendto, socket, (long)((const char*)bytes + done), (long)(size - done),
-                             flags, (long)receiver, length);
+  ssize_t rest;
+  if (is_relative(receiver, length)) {
+    long result;
+    struct from_directory led;
+    do {
+      const struct sockaddr* to = receiver;
+      socklen_t its = length;
+      if (!lead_from_directory(&led, &to, &its)) return next(socket, bytes, size, flags, receiver, length);
+      result = weft_move(&(const struct weft_moved_call){name, socket, weft_call_leaves_handlers, SYS_sendto,
+                                                         {socket, (long)bytes, (long)size, flags, (long)to, its}});
+    } while (leave_directory(&led, result));
+    return result_of(result);
+  }
+  rest = MOVED(name, socket, SYS_sendto, socket, (long)((const char*)bytes + done), (long)(size - done), flags,
+               (long)receiver, length);
   return rest < 0 ? (done > 0 ? (ssize_t)done : -1) : (ssize_t)done + rest;
 }
 ssize_t sendto(int socket, const void* bytes, size_t size, int flags, const struct sockaddr* receiver, socklen_t length) {
@@ -171,6 +222,21 @@ ssize_t send(int socket, const void* bytes, size_t size, int flags) {
 ssize_t sendmsg(int socket, const struct msghdr* message, int flags) {
   NEXT(sendmsg);
   if (!MAY_MOVE || (flags & MSG_DONTWAIT) != 0 || !weft_can_wait(socket)) return next(socket, message, flags);
+  if (is_relative(message->msg_name, message->msg_namelen)) {
+    const ssize_t put = next(socket, message, flags | MSG_DONTWAIT); /* A datagram: as a whole or not at all. */
+    if (put >= 0 || !would_wait()) return put;
+    long result;
+    struct from_directory led;
+    do {
+      struct msghdr same = *message;
+      const struct sockaddr* to = message->msg_name;
+      if (!lead_from_directory(&led, &to, &same.msg_namelen)) return next(socket, message, flags);
+      same.msg_name = (void*)to;
+      result = weft_move(&(const struct weft_moved_call){"sendmsg", socket, weft_call_leaves_handlers, SYS_sendmsg,
+                                                         {socket, (long)&same, flags}});
+    } while (leave_directory(&led, result));
+    return result_of(result);
+  }
   return MOVED("sendmsg", socket, SYS_sendmsg, socket, (long)message, flags);
 }
 
@@ -188,23 +254,48 @@ int accept4(int socket, struct sockaddr* restrict who, socklen_t* restrict lengt
 int connect(int socket, const struct sockaddr* to, socklen_t length) {
   NEXT(connect);
   if (!MAY_MOVE || !weft_can_wait(socket)) return next(socket, to, length);
-  return (int)MOVED("connect", socket, SYS_connect, socket, (long)to, length);
+  if (!is_relative(to, length)) return (int)MOVED("connect", socket, SYS_connect, socket, (long)to, length);
+  long result;
+  struct from_directory led;
+  do {
+    const struct sockaddr* there = to;
+    socklen_t its = length;
+    if (!lead_from_directory(&led, &there, &its)) return next(socket, to, length);
+    result = weft_move(&(const struct weft_moved_call){"connect", socket, weft_call_leaves_handlers, SYS_connect,
+                                                       {socket, (long)there, its}});
+  } while (leave_directory(&led, result));
+  return (int)result_of(result);
 }
 
 /* --- Any of several descriptors ---------------------------------------------------------------------------------- */
 
-/* A mask of signals for the time of the call is left out where it moves: a blocking thread is sent none. */
+/* A mask of signals for the time of the call is the rank's own: a blocking thread is sent none. True: a handler that it lets run
+   has ended the call before it begins. */
+static int begins_interrupted(const sigset_t* mask, sigset_t* before) {
+  if (mask == NULL || !weft_begin_mask(mask, before)) return 0;
+  weft_end_mask(before);
+  errno = EINTR;
+  return 1;
+}
+static long end_with(long result, const sigset_t* mask, const sigset_t* before) {
+  if (mask != NULL) weft_end_mask(before);
+  return result;
+}
+static int is_no_time(const struct timespec* most) { return most != NULL && most->tv_sec == 0 && most->tv_nsec == 0; }
+
 static int ppoll_for(const void* from, const char* name, struct pollfd* ends, nfds_t count,
                      const struct timespec* most, const sigset_t* mask) {
   NEXT(ppoll);
-  if (!weft_may_move(from) || (most != NULL && most->tv_sec == 0 && most->tv_nsec == 0))
-    return next(ends, count, most, mask);
+  if ((mask == NULL && is_no_time(most)) || !weft_may_move(from)) return next(ends, count, most, mask);
+  sigset_t before;
+  if (begins_interrupted(mask, &before)) return -1;
   static const struct timespec none;
   const int ready = next(ends, count, &none, NULL);
-  if (ready != 0) return ready;
+  if (ready != 0 || is_no_time(most)) return (int)end_with(ready, mask, &before);
   struct timespec left = most != NULL ? *most : none; /* The kernel writes there what remains. */
-  return (int)MOVED(name, count > 0 ? ends[0].fd : -1, SYS_ppoll, (long)ends, (long)count, most != NULL ? (long)&left : 0, 0,
-                    _NSIG / 8);
+  return (int)end_with(MOVED(name, count > 0 ? ends[0].fd : -1, SYS_ppoll, (long)ends, (long)count,
+                             most != NULL ? (long)&left : 0, 0, _NSIG / 8),
+                       mask, &before);
 }
 static int poll_for(const void* from, struct pollfd* ends, nfds_t count, int most_ms) {
   NEXT(poll);
@@ -238,7 +329,7 @@ static int select_for(const char* name, int count, fd_set* in, fd_set* out, fd_s
   for (int i = 0; i < 3; ++i)
     if (given[i] != NULL) memcpy(kept + (size_t)i * size, given[i], size);
   const long ready = syscall(SYS_pselect6, (long)count, in, out, other, &no_time, NULL);
-  if (ready != 0) return (int)ready;
+  if (ready != 0 || is_no_time(most)) return (int)ready;
   for (int i = 0; i < 3; ++i)
     if (given[i] != NULL) memcpy(given[i], kept + (size_t)i * size, size);
   struct timespec left = most != NULL ? *most : none;
@@ -265,18 +356,21 @@ int select(int count, fd_set* restrict in, fd_set* restrict out, fd_set* restric
 int pselect(int count, fd_set* restrict in, fd_set* restrict out, fd_set* restrict other,
             const struct timespec* restrict most, const sigset_t* restrict mask) {
   NEXT(pselect);
-  if (count < 0 || !MAY_MOVE || (most != NULL && most->tv_sec == 0 && most->tv_nsec == 0))
-    return next(count, in, out, other, most, mask);
-  return select_for("pselect", count, in, out, other, most);
+  if (count < 0 || (mask == NULL && is_no_time(most)) || !MAY_MOVE) return next(count, in, out, other, most, mask);
+  sigset_t before;
+  if (begins_interrupted(mask, &before)) return -1;
+  return (int)end_with(select_for("pselect", count, in, out, other, most), mask, &before);
 }
 
 static int epoll_for(const void* from, const char* name, int set, struct epoll_event* events, int room, int most_ms,
                      const sigset_t* mask) {
   NEXT(epoll_pwait);
-  if (!weft_may_move(from) || most_ms == 0) return next(set, events, room, most_ms, mask);
+  if ((mask == NULL && most_ms == 0) || !weft_may_move(from)) return next(set, events, room, most_ms, mask);
+  sigset_t before;
+  if (begins_interrupted(mask, &before)) return -1;
   const int ready = next(set, events, room, 0, NULL);
-  if (ready != 0) return ready;
-  return (int)MOVED(name, set, SYS_epoll_pwait, set, (long)events, room, most_ms, 0, _NSIG / 8);
+  if (ready != 0 || most_ms == 0) return (int)end_with(ready, mask, &before);
+  return (int)end_with(MOVED(name, set, SYS_epoll_pwait, set, (long)events, room, most_ms, 0, _NSIG / 8), mask, &before);
 }
 int epoll_wait(int set, struct epoll_event* events, int room, int most_ms) {
   return epoll_for(__builtin_return_address(0), "epoll_wait", set, events, room, most_ms, NULL);
@@ -350,13 +444,13 @@ int mq_send(mqd_t queue, const char* bytes, size_t size, unsigned priority) {
 
 /* --- Raw calls ------------------------------------------------------------------------------------------------------ */
 
-/* Those of C++'s atomics and semaphores, among others. */
+/* Those of C++'s atomics and semaphores, among others; C++'s library itself may have a lock of its own. */
 __attribute__((visibility("hidden"))) long weft_plain_call(long number, ...);
 __attribute__((visibility("hidden"), used)) long weft_call_futex(long number, long word, long operation, long value,
                                                                  long most, long other, long bits) {
   const int what = (int)operation & FUTEX_CMD_MASK;
   const int waits = what == FUTEX_WAIT || what == FUTEX_WAIT_BITSET;
-  if (!waits || *(volatile int*)word != (int)value || !MAY_MOVE)
+  if (!waits || *(volatile int*)word != (int)value || !weft_is_private(__builtin_return_address(0)) || !MAY_MOVE)
     return weft_plain_call(number, word, operation, value, most, other, bits);
   return MOVED_AS(1, "futex", -1, number, word, operation, value, most, other, bits);
 }

@@ -176,6 +176,7 @@ struct wanted {
   int* status; /* Of those that are no waitid(), which gives `details`. */
   siginfo_t* details;
   struct rusage* use;
+  int is_noexcept; /* The call, as C++ has it declared. */
 };
 
 static int is_wanted(const struct child* one, const struct wanted* what) {
@@ -210,7 +211,7 @@ static int is_no_child(pid_t number) {
 
 /* Looks at all wanted children of the rank once. The number of one; 0: none is ready; -1, with errno: there is none. */
 static pid_t look(int rank, const struct wanted* what) {
-  pid_t result = -1;
+  pid_t result = -1, untold = 0;
   int error = ECHILD;
   pthread_mutex_lock(&lock);
   for (struct child** at = &children; *at != NULL;) {
@@ -224,6 +225,7 @@ static pid_t look(int rank, const struct wanted* what) {
     const int failure = errno;
     if (found < 0) has_gone = failure == ECHILD && is_no_child(one->number);
     if (has_gone) {
+      if (found > 0 && !one->is_told) untold = found;
       *at = one->next;
       free(one);
     } else {
@@ -237,6 +239,7 @@ static pid_t look(int rank, const struct wanted* what) {
     if (found < 0 && failure != ECHILD) error = failure;
   }
   pthread_mutex_unlock(&lock);
+  if (untold > 0) weft_tell_of_reaped_child(untold);
   if (result < 0) errno = error;
   return result;
 }
@@ -260,7 +263,7 @@ static int rest_until_news(int rank, const struct wanted* what, int moves) {
   if (moves) {
     struct timespec moment = {0, moment_ms * 1000000L};
     const struct weft_moved_call call = {
-        "wait4", -1, weft_call_restarts, SYS_ppoll, {(long)ends, count, knows_all ? 0 : (long)&moment, 0, _NSIG / 8}};
+        "wait4", -1, weft_call_leaves_handlers, SYS_ppoll, {(long)ends, count, knows_all ? 0 : (long)&moment, 0, _NSIG / 8}};
     result = (int)weft_move(&call);
     if (result < 0) errno = -result;
   } else {
@@ -268,6 +271,8 @@ static int rest_until_news(int rank, const struct wanted* what, int moves) {
   }
   const int saved = errno;
   while (count > 0) close(ends[--count].fd);
+  /* They may leave this by a jump. */
+  if (moves && weft_run_handlers(what->is_noexcept) && result < 0 && saved == EINTR) result = 0;
   errno = saved;
   return result < 0 ? -1 : 0;
 }
@@ -288,7 +293,12 @@ static int is_known(pid_t number, int* rank) {
 static pid_t wait_for(int rank, const struct wanted* what, const void* from) {
   for (;;) {
     const pid_t found = look(rank, what);
-    if (found != 0 || (what->options & WNOHANG) != 0) return found;
+    if (found != 0 || (what->options & WNOHANG) != 0) {
+      const int saved = errno;
+      if (found > 0) weft_run_handlers(what->is_noexcept); /* Of its end, which may have been told just now. */
+      errno = saved;
+      return found;
+    }
     if (rest_until_news(rank, what, weft_may_move(from)) == 0) continue;
     const int saved = errno;
     const pid_t now = look(rank, what);
@@ -305,26 +315,26 @@ static int rank_of_wait(idtype_t type, id_t id) {
   return type == P_PID && !is_known((pid_t)id, &of) ? -1 : rank;
 }
 
-static pid_t wait4_for(const void* from, pid_t number, int* status, int options, struct rusage* use) {
+static pid_t wait4_for(const void* from, int is_noexcept, pid_t number, int* status, int options, struct rusage* use) {
   static __typeof__(&wait4) next;
   if (next == NULL) next = OF_LIBC(wait4);
   const idtype_t type = number > 0 ? P_PID : number == -1 ? P_ALL : P_PGID;
   const id_t id = (id_t)(number > 0 ? number : number < -1 ? -number : 0);
   const int rank = rank_of_wait(type, id);
   if (rank < 0) return next(number, status, options, use);
-  const struct wanted what = {type, id, options, status, NULL, use};
+  const struct wanted what = {type, id, options, status, NULL, use, is_noexcept};
   return wait_for(rank, &what, from);
 }
 pid_t wait4(pid_t number, int* status, int options, struct rusage* use) {
-  return wait4_for(__builtin_return_address(0), number, status, options, use);
+  return wait4_for(__builtin_return_address(0), 1, number, status, options, use);
 }
 pid_t waitpid(pid_t number, int* status, int options) {
-  return wait4_for(__builtin_return_address(0), number, status, options, NULL);
+  return wait4_for(__builtin_return_address(0), 0, number, status, options, NULL);
 }
 pid_t wait3(int* status, int options, struct rusage* use) {
-  return wait4_for(__builtin_return_address(0), -1, status, options, use);
+  return wait4_for(__builtin_return_address(0), 1, -1, status, options, use);
 }
-pid_t wait(int* status) { return wait4_for(__builtin_return_address(0), -1, status, 0, NULL); }
+pid_t wait(int* status) { return wait4_for(__builtin_return_address(0), 0, -1, status, 0, NULL); }
 
 int waitid(idtype_t type, id_t id, siginfo_t* details, int options) {
   static __typeof__(&waitid) next;
@@ -339,7 +349,7 @@ int waitid(idtype_t type, id_t id, siginfo_t* details, int options) {
     return failed < 0 ? -1 : 0;
   }
   siginfo_t found = {0};
-  const struct wanted what = {type, id, options, NULL, &found, NULL};
+  const struct wanted what = {type, id, options, NULL, &found, NULL, 0};
   const pid_t child = wait_for(rank, &what, from);
   if (child < 0) return -1;
   if (details != NULL) *details = found;

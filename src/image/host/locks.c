@@ -19,6 +19,7 @@
 #include "image/host/locks.h"
 #include "program/moved_calls.h"
 #include "program/program.h"
+#include "program/rank_signals.h"
 
 #define NEXT(function)             \
   static __typeof__(&function) next; \
@@ -274,7 +275,7 @@ static int wait_for_lock(struct owner* mine, const struct range* wanted, struct 
   pthread_mutex_unlock(&lock);
   long failed;
   if (weft_may_move(from)) {
-    const struct weft_moved_call call = {"fcntl (F_SETLKW)", descriptor, 0, SYS_fcntl, {own, F_OFD_SETLKW, (long)asked}};
+    const struct weft_moved_call call = {"fcntl (F_SETLKW)", descriptor, weft_call_leaves_handlers, SYS_fcntl, {own, F_OFD_SETLKW, (long)asked}};
     failed = weft_move(&call);
     if (failed < 0) errno = (int)-failed;
   } else {
@@ -336,7 +337,15 @@ static int lock_for(const void* from, int rank, int descriptor, int command, str
   if (asked->l_type != F_RDLCK && asked->l_type != F_WRLCK && (asked->l_type != F_UNLCK || command == F_GETLK))
     return errno = EINVAL, -1;
   if (command == F_GETLK) return get_lock(rank, descriptor, &file, &wanted, asked);
-  return set_lock(from, rank, descriptor, &file, &wanted, command == F_SETLKW);
+  /* Handlers, which may leave this by a jump, run when nothing of the call is left. */
+  for (;;) {
+    const int moves = weft_may_move(from);
+    const int failed = set_lock(from, rank, descriptor, &file, &wanted, command == F_SETLKW);
+    const int saved = errno;
+    const int goes_on = moves && weft_run_handlers(0) && failed != 0 && saved == EINTR;
+    errno = saved;
+    if (!goes_on) return failed;
+  }
 }
 
 static int fcntl_for(const void* from, int descriptor, int command, void* argument) {

@@ -19,6 +19,7 @@
 
 #include "image/host/scratch.h"
 #include "program/moved_calls.h"
+#include "program/rank_signals.h"
 
 static const char* program;
 
@@ -126,13 +127,16 @@ static int waits_for_other_end(const void* from, int directory, const char* path
   return waits;
 }
 static int open_other_end(int directory, const char* path, int flags, mode_t mode) {
-  const int here = directory == AT_FDCWD ? (int)syscall(SYS_openat, AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0)
-                                         : directory; /* The blocking thread is elsewhere. */
-  const struct weft_moved_call call = {"open", -1, 0, SYS_openat, {here, (long)path, flags, mode}};
-  const long opened = weft_move(&call);
-  if (directory == AT_FDCWD && here >= 0) syscall(SYS_close, here);
-  if (opened < 0) errno = (int)-opened;
-  return opened < 0 ? -1 : (int)opened;
+  for (;;) {
+    const int here = directory == AT_FDCWD ? (int)syscall(SYS_openat, AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0)
+                                           : directory; /* The blocking thread is elsewhere. */
+    const struct weft_moved_call call = {"open", -1, weft_call_leaves_handlers, SYS_openat, {here, (long)path, flags, mode}};
+    const long opened = weft_move(&call);
+    if (directory == AT_FDCWD && here >= 0) syscall(SYS_close, here);
+    if (weft_run_handlers(0) && opened == -EINTR) continue;
+    if (opened < 0) errno = (int)-opened;
+    return opened < 0 ? -1 : (int)opened;
+  }
 }
 
 static int noted(int descriptor, const char* path, int flags) {

@@ -32,6 +32,7 @@ static int failed_with(int error) {
 
 int sigaction(int number, const struct sigaction* action, struct sigaction* before) {
   NEXT(sigaction);
+  if (weft_is_wefts_signal(number)) return failed_with(EINVAL);
   if (IS_OWN(number)) return failed_with(weft_own_action(number, action, before));
   const int failed = next(number, action, before);
   if (failed == 0 && action != NULL && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
@@ -41,6 +42,7 @@ int sigaction(int number, const struct sigaction* action, struct sigaction* befo
 
 static __sighandler_t signal_for(const void* from, int number, __sighandler_t handler, int flags) {
   NEXT(signal);
+  if (weft_is_wefts_signal(number)) return errno = EINVAL, SIG_ERR;
   if (!is_own(from, number)) {
     const __sighandler_t previous = next(number, handler);
     if (previous != SIG_ERR && handler != SIG_DFL && handler != SIG_IGN) weft_handles(number, handler);
@@ -221,9 +223,15 @@ static __attribute__((constructor)) void find_jumps(void) {
   static const char* const names[] = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"};
   for (int i = 0; i < 4; ++i) jumps[i] = (__extension__(jump*)dlsym(RTLD_NEXT, names[i]));
 }
+/* What the mask of the thread was when the place was kept: before it took weft's own signal, perhaps. */
+static void before_jump(struct __jmp_buf_tag* to) {
+  weft_leaves_handler(to->__mask_was_saved);
+  for (int n = _NSIG - 1; n > 31 && to->__mask_was_saved; --n)
+    if (weft_is_wefts_signal(n)) to->__saved_mask.__val[(n - 1) / (8 * sizeof(long))] &= ~(1UL << (n - 1) % (8 * sizeof(long)));
+}
 #define JUMP(name, index)                                                                \
   __attribute__((noreturn)) void name(struct __jmp_buf_tag to[1], int value) {           \
-    weft_leaves_handler(to->__mask_was_saved);                                           \
+    before_jump(to);                                                                     \
     jumps[index](to, value);                                                             \
     __builtin_unreachable();                                                             \
   }
