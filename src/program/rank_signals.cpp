@@ -571,6 +571,7 @@ constexpr std::uint64_t long_ns = 1'000'000'000'000'000;  // Eleven days.
 
 // Of the program, which is the only rank of its process.
 bool has_handler_of_kernel() {
+  const kept_errno kept;  // The C library refuses to tell of its own signals.
   for (int n = 1; n <= signals_max; ++n) {
     struct sigaction now {};
     if (is_for_ranks(n) && kernel_action()(n, nullptr, &now) == 0 && is_handler(now) &&
