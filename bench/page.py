@@ -1,10 +1,15 @@
 #!/usr/bin/python3
 """The tables of docs/figures.md, in Markdown, from the rows of one call of bench/run.py.
 
-    bench/page.py out/bench/all.csv
+    bench/page.py out/bench/all.csv             prints them
+    bench/page.py --store out/bench/all.csv     keeps the rows as docs/figures.csv and writes the page anew, behind its introduction
+    bench/page.py --write                       writes the page anew from docs/figures.csv
 
-A line has weft's figure and those of rivals that were measured beside it, in the same group.
+A line has weft's figure and those of rivals that were measured beside it, in the same group. The page is at most LINES_MAX lines
+long: it has what a reader compares, the CSV has all.
 """
+import argparse
+import csv
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import comm_table
 import rows as of_run
 import targets
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+STORED, PAGE = DOCS / "figures.csv", DOCS / "figures.md"
+LINES_MAX = 150
+MARK = "<!-- What follows is written by bench/page.py from figures.csv. -->"
 
 
 class Line(NamedTuple):
@@ -28,54 +38,50 @@ def by_size(text, name, sizes, ranks=2):
 
 LARGE = ("64KiB", "1MiB")
 MPI = (("MPICH", "mpich"), ("Open MPI", "openmpi"))
-BESIDE_MPI = (
-    by_size("{} one way", "p2p/one_way/{}", ("8B", "1KiB", "8KiB", *LARGE))
-    + by_size("{} one way, just written", "p2p/one_way/{}/fresh", LARGE)
-    + by_size("that writing alone, {}", "p2p/rewriting/{}", LARGE)
-    + by_size("{} in windows of 64, a message", "p2p/window64/{}", ("8B", "1MiB"))
-    + [Line("8 B one way on one core", "p2p/one_way/8B/same_core", 2),
-       Line("processor time of a rank that waits", "idle/waiting_rank", 2)]
-    + [line for ranks in (2, 16) for line in (
-        [Line("barrier", "collectives/barrier", ranks)]
-        + by_size("all-reduce, {}", "collectives/allreduce/{}", ("8B", *LARGE), ranks)
-        + by_size("all-reduce, {}, just written", "collectives/allreduce/{}/fresh", LARGE, ranks)
-        + by_size("broadcast, rotating root, {}", "collectives/bcast/{}", ("8B", *LARGE), ranks)
-        + by_size("all-to-all, {}", "collectives/alltoall/{}", ("8B", *LARGE), ranks))]
-    + [Line("all pairs at once, 8 B one way", "p2p/all_pairs/8B/across", 16),
-       Line("token round a ring, a hop", "ring/hop/8B", 16), Line("token round a ring, a hop", "ring/hop/8B", 1000),
-       Line("gather by wildcards, a message", "ring/gather_any/8B", 16),
-       Line("gather by wildcards, a message", "ring/gather_any/8B", 1000)])
-STENCIL = [line for n in (2, 3, 4, 8, 16) for line in by_size("uneven stencil, {}: share of perfect", "stencil/share/{}",
-                                                              ("8KiB", "64KiB"), n)]
-MPI_STENCIL = [line._replace(text=line.text + how, suffix=suffix) for line in STENCIL if line.ranks == 16
-               for how, suffix in ((", unmodified", ""), (", three lines of weft/task.h", "-tasks"))]
-DATATYPES = by_size("derived datatype: {}", "datatypes/{}",
-                    ("one_way/column/8KiB", "one_way/members/28KiB", "one_way/face_x/32KiB", "one_way/face_y/32KiB",
-                     "one_way/face_z/32KiB", "halo/64^3"))
-PROCESSES = (
-    by_size("{} one way", "p2p/one_way/{}", ("8B", "1KiB", "8KiB", *LARGE)) + [Line("barrier", "collectives/barrier", 2),
-                                                                               Line("barrier", "collectives/barrier", 16)]
-    + [line for text, name in (("all-reduce", "allreduce"), ("broadcast, rotating root", "bcast"), ("all-to-all", "alltoall"))
-       for line in by_size(text + ", {}", f"collectives/{name}/{{}}", LARGE)])
-FOUR_PROCESSES = [line._replace(ranks=4) for line in PROCESSES if line.name.endswith(LARGE) and "collectives" in line.name]
+ONE_WAY = (by_size("{} one way", "p2p/one_way/{}", ("8B", "1KiB", "8KiB"))
+           + by_size("{} one way, just written", "p2p/one_way/{}/fresh", LARGE)
+           + by_size("{} in windows of 64, a message", "p2p/window64/{}", ("8B",)))
+FEW = ([Line("barrier", "collectives/barrier", 2)] + by_size("all-reduce, {}", "collectives/allreduce/{}", ("8B", "64KiB"))
+       + by_size("broadcast, rotating root, {}", "collectives/bcast/{}", ("8B", "64KiB"))
+       + by_size("all-to-all, {}", "collectives/alltoall/{}", ("8B", "64KiB")))
+CROWDED = ([Line("barrier", "collectives/barrier", 16)] + by_size("all-reduce, {}", "collectives/allreduce/{}", ("8B",), 16)
+           + by_size("all-to-all, {}", "collectives/alltoall/{}", ("8B", "64KiB"), 16)
+           + [Line("all pairs at once, 8 B one way", "p2p/all_pairs/8B/across", 16)])
+RING = [Line("8 B one way on one core", "p2p/one_way/8B/same_core", 2), Line("token round a ring, a hop", "ring/hop/8B", 16),
+        Line("token round a ring, a hop", "ring/hop/8B", 1000),
+        Line("gather by wildcards, a message", "ring/gather_any/8B", 1000),
+        Line("processor time of a rank that waits", "idle/waiting_rank", 2)]
+STENCIL = [Line("uneven stencil, 8 KiB: share of perfect", "stencil/share/8KiB", n) for n in (2, 16)]
+MPI_STENCIL = [Line("uneven stencil, 8 KiB: share of perfect" + how, "stencil/share/8KiB", 16, suffix)
+               for how, suffix in (("", ""), (", three lines of weft/task.h", "-tasks"))]
+PROCESSES = (by_size("{} one way", "p2p/one_way/{}", ("8B",)) + [Line("barrier", "collectives/barrier", 2)]
+             + [Line(f"{text}, 64 KiB", f"collectives/{name}/64KiB", 2)
+                for text, name in (("all-reduce", "allreduce"), ("broadcast, rotating root", "bcast"), ("all-to-all", "alltoall"))])
 METG = [Line(f"{pattern}, {columns} column{'s' if columns > 1 else ''} a rank", f"metg/{pattern}/{columns}c", ranks)
-        for ranks, columns in ((2, 1), (2, 8), (16, 1)) for pattern in ("stencil_1d", "nearest", "all_to_all")]
-TASKS = [Line(f"stencil_1d, 8 columns, tasks of 9.5 µs, {what}", f"metg/efficiency/stencil_1d/8c{kernel}/9.5us", 2)
-         for what, kernel in (("even", ""), ("uneven", "/imbalance"))]
+        for ranks, columns in ((2, 1), (2, 8), (16, 1)) for pattern in ("stencil_1d", "all_to_all")]
+SHMEM = ([Line(text, f"shmem/{name}/8B", 2) for text, name in (
+             ("put and quiet, 8 B", "put_quiet"), ("put ping-pong, 8 B", "ping_pong"), ("puts, 8 B", "put"), ("get, 8 B", "get"),
+             ("fetch-add", "fetch_add"), ("sum of 8 B", "sum"), ("active message, 8 B", "am"))]
+         + [Line("barrier_all", "shmem/barrier", 2), Line("barrier_all", "shmem/barrier", 16)])
 MD = [Line("an atom and step", "md/atom_step/full", 1), Line("an atom and step", "md/atom_step/full", 2),
       Line("an atom and step, with voids", "md/atom_step/voids", 2)]
+MANY = [Line("from start to end", "many/start_to_end", 10000), Line("memory", "many/memory", 10000),
+        Line("all-gather of 4 B", "many/allgather/4B", 10000)] + [
+       Line(f"MPI program {of}: from start to end", f"images/start_to_end/{kind}", 256)
+       for of, kind in (("in C", "c"), ("with a library of its own", "library"), ("in Fortran", "fortran"))]
 
 # The title, the columns as (heading, peer), weft's own the first, and the lines.
 SECTIONS = [
-    ("Ranks beside MPI", (("weft", "weft"), *MPI), BESIDE_MPI + STENCIL),
-    ("Unmodified MPI programs", (("weft", "weft-mpi"), *MPI), BESIDE_MPI + MPI_STENCIL + DATATYPES),
+    ("Unmodified MPI programs", (("weft", "weft-mpi"), *MPI), ONE_WAY + FEW + CROWDED + MPI_STENCIL),
+    ("Ranks beside MPI", (("weft", "weft"), *MPI), ONE_WAY[:1] + ONE_WAY[-1:] + FEW[:2] + CROWDED[:1] + CROWDED[-1:] + RING + STENCIL),
     ("Ranks in two processes", (("weft", "weft-processes"), *MPI), PROCESSES),
-    ("Ranks in four processes", (("weft", "weft-4-processes"), *MPI), FOUR_PROCESSES),
-    ("METG(50 %)", (("weft", "weft"), ("weft, steps", "weft-steps"), ("weft's MPI", "weft-mpi"), *MPI), METG),
-    ("Efficiency of even and uneven tasks",
-     (("weft with loop tasks", "weft-tasks"), ("weft's MPI with loop tasks", "weft-mpi-tasks"), ("weft", "weft"), *MPI), TASKS),
+    ("OpenSHMEM in one process", (("weft", "weft-shmem"), ("Open MPI's oshmem", "oshmem")), SHMEM),
+    ("METG(50 %)", (("weft", "weft"), ("weft's MPI", "weft-mpi"), *MPI), METG),
+    ("Many ranks", (("weft", "weft"),), MANY),
     ("Molecular dynamics", (("weft", "weft"), ("weft, tasks off", "weft-no-tasks"), ("LAMMPS", "lammps")), MD),
 ]
+# Between two processes: the rows that most programs feel.
+COMM = ("am/8B", "am/1KiB", "am/16KiB", "am/1MiB", "rate/8B", "put/8B")
 
 
 def measured(value, unit):
@@ -112,17 +118,22 @@ def beside(run, columns, lines):
 
 
 def limits(rows):
-    value = lambda figure, unit: "–" if figure is None else measured(figure, unit)
+    """How many limits are met, and each that is not; those that are met need no line."""
     results = targets.judged(rows)
-    table = [[t.text, value(t.figure, t.unit), value(t.limit, t.unit),
-              "**missed**" if t.verdict() == "missed" else t.verdict()] for t in results]
-    return [targets.summary(results) + ".", "", *markdown(["", "figure", "limit", ""], table)] if table else []
+    if not results:
+        return []
+    value = lambda figure, unit: "–" if figure is None else measured(figure, unit)
+    table = [[t.text, value(t.figure, t.unit), value(t.limit, t.unit), f"**{t.verdict()}**"] for t in results
+             if t.verdict() in ("missed", "not resolved")]
+    return [targets.summary(results) + ".", *(["", *markdown(["", "figure", "limit", ""], table)] if table else [])]
 
 
 def processes(rows):
     """(title, table) of each transport between two processes."""
     for transport in comm_table.PEERS:
         peers, lines = comm_table.medians(rows, transport)
+        lines = [(name, of_row) for name, of_row in lines if name in COMM]
+        peers = [peer for peer in peers if any(peer in of_row for _, of_row in lines)]
         if lines:
             yield (f"The communication core between two processes, {transport}", markdown(["", *peers], [
                 [", ".join(map(comm_table.spaced, name.split("/"))), *(measured(of_row[p], "ns") if p in of_row else "–" for p in peers)]
@@ -131,14 +142,52 @@ def processes(rows):
 
 def page(rows):
     run = of_run.Run(rows)
-    parts = [*((title, beside(run, columns, lines)) for title, columns, lines in SECTIONS), *processes(rows),
-             ("Against the limits that were set", limits(rows))]
+    parts = [("Against the limits that were set", limits(rows)),
+             *((title, beside(run, columns, lines)) for title, columns, lines in SECTIONS), *processes(rows)]
     return "\n\n".join(f"## {title}\n\n" + "\n".join(table) for title, table in parts if table)
 
 
-if __name__ == "__main__":
-    found = of_run.read(sys.argv[1:])
-    if not (text := page(found)):
+def whole_page(introduction, rows):
+    """The text of docs/figures.md: its introduction, written by hand, and what these rows give."""
+    head, mark, _ = introduction.partition(MARK)
+    if not mark:
+        raise ValueError(f"no line '{MARK}'")
+    commits = sorted({row["commit"] for row in rows})
+    text = f"{head}{mark}\n\nMeasured at {', '.join(commits)}: {targets.circumstances(rows)}.\n\n{page(rows)}\n"
+    if (lines := text.count("\n")) > LINES_MAX:
+        raise ValueError(f"{lines} lines, of at most {LINES_MAX}: a table must go or get shorter")
+    return text
+
+
+def store(rows, path=STORED):
+    with open(path, "w", newline="") as file:
+        out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv", nargs="*", type=Path, help="what bench/run.py wrote")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--store", action="store_true", help="keep the rows as docs/figures.csv and write docs/figures.md anew")
+    how.add_argument("--write", action="store_true", help="write docs/figures.md anew from docs/figures.csv")
+    args = parser.parse_args()
+    found = of_run.read([STORED] if args.write else args.csv)
+    if not page(found):
         sys.exit("page: no rows that a table has; name the CSVs that bench/run.py wrote, for example out/bench/all.csv")
-    print(text)
-    print(f"\n{targets.circumstances(found)}")
+    if not (args.store or args.write):
+        print(page(found))
+        print(f"\n{targets.circumstances(found)}")
+        return
+    try:
+        text = whole_page(PAGE.read_text(), found)
+    except ValueError as problem:
+        sys.exit(f"page: {PAGE.name}: {problem}")
+    if args.store:
+        store(found)
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

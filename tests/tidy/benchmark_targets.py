@@ -41,6 +41,19 @@ class Targets(unittest.TestCase):
             self.assertIn("| barrier | 2 | 60 ns | 200 ns | 100 ns |", page.page(rows))
             self.assertIn("| barrier | 2 | 60 ns | – | 50 ns |", page.page(rows))
 
+    def test_the_page_keeps_its_introduction_and_its_length(self):
+        rows = [r | {"commit": "1234567"} for r in self.BARRIER]
+        text = page.whole_page(f"# Figures\n\nBy hand.\n\n{page.MARK}\nof before\n", rows)
+        self.assertTrue(text.startswith("# Figures\n\nBy hand.\n"))
+        self.assertNotIn("of before", text)
+        self.assertIn("| barrier | 2 | 60 ns | 200 ns | 100 ns |", text)
+        self.assertIn(" met", text)
+        self.assertEqual(page.whole_page(text, rows), text)
+        with self.assertRaisesRegex(ValueError, "no line"):
+            page.whole_page("# Figures", rows)
+        with self.assertRaisesRegex(ValueError, "at most"):
+            page.whole_page("\n" * page.LINES_MAX + page.MARK, rows)
+
     def test_figures_of_one_pace_are_compared(self):
         at = lambda bounce, instructions, figure: row("ring", "ring/hop/8B", "weft", figure, 16, bounce=bounce,
                                                       instructions=instructions)
