@@ -27,8 +27,15 @@ taken_fault* fault_of(int number) noexcept {
   return number == SIGSEGV ? &faults[0] : number == SIGBUS ? &faults[1] : nullptr;
 }
 
+// Made by constants alone, without a guard: a sanitizer has its hand in guards and calls sigaction before it works.
 decltype(::sigaction)* next_sigaction() {
-  static auto* const next = next_definition<decltype(::sigaction)>("sigaction");
+  static constinit std::atomic<decltype(::sigaction)*> known{nullptr};
+  // Relaxed: a pointer to code, the same whoever finds it.
+  auto* next = known.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = next_definition<decltype(::sigaction)>("sigaction");
+    known.store(next, std::memory_order_relaxed);
+  }
   return next;
 }
 
