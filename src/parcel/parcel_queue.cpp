@@ -10,17 +10,6 @@
 #include "task/task_source.hpp"
 
 namespace weft::detail {
-namespace {
-
-wait_description for_a_connection(int process) noexcept {
-  wait_description what;
-  what.call = "sending a parcel, for one of the connections to be free";
-  what.peer = process;
-  return what;
-}
-
-}  // namespace
-
 // --- Connections ----------------------------------------------------------------------------------
 
 connection_cache::~connection_cache() = default;
@@ -89,7 +78,7 @@ parcel_connection& parcel_queues::take(worker& here, int process) {
         taken = cache_.try_take();
         return taken != nullptr ? status::done : status::retry;
       },
-      [&] { return for_a_connection(process); });
+      [&] { return waits_at(waits_for_connection, process); });
   return *taken;
 }
 

@@ -15,6 +15,13 @@ constexpr const parcelport_maker* makers[] = {
 
 }  // namespace
 
+wait_description waits_at(const char* call, int process) noexcept {
+  wait_description what;
+  what.call = call;
+  what.peer = process;
+  return what;
+}
+
 void let_workers_look(const parcelport_site& site, further_look& at) {
   site.between.at(0).keep_trying(
       [](worker& here, void* to) {

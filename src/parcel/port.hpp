@@ -134,6 +134,12 @@ struct parcelport_maker {
   std::unique_ptr<parcelport> (*make)(const parcelport_name& name, const parcelport_site& site);
 };
 
+// What fibers wait for in ports and before them, as reports say it.
+inline constexpr const char* waits_for_room = "sending a parcel, for room";
+inline constexpr const char* waits_for_connection =
+    "sending a parcel, for one of the connections to be free";
+[[nodiscard]] wait_description waits_at(const char* call, int process) noexcept;
+
 // From their first pass on the job's workers look at the port's network. It outlives them.
 void let_workers_look(const parcelport_site& site, further_look& at);
 

@@ -9,13 +9,6 @@
 namespace weft::detail {
 namespace {
 
-wait_description for_room(int process) noexcept {
-  wait_description what;
-  what.call = "sending a parcel, for room";
-  what.peer = process;
-  return what;
-}
-
 std::unique_ptr<parcelport> make(const parcelport_name&, const parcelport_site& site) {
   return std::make_unique<lci_port>(site);
 }
@@ -127,7 +120,7 @@ bool lci_port::send(worker& here, outgoing_parcel& what) {
   mine.count_sent(what.process);
   return post_in_wait(
              here, [&] { return comm::post(mine.device(), made); },
-             [&] { return for_room(what.process); }) != status::failed;
+             [&] { return waits_at(waits_for_room, what.process); }) != status::failed;
 }
 
 bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
@@ -164,7 +157,7 @@ bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
     try {
       said = post_in_wait(
           here, [&] { return comm::post(mine.device(), operation); },
-          [&] { return for_room(to.process); });
+          [&] { return waits_at(waits_for_room, to.process); });
     } catch (...) {
       --all->left;
       throw;
@@ -252,11 +245,7 @@ void lci_port::receive(worker& here, int process, std::uint64_t word,
     try {
       said = post_in_wait(
           here, [&] { return comm::post(mine.device(), one); },
-          [&] {
-            wait_description what = for_room(process);
-            what.call = "receiving a parcel, for room";
-            return what;
-          });
+          [&] { return waits_at("receiving a parcel, for room", process); });
     } catch (...) {
       --all->left;
       all->is_broken = true;

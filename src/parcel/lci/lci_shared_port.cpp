@@ -41,13 +41,6 @@ constexpr std::int64_t nap_ns_max = 500'000;
 constexpr std::uint64_t tag_of_header = std::uint64_t{1} << 63;
 constexpr int tag_count_bits = 48;
 
-wait_description for_room(int process) noexcept {
-  wait_description what;
-  what.call = "sending a parcel, for room";
-  what.peer = process;
-  return what;
-}
-
 std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_site& site) {
   lci_variant variant = *lci_variant::of(name.kind);
   const std::string& count = name.detail;
@@ -631,7 +624,7 @@ bool lci_shared_port::send(worker& here, outgoing_parcel& what) {
   try {
     said = post_in_wait(
         here, [&] { return post_header(by, to, what.bytes, {}, nullptr); },
-        [&] { return for_room(what.process); });
+        [&] { return waits_at(waits_for_room, what.process); });
   } catch (...) {
     if (chain != nullptr) end(&here, *chain, false);
     throw;

@@ -32,13 +32,6 @@ constexpr std::size_t connections_looked_at = 32;  // In a pass.
 constexpr std::int64_t nap_ns = 100'000;
 constexpr std::uint64_t farewell_ns = 1'000'000'000;
 
-wait_description for_a_connection(int process) noexcept {
-  wait_description what;
-  what.call = "sending a parcel, for one of the connections to be free";
-  what.peer = process;
-  return what;
-}
-
 std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_site& site) {
   return std::make_unique<mpi_port>(name.kind, name.kind == "mpi_orig", name.detail, site);
 }
@@ -257,7 +250,7 @@ bool mpi_port::send(worker& here, outgoing_parcel& what) {
         return sending_.load(std::memory_order_relaxed) < parcel_connections_max ? status::done
                                                                                  : status::retry;
       },
-      [&] { return for_a_connection(what.process); });
+      [&] { return waits_at(waits_for_connection, what.process); });
   go_on(here, connect(here, what));
   return true;
 }

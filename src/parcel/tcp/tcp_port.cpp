@@ -62,13 +62,6 @@ constexpr auto connect_again = 100ms;
 constexpr auto silence_max = 2s;
 constexpr const char* key_of_address = "weft.parcels.tcp";
 
-wait_description for_room(int process) noexcept {
-  wait_description what;
-  what.call = "sending a parcel, for room";
-  what.peer = process;
-  return what;
-}
-
 std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_site& site) {
   if (!name.detail.empty())
     throw error(formatted("parcelport tcp:{}: nothing stands behind a colon", name.detail));
@@ -878,7 +871,7 @@ bool tcp_port::send(worker& here, outgoing_parcel& what) {
   };
   if (!has_room()) [[unlikely]] {
     const port::awake until_there_is_room(network::of(here));
-    here.wait_until(has_room, for_room(what.process));
+    here.wait_until(has_room, waits_at(waits_for_room, what.process));
   }
   if (to.is_closed.load(std::memory_order_relaxed)) [[unlikely]]
     return false;
