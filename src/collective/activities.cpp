@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "collective/collective_turn.hpp"
 #include "collective/collectives.hpp"
-#include "collective/in_turn.hpp"
 #include "rank/messages.hpp"
 
 namespace weft {

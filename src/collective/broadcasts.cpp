@@ -29,9 +29,10 @@ struct question_in_mail {
 // A small broadcast whose root does not come: who has looked in vain for long asks it, once,
 // whether it is in the same call. Of a root in another process the leader asks; the other ranks of its process ask the
 // leader.
-class patience {
+class root_query {
  public:
-  patience(communicator_state& c, in_turn& turn, int rank, const collective_call& call) noexcept
+  root_query(communicator_state& c, collective_turn& turn, int rank,
+             const collective_call& call) noexcept
       : c_(c), here_(turn.here()), asked_(question_of(turn.self().turn, call, rank)) {
     const int leader = c.local()[0];
     whom_ = c.at(call.root).rank != nullptr || rank == leader ? call.root : leader;
@@ -76,7 +77,7 @@ void answer(worker& here, communicator_state& c, int rank, const broadcast_quest
     if (asked.turn < m.asked.turn) m.asked = asked;  // Until it comes.
   } else if (!is_same(call_of(asked), m.call)) {
     break_communicator(here, c,
-                       told_mismatch(mismatch(c, asked.rank, call_of(asked), rank, m.call)));
+                       encoded_mismatch(mismatch(c, asked.rank, call_of(asked), rank, m.call)));
   }
 }
 
@@ -99,10 +100,10 @@ collective_call call_of(const broadcast_question& asked) noexcept {
 namespace {
 
 // Returns when a root has published this broadcast.
-void await_broadcast(communicator_state& c, in_turn& turn, std::uint64_t number, int rank,
+void await_broadcast(communicator_state& c, collective_turn& turn, std::uint64_t number, int rank,
                      const collective_call& call) {
   small_broadcasts& slots = *c.broadcasts;
-  patience waits(c, turn, rank, call);
+  root_query waits(c, turn, rank, call);
   turn.here().wait_until(
       [&] {
         if (slots.sent.holds(number)) return true;
@@ -132,7 +133,7 @@ void get(const segments& data, const std::byte* from) {
 template <class Data>
 void broadcast_small(communicator_state& c, int rank, const Data& data,
                      const collective_call& call) {
-  in_turn turn(c, rank, call);
+  collective_turn turn(c, rank, call);
   member& m = turn.self();
   const std::uint64_t number = ++m.broadcasts;
   small_broadcasts& slots = *c.broadcasts;
@@ -155,7 +156,7 @@ void broadcast_small(communicator_state& c, int rank, const Data& data,
   }
   if (c.spans_processes() && rank == c.local()[0] && c.at(call.root).rank == nullptr) {
     std::byte arrived[small_bytes_max];
-    patience waits(c, turn, rank, call);
+    root_query waits(c, turn, rank, call);
     turn.lead([&] {
       receive_broadcast(c, m.call, rank, number, turn.description(), {arrived, data.size()},
                         [&] { waits.look(); });

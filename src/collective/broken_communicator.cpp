@@ -44,19 +44,19 @@ void list_broken(communicator_list& in, std::uint32_t context, int leader, const
 // Such a text begins with this byte: "rank code length", and of that length what stands before the name of the
 // rank; what follows it comes behind. Of no rank (-1) nothing is named. It may have come from another process, cut
 // at its end.
-constexpr char told_mark = '\x01';
+constexpr char failure_mark = '\x01';
 constexpr int no_rank = -1;
 
-std::string told(int rank, int code, const std::string& before, const std::string& why) {
-  return formatted("{}{} {} {} {}{}", told_mark, rank, code, before.size(), before, why);
+std::string encoded_failure(int rank, int code, const std::string& before, const std::string& why) {
+  return formatted("{}{} {} {} {}{}", failure_mark, rank, code, before.size(), before, why);
 }
 
-coded_error read_told(const communicator_state& c, const std::string& told) {
-  std::istringstream from(told.substr(told.empty() || told[0] != told_mark ? 0 : 1));
+coded_error read_failure(const communicator_state& c, const std::string& encoded) {
+  std::istringstream from(encoded.substr(encoded.empty() || encoded[0] != failure_mark ? 0 : 1));
   int rank = no_rank, code = no_code;
   std::size_t length = 0;
-  if (from.str().size() == told.size() || !(from >> rank >> code >> length) || from.get() != ' ')
-    return {told, no_code};
+  if (from.str().size() == encoded.size() || !(from >> rank >> code >> length) || from.get() != ' ')
+    return {encoded, no_code};
   const auto begin = static_cast<std::size_t>(from.tellg());
   const std::string text = from.str().substr(std::min(begin, from.str().size()));
   if (rank == no_rank) return {text, code};
@@ -104,12 +104,12 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
 }
 
 void throw_failed(communicator_state& c, const char* call) {
-  std::string told;
+  std::string encoded;
   {
     const std::lock_guard hold(c.listed_in->lock);
-    told = c.failure;
+    encoded = c.failure;
   }
-  const coded_error first = read_told(c, told);
+  const coded_error first = read_failure(c, encoded);
   if (call == nullptr) throw first;
   throw coded_error(
       formatted("{} on a broken communicator, on which no collective can work any more: {}", call,
@@ -132,11 +132,12 @@ std::string peer_failure(const communicator_state& c, int rank, const collective
     why = text_of(e);
   } catch (...) {
   }
-  return told(rank, code, formatted("{} on {} failed on rank ", described(call), name_of(c)), why);
+  return encoded_failure(rank, code,
+                         formatted("{} on {} failed on rank ", described(call), name_of(c)), why);
 }
 
-std::string told_mismatch(const std::string& text) {
-  return told(no_rank, calls_differ, "", text);
+std::string encoded_mismatch(const std::string& text) {
+  return encoded_failure(no_rank, calls_differ, "", text);
 }
 
 void on_broken(worker& here, record_header header, const std::byte* payload) {

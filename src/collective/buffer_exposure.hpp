@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/padded.hpp"
+#include "collective/collective_turn.hpp"
 #include "collective/exchange.hpp"
-#include "collective/in_turn.hpp"
 
 namespace weft::detail {
 
@@ -39,7 +39,8 @@ struct exposure {
 template <class Part>
 class buffer_exposure {
  public:
-  buffer_exposure(communicator_state& c, int rank, in_turn& turn, const exposure<Part>& what)
+  buffer_exposure(communicator_state& c, int rank, collective_turn& turn,
+                  const exposure<Part>& what)
       : c_(c), rank_(rank), turn_(turn), what_(what) {}
 
   // Bytes in a row, or a layout.
@@ -301,7 +302,7 @@ class buffer_exposure {
 
   communicator_state& c_;
   const int rank_;
-  in_turn& turn_;
+  collective_turn& turn_;
   const exposure<Part>& what_;
 };
 
@@ -319,7 +320,7 @@ struct shown {
 template <class Part, class Move, class Prepare>
 void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
                    const exposure<Part>& what, const Move& move, const Prepare& prepare) {
-  in_turn turn(c, rank, call);
+  collective_turn turn(c, rank, call);
   member& m = turn.self();
   m.in = mine.in;
   m.out = mine.out;

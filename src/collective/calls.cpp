@@ -152,7 +152,7 @@ namespace {
                                             const collective_call& calls, int b,
                                             const collective_call& but) {
   const std::string text = mismatch(c, a, calls, b, but);
-  break_communicator(*worker::current(), c, told_mismatch(text));
+  break_communicator(*worker::current(), c, encoded_mismatch(text));
   throw coded_error(text, calls_differ);
 }
 

@@ -15,7 +15,7 @@ namespace weft {
 namespace detail {
 
 void meet(communicator_state& c, int rank, const char* name) {
-  in_turn(c, rank, {name, no_root, true, 0}).meet();
+  collective_turn(c, rank, {name, no_root, true, 0}).meet();
 }
 
 }  // namespace detail
@@ -70,7 +70,7 @@ void communicator::check_same_size(std::size_t in, std::size_t out, const char* 
 
 void communicator::barrier() const {
   note_call_site(__builtin_return_address(0));
-  in_turn(*state_, rank_, {"barrier", no_root, true, 0}).meet();
+  collective_turn(*state_, rank_, {"barrier", no_root, true, 0}).meet();
 }
 
 void communicator::bcast_bytes(std::span<std::byte> data, int root) const {

@@ -114,11 +114,11 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
               const parts& take) {
   if (plan.known == sizes::of_all && !(fits(plan, give) && fits(plan, take))) [[unlikely]] {
     // The others cannot see it: what travels is as long as all have said.
-    in_turn turn(c, rank, plan.call);
+    collective_turn turn(c, rank, plan.call);
     turn.lead([&] { wrong_length(c, plan, rank, bytes_of_one(give), rank, bytes_of_one(take)); });
   }
   if (goes_in_dropboxes(c, plan)) {
-    in_turn turn(c, rank, plan.call);
+    collective_turn turn(c, rank, plan.call);
     turn.meet_and_exchange(plan, give, take);
     return;
   }

@@ -33,7 +33,7 @@ struct call_on_wire {
 void check_call(communicator_state& c, call_on_wire& theirs, int rank, const collective_call& mine);
 
 // Meetings are counted modulo 2^32.
-struct said_in_meeting {
+struct meeting_slot {
   std::uint32_t sequence = 0;
   std::uint64_t digest = 0;  // Of the call.
   alignas(64) std::byte data[small_bytes_max];
@@ -42,22 +42,22 @@ struct said_in_meeting {
 struct subgroup_meetings {
   struct other {
     int process = 0;
-    std::array<said_in_meeting, 2> said;
+    std::array<meeting_slot, 2> said;
   };
   struct begun {
     std::uint32_t sequence = 0;
     collective_call call;
     int rank = -1;
   };
-  // Of a meeting without data: tells a subgroup, or hears one.
+  // Of a meeting without data: to a subgroup, or from one.
   struct step {
     int subgroup = -1;
-    const peer* told = nullptr;  // Its leader.
-    comm::am word{};             // For it.
-    other* heard = nullptr;
+    const peer* to = nullptr;  // Its leader.
+    comm::am word{};           // For it.
+    other* from = nullptr;
   };
   // What a subgroup says when it is asked for its call: the name is empty when it has forgotten it.
-  struct told {
+  struct call_answer {
     int process = -1;  // That was asked.
     std::uint32_t sequence = 0;
     call_on_wire call;
@@ -81,7 +81,7 @@ struct subgroup_meetings {
   std::uint32_t sequence = 0;
   std::array<begun, 2> mine;
   std::vector<step> steps;  // The same in each; none before the first.
-  told answer;
+  call_answer answer;
   bool is_known = false;  // This process has made the communicator.
 
   template <class Refuse>

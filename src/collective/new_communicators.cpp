@@ -152,7 +152,7 @@ int communicator::size() const noexcept {
 namespace {
 
 // What a rank says in split() and create().
-struct wish {
+struct group_request {
   int color;
   int key;
   // Of a list in create(): its first rank (-1: no list), its length, and all of it as one number.
@@ -160,8 +160,8 @@ struct wish {
   std::uint32_t count = 0;
   std::uint64_t list = 0;
 };
-struct wished {
-  wish in_short;
+struct listed_request {
+  group_request in_short;
   std::span<const int> list;
 };
 struct place_in_group {
@@ -181,32 +181,33 @@ std::uint64_t as_number(std::span<const int> ranks) noexcept {
 }
 
 // The ranks that have a colour, in the order of colour, key and rank.
-std::vector<int> in_order(const std::vector<wish>& wishes) {
+std::vector<int> in_order(const std::vector<group_request>& requests) {
   std::vector<int> order;
-  for (std::size_t r = 0; r < wishes.size(); ++r)
-    if (wishes[r].color != undefined_color) order.push_back(static_cast<int>(r));
-  const auto wish_of = [&](int r) { return wishes[static_cast<std::size_t>(r)]; };
+  for (std::size_t r = 0; r < requests.size(); ++r)
+    if (requests[r].color != undefined_color) order.push_back(static_cast<int>(r));
+  const auto request_of = [&](int r) { return requests[static_cast<std::size_t>(r)]; };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    const wish wa = wish_of(a);
-    const wish wb = wish_of(b);
+    const group_request wa = request_of(a);
+    const group_request wb = request_of(b);
     return wa.color != wb.color ? wa.color < wb.color : wa.key < wb.key;
   });
   return order;
 }
 
-// The groups that `wishes` ask for: one communicator for all ranks of this process in each. All
+// The groups that `requests` ask for: one communicator for all ranks of this process in each. All
 // processes make them in the same order, so they agree on their contexts.
-std::vector<place_in_group> make_groups(communicator_state& c, const std::vector<wish>& wishes,
+std::vector<place_in_group> make_groups(communicator_state& c,
+                                        const std::vector<group_request>& requests,
                                         const std::function<std::uint32_t(std::uint32_t)>& take) {
-  const std::vector<int> order = in_order(wishes);
+  const std::vector<int> order = in_order(requests);
   const auto color_of = [&](std::size_t i) {
-    return wishes[static_cast<std::size_t>(order[i])].color;
+    return requests[static_cast<std::size_t>(order[i])].color;
   };
   std::uint32_t groups = 0;
   for (std::size_t i = 0; i < order.size(); ++i)
     groups += i == 0 || color_of(i) != color_of(i - 1) ? 1 : 0;
   std::uint32_t context = take(groups);
-  std::vector<place_in_group> places(wishes.size());
+  std::vector<place_in_group> places(requests.size());
   for (std::size_t begin = 0; begin < order.size(); context += c.of.context_step()) {
     std::size_t end = begin;
     std::vector<int> ranks;
@@ -236,18 +237,18 @@ std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& ca
 }
 
 // Whether each rank that a list names has passed that list: so two lists are equal or have no rank in common.
-bool lists_agree(const std::vector<wish>& wishes) {
-  const auto size = static_cast<int>(wishes.size());
-  std::vector<std::uint32_t> came(wishes.size());
-  for (const wish& w : wishes) {
+bool lists_agree(const std::vector<group_request>& requests) {
+  const auto size = static_cast<int>(requests.size());
+  std::vector<std::uint32_t> came(requests.size());
+  for (const group_request& w : requests) {
     if (w.first < 0) continue;
     if (w.first >= size) return false;  // Another process may have said it.
     const auto first = static_cast<std::size_t>(w.first);
-    const wish& other = wishes[first];
+    const group_request& other = requests[first];
     if (other.first != w.first || other.count != w.count || other.list != w.list) return false;
     if (w.color != undefined_color) ++came[first];
   }
-  return std::ranges::all_of(wishes, [&](const wish& w) {
+  return std::ranges::all_of(requests, [&](const group_request& w) {
     return w.first < 0 || came[static_cast<std::size_t>(w.first)] == w.count;
   });
 }
@@ -280,7 +281,7 @@ std::string contradiction_of(const communicator_state& c, const char* name,
 
 // Called by the leader while the others wait: takes what each rank shows to all.
 template <class Part, class Take>
-void show_all(communicator_state& c, int rank, in_turn& turn, const exposure<Part>& what,
+void show_all(communicator_state& c, int rank, collective_turn& turn, const exposure<Part>& what,
               const Take& take) {
   buffer_exposure all(c, rank, turn, what);
   if (c.spans_processes()) all.bring();
@@ -288,11 +289,11 @@ void show_all(communicator_state& c, int rank, in_turn& turn, const exposure<Par
 }
 
 // The communicator that this rank gets.
-std::optional<communicator> make_together(communicator_state& c, int rank, const wished& mine,
-                                          const char* name) {
+std::optional<communicator> make_together(communicator_state& c, int rank,
+                                          const listed_request& mine, const char* name) {
   made_groups made;
   const int first = c.local()[0];
-  in_turn turn(c, rank, {name, no_root, true, 0});
+  collective_turn turn(c, rank, {name, no_root, true, 0});
   member& m = turn.self();
   m.in = &mine;
   m.more = &made;
@@ -300,17 +301,19 @@ std::optional<communicator> make_together(communicator_state& c, int rank, const
   if (rank == first) {
     // All processes see the same, and so decide the same.
     turn.lead([&] {
-      const auto wished_by = [](const member& of) { return static_cast<const wished*>(of.in); };
+      const auto wished_by = [](const member& of) {
+        return static_cast<const listed_request*>(of.in);
+      };
       const exposure in_short{
           .part = [&](const member& of,
                       int) { return std::as_bytes(std::span(&wished_by(of)->in_short, 1)); },
-          .part_bytes = sizeof(wish)};
-      std::vector<wish> wishes(c.members.size());
+          .part_bytes = sizeof(group_request)};
+      std::vector<group_request> requests(c.members.size());
       show_all(c, rank, turn, in_short, [&](std::size_t r, std::span<const std::byte> shown) {
-        std::memcpy(&wishes[r], shown.data(), sizeof(wish));
+        std::memcpy(&requests[r], shown.data(), sizeof(group_request));
       });
-      if (lists_agree(wishes)) {
-        made.places = make_groups(c, wishes, [&](std::uint32_t count) {
+      if (lists_agree(requests)) {
+        made.places = make_groups(c, requests, [&](std::uint32_t count) {
           return c.spans_processes() ? agree_on_contexts(c, m.call, rank, turn.description(), count)
                                      : c.of.take_contexts(count);
         });
@@ -355,9 +358,9 @@ std::optional<communicator> create(communicator_state& c, int rank, std::span<co
                                    const char* name) {
   const auto place = std::find(ranks.begin(), ranks.end(), rank);
   const int first = ranks.empty() ? -1 : ranks.front();
-  const wish mine{place == ranks.end() ? undefined_color : first,
-                  static_cast<int>(place - ranks.begin()), first,
-                  static_cast<std::uint32_t>(ranks.size()), as_number(ranks)};
+  const group_request mine{place == ranks.end() ? undefined_color : first,
+                           static_cast<int>(place - ranks.begin()), first,
+                           static_cast<std::uint32_t>(ranks.size()), as_number(ranks)};
   return make_together(c, rank, {mine, ranks}, name);
 }
 
@@ -427,15 +430,15 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
                   std::as_bytes(std::span(&mine, 1)));
     with.wait();
   } else {
-    group_call told;
+    group_call of_first;
     with.receive(me, {c.context | group_context, first, tag},
-                 std::as_writable_bytes(std::span(&told, 1)));
+                 std::as_writable_bytes(std::span(&of_first, 1)));
     with.wait();
-    if (told.size != mine.size || told.members != mine.members)
+    if (of_first.size != mine.size || of_first.members != mine.members)
       throw error(std::string(name) + " on " + name_of(c) + ": rank " + std::to_string(first) +
                   " calls with another group than rank " + std::to_string(rank) +
                   ": all members must name the same ranks in the same order");
-    mine.context = told.context;
+    mine.context = of_first.context;
   }
   return join(c.of, me, numbers, mine.context);
 }

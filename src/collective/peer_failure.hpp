@@ -33,6 +33,6 @@ class coded_error : public error {
 [[nodiscard]] std::string peer_failure(const communicator_state& c, int rank,
                                        const collective_call& call);
 // The same, of calls that differ: `text` names the ranks.
-[[nodiscard]] std::string told_mismatch(const std::string& text);
+[[nodiscard]] std::string encoded_mismatch(const std::string& text);
 
 }  // namespace weft::detail

@@ -398,7 +398,7 @@ class reduction_across_subgroups {
 
   communicator_state& c_;
   const reduction& how_;
-  in_turn turn_;
+  collective_turn turn_;
   const std::size_t index_;  // Among the ranks of this process.
   const int root_subgroup_;
   const element_range whole_{0, how_.count};
@@ -422,7 +422,7 @@ void reduce(communicator_state& c, int rank, const void* in, void* out, const re
   void* const wanted = root == no_root || root == rank ? out : nullptr;
   const bool ordered = how.commutative || c.combines_in_rank_order;
   if (how.bytes() <= small_bytes_max && ordered) {
-    in_turn turn(c, rank, call);
+    collective_turn turn(c, rank, call);
     turn.self().in = in;
     turn.self().out = wanted;
     turn.meet(&how);

@@ -145,7 +145,7 @@ void remote_subgroups::on_said(worker& here, const comm::event& happened) {
     other = &met->of(happened.process);
   }
   const std::uint32_t sequence = low_of(happened.head[1]);
-  said_in_meeting& said = other->said[sequence % 2];
+  meeting_slot& said = other->said[sequence % 2];
   said.digest = two(high_of(happened.head[1]), happened.user);
   if (happened.size != 0) std::memcpy(said.data, happened.data, happened.size);
   said.sequence = sequence;

@@ -164,10 +164,10 @@ class subgroups_meeting {
     if (all_.steps.empty()) [[unlikely]]
       lay_out();
     for (subgroup_meetings::step& s : all_.steps)
-      if (s.told != nullptr)
-        ways_.say(leader_, *s.told, s.word, sequence_, digest_, {}, what_);
+      if (s.to != nullptr)
+        ways_.say(leader_, *s.to, s.word, sequence_, digest_, {}, what_);
       else
-        (void)hear(*s.heard, s.subgroup);
+        (void)hear(*s.from, s.subgroup);
   }
   void reduce(const reduction& how, std::byte* data) {
     const byte_view mine(data, how.bytes());
@@ -180,12 +180,12 @@ class subgroups_meeting {
  private:
   void lay_out() {
     const auto hear_it = [&](int subgroup) {
-      all_.steps.push_back({.subgroup = subgroup, .heard = &all_.of(process_of(subgroup))});
+      all_.steps.push_back({.subgroup = subgroup, .from = &all_.of(process_of(subgroup))});
     };
     const auto tell_it = [&](int subgroup) {
       const peer& leader = c_.to(leader_at(subgroup));
       all_.steps.push_back(
-          {.subgroup = subgroup, .told = &leader, .word = ways_.word_to(leader, c_.context)});
+          {.subgroup = subgroup, .to = &leader, .word = ways_.word_to(leader, c_.context)});
     };
     if (climb(hear_it, tell_it)) meet_heads(hear_it, tell_it);
     descend(hear_it, tell_it);
@@ -285,7 +285,7 @@ class subgroups_meeting {
     return hear(all_.of(process_of(subgroup)), subgroup);
   }
   [[nodiscard]] std::byte* hear(subgroup_meetings::other& from, int subgroup) {
-    said_in_meeting& theirs = from.said[sequence_ % 2];
+    meeting_slot& theirs = from.said[sequence_ % 2];
     wait_for([&] { return theirs.sequence == sequence_; }, from.process);
     if (theirs.digest != digest_) [[unlikely]]
       find_difference(subgroup);

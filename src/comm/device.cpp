@@ -360,7 +360,7 @@ status local_device::move_piece(operation& what) noexcept {
       what.locals[what.local_part].subspan(static_cast<std::size_t>(what.local_offset));
   std::size_t size = std::min(rest.size(), piece_bytes_max);
   status said = status::failed;
-  if (what.move == motion::get || what.move == motion::put) {
+  if (what.move == transfer_mode::get || what.move == transfer_mode::put) {
     const exposed_part& remote = what.remotes[what.remote_part];
     size =
         static_cast<std::size_t>(std::min<std::uint64_t>(size, remote.size - what.remote_offset));
@@ -371,11 +371,11 @@ status local_device::move_piece(operation& what) noexcept {
     const bool is_own =
         to.number == self_ && (what.why == purpose::put || what.why == purpose::get);
     // Of a message that goes in several pieces none is known to be the last to arrive.
-    what.tells = what.why == purpose::send && what.move == motion::put && size == what.size &&
-                 to.number != self_ && by.traits().can_tell_put;
+    what.tells = what.why == purpose::send && what.move == transfer_mode::put &&
+                 size == what.size && to.number != self_ && by.traits().can_tell_put;
     if (is_own)
       said = copy_within(what, rest.first(size), offset);
-    else if (what.move == motion::get)
+    else if (what.move == transfer_mode::get)
       said = by.get(to.number, rest.first(size), region, key, offset, &what);
     else if (what.tells)
       said = by.put_and_tell(to.number, rest.first(size), region, key, offset, what.partner, &what);
@@ -390,7 +390,7 @@ status local_device::move_piece(operation& what) noexcept {
     header.kind = static_cast<std::uint8_t>(message_kind::data);
     std::span<const std::byte> parts[2] = {rest.first(size), {}};
     std::size_t count = 1;
-    if (what.move == motion::put_data) {
+    if (what.move == transfer_mode::put_data) {
       header.kind = static_cast<std::uint8_t>(message_kind::put_data);
       header.tag += what.offset;
       if (what.handler != 0 && what.moved + size == what.size) {
@@ -455,7 +455,7 @@ void local_device::end(operation& what) noexcept {
 // Everything of it was moved, or it failed, and the transport uses none of it.
 void local_device::finish(operation& ended) noexcept {
   peer_state& peer = peers_[ended.peer];
-  const bool native = ended.move == motion::get || ended.move == motion::put;
+  const bool native = ended.move == transfer_mode::get || ended.move == transfer_mode::put;
   const bool is_rendezvous = ended.why == purpose::receive || ended.why == purpose::send;
   const bool failed = ended.result != outcome::complete;
   const bool is_told = ended.tells && !failed;
@@ -463,7 +463,7 @@ void local_device::finish(operation& ended) noexcept {
       ((is_rendezvous && native && !is_told) || (ended.why == purpose::reply && failed)))
     tell_finished(peer, ended.partner, failed);
   if ((ended.why == purpose::get || ended.why == purpose::put) && ended.handler != 0 &&
-      ended.move != motion::put_data && ended.result == outcome::complete)
+      ended.move != transfer_mode::put_data && ended.result == outcome::complete)
     notify_peer(ended);
   signal_end(ended);
   give_back(ended);

@@ -18,7 +18,7 @@ void operation_table::give_back(operation* ended) noexcept {
   // What a fresh operation relies on; the rest is written by whoever takes it.
   ended->why = purpose::none;
   ended->at = phase::waiting;
-  ended->move = motion::none;
+  ended->move = transfer_mode::none;
   ended->awaited = message_kind::none;
   ended->result = outcome::complete;
   ended->in_place = ended->by_messages = ended->tells = ended->finished_elsewhere = false;

@@ -40,7 +40,7 @@ enum class phase : std::uint8_t {
   moving,     // Pieces are handed to the transport, or wait until it has room.
 };
 
-enum class motion : std::uint8_t { none, get, put, data, put_data };
+enum class transfer_mode : std::uint8_t { none, get, put, data, put_data };
 
 struct operation : match_node {
   operation() : match_node(true) {}
@@ -52,7 +52,7 @@ struct operation : match_node {
 
   purpose why = purpose::none;
   phase at = phase::waiting;
-  motion move = motion::none;
+  transfer_mode move = transfer_mode::none;
   message_kind awaited = message_kind::none;
   operation_kind kind = operation_kind::send;
   outcome result = outcome::complete;

@@ -153,7 +153,7 @@ status local_device::start(const put& wanted) noexcept {
     give_back(*what);
     return status::failed;
   }
-  what->move = motion::put_data;
+  what->move = transfer_mode::put_data;
   describe(*what, operation_kind::put, wanted, wanted.to, to->route->index);
   if (size > traits.put_message_bytes_max || to->who.process == shared_.process)
     (void)put_directly(*what);
@@ -210,7 +210,7 @@ status local_device::launch(operation& what, const completion& local) noexcept {
   while (what.moved < what.size) {
     said = move_piece(what);
     // What has no room as a message may need none.
-    if (said == status::retry && what.moved == 0 && what.move == motion::put_data &&
+    if (said == status::retry && what.moved == 0 && what.move == transfer_mode::put_data &&
         put_directly(what))
       continue;
     if (said == status::retry || said == status::failed) break;
@@ -220,7 +220,7 @@ status local_device::launch(operation& what, const completion& local) noexcept {
     return said;
   }
   if (what.moved == what.size && what.outstanding == 0) [[likely]] {
-    if (what.handler != 0 && what.move != motion::put_data) notify_peer(what);
+    if (what.handler != 0 && what.move != transfer_mode::put_data) notify_peer(what);
     give_back(what);
     return status::done;
   }
@@ -235,12 +235,12 @@ status local_device::launch(operation& what, const completion& local) noexcept {
 // Whether the bytes of this put or get can be moved without the peer's progress; then they will.
 bool local_device::put_directly(operation& what) noexcept {
   if (what.size == 0 || !reaches_memory(what, &transport_traits::can_put)) return false;
-  what.move = motion::put;
+  what.move = transfer_mode::put;
   return true;
 }
 bool local_device::get_directly(operation& what) noexcept {
   if (!reaches_memory(what, &transport_traits::can_get)) return false;
-  what.move = motion::get;
+  what.move = transfer_mode::get;
   return true;
 }
 bool local_device::reaches_memory(operation& what, bool transport_traits::*can) noexcept {
@@ -251,7 +251,7 @@ bool local_device::reaches_memory(operation& what, bool transport_traits::*can) 
 // Between `local` and this device's own memory, which needs no transport.
 status local_device::copy_within(const operation& what, std::span<std::byte> local,
                                  std::uint64_t offset) noexcept {
-  const bool is_get = what.move == motion::get;
+  const bool is_get = what.move == transfer_mode::get;
   std::byte* const there =
       memory_at(what.partner, offset, local.size(), is_get ? peer_access::read : peer_access::write,
                 shared_.process);
@@ -346,7 +346,7 @@ void local_device::on_get_request(peer_state& from, const wire_header& header,
   what->partner = header.operation;
   what->locals[0] = {begin, static_cast<std::size_t>(wanted.size)};
   what->local_count = 1;
-  what->move = motion::data;
+  what->move = transfer_mode::data;
   move_on(*what);
 }
 

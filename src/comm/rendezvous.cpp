@@ -76,7 +76,7 @@ void local_device::pull(operation& what) noexcept {
   }
   const transport_traits& traits = from.route->traits;
   if (what.remote_count != 0 && traits.can_get && reaches_locals(what)) {
-    what.move = motion::get;
+    what.move = transfer_mode::get;
     move_on(what);
     return;
   }
@@ -172,7 +172,7 @@ void local_device::on_ready(peer_state& from, const wire_header& header,
     return;
   }
   what->partner = header.tag;
-  what->move = motion::data;
+  what->move = transfer_mode::data;
   if ((header.flags & write_flag) != 0) {
     std::uint64_t rest = what->size;
     std::uint32_t count = 0;
@@ -188,7 +188,7 @@ void local_device::on_ready(peer_state& from, const wire_header& header,
       return;
     }
     what->remote_count = count;
-    what->move = motion::put;
+    what->move = transfer_mode::put;
     if (!reaches_locals(*what)) what->result = outcome::failed;
   }
   move_on(*what);

@@ -28,7 +28,7 @@ class job_of_this_process {
   // Calls `join(bootstrap&)`; from then on `who` is told which processes have died.
   template <class Join>
   void enter(runtime& who, Join&& join) {
-    const std::scoped_lock in_turn(turn_);
+    const std::scoped_lock one_at_a_time(turn_);
     if (job_ == nullptr) begin();
     try {
       join(*job_);
@@ -43,7 +43,7 @@ class job_of_this_process {
   }
 
   void leave(runtime& who) noexcept {
-    const std::scoped_lock in_turn(turn_);
+    const std::scoped_lock one_at_a_time(turn_);
     {
       const std::scoped_lock hold(telling_);
       std::erase(members_, &who);

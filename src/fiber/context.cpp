@@ -10,7 +10,7 @@
 namespace weft {
 
 #if !defined(WEFT_BOOST_CONTEXT)
-void machine::nothing_was_told() noexcept {
+void machine::argument_is_null() noexcept {
   std::terminate();
 }
 #endif
@@ -80,8 +80,8 @@ void context::visit(context& from, context& to, void (*visit)(void*), void* argu
 
 // Runs on the visited stack, above the switch that left it. What resumes that context later arrives
 // here first, and is handed on to that switch, which finishes it.
-void* context::receive_visit(void* told) noexcept {
-  const visit_order order = *static_cast<const visit_order*>(told);
+void* context::receive_visit(void* argument) noexcept {
+  const visit_order order = *static_cast<const visit_order*>(argument);
   order.to->finish_switch();
   order.visit(order.argument);
   order.to->start_switch(*order.from);

@@ -18,24 +18,24 @@ namespace weft::machine {
 #if defined(WEFT_BOOST_CONTEXT)
 
 // What travels with a jump, on the stack of the side that leaves.
-struct passage {
+struct jump_argument {
   void** left_at;
-  void* told;
+  void* argument;
 };
 
 inline void* arrived(boost::context::detail::transfer_t from) noexcept {
-  if (from.fctx == nullptr) return from.data;  // A visit hands on what it was told.
-  const passage through = *static_cast<const passage*>(from.data);
+  if (from.fctx == nullptr) return from.data;  // A visit hands on its argument.
+  const jump_argument through = *static_cast<const jump_argument*>(from.data);
   *through.left_at = from.fctx;
-  return through.told;
+  return through.argument;
 }
-inline void* jump(void* to, void* told, void** left_at) noexcept {
-  passage through{left_at, told};
+inline void* jump(void* to, void* argument, void** left_at) noexcept {
+  jump_argument through{left_at, argument};
   return arrived(boost::context::detail::jump_fcontext(to, &through));
 }
 template <void* (*Visit)(void*)>
-void* jump_on_top(void* to, void* told, void** left_at) noexcept {
-  passage through{left_at, told};
+void* jump_on_top(void* to, void* argument, void** left_at) noexcept {
+  jump_argument through{left_at, argument};
   return arrived(boost::context::detail::ontop_fcontext(
       to, &through, [](boost::context::detail::transfer_t from) {
         return boost::context::detail::transfer_t{nullptr, Visit(arrived(from))};
@@ -59,8 +59,8 @@ struct suspended_flow {
 };
 static_assert(sizeof(suspended_flow) == 32);
 
-// One text for both jumps, which differ in how they leave. In: rdi where to, rsi what is told, rax
-// where to write where the caller is suspended. What is told arrives in rdi, as the argument of a
+// One text for both jumps, which differ in how they leave. In: rdi where to, rsi the argument, rax
+// where to write where the caller is suspended. The argument arrives in rdi, as the argument of a
 // function that begins, and in rax, as the result of one that returns.
 //
 // MXCSR is the flow's own, rounding and masks as the ABI has it and the flags of what was raised as a
@@ -117,38 +117,38 @@ static_assert(sizeof(suspended_flow) == 32);
 
 // Never called: a function that could call somebody keeps its stack aligned and nothing below it,
 // which is what a visit on top of it needs.
-[[noreturn]] void nothing_was_told() noexcept;
+[[noreturn]] void argument_is_null() noexcept;
 
-// Suspends the caller, writes where to `left_at`, and resumes `to`, which finds `told`, not null.
+// Suspends the caller, writes where to `left_at`, and resumes `to`, which finds `argument`, not null.
 // Returns what somebody tells who jumps back.
-[[gnu::always_inline]] inline void* jump(void* to, void* told, void** left_at) noexcept {
+[[gnu::always_inline]] inline void* jump(void* to, void* argument, void** left_at) noexcept {
   void* here = left_at;
   asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
                "movq %%rsi, %%rax\n\t"
                "leaq 32(%%rsp), %%rsp\n\t"
                "jmpq *%%r8\n"
                "9:"
-               : "+a"(here), "+D"(to), "+S"(told)
+               : "+a"(here), "+D"(to), "+S"(argument)
                :
                : "rdx", WEFT_CHANGED);
-  if (here == nullptr) nothing_was_told();
+  if (here == nullptr) argument_is_null();
   return here;
 }
 
 // As jump(), but calls `Visit` first as if `to` did it where it is suspended; what it returns is
 // what `to` finds.
 template <void* (*Visit)(void*)>
-[[gnu::always_inline]] inline void* jump_on_top(void* to, void* told, void** left_at) noexcept {
+[[gnu::always_inline]] inline void* jump_on_top(void* to, void* argument, void** left_at) noexcept {
   void* here = left_at;
   auto visit = Visit;
   asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
                "leaq 24(%%rsp), %%rsp\n\t"  // To `at`: the return address of `Visit`.
                "jmpq *%%rdx\n"
                "9:"
-               : "+a"(here), "+D"(to), "+S"(told), "+d"(visit)
+               : "+a"(here), "+D"(to), "+S"(argument), "+d"(visit)
                :
                : WEFT_CHANGED);
-  if (here == nullptr) nothing_was_told();
+  if (here == nullptr) argument_is_null();
   return here;
 }
 
@@ -156,7 +156,7 @@ template <void* (*Visit)(void*)>
 #undef WEFT_WIDE_REGISTERS
 #undef WEFT_CHANGED
 
-// A flow that begins with `Entry`, which gets what it is told and never returns, on this stack.
+// A flow that begins with `Entry`, which gets the argument and never returns, on this stack.
 // Rounding and masks are the calling thread's, and no flag is raised.
 template <void (*Entry)(void*)>
 void* make_flow(std::byte* low, std::size_t bytes) noexcept {

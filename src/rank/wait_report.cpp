@@ -43,29 +43,29 @@ bool sends(std::string_view call) {
 constexpr std::size_t unreceived_compared_max = 1000;
 
 // What makes a message worth telling to a rank that waits for another one: the smaller, the more.
-enum class likeness { of_that_rank, there, of_that_rank_elsewhere, none };
+enum class closeness { of_that_rank, there, of_that_rank_elsewhere, none };
 
-likeness likeness_of(const rank_state& r, const wait_description& wanted, const envelope& from) {
+closeness closeness_of(const rank_state& r, const wait_description& wanted, const envelope& from) {
   const bool any = wanted.peer == any_source;
   if (from.context == wanted.context)
-    return any || from.source == wanted.peer ? likeness::of_that_rank : likeness::there;
-  if (from.context != base_context(from.context)) return likeness::none;  // Weft's own.
+    return any || from.source == wanted.peer ? closeness::of_that_rank : closeness::there;
+  if (from.context != base_context(from.context)) return closeness::none;  // Weft's own.
   return any || world_number(r, from.context, from.source) ==
                      world_number(r, wanted.context, wanted.peer)
-             ? likeness::of_that_rank_elsewhere
-             : likeness::none;
+             ? closeness::of_that_rank_elsewhere
+             : closeness::none;
 }
 
 // Of a rank that waits to receive or to probe: what has come instead, by a mistake in the tag, the rank or the
 // communicator.
 std::string unreceived(const rank_state& r, const wait_description& wanted) {
   const unexpected_message* best = nullptr;
-  likeness best_is = likeness::none;
+  closeness best_is = closeness::none;
   std::size_t looked_at = 0, others = 0;
   const unexpected_message* m = r.lists.oldest();
   for (; m != nullptr && looked_at++ < unreceived_compared_max; m = match_lists::after(*m)) {
-    const likeness like = likeness_of(r, wanted, m->from);
-    if (like == likeness::none) continue;
+    const closeness like = closeness_of(r, wanted, m->from);
+    if (like == closeness::none) continue;
     ++others;
     if (like >= best_is) continue;
     best = m;

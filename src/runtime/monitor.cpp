@@ -27,7 +27,7 @@
 #include "base/stack_trace.hpp"
 #include "base/start_thread.hpp"
 #include "runtime/thread_calls.hpp"
-#include "sync/visitors.hpp"
+#include "sync/reader_count.hpp"
 
 namespace weft {
 namespace {
@@ -36,7 +36,7 @@ namespace {
 // signal, in one word; 0: free.
 std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
 // Handlers that run now: a descriptor is closed only when none could still write to it.
-visitors<> handlers;
+reader_count<> handlers;
 
 // Of the time between two looks, 20 ms while a job stops, so much counts against a job that does not end.
 constexpr std::uint64_t look_counted_ns_max = 40'000'000;

@@ -193,7 +193,7 @@ bool network::all_have_seen_deaths() const noexcept {
                      [&](const auto& p) { return p->deaths_seen() == deaths; });
 }
 
-void network::attach(scheduler& workers, attendant& whole) {
+void network::attach(scheduler& workers, pass_hook& whole) {
   workers_ = &workers;
   whole_ = &whole;
   descriptors_ = std::make_unique<descriptor_watch>(workers);

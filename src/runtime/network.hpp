@@ -120,7 +120,7 @@ class port final : public outside {
 };
 
 // What else a worker does in a pass, and how long it may sleep: the business of a whole process.
-class attendant {
+class pass_hook {
  public:
   // In each pass of worker 0.
   virtual void attend() noexcept = 0;
@@ -130,7 +130,7 @@ class attendant {
   [[nodiscard]] virtual std::int64_t sleep_ns_max() const noexcept = 0;
 
  protected:
-  ~attendant() = default;
+  ~pass_hook() = default;
 };
 
 class network {
@@ -143,7 +143,7 @@ class network {
   ~network();
 
   // Called before the workers run. They look at their ports from now on.
-  void attach(scheduler& workers, attendant& whole);
+  void attach(scheduler& workers, pass_hook& whole);
 
   [[nodiscard]] int process() const noexcept { return core_->process(); }
   [[nodiscard]] int process_count() const noexcept { return core_->process_count(); }
@@ -197,7 +197,7 @@ class network {
   std::unique_ptr<comm::runtime> core_;
   std::vector<std::unique_ptr<port>> ports_;
   scheduler* workers_ = nullptr;
-  attendant* whole_ = nullptr;
+  pass_hook* whole_ = nullptr;
   std::unique_ptr<descriptor_watch> descriptors_;
   std::unique_ptr<progress_worker> progress_;
   // Of the progress worker's thread: the worker whose device it pumps.

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-class termination final : public attendant {
+class termination final : public pass_hook {
  public:
   struct actions {
     // On the judge: the job's first failure, to be told to people. Anywhere: the job stops.

@@ -13,7 +13,7 @@
 
 #include "base/pause.hpp"
 #include "sched/worker.hpp"
-#include "sync/lives.hpp"
+#include "sync/lifetime_count.hpp"
 #include "sync/published.hpp"
 
 namespace weft {
@@ -169,7 +169,7 @@ class scheduler {
   std::atomic<std::size_t> waiting_attached_{0};
   struct threads_of_ranks {
     gate way_in;
-    lives<> lived;
+    lifetime_count<> lived;
   };
   const std::shared_ptr<threads_of_ranks> made_ = std::make_shared<threads_of_ranks>();
   // Changes when workers have to look at something rare; who attends to it sees what that is.

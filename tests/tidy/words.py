@@ -14,6 +14,10 @@ GONE = {
     r"errands?": "urgent fiber",
     r"standstill": "stall",
     r"countdowns?": "completion counter",
+    r"in_turn": "collective_turn",
+    r"attendant": "pass hook",
+    r"visitors<": "reader_count",
+    r"lives<": "lifetime_count",
 }
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",

@@ -1,7 +1,7 @@
 // Collectives with the neighbours in a topology: messages of the run time's own, in the order of a
 // rank's other collectives.
+#include "collective/collective_turn.hpp"
 #include "collective/control_messages.hpp"
-#include "collective/in_turn.hpp"
 #include "mpi/collective/collective.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "mpi/topology/topology.hpp"
@@ -21,7 +21,7 @@ struct neighbor_call {
   part_list take{};  // Of each source.
 
   void operator()() const {
-    in_turn turn(*c, rank, {name, no_root, false, 0});
+    collective_turn turn(*c, rank, {name, no_root, false, 0});
     const std::uint32_t context = c->context | neighbor_context;
     const wait_description what{name, context};
     std::vector<segments> layouts;  // They stay where they are until all has come.

@@ -14,7 +14,7 @@
 namespace weft {
 
 template <class Atomics = std_atomics>
-class visitors {
+class reader_count {
  public:
   // Called by any thread, before it looks.
   void enter() noexcept { count_.fetch_add(1, Atomics::acquire("A1")); }

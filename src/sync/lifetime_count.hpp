@@ -13,7 +13,7 @@
 namespace weft {
 
 template <class Atomics = std_atomics>
-class lives {
+class lifetime_count {
  public:
   // Called by who makes it, before it lives. Relaxed: whoever looks must see its maker rest, or end,
   // after that, and sees this by the same.

@@ -1,4 +1,4 @@
-#include "sync/lives.hpp"
+#include "sync/lifetime_count.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ scenario a_thread_between_workers() {
   };
   struct job {
     parked_count<model_atomics> parked{2};
-    lives<model_atomics> threads;
+    lifetime_count<model_atomics> threads;
     model_atomics::atomic<int> made{0};
     std::array<worker, 2> workers;
   };
@@ -65,7 +65,7 @@ scenario a_thread_between_workers() {
 // Whoever finds that no thread lives may read what those that have ended left.
 scenario what_a_thread_leaves() {
   struct job {
-    lives<model_atomics> threads;
+    lifetime_count<model_atomics> threads;
     model_atomics::plain<int> left;
   };
   auto shared = std::make_shared<job>();
@@ -83,12 +83,12 @@ scenario what_a_thread_leaves() {
 
 const std::vector<model::setup> scenarios{a_thread_between_workers, what_a_thread_leaves};
 
-TEST(lives_model, in_every_schedule_no_job_is_at_rest_while_a_thread_brings_work) {
+TEST(lifetime_count_model, in_every_schedule_no_job_is_at_rest_while_a_thread_brings_work) {
   const std::string failures = model::failures(scenarios, 3);
   EXPECT_TRUE(failures.empty()) << failures;
 }
 
-TEST(lives_model, each_ordering_is_needed) {
+TEST(lifetime_count_model, each_ordering_is_needed) {
   EXPECT_EQ(model::unneeded_places(scenarios, 2, "parking.hpp"), std::vector<std::string>{});
 }
 

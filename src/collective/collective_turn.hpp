@@ -38,10 +38,11 @@ void tell_next(worker& here, member& m) noexcept;
 }
 
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
-class in_turn {
+class collective_turn {
  public:
   // Inline, so that what the caller says of its call is known here; what is rare is not.
-  [[gnu::always_inline]] in_turn(communicator_state& c, int rank, const collective_call& call)
+  [[gnu::always_inline]] collective_turn(communicator_state& c, int rank,
+                                         const collective_call& call)
       : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
     check_is_own(c, rank, me_, call.name);
     if (call.root != no_root && (call.root < 0 || call.root >= c.size())) [[unlikely]]
@@ -70,14 +71,14 @@ class in_turn {
     if (tracing()) [[unlikely]]
       begin_traced();
   }
-  ~in_turn() {
+  ~collective_turn() {
     member_.moving = false;
     end_turn();
     if (tracing()) [[unlikely]]
       end_traced();
   }
-  in_turn(const in_turn&) = delete;
-  in_turn& operator=(const in_turn&) = delete;
+  collective_turn(const collective_turn&) = delete;
+  collective_turn& operator=(const collective_turn&) = delete;
 
   // Returns when every rank has arrived. With `how`, also reduces in() of all into out() of those
   // that have one; only for small data and for orders that dropboxes can keep.

@@ -1,4 +1,4 @@
-#include "sync/visitors.hpp"
+#include "sync/reader_count.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using model::scenario;
 const std::vector<model::setup> scenarios{[] {
   struct state {
     model_atomics::atomic<int> listed{1};
-    visitors<model_atomics> looking;
+    reader_count<model_atomics> looking;
     model_atomics::plain<int> uses{0};
   };
   auto it = std::make_shared<state>();
@@ -35,12 +35,12 @@ const std::vector<model::setup> scenarios{[] {
   return scene;
 }};
 
-TEST(visitors_model, in_every_schedule_nobody_uses_what_has_gone) {
+TEST(reader_count_model, in_every_schedule_nobody_uses_what_has_gone) {
   const std::string failures = model::failures(scenarios, model::unbounded);
   EXPECT_TRUE(failures.empty()) << failures;
 }
 
-TEST(visitors_model, each_ordering_is_needed) {
+TEST(reader_count_model, each_ordering_is_needed) {
   EXPECT_EQ(model::unneeded_places(scenarios, 3), std::vector<std::string>{});
 }
 
