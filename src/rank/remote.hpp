@@ -111,6 +111,8 @@ class remote_messaging {
     return {there.process, there.worker};
   }
   [[nodiscard]] std::size_t eager_bytes_max() const noexcept { return eager_bytes_max_; }
+  // Whether that rank copies a long message itself, out of this process's memory.
+  [[nodiscard]] bool reads_in_place(int rank) const noexcept;
   // To the home of the rank; word and data as head[1] and payload. A dead process need not know.
   void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
                std::span<const std::byte> data, std::uint64_t word = 0) noexcept;
