@@ -257,7 +257,9 @@ if(TARGET weftrun AND NOT WEFT_SANITIZE)
   add_dependencies(test-programs breakdown-programs)
   set(breakdown_words ${weftrun} ${PROJECT_BINARY_DIR}/bin/weft-breakdown ${program}
     ${PROJECT_BINARY_DIR}/bin/test-breakdown)
-  add_test(NAME breakdown.live COMMAND python3 ${breakdown_directory}/live.py ${breakdown_words})
+  add_dependencies(breakdown-programs test-task_faults)
+  add_test(NAME breakdown.live COMMAND python3 ${breakdown_directory}/live.py ${breakdown_words}
+    ${PROJECT_BINARY_DIR}/bin/shmem/breakdown_faults ${PROJECT_BINARY_DIR}/bin/test-task_faults)
   set_tests_properties(breakdown.live PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
   add_test(NAME breakdown.measure
     COMMAND python3 ${breakdown_directory}/measure.py ${PROJECT_BINARY_DIR}/bin/weft-breakdown)

@@ -62,6 +62,9 @@ foreach(source IN LISTS sources)
   set_tests_properties(shmem.example.${name} PROPERTIES FAIL_REGULAR_EXPRESSION "WRONG|NOT|wrong")
 endforeach()
 
+# For tests/breakdown/live.py.
+weft_add_shmem_program(breakdown_faults ${PROJECT_SOURCE_DIR}/tests/breakdown/shmem_faults.c)
+
 weft_add_shmem_program(triangles ${PROJECT_SOURCE_DIR}/apps/triangles/triangles.c)
 weft_add_shmem_test(triangles ${weftrun} -n 4 ${shmem_bin}/triangles --vertices 300 --edges 4000 --check)
 

@@ -26,6 +26,8 @@ constexpr const char* examples = R"(Examples:
                                           how long a collective takes on a machine that is not here
   weftrun --trace run.events -n 4 ./program && weft-breakdown replay run.events --faster forces=50
                                           what a run would gain from a faster function
+  weft-breakdown causal forces.cpp:120 -- weftrun -n 4 ./program
+                                          the same, of the live program
   weftrun --trace heat.events -n 4 ./heat && weft-breakdown scale heat.events --nodes 4,64,1024 --message here.json
 Exit status: 0, or 2 with one line that says what is wrong.)";
 
@@ -142,6 +144,8 @@ int main(int argc, char** argv) {
   report->add_option("RECORD", request.file, "breakdown.record")->required();
   report->add_option("--message", request.of_message,
                      "a file of measure, for the page to show as well");
+  report->add_option("--events", request.events,
+                     "the event file of that run, for its critical path, delays and what-if");
   report->add_option("--page", request.page, "write the page into this file");
   add_outputs(report);
   std::vector<std::string> records;
@@ -166,7 +170,38 @@ int main(int argc, char** argv) {
       ->add_option("--transfers", replay_what.transfers_percent,
                    "messages and collectives take so many per cent less, once all are there")
       ->check(CLI::Range(-10'000.0, 100.0));
+  replay
+      ->add_option(
+          "--even", replay_what.even_percent,
+          "before each place every rank's computation comes so many per cent closer to the mean of all")
+      ->check(CLI::Range(0.0, 100.0));
+  replay
+      ->add_option("--later", replay_what.later_us,
+                   "each message takes so many us more, a collective that for each of its rounds")
+      ->check(CLI::Range(0.0, 1e9));
   replay->add_flag("--csv", replay_what.csv, "print CSV with a header line");
+  weft::causal_request causal_what;
+  CLI::App* const causal = app.add_subcommand(
+      "causal",
+      "experiments on the live program: everything but one part is delayed, as if that part were faster");
+  causal
+      ->add_option(
+          "PART", causal_what.part,
+          "a region, or part of the place of calls, of which the computation before them is meant")
+      ->required();
+  causal->add_option("PROGRAM", causal_what.words, "weftrun -n 4 ./program, after --")->required();
+  causal
+      ->add_option("--reductions", causal_what.reductions, "by how many per cent the part shrinks")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 95))
+      ->capture_default_str();
+  causal->add_option("--runs", causal_what.runs, "of each reduction, by turns")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  causal->add_flag("--calls", causal_what.of_calls,
+                   "the time in the calls there without waits, not the computation before them");
+  causal->add_flag("--csv", causal_what.csv, "print CSV with a header line");
   std::string events, archive;
   CLI::App* const otf2 = app.add_subcommand(
       "otf2", "an event file in the Open Trace Format 2, for Vampir, Cube, otf2-print and others");
@@ -183,6 +218,8 @@ int main(int argc, char** argv) {
       weft::compare_runs(records, request.csv);
     else if (replay->parsed())
       weft::replay_run(replay_what);
+    else if (causal->parsed())
+      weft::run_causal(causal_what);
     else if (otf2->parsed())
       weft::write_otf2(events, archive);
     else if (app.got_subcommand("scale"))

@@ -34,9 +34,16 @@ std::string setting_name_of(std::string_view variable) {
 
 std::vector<std::string> remarks_on_environment() {
   // From weftrun to the processes it starts; for weftcc and its kin; a rank's own, which may reach what it starts.
-  std::vector<std::string> known{"WEFT_JOB",        told_variable, lent_plugins_variable,
-                                 accounts_variable, "WEFT_CC",     "WEFT_CXX",
-                                 "WEFT_FC",         "WEFT_RANK",   "WEFT_LOCAL_RANK"};
+  std::vector<std::string> known{"WEFT_JOB",
+                                 told_variable,
+                                 lent_plugins_variable,
+                                 accounts_variable,
+                                 breakdown_events_variable,
+                                 "WEFT_CC",
+                                 "WEFT_CXX",
+                                 "WEFT_FC",
+                                 "WEFT_RANK",
+                                 "WEFT_LOCAL_RANK"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> remarks;
   if (::getauxval(AT_SECURE) != 0) return {};  // None has.

@@ -11,6 +11,8 @@ inline constexpr const char* lent_plugins_variable = "WEFT_PLUGINS_LENT";
 
 // From weftrun --breakdown to the processes of its job: the file in which their accounts are.
 inline constexpr const char* accounts_variable = "WEFT_BREAKDOWN_ACCOUNTS";
+// Likewise: into which they write their last events.
+inline constexpr const char* breakdown_events_variable = "WEFT_BREAKDOWN_EVENTS";
 
 // One line for each variable WEFT_* of the environment that no row knows: misspelt, or for another
 // program. With the nearest that there is.

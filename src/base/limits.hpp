@@ -247,5 +247,7 @@ inline constexpr int lock_attempts_max = 32;
 
 // Of one thread, 24 bytes each; older ones are overwritten and their number is reported.
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;
+// The same, of those that --breakdown keeps beside the accounts.
+inline constexpr std::size_t breakdown_events_max = std::size_t{1} << 17;
 
 }  // namespace weft

@@ -14,14 +14,15 @@ using namespace accounts;
 
 const char* name_of(share s) noexcept {
   constexpr std::array<const char*, share_count> names{
-      "computing", "in calls", "copying", "stealing", "waiting", "queued", "asleep"};
+      "computing", "in calls", "copying", "stealing", "tasks", "waiting", "queued", "asleep"};
   return names[static_cast<std::size_t>(s)];
 }
 
 const char* name_of(wait_state s) noexcept {
   constexpr std::array<const char*, wait_state_count> names{
-      "late sender",    "late receiver", "wait at barrier",  "wait at n to n", "early reduce",
-      "late broadcast", "transfer",      "wait for thieves", "cause unknown"};
+      "late sender",  "late receiver",  "wait at barrier", "wait at n to n",
+      "early reduce", "late broadcast", "transfer",        "wait for thieves",
+      "late signal",  "wait for lock",  "late task",       "cause unknown"};
   return names[static_cast<std::size_t>(s)];
 }
 
@@ -113,8 +114,8 @@ void add_efficiencies(summary& s, const record& r) {
   for (const rank_summary& one : s.by_rank) {
     if (!one.has_run) continue;
     auto& [own, stolen] = of_worker[{one.process, one.worker}];
-    own +=
-        one.share_seconds[index_of(share::computing)] + one.share_seconds[index_of(share::asleep)];
+    own += one.share_seconds[index_of(share::computing)] +
+           one.share_seconds[index_of(share::asleep)] + one.share_seconds[index_of(share::tasks)];
     stolen += one.share_seconds[index_of(share::stealing)];
     chain = std::max(chain, r.of(one.rank).critical);
   }
@@ -314,6 +315,18 @@ std::string advice_on(const wait_group& w, double percent) {
           "{} for thieves that still run its last chunks: smaller chunks would end "
           "together",
           waits);
+    case wait_state::late_signal:
+      return formatted(
+          "{} for memory that {} writes late: write it before other work, or look at it later",
+          waits, cause_named(w));
+    case wait_state::lock:
+      return formatted(
+          "{} for a lock that {} holds: hold it shorter, or have more locks for fewer data", waits,
+          cause_named(w));
+    case wait_state::late_task:
+      return formatted(
+          "{} for what {} brings about late: start it earlier, or cut it into smaller tasks", waits,
+          cause_named(w));
     case wait_state::unknown:
       break;
   }

@@ -2,10 +2,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "breakdown/record.hpp"
+#include "breakdown/run_summary.hpp"
 
 namespace weft::breakdown {
 
@@ -102,6 +104,7 @@ struct summary {
   std::vector<region_summary> iterations;  // In their order, region by region.
   std::uint64_t causes_lost = 0;
   std::vector<std::string> advice;
+  std::optional<run_summary> run;  // Of the events, where there are any.
 };
 
 [[nodiscard]] summary summarise(const record& r);

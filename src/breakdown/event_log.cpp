@@ -123,7 +123,7 @@ class parts_reader {
     within("bytes of an event", static_cast<double>(row.bytes), 0, 1e18);
     if (row.place != no_place)
       within("place of an event", row.place, 0, static_cast<double>(header.places) - 1);
-    if (row.kind == trace_kind::park) return;
+    if (row.kind == trace_kind::park || row.kind == trace_kind::task) return;
     within("rank of an event", row.rank, 0, ranks_max - 1);
     const auto rank = static_cast<std::size_t>(row.rank);
     if (rank >= log_.of_rank.size()) {

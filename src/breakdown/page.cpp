@@ -33,9 +33,13 @@ canvas { image-rendering: pixelated; border: 1px solid #cfd4d8; cursor: crosshai
 <h2>Where the time of each rank goes</h2><div class="legend" id="legend"></div>
 <p class="note" id="ranks-note"></p><div id="ranks"></div>
 <h2>Who waits for whom</h2><p><span id="filter" class="note"></span></p><div id="waits"></div>
+<section id="of-run" hidden><h2>What the end of the run hangs on</h2><p class="note" id="run-note"></p>
+<h3>Critical path</h3><div id="path"></div>
+<h3>Delays, by who caused them</h3><p class="note">What others computed while ranks waited for them; by way of others: those waited themselves.</p><div id="delays"></div>
+<h3>How much longer each message may take</h3><div id="tolerance"></div></section>
 <h2>From rank to rank</h2><p id="matrix-choice"></p><div id="matrix"></div>
 <h2>Sizes of messages</h2><div id="sizes"></div>
-<h2>What if</h2><p class="note">How much shorter the run becomes, at most, when a part of it shrinks. What overlaps with other work brings less.</p>
+<h2>What if</h2><p class="note" id="what-if-note">How much shorter the run becomes, at most, when a part of it shrinks. What overlaps with other work brings less.</p>
 <div id="sliders"></div><p id="what-if-sum"></p><div id="curves"></div>
 <div id="message"></div>
 <section id="of-regions" hidden><h2>Regions</h2><div id="regions"></div>
@@ -50,7 +54,7 @@ const std::string_view page_script = R"page(
 (function () {
 const data = JSON.parse(document.getElementById("data").textContent);
 const has_d3 = typeof d3 !== "undefined";
-const colours = ["#0b6e4f", "#8a97a3", "#2b6cb0", "#7fc8a9", "#c1440e", "#e0a030", "#d9d4c7"];
+const colours = ["#0b6e4f", "#8a97a3", "#2b6cb0", "#7fc8a9", "#4a9a6f", "#c1440e", "#e0a030", "#d9d4c7"];
 const chosen = { rank: -1, measure: "bytes", first: 0, last: data.ranks - 1 };
 const el = id => document.getElementById(id);
 const pct = (x, of, digits = 1) => (of > 0 ? 100 * x / of : 0).toFixed(digits) + " %";
@@ -77,7 +81,7 @@ function tip(text, event) {
 const event_of = (e) => e && e.clientX !== undefined ? e : (window.event || d3.event);
 
 el("title").textContent = data.program.split("/").pop() + ": " + data.ranks + " ranks, " + time(data.seconds);
-el("facts").textContent = [data.program, data.processes + " processes, " + data.workers + " workers", data.host, data.processor, data.settings,
+el("facts").textContent = [data.program, data.processes + (data.processes === 1 ? " process, " : " processes, ") + data.workers + (data.workers === 1 ? " worker" : " workers"), data.host, data.processor, data.settings,
   "exit status " + data.exit_status].filter(x => x).join(" · ")
   + (data.ranks_seen < data.ranks ? " · only " + data.ranks_seen + " ranks are seen" : "")
   + (data.ranks_ended < data.ranks_seen ? " · " + (data.ranks_seen - data.ranks_ended) + " ranks did not come to their end" : "");
@@ -197,14 +201,23 @@ function draw_what_if() {
   options.push({ name: "transfer of messages", part: Math.max(0, T - data.efficiency.ideal_seconds), by: 0 });
   options.push({ name: "waiting in chains of ranks", part: Math.max(0, data.efficiency.ideal_seconds - most), by: 0 });
   options.push({ name: "uneven shares of work", part: Math.max(0, most - mean), by: 0 });
-  data.places.filter(p => p.slowest_seconds > 0.01 * T).slice(0, 5).forEach(p => options.push({ name: "computation before " + p.at, part: Math.min(p.slowest_seconds, T), by: 0, is_place: true }));
+  options.forEach(o => { o.gain = p => o.part * p / 100; });
+  const replayed = data.run ? data.run.what_if : [];
+  // Between two reductions that were replayed, a straight line.
+  const between = gains => p => {
+    let x = 0, y = 0;
+    for (const g of gains) { if (p <= g[0]) return (y + (g[1] - y) * (p - x) / (g[0] - x)) / 100 * T; x = g[0]; y = g[1]; }
+    return y / 100 * T;
+  };
+  if (replayed.length) {
+    options.length = 0;
+    replayed.filter(w => w.gains[w.gains.length - 1][1] >= 0.05).forEach(w => options.push({ name: w.part, by: 0, gain: between(w.gains) }));
+    el("what-if-note").textContent = "How much shorter the run becomes when a part of it shrinks, by replays of its events: what overlaps with other work brings nothing. Of several parts the gains are added, which is too much where they overlap.";
+  } else data.places.filter(p => p.slowest_seconds > 0.01 * T).slice(0, 5).forEach(p => { const part = Math.min(p.slowest_seconds, T); options.push({ name: "computation before " + p.at, by: 0, gain: q => part * q / 100 }); });
   const box = el("sliders");
   function sum() {
-    let left = T;
-    const places = options.filter(o => o.is_place), wide = options.filter(o => !o.is_place);
-    const gain = wide.reduce((a, o) => a + o.part * o.by / 100, 0) + places.reduce((a, o) => a + o.part * o.by / 100, 0);
-    left = Math.max(T - gain, T * 0.01);
-    el("what-if-sum").textContent = gain > 0 ? "The run would take " + time(left) + " instead of " + time(T) + ", at best: " + (T / left).toFixed(2) + " times as fast." : "Move a slider.";
+    const gain = options.reduce((a, o) => a + o.gain(o.by), 0), left = Math.max(T - gain, T * 0.01);
+    el("what-if-sum").textContent = gain > 0 ? "The run would take " + time(left) + " instead of " + time(T) + (replayed.length ? ": " : ", at best: ") + (T / left).toFixed(2) + " times as fast." : "Move a slider.";
     draw_curves();
   }
   options.forEach(o => {
@@ -215,15 +228,15 @@ function draw_what_if() {
   });
   function draw_curves() {
     const into = el("curves"); into.textContent = "";
-    if (!has_d3) return table(into, ["part", "#at −50 %"], options.map(o => [o.name, pct(o.part / 2, T)]));
-    const top = Math.max(0.05, Math.max.apply(null, options.map(o => 0.9 * o.part / T)));
+    if (!has_d3) return table(into, ["part", "#at −50 %"], options.map(o => [o.name, pct(o.gain(50), T)]));
+    const top = Math.max(0.05, Math.max.apply(null, options.map(o => o.gain(90) / T)));
     const svg = d3.select(into).append("svg").attr("width", 1000).attr("height", 250), x = p => 50 + p * 5.5, y = v => 220 - 200 * v / top;
     [0, .25, .5, .75, 1].forEach(f => { svg.append("line").attr("class", "axis").attr("x1", 50).attr("x2", 545).attr("y1", y(f * top)).attr("y2", y(f * top)); svg.append("text").attr("x", 44).attr("y", y(f * top) + 4).attr("text-anchor", "end").text((100 * f * top).toFixed(0) + " %"); });
     [10, 30, 50, 70, 90].forEach(p => svg.append("text").attr("x", x(p)).attr("y", 240).attr("text-anchor", "middle").text("−" + p + " %"));
     const line = ["#0b6e4f", "#c1440e", "#2b6cb0", "#e0a030", "#5b5f97", "#9c4a97", "#8a97a3", "#7fc8a9"];
     const g = svg.selectAll("g").data(options).enter().append("g");
-    g.append("line").attr("x1", x(0)).attr("y1", y(0)).attr("x2", x(90)).attr("y2", d => y(0.9 * d.part / T)).attr("stroke-width", 2).attr("stroke", (d, i) => line[i % 8]);
-    g.append("circle").attr("class", "at").attr("cx", d => x(d.by)).attr("cy", d => y(d.by / 100 * d.part / T)).attr("r", 5).attr("fill", (d, i) => line[i % 8]);
+    g.append("polyline").attr("points", d => [0, 10, 30, 50, 70, 90].map(p => x(p) + "," + y(d.gain(p) / T)).join(" ")).attr("fill", "none").attr("stroke-width", 2).attr("stroke", (d, i) => line[i % 8]);
+    g.append("circle").attr("class", "at").attr("cx", d => x(d.by)).attr("cy", d => y(d.gain(d.by) / T)).attr("r", 5).attr("fill", (d, i) => line[i % 8]);
     g.append("rect").attr("x", 570).attr("y", (d, i) => 14 + i * 22).attr("width", 14).attr("height", 4).attr("fill", (d, i) => line[i % 8]);
     g.append("text").attr("x", 590).attr("y", (d, i) => 20 + i * 22).text(d => d.name.length > 58 ? d.name.slice(0, 57) + "…" : d.name);
   }
@@ -276,6 +289,34 @@ function draw_message() {
 
 if (!data.messages.sent) chosen.measure = "waiting";
 draw_ranks(); draw_waits(); draw_matrix(); draw_sizes(); draw_what_if(); draw_message();
+// --- The run again: what a replay of its events says.
+function bars(into, rows, whole, columns, colour) {
+  if (!has_d3) return table(into, [columns[0]].concat(columns.slice(1).map(c => "#" + c)), rows.map(r => [r.at].concat(r.values.map(v => pct(v, whole)))));
+  into.textContent = "";
+  const most = Math.max.apply(null, rows.map(r => r.values.reduce((a, b) => a + b, 0)).concat([1e-12])), high = 22;
+  const svg = d3.select(into).append("svg").attr("width", 1080).attr("height", rows.length * high + 4);
+  const g = svg.selectAll("g").data(rows).enter().append("g").attr("transform", (d, i) => "translate(0," + i * high + ")");
+  rows.forEach((r, i) => {
+    let x = 0;
+    r.values.forEach((v, k) => { const w = 320 * v / most; svg.append("rect").attr("x", 74 + x).attr("y", i * high + 3).attr("width", w).attr("height", 15).attr("fill", colour[k]); x += w; });
+  });
+  g.append("text").attr("x", 66).attr("y", 15).attr("text-anchor", "end").text(d => pct(d.values.reduce((a, b) => a + b, 0), whole));
+  g.append("text").attr("x", d => 82 + 320 * d.values.reduce((a, b) => a + b, 0) / most).attr("y", 15).text(d => d.at.length > 92 ? d.at.slice(0, 91) + "…" : d.at);
+}
+function draw_run() {
+  const r = data.run;
+  if (!r) return;
+  el("of-run").hidden = false;
+  el("run-note").textContent = "From the events of " + (r.missing_events ? "the last " : "the whole run, ") + time(r.recorded_seconds)
+    + (r.missing_events ? ": those before were not kept." : ".") + " A replay of them as they were takes " + time(r.replayed_seconds) + ".";
+  const some = l => l.slice(0, 14), path = some(r.critical_path).filter(c => c.seconds > 0.0005 * r.recorded_seconds);
+  bars(el("path"), path.map(c => ({ at: c.at, values: [c.seconds] })), r.recorded_seconds, ["place", "share of the run"], ["#2b6cb0"]);
+  const all = r.delays.reduce((a, c) => a + c.seconds + c.indirect, 0);
+  if (r.delays.length) bars(el("delays"), some(r.delays).filter(c => c.seconds + c.indirect > 0.0005 * all).map(c => ({ at: c.at, values: [c.seconds, c.indirect] })), all, ["place", "directly", "by way of others"], ["#c1440e", "#e9b08f"]);
+  else el("delays").append(node("p", "None.", "note"));
+  table(el("tolerance"), ["#until the run takes longer by", "#each message may take longer by"], r.tolerance.map(t => [(100 * t[0]).toFixed(0) + " %", t[1] === null ? "any time" : time(t[1])]));
+}
+draw_run();
 const share_of = value => (100 * value).toFixed(1) + " %";
 const region_columns = ["#time", "#efficiency", "#load balance", "#serialisation", "#transfer", "#stolen work", "#waiting"];
 const region_row = r => [time(r.seconds), share_of(r.parallel), share_of(r.load_balance), share_of(r.serialisation), share_of(r.transfer), share_of(r.stolen), share_of(r.waiting)];

@@ -108,7 +108,11 @@ class rank_reader {
         return collective(e, begins);
       case trace_kind::wait_recv:
       case trace_kind::wait_send:
+      case trace_kind::wait_task:
+        if (e.phase == trace_phase::instant) return divide(e);
+        return wait(e, begins);
       case trace_kind::wait_chunks:
+      case trace_kind::wait_memory:
         return wait(e, begins);
       default:
         return;
@@ -158,6 +162,14 @@ class rank_reader {
     pending_.emplace_back(found->second, e.bytes);
   }
 
+  // Another rank waits for what this one has computed so far.
+  void divide(const log_event& e) {
+    const std::int32_t outer = place_;
+    if (calls_ == 0) place_ = e.place;
+    flush();
+    place_ = outer;
+  }
+
   void wait(const log_event& e, bool begins) {
     if (begins) {
       if (waiting_++ > 0) return;
@@ -180,6 +192,9 @@ class rank_reader {
     }
     if (e.kind == trace_kind::wait_chunks && waited_ > 0)
       add(step_kind::in_call, waited_).is_stolen = true;
+    if (e.kind == trace_kind::wait_memory || e.kind == trace_kind::wait_task)
+      add(step_kind::caused, static_cast<double>(e.bytes)).peer =
+          e.argument >= 0 && e.argument < p_.ranks() ? static_cast<std::int32_t>(e.argument) : -1;
     attach();
     if (calls_ == 0) place_ = -1;
   }

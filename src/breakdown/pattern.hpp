@@ -10,13 +10,14 @@
 namespace weft::breakdown {
 
 enum class step_kind : std::uint8_t {
-  compute,     // Outside of weft.
-  in_call,     // In weft, but not waiting.
-  sleep,       // As the program asked.
-  send,        // Message `number` of those to `peer`.
-  post,        // The receive of that message of `peer` exists from here on.
-  receive,     // What follows needs that message of `peer`.
-  taken,       // What follows needs `peer` to have posted the receive of that message to it.
+  compute,  // Outside of weft.
+  in_call,  // In weft, but not waiting.
+  sleep,    // As the program asked.
+  send,     // Message `number` of those to `peer`.
+  post,     // The receive of that message of `peer` exists from here on.
+  receive,  // What follows needs that message of `peer`.
+  caused,  // What follows needs what `peer` did `ns` before the end of this; -1: nobody knows whom.
+  taken,   // What follows needs `peer` to have posted the receive of that message to it.
   collective,  // `peer` is the collective's number in `pattern::meetings`.
 };
 

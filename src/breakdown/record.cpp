@@ -148,7 +148,8 @@ void record::close(std::uint64_t end_ticks) noexcept {
     a.ended = std::max(end_ticks, a.mark);
     const std::uint64_t rest = a.ended - a.mark;
     a.times[static_cast<std::size_t>(a.current)] += rest;
-    if (a.current == share::computing || a.current == share::asleep) a.critical += rest;
+    if (a.current == share::computing || a.current == share::asleep || a.current == share::tasks)
+      a.critical += rest;
     a.mark = a.ended;
   }
 }

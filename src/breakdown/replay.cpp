@@ -23,7 +23,8 @@ bool is_own_time(step_kind k) noexcept {
   return k == step_kind::compute || k == step_kind::in_call || k == step_kind::sleep;
 }
 bool is_wait(step_kind k) noexcept {
-  return k == step_kind::receive || k == step_kind::taken || k == step_kind::collective;
+  return k == step_kind::receive || k == step_kind::caused || k == step_kind::taken ||
+         k == step_kind::collective;
 }
 bool is_computation(step_kind k) noexcept {
   return k == step_kind::compute;
@@ -128,6 +129,15 @@ void replay::find_causes() {
       if (found != from.end() && of(found->second).end_ns <= s.end_ns)
         causes_.push_back(found->second);
     }
+    if (s.kind == step_kind::caused && s.peer >= 0 && s.peer != n.step.rank) {
+      // What it was at then, which ended with its call; else the last before.
+      const auto& theirs = p_.of_rank[at(s.peer)];
+      auto cause = std::ranges::lower_bound(theirs, s.end_ns - s.ns, {}, &step::end_ns);
+      if (cause == theirs.end() || cause->end_ns > s.end_ns)
+        cause = cause == theirs.begin() ? theirs.end() : cause - 1;
+      if (cause != theirs.end())
+        causes_.push_back({s.peer, static_cast<std::int32_t>(cause - theirs.begin())});
+    }
     n.last_message = static_cast<std::int32_t>(causes_.size());
     if (n.step.number > 0) {
       // When a collective's last rank came.
@@ -196,15 +206,41 @@ void replay::find_residues() {
   }
 }
 
+std::vector<double> replay::shares_of_mean(double evenness) const {
+  std::vector<double> shares;
+  if (evenness == 0) return shares;
+  const std::size_t places = p_.places.size() + 1;
+  shares.resize(at(p_.ranks()) * places);
+  for (const node& n : nodes_)
+    if (const step& s = of(n.step); is_computation(s.kind))
+      shares[at(n.step.rank) * places + at(s.place + 1)] += n.duration;
+  for (std::size_t place = 0; place < places; ++place) {
+    double sum = 0;
+    for (std::size_t i = place; i < shares.size(); i += places) sum += shares[i];
+    const double mean = sum / p_.ranks();
+    for (std::size_t i = place; i < shares.size(); i += places)
+      shares[i] = shares[i] > 0 ? 1 + evenness * (mean / shares[i] - 1) : 1;
+  }
+  return shares;
+}
+
 double replay::evaluate(const replay_change& change, std::vector<id>* latest) const {
   std::vector<double> ends(at_.size(), 0);
   std::vector<arrival> met(meetings_.size());
   if (latest != nullptr) latest->assign(at_.size(), id{});
   std::vector<double> times(p_.places.size() + 1, 1);
   for (const replay_change::scaled& one : change.computation)
-    for (std::size_t i = 0; i < times.size(); ++i)
-      if (place_name(p_, static_cast<std::int32_t>(i) - 1).find(one.place) != std::string::npos)
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const std::string name = place_name(p_, static_cast<std::int32_t>(i) - 1);
+      if (one.is_whole ? name == one.place : name.find(one.place) != name.npos)
         times[i] = one.times;
+    }
+  const std::vector<double> shares = shares_of_mean(change.evenness);
+  const auto times_of = [&](const id& i, const step& s) {
+    if (!is_computation(s.kind)) return 1.0;
+    const auto place = at(s.place + 1);
+    return times[place] * (shares.empty() ? 1 : shares[at(i.rank) * times.size() + place]);
+  };
   const auto end_of = [&](const id& i) { return ends[first_[at(i.rank)] + at(i.number)]; };
   // Arrivals at collectives are known before their ends are, as in the record.
   const auto arrive = [&](const id& before) {
@@ -246,7 +282,7 @@ double replay::evaluate(const replay_change& change, std::vector<id>* latest) co
       }
     }
     const double residue = n.residue * (is_transfer ? change.transfers : 1);
-    const double took = n.duration * (is_computation(s.kind) ? times[at(s.place + 1)] : 1);
+    const double took = n.duration * times_of(n.step, s);
     const double end = ready + residue + took;
     const std::size_t own = first_[at(n.step.rank)] + at(n.step.number);
     ends[own] = end;
@@ -346,22 +382,40 @@ std::vector<place_cost> replay::delays() const {
 }
 
 double replay::tolerance_ns(double loss) const {
-  const double most = run() * (1 + loss);
-  const auto fits = [&](double more) {
+  // The time of the run is convex in what each message takes more: a line through two points of it lies above it between
+  // them, and below it beyond.
+  const double unchanged = run(), most = unchanged * (1 + loss);
+  const auto time_with = [&](double more) {
     replay_change change;
     change.more_ns = more;
-    return run(change) <= most;
+    return run(change);
   };
-  double low = 0, high = 1;
   constexpr double longest = 1e12;
-  while (fits(high)) {
-    low = high;
-    high *= 4;
+  double low = 0, low_time = unchanged, lower = 0, lower_time = unchanged,
+         high = std::max(1.0, loss * unchanged / 1'000);
+  double high_time = time_with(high);
+  while (high_time <= most) {
+    lower = std::exchange(low, high);
+    lower_time = std::exchange(low_time, high_time);
+    high *= 16;
     if (high > longest) return std::numeric_limits<double>::infinity();
+    high_time = time_with(high);
   }
   for (int i = 0; i < 40 && high - low > 0.001 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (fits(middle) ? low : high) = middle;
+    const double on_line = low + (high - low) * (most - low_time) / (high_time - low_time);
+    const double beyond = low_time > lower_time
+                              ? low + (low - lower) * (most - low_time) / (low_time - lower_time)
+                              : high;
+    double next = i % 2 == 0 ? on_line : beyond;
+    if (!(next > low && next < high)) next = (low + high) / 2;
+    const double time = time_with(next);
+    if (time <= most) {
+      lower = std::exchange(low, next);
+      lower_time = std::exchange(low_time, time);
+    } else {
+      high = next;
+      high_time = time;
+    }
   }
   return low;
 }

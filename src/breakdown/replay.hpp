@@ -15,9 +15,12 @@ struct replay_change {
   struct scaled {
     std::string place;  // Part of the name that `place_name` gives; empty: all.
     double times = 1;
+    bool is_whole = false;  // Only at the place of just that name.
   };
   std::vector<scaled> computation;
   double transfers = 1;  // What messages and collectives take when all are there.
+  double evenness =
+      0;  // 1: before the calls of each place every rank computes what they do in the mean.
   double more_ns = 0;  // Each message takes so much more, a collective that for each of its rounds.
 };
 
@@ -65,6 +68,8 @@ class replay {
   [[nodiscard]] const node* node_at(const id& i) const noexcept;
   // When each step ends, by rank and number; `latest` takes what it waited for last.
   double evaluate(const replay_change& change, std::vector<id>* latest) const;
+  // By rank and place: how many times what it takes its computation there would take; empty: as much.
+  [[nodiscard]] std::vector<double> shares_of_mean(double evenness) const;
   void charge(int rank, double from, double until, int depth, std::vector<place_cost>& to) const;
 
   const pattern& p_;

@@ -107,6 +107,7 @@ std::string text_of(const summary& s) {
       "collectives\n",
       m.sent, bytes_text(m.bytes), m.unexpected, m.rendezvous, m.collectives);
   if (s.causes_lost != 0) text += formatted("  causes not known: {}\n", s.causes_lost);
+  if (s.run) text += text_of(*s.run);
   for (const std::string& line : s.advice) text += formatted("  * {}\n", line);
   return text;
 }
@@ -225,6 +226,7 @@ std::string json_of(const summary& s) {
                             listed(m.sizes, m.sizes.size(), [](const size_class& c) {
                               return formatted("[{}, {}]", c.messages, c.bytes);
                             })));
+  if (s.run) add("run", json_of(*s.run));
   add("causes_lost", formatted("{}", s.causes_lost));
   add("advice", listed(s.advice, s.advice.size(), [](const auto& a) { return quoted(a); }), true);
   return text + "}\n";

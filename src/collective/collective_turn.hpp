@@ -155,6 +155,9 @@ class collective_turn {
   }
   // What goes on beside the rank's own code is no wait of the rank.
   [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_urgent; }
+  [[nodiscard]] static bool is_barrier(std::string_view call) noexcept {
+    return call.find("arrier") != call.npos || call.find("_sync") != call.npos;
+  }
   [[gnu::noinline]] void begin_traced() {
     const accounts::meeting_name name{c_.to(0).number,
                                       c_.context,
@@ -162,7 +165,7 @@ class collective_turn {
                                       c_.size(),
                                       relation_of(member_.call),
                                       member_.call.root == rank_,
-                                      std::string_view(member_.call.name).ends_with("arrier"),
+                                      is_barrier(member_.call.name),
                                       member_.call.name};
     trace_begin(trace_kind::wait_collective, me_.number, event_file::packed(name),
                 static_cast<std::int64_t>(member_.call.bytes), is_beside() ? nullptr : name.call);

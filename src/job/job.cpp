@@ -45,22 +45,23 @@ void make_ranks(job& j, const placement& places) {
 }
 
 // Called when all processes are connected: none ends its part before the first of its host is here.
-void start_timeline(const job& j, const placement& places) {
+void start_timeline(const job& j, const placement& places, const std::string& file,
+                    std::size_t events_max) {
   trace_part part{places.process, places.process_count};
   for (int other = 0; other < places.process; ++other)
     if (j.node_of_process[static_cast<std::size_t>(other)] ==
         j.node_of_process[static_cast<std::size_t>(places.process)])
       part.first = false;
-  start_trace(j.how.trace_file, j.workers->worker_count(), part);
+  start_trace(file, j.workers->worker_count(), part, events_max);
 }
 
-// What weftrun --breakdown asks for. Only the first job of a process has accounts.
-void start_accounts(const job& j, const placement& places) {
+// What weftrun --breakdown asks for. Only the first job of a process has accounts. False: this has none.
+bool start_accounts(const job& j, const placement& places) {
   const char* const file = std::getenv(accounts_variable);
   if (file == nullptr || *file == '\0') {
     if (j.how.breakdown && places.process == 0)
       log_line("breakdown: start the program by weftrun --breakdown, which tells the result");
-    return;
+    return false;
   }
   accounts::job_shape shape;
   shape.ranks = static_cast<int>(places.of_rank.size());
@@ -71,8 +72,10 @@ void start_accounts(const job& j, const placement& places) {
     if (row.text(j.how) != row.text(options{}))
       shape.settings +=
           formatted("{}{}={}", shape.settings.empty() ? "" : " ", row.name, row.text(j.how));
-  if (!accounts::start(file, shape) && places.process == 0)
+  if (accounts::start(file, shape)) return true;
+  if (places.process == 0)
     log_line("breakdown: only the first job that the program starts is in it");
+  return false;
 }
 
 void start_checks(job& j) {
@@ -132,8 +135,11 @@ struct leaving {
 class timeline {
  public:
   timeline(const job& j, const placement& places) : is_on_(!j.how.trace_file.empty()) {
-    if (is_on_) start_timeline(j, places);
-    start_accounts(j, places);
+    if (is_on_) start_timeline(j, places, j.how.trace_file, trace_events_max);
+    const char* const events = std::getenv(breakdown_events_variable);
+    if (!start_accounts(j, places) || is_on_ || events == nullptr || *events == '\0') return;
+    start_timeline(j, places, events, breakdown_events_max);
+    is_on_ = true;
   }
   void end() {
     accounts::stop();

@@ -3,6 +3,7 @@
 
 #include "base/format.hpp"
 #include "diagnosis/checks.hpp"
+#include "job/accounted_call.hpp"
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
 #include "rank/request_watch.hpp"
@@ -83,6 +84,7 @@ void take_out(rank_state& me, unexpected_message& m) {
 
 message_status communicator::probe(int from, int tag) const {
   if (from == proc_null) return {};
+  const accounted_call call("probe", __builtin_return_address(0));
   return status_of(wait_here(calling_rank("probe"), *state_, from, tag, "probe"));
 }
 
@@ -95,6 +97,7 @@ std::optional<message_status> communicator::iprobe(int from, int tag) const {
 
 message communicator::mprobe(int from, int tag) const {
   if (from == proc_null) return message(state_, rank_, nullptr, {});
+  const accounted_call call("mprobe", __builtin_return_address(0));
   rank_state& me = calling_rank("mprobe");
   check_is_own(*state_, rank_, me, "mprobe");
   unexpected_message& m = wait_here(me, *state_, from, tag, "mprobe");

@@ -7,6 +7,7 @@
 
 #include "base/format.hpp"
 #include "runtime/network.hpp"
+#include "trace/accounts.hpp"
 #include "weft/error.hpp"
 
 namespace weft::rma {
@@ -419,7 +420,14 @@ std::uint64_t far_operations::expect(void* into, std::size_t bytes, std::uint32_
 void far_operations::await(const std::uint32_t& count, std::uint32_t below, const char* what) {
   if (count >= below) {
     const wait_description waiting{what};
-    of_.me_.home->wait_until([&] { return count < below; }, waiting);
+    if (tracing()) [[unlikely]] {
+      accounts::begin_caused_wait(of_.me_.number, trace_kind::wait_memory, what);
+      of_.me_.home->wait_until([&] { return count < below; }, waiting);
+      accounts::end_caused_wait(of_.me_.number, trace_kind::wait_memory,
+                                accounts::wait_state::transfer, {});
+    } else {
+      of_.me_.home->wait_until([&] { return count < below; }, waiting);
+    }
   }
   if (has_lost_) [[unlikely]]
     throw error(formatted("rank {}: memory of a rank whose process is dead was read or written",

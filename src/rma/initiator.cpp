@@ -102,6 +102,14 @@ bool initiator::is_symmetric(const void* address, std::size_t bytes) const noexc
   return false;
 }
 
+std::uint64_t initiator::name_of(const void* address) const noexcept {
+  constexpr int region_shift = 56;
+  for (int i = 0; i < region_count_.hint(); ++i)
+    if (regions_[i].has(address, 1))
+      return static_cast<std::uint64_t>(i) << region_shift | regions_[i].distance(address);
+  return ~std::uint64_t{0};
+}
+
 void initiator::throw_not_symmetric(const void* address, std::size_t bytes,
                                     const char* what) const {
   for (int i = 0; i < region_count_.hint(); ++i)

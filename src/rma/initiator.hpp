@@ -103,6 +103,8 @@ class initiator final : public detail::face_state {
   }
   // Whether the range lies in one region of this rank.
   [[nodiscard]] bool is_symmetric(const void* address, std::size_t bytes = 1) const noexcept;
+  // Of a symmetric address: the same number on all ranks, and one more for the next byte.
+  [[nodiscard]] std::uint64_t name_of(const void* address) const noexcept;
   // Whether any region of that rank is reached by loads and stores (shmem_ptr of its heap is not null).
   [[nodiscard]] bool reaches_heap_of(int rank) const noexcept {
     return regions_[0].bases[rank] != nullptr;

@@ -128,10 +128,14 @@ std::size_t worker::calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept
   return it.count;
 }
 
-// An attached thread's own flow, which has no home, is no slice of a timeline.
+// An attached thread's own flow, which has no home, is no slice of a timeline. A fiber of no rank runs tasks.
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
-  if (from.number >= 0 && from.home != nullptr) trace_end(trace_kind::run, from.number);
-  if (to.number >= 0 && to.home != nullptr) trace_begin(trace_kind::run, to.number);
+  const auto tell = [&](const fiber& f, trace_phase phase) {
+    if (f.home == nullptr || &f == &f.home->root_) return;
+    record_trace_event(phase, f.number >= 0 ? trace_kind::run : trace_kind::task, f.number, 0);
+  };
+  tell(from, trace_phase::end);
+  tell(to, trace_phase::begin);
 }
 
 // The root, or an attached thread, frees what a fiber leaves behind: nobody can free the stack that it stands on.

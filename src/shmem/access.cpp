@@ -59,6 +59,7 @@ strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_s
 
 void update_signal(pe_state& me, const target& to, std::uint64_t* signal_address,
                    std::uint64_t signal, int operation) {
+  note_write(me, to.rank, signal_address, sizeof *signal_address);
   if (operation == SHMEM_SIGNAL_SET)
     me.memory->change<rma::update::set>(to.operations, signal_address, signal, to.rank);
   else
@@ -80,6 +81,7 @@ void put_slowly(const char* call, shmem_ctx_t context, void* dest, const void* s
     const std::size_t bytes = checked_bytes(count, element);
     check_symmetric(me, "dest", dest, bytes);
     check_local("source", source, bytes);
+    note_write(me, to.rank, dest, bytes);
     if (bytes != 0) me.memory->put(to.operations, dest, source, bytes, to.rank);
   });
 }
@@ -106,6 +108,10 @@ void put_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
   in_call(call, [&](pe_state& me) {
     const strided how = checked_strided(me, context, dest_stride, source_stride, block, blocks,
                                         element, pe, {"dest", dest}, {"source", source});
+    for (std::size_t i = 0; i < blocks && tracing(); ++i)
+      note_write(me, how.other.rank,
+                 static_cast<std::byte*>(dest) + static_cast<std::ptrdiff_t>(i) * how.dest_stride,
+                 how.bytes);
     me.memory->put_strided(how.other.operations, dest, how.dest_stride, source, how.source_stride,
                            how.bytes, blocks, how.other.rank);
   });
@@ -132,6 +138,7 @@ void put_signal(const char* call, shmem_ctx_t context, void* dest, const void* s
     check_symmetric(me, "dest", dest, bytes);
     check_local("source", source, bytes);
     check_signal(me, signal_address, operation);
+    note_write(me, to.rank, dest, bytes);
     if (bytes != 0) me.memory->put(to.operations, dest, source, bytes, to.rank);
     update_signal(me, to, signal_address, signal, operation);
   });
@@ -161,11 +168,12 @@ std::uint64_t signal_fetch(const char* call, const std::uint64_t* signal_address
 }
 
 rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word, std::size_t bytes,
-                             int& pe) {
+                             bool writes, int& pe) {
   const target to = checked_target(me, context, pe);
   check_symmetric(me, "the word", word, bytes);
   if (reinterpret_cast<std::uintptr_t>(word) % bytes != 0)
     fail("the word at {} is not aligned to its size of {} bytes", word, bytes);
+  if (writes) note_write(me, to.rank, word, bytes);
   pe = to.rank;
   return to.operations;
 }

@@ -231,8 +231,15 @@ void call_handler(void* process, const comm::event& happened) noexcept {
   Handle(*static_cast<process_state*>(process), *here, happened);
 }
 
+void note_message(const pe_state& me, int pe, std::size_t length) {
+  if (!tracing()) return;
+  accounts::put(me.number, pe, length);
+  accounts::leave_cause(me.number, accounts::key_of_queue(pe));
+}
+
 void write_to(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
               const void* payload, std::size_t length) {
+  note_message(me, pe, length);
   if (pe_state* const to = me.pes[pe]; to != nullptr)
     write(me, name, *to, id, call, payload, length);
   else
@@ -428,7 +435,22 @@ bool has_message(const pe_state& me) noexcept {
 
 template <class Holds>
 void wait_for_message(pe_state& me, const char* call, const Holds& or_when) {
-  me.rank.home->wait_until([&]() noexcept { return has_message(me) || or_when(); }, {call});
+  const auto is_over = [&]() noexcept { return has_message(me) || or_when(); };
+  if (!tracing()) [[likely]]
+    return me.rank.home->wait_until(is_over, {call});
+  if (is_over()) return;
+  struct counted_wait {
+    const pe_state& me;
+    counted_wait(const pe_state& pe, const char* name) : me(pe) {
+      accounts::begin_caused_wait(me.number, trace_kind::wait_memory, name);
+    }
+    ~counted_wait() {
+      const std::uint64_t key = accounts::key_of_queue(me.number);
+      accounts::end_caused_wait(me.number, trace_kind::wait_memory,
+                                accounts::wait_state::late_sender, std::span(&key, 1));
+    }
+  } const counted(me, call);
+  me.rank.home->wait_until(is_over, {call});
 }
 
 bool all_handled(const pe_state& me) noexcept {
@@ -475,6 +497,7 @@ void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void
 void send_bundle(pe_state& me, const char* call, int pe, am_bundle& bundle) {
   // A thread of the PE may fill it again while this one waits for room.
   const std::size_t length = bundle.take();
+  note_message(me, pe, length);
   if (pe_state* const to = me.pes[pe];
       to != nullptr && try_write(me, *to, bundle_id, 0, bundle.data(), length)) [[likely]]
     return;
@@ -562,6 +585,7 @@ int am_try_send(const char* call, int id, const void* payload, std::size_t lengt
   return in_call(call, [&](pe_state& me) {
     check_message(me, id, payload, length);
     const int number = checked_pe(me, nullptr, pe);
+    note_message(me, number, length);
     if (pe_state* const to = me.pes[number]; to != nullptr) {
       if (!try_write(me, *to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
     } else {

@@ -148,34 +148,34 @@ template <class T>
   return reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
 }
 // The context of an update of this word, whose arguments are right; throws when they are not. `pe` becomes its
-// number in the world.
+// number in the world. `writes`: it may change the word.
 [[nodiscard]] rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word,
-                                           std::size_t bytes, int& pe);
-template <class T, class Update>
+                                           std::size_t bytes, bool writes, int& pe);
+template <bool Writes, class T, class Update>
 [[gnu::noinline]] T update_slowly(const char* call, shmem_ctx_t context, const T* at, int pe,
                                   const Update& update) {
   return in_call(call, [&](pe_state& me) {
     int number = pe;
-    rma::context& c = checked_update(me, context, at, sizeof(T), number);
+    rma::context& c = checked_update(me, context, at, sizeof(T), Writes, number);
     return update(*me.memory, c, number);
   });
 }
 // `update(memory, context, rank)` carries it out.
-template <class T, class Update>
+template <bool Writes = true, class T, class Update>
 [[gnu::always_inline]] inline T update_word(const char* call, shmem_ctx_t context, const T* at,
                                             int pe, const Update& update) {
   if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
                                            is_aligned(at) && me->reaches(at, sizeof(T), pe))
       [[likely]]
     return update(*me->memory, me->operations, pe);
-  return update_slowly(call, context, at, pe, update);
+  return update_slowly<Writes>(call, context, at, pe, update);
 }
 template <rma::update Op, class T>
 inline T atomic_fetch_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
-  return update_word(call, context, dest, pe,
-                     [=](rma::initiator& memory, rma::context& c, int rank) {
-                       return memory.fetch<Op>(c, dest, value, rank);
-                     });
+  return update_word<Op != rma::update::fetch>(
+      call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
+        return memory.fetch<Op>(c, dest, value, rank);
+      });
 }
 template <rma::update Op, class T>
 inline void atomic_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
@@ -212,11 +212,11 @@ inline T atomic_fetch(const char* call, shmem_ctx_t context, const T* source, in
 template <rma::update Op, class T>
 inline void atomic_fetch_op_nbi(const char* call, shmem_ctx_t context, T* fetch, T* dest, T value,
                                 int pe, T condition = T()) {
-  (void)update_word(call, context, dest, pe,
-                    [=](rma::initiator& memory, rma::context& c, int rank) {
-                      memory.fetch_nbi<Op>(c, fetch, dest, value, rank, condition);
-                      return T();
-                    });
+  (void)update_word<Op != rma::update::fetch>(
+      call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
+        memory.fetch_nbi<Op>(c, fetch, dest, value, rank, condition);
+        return T();
+      });
 }
 template <class T>
 inline void atomic_fetch_nbi(const char* call, shmem_ctx_t context, T* fetch, const T* source,
@@ -265,6 +265,8 @@ struct waited_word {
   int comparison;
   long long value;
   long long (*now)(const void* word) noexcept;
+  std::size_t element = sizeof(long);
+  bool is_lock = false;
 };
 template <class T>
 [[nodiscard]] inline long long value_of_word(const void* word) noexcept {
@@ -317,7 +319,7 @@ struct words_to_hold {
   int comparison;
   Value value;  // One for all, or one for each.
   [[nodiscard]] waited_word said() const noexcept {
-    return {words, count, comparison, 0, &value_of_word<T>};
+    return {words, count, comparison, 0, &value_of_word<T>, sizeof(T)};
   }
   [[nodiscard]] bool is_left_out(std::size_t i) const noexcept {
     return status != nullptr && status[i] != 0;

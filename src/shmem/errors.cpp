@@ -27,7 +27,7 @@ void end_in_error(const char* call) {
     // A program that catches everything must not go on.
     auto& rank = *static_cast<detail::rank_state*>(caller);
     if (auto* const me = static_cast<pe_state*>(rank.faces[face_slot].get()); me != nullptr) {
-      me->usable = false;
+      me->close();
       me->failed = true;
     }
   }

@@ -38,8 +38,10 @@ parts_of_lock checked_lock(pe_state& me, long* lock) {
 
 void wait_for_place(pe_state& me, const char* call, const std::uint32_t* place,
                     bool (*over)(const void*) noexcept) {
-  wait_for_memory(me, call, {place, 1, SHMEM_CMP_NE, 0, &value_of_word<std::uint32_t>}, over,
-                  place);
+  wait_for_memory(
+      me, call,
+      {place, 1, SHMEM_CMP_NE, 0, &value_of_word<std::uint32_t>, sizeof(std::uint32_t), true}, over,
+      place);
 }
 
 }  // namespace
@@ -56,6 +58,7 @@ void set_lock(const char* call, long* lock) {
       (void)memory.fetch<update::bit_and>(c, l.place, ~waits, me.number);
       return;
     }
+    note_write(me, static_cast<int>(before - 1), l.place, sizeof *l.place);
     (void)memory.fetch<update::bit_or>(c, l.place, static_cast<std::uint32_t>(me.number + 1),
                                        static_cast<int>(before - 1));
     wait_for_place(me, call, l.place, [](const void* place) noexcept {
@@ -81,6 +84,7 @@ void clear_lock(const char* call, long* lock) {
     });
     const std::uint32_t next = look_at(l.place);
     memory.put(c, l.place, 0u, me.number);
+    note_write(me, static_cast<int>(next - 1), l.place, sizeof *l.place);
     (void)memory.fetch<update::bit_and>(c, l.place, ~waits, static_cast<int>(next - 1));
   });
 }

@@ -85,7 +85,7 @@ void open(pe_state& me, int level) {
       std::vector<published<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
   me.messages.storage.resize(me.messages.from.size());
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
-  me.usable = true;
+  me.open();
   print_what_was_asked_for(me);
 }
 
@@ -133,7 +133,7 @@ void finalize(const char* call) {
         me.memory->quiet(c->operations);
       }
     meet(me, world_team(me), "shmem_finalize");
-    me.usable = false;
+    me.close();
     me.finalized = true;
     me.contexts.clear();
     me.active_sets.clear();
@@ -143,7 +143,7 @@ void finalize(const char* call) {
 
 void global_exit(const char* call, int status) {
   in_call(call, [&](pe_state& me) {
-    me.usable = false;
+    me.close();
     me.failed = true;
     if ((status & 0xff) != 0)
       throw rank_failure(formatted("shmem_global_exit({}) ends the job", status), status & 0xff);
@@ -202,7 +202,8 @@ void get_name(char* name) {
 }
 
 void query_initialized(int* initialized) {
-  *initialized = usable_state() != nullptr ? 1 : 0;
+  const pe_state* const me = state_of_caller();
+  *initialized = me != nullptr && me->usable ? 1 : 0;
 }
 
 }  // namespace weft::shmem

@@ -127,6 +127,24 @@ void check_symmetric(pe_state& me, const char* argument, const void* address, st
       argument, address);
 }
 
+void note_write(pe_state& me, int pe, const void* symmetric, std::size_t bytes) {
+  if (!tracing() || bytes == 0) return;
+  accounts::put(me.number, pe, bytes);
+  // Waits are for words of at most 8 bytes. Of long data, which are no flags, the ends are.
+  constexpr std::uint64_t granule = 8, granules_max = 8;
+  const std::uint64_t begin = me.memory->name_of(symmetric);
+  const std::uint64_t first = begin / granule, last = (begin + bytes - 1) / granule;
+  const auto leave = [&](std::uint64_t word) {
+    accounts::leave_cause(me.number, accounts::key_of_word(pe, word));
+  };
+  if (last - first < granules_max) {
+    for (std::uint64_t word = first; word <= last; ++word) leave(word);
+  } else {
+    leave(first);
+    leave(last);
+  }
+}
+
 void check_not_in_handler(const pe_state& me) {
   if (me.in_handler != 0) [[unlikely]]
     fail(

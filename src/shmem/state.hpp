@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "job/accounted_call.hpp"
 #include "rank/state.hpp"
 #include "rma/initiator.hpp"
 #include "sched/attached_thread.hpp"
@@ -65,7 +66,9 @@ struct context {
 
 struct pe_state final : detail::face_state {
   explicit pe_state(detail::rank_state& r) : rank(r) {}
-  // What each access touches. `usable`: between shmem_init() and shmem_finalize(), and no error yet.
+  // What each access touches. `usable`: between shmem_init() and shmem_finalize(), and no error yet; the short ways are
+  // closed while calls are traced.
+  bool has_short_ways = false;
   bool usable = false;
   int number = 0;
   int size = 0;
@@ -98,17 +101,25 @@ struct pe_state final : detail::face_state {
   }
 
   void ended() override;  // The program of the rank has ended.
-  void cut_short() noexcept override { usable = false; }
+  void cut_short() noexcept override { close(); }
+  void open() noexcept {
+    usable = true;
+    has_short_ways = !tracing();
+  }
+  void close() noexcept { usable = has_short_ways = false; }
 };
 
-// Null when the caller may not call OpenSHMEM now, for whatever reason.
-[[gnu::always_inline, nodiscard]] inline pe_state* usable_state() noexcept {
+// Null where there is none.
+[[gnu::always_inline, nodiscard]] inline pe_state* state_of_caller() noexcept {
   void* const caller = worker::caller();
   if (caller == nullptr) [[unlikely]]
     return nullptr;
-  auto* const s =
-      static_cast<pe_state*>(static_cast<detail::rank_state*>(caller)->faces[face_slot].get());
-  return s != nullptr && s->usable ? s : nullptr;
+  return static_cast<pe_state*>(static_cast<detail::rank_state*>(caller)->faces[face_slot].get());
+}
+// Null when the caller may not call OpenSHMEM in the short way now, for whatever reason.
+[[gnu::always_inline, nodiscard]] inline pe_state* usable_state() noexcept {
+  pe_state* const s = state_of_caller();
+  return s != nullptr && s->has_short_ways ? s : nullptr;
 }
 
 // While it lives the calling thread may use the PE's state: it is the PE's own, or one that the PE has made
@@ -134,6 +145,7 @@ class entrance {
 template <class Body>
 auto in_call(const char* name, const Body& body) -> decltype(body(std::declval<pe_state&>())) {
   const entrance in;
+  const detail::accounted_call counted(name, __builtin_return_address(0));
   try {
     return body(in.open_state());
   } catch (const std::exception&) {
@@ -146,6 +158,7 @@ template <class Body>
 auto in_call_at_any_time(const char* name, const Body& body)
     -> decltype(body(std::declval<pe_state&>())) {
   const entrance in;
+  const detail::accounted_call counted(name, __builtin_return_address(0));
   try {
     return body(in.any_state());
   } catch (const std::exception&) {
@@ -173,6 +186,8 @@ void send_all_gathered(pe_state& me, const char* call);
 // Null: that of the default context. Nothing happens where there is none.
 void end_session(pe_state& me, const char* call, context* c);
 [[nodiscard]] std::size_t checked_bytes(std::size_t count, std::size_t element);
+// While calls are traced: words of `pe` are about to be written by the calling PE; many of which only the first and last.
+void note_write(pe_state& me, int pe, const void* symmetric, std::size_t bytes);
 // Returns when all PEs of the team have called.
 void meet(pe_state& me, const team& t, const char* name);
 // A call that only looks at memory, and may be made again and again until it changes: others run now and then.

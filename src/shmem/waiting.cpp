@@ -1,4 +1,7 @@
 // Waits of a PE for words of its own memory, and what a report of a deadlock says of them.
+#include <array>
+#include <optional>
+
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -28,6 +31,33 @@ struct waited_words final : detail::wait_words {
   }
 };
 
+// A wait in the accounts and in timelines: who wrote the word?
+class counted_wait {
+ public:
+  counted_wait(const pe_state& me, const char* call, const waited_word& what)
+      : me_(me), what_(what) {
+    accounts::begin_caused_wait(me.number, trace_kind::wait_memory, call);
+  }
+  ~counted_wait() {
+    std::array<std::uint64_t, 64> keys;
+    const std::size_t count = std::min(what_.count, keys.size());
+    for (std::size_t i = 0; i < count; ++i)
+      keys[i] = accounts::key_of_word(
+          me_.number,
+          me_.memory->name_of(static_cast<const std::byte*>(what_.word) + i * what_.element) / 8);
+    accounts::end_caused_wait(
+        me_.number, trace_kind::wait_memory,
+        what_.is_lock ? accounts::wait_state::lock : accounts::wait_state::late_signal,
+        std::span(keys).first(count));
+  }
+  counted_wait(const counted_wait&) = delete;
+  counted_wait& operator=(const counted_wait&) = delete;
+
+ private:
+  const pe_state& me_;
+  const waited_word& what_;
+};
+
 }  // namespace
 
 void check_comparison(int comparison) {
@@ -46,6 +76,8 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
   wait_description said{call};
   said.context = wait_description::in_words;
   said.subject = static_cast<const detail::wait_words*>(&words);
+  std::optional<counted_wait> counted;
+  if (tracing() && !over(subject)) counted.emplace(me, call, what);
   me.memory->wait_until([over, subject]() noexcept { return over(subject); }, said);
   me.looks = 0;
 }

@@ -12,6 +12,7 @@
 #include "sync/published.hpp"
 #include "task/task_source.hpp"
 #include "task/waiting_fiber.hpp"
+#include "trace/accounts.hpp"
 
 namespace weft::detail {
 namespace {
@@ -98,7 +99,7 @@ void future_core::wait(const char* call, bool may_stop) {
   description.of = this;
   auto* const waiter = make_pooled<waiting_fiber>(here);
   if (listen(*waiter))
-    waiter->wait(description, may_stop);
+    waiter->wait(description, may_stop, this, __builtin_return_address(0));
   else
     free_pooled(waiter);
 }
@@ -108,7 +109,11 @@ bool future_core::listen(listener& to) noexcept {
 }
 
 void future_core::happen() noexcept {
-  for (listener* one = event_in(event_).happen(); one != nullptr;) {
+  listener* one = event_in(event_).happen();
+  if (one != nullptr && tracing()) [[unlikely]]
+    accounts::leave_cause_of_task(accounts::key_of_object(this), giver(), made_at().file_name(),
+                                  made_at().line(), made_at().function_name());
+  while (one != nullptr) {
     listener* const next = one->next.get();  // Whoever is told may be gone at once.
     one->told(*one);
     one = next;

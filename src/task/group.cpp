@@ -9,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "sync/split_count.hpp"
+#include "task/counted_wait.hpp"
 #include "task/task_source.hpp"
 
 namespace weft::detail {
@@ -33,9 +34,15 @@ struct group_core::body : arrival {
   [[gnu::noinline]] void wait_for_others() {
     told.pending = 1;
     if (left.settle()) return;
+    const counted_task_wait counted(home.home(), "task_group::wait", this);
     static constexpr wait_description tasks{"task_group::wait (tasks that have begun or wait)"};
     home.home().wait_to_the_end(told, tasks);
     left.resume();
+  }
+  // For the accounts: the last task of a group that is waited for has ended.
+  void note_last() const noexcept {
+    if (tracing()) [[unlikely]]
+      accounts::leave_cause_of_task(accounts::key_of_object(this));
   }
   void request_stop() noexcept {
     stopped.store(true, std::memory_order_relaxed);  // Relaxed: an early end is only a courtesy.
@@ -76,8 +83,12 @@ void group_core::finish() noexcept {
   body& mine = self();
   task_source& home = mine.home;
   if (worker::current() == &home.home()) [[likely]] {
-    if (mine.left.finish_at_home()) home.home().complete(mine.told);
+    if (mine.left.finish_at_home()) {
+      mine.note_last();
+      home.home().complete(mine.told);
+    }
   } else if (mine.left.finish_elsewhere()) {
+    mine.note_last();
     home.send(mine);  // The home waits for nothing else.
   }
 }

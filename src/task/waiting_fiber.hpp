@@ -1,5 +1,6 @@
 // A fiber that waits for something that any worker may bring about.
 #pragma once
+#include "task/counted_wait.hpp"
 #include "task/task_source.hpp"
 #include "weft/tasks/future.hpp"
 
@@ -17,8 +18,11 @@ struct waiting_fiber final : detail::listener, arrival {
     };
     come = [](arrival& self, task_source&) noexcept { static_cast<waiting_fiber&>(self).wake(); };
   }
-  // Until it is told; where it may stop it throws job_stopped.
-  void wait(const wait_description& description, bool may_stop) {
+  // Until it is told; where it may stop it throws job_stopped. For the accounts: `object` makes it go on,
+  // and where the program called.
+  void wait(const wait_description& description, bool may_stop, const void* object,
+            const void* return_address) {
+    const counted_task_wait counted(home.home(), description.call, object, return_address);
     try {
       if (may_stop)
         home.home().wait(told_by, description);

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "trace/event_file.hpp"
+#include "trace/experiment.hpp"
 #include "trace/live_account.hpp"
 
 namespace weft::accounts {
@@ -11,8 +12,8 @@ namespace {
 
 region_times times_of(const account& a) noexcept {
   const auto of = [&](share s) { return a.times[static_cast<std::size_t>(s)]; };
-  return {0, of(share::computing) + of(share::asleep), of(share::stealing), of(share::waiting),
-          a.critical};
+  return {0, of(share::computing) + of(share::asleep) + of(share::tasks), of(share::stealing),
+          of(share::waiting), a.critical};
 }
 void add_passed(region_times& to, const region_times& before, const region_times& now,
                 std::uint64_t elapsed) noexcept {
@@ -61,6 +62,9 @@ void end_region(int rank) {
   const region_times after = times_of(a);
   add_passed(row.times, open.before, after, now - open.begun);
   const std::uint64_t number = row.entries++;
+  if (has_experiment() && here.header->experiment.of == causal_experiment::part::region &&
+      std::strncmp(row.name, here.header->experiment.region, sizeof row.name - 1) == 0)
+    contribute(after.computing - open.before.computing);
   if (p->iterations == a.iterations.size()) return;
   iteration_row& one = a.iterations[p->iterations++];
   one.region = open.row;

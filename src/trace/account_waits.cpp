@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "trace/experiment.hpp"
 #include "trace/live_account.hpp"
 
 namespace weft::accounts {
@@ -59,9 +60,12 @@ bool open_wait(live& p, const char* call, std::uint64_t now) {
   if (p.owns_call) {
     settle(p, now);
     const void* const noted = std::exchange(noted_address, nullptr);
-    open_call(p,
-              noted != nullptr ? reinterpret_cast<std::uintptr_t>(noted) - 1 : walked_to_program(),
-              call, now);
+    open_call(
+        p,
+        site_of(
+            p, noted != nullptr ? reinterpret_cast<std::uintptr_t>(noted) - 1 : walked_to_program(),
+            call),
+        now);
   }
   enter(p, share::waiting, now);
   p.wait_begun = now;
@@ -96,6 +100,7 @@ void split_wait(live& p, wait_state state, std::uint64_t waited, const stamp& ca
   std::uint64_t late = 0;
   if (cause.rank >= 0 && cause.time > p.wait_begun && cause.rank != p.a->rank)
     late = std::min(cause.time - p.wait_begun, waited);
+  if (late != 0 && has_experiment()) credit(p);
   add_wait(p, state, late, cause);
   add_wait(p, wait_state::transfer, waited - late, {0, 0, cause.rank, cause.site});
 }
@@ -118,6 +123,17 @@ std::uint64_t stream_of(const message_name& m) noexcept {
 }
 std::uint64_t key_of(std::uint64_t stream, std::uint64_t number) noexcept {
   return mixed(stream, number);
+}
+
+void count_sent(account& a, int to_rank, std::size_t bytes) noexcept {
+  ++a.sent;
+  a.sent_bytes += bytes;
+  size_class& size = a.sizes[std::min<std::size_t>(std::bit_width(bytes), size_classes - 1)];
+  ++size.messages;
+  size.bytes += bytes;
+  partner& to = partner_of(a, to_rank);
+  ++to.messages;
+  to.bytes += bytes;
 }
 
 void raise(std::atomic<std::uint64_t>& to, std::uint64_t value) noexcept {
@@ -146,14 +162,7 @@ void sent(int rank, int to_rank, const message_name& name, std::size_t bytes) {
   account& a = *p->a;
   const std::uint64_t now = ticks();
   settle(*p, now);
-  ++a.sent;
-  a.sent_bytes += bytes;
-  size_class& size = a.sizes[std::min<std::size_t>(std::bit_width(bytes), size_classes - 1)];
-  ++size.messages;
-  size.bytes += bytes;
-  partner& to = partner_of(a, to_rank);
-  ++to.messages;
-  to.bytes += bytes;
+  count_sent(a, to_rank, bytes);
   const std::uint64_t stream = stream_of(name);
   if (const std::uint64_t number = p->streams.next(stream); number != 0)
     put_stamp(key_of(stream, number), own_stamp(*p, now));
@@ -235,6 +244,81 @@ void end_wait(int rank, bool of_send) {
     add_wait(*p, wait_state::unknown, waited, {});
   else
     split_wait(*p, state, waited, cause);
+  end_owned_call(*p, now);
+}
+
+// --- Other causes --------------------------------------------------------------------------------
+
+namespace {
+constexpr std::uint64_t words_of_memory = 0x776f'7264, queues = 0x7175'6575, objects = 0x6f62'6a65;
+}
+
+std::uint64_t key_of_word(int rank, std::uint64_t place) noexcept {
+  return mixed(words_of_memory << 32 | static_cast<std::uint32_t>(rank), place);
+}
+std::uint64_t key_of_queue(int rank) noexcept {
+  return mixed(queues, static_cast<std::uint32_t>(rank));
+}
+std::uint64_t key_of_object(const void* object) noexcept {
+  return mixed(objects << 32 | here.process, reinterpret_cast<std::uintptr_t>(object));
+}
+
+void leave_cause(int rank, std::uint64_t key) {
+  live* const p = find(rank);
+  if (p == nullptr) return;
+  const std::uint64_t now = ticks();
+  settle(*p, now);
+  put_stamp(key, own_stamp(*p, now));
+}
+
+void leave_cause_of_task(std::uint64_t key, const char* what, const char* file, std::uint32_t line,
+                         const char* function) {
+  live* const p = running != nullptr ? running : ran_last;
+  if (p == nullptr || p->a->state != life::running) return;
+  const std::uint64_t now = ticks();
+  settle(*p, now);
+  // Where what the rank computes divides.
+  if (running == p && is_event_file_on())
+    record_trace_event(trace_phase::instant, trace_kind::wait_task, p->a->rank, 0, 0, what);
+  put_stamp(key, {now, p->a->critical, p->a->rank,
+                  what == nullptr ? -1 : site_of_source(*p, what, file, line, function)});
+}
+
+void put(int rank, int to_rank, std::size_t bytes) {
+  if (live* const p = find(rank)) count_sent(*p->a, to_rank, bytes);
+}
+
+void begin_caused_wait(int rank, trace_kind kind, const char* call) {
+  trace_begin(kind, rank, 0, 0, call);
+  begin_wait(rank, call);
+}
+
+void end_caused_wait(int rank, trace_kind kind, wait_state state,
+                     std::span<const std::uint64_t> keys) {
+  const std::uint64_t now = ticks();
+  stamp cause;
+  if (here.on.load(std::memory_order_relaxed))
+    for (const std::uint64_t key : keys) {
+      stamp found;
+      if (get_stamp(key, found) && found.time <= now && found.time >= cause.time) cause = found;
+    }
+  const auto ago_ns = static_cast<std::int64_t>(
+      static_cast<double>(now - std::min(cause.time, now)) * ns_per_tick());
+  record_trace_event(trace_phase::end, kind, rank, cause.rank, cause.rank < 0 ? 0 : ago_ns);
+  live* const p = find(rank);
+  if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
+  account& a = *p->a;
+  const std::uint64_t waited = close_wait(*p, now);
+  if (cause.rank >= 0) a.critical = std::max(a.critical, cause.critical);
+  if (cause.rank == a.rank && cause.time > p->wait_begun) {
+    // Its worker has run the task meanwhile.
+    add_wait(*p, state, waited, cause);
+  } else if (cause.rank < 0 && !keys.empty()) {
+    ++a.causes_lost;
+    add_wait(*p, wait_state::unknown, waited, {});
+  } else {
+    split_wait(*p, state, waited, cause);
+  }
   end_owned_call(*p, now);
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/format.hpp"
 #include "trace/event_file.hpp"
+#include "trace/experiment.hpp"
 #include "trace/live_account.hpp"
 #include "weft/error.hpp"
 
@@ -21,6 +22,7 @@ namespace weft::accounts {
 
 constinit process_state here;
 constinit thread_local live* running = nullptr;
+constinit thread_local live* ran_last = nullptr;
 constinit thread_local const void* noted_address = nullptr;
 
 namespace {
@@ -104,11 +106,12 @@ void begin_rank(int rank, int process, int worker) {
   account& a = *p->a;
   a.rank = rank;
   a.process = process;
+  here.process = static_cast<std::uint32_t>(process);
   a.worker = worker;
   a.begun = a.mark = ticks();
   a.partners.back().rank = no_rank;
   a.state = life::running;
-  running = p.get();
+  running = ran_last = p.get();
   here.lives[static_cast<std::size_t>(rank)] = std::move(p);
 }
 
@@ -123,8 +126,13 @@ void end_rank(int rank) {
     last.computing += std::exchange(p->computed, 0);
   }
   p->a->ended = now;
+  if (has_experiment()) [[unlikely]] {
+    pay(*p, true);
+    p->a->ended = ticks();
+  }
   p->a->state = life::ended;
   if (running == p) running = nullptr;
+  if (ran_last == p) ran_last = nullptr;
 }
 
 // --- Calls ---------------------------------------------------------------------------------------
@@ -135,18 +143,21 @@ void note_return_address(const void* address) noexcept {
 
 void begin_call(int rank, const char* call, const void* return_address) {
   const void* const noted = std::exchange(noted_address, nullptr);
-  if (is_event_file_on())
-    trace_begin(trace_kind::call, rank,
-                static_cast<std::int64_t>(
-                    reinterpret_cast<std::intptr_t>(noted != nullptr ? noted : return_address)),
-                0, call);
-  live* const p = find(rank);
-  if (p == nullptr || p->call_depth++ > 0) return;
-  const std::uint64_t now = ticks();
-  enter(*p, share::in_calls, now);
-  const auto address = reinterpret_cast<std::uintptr_t>(noted != nullptr ? noted : return_address);
+  auto address = reinterpret_cast<std::uintptr_t>(noted != nullptr ? noted : return_address);
   // A return address may be the first of the next function; the call lies before it.
-  open_call(*p, address == 0 ? 0 : address - 1, call, now);
+  if (address != 0) --address;
+  live* const p = find(rank);
+  const bool is_first = p != nullptr && p->call_depth++ == 0;
+  int call_site = 0;
+  if (is_first) {
+    enter(*p, share::in_calls, ticks());
+    call_site = site_of(*p, address, call);
+    address = p->site_address;
+  }
+  if (is_event_file_on())
+    trace_begin(trace_kind::call, rank, static_cast<std::int64_t>(address == 0 ? 0 : address + 1),
+                0, call);
+  if (is_first) open_call(*p, call_site, p->a->mark);
 }
 
 void end_call(int rank) {
@@ -174,6 +185,7 @@ void note_event(trace_phase phase, trace_kind kind, int rank) noexcept {
     case trace_kind::run: {
       live* const p = find(rank);
       running = begins ? p : nullptr;
+      if (p != nullptr) ran_last = p;
       if (p == nullptr || p->a->state != life::running) return;
       const std::uint64_t now = ticks();
       if (begins && std::exchange(p->is_off, false)) {
@@ -195,6 +207,8 @@ void note_event(trace_phase phase, trace_kind kind, int rank) noexcept {
       }
       if (begins) ++running->a->chunks_taken;
       return switch_share(running, share::stealing);
+    case trace_kind::task:
+      return switch_share(ran_last, share::tasks);
     case trace_kind::copy:
       return switch_share(running, share::copying);
     case trace_kind::sleep:

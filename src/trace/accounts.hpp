@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,7 @@
 
 namespace weft::accounts {
 
-inline constexpr std::uint64_t file_magic = 0x3230'6b61'6572'6277;  // "wbreak02"
+inline constexpr std::uint64_t file_magic = 0x3330'6b61'6572'6277;  // "wbreak03"
 inline constexpr int objects_max = 8;      // Files of a program that have call sites.
 inline constexpr int sites_max = 128;      // Call sites of a rank; the last takes those beyond.
 inline constexpr int wait_rows_max = 192;  // Kinds and causes of a rank's waits; likewise.
@@ -38,11 +39,12 @@ enum class share : std::uint8_t {
   in_calls,   // In weft, but for what follows.
   copying,    // Of long messages.
   stealing,   // Chunks of other ranks' loops, while it waits.
+  tasks,      // Tasks of whichever rank, while it waits or another flow of its worker runs.
   waiting,    // For others, or for what they send.
   queued,     // It could run, and another rank of its worker does.
   asleep,     // In sleep(), which the program asked for.
 };
-inline constexpr int share_count = 7;
+inline constexpr int share_count = 8;
 
 // Why a rank waits, by the names that the field has given them.
 enum class wait_state : std::uint8_t {
@@ -54,9 +56,12 @@ enum class wait_state : std::uint8_t {
   late_broadcast,  // Until the root came.
   transfer,        // What the message or collective took when all were there.
   chunks,          // For thieves that still work at chunks of the rank's loop.
+  late_signal,     // Until another rank began the call that wrote the word.
+  lock,            // Until the holder began to give it up.
+  late_task,       // Until the task had ended, or the promise was kept.
   unknown,         // No stamp told.
 };
-inline constexpr int wait_state_count = 9;
+inline constexpr int wait_state_count = 12;
 
 // How a rank depends on the others of a collective.
 enum class relation : std::uint8_t { all, from_root, to_root };
@@ -66,7 +71,7 @@ struct site {
   std::uint32_t line = 0;    // Filled in by readers.
   std::uint64_t offset = 0;  // In it, from where it was loaded.
   char call[24] = {};        // The first public call that was seen there.
-  char place[96] = {};       // Filled in by readers: "function at file:line".
+  char place[96] = {};  // "function at file:line"; filled in by readers, where there is an object.
   std::uint64_t calls = 0;
   std::uint64_t computing = 0;  // Ticks of computation that ended in a call here.
   std::uint64_t in_calls = 0;   // Ticks in calls here, waits included.
@@ -149,6 +154,27 @@ struct account {
   std::atomic<std::uint64_t> taken_by{0};  // Rank and site.
 };
 
+// What a causal experiment delays everything else for (experiment.hpp), as the program that asks for it wants: written
+// before the job begins.
+struct causal_experiment {
+  static constexpr int places_max = 48;
+  enum class part : std::int32_t { none, computation, calls, region };
+  part of = part::none;
+  std::int32_t percent =
+      0;  // By so much that part seems to take less; 0: only its visits are counted.
+  std::int32_t places = 0;
+  std::int32_t unused = 0;
+  char region[48] = {};
+  struct place {
+    std::uint64_t offset = 0;  // As in a site.
+    char call[24] = {};
+  };
+  std::array<place, places_max> at;
+  // Relaxed, both: sums of ticks and of visits.
+  std::atomic<std::uint64_t> owed{0};
+  std::atomic<std::uint64_t> visits{0};
+};
+
 struct file_header {
   std::uint64_t magic = 0;
   std::uint32_t account_bytes = 0;
@@ -166,6 +192,7 @@ struct file_header {
   // Relaxed: a claim by exchange, whose winner fills in the fields above before its ranks begin.
   std::atomic<std::uint32_t> claimed{0};
   std::atomic<std::uint64_t> stolen_by_nobody{0};  // Ticks of chunks on workers that ran no rank.
+  causal_experiment experiment;
 };
 inline constexpr std::size_t header_bytes = 4096;
 static_assert(sizeof(file_header) <= header_bytes);
@@ -217,6 +244,24 @@ void took_rts(int rank, const message_name& name);
 
 void begin_wait(int rank, const char* call);
 void end_wait(int rank, bool of_send);
+
+// What one rank does that another may wait for, under a key that both can make. Of several under one key the last counts.
+// A word of a rank's memory, of all that others may write; a queue of a rank, likewise; an object of this process.
+[[nodiscard]] std::uint64_t key_of_word(int rank, std::uint64_t place) noexcept;
+[[nodiscard]] std::uint64_t key_of_queue(int rank) noexcept;
+[[nodiscard]] std::uint64_t key_of_object(const void* object) noexcept;
+void leave_cause(int rank, std::uint64_t key);
+// The same of the rank whose code the calling thread runs, or whose wait gave its worker the time. `what` and the place
+// say what is shown for it, as a call; null: not known. They stay.
+void leave_cause_of_task(std::uint64_t key, const char* what = nullptr, const char* file = nullptr,
+                         std::uint32_t line = 0, const char* function = nullptr);
+// Data that `rank` puts into the memory or a queue of another, in the counts of messages.
+void put(int rank, int to_rank, std::size_t bytes);
+// A wait that something under one of these keys ends; none: only what moves data takes time. In timelines it is a slice of
+// that kind, and event files have its cause.
+void begin_caused_wait(int rank, trace_kind kind, const char* call);
+void end_caused_wait(int rank, trace_kind kind, wait_state state,
+                     std::span<const std::uint64_t> keys);
 // While the owner of a loop waits for thieves.
 void begin_chunks_wait(int rank);
 void end_chunks_wait(int rank);

@@ -8,8 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/format.hpp"
 #include "base/own_executable.hpp"
 #include "base/stack_trace.hpp"
+#include "trace/experiment.hpp"
 #include "trace/live_account.hpp"
 
 namespace weft::accounts {
@@ -36,9 +39,16 @@ bool is_own(std::uintptr_t address) noexcept {
          found.dli_fbase == here.own_file;
 }
 
+// Without waits.
+std::uint64_t in_calls_of(const account& a) noexcept {
+  return a.times[static_cast<std::size_t>(share::in_calls)] +
+         a.times[static_cast<std::size_t>(share::copying)];
+}
+
 constexpr int site_by_walk = -2;  // A return address in weft itself says nothing.
 
-int new_site(account& a, std::uintptr_t address, const char* call) {
+int new_site(live& p, std::uintptr_t address, const char* call) {
+  account& a = *p.a;
   Dl_info found{};
   int object = -1;
   std::uint64_t offset = 0;
@@ -53,6 +63,8 @@ int new_site(account& a, std::uintptr_t address, const char* call) {
       at.object = object;
       at.offset = offset;
       copy_text(at.call, call);
+      p.is_in_experiment[static_cast<std::size_t>(i)] =
+          has_experiment() && is_in_experiment(offset, call);
     } else if (i + 1 < sites_max && (at.object != object || at.offset != offset ||
                                      (object < 0 && std::strcmp(at.call, call) != 0))) {
       continue;
@@ -78,6 +90,7 @@ std::uintptr_t walked_to_program() noexcept {
 }
 
 int site_of(live& p, std::uintptr_t address, const char* call) {
+  p.site_address = address;
   // Without an address the name of the call is the best that is known.
   const std::uintptr_t key = address != 0 ? address : reinterpret_cast<std::uintptr_t>(call);
   const std::size_t first = (key ^ key >> 9) * 0x9e37'79b9 >> 3;
@@ -90,28 +103,77 @@ int site_of(live& p, std::uintptr_t address, const char* call) {
       if (address != 0 && !in_weft) here.is_apart.store(true, std::memory_order_relaxed);
       at.site = in_weft && here.is_apart.load(std::memory_order_relaxed)
                     ? site_by_walk
-                    : new_site(*p.a, address, call);
+                    : new_site(p, address, call);
     }
     if (at.address != key) continue;
     if (at.site != site_by_walk) return at.site;
     const std::uintptr_t walked = walked_to_program();
     return walked == 0 || walked == address ? site_of(p, 0, call) : site_of(p, walked, call);
   }
-  return new_site(*p.a, address, call);
+  return new_site(p, address, call);
+}
+
+int site_of_source(live& p, const char* what, const char* file, std::uint32_t line,
+                   const char* function) {
+  const std::uintptr_t key = (reinterpret_cast<std::uintptr_t>(file) ^ std::uintptr_t{line} << 40) |
+                             std::uintptr_t{1} << 63;
+  const std::size_t first = (key ^ key >> 9) * 0x9e37'79b9 >> 3;
+  live::known* free = nullptr;
+  for (std::size_t probe = 0; probe < 8 && free == nullptr; ++probe) {
+    live::known& at = p.sites[(first + probe) % p.sites.size()];
+    if (at.address == key) return at.site;
+    if (at.address == 0) free = &at;
+  }
+  // "int main(int, char**)" is known as main.
+  std::string_view name = function;
+  name = name.substr(0, name.find('('));
+  if (const std::size_t space = name.rfind(' '); space != name.npos) name.remove_prefix(space + 1);
+  std::string_view short_file = file;
+  short_file = short_file.substr(short_file.rfind('/') + 1);
+  const std::string place = formatted("{} at {}:{}", name, short_file, line);
+  account& a = *p.a;
+  int number = sites_max - 1;
+  for (int i = 0; i + 1 < sites_max; ++i) {
+    site& at = a.sites[static_cast<std::size_t>(i)];
+    if (at.call[0] == '\0') {
+      copy_text(at.call, what);
+      copy_text(at.place, place);
+    } else if (at.object >= 0 || place.compare(0, sizeof at.place - 1, at.place) != 0) {
+      continue;
+    }
+    number = i;
+    break;
+  }
+  if (free != nullptr) *free = {key, number};
+  return number;
 }
 
 // The program called weft.
-void open_call(live& p, std::uintptr_t address, const char* call, std::uint64_t now) {
-  p.call_site = site_of(p, address, call);
+void open_call(live& p, int call_site, std::uint64_t now) {
+  p.call_site = call_site;
   site& at = p.a->sites[static_cast<std::size_t>(p.call_site)];
   ++at.calls;
-  at.computing += std::exchange(p.computed, 0);
+  const std::uint64_t computed = std::exchange(p.computed, 0);
+  at.computing += computed;
+  if (has_experiment()) [[unlikely]] {
+    if (p.is_in_experiment[static_cast<std::size_t>(p.call_site)] &&
+        here.header->experiment.of == causal_experiment::part::computation)
+      contribute(computed);
+    settle(p, ticks());
+    pay(p);
+    p.in_calls_before = in_calls_of(*p.a);
+    now = ticks();
+  }
   p.call_begun = now;
   p.a->current_site = p.call_site;
 }
 void close_call(live& p, std::uint64_t now) noexcept {
   if (p.call_site < 0) return;
-  p.a->sites[static_cast<std::size_t>(p.call_site)].in_calls += now - p.call_begun;
+  const auto number = static_cast<std::size_t>(p.call_site);
+  p.a->sites[number].in_calls += now - p.call_begun;
+  if (has_experiment() && p.is_in_experiment[number] &&
+      here.header->experiment.of == causal_experiment::part::calls) [[unlikely]]
+    contribute(in_calls_of(*p.a) - p.in_calls_before);
   p.a->current_site = p.call_site = -1;
 }
 

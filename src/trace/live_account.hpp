@@ -47,6 +47,7 @@ struct live {
   int depth = 0;
   int call_depth = 0;
   int call_site = -1;
+  std::uintptr_t site_address = 0;
   std::uint64_t call_begun = 0;
   std::uint64_t computed = 0;  // Ticks since the last call.
   bool is_off = false;         // Another fiber of the worker runs.
@@ -68,6 +69,8 @@ struct live {
     int site = 0;
   };
   std::vector<known> sites = std::vector<known>(256);
+  std::array<bool, sites_max> is_in_experiment{};  // By site.
+  std::uint64_t in_calls_before = 0;
   stream_counts streams;
   struct open_region {
     int row = 0;
@@ -85,6 +88,7 @@ struct process_state {
   std::size_t bytes = 0;
   account* ranks = nullptr;
   std::size_t rank_count = 0;
+  std::uint32_t process = 0;  // Of the job.
   stamp_slot* stamps = nullptr;
   meeting_block* meetings = nullptr;
   std::vector<std::unique_ptr<live>> lives;
@@ -96,6 +100,8 @@ struct process_state {
 extern constinit process_state here;
 // Of this thread: the rank whose code runs, and where the program called next.
 extern constinit thread_local live* running;
+// The rank that ran last, whose wait gives the thread its time.
+extern constinit thread_local live* ran_last;
 extern constinit thread_local const void* noted_address;
 
 inline live* find(int rank) noexcept {
@@ -112,6 +118,8 @@ inline void settle(live& p, std::uint64_t now) noexcept {
   if (a.current == share::computing || a.current == share::asleep) {
     a.critical += passed;
     p.computed += passed;
+  } else if (a.current == share::tasks) {
+    a.critical += passed;
   }
   a.mark = now;
 }
@@ -130,8 +138,8 @@ inline void leave(live& p, std::uint64_t now) noexcept {
 // Ticks of a wait that were used for something else.
 inline std::uint64_t used(const account& a) noexcept {
   const auto of = [&](share s) { return a.times[static_cast<std::size_t>(s)]; };
-  return of(share::stealing) + of(share::copying) + of(share::queued) + of(share::computing) +
-         of(share::asleep);
+  return of(share::stealing) + of(share::tasks) + of(share::copying) + of(share::queued) +
+         of(share::computing) + of(share::asleep);
 }
 
 template <std::size_t Size>
@@ -143,12 +151,16 @@ void copy_text(char (&to)[Size], std::string_view from) noexcept {
 
 // --- Call sites (call_sites.cpp) -----------------------------------------------------------------
 
-// The number of the site of a call; `address` 0: not known. The caller counts it.
+// The number of the site of a call; `address` 0: not known. The caller counts it. `site_address` becomes that of the
+// program's own call, where `address` lies in weft.
 [[nodiscard]] int site_of(live& p, std::uintptr_t address, const char* call);
+// Of something that has no call, whose place is known: "function at file:line". `file` and `what` stay.
+[[nodiscard]] int site_of_source(live& p, const char* what, const char* file, std::uint32_t line,
+                                 const char* function);
 // The innermost call of the program, of those that are under way; 0: not known.
 [[nodiscard]] std::uintptr_t walked_to_program() noexcept;
 // The program called weft, and weft returns.
-void open_call(live& p, std::uintptr_t address, const char* call, std::uint64_t now);
+void open_call(live& p, int call_site, std::uint64_t now);
 void close_call(live& p, std::uint64_t now) noexcept;
 
 }  // namespace weft::accounts

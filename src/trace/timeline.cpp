@@ -25,6 +25,9 @@ constexpr std::array<kind_style, trace_kind_count> styles{{
     {"wait", "wait for thieves", "", true},
     {"call", "call", "", false},
     {"region", "region", "", false},
+    {"task", "tasks", "", false},
+    {"wait", "wait for memory", "", true},
+    {"wait", "wait for task", "", true},
 }};
 
 [[nodiscard]] bool is_message(const event& e) noexcept {

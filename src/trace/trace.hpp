@@ -3,7 +3,7 @@
 // An event goes into the ring of its thread; nothing is shared, formatted or written before
 // stop_trace(). A ring that is full overwrites its oldest events, and their number is reported.
 //
-// Slices of a worker's track (run, chunk, copy, park) begin and end on that thread and nest. Waits
+// Slices of a worker's track (run, task, chunk, copy, park) begin and end on that thread and nest. Waits
 // are slices of the rank's own track: while one rank of a worker waits, others run.
 #pragma once
 #include <atomic>
@@ -30,8 +30,11 @@ enum class trace_kind : std::uint8_t {  // argument of the event
   wait_chunks,                          // none; the owner of a loop, for thieves
   call,                                 // return address; in event files alone, as what follows
   region,                               // none; its text is the name of the region
+  task,                                 // none; a fiber that runs tasks, of no rank
+  wait_memory,                          // none; for a word that another rank writes
+  wait_task,                            // none; for a task or a promise
 };
-inline constexpr int trace_kind_count = 14;
+inline constexpr int trace_kind_count = 17;
 
 // Read in place: by a table of the linker each look would be two loads.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> trace_on;

@@ -196,9 +196,29 @@ def check_probe(directory):
               and "MPI_Send" in w["cause_at"] for w in waits), f"probe: {waits}")
 
 
+def check_causal(directory):
+    """Experiments on the live program: everything but one part is delayed. No time is compared: others use the cores too."""
+    words = ("--", WEFTRUN, "-n", "2", "--workers", "2", FAULTS, "late_sender")
+    done = run(BREAKDOWN, "causal", "MPI_Send in message_of", "--runs", "1", "--reductions", "50", "--csv", *words, directory=directory)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    check(done.returncode == 0 and [row["reduction_percent"] for row in rows] == ["0", "50"], f"causal: {done}")
+    if len(rows) == 2:
+        # Rank 0 works 12 times for 5 ms before it sends: the other owes half of that.
+        check(float(rows[0]["delays_seconds"]) == 0 and float(rows[1]["delays_seconds"]) >= 0.5 * 12 * 0.005, f"causal: {rows}")
+        check(rows[1]["visits"] == "12" and float(rows[1]["replay_gain_percent"]) > 0, f"causal: {rows}")
+        check(float(rows[1]["seconds"]) > float(rows[1]["delays_seconds"]), f"causal: {rows}")
+    done = run(BREAKDOWN, "causal", "MPI_Reduce in main", *words, directory=directory)
+    check(done.returncode == 2 and "5 are the least" in done.stderr and done.stderr.count("\n") == 1, f"causal, two visits: {done}")
+    done = run(BREAKDOWN, "causal", "nowhere", *words, directory=directory)
+    check(done.returncode == 2 and "'nowhere'" in done.stderr and "MPI_" in done.stderr, f"causal, unknown: {done}")
+    done = run(BREAKDOWN, "causal", "MPI_Send", "--", WEFTRUN, "-n", "2", FAULTS, "status", directory=directory)
+    check(done.returncode == 2 and "status 3" in done.stderr, f"causal of what fails: {done}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         check_replay(directory)
+        check_causal(directory)
         check_regions(directory)
         check_probe(directory)
         check_otf2(directory)

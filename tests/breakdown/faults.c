@@ -103,6 +103,15 @@ int main(int argc, char** argv) {
       if (rank < 2) MPI_Wait(&r, MPI_STATUS_IGNORE);
       leave[i] = now();
       answer(i, 1, 0);
+    } else if (is(mode, "late_sender_waitall")) {
+      MPI_Request r[2];
+      if (rank == 0) work(step);
+      enter[i] = now();
+      for (int k = 0; k < 2 && rank == 0; ++k) MPI_Isend(buffer + 64 * k, 64, MPI_CHAR, 1, 2 + k, MPI_COMM_WORLD, r + k);
+      for (int k = 0; k < 2 && rank == 1; ++k) MPI_Irecv(buffer + 64 * k, 64, MPI_CHAR, 0, 2 + k, MPI_COMM_WORLD, r + k);
+      if (rank < 2) MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+      leave[i] = now();
+      answer(i, 1, 0);
     } else if (is(mode, "probe")) {
       if (rank == 0) work(step);
       if (rank == 1) MPI_Probe(0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

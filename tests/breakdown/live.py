@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """weftrun --breakdown against programs with one known fault, each of which measures itself what must be found:
-live.py WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN. No limit here is a speed."""
+live.py WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN [SHMEM-FAULTS TASK-FAULTS]. No limit here is a speed."""
 import csv
 import io
 import json
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 WEFTRUN, BREAKDOWN, FAULTS, PLAIN = (str(Path(word).resolve()) for word in sys.argv[1:5])
+SHMEM_FAULTS, TASK_FAULTS = (str(Path(word).resolve()) for word in sys.argv[5:7]) if len(sys.argv) > 6 else ("", "")
 problems = []
 # Other programs of the machine can keep a rank or its process from running between the program's own look at the clock and weft's.
 # A tool that is wrong is wrong in each run, so a mode passes when one run in `attempts_max` is right.
@@ -52,6 +53,7 @@ def check_sums(mode, data):
 FOUND = {
     "late_sender": ("late sender", 0, r"MPI_Recv in message_of at .*faults\.c:\d+", "sends late"),
     "late_sender_wait": ("late sender", 0, r"MPI_Wait in .*main at .*faults\.c:\d+", "sends late"),
+    "late_sender_waitall": ("late sender", 0, r"MPI_Waitall in .*main at .*faults\.c:\d+", "sends late"),
     "late_receiver": ("late receiver", 1, r"MPI_Send in message_of at .*faults\.c:\d+", "receives its long"),
     "barrier": ("wait at barrier", 3, r"MPI_Barrier in .*main at .*faults\.c:\d+", "x the mean"),
     "alltoall": ("wait at n to n", 3, r"MPI_Alltoall in .*main at .*faults\.c:\d+", "x the mean"),
@@ -60,20 +62,28 @@ FOUND = {
     "serial": ("wait at n to n", 0, r"MPI_Allreduce in .*main at .*faults\.c:\d+", "serial section"),
     "sleep": ("wait at barrier", None, r"MPI_Barrier in .*main at .*faults\.c:\d+", ""),
 }
+FOUND_IN_SHMEM = {
+    "signal": ("late signal", 0, r"shmem_signal_wait_until in .*main at .*faults\.c:\d+", "writes late"),
+    "lock": ("wait for lock", 0, r"shmem_set_lock in .*main at .*faults\.c:\d+", "a lock that rank 0"),
+    "barrier": ("wait at barrier", 3, r"shmem_barrier_all in .*main at .*faults\.c:\d+", "x the mean"),
+}
+FOUND_IN_TASKS = {
+    "promise": ("late task", 0, r"future::get in .* at .*", "brings about late"),
+}
 
 
-def check_fault(mode, directory, *options):
+def check_fault(mode, directory, *options, program=FAULTS, known=FOUND):
     problems_before = list(problems)
     for attempt in range(attempts_max):
         problems[:] = problems_before
-        check_fault_once(mode, directory, *options)
+        check_fault_once(mode, directory, *options, program=program, known=known)
         if problems == problems_before:
             return
         print(f"run {attempt + 1} of at most {attempts_max} of '{mode}' is not right")
 
 
-def check_fault_once(mode, directory, *options):
-    done, data, _ = breakdown(mode, directory, *options)
+def check_fault_once(mode, directory, *options, program, known):
+    done, data, _ = breakdown(mode, directory, *options, program=program)
     label = " ".join((mode,) + options)
     check(done.returncode == 0 and data is not None, f"{label}: status {done.returncode}:\n{done.stdout}{done.stderr}")
     if data is None:
@@ -81,7 +91,7 @@ def check_fault_once(mode, directory, *options):
     check_sums(label, data)
     expected = dict(re.findall(r"^expect (\S+(?: \d+)?) (\S+)$", done.stdout, re.MULTILINE))
     total = float(re.search(r"^total (\S+)$", done.stdout, re.MULTILINE).group(1))
-    state, cause, where, advice = FOUND[mode]
+    state, cause, where, advice = known[mode]
     near = 0.02 * total
     mine = [w for w in data["waits"] if w["state"] == state and re.fullmatch(where, w["at"])]
     found = sum(w["seconds"] for w in mine)
@@ -92,8 +102,8 @@ def check_fault_once(mode, directory, *options):
         of_cause = sum(w["seconds"] for w in mine if w["cause"] == rank)
         check(abs(of_cause - float(expected[f"caused {rank}"])) <= near,
               f"{label}: rank {rank} causes {of_cause:.4f} s of {found:.4f} s, by the program {expected[f'caused {rank}']} s")
-    if cause is not None and mode.startswith("late_"):
-        check(not mine or any(re.search(r"faults\.c:\d+$", w["cause_at"]) for w in mine), f"{label}: the cause has no place: {mine}")
+    if cause is not None and (mode.startswith("late_") or mode in ("signal", "lock", "promise")):
+        check(not mine or any(re.search(r"faults\.c(pp)?:\d+$", w["cause_at"]) for w in mine), f"{label}: the cause has no place: {mine}")
     for rank in data["by_rank"]:
         for name in ("computing", "asleep"):
             measured = float(expected[f"{name} {rank['rank']}"])
@@ -113,6 +123,13 @@ def main():
             check_fault(mode, directory, "-n", "4", "--workers", "4")
         check_fault("late_sender", directory, "-n", "4", "--processes", "2")
         check_fault("barrier", directory, "-n", "4", "--ranks-per-process", "1")
+        if SHMEM_FAULTS:
+            check_fault("signal", directory, "-n", "2", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
+            check_fault("signal", directory, "-n", "2", "--processes", "2", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
+            check_fault("lock", directory, "-n", "2", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
+            check_fault("barrier", directory, "-n", "4", "--workers", "4", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
+        if TASK_FAULTS:
+            check_fault("promise", directory, "-n", "2", program=TASK_FAULTS, known=FOUND_IN_TASKS)
 
         # The same output and status as without.
         plain = run([WEFTRUN, "-n", "2", FAULTS, "status"], directory)

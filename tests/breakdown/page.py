@@ -66,6 +66,9 @@ def main():
         has_d3 = "d3js.org" in few.read_text()
         if has_d3:
             shown = check_page(few, True, CLICKS)
+            for title in ("Critical path", "Delays, by who caused them", "each message may take longer by"):
+                if title not in re.sub(r"<section[^>]*hidden.*?</section>", "", shown, flags=re.DOTALL):
+                    sys.exit(f"the page has no '{title}'")
             if "Only those of rank 1" not in shown:
                 sys.exit("a click on a rank filters nothing: " + str(re.findall(r'data-filter="[^"]*"', shown)))
             slid = re.search(r'data-slid="(\S+) to (\S+)"', shown)

@@ -15,6 +15,7 @@
 #include "breakdown/machine.hpp"
 #include "breakdown/pattern.hpp"
 #include "breakdown/replay.hpp"
+#include "breakdown/run_summary.hpp"
 #include "breakdown/simulation.hpp"
 #include "trace/flows.hpp"
 #include "weft/error.hpp"
@@ -189,6 +190,92 @@ TEST(breakdown_replay, bears_as_much_latency_as_the_messages_of_the_critical_pat
   // One message is on the path: 1 % of 6.01 ms.
   EXPECT_NEAR(again.tolerance_ns(0.01), 60'100, 100);
   EXPECT_NEAR(again.tolerance_ns(0.05), 300'500, 500);
+}
+
+TEST(breakdown_replay, changes_the_place_of_just_that_name_when_it_shall) {
+  const written_log log = late_sender();
+  const pattern p = pattern_of(log.done());
+  const replay again(p);
+  replay_change change;
+  // "end", the place of what no call ends, is part of "MPI_Send" as well.
+  change.computation.push_back({"end", 0, true});
+  EXPECT_NEAR(again.run(change), 5e6 + 1e4, 1);
+  change.computation = {{"a.c:7", 0, true}};
+  EXPECT_NEAR(again.run(change), 6.01e6, 1);
+  change.computation = {{"MPI_Send in main at a.c:7", 0.5, true}};
+  EXPECT_NEAR(again.run(change), 2.5e6 + 1e4 + 1e6, 1);
+}
+
+// Rank 0 computes 3 ms and rank 1 1 ms before they meet.
+written_log uneven() {
+  written_log log(2);
+  const int barrier = log.place("MPI_Barrier");
+  for (int rank = 0; rank < 2; ++rank) {
+    const double came = rank == 0 ? 3000 : 1000;
+    log.run(rank, 0);
+    log.begin_call(rank, came, barrier);
+    log.collective(rank, came, 3010, 0, barrier);
+    log.end_call(rank, 3010);
+    log.stop(rank, 3010);
+  }
+  return log;
+}
+
+TEST(breakdown_replay, gains_what_even_shares_of_computation_bring) {
+  const written_log log = uneven();
+  const pattern p = pattern_of(log.done());
+  const replay again(p);
+  replay_change change;
+  change.evenness = 1;
+  EXPECT_NEAR(again.run(change), 2e6 + 1e4, 1);
+  change.evenness = 0.5;
+  EXPECT_NEAR(again.run(change), 2.5e6 + 1e4, 1);
+}
+
+// Rank 0 computes for 5 ms and writes a word, for which rank 1 waits since 1 ms; nobody knows who ends its second wait.
+TEST(breakdown_replay, charges_a_wait_for_memory_to_who_wrote_the_word) {
+  written_log log(2);
+  const int writes = log.place("shmem_long_p", "main at a.c:7"),
+            waits = log.place("shmem_long_wait_until");
+  log.run(0, 0);
+  log.begin_call(0, 5000, writes);
+  log.end_call(0, 5001);
+  log.stop(0, 5001);
+  log.run(1, 0);
+  log.begin_call(1, 1000, waits);
+  log.add(1, 1000, trace_kind::wait_memory, trace_phase::begin, 0, waits);
+  log.add(1, 5010, trace_kind::wait_memory, trace_phase::end, 0, -1,
+          10'001);  // A little before that call.
+  log.end_call(1, 5010);
+  log.begin_call(1, 6010, waits);
+  log.add(1, 6010, trace_kind::wait_memory, trace_phase::begin, 0, waits);
+  log.add(1, 6020, trace_kind::wait_memory, trace_phase::end, -1);
+  log.end_call(1, 6020);
+  log.stop(1, 6020);
+  const pattern p = pattern_of(log.done());
+  const replay again(p);
+  EXPECT_NEAR(again.run(), 6.02e6, 1);
+  EXPECT_NEAR(cost_at(again.critical_path(), "before shmem_long_p").ns, 5e6, 1);
+  EXPECT_NEAR(cost_at(again.delays(), "before shmem_long_p in main at a.c:7").ns, 4e6, 1);
+  replay_change change;
+  change.computation.push_back({"a.c:7", 0.5});
+  EXPECT_NEAR(again.run(change), 3.52e6, 1);
+}
+
+TEST(breakdown_run_summary, says_what_replays_say) {
+  const written_log log = uneven();
+  const pattern p = pattern_of(log.done());
+  const run_summary s = summarise_run(p, replay(p), 0);
+  EXPECT_NEAR(s.recorded_seconds, 3.01e-3, 1e-9);
+  EXPECT_NEAR(s.replayed_seconds, 3.01e-3, 1e-9);
+  ASSERT_EQ(s.what_if.size(), 3U);  // The computation, even shares, transfers.
+  EXPECT_EQ(s.what_if[0].part, "computation before MPI_Barrier");
+  EXPECT_NEAR(s.what_if[0].percent[2], 100 * 1.5 / 3.01, 1e-6);
+  EXPECT_NEAR(s.what_if[1].percent[4], 100 * 0.9 / 3.01, 1e-6);
+  EXPECT_NE(text_of(s).find("computation before MPI_Barrier"), std::string::npos) << text_of(s);
+  EXPECT_NE(json_of(s).find("\"critical_path\": [{\"at\": \"computation before MPI_Barrier\""),
+            std::string::npos)
+      << json_of(s);
 }
 
 // Rank 0 computes 5 ms and sends to 1, which waits for it, computes 1 ms more and sends to 2.

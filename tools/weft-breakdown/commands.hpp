@@ -14,6 +14,7 @@ struct breakdown_request {
   std::string png;         // Empty: none.
   std::string page;        // Of report.
   std::string of_message;  // Of report: a file of measure, which the page shows as well.
+  std::string events;      // Of report: an event file of the same run; empty: none.
 };
 
 struct measure_request {
@@ -50,9 +51,20 @@ struct replay_request {
   std::string events;
   std::vector<std::string> faster;  // "PLACE=PER CENT".
   double transfers_percent = 0;
+  double even_percent = 0;  // By so much each rank's computation comes closer to the mean.
+  double later_us = 0;      // Each message takes so much more.
   bool csv = false;
 };
 void replay_run(const replay_request& request);
+struct causal_request {
+  std::string part;  // Of the name of a place, or a region.
+  std::vector<int> reductions{25, 50, 75};
+  int runs = 5;           // Of each reduction.
+  bool of_calls = false;  // The time in calls, not of the computation before them.
+  bool csv = false;
+  std::vector<std::string> words;  // The program.
+};
+void run_causal(const causal_request& request);
 // An event file as an archive of the Open Trace Format 2, which is a new directory.
 void write_otf2(const std::string& events, const std::string& directory);
 [[nodiscard]] bool has_otf2() noexcept;

@@ -29,7 +29,8 @@ struct row {
 
 double useful_seconds(const summary& s) {
   return s.share_seconds[static_cast<std::size_t>(accounts::share::computing)] +
-         s.share_seconds[static_cast<std::size_t>(accounts::share::stealing)];
+         s.share_seconds[static_cast<std::size_t>(accounts::share::stealing)] +
+         s.share_seconds[static_cast<std::size_t>(accounts::share::tasks)];
 }
 
 std::vector<row> rows_of(const std::vector<summary>& runs) {

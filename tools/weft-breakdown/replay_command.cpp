@@ -9,6 +9,7 @@
 #include "breakdown/event_log.hpp"
 #include "breakdown/pattern.hpp"
 #include "breakdown/replay.hpp"
+#include "breakdown/run_summary.hpp"
 #include "weft-breakdown/commands.hpp"
 #include "weft/error.hpp"
 
@@ -18,7 +19,6 @@ namespace {
 using namespace breakdown;
 
 constexpr std::size_t rows_of_a_table = 10;
-constexpr std::string_view before = "computation before ";
 
 replay_change::scaled scaled_of(const std::string& text, const pattern& p) {
   const std::size_t equals = text.rfind('=');
@@ -72,6 +72,8 @@ void replay_run(const replay_request& request) {
   replay_change change;
   for (const std::string& text : request.faster) change.computation.push_back(scaled_of(text, p));
   change.transfers = 1 - request.transfers_percent / 100;
+  change.evenness = request.even_percent / 100;
+  change.more_ns = request.later_us * 1e3;
 
   const double recorded = p.recorded_ns, unchanged = again.run();
   const printer print(request.csv, recorded);
@@ -86,46 +88,43 @@ void replay_run(const replay_request& request) {
         log.missing != 0 ? formatted("; {} events before are missing", log.missing).c_str() : "");
   print.row("run", "recorded", recorded, 100);
   print.row("run", "replayed as it was", unchanged, print.share(unchanged));
-  if (!request.faster.empty() || request.transfers_percent != 0) {
+  if (!request.faster.empty() || request.transfers_percent != 0 || request.even_percent != 0 ||
+      request.later_us != 0) {
     const double changed = again.run(change);
     print.row("run", "replayed with the change; per cent are the gain", changed, gain(changed));
   }
+  const run_summary run = summarise_run(p, again, log.missing, rows_of_a_table / 2);
   print.title("Critical path: what the end of the run hangs on");
-  const std::vector<place_cost> path = again.critical_path();
-  print.costs("critical path", path);
-  const std::vector<place_cost> delays = again.delays();
-  if (!delays.empty()) {
+  print.costs("critical path", run.critical_path);
+  if (!run.delays.empty()) {
     print.title(
         "Delays: what others waited for, in the sum of all ranks; directly, and by way of others");
-    for (std::size_t i = 0; i < std::min(delays.size(), rows_of_a_table); ++i) {
-      print.row("delay", delays[i].place, delays[i].ns, print.share(delays[i].ns));
-      if (delays[i].indirect_ns > 0)
-        print.row("indirect delay", formatted("{}, by way of others", delays[i].place),
-                  delays[i].indirect_ns, print.share(delays[i].indirect_ns));
+    for (std::size_t i = 0; i < std::min(run.delays.size(), rows_of_a_table); ++i) {
+      const place_cost& one = run.delays[i];
+      print.row("delay", one.place, one.ns, print.share(one.ns));
+      if (one.indirect_ns > 0)
+        print.row("indirect delay", formatted("{}, by way of others", one.place), one.indirect_ns,
+                  print.share(one.indirect_ns));
     }
   }
   print.title("What if computation took 50 % less; per cent are the gain of the run");
-  std::size_t shown = 0;
-  for (const place_cost& one : path) {
-    if (!one.place.starts_with(before) || shown++ == rows_of_a_table / 2) continue;
-    replay_change half;
-    half.computation.push_back({one.place.substr(before.size()), 0.5});
-    const double ns = again.run(half);
-    if (gain(ns) < 0.05) continue;
-    print.row("what if", one.place, ns, gain(ns));
+  constexpr std::size_t half = 2;
+  static_assert(reductions_replayed[half] == 50);
+  for (const run_summary::gains& one : run.what_if) {
+    const double percent = one.percent[half];
+    if (percent < 0.05 && !one.is_transfer) continue;
+    print.row("what if", one.is_transfer ? "transfers, 50 % less" : one.part,
+              unchanged * (1 - percent / 100), percent);
   }
-  replay_change half;
-  half.transfers = 0.5;
-  print.row("what if", "transfers, 50 % less", again.run(half), gain(again.run(half)));
   print.title("How much more each message may take until the run takes so many per cent longer");
-  for (const double loss : {0.01, 0.02, 0.05}) {
-    const double ns = again.tolerance_ns(loss);
+  for (std::size_t i = 0; i < losses_borne.size(); ++i) {
+    const double loss = losses_borne[i], seconds = run.tolerance_seconds[i];
     if (request.csv)
-      std::printf("tolerance,\"%.0f %%\",%.9g,%.4f\n", 100 * loss, ns * 1e-9, 100 * loss);
-    else if (std::isinf(ns))
+      std::printf("tolerance,\"%.0f %%\",%.9g,%.4f\n", 100 * loss, seconds, 100 * loss);
+    else if (std::isinf(seconds))
       std::printf("  %4.0f %%: any time\n", 100 * loss);
     else
-      std::printf("  %4.0f %%: %.2f us\n", 100 * loss, ns * 1e-3);
+      std::printf("  %4.0f %%: %.2f us\n", 100 * loss, seconds * 1e6);
   }
 }
 

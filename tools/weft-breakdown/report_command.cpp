@@ -22,7 +22,8 @@ namespace weft {
 void write_breakdown_report(const breakdown_request& request) {
   breakdown::record all = breakdown::read_record(request.file);
   all.find_places();
-  const breakdown::summary s = breakdown::summarise(all);
+  breakdown::summary s = breakdown::summarise(all);
+  if (!request.events.empty()) s.run = breakdown::read_run_summary(request.events);
   std::string message;
   if (!request.of_message.empty()) {
     // Written anew, so that what is in the page is what has been read.
@@ -43,6 +44,7 @@ void write_breakdown_report(const breakdown_request& request) {
 }
 
 void plot(const std::string& kind, const std::string& csv, const std::string& png) {
+  breakdown::check_writable(png);
   std::error_code failed;
   std::string name =
       (std::filesystem::temp_directory_path(failed) / "weft-breakdown-XXXXXX").string();

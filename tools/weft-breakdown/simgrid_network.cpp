@@ -303,6 +303,8 @@ class actors {
             debt += m_.network_deliver;
           }
           break;
+        case step_kind::caused:
+          break;
         case step_kind::taken:
           if (other < 0) break;
           spend(debt);

@@ -24,6 +24,8 @@
 #include "breakdown/files.hpp"
 #include "breakdown/record.hpp"
 #include "breakdown/report.hpp"
+#include "breakdown/run_summary.hpp"
+#include "trace/event_file.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -79,6 +81,14 @@ std::vector<std::byte> content_of(int file) {
   return content;
 }
 
+// Where the events are that the page's critical path comes from; empty: nowhere.
+std::string events_of_breakdown(const options& how) {
+  if (!how.trace_file.empty())
+    return how.trace_file.ends_with(event_file::suffix) ? how.trace_file : std::string();
+  return how.hosts.empty() ? breakdown::beside(how.breakdown_file, event_file::suffix)
+                           : std::string();
+}
+
 void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
   breakdown::record all(content_of(file), "breakdown");
   accounts::file_header& header = all.header();
@@ -89,7 +99,15 @@ void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
   header.exit_status = status;
   all.close(end_ticks);
   all.find_places();
-  const breakdown::summary s = breakdown::summarise(all);
+  breakdown::summary s = breakdown::summarise(all);
+  const std::string events = events_of_breakdown(how);
+  std::error_code failed;
+  // A program that was killed has written none.
+  if (!events.empty() && std::filesystem::file_size(events, failed) > 0 && !failed) try {
+      s.run = breakdown::read_run_summary(events);
+    } catch (const error& failure) {
+      std::fprintf(stderr, "weftrun: no critical path: %s\n", failure.what());
+    }
   std::string text = breakdown::text_of(s);
   std::fputs(text.c_str(), stderr);
   breakdown::write_report(all, s, how.breakdown_file,
@@ -163,6 +181,12 @@ void stay_for_afterwards(const options& how) {
     breakdown::check_writable(how.breakdown_file);
     breakdown::check_writable(breakdown::beside(how.breakdown_file, ".json"));
     breakdown::check_writable(breakdown::beside(how.breakdown_file, ".record"));
+    if (const std::string events = events_of_breakdown(how);
+        !events.empty() && how.trace_file.empty()) {
+      breakdown::check_writable(events);
+      ::unlink(events.c_str());  // That of an earlier run.
+      ::setenv(breakdown_events_variable, std::filesystem::absolute(events).c_str(), 1);
+    }
     // Goes with this process, whatever ends it.
     file = ::memfd_create("weft-breakdown", MFD_CLOEXEC);
     if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0)
