@@ -18,6 +18,29 @@ namespace weft::detail {
 
 // --- What comes -----------------------------------------------------------------------------------
 
+namespace {
+
+// The sizes of its chunks, 8 bytes each: the last of the content.
+[[nodiscard]] std::span<const std::byte> sizes_of_chunks(
+    const parcel_header& header, std::span<const std::byte> content) noexcept {
+  return content.last(header.chunk_count * sizeof(std::uint64_t));
+}
+
+// As its sender has counted it.
+[[nodiscard]] std::uint64_t cost_of(const parcel_header& header,
+                                    std::span<const std::byte> content) noexcept {
+  std::uint64_t cost = parcel_overhead_bytes + sizeof header + header.size;
+  const std::span<const std::byte> sizes = sizes_of_chunks(header, content);
+  for (std::size_t at = 0; at < sizes.size(); at += sizeof cost) {
+    std::uint64_t size = 0;
+    std::memcpy(&size, sizes.data() + at, sizeof size);
+    cost += std::min(size, parcel_chunk_bytes_max);
+  }
+  return cost;
+}
+
+}  // namespace
+
 // In the pool, the content behind it.
 struct parcel_layer::arrived : task {
   parcel_layer* of;
@@ -28,8 +51,7 @@ struct parcel_layer::arrived : task {
   [[nodiscard]] std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] std::span<const std::byte> whole() noexcept { return {content(), header.size}; }
   [[nodiscard]] std::span<const std::byte> chunk_sizes() noexcept {
-    const std::size_t bytes = header.chunk_count * sizeof(std::uint64_t);
-    return {content() + header.size - bytes, bytes};
+    return sizes_of_chunks(header, whole());
   }
   [[nodiscard]] std::span<const std::byte> values() noexcept {
     return {content(), header.size - transmission_bytes(header.chunk_count)};
@@ -38,17 +60,6 @@ struct parcel_layer::arrived : task {
     std::uint64_t value = 0;
     std::memcpy(&value, content() + values().size(), sizeof value);
     return value;
-  }
-  // As its sender has counted it.
-  [[nodiscard]] std::uint64_t cost() noexcept {
-    std::uint64_t cost = parcel_overhead_bytes + sizeof header + header.size;
-    const std::span<const std::byte> sizes = chunk_sizes();
-    for (std::size_t at = 0; at < sizes.size(); at += sizeof cost) {
-      std::uint64_t size = 0;
-      std::memcpy(&size, sizes.data() + at, sizeof size);
-      cost += std::min(size, parcel_chunk_bytes_max);
-    }
-    return cost;
   }
   void free() noexcept {
     const std::size_t bytes = sizeof *this + header.size;
@@ -132,25 +143,21 @@ void parcel_layer::deliver(worker& here, const message_origin& from,
 
 void parcel_layer::on_call(worker& here, const message_origin& from, const parcel_header& header,
                            std::span<const std::byte> content) {
-  if (header.action >= actions_.size()) [[unlikely]] {
-    refuse(here, from, "it calls an action that there is not");
+  const auto turn_away = [&](const char* why, std::string_view to_caller) {
+    refuse(here, from, why);
     drop_chunks(here, from, header, content);
-    owe(here, from.process, parcel_overhead_bytes + sizeof header + header.size);
+    owe(here, from.process, cost_of(header, content));
     if (header.kind == parcel_kind::call)
-      answer_failure(here, from, header.call, "weft::error",
+      answer_failure(here, from, header.call, "weft::error", to_caller);
+  };
+  if (header.action >= actions_.size()) [[unlikely]]
+    return turn_away("it calls an action that there is not",
                      formatted("locality {} has no action number {}", process_, header.action));
-    return;
-  }
   task_source* tasks = nullptr;
   try {
     tasks = &task_source::here("an action");
   } catch (const error& e) {  // The worker shares itself with threads of its ranks.
-    refuse(here, from, "its worker runs no tasks");
-    drop_chunks(here, from, header, content);
-    owe(here, from.process, parcel_overhead_bytes + sizeof header + header.size);
-    if (header.kind == parcel_kind::call)
-      answer_failure(here, from, header.call, "weft::error", e.what());
-    return;
+    return turn_away("its worker runs no tasks", e.what());
   }
   arrived& made = keep(from, header, content);
   made.act = &run_call;
@@ -175,9 +182,9 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
   parcel_reader reader(mine.values(), mine.chunk_sizes());
   // With chunks, when these have come.
   if (mine.header.chunk_count == 0)
-    of.owe(*worker::current(), from.process, mine.cost());
+    of.owe(*worker::current(), from.process, cost_of(mine.header, mine.whole()));
   else
-    from.owed = mine.cost();
+    from.owed = cost_of(mine.header, mine.whole());
   received_call call(of, from, reader, &mine);
   bool is_begun = false;
   try {
@@ -224,8 +231,7 @@ struct unwanted_chunks final : chunked_task {
 void parcel_layer::drop_chunks(worker& here, const message_origin& from,
                                const parcel_header& header,
                                std::span<const std::byte> content) noexcept {
-  // A worker that runs no tasks cannot: a known limit (docs/parcels.md).
-  if (header.chunk_count == 0 || here.is_shared()) [[likely]]
+  if (header.chunk_count == 0) [[likely]]
     return;
   const std::span<const std::byte> transmission =
       content.last(transmission_bytes(header.chunk_count));
@@ -320,6 +326,15 @@ void parcel_layer::answer(worker& here, awaited_call& call, const message_origin
     return;
   }
   // It runs code of the program, or waits for chunks: a task, on this worker, which alone may touch the call.
+  if (here.is_shared()) [[unlikely]] {  // Since it called.
+    drop_chunks(here, from, header, content);
+    const auto why = std::make_exception_ptr(error(formatted(
+        "the result of {} from locality {} came to a worker whose ranks may make threads that communicate "
+        "(MPI_THREAD_SERIALIZED or more) by now, which runs no tasks: take it before",
+        name_of(which), from.process)));
+    stop_awaiting(call).fail(call, why);
+    return;
+  }
   arrived& made = keep(from, header, content);
   made.call = &stop_awaiting(call);
   made.act = &run_answer;

@@ -22,11 +22,18 @@ wait_description waits_at(const char* call, int process) noexcept {
   return what;
 }
 
+void end_chunks(chunked_task& then, bool have_come) noexcept {
+  task_source* const tasks = have_come ? task_source::here_or_null() : nullptr;
+  if (tasks != nullptr && !tasks->home().is_shared()) [[likely]]
+    tasks->submit(then, priority::normal);
+  else
+    then.abandon(then);
+}
+
 void let_workers_look(const parcelport_site& site, further_look& at) {
   site.between.at(0).keep_trying(
       [](worker& here, void* to) {
-        if (here.is_shared()) return false;  // Until it is not.
-        task_source::look_everywhere_at(*static_cast<further_look*>(to));
+        task_source::look_everywhere_at(here, *static_cast<further_look*>(to));
         return true;
       },
       &at);

@@ -91,9 +91,8 @@ class parcelport {
   virtual void send_at_once(worker& here, int process, int to_port,
                             std::span<const std::byte> bytes) noexcept = 0;
   // Called by a task, on the worker to which the parcel was delivered, or on any where receives_anywhere(), or within
-  // deliver(): the chunks of a parcel of `process` go to `places`, which stay. Then `then` is submitted as a task, or
-  // abandoned when they do not come, or where the worker runs no tasks. `word` is that of the transmission chunk. Throws
-  // job_stopped when it has abandoned `then`, or will.
+  // deliver(): the chunks of a parcel of `process` go to `places`, which stay. Then end_chunks() is called for `then`.
+  // `word` is that of the transmission chunk. Throws job_stopped when it has abandoned `then`, or will.
   virtual void receive(worker& here, int process, std::uint64_t word,
                        std::span<const std::span<std::byte>> places, chunked_task& then) = 0;
   [[nodiscard]] virtual bool receives_anywhere() const noexcept { return true; }
@@ -140,7 +139,10 @@ inline constexpr const char* waits_for_connection =
     "sending a parcel, for one of the connections to be free";
 [[nodiscard]] wait_description waits_at(const char* call, int process) noexcept;
 
-// From their first pass on the job's workers look at the port's network. It outlives them.
+// Submits `then` as a task of the calling worker where all chunks have come and that worker runs tasks; else abandons it.
+void end_chunks(chunked_task& then, bool have_come) noexcept;
+
+// From their first pass on the job's workers look at the port's network, also those that run no tasks. It outlives them.
 void let_workers_look(const parcelport_site& site, further_look& at);
 
 extern const parcelport_maker lci_parcelport;           // lci

@@ -45,9 +45,13 @@ task_source& task_source::here(const char* call) {
         "{} was called by a rank of a worker whose ranks may make threads that communicate "
         "(MPI_THREAD_SERIALIZED or more), which runs no tasks",
         call));
-  if (w->source() == nullptr) [[unlikely]]
-    w->open_sources(&make_sources);
-  return static_cast<task_source&>(*w->source());
+  return of(*w);
+}
+
+task_source& task_source::of(worker& here) {
+  if (here.source() == nullptr) [[unlikely]]
+    here.open_sources(&make_sources);
+  return static_cast<task_source&>(*here.source());
 }
 
 void task_source::submit(detail::task& work, priority urgency) {
@@ -129,8 +133,8 @@ void task_source::send(arrival& news) noexcept {
   to.notify();
 }
 
-void task_source::look_everywhere_at(further_look& at) {
-  for (task_source* const each : *here("another way to other processes").all_) {
+void task_source::look_everywhere_at(worker& here, further_look& at) {
+  for (task_source* const each : *of(here).all_) {
     each->further_.store(&at, std::memory_order_relaxed);
     each->home_.notify();
   }

@@ -58,6 +58,8 @@ class task_source final : public work_source {
 
   // That of the calling worker, which opens it; throws weft::error, naming `call`, where tasks cannot be.
   [[nodiscard]] static task_source& here(const char* call);
+  // That of the worker, which is the calling one and opens it, also where it runs no tasks.
+  [[nodiscard]] static task_source& of(worker& here);
   // The same; null where there is none.
   [[nodiscard]] static task_source* here_or_null() noexcept {
     worker* const w = worker::current();
@@ -106,9 +108,8 @@ class task_source final : public work_source {
 
   // Called by any thread.
   void send(arrival& news) noexcept;
-  // Called by a worker: from now on all of the job look there, too. `at` outlives them. Throws weft::error where tasks
-  // cannot be.
-  static void look_everywhere_at(further_look& at);
+  // Called by a worker: from now on all of the job look there, also those that run no tasks. `at` outlives them.
+  static void look_everywhere_at(worker& here, further_look& at);
 
   // work_source:
   bool look() noexcept override;

@@ -3,6 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,6 +17,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job.hpp"
@@ -34,6 +41,11 @@ int run_localities(int count, const std::function<void()>& body, int helpers = 1
     return tests::run_in_started(tests::number_of_environment("TEST_PROCESSES", 2),
                                  localities(count, helpers), each);
   return tests::run_in_processes(count, localities(count, helpers), each);
+}
+int run_on_one_worker_each(const std::function<void(communicator&)>& body) {
+  ++tests::jobs_of_several_processes;
+  return tests::is_started() ? tests::run_in_started(2, localities(2, 0), body)
+                             : tests::run_in_processes(2, localities(2, 0), body);
 }
 locality next() {
   return locality((here().number() + 1) % locality_count());
@@ -371,10 +383,7 @@ TEST(parcel, localities_that_flood_each_other_in_progress_go_on) {
       port.send_at_once(*worker::current(), next().number(), -1,
                         std::as_bytes(std::span(&header, 1)));
   };
-  ++tests::jobs_of_several_processes;
-  EXPECT_EQ(tests::is_started() ? tests::run_in_started(2, localities(2, 0), flood)
-                                : tests::run_in_processes(2, localities(2, 0), flood),
-            0);
+  EXPECT_EQ(run_on_one_worker_each(flood), 0);
   EXPECT_EQ(come_at_once, tests::is_started() ? count : 2 * count);
 }
 
@@ -487,28 +496,51 @@ TEST(parcel_cores, are_those_that_no_worker_of_the_host_has) {
   }
 }
 
-// As MPI_Init_thread makes it.
+// As MPI_Init_thread makes it. What comes to it is refused, chunks as well, and their room is given back.
 TEST(parcel, a_worker_that_runs_no_tasks_answers_with_an_error_and_lets_the_job_end) {
+  for (const bool has_run_some : {true, false}) {
+    const auto body = [&](communicator& world) {
+      if (here() == locality(0)) {
+        if (has_run_some) sync(locality(1), nothing);  // What comes counts as work.
+        worker::current()->share();
+        world.barrier();
+        return world.barrier();
+      }
+      world.barrier();
+      const auto expect_refusal = [](const auto& call) {
+        try {
+          call();
+          ADD_FAILURE() << "a worker without tasks has run one";
+        } catch (const remote_error& e) {
+          expect_contains(e.what(), "which runs no tasks");
+        }
+      };
+      expect_refusal([] { sync(locality(0), twice, 1); });
+      const std::vector<double> values(20'000);
+      const std::size_t more_than_there_is_room_for =
+          detail::parcel_bytes_under_way_max / (values.size() * sizeof(double)) + 2;
+      for (std::size_t i = 0; i < more_than_there_is_room_for; ++i)
+        expect_refusal([&] { sync(locality(0), reversed, values); });
+      post(locality(0), reversed, values);
+      world.barrier();
+    };
+    EXPECT_EQ(run_on_one_worker_each(body), 0);
+  }
+}
+
+TEST(parcel, a_result_that_comes_when_its_worker_runs_no_tasks_any_more_is_an_error) {
   const auto body = [](communicator& world) {
     if (here() == locality(0)) {
-      sync(locality(1), nothing);  // Its tasks are known, and what comes counts as work.
+      future<std::vector<char>> far_too_late = async(locality(1), a_million, 'a');
       worker::current()->share();
-      world.barrier();
-    } else {
-      world.barrier();
-      try {
-        sync(locality(0), twice, 1);
-        ADD_FAILURE() << "a worker without tasks has run one";
-      } catch (const remote_error& e) {
-        expect_contains(e.what(), "which runs no tasks");
+      while (!far_too_late.is_ready()) {
       }
+      expect_contains(text_of_error([&] { static_cast<void>(far_too_late.get()); }),
+                      "which runs no tasks: take it before");
     }
     world.barrier();
   };
-  ++tests::jobs_of_several_processes;
-  EXPECT_EQ(tests::is_started() ? tests::run_in_started(2, localities(2, 0), body)
-                                : tests::run_in_processes(2, localities(2, 0), body),
-            0);
+  EXPECT_EQ(run_on_one_worker_each(body), 0);
 }
 
 // A parcel may keep its tag until the numbers have begun again.

@@ -197,13 +197,8 @@ struct lci_port::receiving {
     chunked_task& next = *then;
     const bool complete = !is_broken;
     free_pooled(this);
-    if (!workers_run) return next.abandon(next);
-    task_source* const here = task_source::here_or_null();
-    if (complete && here != nullptr)
-      here->submit(next, priority::normal);
-    else
-      next.abandon(next);
-    at.end_work();
+    end_chunks(next, complete && workers_run);
+    if (workers_run) at.end_work();
   }
   void on_one(const comm::event& happened) noexcept {
     if (happened.result != comm::outcome::complete) is_broken = true;

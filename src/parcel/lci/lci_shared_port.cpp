@@ -493,13 +493,7 @@ void lci_shared_port::end(worker* here, connection& of, bool complete) noexcept 
   else
     of.workers = nullptr;
   if (kept != nullptr) kept->free(*kept);
-  if (then != nullptr) {
-    task_source* const tasks = here != nullptr ? task_source::here_or_null() : nullptr;
-    if (complete && tasks != nullptr)
-      tasks->submit(*then, priority::normal);
-    else
-      then->abandon(*then);
-  }
+  if (then != nullptr) end_chunks(*then, complete && here != nullptr);
   if (here != nullptr && has_worked) workers.end_work();
 }
 

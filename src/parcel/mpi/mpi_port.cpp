@@ -311,11 +311,7 @@ void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
   } else if (of.then == nullptr) {
     if (complete) deliver(here, of.process, of.message);
   } else {
-    task_source* const tasks = task_source::here_or_null();
-    if (complete && tasks != nullptr)
-      tasks->submit(*of.then, priority::normal);
-    else
-      of.then->abandon(*of.then);
+    end_chunks(*of.then, complete);
   }
   if (is_original_ && !of.sends && of.tag != 0 && of.next == of.parts.size() && complete &&
       (of.then != nullptr || of.front.empty())) {

@@ -943,10 +943,7 @@ void tcp_port::receive(worker& here, int process, std::uint64_t word,
   if (goes_on) network_->ask_to_go_on(from);
   if (!is_complete) return;
   for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
-  if (task_source* const tasks = task_source::here_or_null(); tasks != nullptr)
-    tasks->submit(then, priority::normal);
-  else
-    then.abandon(then);
+  end_chunks(then, true);
 }
 
 void tcp_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
@@ -1015,12 +1012,8 @@ void tcp_port::act_on(worker& here, happening& what) noexcept {
     for (int i = 0; i < workers_.worker_count(); ++i) workers_.at(i).notify();
   }
   if (what.then != nullptr) {
-    task_source* const tasks = task_source::here_or_null();
     for (std::uint32_t i = 0; i < what.chunks; ++i) network::of(here).count_received(what.process);
-    if (what.is_complete && tasks != nullptr)
-      tasks->submit(*what.then, priority::normal);
-    else
-      what.then->abandon(*what.then);
+    end_chunks(*what.then, what.is_complete);
     here.owner().end_work();
   }
   std::span<const std::byte> left(what.messages.get(), what.bytes);
