@@ -50,6 +50,8 @@ struct mpi_port::header {
   std::uint32_t apart = 0;  // As many of its last bytes come as a message of their own.
   std::uint32_t chunks = 0;
   static constexpr std::uint32_t header_magic = 0x70777066;
+  // Nothing follows.
+  [[nodiscard]] bool is_all() const noexcept { return here == size && chunks == 0; }
 };
 
 struct mpi_port::heard {
@@ -73,6 +75,7 @@ struct mpi_port::connection {
   kept_values* kept = nullptr;
   std::unique_ptr<std::byte[]> heap;
   chunked_task* then = nullptr;  // Of chunks; a receiver without one delivers its message.
+  bool has_chunks = false;       // Which are to follow what it receives, with its tag.
 };
 
 // --- Begin and end --------------------------------------------------------------------------------
@@ -87,7 +90,7 @@ mpi_port::mpi_port(std::string name, bool is_original, std::string_view which,
       mpi_(start_mpi_messages(which)),
       heard_(std::make_unique<heard>()),
       released_(std::make_unique<std::uint32_t>()),
-      tags_(first_tag, mpi_.tag_max, is_original) {
+      tags_(first_tag, std::min(mpi_.tag_max, mpi_tag_last), is_original) {
   // Whose rank is whose number in the job.
   bootstrap& job = between_.job();
   constexpr std::string_view key = "weft.parcels.mpi";
@@ -190,13 +193,11 @@ void mpi_port::give_tag(int tag) noexcept {
 
 // --- Sending --------------------------------------------------------------------------------------
 
-std::unique_ptr<mpi_port::connection> mpi_port::connect(worker& here, outgoing_parcel& what) {
+// Its tag is yet to be taken, where something follows.
+mpi_port::header mpi_port::front_of(const outgoing_parcel& what) const {
   if (what.bytes.size() > message_bytes_max)
     throw error(formatted("a parcel of {} bytes beside its chunks over an MPI: {} are the most",
                           what.bytes.size(), message_bytes_max));
-  auto made = std::make_unique<connection>();
-  made->sends = true;
-  made->process = what.process;
   const std::size_t most = is_original_ ? original_header_bytes : header_bytes_max;
   header front;
   front.size = static_cast<std::uint32_t>(what.bytes.size());
@@ -205,10 +206,15 @@ std::unique_ptr<mpi_port::connection> mpi_port::connect(worker& here, outgoing_p
     front.apart = static_cast<std::uint32_t>(transmission_bytes(what.chunks.size()));
   const std::uint32_t whole = front.size - front.apart;
   front.here = whole <= most ? whole : 0;
-  if (front.here != front.size || !what.chunks.empty()) {
-    made->tag = take_tag();
-    front.tag = static_cast<std::uint32_t>(made->tag);
-  }
+  return front;
+}
+
+std::unique_ptr<mpi_port::connection> mpi_port::connect(worker& here, outgoing_parcel& what,
+                                                        const header& front) {
+  auto made = std::make_unique<connection>();
+  made->sends = true;
+  made->process = what.process;
+  made->tag = static_cast<int>(front.tag);
   if (!what.chunks.empty()) {
     const auto word = static_cast<std::uint64_t>(made->tag);
     std::memcpy(what.bytes.data() + what.bytes.size() - transmission_bytes(what.chunks.size()),
@@ -243,15 +249,19 @@ bool mpi_port::send(worker& here, outgoing_parcel& what) {
     }
   } freed{what.kept};
   if (!network::of(here).device().is_alive(what.process)) return false;
-  // Relaxed: about as many as that is well enough.
+  header front = front_of(what);
   (void)post_in_wait(
       here,
       [&] {
-        return sending_.load(std::memory_order_relaxed) < parcel_connections_max ? status::done
-                                                                                 : status::retry;
+        // Relaxed: about as many as that is well enough.
+        if (sending_.load(std::memory_order_relaxed) >= parcel_connections_max)
+          return status::retry;
+        if (front.is_all()) return status::done;
+        front.tag = static_cast<std::uint32_t>(take_tag());
+        return front.tag != 0 ? status::done : status::retry;
       },
       [&] { return waits_at(waits_for_connection, what.process); });
-  go_on(here, connect(here, what));
+  go_on(here, connect(here, what, front));
   return true;
 }
 
@@ -261,7 +271,13 @@ void mpi_port::send_at_once(worker& here, int process, int,
   what.process = process;
   what.bytes = {const_cast<std::byte*>(bytes.data()), bytes.size()};
   try {
-    go_on(here, connect(here, what));
+    header front = front_of(what);
+    if (!front.is_all()) {
+      front.tag = static_cast<std::uint32_t>(take_tag());
+      if (front.tag == 0)
+        throw error("all tags of the MPI are in use by parcels that are long or have chunks");
+    }
+    go_on(here, connect(here, what, front));
   } catch (const std::exception& e) {  // No memory, or no tag.
     between_.mark_failed(process, formatted("no answer can go there: {}", e.what()));
   }
@@ -281,6 +297,8 @@ bool mpi_port::post_next(connection& of) noexcept {
 void mpi_port::go_on(worker& here, std::unique_ptr<connection> of) noexcept {
   while (of->next != of->parts.size()) {
     if (!post_next(*of)) return end(here, *of, false);
+    if (!of->sends && !of->has_chunks && of->next + 1 == of->parts.size())
+      end_announcement(of->process, of->tag);
     int from = 0;
     std::size_t size = 0;
     const std::size_t expected = of->parts[of->next].size;
@@ -314,7 +332,7 @@ void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
     end_chunks(*of.then, complete);
   }
   if (is_original_ && !of.sends && of.tag != 0 && of.next == of.parts.size() && complete &&
-      (of.then != nullptr || of.front.empty())) {
+      !of.has_chunks) {
     // Nobody waits for it to leave.
     auto release = std::make_unique<connection>();
     release->sends = true;
@@ -381,9 +399,49 @@ void mpi_port::deliver(worker& here, int process, std::span<const std::byte> mes
   receiver_.deliver(here, {process, 0}, message);
 }
 
-void mpi_port::on_header(worker& here, int rank, std::span<const std::byte> message) noexcept {
-  const int process =
-      rank >= 0 && rank < mpi_.size ? process_of_[static_cast<std::size_t>(rank)] : -1;
+// A sender takes a tag again as soon as what it sent with it has left: all may still lie here, where no receive has been
+// posted yet, and one for the next such message would get it. That one's header is held back until then. Called in the
+// order in which headers have come. False: it is held.
+bool mpi_port::announce(int rank, std::vector<std::byte>& message) {
+  header front;
+  const int process = process_of(rank);
+  if (process < 0 || message.size() < sizeof front) return true;
+  std::memcpy(&front, message.data(), sizeof front);
+  if (front.is_all()) return true;
+  const std::lock_guard hold(lock_);
+  const auto [at, is_new] = announced_.try_emplace(announcement(process, front.tag));
+  if (!is_new) at->second.push_back(std::move(message));
+  return is_new;
+}
+
+// Their order is that of the receives from here on.
+void mpi_port::end_announcement(int process, int tag) noexcept {
+  const std::lock_guard hold(lock_);
+  const auto at = announced_.find(announcement(process, static_cast<std::uint32_t>(tag)));
+  if (at == announced_.end()) return;
+  if (at->second.empty()) {
+    announced_.erase(at);
+    return;
+  }
+  held_.emplace_back(process, std::move(at->second.front()));
+  at->second.pop_front();
+  held_count_.store(held_.size(), std::memory_order_relaxed);
+}
+
+bool mpi_port::take_held(worker& here) noexcept {
+  if (held_count_.load(std::memory_order_relaxed) == 0) [[likely]]
+    return false;
+  std::vector<std::pair<int, std::vector<std::byte>>> taken;
+  {
+    const std::lock_guard hold(lock_);
+    taken.swap(held_);
+    held_count_.store(0, std::memory_order_relaxed);
+  }
+  for (const auto& [process, message] : taken) on_header(here, process, message);
+  return !taken.empty();
+}
+
+void mpi_port::on_header(worker& here, int process, std::span<const std::byte> message) noexcept {
   if (process < 0) return;  // No process of this job.
   header front;
   if (message.size() < sizeof front)
@@ -394,8 +452,11 @@ void mpi_port::on_header(worker& here, int rank, std::span<const std::byte> mess
   if (front.magic != header::header_magic || front.here != message.size() ||
       front.here > front.size || front.apart > front.size - front.here ||
       front.size > message_bytes_max ||
-      (has_rest && (front.tag < first_tag || front.tag > static_cast<std::uint32_t>(mpi_.tag_max))))
+      (has_rest &&
+       (front.tag < first_tag || front.tag > static_cast<std::uint32_t>(mpi_.tag_max)))) {
+    end_announcement(process, static_cast<int>(front.tag));
     return refuse(here, {process, 0}, "its header makes no sense");
+  }
   if (!has_rest) return deliver(here, process, message);
   std::unique_ptr<connection> made;
   try {
@@ -414,8 +475,7 @@ void mpi_port::on_header(worker& here, int rank, std::span<const std::byte> mess
   std::byte* const at = made->message.data() + front.here;
   if (first != 0) made->parts.push_back({at, first});
   if (front.apart != 0) made->parts.push_back({at + first, front.apart});
-  // Its tag goes back when the chunks have come, too.
-  if (front.chunks != 0) made->front.resize(1);
+  made->has_chunks = front.chunks != 0;
   here.owner().expect_work();
   go_on(here, std::move(made));
 }
@@ -423,6 +483,7 @@ void mpi_port::on_header(worker& here, int rank, std::span<const std::byte> mess
 bool mpi_port::take_header(worker& here) noexcept {
   std::vector<std::byte> message;
   int from = 0;
+  bool is_held = false;
   {
     const std::unique_lock hold(listening_, std::try_to_lock);
     if (!hold.owns_lock()) return false;
@@ -435,9 +496,10 @@ bool mpi_port::take_header(worker& here) noexcept {
       case mpi_messages::state::complete:
         message.assign(heard_->bytes, heard_->bytes + size);
     }
+    is_held = !announce(from, message);
     listen_for_header();
   }
-  on_header(here, from, message);
+  if (!is_held) on_header(here, process_of(from), message);
   return true;
 }
 
@@ -459,6 +521,7 @@ bool mpi_port::take_releases() noexcept {
 bool mpi_port::look(worker& here) noexcept {
   something_came_.store(false, std::memory_order_relaxed);
   bool any = take_header(here);
+  any |= take_held(here);
   if (is_original_) any |= take_releases();
   std::vector<std::pair<std::unique_ptr<connection>, bool>> found;
   {
@@ -496,7 +559,8 @@ bool mpi_port::look(worker& here) noexcept {
 }
 
 bool mpi_port::has_any() const noexcept {
-  return something_came_.load(std::memory_order_relaxed);
+  return something_came_.load(std::memory_order_relaxed) ||
+         held_count_.load(std::memory_order_relaxed) != 0;
 }
 
 }  // namespace weft::detail

@@ -12,10 +12,15 @@
 // bytes; what describes the chunks follows by itself; and the receiver sends each tag back when all has come.
 #pragma once
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "parcel/mpi/tags.hpp"
@@ -47,7 +52,16 @@ class mpi_port final : public parcelport, public further_look {
   struct connection;
 
   void look_while_any_sleeps() noexcept;
-  [[nodiscard]] std::unique_ptr<connection> connect(worker& here, outgoing_parcel& what);
+  [[nodiscard]] header front_of(const outgoing_parcel& what) const;
+  [[nodiscard]] std::unique_ptr<connection> connect(worker& here, outgoing_parcel& what,
+                                                    const header& front);
+  // -1: no process of the job.
+  [[nodiscard]] int process_of(int rank) const noexcept {
+    return rank >= 0 && rank < mpi_.size ? process_of_[static_cast<std::size_t>(rank)] : -1;
+  }
+  [[nodiscard]] static std::uint64_t announcement(int process, std::uint32_t tag) noexcept {
+    return static_cast<std::uint64_t>(process) << 32 | tag;
+  }
   [[nodiscard]] int take_tag();
   void give_tag(int tag) noexcept;
   [[nodiscard]] bool post_next(connection& of) noexcept;
@@ -56,9 +70,12 @@ class mpi_port final : public parcelport, public further_look {
   void listen() noexcept;
   void listen_for_header() noexcept;
   void listen_for_release() noexcept;
+  [[nodiscard]] bool announce(int rank, std::vector<std::byte>& message);
+  void end_announcement(int process, int tag) noexcept;
   bool take_header(worker& here) noexcept;
+  bool take_held(worker& here) noexcept;
   bool take_releases() noexcept;
-  void on_header(worker& here, int rank, std::span<const std::byte> message) noexcept;
+  void on_header(worker& here, int process, std::span<const std::byte> message) noexcept;
   void deliver(worker& here, int process, std::span<const std::byte> message) noexcept;
 
   const std::string name_;
@@ -81,6 +98,11 @@ class mpi_port final : public parcelport, public further_look {
   std::vector<std::unique_ptr<connection>> connections_;
   std::size_t next_looked_at_ = 0;
   mpi_tags tags_;
+  // Tags with which something is to come whose receives are not all posted yet, by their senders. Of each the messages
+  // that have come since, with headers that name the same tag again.
+  std::unordered_map<std::uint64_t, std::deque<std::vector<std::byte>>> announced_;
+  std::vector<std::pair<int, std::vector<std::byte>>> held_;  // By process: may be acted upon now.
+  std::atomic<std::size_t> held_count_{0};  // Changed under the lock; without it a hint.
   std::atomic<std::size_t> sending_{0};
   std::atomic<bool> something_came_{false};  // While a worker slept.
   std::atomic<std::uint32_t> ending_{0};

@@ -2,22 +2,23 @@
 // begin again: a parcel may take long.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
-#include "base/format.hpp"
-#include "weft/error.hpp"
-
 namespace weft::detail {
+
+// The last tag, where an MPI has more: a test lets the numbers begin again soon. Set while no job runs.
+inline int mpi_tag_last = std::numeric_limits<int>::max();
 
 class mpi_tags {
  public:
-  // From `first` to `last`. `reuses`: what was given back is taken before a new one, as the first version of HPX's port does;
+  // From `first`, which is above 0, to `last`. `reuses`: what was given back is taken before a new one, as the first version of HPX's port does;
   // else the next number is.
   mpi_tags(int first, int last, bool reuses) noexcept
       : first_(first), last_(last), reuses_(reuses), newest_(first - 1) {}
 
-  // Throws weft::error when all are taken.
+  // 0 when all are taken.
   [[nodiscard]] int take() {
     if (!given_back_.empty()) {
       const int tag = given_back_.back();
@@ -25,10 +26,7 @@ class mpi_tags {
       taken_.insert(tag);
       return tag;
     }
-    if (taken_.size() > static_cast<std::size_t>(last_ - first_))
-      throw error(formatted(
-          "all {} tags of the MPI are in use by parcels that are long or have chunks: wait for some",
-          taken_.size()));
+    if (taken_.size() > static_cast<std::size_t>(last_ - first_)) return 0;
     do newest_ = newest_ >= last_ ? first_ : newest_ + 1;
     while (!taken_.insert(newest_).second);
     return newest_;
