@@ -267,6 +267,30 @@ if(TARGET weftrun)
   endforeach()
 endif()
 weft_add_tests(soak soak 3600 2)  # Long; ./dev test leaves them out.
+if(TARGET weftrun AND TARGET weft-octree)
+  add_test(NAME soak.octree.every_parcelport
+    COMMAND octree_program_test --gtest_filter=*over_every_parcelport)
+  set_tests_properties(soak.octree.every_parcelport PROPERTIES LABELS soak TIMEOUT 7200 PROCESSORS 2
+    ENVIRONMENT OCTREE_WHOLE=1)
+endif()
+# 10^5 parcels of 0 B to 64 MiB from each of two processes.
+set(sizes --gtest_filter=parcel.sizes_in_any_order_and_direction)
+if(TARGET weftrun)
+  foreach(port IN ITEMS lci_i lci lci_psr_cq_mt_i lci_sr_sy_pin ${ports_tcp})
+    weft_add_test_of_processes(soak.shm2.parcels_of_any_size.${port} soak 2
+      "${start_shm};2;$<TARGET_FILE:parcel_test>;${sizes}" TEST_STARTED=1 WEFT_TRANSPORT=shm
+      WEFT_PARCELPORT=${port} TEST_PARCELS=100000)
+  endforeach()
+endif()
+foreach(mpi IN ITEMS mpich openmpi)
+  if(mpi IN_LIST ways_of_two)
+    foreach(port IN ITEMS mpi mpi_orig_i)
+      weft_add_test_of_processes(soak.${mpi}2.parcels_of_any_size.${port} soak 2
+        "${start_${mpi}};2;$<TARGET_FILE:parcel_test>;${sizes}" TEST_STARTED=1 WEFT_PARCELPORT=${port}
+        TEST_PARCELS=100000)
+    endforeach()
+  endif()
+endforeach()
 
 if(WEFT_BUILD_APPS)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*/tests/*_test.cpp)

@@ -172,20 +172,23 @@ std::int64_t port::sleep_ns_max() const noexcept {
 
 network::network(bootstrap& job, comm::runtime_options how,
                  const comm::runtime::endpoint_maker& make_endpoints)
-    : job_(job) {
+    : job_(job), make_endpoints_(make_endpoints) {
   how.on_peer_failure = [this](int process, const char* why) {
     if (on_failure_) on_failure_(process, why);
     deaths_.add(1);
     for (int i = 0; workers_ != nullptr && i < workers_->worker_count(); ++i)
       workers_->at(i).notify();
   };
-  core_ = make_endpoints ? std::make_unique<comm::runtime>(job, how, make_endpoints)
-                         : std::make_unique<comm::runtime>(job, how);
+  core_ = make_core(how);
   for (int i = 0; i < core_->device_count(); ++i)
     ports_.push_back(std::make_unique<port>(*this, core_->device(i)));
 }
 
 network::~network() = default;
+
+std::unique_ptr<comm::runtime> network::make_core(const comm::runtime_options& how) const {
+  return std::make_unique<comm::runtime>(job_, how, make_endpoints_);
+}
 
 bool network::all_have_seen_deaths() const noexcept {
   const int deaths = deaths_.value();

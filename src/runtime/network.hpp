@@ -149,6 +149,9 @@ class network {
   [[nodiscard]] int process_count() const noexcept { return core_->process_count(); }
   [[nodiscard]] bootstrap& job() const noexcept { return job_; }
   [[nodiscard]] comm::runtime& core() const noexcept { return *core_; }
+  // Another one of the same processes over the same network, for devices beside those of the workers. Called in all
+  // processes of the job at the same place.
+  [[nodiscard]] std::unique_ptr<comm::runtime> make_core(const comm::runtime_options& how) const;
   [[nodiscard]] port& at(int worker) noexcept { return *ports_[static_cast<std::size_t>(worker)]; }
   [[nodiscard]] std::vector<std::unique_ptr<port>>& ports() noexcept { return ports_; }
   // The calling worker's.
@@ -191,6 +194,7 @@ class network {
   class descriptor_watch;  // A thread that waits for descriptors to become readable.
 
   bootstrap& job_;
+  const comm::runtime::endpoint_maker make_endpoints_;  // Empty: as the options of a core say.
   std::function<void(int, const std::string&)> on_failure_;
   std::function<bool(int)> visit_;
   published<int> deaths_;

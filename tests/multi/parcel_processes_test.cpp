@@ -104,6 +104,18 @@ TEST(parcels, a_locality_that_dies_is_met_by_every_kind_of_port) {
   }
 }
 
+TEST(parcels, a_locality_that_dies_in_the_middle_leaves_no_call_without_an_end) {
+  for (const std::string port : {"lci_i", "lci", "lci_psr_cq_mt_i", "lci_sr_sy_pin", "tcp_i"}) {
+    if (port == "tcp_i" && !detail::tcp_parcelport.knows("tcp")) continue;
+    const outcome got = shell(formatted(
+        "timeout 100 ./weftrun --timeout 60 --processes 3 --on-failure error --parcelport {} ./test-parcels death-in-traffic",
+        port));
+    EXPECT_NE(got.text.find("some calls failed, 0 came wrong; locality 2 says 1"),
+              std::string::npos)
+        << port << ": " << got.text;
+  }
+}
+
 // Over a port with a network of its own, which hears of deaths by itself, too.
 TEST(parcels_over_tcp,
      every_call_of_a_locality_that_dies_gets_an_error_and_different_actions_are_told) {

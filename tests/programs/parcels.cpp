@@ -1,4 +1,4 @@
-// What tests of parcels between processes run: test-parcels death | mismatch | flood.
+// What tests of parcels between processes run: test-parcels death | death-in-traffic | mismatch | flood.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 #include <weft/parcels.hpp>
 
@@ -53,6 +55,38 @@ void see_a_death() {
   for (future<bool>& each : waiting) failed += each.get() ? 1 : 0;
   failed += ends_with_error(async(locality(1), one)).get() ? 1 : 0;  // It is known to be dead.
   std::printf("%d calls failed; locality 2 says %d\n", failed, sync(locality(2), one));
+}
+
+// --- A death in the middle ---------------------------------------------------------------------------
+
+std::atomic<int> calls_until_death{200};
+std::vector<char> give_as_many(const std::vector<char>& in, std::uint64_t count) {
+  if (--calls_until_death == 0) ::raise(SIGKILL);
+  return std::vector<char>(count, in.front());
+}
+WEFT_ACTION(give_as_many);
+
+// Calls and results of up to 512 KiB are under way both ways: each comes as it should, or gets an error.
+void see_a_death_in_traffic() {
+  if (here() == locality(1)) return;
+  std::minstd_rand random(static_cast<unsigned>(1 + here().number()));
+  std::vector<std::pair<future<std::vector<char>>, std::size_t>> all;
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t there = std::size_t{1} << random() % 20,
+                      back = std::size_t{1} << random() % 20;
+    all.emplace_back(async(locality(1), give_as_many, std::vector<char>(there, 'x'), back), back);
+  }
+  int failed = 0, wrong = 0;
+  for (auto& [result, size] : all) {
+    try {
+      wrong += result.get() == std::vector<char>(size, 'x') ? 0 : 1;
+    } catch (const error&) {
+      ++failed;
+    }
+  }
+  if (here() != locality(0)) return;
+  std::printf("%s calls failed, %d came wrong; locality 2 says %d\n", failed > 0 ? "some" : "no",
+              wrong, sync(locality(2), one));
 }
 
 // --- A flood --------------------------------------------------------------------------------------
@@ -103,6 +137,7 @@ int main(int argc, char** argv) {
   static detail::action_entry additional(odd != nullptr ? odd : "an_action", false, &argv,
                                          [](detail::received_call&) {});
   if (mode == "death") return run_tasks(argc, argv, see_a_death);
+  if (mode == "death-in-traffic") return run_tasks(argc, argv, see_a_death_in_traffic);
   if (mode == "flood") return run_tasks(argc, argv, flood);
   return run_tasks(argc, argv,
                    [] { static_cast<void>(sync(locality(locality_count() - 1), one)); });

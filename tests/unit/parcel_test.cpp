@@ -244,37 +244,59 @@ TEST(parcel, what_is_posted_runs_before_the_job_ends) {
   EXPECT_EQ(ran.load(), tests::is_started() ? n : 2 * n);
 }
 
+std::vector<std::uint8_t> content_of(std::uint64_t seed, std::size_t size) {
+  std::vector<std::uint8_t> bytes(size);
+  std::uint64_t word = seed * 0x9e37'79b9'7f4a'7c15;
+  for (std::size_t at = 0; at < size; at += sizeof word) {
+    word = word * 6364136223846793005 + 1442695040888963407;
+    std::memcpy(bytes.data() + at, &word, std::min(sizeof word, size - at));
+  }
+  return bytes;
+}
+// The next content, of so many bytes.
+std::vector<std::uint8_t> content_after(const std::vector<std::uint8_t>& in, std::uint64_t seed,
+                                        std::uint64_t out) {
+  if (in != content_of(seed, in.size()))
+    throw error("what came is not what was sent: " + std::to_string(in.size()) + " B");
+  return content_of(seed + 1, out);
+}
+WEFT_ACTION(content_after);
+
+// 0 B to 64 MiB: most are short, and each length is as likely as twice that. TEST_PARCELS says how many each locality sends.
 TEST(parcel, sizes_in_any_order_and_direction) {
-  static const auto content = [](std::uint32_t seed, std::size_t size) {
-    std::vector<std::uint8_t> bytes(size);
-    for (std::size_t i = 0; i < size; ++i)
-      bytes[i] = static_cast<std::uint8_t>(seed * 7 + i * 13 + i / 251);
-    return bytes;
+  const auto body = [] {
+    const auto count = static_cast<std::uint64_t>(
+        tests::number_of_environment("TEST_PARCELS", sanitized ? 60 : 500));
+    const auto seed = static_cast<std::uint64_t>(tests::number_of_environment("TEST_SEED", 1));
+    constexpr std::size_t most = std::size_t{64} << 20;
+    constexpr std::size_t under_way_max = 64;
+    std::mt19937_64 random(seed * 2 + static_cast<std::uint64_t>(here().number()));
+    const auto size = [&random] {
+      const std::uint64_t kind = random() % 1000;
+      const double bits = kind == 0 ? 26 : kind < 100 ? 18 : 12;
+      return static_cast<std::size_t>(std::exp2(std::uniform_real_distribution(0.0, bits)(random)) -
+                                      1);
+    };
+    std::deque<std::pair<future<std::vector<std::uint8_t>>, std::size_t>> under_way;
+    std::uint64_t next_one = 0, ended = 0;
+    const auto end_oldest = [&] {
+      auto& [result, wanted] = under_way.front();
+      EXPECT_TRUE(result.get() == content_of(ended + 1, wanted))
+          << "the result of parcel " << ended << ", " << wanted << " B; TEST_SEED=" << seed;
+      under_way.pop_front();
+      ++ended;
+    };
+    for (; next_one < count; ++next_one) {
+      if (under_way.size() == under_way_max) end_oldest();
+      const bool is_longest = here() == locality(0) && next_one == count / 2 && !sanitized;
+      const std::size_t bytes = is_longest ? most : size();
+      const std::size_t back = random() % 4 == 0 ? size() : random() % 64;
+      under_way.emplace_back(
+          async(next(), content_after, content_of(next_one, bytes), next_one, back), back);
+    }
+    while (!under_way.empty()) end_oldest();
   };
-  EXPECT_EQ(run_localities(
-                2,
-                [] {
-                  std::mt19937 random(static_cast<unsigned>(here().number()) + 1);
-                  const auto size = [&] {
-                    const auto bits = random() % 20;
-                    return static_cast<std::size_t>(random()) % ((std::size_t{2} << bits));
-                  };
-                  std::vector<future<std::vector<std::uint8_t>>> all;
-                  std::vector<std::size_t> sizes;
-                  for (std::uint32_t i = 0; i < (sanitized ? 50 : 200); ++i) {
-                    sizes.push_back(size());
-                    all.push_back(async(
-                        next(),
-                        [](std::vector<std::uint8_t> in, std::uint32_t seed, std::uint64_t out) {
-                          EXPECT_EQ(in, content(seed, in.size()));
-                          return content(seed + 1, out);
-                        },
-                        content(i, size()), i, sizes.back()));
-                  }
-                  for (std::uint32_t i = 0; i < all.size(); ++i)
-                    EXPECT_EQ(all[i].get(), content(i + 1, sizes[i]));
-                }),
-            0);
+  EXPECT_EQ(run_localities(2, body), 0);
 }
 
 std::string text_of_error(const std::function<void()>& called) {

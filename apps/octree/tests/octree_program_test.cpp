@@ -163,12 +163,58 @@ TEST(octree_program, has_the_same_hash_in_any_number_of_processes) {
     for (const int processes : {2, 3, 4})
       for (const int workers : {1, 2}) in_processes(exchange, processes, workers);
   }
-  // Over a parcelport of its own network, where it was built.
-  const auto [ended, text] = run_program(small + "--exchange parcels", WEFT_PROGRAM_DIR
-                                         "/weftrun --parcelport tcp_i --processes 3 --workers 1");
-  if (text.find("was built without it") != std::string::npos) return;
-  EXPECT_EQ(ended, 0) << text;
-  EXPECT_EQ(line_of(text, "hash"), hash) << text;
+}
+
+std::vector<std::string> all_parcelports() {
+  std::vector<std::string> all = {"lci", "lci_i", "tcp", "tcp_i", "lci_psr_cq_mt_i:2"};
+  for (const std::string by : {"sr", "psr"})
+    for (const std::string completion : {"cq", "sy"})
+      for (const std::string progress : {"pin", "mt", "core"})
+        for (const std::string at_once : {"", "_i"})
+          all.push_back("lci_" + by + "_" + completion + "_" + progress + at_once);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Which know no MPI.
+  for (const std::string kind : {"mpi", "mpi_i", "mpi_orig", "mpi_orig_i"})
+    for (const std::string mpi : {"mpich", "openmpi"}) all.push_back(kind + ":" + mpi);
+#endif
+  return all;
+}
+
+// With OCTREE_WHOLE over each of them with 1 to 4 processes of 1, 2 and 8 workers; else a sample. Not over those that this
+// build has not, or that have no core here for a thread.
+TEST(octree_program, has_the_same_hash_over_every_parcelport) {
+  if (!std::filesystem::exists(WEFT_PROGRAM_DIR "/weftrun"))
+    GTEST_SKIP() << "built without weftrun";
+  const bool is_whole = std::getenv("OCTREE_WHOLE") != nullptr;
+  const auto [status, output] = run_program(small + "--weft-ranks 1");
+  ASSERT_EQ(status, 0) << output;
+  const std::string hash = line_of(output, "hash");
+  ASSERT_EQ(hash.size(), 21u + 16u) << output;
+  int runs = 0;
+  const auto run_over = [&](const std::string& port, int processes, int workers) {
+    const auto words = " --parcelport " + port + " --processes " + std::to_string(processes) +
+                       " --workers " + std::to_string(workers);
+    const auto [ended, text] =
+        run_program(small + "--exchange parcels", WEFT_PROGRAM_DIR "/weftrun --timeout 90" + words);
+    for (const char* const why : {"was built without it", "needs weft's plug-in", "needs a core"})
+      if (text.find(why) != std::string::npos) return;
+    EXPECT_EQ(ended, 0) << words << ": " << text;
+    EXPECT_EQ(line_of(text, "hash"), hash) << words << ": " << text;
+    ++runs;
+  };
+  if (is_whole) {
+    for (const std::string& port : all_parcelports())
+      for (const int processes : {1, 2, 3, 4})
+        for (const int workers : {1, 2, 8}) run_over(port, processes, workers);
+    std::printf("%d runs with the same hash\n", runs);
+  } else {
+    run_over("tcp_i", 3, 1);
+    run_over("lci_sr_sy_pin", 2, 2);
+    run_over("lci_psr_cq_mt_i:2", 4, 2);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    run_over("mpi:mpich", 3, 1);
+    run_over("mpi_orig_i:openmpi", 2, 2);
+#endif
+  }
 }
 
 TEST(octree_parcels, have_the_numbers_of_one_thread_in_one_process) {

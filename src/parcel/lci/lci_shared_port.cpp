@@ -341,7 +341,7 @@ lci_shared_port::lci_shared_port(std::string name, const lci_variant& variant,
   // The job's own devices notice it as well, and tell people.
   how.on_peer_failure = [](int, const char*) {};
   how.transport = between_.core().options().transport;
-  core_ = std::make_unique<comm::runtime>(between_.job(), how);
+  core_ = between_.make_core(how);
   put_into_ = core_->register_handler(comm::completion(*arrivals_));
   if (variant_.by == lci_variant::header::send)
     for (int i = 0; i < core_->device_count(); ++i) {
