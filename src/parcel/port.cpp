@@ -22,6 +22,16 @@ wait_description waits_at(const char* call, int process) noexcept {
   return what;
 }
 
+void begin_own_work(worker& here) {
+  here.owner().expect_work();
+  network::of(here).count_sent(network::of(here).owner().process());
+}
+
+void end_own_work(worker& here) noexcept {
+  network::of(here).count_received(network::of(here).owner().process());
+  here.owner().end_work();
+}
+
 void end_chunks(chunked_task& then, bool have_come) noexcept {
   task_source* const tasks = have_come ? task_source::here_or_null() : nullptr;
   if (tasks != nullptr && !tasks->home().is_shared()) [[likely]]

@@ -139,6 +139,12 @@ inline constexpr const char* waits_for_connection =
     "sending a parcel, for one of the connections to be free";
 [[nodiscard]] wait_description waits_at(const char* call, int process) noexcept;
 
+// What a port has yet to do by itself, such as to learn that a message has left: until it ends the job neither ends nor
+// is taken for a deadlock. It counts as a message of the process to itself, since all workers may sleep while the network
+// has the news. Each may be on another worker.
+void begin_own_work(worker& here);
+void end_own_work(worker& here) noexcept;
+
 // Submits `then` as a task of the calling worker where all chunks have come and that worker runs tasks; else abandons it.
 void end_chunks(chunked_task& then, bool have_come) noexcept;
 

@@ -159,6 +159,8 @@ thread_origin origin_of_new_thread() {
 }
 
 void worker::share() {
+  // What is to be done here is done while it can be.
+  while (source_ != nullptr && source_->has_own() && handoff_lock_ == nullptr) yield();
   if (handoff_lock_ != nullptr) return;
   handoff_lock_ = std::make_unique<handoff_lock>();
   undivided_left_ = 0;

@@ -50,7 +50,6 @@ comm::address lci_port::address_of(const worker& here, int process, int to_port)
 
 // What lives until all parts of a parcel have left. Its worker's own.
 struct lci_port::sending {
-  scheduler* workers;  // Null once they are gone.
   std::uint32_t left = 1;
   kept_values* kept;
   std::unique_ptr<std::byte[]> heap;
@@ -58,9 +57,8 @@ struct lci_port::sending {
   void leave(bool workers_run) noexcept {
     if (--left != 0) return;
     if (kept != nullptr) kept->free(*kept);
-    scheduler& at = *workers;
     free_pooled(this);
-    if (workers_run) at.end_work();
+    if (worker* const here = worker::current(); workers_run && here != nullptr) end_own_work(*here);
   }
   static void on_sent(void* self, const comm::event& happened) noexcept {
     static_cast<sending*>(self)->leave(happened.result != comm::outcome::canceled);
@@ -93,9 +91,8 @@ void lci_port::send_copy(worker& here, comm::am& what, std::span<const std::byte
     return between_.mark_failed(what.to.process,
                                 "there is no memory for an answer that is to go there");
   }
-  all->workers = &here.owner();
   all->kept = nullptr;
-  here.owner().expect_work();
+  begin_own_work(here);
   what.data = std::span<const std::byte>(all->heap.get(), bytes.size());
   what.local = comm::completion(&sending::on_sent, all);
   if (comm::post(network::of(here).device(), what) != status::posted) all->leave(true);
@@ -126,10 +123,9 @@ bool lci_port::send(worker& here, outgoing_parcel& what) {
 bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
                           outgoing_parcel& what) {
   auto* const all = make_pooled<sending>();
-  all->workers = &here.owner();
   all->kept = std::exchange(what.kept, nullptr);
   all->heap = std::move(what.heap);
-  here.owner().expect_work();
+  begin_own_work(here);
   const struct leaving {
     sending& of;
     ~leaving() { of.leave(true); }

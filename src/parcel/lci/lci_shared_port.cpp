@@ -486,7 +486,6 @@ void lci_shared_port::go_on(worker& here, connection& of) noexcept {
 void lci_shared_port::end(worker* here, connection& of, bool complete) noexcept {
   kept_values* const kept = std::exchange(of.kept, nullptr);
   chunked_task* const then = std::exchange(of.then, nullptr);
-  scheduler& workers = *of.workers;
   const bool has_worked = of.does != connection::kind::listens;
   if (here != nullptr)
     close(of);
@@ -494,7 +493,7 @@ void lci_shared_port::end(worker* here, connection& of, bool complete) noexcept 
     of.workers = nullptr;
   if (kept != nullptr) kept->free(*kept);
   if (then != nullptr) end_chunks(*then, complete && here != nullptr);
-  if (here != nullptr && has_worked) workers.end_work();
+  if (here != nullptr && has_worked) end_own_work(*here);
 }
 
 void lci_shared_port::on_completed(worker& here, connection& of,
@@ -564,7 +563,7 @@ void lci_shared_port::send_at_once(worker& here, int process, int,
   chain->peer = to;
   chain->header = {chain->heap.get(), bytes.size()};
   chain->workers = &here.owner();
-  here.owner().expect_work();
+  begin_own_work(here);
   if (is_long)
     go_on(here, *chain);
   else
@@ -606,7 +605,7 @@ bool lci_shared_port::send(worker& here, outgoing_parcel& what) {
     chain->heap = std::move(what.heap);
     chain->kept = std::exchange(what.kept, nullptr);
     chain->workers = &here.owner();
-    here.owner().expect_work();
+    begin_own_work(here);
   }
   // All at once: while one is under way, the next of a chain is not even posted.
   for (std::size_t i = 0; i <= what.chunks.size(); ++i) network::of(here).count_sent(what.process);
@@ -649,7 +648,7 @@ void lci_shared_port::receive(worker& here, int process, std::uint64_t word,
   chain.places.assign(places.begin(), places.end());
   chain.then = &then;
   chain.workers = &here.owner();
-  here.owner().expect_work();
+  begin_own_work(here);
   go_on(here, chain);
 }
 

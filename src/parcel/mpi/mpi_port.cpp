@@ -236,7 +236,7 @@ std::unique_ptr<mpi_port::connection> mpi_port::connect(worker& here, outgoing_p
   made->kept = std::exchange(what.kept, nullptr);
   made->heap = std::move(what.heap);
   sending_.fetch_add(1, std::memory_order_relaxed);
-  here.owner().expect_work();
+  begin_own_work(here);
   for (std::size_t i = 0; i <= what.chunks.size(); ++i) network::of(here).count_sent(what.process);
   return made;
 }
@@ -320,7 +320,6 @@ void mpi_port::go_on(worker& here, std::unique_ptr<connection> of) noexcept {
 }
 
 void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
-  scheduler& workers = here.owner();
   if (of.sends) {
     sending_.fetch_sub(1, std::memory_order_relaxed);
     // The original's comes back from the receiver.
@@ -345,12 +344,12 @@ void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
                   rank_of_[static_cast<std::size_t>(of.process)], release_tag,
                   release->under_way)) {
       sending_.fetch_add(1, std::memory_order_relaxed);
-      workers.expect_work();
+      begin_own_work(here);
       const std::lock_guard hold(lock_);
       connections_.push_back(std::move(release));
     }
   }
-  workers.end_work();
+  end_own_work(here);
 }
 
 void mpi_port::receive(worker& here, int process, std::uint64_t word,
@@ -366,7 +365,7 @@ void mpi_port::receive(worker& here, int process, std::uint64_t word,
   made->tag = static_cast<int>(word);
   for (const std::span<std::byte> one : places) made->parts.push_back({one.data(), one.size()});
   made->then = &then;
-  here.owner().expect_work();
+  begin_own_work(here);
   go_on(here, std::move(made));
 }
 
@@ -476,7 +475,7 @@ void mpi_port::on_header(worker& here, int process, std::span<const std::byte> m
   if (first != 0) made->parts.push_back({at, first});
   if (front.apart != 0) made->parts.push_back({at + first, front.apart});
   made->has_chunks = front.chunks != 0;
-  here.owner().expect_work();
+  begin_own_work(here);
   go_on(here, std::move(made));
 }
 
