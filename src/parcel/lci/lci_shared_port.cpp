@@ -1,41 +1,28 @@
 #include "parcel/lci/lci_shared_port.hpp"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <new>
-#include <set>
 #include <utility>
 
-#include "base/clock.hpp"
-#include "base/format.hpp"
-#include "base/start_thread.hpp"
-#include "base/topology.hpp"
+#include "parcel/lci/lci_progress_thread.hpp"
 #include "parcel/wire.hpp"
-#include "sync/atomics.hpp"
 #include "task/task_source.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
 namespace {
 
-constexpr int port_devices_max = 64;
 // Completions that wait to be looked at; a device whose queue is full takes no more from its peers.
 constexpr std::size_t queued_max = 4096;
 // What one pass of a worker takes.
 constexpr int taken_in_a_pass = 32;
 constexpr std::size_t looked_at_in_a_pass = 64;
-// A pinned thread looks so long for more before it sleeps.
-constexpr std::uint64_t look_ns = 200'000;
 // So often a worker that finds nothing gives its core to the thread that makes progress on it.
 constexpr std::uint32_t looks_until_yield = 8;
-// How long a thread that makes progress sleeps: at first, and at most while nothing comes.
-constexpr std::int64_t nap_ns_min = 20'000;
-constexpr std::int64_t nap_ns_max = 500'000;
 
 // Messages of parcels, where they are sent; chunks have lesser ones: the device, and a count that never returns.
 constexpr std::uint64_t tag_of_header = std::uint64_t{1} << 63;
@@ -43,122 +30,14 @@ constexpr int tag_count_bits = 48;
 
 std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_site& site) {
   lci_variant variant = *lci_variant::of(name.kind);
-  const std::string& count = name.detail;
-  if (!count.empty()) {
-    const auto [end, failure] =
-        std::from_chars(count.data(), count.data() + count.size(), variant.devices);
-    if (failure != std::errc() || end != count.data() + count.size() || variant.devices < 1 ||
-        variant.devices > port_devices_max)
-      throw error(
-          formatted("parcelport {}:{}: behind the colon stands the number of devices, 1 to {}",
-                    name.kind, count, port_devices_max));
-  }
+  variant.set_devices(name.kind, name.detail);
   return std::make_unique<lci_shared_port>(name.kind, variant, site);
-}
-// The CPU of the thread that makes progress; -1: any.
-int core_of(scheduler& workers, network& between, lci_variant::progress by,
-            const std::string& name) {
-  if (by == lci_variant::progress::all_workers) return -1;
-  const int count = workers.worker_count();
-  if (by == lci_variant::progress::pinned_thread) return workers.at(count - 1).core();
-  cores_of_process own;
-  for (int i = 0; i < count; ++i) own.of_workers.push_back(workers.at(i).core());
-  for (const hardware_thread& one : machine_topology().threads) own.allowed.push_back(one.cpu);
-  bootstrap& job = between.job();
-  constexpr std::string_view key = "weft.parcels.cores";
-  job.put(key, own.text());
-  job.fence();
-  std::vector<cores_of_process> node;
-  std::size_t which = 0;
-  for (int p = 0; p < between.process_count(); ++p) {
-    if (job.node_of(p) != job.node_of(between.process())) continue;
-    if (p == between.process()) which = node.size();
-    node.push_back(cores_of_process::of(job.get(p, key)));
-  }
-  if (const std::optional<int> found = core_beside_workers(node, which)) return *found;
-  throw error(formatted(
-      "parcelport {} needs a core beside those of all workers of this host: the {} of this process may use {} cores; "
-      "give fewer workers (--workers) or more cores, or take lci_..._pin",
-      name, count, own.allowed.size()));
 }
 
 }  // namespace
 
 const parcelport_maker lci_variant_parcelports{
     [](std::string_view kind) noexcept { return lci_variant::of(kind) != nullptr; }, &make};
-
-std::unique_ptr<lci_variant> lci_variant::of(std::string_view kind) {
-  const auto take = [&kind](std::string_view word) {
-    if (!kind.starts_with(word)) return false;
-    kind.remove_prefix(word.size());
-    return true;
-  };
-  lci_variant made{};
-  if (!take("lci_")) return nullptr;
-  if (take("sr_"))
-    made.by = header::send;
-  else if (take("psr_"))
-    made.by = header::put;
-  else
-    return nullptr;
-  if (take("cq_"))
-    made.found_by = completion::queue;
-  else if (take("sy_"))
-    made.found_by = completion::synchronizers;
-  else
-    return nullptr;
-  if (kind == "pin")
-    made.driven_by = progress::pinned_thread;
-  else if (kind == "mt")
-    made.driven_by = progress::all_workers;
-  else if (kind == "core")
-    made.driven_by = progress::own_core;
-  else
-    return nullptr;
-  return std::make_unique<lci_variant>(made);
-}
-
-// --- Cores ----------------------------------------------------------------------------------------
-
-std::string cores_of_process::text() const {
-  std::string all;
-  for (const int one : of_workers) all += formatted("{} ", one);
-  all += '/';
-  for (const int one : allowed) all += formatted(" {}", one);
-  return all;
-}
-
-cores_of_process cores_of_process::of(std::string_view text) {
-  cores_of_process read;
-  std::vector<int>* to = &read.of_workers;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    int number = 0;
-    if (word == "/")
-      to = &read.allowed;
-    else if (std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc())
-      to->push_back(number);
-  }
-  return read;
-}
-
-std::optional<int> core_beside_workers(std::span<const cores_of_process> node, std::size_t which) {
-  // Workers that are not bound leave one over where there are more.
-  if (const cores_of_process& own = node[which]; std::ranges::count(own.of_workers, -1) != 0)
-    return own.allowed.size() > own.of_workers.size() ? std::optional(-1) : std::nullopt;
-  std::set<int> taken;
-  for (const cores_of_process& one : node)
-    taken.insert(one.of_workers.begin(), one.of_workers.end());
-  // Those before it choose first.
-  for (std::size_t i = 0;; ++i) {
-    const auto& allowed = node[i].allowed;
-    const auto at = std::ranges::find_if(allowed, [&](int cpu) { return !taken.contains(cpu); });
-    if (i == which) return at != allowed.end() ? std::optional(*at) : std::nullopt;
-    if (at != allowed.end()) taken.insert(*at);
-  }
-}
 
 // --- What completes -------------------------------------------------------------------------------
 
@@ -250,77 +129,6 @@ void lci_shared_port::something_has_come() noexcept {
   workers_.at(0).notify();
 }
 
-// --- A thread that makes progress -----------------------------------------------------------------
-
-class lci_shared_port::progress_thread {
- public:
-  progress_thread(comm::runtime& core, scheduler& workers, lci_variant::progress how, int cpu)
-      : core_(core), workers_(workers) {
-    thread_ = start_thread("the progress of a parcelport", [this, how, cpu] {
-      pthread_setname_np(pthread_self(), "weft-parcels");
-      if (cpu >= 0) static_cast<void>(pin_this_thread(cpu));
-      if (how == lci_variant::progress::own_core)
-        look_always();
-      else if (how == lci_variant::progress::pinned_thread)
-        look_and_sleep();
-      else
-        look_while_any_sleeps();
-    });
-  }
-  ~progress_thread() {
-    ending_.store(1, std::memory_order_relaxed);  // Relaxed: joined below.
-    std_atomics::wake(ending_);
-    thread_.join();
-  }
-  progress_thread(const progress_thread&) = delete;
-  progress_thread& operator=(const progress_thread&) = delete;
-
- private:
-  [[nodiscard]] bool is_ending() const noexcept {
-    return ending_.load(std::memory_order_relaxed) != 0;
-  }
-  [[nodiscard]] bool progress() noexcept {
-    int happened = 0;
-    for (int i = 0; i < core_.device_count(); ++i) happened += core_.device(i).progress();
-    return happened != 0;
-  }
-  void nap(bool came) noexcept {
-    nap_ns_ = came ? nap_ns_min : std::min(2 * nap_ns_, nap_ns_max);
-    std_atomics::wait(ending_, 0, nap_ns_);
-  }
-  void look_always() noexcept {
-    while (!is_ending()) static_cast<void>(progress());
-  }
-  void look_and_sleep() noexcept {
-    bool has_napped = true;
-    for (std::uint64_t last_ns = 0; !is_ending();) {
-      if (progress()) {
-        last_ns = now_ns();
-        has_napped = false;
-      } else if (now_ns() - last_ns < look_ns) {
-        sched_yield();  // To the worker of this core.
-      } else {
-        nap(!std::exchange(has_napped, true));
-      }
-    }
-  }
-  // One that computes makes no progress: for those that sleep it is made here.
-  void look_while_any_sleeps() noexcept {
-    while (!is_ending()) {
-      bool any_sleeps = false;
-      for (int i = 0; i < workers_.worker_count(); ++i)
-        any_sleeps = any_sleeps || workers_.at(i).is_parked();
-      nap(any_sleeps && progress());
-    }
-  }
-
-  comm::runtime& core_;
-  scheduler& workers_;
-  std::int64_t nap_ns_ = nap_ns_min;
-  std::atomic<std::uint32_t> ending_{0};
-  std::thread thread_;
-};
-
 // --- Begin and end --------------------------------------------------------------------------------
 
 lci_shared_port::lci_shared_port(std::string name, const lci_variant& variant,
@@ -334,7 +142,7 @@ lci_shared_port::lci_shared_port(std::string name, const lci_variant& variant,
       turns_(static_cast<std::size_t>(workers_.worker_count())),
       arrivals_(std::make_unique<news>(*this)),
       completed_(std::make_unique<news>(*this)) {
-  const int cpu = core_of(workers_, between_, variant_.driven_by, name_);
+  const int cpu = core_for_progress(workers_, between_, variant_.driven_by, name_);
   comm::runtime_options how;
   how.devices = variant_.devices;
   how.shared_devices = true;
@@ -352,7 +160,7 @@ lci_shared_port::lci_shared_port(std::string name, const lci_variant& variant,
       stall(listener);
     }
   let_workers_look(site, *this);
-  driver_ = std::make_unique<progress_thread>(*core_, workers_, variant_.driven_by, cpu);
+  driver_ = std::make_unique<lci_progress_thread>(*core_, workers_, variant_.driven_by, cpu);
 }
 
 // The workers have ended. What is under way is canceled, and nobody looks at its completions.

@@ -16,41 +16,16 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/limits.hpp"
+#include "parcel/lci/lci_variant.hpp"
 #include "parcel/port.hpp"
 
 namespace weft::detail {
-
-struct lci_variant {
-  enum class header { send, put };
-  enum class completion { queue, synchronizers };
-  enum class progress { pinned_thread, all_workers, own_core };
-  header by;
-  completion found_by;
-  progress driven_by;
-  int devices = 1;
-  // Null for what is no variant's name.
-  [[nodiscard]] static std::unique_ptr<lci_variant> of(std::string_view kind);
-};
-
-// The CPUs of one process of a host.
-struct cores_of_process {
-  std::vector<int> of_workers;  // -1: not bound.
-  std::vector<int> allowed;
-  [[nodiscard]] std::string text() const;
-  [[nodiscard]] static cores_of_process of(std::string_view text);
-};
-// The CPU for a thread of process `which` of those of a host that each have one such thread; -1: any; nothing: there is none
-// that no worker has.
-[[nodiscard]] std::optional<int> core_beside_workers(std::span<const cores_of_process> node,
-                                                     std::size_t which);
 
 class lci_shared_port final : public parcelport, public further_look {
  public:
@@ -74,7 +49,6 @@ class lci_shared_port final : public parcelport, public further_look {
   struct connection;
   class news;
   class one_completion;
-  class progress_thread;
 
   [[nodiscard]] comm::device& device_of(const worker& here) const noexcept;
   [[nodiscard]] bool fits_one_message(const comm::device& by, const comm::address& to,
@@ -123,7 +97,7 @@ class lci_shared_port final : public parcelport, public further_look {
   std::atomic<std::size_t> stalled_count_{0};  // Changed under the lock; without it a hint.
   comm::handler_id put_into_;
   std::unique_ptr<comm::runtime> core_;
-  std::unique_ptr<progress_thread> driver_;
+  std::unique_ptr<class lci_progress_thread> driver_;
 };
 
 }  // namespace weft::detail
