@@ -217,12 +217,17 @@ if(TARGET weftrun)
       WEFT_PARCELPORT=${port})
   endforeach()
 endif()
-# Processes that are threads of the test, over a parcelport of its own network.
+# Processes that are threads of the test: devices over the network that misbehaves, or a network of the port's own.
 if(WEFT_HAS_ASIO)
   list(APPEND ports_tcp tcp_i)
 endif()
-foreach(port IN LISTS ports_tcp)
-  add_test(NAME multi.parcelport.${port} COMMAND parcel_test --gtest_filter=parcel.*)
+set(tests_of_lci_sr_cq_pin parcel.a_*)  # Its thread naps while this network counts in looks.
+foreach(port IN ITEMS lci_psr_cq_mt_i lci_sr_sy_mt:2 lci_sr_cq_pin ${ports_tcp})
+  set(tests parcel.*)
+  if(tests_of_${port})
+    set(tests ${tests_of_${port}})
+  endif()
+  add_test(NAME multi.parcelport.${port} COMMAND parcel_test --gtest_filter=${tests})
   set_tests_properties(multi.parcelport.${port} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
     ENVIRONMENT WEFT_PARCELPORT=${port})
 endforeach()
@@ -275,6 +280,10 @@ if(TARGET weftrun AND TARGET weft-octree)
 endif()
 # 10^5 parcels of 0 B to 64 MiB from each of two processes.
 set(sizes --gtest_filter=parcel.sizes_in_any_order_and_direction)
+foreach(port IN ITEMS lci_i lci_psr_sy_mt lci_sr_cq_mt_i:2)
+  weft_add_test_of_processes(soak.sim2.parcels_of_any_size.${port} soak 2 "parcel_test;${sizes}"
+    WEFT_PARCELPORT=${port} TEST_PARCELS=100000)
+endforeach()
 if(TARGET weftrun)
   foreach(port IN ITEMS lci_i lci lci_psr_cq_mt_i lci_sr_sy_pin ${ports_tcp})
     weft_add_test_of_processes(soak.shm2.parcels_of_any_size.${port} soak 2
