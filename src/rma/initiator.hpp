@@ -140,7 +140,12 @@ class initiator final : public detail::face_state {
   // The signal is seen at the target after the data.
   void put_signal(context& c, void* to, const void* from, std::size_t bytes, std::uint64_t* signal,
                   std::uint64_t value, signal_operation how, int rank) {
-    put(c, to, from, bytes, rank);
+    if (bytes != 0) {
+      put(c, to, from, bytes, rank);
+      // A signal that is a store would overtake data that go as a message.
+      if (direct(to, bytes, rank) == nullptr && direct(signal, rank) != nullptr)
+        quiet(c, {&rank, 1});
+    }
     if (how == signal_operation::set)
       change<update::set>(c, signal, value, rank);
     else

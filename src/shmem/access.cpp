@@ -57,13 +57,15 @@ strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_s
   return how;
 }
 
-void update_signal(pe_state& me, const target& to, std::uint64_t* signal_address,
-                   std::uint64_t signal, int operation) {
+void put_and_signal(pe_state& me, const target& to, void* dest, const void* source,
+                    std::size_t bytes, std::uint64_t* signal_address, std::uint64_t signal,
+                    int operation) {
+  note_write(me, to.rank, dest, bytes);
   note_write(me, to.rank, signal_address, sizeof *signal_address);
-  if (operation == SHMEM_SIGNAL_SET)
-    me.memory->change<rma::update::set>(to.operations, signal_address, signal, to.rank);
-  else
-    me.memory->change<rma::update::add>(to.operations, signal_address, signal, to.rank);
+  me.memory->put_signal(
+      to.operations, dest, source, bytes, signal_address, signal,
+      operation == SHMEM_SIGNAL_SET ? rma::signal_operation::set : rma::signal_operation::add,
+      to.rank);
 }
 
 void check_signal(pe_state& me, const std::uint64_t* signal_address, int operation) {
@@ -138,9 +140,7 @@ void put_signal(const char* call, shmem_ctx_t context, void* dest, const void* s
     check_symmetric(me, "dest", dest, bytes);
     check_local("source", source, bytes);
     check_signal(me, signal_address, operation);
-    note_write(me, to.rank, dest, bytes);
-    if (bytes != 0) me.memory->put(to.operations, dest, source, bytes, to.rank);
-    update_signal(me, to, signal_address, signal, operation);
+    put_and_signal(me, to, dest, source, bytes, signal_address, signal, operation);
   });
 }
 
@@ -155,7 +155,7 @@ void signal_update(const char* call, shmem_ctx_t context, std::uint64_t* signal_
   in_call(call, [&](pe_state& me) {
     const target to = checked_target(me, context, pe);
     check_signal(me, signal_address, operation);
-    update_signal(me, to, signal_address, signal, operation);
+    put_and_signal(me, to, nullptr, nullptr, 0, signal_address, signal, operation);
   });
 }
 

@@ -201,6 +201,25 @@ static void of_order(void) {
   shmem_barrier_all();
 }
 
+/* The data are a global, which may go as a message, and the signal is in the heap, where it may be stored at once. */
+static void of_signals_by_another_way(void) {
+  static long data[512];
+  long from[512];
+  uint64_t* const signal = shmem_calloc(1, sizeof *signal);
+  for (long round = 1; round <= 40; ++round) {
+    const shmem_ctx_t on = round % 2 ? SHMEM_CTX_DEFAULT : ctx;
+    const size_t n = round % 4 < 2 ? 512 : 8;
+    if (round > 20) shmem_ctx_session_start(on, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    for (int i = 0; i < 512; ++i) from[i] = round;
+    shmem_ctx_long_put_signal(on, data, from, n, signal, 1, SHMEM_SIGNAL_ADD, NEXT);
+    shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)round);
+    EXPECT(data[0] == round && data[n - 1] == round);
+    if (round > 20) shmem_ctx_session_stop(on);
+    shmem_sync_all();
+  }
+  shmem_free(signal);
+}
+
 #if __STDC_VERSION__ >= 201112l
 static void of_generics(void) {
   static double numbers[4];
@@ -224,6 +243,7 @@ int main(void) {
   SIZED(CALL_SIZE)
   of_memory();
   of_order();
+  of_signals_by_another_way();
 #if __STDC_VERSION__ >= 201112l
   of_generics();
 #endif
