@@ -34,6 +34,13 @@ foreach(program IN ITEMS setup.c access.c atomics.c collectives.c waiting.c acti
   weft_add_shmem_test(${name}.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/${name})
 endforeach()
 weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
+foreach(processes IN ITEMS 1 2)
+  weft_add_shmem_test(exit.well.${processes} ${run} -n 3 --processes ${processes} ${shmem_bin}/setup exit 0)
+  foreach(who IN ITEMS exit thread)
+    weft_add_shmem_test(${who}.in_error.${processes} ${conformance_directory}/run_bad.sh "shmem_global_exit.7. ends the job"
+      ${weftrun} -n 3 --processes ${processes} ${shmem_bin}/setup ${who} 7)
+  endforeach()
+endforeach()
 
 # While the target computes: over networks by themselves, elsewhere with --progress.
 weft_add_shmem_program(computing_target ${shmem_directory}/computing_target.c)

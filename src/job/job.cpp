@@ -203,7 +203,8 @@ int run_job(options how, const std::function<void(job_rank&)>& body, const launc
   traced.end();
   if (j.how.stats) print_statistics(j, seconds);
   if (j.checks != nullptr) end_checks(j, failure);
-  if (failure.status() == 0) {
+  // A job that was stopped has not failed in every case: shmem_global_exit(0).
+  if (failure.status() == 0 && !j.workers->stopping()) {
     std::string text;
     j.each_face([&](face_job& face) {
       if (text.empty()) text = face.wrong_at_end();

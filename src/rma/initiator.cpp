@@ -138,7 +138,9 @@ void initiator::wake(int rank) {
   // One writer is enough: the message comes in any case, and the worker looks at all its words then. Within the
   // process the flag stays, since the worker may be about to park for another word than was written: nobody would
   // wake it when that one is.
-  if (watches_[rank]->take()) far_->wake(rank);
+  if (!watches_[rank]->take()) return;
+  const shared_section in(*me_.home);  // A put by the short way has come here without it.
+  far_->wake(rank);
 }
 
 void initiator::put_far(context& c, void* to, const void* from, std::size_t bytes, int rank) {

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "collective/collectives.hpp"
 #include "collective/new_communicators.hpp"
+#include "program/foreign_thread.hpp"
 #include "shmem/core.hpp"
 #include "weft/run.hpp"
 
@@ -55,11 +56,8 @@ void open(pe_state& me, int level) {
   me.settings = read_settings();
   me.number = me.rank.number;
   me.size = static_cast<int>(j.places.size());
-  if (level >= SHMEM_THREAD_SERIALIZED) {
-    (void)here.enter_shared();
-    here.share();
-    here.leave_shared();
-  }
+  // Until this call returns the worker's thread holds the hand-off lock, wherever a PE of the worker asks for it.
+  if (level >= SHMEM_THREAD_SERIALIZED) here.share();
   const communicator all(me.rank.shared->world, me.number);
   me.teams.clear();
   me.teams.push_back(make_team(all.dup()));
@@ -87,6 +85,7 @@ void open(pe_state& me, int level) {
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
   me.open();
   print_what_was_asked_for(me);
+  here.leave_shared();
 }
 
 int opened_with(pe_state& me, int level) {
@@ -143,12 +142,11 @@ void finalize(const char* call) {
 
 void global_exit(const char* call, int status) {
   in_call(call, [&](pe_state& me) {
+    const std::string text = formatted("shmem_global_exit({}) ends the job", status);
+    if (!detail::called_by_own_thread()) detail::end_foreign_thread("PE", text);
     me.close();
     me.failed = true;
-    if ((status & 0xff) != 0)
-      throw rank_failure(formatted("shmem_global_exit({}) ends the job", status), status & 0xff);
-    me.rank.of->workers->request_stop();
-    me.rank.home->check_stopped();
+    throw rank_failure(text, status & 0xff);
   });
 }
 
@@ -204,6 +202,14 @@ void get_name(char* name) {
 void query_initialized(int* initialized) {
   const pe_state* const me = state_of_caller();
   *initialized = me != nullptr && me->usable ? 1 : 0;
+  if (worker::current() != nullptr) return;
+  // A thread that a PE has made.
+  const thread_origin& origin = origin_of_this_thread();
+  if (origin.identity == nullptr || !origin.way_in->enter()) return;
+  const auto* const maker = static_cast<const pe_state*>(
+      static_cast<const detail::rank_state*>(origin.identity)->faces[face_slot].get());
+  *initialized = maker != nullptr && maker->usable ? 1 : 0;
+  origin.way_in->leave();
 }
 
 }  // namespace weft::shmem

@@ -1,6 +1,9 @@
 /* Set-up, queries, memory, teams, contexts. */
 #include "conform.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 static int global = 3;
 
 static void of_queries(void) {
@@ -10,7 +13,7 @@ static void of_queries(void) {
   shmem_info_get_name(name);
   EXPECT(major == SHMEM_MAJOR_VERSION && minor == SHMEM_MINOR_VERSION && strcmp(name, SHMEM_VENDOR_STRING) == 0);
   shmem_query_thread(&level);
-  EXPECT(level == SHMEM_THREAD_SERIALIZED);
+  EXPECT(level == SHMEM_THREAD_MULTIPLE);
   shmem_query_initialized(&open);
   EXPECT(open);
   EXPECT(_my_pe() == me && _num_pes() == pes);
@@ -114,18 +117,57 @@ static void of_teams(void) {
   shmem_barrier_all();
 }
 
+static long by_thread;
+static pthread_barrier_t both;
+static void* puts_one(void* none) {
+  (void)none;
+  int open = 0;
+  shmem_query_initialized(&open);
+  EXPECT(open);
+  shmem_long_p(&by_thread, 1, NEXT);
+  pthread_barrier_wait(&both);
+  return NULL;
+}
+
+/* A thread calls while its PE waits for it, outside of OpenSHMEM. */
+static void of_threads(void) {
+  pthread_t thread;
+  pthread_barrier_init(&both, NULL, 2);
+  pthread_create(&thread, NULL, puts_one, NULL);
+  pthread_barrier_wait(&both);
+  pthread_join(thread, NULL);
+  shmem_long_wait_until(&by_thread, SHMEM_CMP_EQ, 1);
+}
+
+static void* leaves(void* status) {
+  printf("right\n");
+  fflush(stdout);
+  shmem_global_exit(atoi(status));
+  printf("shmem_global_exit has returned\n");
+  _exit(3);
+}
+
 int main(int argc, char** argv) {
   int level = -1, open = 1;
   shmem_query_initialized(&open);
   EXPECT(!open);
-  shmem_init_thread(SHMEM_THREAD_SERIALIZED, &level);
-  EXPECT(level == SHMEM_THREAD_SERIALIZED);
+  /* One comes late: the others sleep in the call. */
+  if (atoi(getenv("WEFT_RANK")) == 0) usleep(50000);
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level);
+  EXPECT(level == SHMEM_THREAD_MULTIPLE);
   begin(); /* Counted. */
+  of_threads();
   of_queries();
   of_memory();
   of_teams();
-  if (argc > 1 && strcmp(argv[1], "exit") == 0) {
-    if (me == pes - 1) shmem_global_exit(7);
+  if (argc > 2) { /* exit STATUS, or thread STATUS. */
+    pthread_t thread;
+    if (me == pes - 1 && strcmp(argv[1], "thread") == 0) {
+      pthread_create(&thread, NULL, leaves, argv[2]);
+      pthread_join(thread, NULL);
+    } else if (me == pes - 1) {
+      leaves(argv[2]);
+    }
     for (;;) shmem_barrier_all();
   }
   const int result = end();
