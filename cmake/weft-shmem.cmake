@@ -51,6 +51,9 @@ if(LIBFABRIC_FOUND)
     --transport ofi:tcp ${shmem_bin}/computing_target)
 endif()
 
+# Compiled only.
+weft_add_shmem_program(generics ${shmem_directory}/generics.c)
+
 # What wrong programs are told.
 weft_add_shmem_program(bad_input ${shmem_directory}/bad_input.c)
 file(STRINGS ${shmem_directory}/bad_input.c lines REGEX "is\\(name")

@@ -24,6 +24,8 @@ TYPES = {
 # Those that are no other name of one before them, for _Generic.
 DISTINCT = {"float", "double", "longdouble", "char", "schar", "short", "int", "long", "longlong", "uchar", "ushort", "uint",
             "ulong", "ulonglong", "complexd", "complexf"}
+# What others are on every machine of ours; their row where a template has the other name alone.
+SAME = {"int8": "schar", "int16": "short", "int32": "int", "int64": "long"}
 RMA = [t for t in TYPES if not t.startswith("complex")]
 WORDS = ["int", "long", "longlong", "uint", "ulong", "ulonglong", "int32", "int64", "uint32", "uint64", "size", "ptrdiff"]
 AMO = ["float", "double"] + WORDS
@@ -482,7 +484,9 @@ def generics():
             of_template.setdefault(re.sub(r"\{C\}|\{T\}_", "", f.template), []).append(f)
     text = ""
     for generic, all_of in of_template.items():
-        plain = [f for f in all_of if not f.has_ctx and f.type in DISTINCT]
+        types = {f.type for f in all_of}
+        plain = [f for f in all_of if not f.has_ctx
+                 and (f.type in DISTINCT or (f.type in SAME and SAME[f.type] not in types))]
         parameters = [p.split()[-1].lstrip("*") for p in plain[0].parameters.split(", ")]
         typed = next(i for i, p in enumerate(plain[0].parameters.split(", ")) if TYPES[plain[0].type] + "*" in p)
 
