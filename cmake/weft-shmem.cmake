@@ -9,14 +9,14 @@ set(shmem_headers ${PROJECT_SOURCE_DIR}/include/shmem/shmem.h ${PROJECT_SOURCE_D
 file(MAKE_DIRECTORY ${shmem_bin})
 set(programs)
 
-function(weft_add_shmem_program name source)
+function(weft_add_shmem_program name source)  # FLAGS...
   set(compile ${oshcc} -std=gnu11)
   if(source MATCHES "\\.cpp$")
     set(compile ${PROJECT_BINARY_DIR}/bin/oshc++ -std=gnu++20)
   endif()
   add_custom_command(OUTPUT ${shmem_bin}/${name}
     DEPENDS ${source} ${shmem_headers} weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc
-    COMMAND ${compile} -Wall -O1 -g ${source} -lm -o ${shmem_bin}/${name})
+    COMMAND ${compile} -Wall -O1 -g ${ARGN} ${source} -lm -o ${shmem_bin}/${name})
   set(programs ${programs} ${shmem_bin}/${name} PARENT_SCOPE)
 endfunction()
 function(weft_add_shmem_test name)  # COMMAND...
@@ -34,6 +34,9 @@ foreach(program IN ITEMS setup.c access.c atomics.c collectives.c waiting.c acti
   weft_add_shmem_test(${name}.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/${name})
 endforeach()
 weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
+# With a library that ranks of one process have each for themselves, and a rank that is alone in its process.
+weft_add_shmem_program(setup_openmp ${shmem_directory}/setup.c -fopenmp)
+weft_add_shmem_test(setup_openmp.uneven ${run} -n 3 --processes 2 ${shmem_bin}/setup_openmp)
 foreach(processes IN ITEMS 1 2)
   weft_add_shmem_test(exit.well.${processes} ${run} -n 3 --processes ${processes} ${shmem_bin}/setup exit 0)
   foreach(who IN ITEMS exit thread)

@@ -74,8 +74,8 @@ class initiator final : public detail::face_state {
   // all, or the call throws on all. Returns the region's number.
   int expose(void* begin, std::size_t bytes);
   // The writable static memory of the program that the calling rank runs and of its private libraries becomes
-  // regions, in the order in which they are loaded. Collective. A program whose ranks share their globals (ranks of
-  // weft::run() in one process) has them as they are: each rank reaches the one copy.
+  // regions, in the order in which they are loaded; only what all ranks have: one alone in its process has no such
+  // libraries. Collective. Ranks of weft::run() in one process share their globals: each reaches the one copy.
   void expose_statics();
 
   // --- Where an address of this rank lies at another one -----------------------------------------

@@ -2,6 +2,8 @@
 #include <link.h>
 
 #include "rma/initiator.hpp"
+#include "weft/communicator.hpp"
+#include "weft/reduction.hpp"
 
 namespace weft::rma {
 namespace {
@@ -22,6 +24,9 @@ int first_object(dl_phdr_info* object, std::size_t, void* into) {
 void initiator::expose_statics() {
   std::vector<std::span<std::byte>> parts = me_.statics;
   if (parts.empty()) dl_iterate_phdr(&first_object, &parts);
+  // A rank that is alone in its process has no private libraries: what all have is the program, and it comes first.
+  const communicator world(me_.shared->world, me_.number);
+  parts.resize(world.allreduce(parts.size(), weft::min{}));
   for (const std::span<std::byte> part : parts) expose(part.data(), part.size());
 }
 

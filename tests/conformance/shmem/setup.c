@@ -157,6 +157,12 @@ int main(int argc, char** argv) {
   EXPECT(level == SHMEM_THREAD_MULTIPLE);
   begin(); /* Counted. */
   of_threads();
+#ifdef _OPENMP
+  int threads = 0;
+#pragma omp parallel reduction(+ : threads)
+  ++threads;
+  EXPECT(threads >= 1);
+#endif
   of_queries();
   of_memory();
   of_teams();
