@@ -477,10 +477,9 @@ void far_operations::change(context& c, update what, number type, void* at, cons
   made.user = update_kind{what, type, old != nullptr}.packed();
   made.data = std::as_bytes(std::span(&asked, 1)).first(sizeof asked.words + sizeof asked.me);
   std::uint32_t& count = waits ? c.awaited_ : c.replies_;
-  if (old != nullptr)
-    made.head[1] = expect(old, bytes, count, rank);
-  else
-    note_written(c, rank);
+  if (old != nullptr) made.head[1] = expect(old, bytes, count, rank);
+  // That of a fetching one is ordered by fence() as well; its answer may come later.
+  if (!waits && what != update::fetch) note_written(c, rank);
   if (!waits) c.is_busy_ = true;
   send(made, rank);
   if (waits) await(count, 1, "fetching update");

@@ -145,6 +145,24 @@ OLD_COUNTED(int, int)
 OLD_COUNTED(long, long)
 OLD_COUNTED(longlong, long long)
 
+/* The update of one whose old value comes later is in order with what stands behind a fence, whatever way each goes. */
+static void of_order(void) {
+  static long counted, swapped, olds[2];
+  long* const flag = shmem_calloc(1, sizeof *flag);
+  for (long round = 1; round <= 50; ++round) {
+    shmem_ctx_long_atomic_fetch_inc_nbi(ctx, olds, &counted, NEXT);
+    shmem_ctx_long_atomic_swap_nbi(ctx, olds + 1, &swapped, round, NEXT);
+    shmem_ctx_fence(ctx);
+    shmem_ctx_long_p(ctx, flag, round, NEXT);
+    shmem_long_wait_until(flag, SHMEM_CMP_EQ, round);
+    EXPECT(counted == round && swapped == round);
+    shmem_ctx_quiet(ctx);
+    EXPECT(olds[0] == round - 1 && olds[1] == round - 1);
+    shmem_sync_all();
+  }
+  shmem_free(flag);
+}
+
 int main(void) {
   begin();
   shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx);
@@ -158,6 +176,7 @@ int main(void) {
   BIT_WORDS(CALL_BITS)
   old_whole_int(), old_whole_long(), old_whole_longlong(), old_whole_float(), old_whole_double();
   old_int(), old_long(), old_longlong();
+  of_order();
   shmem_ctx_destroy(ctx);
   return end();
 }
