@@ -276,26 +276,31 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
                      bool (*over)(const void* subject) noexcept, const void* subject);
 void check_words(pe_state& me, const void* words, std::size_t count, std::size_t element);
 
+// What was found there: the word may have changed again.
 template <class T>
-inline void wait_until_word(const char* call, T* word, int comparison, T value) {
-  if (usable_state() != nullptr && static_cast<unsigned>(comparison - SHMEM_CMP_EQ) < 6 &&
-      holds(look_at(word), comparison, value))
-    return;
-  in_call(call, [&](pe_state& me) {
+inline T wait_until_word(const char* call, T* word, int comparison, T value) {
+  if (usable_state() != nullptr && static_cast<unsigned>(comparison - SHMEM_CMP_EQ) < 6)
+    if (const T found = look_at(word); holds(found, comparison, value)) return found;
+  return in_call(call, [&](pe_state& me) {
     check_comparison(comparison);
     check_words(me, word, 1, sizeof(T));
     struct subject {
       const T* word;
       int comparison;
       T value;
-    } const s{word, comparison, value};
+      mutable T found;
+      mutable bool is_found = false;
+    } const s{word, comparison, value, T()};
     wait_for_memory(
         me, call, {word, 1, comparison, static_cast<long long>(value), &value_of_word<T>},
         [](const void* of) noexcept {
           const auto& what = *static_cast<const subject*>(of);
-          return holds(look_at(what.word), what.comparison, what.value);
+          if (what.is_found) return true;
+          what.found = look_at(what.word);
+          return what.is_found = holds(what.found, what.comparison, what.value);
         },
         &s);
+    return s.found;
   });
 }
 template <class T>
@@ -318,6 +323,8 @@ struct words_to_hold {
   const int* status;
   int comparison;
   Value value;  // One for all, or one for each.
+  // By sees_any(), first: the word may have changed again.
+  mutable std::size_t seen = SIZE_MAX;
   [[nodiscard]] waited_word said() const noexcept {
     return {words, count, comparison, 0, &value_of_word<T>, sizeof(T)};
   }
@@ -345,6 +352,10 @@ struct words_to_hold {
     for (std::size_t i = 0; i < count; ++i)
       if (!is_left_out(i) && holds_at(i)) return i;
     return SIZE_MAX;
+  }
+  [[nodiscard]] bool sees_any() const noexcept {
+    if (seen == SIZE_MAX) seen = any();
+    return seen != SIZE_MAX;
   }
   [[nodiscard]] std::size_t some(std::size_t* indices) const noexcept {
     std::size_t found = 0;
@@ -379,9 +390,8 @@ inline std::size_t wait_until_any(const char* call, T* words, std::size_t count,
     if (w.is_empty()) return static_cast<std::size_t>(SIZE_MAX);
     wait_for_memory(
         me, call, w.said(),
-        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->any() != SIZE_MAX; },
-        &w);
-    return w.any();
+        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->sees_any(); }, &w);
+    return w.seen;
   });
 }
 template <class T, class Value>
@@ -393,9 +403,10 @@ inline std::size_t wait_until_some(const char* call, T* words, std::size_t count
     if (w.is_empty()) return std::size_t{0};
     wait_for_memory(
         me, call, w.said(),
-        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->any() != SIZE_MAX; },
-        &w);
-    return w.some(indices);
+        [](const void* of) noexcept { return static_cast<decltype(&w)>(of)->sees_any(); }, &w);
+    if (const std::size_t found = w.some(indices); found != 0) return found;
+    indices[0] = w.seen;
+    return std::size_t{1};
   });
 }
 template <class T, class Value>

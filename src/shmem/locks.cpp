@@ -93,7 +93,6 @@ int test_lock(const char* call, long* lock) {
   return in_call(call, [&](pe_state& me) {
     const parts_of_lock l = checked_lock(me, lock);
     const auto own = static_cast<std::uint32_t>(me.number + 1);
-    me.memory->put(me.operations, l.place, 0u, me.number);
     if (me.memory->fetch<update::compare_swap>(me.operations, l.end, own, l.home, 0u) == 0)
       return 0;
     me.looks = looks_in_a_row_max;

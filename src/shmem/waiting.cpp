@@ -84,8 +84,7 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
 
 std::uint64_t signal_wait_until(const char* call, std::uint64_t* signal_address, int comparison,
                                 std::uint64_t value) {
-  wait_until_word(call, signal_address, comparison, value);
-  return rma::initiator::look(signal_address);
+  return wait_until_word(call, signal_address, comparison, value);
 }
 
 }  // namespace weft::shmem

@@ -1,6 +1,8 @@
 /* Waits for and tests of words, one and several, of every type; locks. */
 #include "conform.h"
 
+#include <unistd.h>
+
 #define OF_TYPE(NAME, T)                                                                           \
   static void of_##NAME(void) {                                                                    \
     static T words[4];                                                                             \
@@ -91,11 +93,51 @@ static void of_locks(void) {
   shmem_free(lock_of_heap);
 }
 
+/* A word that changes again at once: what a wait returns is what it has seen. */
+static void of_changing_words(void) {
+  uint64_t* const words = shmem_calloc(3, sizeof *words);
+  static int enough;
+  const int status[3] = {1, 0, 1};
+  if (me == 0 && pes > 1)
+    while (!shmem_int_test(&enough, SHMEM_CMP_EQ, 1))
+      for (int i = 0; i <= 200; ++i) shmem_uint64_p(words + 1, 1 + i % 2, NEXT);
+  if (me == 1)
+    for (int round = 0; round < 300; ++round) {
+      size_t indices[3];
+      EXPECT(shmem_signal_wait_until(words + 1, SHMEM_CMP_EQ, 1) == 1);
+      EXPECT(shmem_uint64_wait_until_any(words, 3, status, SHMEM_CMP_EQ, 1) == 1);
+      EXPECT(shmem_uint64_wait_until_some(words, 3, indices, status, SHMEM_CMP_EQ, 1) == 1 && indices[0] == 1);
+    }
+  if (me == 1) shmem_int_p(&enough, 1, 0);
+  shmem_barrier_all();
+  shmem_free(words);
+}
+
+/* A PE that holds the lock tests it while another waits: it is set, and the other gets it. */
+static void of_lock_of_ones_own(void) {
+  static long lock;
+  static int comes;
+  if (me == 0) shmem_set_lock(&lock);
+  shmem_barrier_all();
+  if (me == 1) {
+    shmem_int_p(&comes, 1, 0);
+    shmem_set_lock(&lock);
+  } else if (me == 0) {
+    if (pes > 1) shmem_int_wait_until(&comes, SHMEM_CMP_EQ, 1);
+    usleep(20000); /* It waits now, most likely. */
+    EXPECT(shmem_test_lock(&lock) == 1);
+  }
+  if (me < 2) shmem_clear_lock(&lock);
+  shmem_barrier_all();
+}
+
 int main(void) {
   begin();
 #define CALL(NAME, T) of_##NAME();
   WORDS(CALL)
   of_old();
   of_locks();
+  of_lock_of_ones_own();
+  of_changing_words();
   return end();
 }
