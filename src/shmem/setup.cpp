@@ -79,9 +79,12 @@ void open(pe_state& me, int level) {
   auto& process = static_cast<process_state&>(*j.faces[face_slot]);
   process.pes[static_cast<std::size_t>(me.number)] = &me;
   me.pes = process.pes.data();
-  me.messages.from =
-      std::vector<published<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
-  me.messages.storage.resize(me.messages.from.size());
+  // Queues and counts stay from one time to the next: messages may be under way.
+  if (me.messages.from.empty()) {
+    me.messages.from =
+        std::vector<published<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
+    me.messages.storage.resize(me.messages.from.size());
+  }
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
   me.open();
   print_what_was_asked_for(me);

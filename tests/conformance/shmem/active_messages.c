@@ -124,5 +124,14 @@ int main(void) {
   while (handled < flood * pes) shmemx_am_wait(NULL);
   EXPECT(handled == flood * pes);
   shmemx_am_set_handler(NULL, NULL, &id);
+  if (end() != 0) return 1;
+
+  /* Opened again: handlers, queues and counts are as they were. */
+  begin();
+  handled = 0;
+  shmemx_am_set_handler_all(check_large, &handled, &id);
+  for (int pe = 0; pe < pes; ++pe) shmemx_am_send_nbi(id, large, 1000, pe);
+  shmemx_am_barrier_all(NULL);
+  EXPECT(handled == pes);
   return end();
 }
