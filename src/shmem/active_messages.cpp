@@ -71,6 +71,7 @@ void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::
     wait_description said{name};
     said.context = wait_description::in_words;
     said.subject = static_cast<const detail::wait_words*>(&words);
+    tell_handled(me);
     me.rank.home->wait_until(
         [&]() noexcept {
           const std::size_t now = to.messages.bytes.load(std::memory_order_relaxed);
@@ -125,8 +126,10 @@ void post_far(pe_state& me, const char* name, int pe, const comm::am& what) {
 }
 
 [[nodiscard]] bool has_far_room(const pe_state& me, int pe, std::size_t bytes) noexcept {
+  const auto number = static_cast<std::size_t>(pe);
   if (me.messages.unread_far.empty()) return true;
-  const std::size_t unread = me.messages.unread_far[static_cast<std::size_t>(pe)];
+  if (me.messages.is_sending_far[number]) return false;
+  const std::size_t unread = me.messages.unread_far[number];
   return unread == 0 || unread + bytes <= far_share(me);
 }
 
@@ -134,12 +137,25 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
                const void* payload, std::size_t length) {
   const std::size_t bytes = am_queue::record_bytes(length);
   const bool is_counted = id != reply_id;
-  if (me.messages.unread_far.empty())
+  if (me.messages.unread_far.empty()) {
     me.messages.unread_far.resize(static_cast<std::size_t>(me.size));
-  if (is_counted && !has_far_room(me, pe, bytes))
-    me.rank.home->wait_until([&]() noexcept { return has_far_room(me, pe, bytes); },
-                             {name, wait_description::no_context, pe});
-  if (is_counted) me.messages.unread_far[static_cast<std::size_t>(pe)] += bytes;
+    me.messages.is_sending_far.resize(static_cast<std::size_t>(me.size));
+  }
+  const auto number = static_cast<std::size_t>(pe);
+  // The parts of one message follow one another, and threads of the PE may send while this one waits for room.
+  const auto may_go = [&]() noexcept {
+    return is_counted ? has_far_room(me, pe, bytes) : !me.messages.is_sending_far[number];
+  };
+  while (!may_go()) {
+    tell_handled(me);
+    me.rank.home->wait_until(may_go, {name, wait_description::no_context, pe});
+  }
+  const struct all_parts {
+    std::vector<bool>::reference are_going;
+    explicit all_parts(std::vector<bool>::reference flag) : are_going(flag) { are_going = true; }
+    ~all_parts() { are_going = false; }
+  } going(me.messages.is_sending_far[number]);
+  if (is_counted) me.messages.unread_far[number] += bytes;
   comm::am made;
   made.to = address_of(me, pe);
   made.handler = process_of(me).part;
@@ -331,11 +347,23 @@ std::uint32_t handle_bundle(pe_state& me, am_record& record, std::size_t length,
   return count;
 }
 
-// Tells the sources how many of their messages have been handled, a source at a time.
+}  // namespace
+
+// While messages are handled. Tells the sources how many of theirs have been: a source at a time, and before a handler
+// waits. Other threads of the PE handle none meanwhile.
 class handled_counts {
  public:
-  explicit handled_counts(pe_state& me) : me_(me) {}
-  ~handled_counts() { tell(); }
+  explicit handled_counts(pe_state& me) : me_(me) {
+    me.messages.being_handled = this;
+    if (me.rank.home->is_shared()) me.messages.handled_by = this_thread();
+  }
+  ~handled_counts() {
+    tell();
+    me_.messages.being_handled = nullptr;
+    me_.messages.handled_by = nullptr;
+    // Who could handle none meanwhile.
+    if (source_ != -1 && me_.rank.home->has_attached_thread()) me_.rank.home->notify();
+  }
   handled_counts(const handled_counts&) = delete;
   handled_counts& operator=(const handled_counts&) = delete;
   void add(int source, std::size_t bytes, std::uint32_t messages) {
@@ -344,8 +372,6 @@ class handled_counts {
     count_ += messages;
     bytes_ += bytes;
   }
-
- private:
   void tell() {
     if (count_ == 0) return;
     me_.messages.handled += count_;
@@ -359,6 +385,8 @@ class handled_counts {
     bytes_ = 0;
     count_ = 0;
   }
+
+ private:
   void tell_far() {
     comm::am made;
     made.to = address_of(me_, source_);
@@ -377,6 +405,12 @@ class handled_counts {
   std::size_t bytes_ = 0;
 };
 
+void tell_handled(pe_state& me) {
+  if (me.messages.being_handled != nullptr) me.messages.being_handled->tell();
+}
+
+namespace {
+
 // A message has come from that PE, for which an answer is likely.
 void expect_answer(const pe_state& me, int source) noexcept {
   if (const pe_state* const to = me.pes[source]; to != nullptr)
@@ -389,6 +423,7 @@ void expect_answer(const pe_state& me, int source) noexcept {
 constexpr int polled_max = 4096;
 
 int handle_all(pe_state& me, void* args_p) {
+  if (me.messages.being_handled != nullptr) return 0;
   int done = 0;
   for (std::size_t from = 0; from < me.messages.from.size(); ++from) {
     am_queue* const queue = me.messages.from[from].value();
@@ -426,7 +461,9 @@ int handle_all(pe_state& me, void* args_p) {
   return done;
 }
 
+// That the caller may handle.
 bool has_message(const pe_state& me) noexcept {
+  if (me.messages.being_handled != nullptr) return false;
   for (const auto& from : me.messages.from)
     if (const am_queue* const queue = from.value(); queue != nullptr && queue->has_record())
       return true;
@@ -618,7 +655,9 @@ void am_wait(const char* call, void* args_p) {
 
 void am_reply(const char* call, const void* data, std::size_t length) {
   in_call(call, [&](pe_state& me) {
-    const am_record* const to = me.messages.replies_to;
+    const void* const by = me.messages.handled_by;  // Null where the PE has no threads.
+    const am_record* const to =
+        by == nullptr || by == this_thread() ? me.messages.replies_to : nullptr;
     if (to == nullptr) fail("called outside of handlers: there is nothing to reply to");
     if (to->call() == 0)
       fail("PE {} has sent this message by shmemx_am_send_nbi, which wants no reply", to->source());
@@ -646,7 +685,7 @@ std::size_t am_call(const char* call, int id, const void* payload, std::size_t l
     ++me.messages.sent;
     while (!slot.done) {
       send_all_gathered(me, call);
-      wait_for_message(me, call, []() noexcept { return false; });
+      wait_for_message(me, call, [&]() noexcept { return slot.done; });
       (void)handle_all(me, args_p);
     }
     if (slot.length > reply_max)

@@ -38,11 +38,15 @@ struct am_unfinished {
   am_record* record;
 };
 
+class handled_counts;
+
 // Of one PE.
 struct am_state {
   std::vector<am_unfinished> unfinished;
   // By PE: bytes sent to those of other processes and not handled yet; empty until the first.
   std::vector<std::size_t> unread_far;
+  // Likewise: whether a thread of this PE sends one a message, of which parts are still to go.
+  std::vector<bool> is_sending_far;
   // By worker of this process; made by the writer's side with its first message.
   std::vector<published<am_queue*>> from;
   std::vector<std::unique_ptr<am_queue>> storage;  // By worker, each written by that worker alone.
@@ -56,11 +60,16 @@ struct am_state {
   // While a handler runs: what it would reply to.
   const am_record* replies_to = nullptr;
   bool replied = false;
+  // Of messages that are being handled now, by one thread of the PE; null: nobody handles any.
+  handled_counts* being_handled = nullptr;
+  const void* handled_by = nullptr;
   unsigned empty_polls = 0;
 };
 
 struct pe_state;
 class am_bundle;
+// Before the PE waits for others: sources may wait to be told what it has handled.
+void tell_handled(pe_state& me);
 // What it holds goes to that PE of the world, in one message; it is empty then.
 void send_bundle(pe_state& me, const char* call, int pe, am_bundle& bundle);
 

@@ -178,6 +178,8 @@ auto in_call_at_any_time(const char* name, const Body& body)
 void check_symmetric(pe_state& me, const char* argument, const void* address, std::size_t bytes);
 [[nodiscard]] rma::context& operations_of(pe_state& me, context* c) noexcept;
 void check_not_in_handler(const pe_state& me);
+// Of threads that a PE has made, and its own.
+[[nodiscard]] const void* this_thread() noexcept;
 // In front of a call that meets other PEs: refuses in handlers, and sends what sessions have gathered.
 void begin_meeting(pe_state& me);
 // What sessions have gathered goes: of one context, whose PEs are those of the world; of all.

@@ -72,6 +72,7 @@ void check_words(pe_state& me, const void* words, std::size_t count, std::size_t
 void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
                      bool (*over)(const void* subject) noexcept, const void* subject) {
   send_all_gathered(me, call);
+  tell_handled(me);
   const waited_words words(me, what);
   wait_description said{call};
   said.context = wait_description::in_words;

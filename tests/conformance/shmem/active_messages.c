@@ -48,8 +48,37 @@ static void check_large(void* payload, size_t length, void* args_r, void* args_p
   EXPECT(length == 0 || (bytes[0] == source + 1 && bytes[length - 1] == source + 1));
 }
 
-int main(void) {
+/* With a queue of 64 KiB: who waits for room in a handler tells what it has handled. */
+static void returns_two(void* payload, size_t length, void* args_r, void* args_p, int source) {
+  (void)args_p;
+  for (int i = 0; i < 2; ++i) shmemx_am_send_nbi(*(int*)args_r, payload, length, source);
+}
+static void in_narrow_queues(void) {
+  static char payload[1000];
+  int id, back;
+  static int narrow;
+  shmemx_am_set_handler_all(check_large, &narrow, &id);
+  shmemx_am_set_handler_all(returns_two, &id, &back);
+  memset(payload, NEXT + 1, sizeof payload); /* As it comes back. */
+  /* Until the first has sent as many as have room the others let them come, without a poll. */
+  if (me == 0) {
+    for (int i = 0; i < 32; ++i) shmemx_am_send_nbi(back, payload, sizeof payload, NEXT);
+    for (int pe = 1; pe < pes; ++pe) shmem_int_p(&word, -1, pe);
+    for (int i = 0; i < 8; ++i) shmemx_am_send_nbi(back, payload, sizeof payload, NEXT);
+  } else {
+    while (!shmem_int_test(&word, SHMEM_CMP_EQ, -1)) {
+    }
+  }
+  shmemx_am_barrier_all(NULL);
+  EXPECT(narrow == (me == 0 ? 80 : 0));
+}
+
+int main(int argc, char** argv) {
   begin();
+  if (argc > 1 && strcmp(argv[1], "narrow") == 0) {
+    in_narrow_queues();
+    return end();
+  }
   int first = 0, second = 0, polled = 0;
   /* Ids need not be the same: the odd PEs set theirs in the other order. */
   shmemx_am_set_handler(count, me % 2 == 0 ? &first : &second, &ids[me % 2]);

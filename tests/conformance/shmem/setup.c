@@ -2,6 +2,7 @@
 #include "conform.h"
 
 #include <pthread.h>
+#include <shmemx.h>
 #include <unistd.h>
 
 static int global = 3;
@@ -129,6 +130,38 @@ static void* puts_one(void* none) {
   return NULL;
 }
 
+/* Threads of a PE send to the same one, long messages, and handle them while the PE meets others: a handler that waits
+   leaves the PE to them. */
+enum { long_messages = 100, meetings = 50 };
+static char long_ones[2][20000];
+static int messages_id;
+static long handled, answer;
+static void reads_there(void* payload, size_t length, void* args_r, void* args_p, int source) {
+  (void)args_r, (void)args_p;
+  EXPECT(length == sizeof long_ones[0] && ((char*)payload)[0] == ((char*)payload)[length - 1]);
+  EXPECT(shmem_long_g(&answer, source) == 42);
+  ++handled;
+}
+static void* sends_and_handles(void* none) {
+  (void)none;
+  for (int i = 0; i < long_messages; ++i) shmemx_am_send_nbi(messages_id, long_ones[1], sizeof long_ones[1], NEXT);
+  while (handled < 2 * long_messages) shmemx_am_poll(NULL);
+  return NULL;
+}
+static void of_messages_and_threads(void) {
+  pthread_t thread;
+  answer = 42;
+  memset(long_ones[1], 1, sizeof long_ones[1]);
+  shmemx_am_set_handler_all(reads_there, NULL, &messages_id);
+  shmem_barrier_all();
+  pthread_create(&thread, NULL, sends_and_handles, NULL);
+  for (int i = 0; i < long_messages; ++i) shmemx_am_send_nbi(messages_id, long_ones[0], sizeof long_ones[0], NEXT);
+  for (int i = 0; i < meetings; ++i) shmem_barrier_all();
+  pthread_join(thread, NULL);
+  shmemx_am_barrier_all(NULL);
+  EXPECT(handled == 2 * long_messages);
+}
+
 /* A thread calls while its PE waits for it, outside of OpenSHMEM. */
 static void of_threads(void) {
   pthread_t thread;
@@ -157,6 +190,7 @@ int main(int argc, char** argv) {
   EXPECT(level == SHMEM_THREAD_MULTIPLE);
   begin(); /* Counted. */
   of_threads();
+  of_messages_and_threads();
 #ifdef _OPENMP
   int threads = 0;
 #pragma omp parallel reduction(+ : threads)
