@@ -17,11 +17,13 @@ target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)
 set_target_properties(weft-shared PROPERTIES OUTPUT_NAME weft VERSION ${PROJECT_VERSION}
   SOVERSION ${weft_soversion} LIBRARY_OUTPUT_DIRECTORY ${weft_home})
 weft_compile_options(weft-shared)
+# A program that has opened it with a library may close that.
+target_link_options(weft-shared PRIVATE -Wl,-z,nodelete)
 
 # Linked to each program, those members of it that the program calls. Fortran's MPI among them: its
 # common blocks must be the program's own.
 file(GLOB program_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/image/program/*.c)
-find_package(Python3 COMPONENTS Interpreter)
+find_package(Python3 COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module Development.Embed)
 find_program(WEFT_GFORTRAN gfortran)
 set(fortran_source ${PROJECT_SOURCE_DIR}/src/mpi/fortran)
 set(fortran_written ${PROJECT_BINARY_DIR}/fortran)
@@ -110,12 +112,32 @@ file(CREATE_LINK mpirun ${weft_home}/bin/mpiexec SYMBOLIC)
 add_custom_target(weft-wrappers ALL DEPENDS ${fortran_files})
 add_dependencies(weft-wrappers weft-shared weft-program weft-host)
 
+# Python's interpreter, of which each rank has a copy.
+set(weft_python ${PROJECT_BINARY_DIR}/bin/weft-python)
+if(Python3_Development.Embed_FOUND)
+  list(TRANSFORM Python3_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE python_includes)
+  list(TRANSFORM Python3_RUNTIME_LIBRARY_DIRS PREPEND -Wl,-rpath, OUTPUT_VARIABLE python_places)
+  list(FILTER python_places EXCLUDE REGEX "-rpath,/(usr/)?lib(/|64|$)")
+  add_custom_command(OUTPUT ${weft_python} DEPENDS ${PROJECT_SOURCE_DIR}/tools/weft_python/main.c weft-wrappers weft-program
+      ${PROJECT_BINARY_DIR}/bin/weftcc
+    COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -O2 ${python_includes} ${PROJECT_SOURCE_DIR}/tools/weft_python/main.c
+      ${Python3_LIBRARIES} ${python_places} -o ${weft_python})
+  add_custom_target(weft-python ALL DEPENDS ${weft_python})
+else()
+  message(STATUS "Python's headers and library (python3-dev) were not found: there will be no weft-python")
+endif()
+
 if(PROJECT_IS_TOP_LEVEL)
   set(weft_installed_home ${CMAKE_INSTALL_LIBDIR}/weft)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
   install(TARGETS weft-shared LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime NAMELINK_SKIP)
   install(TARGETS weft-program ARCHIVE DESTINATION ${weft_installed_home})
   install(TARGETS weft-host RUNTIME DESTINATION ${weft_installed_home} COMPONENT runtime)
+  if(TARGET weft-python)
+    install(PROGRAMS ${weft_python} DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(CODE "file(RPATH_CHANGE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/weft-python\"
+      OLD_RPATH \"${weft_home}\" NEW_RPATH \"\\\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/weft\")")
+  endif()
   install(FILES ${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list DESTINATION ${weft_installed_home})
   install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/weftcc DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_BINARY_DIR}/bin/weftcxx ${PROJECT_BINARY_DIR}/bin/weftfc
@@ -245,5 +267,23 @@ if(WEFT_BUILD_TESTS)
     -Wl,-rpath,$ORIGIN)
   weft_add_opened(libcircle plugin.c -DWITH_SECOND -L${opened_directory} -lcircle_second -Wl,-rpath,$ORIGIN)
   weft_add_image(opens ${directory}/opens.c)
-  add_custom_target(image-programs ALL DEPENDS ${library} ${plain} ${opened_libraries} ${image_programs})
+  # What opens MPI without being weft's: a program with a library, and Python.
+  set(hosts ${PROJECT_BINARY_DIR}/bin/image/opens_plugin ${opened_directory}/mpi_plugin.so)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/bin/image/opens_plugin DEPENDS ${directory}/opens_plugin.c
+    COMMAND ${CMAKE_C_COMPILER} -O1 ${directory}/opens_plugin.c -ldl -o ${PROJECT_BINARY_DIR}/bin/image/opens_plugin)
+  add_custom_command(OUTPUT ${opened_directory}/mpi_plugin.so DEPENDS ${directory}/mpi_plugin.c weft-wrappers weft-program
+      ${PROJECT_BINARY_DIR}/bin/weftcc
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${opened_directory}
+    COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -O1 -g -shared ${directory}/mpi_plugin.c -o ${opened_directory}/mpi_plugin.so)
+  if(Python3_Development.Module_FOUND)
+    list(TRANSFORM Python3_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE python_includes)
+    list(APPEND hosts ${opened_directory}/mpi_module.so)
+    add_custom_command(OUTPUT ${opened_directory}/mpi_module.so DEPENDS ${directory}/mpi_plugin.c weft-wrappers weft-program
+        ${PROJECT_BINARY_DIR}/bin/weftcc
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${opened_directory}
+      COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -O1 -g -shared -DWITH_PYTHON ${python_includes} ${directory}/mpi_plugin.c
+        -o ${opened_directory}/mpi_module.so)
+    set(weft_test_python ${Python3_EXECUTABLE})
+  endif()
+  add_custom_target(image-programs ALL DEPENDS ${library} ${plain} ${opened_libraries} ${image_programs} ${hosts})
 endif()

@@ -33,7 +33,7 @@ install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-comm.pc D
 get_property(tools GLOBAL PROPERTY weft_tools)
 if(tools)
   install(TARGETS ${tools} COMPONENT tools)
-  install(TARGETS weft-check weft-stages DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft COMPONENT tools)
+  install(TARGETS weft-check weft-other-mpi weft-stages DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft COMPONENT tools)
 endif()
 
 # What weft-breakdown and weftrun --breakdown read.

@@ -101,6 +101,13 @@ function(weft_add_tests label suffix timeout processors)
 endfunction()
 
 weft_add_tests(unit test 300 1)
+if(DEFINED weft_test_python)
+  target_compile_definitions(process_test PRIVATE WEFT_TEST_PYTHON="${weft_test_python}")
+endif()
+if(TARGET weft-python)
+  add_dependencies(unit-tests weft-python)
+  target_compile_definitions(process_test PRIVATE WEFT_TEST_WEFT_PYTHON)
+endif()
 target_compile_options(report_test PRIVATE -g)  # Reports name lambdas from what -g1 leaves out.
 if(TARGET weftrun-parts)
   target_link_libraries(weftrun_test PRIVATE weftrun-parts)

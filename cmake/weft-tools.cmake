@@ -11,6 +11,14 @@ set_target_properties(weft-check PROPERTIES CXX_VISIBILITY_PRESET hidden PREFIX 
 file(RELATIVE_PATH weft_check_library /${CMAKE_INSTALL_BINDIR}
   /${CMAKE_INSTALL_LIBDIR}/weft/weft-check.so)
 
+# What it preloads where a program that is none of weft's may open another MPI.
+add_library(weft-other-mpi MODULE ${PROJECT_SOURCE_DIR}/tools/other_mpi/look.c)
+set_target_properties(weft-other-mpi PROPERTIES C_VISIBILITY_PRESET hidden PREFIX "" C_STANDARD 11
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/weft)
+target_compile_options(weft-other-mpi PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+file(RELATIVE_PATH weft_other_mpi_library /${CMAKE_INSTALL_BINDIR}
+  /${CMAKE_INSTALL_LIBDIR}/weft/weft-other-mpi.so)
+
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp)
 if(tool_sources)
   find_package(CLI11 REQUIRED)
@@ -88,5 +96,6 @@ else()
   message(STATUS "libopen-trace-format2-dev was not found: weft-breakdown otf2 has nothing to write with")
 endif()
 add_dependencies(weft-breakdown weft-stages)
-add_dependencies(weftrun weft-check)
+add_dependencies(weftrun weft-check weft-other-mpi)
+target_compile_definitions(weftrun-parts PRIVATE WEFT_OTHER_MPI_LIBRARY="${weft_other_mpi_library}")
 target_compile_definitions(weftrun PRIVATE WEFT_CHECK_LIBRARY="${weft_check_library}")

@@ -144,16 +144,14 @@ weft::options options_of_environment() {
 
 // The library that watches locks, before those that PROGRAM's environment preloads already.
 void preload_check_library() {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const auto library = (self.parent_path() / WEFT_CHECK_LIBRARY).lexically_normal();
-  if (!std::filesystem::exists(library, failed))
+  const std::string library = weft::library_beside_this(WEFT_CHECK_LIBRARY);
+  if (library.empty())
     throw weft::error(
         weft::formatted("--check needs {}, which is not there; install weft again, or "
                         "leave --check out",
-                        library.string()));
+                        std::filesystem::path(WEFT_CHECK_LIBRARY).filename().string()));
   const char* const before = std::getenv("LD_PRELOAD");
-  const std::string all = library.string() + (before == nullptr ? "" : std::string(":") + before);
+  const std::string all = library + (before == nullptr ? "" : std::string(":") + before);
   ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
@@ -388,14 +386,16 @@ weft::job_request request_of_mpirun(const std::string& name,
 // Programs of which no process can hold several copies.
 void give_processes_to_ranks(weft::job_request& request) {
   for (weft::job_program& one : request.programs) {
-    if (!is_free(one) || one.how.ranks == 1 || !weft::holds_one_rank(in_its_directory(one)))
+    if (weft::opens_modules(in_its_directory(one))) {
+      if (is_free(one)) one.how.ranks_per_process = 1;
+      one.opens_modules = one.how.ranks_per_process == 1;
       continue;
+    }
+    if (!is_free(one) || one.how.ranks == 1) continue;
+    const std::string why = weft::why_one_rank(in_its_directory(one));
+    if (why.empty()) continue;
     one.how.ranks_per_process = 1;
-    std::fprintf(
-        stderr,
-        "weftrun: %s has thread-local variables and was linked as an executable: each rank gets a "
-        "process of its own; ranks share one when its objects are compiled with weftcc (mpicc)\n",
-        one.command.front().c_str());
+    std::fprintf(stderr, "weftrun: %s %s\n", one.command.front().c_str(), why.c_str());
   }
 }
 

@@ -398,8 +398,10 @@ std::vector<setting> make_settings() {
                            {automatic, {"numa", process_per_numa_node}},
                            "processes of the job, which share its ranks in blocks; auto: one per "
                            "host; numa: one per NUMA node of each host"));
-  rows.push_back(count_row("ranks-per-process", &options::ranks_per_process, 1, ranks_max,
-                           {automatic}, "ranks of a process at most; decides how many processes"));
+  rows.push_back(
+      count_row("ranks-per-process", &options::ranks_per_process, 1, ranks_max, {automatic},
+                "ranks of a process at most; decides how many processes; auto: one where the "
+                "program needs that, as it says in a line, else all"));
   rows.push_back(names_row("hosts", "A,B", &options::hosts,
                            "names of hosts separated by commas, or none",
                            "start the processes on these hosts instead of this one"));

@@ -26,9 +26,11 @@ constexpr std::array private_run_times{"libgfortran.", "libgomp.",   "libomp.", 
                                        "libpgf",       "libnvf",     "libnvomp."};
 // What a system brings that keeps a program's settings, plans or open objects and counts on one
 // program that uses it. Small: a copy costs what it writes.
-constexpr std::array with_state{"libfftw3",    "libhdf5",    "libnetcdf",  "libmetis",
-                                "libscotch",   "libarpack",  "libgsl.",    "libglpk",
-                                "libsundials", "libsuperlu", "libsqlite3."};
+constexpr std::array with_state{"libfftw3",    "libhdf5",    "libnetcdf",   "libmetis",
+                                "libscotch",   "libarpack",  "libgsl.",     "libglpk",
+                                "libsundials", "libsuperlu", "libsqlite3.", "libpython"};
+// Where Python has its modules, which count on one interpreter; in a directory of the system, too.
+constexpr std::array module_directories{"/lib-dynload/", "/dist-packages/", "/site-packages/"};
 // Their data are caches, tables made once, and locks for what many threads do at once.
 constexpr std::array harmless{
     "libz.",      "libbz2.",      "liblzma.",    "libzstd.",   "liblz4.",       "libsz.",
@@ -75,6 +77,9 @@ sharing sharing_of(std::string_view path, const library_list_settings& how) {
     return is_meant(how.shared, name) ? sharing::shared_knowingly : sharing::shared;
   if (is_in(name, private_run_times) || is_in(name, with_state)) return sharing::own;
   if (is_in(name, harmless)) return sharing::shared_knowingly;
+  if (std::ranges::any_of(module_directories,
+                          [&](const char* one) { return path.find(one) != path.npos; }))
+    return sharing::own;
   return is_of_system(path) ? sharing::shared : sharing::own;
 }
 

@@ -54,6 +54,9 @@ class rank_of_caller {
 // Ends the process with all its ranks for a call of one, and says so.
 [[noreturn]] void end_process(const job_rank& me, const std::string& call, int status);
 
+// Whether the process has a job, or had one.
+[[nodiscard]] bool has_had_job() noexcept;
+
 // From now on exit() of a rank says so, where others run: once in a process.
 void watch_exit_of_process();
 

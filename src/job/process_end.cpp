@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -13,6 +14,9 @@
 
 namespace weft::detail {
 namespace {
+
+std::atomic<bool> any_job{
+    false};  // Relaxed: a thread that asks in vain while another begins a job is told so by it.
 
 // In programs with a main() for each rank a call ends the calling rank alone, and does not come here.
 void end_with_others(const std::string& call, int status) {
@@ -85,7 +89,12 @@ int number_of_caller() noexcept {
   return me == nullptr ? -1 : me->number;
 }
 
+bool has_had_job() noexcept {
+  return any_job.load(std::memory_order_relaxed);
+}
+
 void watch_exit_of_process() {
+  any_job.store(true, std::memory_order_relaxed);
   static const int watches_exit =
       ::on_exit(&on_exit_of_rank, nullptr) + std::at_quick_exit(&on_quick_exit_of_rank);
   static_cast<void>(watches_exit);

@@ -6,6 +6,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "job/state.hpp"
+#include "program/late_rank.hpp"
 #include "program/program_run.hpp"
 #include "sched/attached_thread.hpp"
 
@@ -34,6 +35,7 @@ void end_foreign_thread(const char* who, const std::string& why) {
 
 void pass_on_stop() {
   if (called_by_own_thread()) {
+    leave_late_rank(std::current_exception());
     leave_handlers_of_exit();
     throw;
   }

@@ -174,24 +174,7 @@ std::atomic<bool> any_ended_at_once{false};
 void (*at_rank_end)(int rank) = nullptr;
 constinit published<const detail::signal_hooks*> hooks_of_signals;
 
-// A rank that is the only one of its process takes the process's signals itself, on its own thread, as a program does:
-// handlers interrupt its calls and may leave them by a jump. Weft's other threads take none.
-std::optional<sigset_t> mask_of_only_rank;  // Written before there are any.
-
-struct signals_for_rank {
-  sigset_t before{};
-  signals_for_rank() {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, stack_signal})
-      sigdelset(&all, number);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    mask_of_only_rank = before;
-  }
-  ~signals_for_rank() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-  signals_for_rank(const signals_for_rank&) = delete;
-  signals_for_rank& operator=(const signals_for_rank&) = delete;
-};
+std::optional<sigset_t> mask_of_only_rank;  // Written before there are any threads of weft's.
 
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
@@ -214,7 +197,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
       detail::forget_kernel_state_of(rank);
     }
   } kept{detail::calling_job_rank("main"), copy.own != nullptr};
-  if (mask_of_only_rank) pthread_sigmask(SIG_SETMASK, &*mask_of_only_rank, nullptr);
+  detail::take_signals_of_process();
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
   if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);
   if (status != 0 && world_size() != 1)
@@ -356,6 +339,22 @@ void tell_of_own_signal(int number, bool by_abort) {
 
 }  // namespace
 
+detail::signals_for_rank::signals_for_rank() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, stack_signal})
+    sigdelset(&all, number);
+  pthread_sigmask(SIG_BLOCK, &all, &before_);
+  mask_of_only_rank = before_;
+}
+detail::signals_for_rank::~signals_for_rank() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void detail::take_signals_of_process() noexcept {
+  if (mask_of_only_rank) pthread_sigmask(SIG_SETMASK, &*mask_of_only_rank, nullptr);
+}
+
 void detail::leave_handlers_of_exit() {
   program_run* const run = own_run();
   if (run == nullptr || !(run->is_ending || run->is_leaving)) return;
@@ -424,7 +423,7 @@ void weft_set_rank_end(void (*hook)(int rank)) {
 }
 
 int weft_run_alone(const weft_own_code* code, int argc, char** argv) {
-  const weft::signals_for_rank only_rank;
+  const weft::detail::signals_for_rank only_rank;
   try {
     const weft::options how = weft::program_options(argc, argv).values;
     const weft::program_copy own{code->main, code->construct, code->destroy};

@@ -3,6 +3,7 @@
 #include <unwind.h>
 
 #include <csetjmp>
+#include <csignal>
 
 #include "job/caller.hpp"
 #include "program/program.h"
@@ -30,6 +31,21 @@ void leave_handlers_of_exit();
 // Leaves the program of the calling rank, whose job has stopped, without unwinding its frames, and ends the rank; returns
 // when it is no such rank.
 void leave_stopped_rank();
+
+// A rank that is the only one of its process takes the process's signals itself, on its own thread, as a program does:
+// handlers interrupt its calls and may leave them by a jump. Weft's other threads, which are made while this lives, take none.
+class signals_for_rank {
+ public:
+  signals_for_rank() noexcept;
+  ~signals_for_rank();
+  signals_for_rank(const signals_for_rank&) = delete;
+  signals_for_rank& operator=(const signals_for_rank&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+// Called by that rank when it begins; nothing for others.
+void take_signals_of_process() noexcept;
 
 // Whether the process's only rank takes signals as any process does.
 [[nodiscard]] bool has_kernels_signals() noexcept;

@@ -14,6 +14,7 @@
 #include "base/start_thread.hpp"
 #include "base/topology.hpp"
 #include "sched/alternate_stack.hpp"
+#include "sched/calling_thread.hpp"
 #include "trace/trace.hpp"
 
 namespace weft {
@@ -40,6 +41,8 @@ constexpr std::uint64_t longest_look_ns = 10'000'000;
 
 }  // namespace
 
+thread_local constinit bool calling_thread_is_worker::wanted_ = false;
+
 looking looking::with(const scheduler_options& options) noexcept {
   const std::uint32_t clocked = options.is_crowded ? 1 : 16;
   if (options.spin_ns) return {*options.spin_ns, *options.spin_ns, clocked, options.is_crowded};
@@ -63,13 +66,14 @@ scheduler::scheduler(const scheduler_options& options)
 scheduler::~scheduler() = default;
 
 void scheduler::run() {
+  const bool runs_first = calling_thread_is_worker::take();
   threads_.reserve(workers_.size());
   // They begin once all are there: a job of fewer would hang.
   std::mutex all_there;
   bool may_begin = false;
   std::unique_lock starting(all_there);
   const auto join_all = [&] {
-    starting.unlock();
+    if (starting.owns_lock()) starting.unlock();
     for (std::thread& t : threads_) t.join();
     threads_.clear();
   };
@@ -89,12 +93,18 @@ void scheduler::run() {
     });
   };
   try {
-    for (const auto& w : workers_) threads_.push_back(start(*w));
+    for (const auto& w : workers_)
+      if (!runs_first || w->index() != 0) threads_.push_back(start(*w));
   } catch (...) {
     join_all();
     throw;
   }
   may_begin = true;
+  if (runs_first) {
+    starting.unlock();
+    trace_thread(0);
+    workers_.front()->run();
+  }
   join_all();
   made_->way_in.close();
   while (!made_->way_in.is_empty()) give_core_up();  // Their waits end with the job.

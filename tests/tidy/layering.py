@@ -22,7 +22,7 @@ ARROWS = {
     "job": {"diagnosis", "comm", "sched", "runtime"},
     "rank": {"job", "diagnosis", "comm", "sched", "runtime"},
     "collective": {"rank", "job", "diagnosis", "comm", "sched", "runtime"},
-    "program": {"rank", "job", "diagnosis", "sched", "runtime"},
+    "program": {"rank", "job", "diagnosis", "sched", "fiber", "runtime"},
     "task": {"sched"},
     "parcel": {"job", "task", "comm", "sched", "runtime", "transport", "bootstrap"},
     "rma": _RANKS,

@@ -634,13 +634,18 @@ TEST(image, tools_work_in_a_process_for_each_rank_and_say_so_elsewhere) {
                                 " " WEFT_SOURCE_DIR "/tests/image/wrong_memory.c -o " + program);
     if (built.text.find("cannot find") != std::string::npos) GTEST_SKIP() << built.text;
     ASSERT_EQ(built.status, 0) << built.text;
-    const outcome together = shell(run + program);
+    const outcome together = shell(run + "--ranks-per-process 2 " + program);
     EXPECT_NE(together.status, 0) << together.text;
     EXPECT_EQ(lines_of(together.text).size(), 1u) << together.text;
     EXPECT_NE(
         together.text.find("knows one program in a process: run it with --ranks-per-process 1"),
         std::string::npos)
         << together.text;
+    const outcome apart = shell(run + program);
+    EXPECT_EQ(apart.status, 0) << sanitizer << apart.text;
+    EXPECT_EQ(apart.text,
+              "weftrun: " + program + " is linked with -fsanitize=" + sanitizer +
+                  ", which knows one program in a process: each rank gets a process of its own\n");
     const outcome good = shell(run + "--ranks-per-process 1 " + program);
     EXPECT_EQ(good.status, 0) << sanitizer << good.text;
     EXPECT_EQ(good.text, "") << sanitizer;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "unit/shell.hpp"
 
@@ -224,6 +225,104 @@ TEST_P(a_process, is_told_of_scratch_files_that_its_ranks_name_alike) {
   const int processes = options == "--workers 2" ? 1 : options == "--processes 2" ? 2 : 0;
   EXPECT_EQ(lines_with(ran.text, "which ranks of a process share; name it by the rank"), processes)
       << ran.text;
+}
+
+// --- Programs that open MPI and know nothing of weft ---------------------------------------------------------
+
+struct host_of_modules {
+  std::string command;  // What it is told comes last.
+  std::string name;
+};
+
+std::vector<host_of_modules> hosts_of_modules() {
+  std::vector<host_of_modules> all{
+      {"image/opens_plugin image/opened/mpi_plugin.so ", "opens_plugin"}};
+#if defined(WEFT_TEST_PYTHON)
+  all.push_back({"env PYTHONPATH=image/opened " WEFT_TEST_PYTHON
+                 " -c 'import sys, mpi_module; sys.exit(mpi_module.use(sys.argv[1]))' ",
+                 "python"});
+#endif
+  return all;
+}
+
+TEST(a_program_that_opens_mpi_as_a_module, has_a_process_for_each_rank_and_all_of_mpi) {
+  WEFT_NEEDS_IMAGES();
+  for (const auto& [command, name] : hosts_of_modules())
+    for (const char* start :
+         {"./weftrun --timeout 60 -n 4 ", "./weftrun --timeout 60 -n 2 --ranks-per-process 1 ",
+          "./weftrun --timeout 60 -n 1 ", ""}) {
+      const std::string_view how = start;
+      const std::string n = how.find("-n 4") != how.npos   ? "4"
+                            : how.find("-n 2") != how.npos ? "2"
+                                                           : "1";
+      std::string words = command;
+      // The command is what weftrun looks at.
+      if (!how.empty() && words.starts_with("env ")) {
+        const std::size_t end = words.find(' ', 4);
+        words = "PYTHONPATH=image/opened " + std::string("timeout -s KILL 100 ") + start +
+                words.substr(end + 1);
+      } else {
+        words = "timeout -s KILL 100 " + std::string(start) + words;
+      }
+      const outcome ran = shell(words + "''");
+      EXPECT_EQ(ran.status, 0) << words << '\n' << ran.text;
+      EXPECT_EQ(lines_with(ran.text, "right in " + n + " of " + n), 1) << words << '\n' << ran.text;
+      EXPECT_EQ(lines_with(ran.text, "weft"), 0) << words << '\n' << ran.text;
+    }
+}
+
+TEST(a_program_that_opens_mpi_as_a_module, ends_as_it_says_and_its_job_with_it) {
+  WEFT_NEEDS_IMAGES();
+  const std::string run =
+      "timeout -s KILL 100 ./weftrun --timeout 60 -n 3 image/opens_plugin image/opened/mpi_plugin.so ";
+  const auto expect = [](const outcome& ran, int status, const char* line, int lines) {
+    EXPECT_EQ(ran.status, status) << ran.text;
+    EXPECT_EQ(lines_with(ran.text, line), lines) << ran.text;
+  };
+  expect(shell(run + "status"), 5, "right in 3 of 3", 1);
+  expect(shell(run + "''"), 0, "the program's own end", 3);
+  expect(shell(run + "abort"), 7, "rank 2: MPI_Abort(MPI_COMM_WORLD, 7) ends the job", 1);
+  expect(shell(run + "wrong"), 1, "ranks of MPI_COMM_WORLD are 0 to 2", 1);
+  expect(shell(run + "early"), 1, "MPI is not initialised yet: call MPI_Init first", 1);
+  expect(shell(run + "unfinished"), 1, "the program ended after MPI_Init without MPI_Finalize", 1);
+  expect(shell("image/opens_plugin image/opened/mpi_plugin.so late"), 1,
+         "call MPI in the ranks of the job, and before MPI_Finalize", 1);
+  expect(shell("./weftrun -n 3 --processes 1 image/opens_plugin image/opened/mpi_plugin.so ''"), 1,
+         "opens_plugin holds one rank, since weftcc has not linked it", 1);
+}
+
+#if defined(WEFT_TEST_WEFT_PYTHON)
+TEST(weft_python, has_an_interpreter_for_each_rank_of_a_process) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* start :
+       {"-n 4 --workers 2 ", "-n 4 --processes 2 ", "-n 4 --ranks-per-process 1 "}) {
+    const outcome ran = shell(
+        std::string("PYTHONPATH=image/opened timeout -s KILL 100 ./weftrun --timeout 60 ") + start +
+        "./weft-python -c 'import sys, json, math, mpi_module; sys.exit(mpi_module.use())'");
+    EXPECT_EQ(ran.status, 0) << start << '\n' << ran.text;
+    EXPECT_EQ(lines_with(ran.text, "right in 4 of 4"), 1) << start << '\n' << ran.text;
+    EXPECT_EQ(lines_with(ran.text, "weft"), 0) << start << '\n' << ran.text;
+  }
+}
+#endif
+
+TEST(weftrun, says_that_a_program_has_loaded_another_mpi) {
+  WEFT_NEEDS_IMAGES();
+  std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const outcome built = shell(
+      "echo 'int use_mpi(const char* way) { return way == 0; }' | cc -x c - -shared -fPIC -o " +
+      directory + "/libmpi.so.40");
+  ASSERT_EQ(built.status, 0) << built.text;
+  const outcome ran = shell("./weftrun -n 3 image/opens_plugin " + directory + "/libmpi.so.40");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "has loaded another MPI, " + directory +
+                                     "/libmpi.so.40, for which each of the 3"),
+            1)
+      << ran.text;
+  EXPECT_EQ(shell("./weftrun -n 1 image/opens_plugin " + directory + "/libmpi.so.40").text,
+            "the program's own end\n");
+  fs::remove_all(directory);
 }
 
 }  // namespace

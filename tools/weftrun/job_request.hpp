@@ -13,6 +13,7 @@ struct job_program {
   std::vector<std::string> command = {};
   std::string directory = {};                 // Where it runs; empty: here.
   std::vector<std::string> environment = {};  // NAME=value, of its processes alone.
+  bool opens_modules = false;                 // It is none of weft's, and each rank has a process.
 };
 
 // Files for what each rank prints; %r in a name is its rank.

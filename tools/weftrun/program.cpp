@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -57,18 +59,113 @@ bool knows_weft(const std::string& bytes) {
   return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos;
 }
 
+constexpr std::array shells{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"};
+// Some of these are started by scripts of a shell.
+constexpr std::array interpreters{"python", "pypy", "ipython", "R", "Rscript", "julia", "octave"};
+
+std::string name_of(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+// python3.11 is python.
+std::string without_version(const std::string& name) {
+  return name.substr(0, name.find_last_not_of("0123456789.") + 1);
+}
+
+// What the first line of a script names; empty where it is none.
+std::string interpreter_of(const std::string& script) {
+  std::ifstream file(script, std::ios::binary);
+  std::string line(2, '\0');
+  if (!file.read(line.data(), 2) || line != "#!" || !std::getline(file, line)) return "";
+  std::istringstream words(line);
+  std::string word;
+  words >> word;
+  if (name_of(word) == "env")
+    while (words >> word && (word.starts_with('-') || word.find('=') != word.npos)) continue;
+  return word;
+}
+
+bool imports(const elf_file& file, std::string_view function) {
+  return std::ranges::any_of(file.symbols(), [&](const ElfW(Sym) & s) {
+    return s.st_shndx == SHN_UNDEF && file.string_at(s.st_name) == function;
+  });
+}
+
 }  // namespace
 
-bool holds_one_rank(const std::vector<std::string>& command) {
+bool opens_modules(const std::vector<std::string>& command) {
+  const std::string path = path_of(command.front());
+  const std::string name = without_version(name_of(command.front()));
+  if (std::ranges::find(interpreters, name) != interpreters.end()) return true;
+  if (std::ranges::find(shells, name) != shells.end()) return false;
+  if (const std::string interpreter = interpreter_of(path); !interpreter.empty()) {
+    const std::string its = without_version(name_of(interpreter));
+    return std::ranges::find(interpreters, its) != interpreters.end();
+  }
+  try {
+    const elf_file program(path);
+    if (!imports(program, "dlopen") || knows_weft(bytes_of_program(path))) return false;
+  } catch (const error&) {
+    return false;
+  }
+  // A tool, say a debugger, with the program as its word.
+  return std::none_of(command.begin() + 1, command.end(), [](const std::string& word) {
+    const std::string bytes = bytes_of_program(word);
+    return knows_weft(bytes) && bytes.find("/ld-linux") != bytes.npos;  // No library.
+  });
+}
+
+namespace {
+
+// Tools that know one program in a process, by a function of each.
+struct tool {
+  std::string_view function, word;
+};
+constexpr std::array one_program_tools{
+    tool{"__asan_init", "address"}, tool{"__tsan_init", "thread"},
+    tool{"__hwasan_init", "hwaddress"}, tool{"__lsan_init", "leak"}};
+constexpr std::array tool_libraries{tool{"libasan.", "address"}, tool{"libtsan.", "thread"},
+                                    tool{"libhwasan.", "hwaddress"}, tool{"liblsan.", "leak"}};
+// What they change is the process's, or the thread's on which other ranks run, and no function can stand before them: docs/images.md.
+constexpr std::array calls_of_process{"chroot",   "setns",     "unshare",   "signalfd",  "setuid",
+                                      "seteuid",  "setreuid",  "setresuid", "setgid",    "setegid",
+                                      "setregid", "setresgid", "setgroups", "initgroups"};
+
+std::string sanitizer_of(const elf_file& program) {
+  for (const auto& [library, word] : tool_libraries)
+    for (const std::uint64_t index : program.needed())
+      if (program.string_at(index).starts_with(library)) return std::string(word);
+  for (const auto& [function, word] : one_program_tools)
+    for (const ElfW(Sym) & s : program.symbols())
+      if (program.string_at(s.st_name) == function) return std::string(word);
+  return "";
+}
+
+}  // namespace
+
+std::string why_one_rank(const std::vector<std::string>& command) {
   try {
     const elf_file program(path_of(command.front()));
-    return program.is_only_copy() &&
-           std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
-             return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
-           });
-  } catch (const error&) {
-    return false;  // None that the kernel would start so.
+    if (std::ranges::none_of(program.symbols(), [&](const ElfW(Sym) & s) {
+          return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
+        }))
+      return "";
+    if (program.is_only_copy())
+      return "has thread-local variables and was linked as an executable: each rank gets a process of its own; ranks "
+             "share one when its objects are compiled with weftcc (mpicc)";
+    if (const std::string word = sanitizer_of(program); !word.empty())
+      return formatted(
+          "is linked with -fsanitize={}, which knows one program in a process: each rank gets a process of "
+          "its own",
+          word);
+    for (const char* const call : calls_of_process)
+      if (imports(program, call))
+        return formatted(
+            "calls {}(), which changes the process for all ranks in it: each rank gets a process of its own; "
+            "--ranks-per-process N has them share one all the same",
+            call);
+  } catch (const error&) {  // None that the kernel would start so.
   }
+  return "";
 }
 
 bool knows_ranks(const std::vector<std::string>& command) {
@@ -86,7 +183,9 @@ bool knows_ranks(const std::vector<std::string>& command) {
 }
 
 std::string not_built_with_weft(const std::vector<std::string>& command) {
-  if (knows_ranks(command) || bytes_of_program(path_of(command.front())).empty()) return "";
+  if (knows_ranks(command) || opens_modules(command) ||
+      bytes_of_program(path_of(command.front())).empty())
+    return "";
   // A tool, say a debugger, with the program as its word; or started for its own sake.
   if (command.front().find('/') == std::string::npos) return "";
   for (std::size_t i = 1; i < command.size(); ++i)
@@ -95,6 +194,13 @@ std::string not_built_with_weft(const std::vector<std::string>& command) {
       "{} was not built with weft and knows nothing of ranks: build it with weftcc, "
       "weftcxx or weftfc",
       command.front());
+}
+
+std::string library_beside_this(const char* place) {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const auto library = (self.parent_path() / place).lexically_normal();
+  return std::filesystem::exists(library, failed) ? library.string() : "";
 }
 
 int status_of_failed_start(int reason) {

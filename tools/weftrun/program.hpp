@@ -15,14 +15,21 @@ inline constexpr int status_not_found = 127;
 // Throws weft::error when it belongs to another MPI.
 std::string not_built_with_weft(const std::vector<std::string>& command);
 
-// Whether it is one of weftcc's of which a process holds one copy only, so that each rank needs a process.
-bool holds_one_rank(const std::vector<std::string>& command);
+// Of one of weftcc's whose ranks need a process each, what it is or does, and what becomes of it; empty for any other.
+std::string why_one_rank(const std::vector<std::string>& command);
 
 // Whether it takes its ranks from weft, so that one process may hold several. Throws as above.
 bool knows_ranks(const std::vector<std::string>& command);
 
+// Whether it is none of weft's but may open something that is: an interpreter, or a program that opens libraries. Its process
+// holds one rank.
+bool opens_modules(const std::vector<std::string>& command);
+
 // `reason` is errno.
 std::string cannot_run(const std::string& program, int reason);
 int status_of_failed_start(int reason);
+
+// The library at this place beside the directory of the running program; empty where it is not.
+std::string library_beside_this(const char* place);
 
 }  // namespace weft

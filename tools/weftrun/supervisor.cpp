@@ -218,7 +218,22 @@ class supervisor {
     // Programs may differ there, and processes compare their settings.
     if (programs_.size() > 1) order.environment.emplace_back("WEFT_RANKS_PER_PROCESS=auto");
     if (has_files_) order.environment.emplace_back("WEFT_TAG_OUTPUT=on");  // See rank_files.
+    if (program.opens_modules) tell_modules(order, its.ranks.first);
     return order;
+  }
+
+  // A program that begins its rank in the middle cannot be told in its own environment before.
+  void tell_modules(start_order& order, int rank) const {
+    order.environment.push_back(formatted("WEFT_RANK={}", rank));
+    order.environment.push_back(formatted("WEFT_LOCAL_RANK={}", order.slot));
+    if (order.process != 0 || ranks_ == 1 || are_remote_) return;
+    const std::string library = library_beside_this(WEFT_OTHER_MPI_LIBRARY);
+    if (library.empty()) return;
+    const char* const before = std::getenv("LD_PRELOAD");
+    order.environment.push_back(formatted("WEFT_OTHER_MPI={}", library));
+    order.environment.push_back(formatted("LD_PRELOAD={}{}{}", library,
+                                          before != nullptr ? ":" : "",
+                                          before != nullptr ? before : ""));
   }
 
   host& host_of(int number) {

@@ -16,6 +16,7 @@
 #include "mpi/object/state.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
+#include "program/late_rank.hpp"
 #include "trace/trace.hpp"
 #include "weft/run.hpp"
 
@@ -115,6 +116,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
   });
   // Not before an error has come to its handler.
   if (state* const me = find_state(); me != nullptr && me->finalized) me->close();
+  weft::detail::end_late_rank();
   return code;
 }
 
@@ -130,6 +132,7 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
       weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
   if (!called_by_own_thread()) end_foreign_thread(text);
   me->close();
+  weft::detail::leave_late_rank(std::make_exception_ptr(weft::rank_failure(text, status)));
   throw weft::rank_failure(text, status);
 }
 

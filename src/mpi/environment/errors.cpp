@@ -5,6 +5,7 @@
 
 #include "mpi/object/error_handler.hpp"
 #include "mpi/object/state.hpp"
+#include "program/late_rank.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -260,7 +261,9 @@ failure current_failure() {
   }
 }
 
-int end_in_error(MPI_Comm where, const std::string& call) {
+namespace {
+
+int end_of_call(MPI_Comm where, const std::string& call) {
   const failure why = current_failure();
   state* const me = find_state();
   if (me == nullptr || !me->is_open()) end_job(me, why, call);
@@ -269,6 +272,18 @@ int end_in_error(MPI_Comm where, const std::string& call) {
   if (c.handler == MPI_ERRORS_RETURN) return why.code();
   if (is_predefined(c.handler)) end_job(me, why, call);
   return call_error_handler(*me, c, why.code());
+}
+
+}  // namespace
+
+int end_in_error(MPI_Comm where, const std::string& call) {
+  if (!detail::is_late_rank()) return end_of_call(where, call);
+  try {
+    return end_of_call(where, call);
+  } catch (...) {
+    detail::leave_late_rank(std::current_exception());
+    throw;
+  }
 }
 
 }  // namespace weft::mpi

@@ -2,6 +2,7 @@
 // and in ranks whose worker has such attached threads.
 #include "mpi/object/state.hpp"
 #include "program/foreign_thread.hpp"
+#include "program/late_rank.hpp"
 
 namespace weft::mpi {
 
@@ -14,6 +15,7 @@ void entrance::enter_unusual() {
     if (s != nullptr && s->is_open()) me_ = s;
     return;
   }
+  if (origin_of_this_thread().identity == nullptr && !detail::adopt_thread_of_late_rank()) return;
   const thread_origin& origin = origin_of_this_thread();
   if (origin.identity == nullptr || !origin.way_in->enter()) return;
   auto* const s = static_cast<state*>(

@@ -1,6 +1,8 @@
 #include "mpi/object/state.hpp"
 
 #include "base/format.hpp"
+#include "job/caller.hpp"
+#include "program/late_rank.hpp"
 #include "weft/error.hpp"
 
 namespace weft::mpi {
@@ -61,8 +63,10 @@ std::string state::name_of_source(std::uint32_t context, int source) {
 state* find_state() {
   const worker* const here = worker::current();
   if (here == nullptr) {
+    if (origin_of_this_thread().identity == nullptr && !detail::adopt_thread_of_late_rank())
+      return nullptr;
     const thread_origin& origin = origin_of_this_thread();
-    if (origin.identity == nullptr || origin.way_in->is_closed()) return nullptr;
+    if (origin.way_in->is_closed()) return nullptr;
     return static_cast<state*>(
         static_cast<detail::rank_state*>(origin.identity)->faces[face_slot].get());
   }
@@ -81,10 +85,15 @@ state& calling_at_any_time(const char* call) {
          "MPI_Init_thread",
          origin.number);
   if (state* const me = find_state(); me != nullptr) return *me;
+  if (worker::current() == nullptr) detail::begin_late_rank();
+  if (state* const me = find_state(); me != nullptr) return *me;
+  if (worker::current() == nullptr && is_forked_child())
+    fail(MPI_ERR_OTHER, "a forked child is no rank: call MPI in its parent");
   if (worker::current() == nullptr)
-    fail(MPI_ERR_OTHER,
-         "this process has no ranks: link the program with weftcc, weftcxx or weftfc "
-         "(mpicc, mpicxx, mpifort)");
+    fail(
+        MPI_ERR_OTHER,
+        "this thread is no rank's, nor one that a rank has made: call MPI in the ranks of the job, "
+        "and before MPI_Finalize");
   detail::throw_not_a_rank(call);
 }
 

@@ -1,0 +1,25 @@
+// A scheduler that a thread runs while this lives makes that thread its first worker's, in place of one that it starts: bound to
+// no core, with the stack for faults that it has.
+#pragma once
+
+namespace weft {
+
+class calling_thread_is_worker {
+ public:
+  calling_thread_is_worker() noexcept { wanted_ = true; }
+  ~calling_thread_is_worker() { wanted_ = false; }
+  calling_thread_is_worker(const calling_thread_is_worker&) = delete;
+  calling_thread_is_worker& operator=(const calling_thread_is_worker&) = delete;
+
+  // Called by the scheduler, once.
+  [[nodiscard]] static bool take() noexcept {
+    const bool is_wanted = wanted_;
+    wanted_ = false;
+    return is_wanted;
+  }
+
+ private:
+  static thread_local constinit bool wanted_;
+};
+
+}  // namespace weft
