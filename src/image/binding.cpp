@@ -5,6 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "image/own_streams.hpp"
+
 namespace weft {
 namespace {
 
@@ -77,6 +79,12 @@ std::vector<std::vector<binding>> bindings_of(std::span<const elf_file* const> f
     const std::span<const ElfW(Sym)> symbols = file.symbols();
     file.each_reference([&](const ElfW(Rela) & r) {
       const std::string_view name = file.string_at(symbols[elf_file::symbol_of(r)].st_name);
+      // Unless the program has the variable itself, as an executable does.
+      if (const auto stream = own_streams::place_of(name); stream && !all.contains(name)) {
+        result[at].push_back(
+            {r.r_offset, files.size(), *stream + static_cast<std::uint64_t>(r.r_addend)});
+        return;
+      }
       if (name.empty() || is_common(name)) return;
       auto found = own.find(name);
       if (found == own.end() && (found = all.find(name)) == all.end()) return;

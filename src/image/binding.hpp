@@ -14,7 +14,8 @@ namespace weft {
 // A word of one file that is to hold the address of something in another, or in itself.
 struct binding {
   std::uint64_t place;  // In the file that refers to it, as an address of that file.
-  std::size_t file;     // Where it is defined, among the files of the program.
+  std::size_t
+      file;  // Where it is defined, among the files of the program; their number: in the copy's streams.
   std::uint64_t value;  // There.
 };
 

@@ -18,6 +18,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/reasons.hpp"
+#include "image/own_streams.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -170,7 +171,7 @@ void copied_file::keep_findings(std::uintptr_t base, const std::vector<std::uint
       return;
     }
     told.r_info = elf_file::no_relocation;
-    if (at < all.size())
+    if (at < all.size() || value - bases[at] < own_streams::size_bytes)
       bindings_.push_back({r.r_offset, at, value - bases[at]});
     else
       std::memcpy(edited_ + file.offset_of(r.r_offset), &value, sizeof value);

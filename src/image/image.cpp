@@ -89,6 +89,9 @@ void image_program::bind_names() {
             std::ranges::find(order_, i) == order_.end())
           order_.push_back(i);
   std::vector<std::vector<binding>> all = bindings_of(files, order_);
+  for (const std::vector<binding>& one : all)
+    uses_streams_ =
+        uses_streams_ || std::ranges::find(one, files.size(), &binding::file) != one.end();
   for (std::size_t i = 0; i < sources_.size(); ++i) sources_[i]->set_bindings(std::move(all[i]));
 }
 
@@ -147,6 +150,9 @@ image image_program::load() {
     maps.push_back(map);
     bases.push_back(map->l_addr);
   }
+  loaded.streams_ = &own_streams::make();
+  loaded.uses_streams_ = uses_streams_;
+  bases.push_back(loaded.streams_->address());
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     copied_file& s = *sources_[i];
     // A library's own are in place before the program's copies are made.
@@ -179,7 +185,7 @@ image image_program::load() {
   for (std::size_t i = 0; i < sources_.size(); ++i)
     files.push_back({&sources_[i]->file, sources_[i]->number(), bases[i]});
   loaded.opened_ = &opened_libraries::of_copy(
-      {std::move(files), order_, handle, search_path_, debugged_, tells_});
+      {std::move(files), order_, handle, search_path_, debugged_, tells_, loaded.streams_});
   return loaded;
 }
 
@@ -189,6 +195,7 @@ void image::construct(int argc, char** argv, char** environment) {
   opened_->set_words(argc, argv, environment);
   // Once more: what all ranks share may have changed since, as standard output does when ranks begin.
   for (const copied_variable& v : variables_) std::memcpy(v.to, v.from, v.size);
+  if (uses_streams_) streams_->begin();
   for (const loaded_part& p : parts_) p.construct(argc, argv, environment);
 }
 

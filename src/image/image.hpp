@@ -12,6 +12,7 @@
 #include "image/copied_file.hpp"
 #include "image/loader_list.hpp"
 #include "image/opened_libraries.hpp"
+#include "image/own_streams.hpp"
 
 struct weft_own_state;
 
@@ -42,6 +43,8 @@ class image {
   std::vector<copied_variable> variables_;
   std::vector<loaded_part> parts_;  // Libraries before those that need them, the program last.
   opened_libraries* opened_ = nullptr;
+  own_streams* streams_ = nullptr;
+  bool uses_streams_ = false;
   main_function main_ = nullptr;
   const weft_own_state* own_ = nullptr;
 };
@@ -69,6 +72,7 @@ class image_program {
   std::string search_path_;                            // LD_LIBRARY_PATH of the program.
   bool debugged_ = false;  // A debugger reads what is loaded through the file's name, at once.
   bool tells_ = false;
+  bool uses_streams_ = false;
   bool must_see_all_ = false;  // For loader_list::open().
   std::size_t loaded_ = 0;
   loader_list list_;

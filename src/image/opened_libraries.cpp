@@ -16,6 +16,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "image/libraries.hpp"
+#include "image/own_streams.hpp"
 #include "image/start.h"
 #include "weft/error.hpp"
 
@@ -304,6 +305,9 @@ void opened_libraries::bind_names(std::vector<std::unique_ptr<opened>>& fresh, i
                local.end());
   const std::size_t first = files.size() - fresh.size();
   std::vector<std::vector<binding>> bindings = bindings_of(files, order, first);
+  for (const std::vector<binding>& one : bindings)
+    if (std::ranges::find(one, files.size(), &binding::file) != one.end())
+      program_.streams->begin();
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     copied_file& source = fresh[i]->source;
     source.set_bindings(std::move(bindings[first + i]));
@@ -361,6 +365,7 @@ void opened_libraries::take(void* handle, const std::vector<std::unique_ptr<open
   }
   std::vector<std::uintptr_t> bases;
   for (const listed& each : all_files(fresh)) bases.push_back(each.base);
+  bases.push_back(program_.streams->address());
   for (const std::unique_ptr<opened>& one : fresh) {
     one->source.bind(one->part->base(), bases);
     if (program_.debugged) {

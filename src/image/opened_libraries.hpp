@@ -17,6 +17,8 @@
 
 namespace weft {
 
+class own_streams;
+
 // Held while a copy is loaded or goes: the loader's list is read then. Never held across a wait. Recursive, for
 // what a library that all ranks share opens and closes as it comes and goes itself.
 std::recursive_mutex& loading_lock();
@@ -40,6 +42,7 @@ class opened_libraries {
     std::string search_path;         // Directories, separated by colons.
     bool debugged;
     bool tells;  // Of those that hold state and that all ranks share.
+    own_streams* streams;
   };
 
   // Kept until the process ends, as copies are.

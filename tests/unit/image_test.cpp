@@ -553,6 +553,8 @@ TEST(image, with_check_ranks_that_set_languages_of_the_process_are_told) {
   EXPECT_EQ(ran.text.find("handler"), std::string::npos) << ran.text;  // Each has its own.
   EXPECT_NE(ran.text.find("rank 1 sets LC_NUMERIC to C.UTF-8, rank 0 to C: "), std::string::npos)
       << ran.text;
+  EXPECT_NE(ran.text.find("rank 1 sets RLIMIT_NOFILE to 1001, rank 0 to 1000: "), std::string::npos)
+      << ran.text;
   EXPECT_EQ(ran.text.find("SIGINT"), std::string::npos) << ran.text;
   EXPECT_EQ(ran.text.find("LC_CTYPE"), std::string::npos) << ran.text;
   EXPECT_EQ(ran.text.find("mask"), std::string::npos) << ran.text;

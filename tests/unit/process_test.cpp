@@ -214,6 +214,16 @@ TEST_P(a_process, has_mpi_before_and_after_main) {
     }
 }
 
+TEST_P(a_process, has_streams_of_its_ranks) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run("streams");
+  const std::string n = std::to_string(GetParam().ranks);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "right in " + n + " of " + n), 1) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "254"), 1) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "FE"), GetParam().ranks > 1 ? 1 : 0) << ran.text;
+}
+
 TEST_P(a_process, is_told_of_scratch_files_that_its_ranks_name_alike) {
   WEFT_NEEDS_IMAGES();
   std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";

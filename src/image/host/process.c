@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +16,38 @@
 int chdir(const char* path) { return weft_change_directory(path, -1); }
 int fchdir(int descriptor) { return weft_change_directory(NULL, descriptor); }
 mode_t umask(mode_t mask) { return (mode_t)weft_change_mask(mask); }
+
+/* --- Limits and priorities: the process's, or the worker's thread's --------------------------------------------- */
+
+static void tell_limit(__rlimit_resource_t which, rlim_t now) {
+  static const char* const names[] = {"RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_DATA", "RLIMIT_STACK", "RLIMIT_CORE", "RLIMIT_RSS",
+                                      "RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_MEMLOCK", "RLIMIT_AS"};
+  char value[32] = "unlimited";
+  if (now != RLIM_INFINITY) snprintf(value, sizeof value, "%llu", (unsigned long long)now);
+  weft_shares((unsigned)which < sizeof names / sizeof *names ? names[which] : "a limit of resources", value);
+}
+int setrlimit(__rlimit_resource_t which, const struct rlimit* limit) {
+  const int failed = OF_LIBC(setrlimit)(which, limit);
+  if (failed == 0) tell_limit(which, limit->rlim_cur);
+  return failed;
+}
+int setrlimit64(__rlimit_resource_t which, const struct rlimit64* limit) {
+  const int failed = OF_LIBC(setrlimit64)(which, limit);
+  if (failed == 0) tell_limit(which, (rlim_t)limit->rlim_cur);
+  return failed;
+}
+int prlimit(pid_t process, __rlimit_resource_t which, const struct rlimit* limit, struct rlimit* before) {
+  const int failed = OF_LIBC(prlimit)(process, which, limit, before);
+  if (failed == 0 && limit != NULL && (process == 0 || process == getpid())) tell_limit(which, limit->rlim_cur);
+  return failed;
+}
+int setpriority(__priority_which_t which, id_t whom, int priority) {
+  const int failed = OF_LIBC(setpriority)(which, whom, priority);
+  char value[16];
+  snprintf(value, sizeof value, "%d", priority);
+  if (failed == 0 && which == PRIO_PROCESS && whom == 0) weft_shares("the nice value", value);
+  return failed;
+}
 
 char* setlocale(int category, const char* name) {
   char* const now = OF_LIBC(setlocale)(category, name);
