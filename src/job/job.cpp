@@ -1,7 +1,10 @@
 // A job in this process, from its options to its status: workers and ranks, and what is told when all have
 // ended.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,6 +67,10 @@ bool start_accounts(const job& j, const placement& places) {
     return false;
   }
   accounts::job_shape shape;
+  shape.job =
+      std::hash<std::string>{}(places.job_id.empty() ? formatted("{} {}", ::getpid(), now_ns())
+                                                     : places.job_id) |
+      1;
   shape.ranks = static_cast<int>(places.of_rank.size());
   shape.processes = places.process_count;
   shape.workers = j.workers->worker_count();

@@ -193,7 +193,9 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
 
 placement place_ranks(options& how, bootstrap* between, const std::string& run) {
   if (between == nullptr || between->process_count() == 1) return place_in_one_process(how);
-  return place_in_processes(how, *between, run);
+  placement all = place_in_processes(how, *between, run);
+  all.job_id = between->job_id();
+  return all;
 }
 
 }  // namespace weft::detail

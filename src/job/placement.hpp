@@ -20,6 +20,7 @@ struct placement {
     int worker;  // Of that process.
   };
   std::vector<home> of_rank;
+  std::string job_id;  // That of the bootstrap; empty in a job of one process.
 };
 
 // Fills in what `how` leaves open. `between`: null in a job of one process; otherwise all processes

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,32 @@ namespace {
 
 constinit thread_local std::uint64_t nobody_since = 0;
 
+struct descriptor {
+  const int number;
+  explicit descriptor(int of) : number(of) {}
+  ~descriptor() {
+    const int reason = errno;
+    if (number >= 0) ::close(number);
+    errno = reason;
+  }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+};
+
+// A program may start other jobs, which find the same file: it belongs to the job that came first, and no other
+// one changes it.
+enum class claim { failed, lost, joined, first };
+claim claim_of(int file, std::uint64_t job) {
+  void* const memory = ::mmap(nullptr, header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return claim::failed;
+  std::uint64_t owner = 0;
+  // Relaxed: each process fills in what is its own.
+  const bool is_first = static_cast<file_header*>(memory)->job.compare_exchange_strong(
+      owner, job, std::memory_order_relaxed);
+  ::munmap(memory, header_bytes);
+  return is_first ? claim::first : owner == job ? claim::joined : claim::lost;
+}
+
 }  // namespace
 
 // --- The life of a file --------------------------------------------------------------------------
@@ -39,28 +66,24 @@ bool start(const std::string& path, const job_shape& shape) {
     throw error(formatted("cannot {} the accounts of --breakdown in {}: {}", what, path,
                           std::strerror(errno)));
   };
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) fail("open");
+  const descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  if (file.number < 0) fail("open");
+  const claim taken = claim_of(file.number, shape.job);
+  if (taken == claim::failed) fail("map");
+  if (taken == claim::lost) return false;
   const auto ranks = static_cast<std::size_t>(shape.ranks);
   const std::size_t bytes = bytes_of_accounts(ranks) + tables_bytes;
-  // All processes of a job say the same.
-  void* const memory =
-      ::ftruncate(file, static_cast<off_t>(bytes)) != 0
-          ? MAP_FAILED
-          : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
-  const int reason = errno;
-  ::close(file);
-  errno = reason;
+  // All processes of a job say the same, and whoever comes first makes the file that long.
+  struct stat of_file {};
+  void* const memory = ::fstat(file.number, &of_file) != 0 ||
+                               (of_file.st_size < static_cast<off_t>(bytes) &&
+                                ::ftruncate(file.number, static_cast<off_t>(bytes)) != 0)
+                           ? MAP_FAILED
+                           : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_NORESERVE, file.number, 0);
   if (memory == MAP_FAILED) fail("map");
   auto* const header = static_cast<file_header*>(memory);
-  // Relaxed: each process fills in what is its own.
-  const std::uint32_t place = header->claimed.fetch_add(1, std::memory_order_relaxed);
-  if (place >= static_cast<std::uint32_t>(shape.processes) ||
-      (place != 0 && header->ranks != 0 && header->ranks != shape.ranks)) {
-    ::munmap(memory, bytes);
-    return false;
-  }
-  if (place == 0) {
+  if (taken == claim::first) {
     header->magic = file_magic;
     header->account_bytes = sizeof(account);
     header->ranks = shape.ranks;

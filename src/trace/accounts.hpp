@@ -189,8 +189,9 @@ struct file_header {
   char processor[96] = {};
   char program[256] = {};
   char settings[512] = {};
-  // Relaxed: a claim by exchange, whose winner fills in the fields above before its ranks begin.
-  std::atomic<std::uint32_t> claimed{0};
+  // The job whose accounts they are; 0: none yet. Relaxed: the winner of an exchange fills in the fields above
+  // before its ranks begin.
+  std::atomic<std::uint64_t> job{0};
   std::atomic<std::uint64_t> stolen_by_nobody{0};  // Ticks of chunks on workers that ran no rank.
   causal_experiment experiment;
 };
@@ -211,6 +212,7 @@ struct message_name {
 };
 
 struct job_shape {
+  std::uint64_t job = 0;  // Not 0; the same in all processes of the job, and in no other job.
   int ranks = 1;
   int processes = 1;
   int workers = 1;  // Of this process.

@@ -73,6 +73,18 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 0;
   }
+  if (is(mode, "nested")) { /* A job within the job, of fewer ranks. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    const int status = rank == 0 ? system(argv[2]) : 0;
+    for (int i = 0; i < 3; ++i) {
+      MPI_Comm same;
+      MPI_Comm_dup(MPI_COMM_WORLD, &same);
+      MPI_Barrier(same);
+      MPI_Comm_free(&same);
+    }
+    MPI_Finalize();
+    return status != 0;
+  }
   if (is(mode, "crash")) {
     work(4 * step);
     MPI_Barrier(MPI_COMM_WORLD);

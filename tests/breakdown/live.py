@@ -138,6 +138,15 @@ def main():
               f"status: {done.returncode} and {done.stdout!r}, without {plain.returncode} and {plain.stdout!r}")
         check(data is not None and "breakdown of" in done.stderr, f"status: no report: {done.stderr}")
 
+        # A job within the job leaves its accounts alone.
+        outer = Path(directory) / "nested.html"
+        done = run([WEFTRUN, "--breakdown", "--breakdown-file", str(outer), "-n", "8", FAULTS, "nested",
+                    f"{WEFTRUN} -n 1 {FAULTS} barrier >nested.out 2>&1"], directory)
+        check(done.returncode == 0 and "rank" not in done.stdout, f"nested: {done}")
+        data = json.loads(outer.with_suffix(".json").read_text())
+        check_sums("nested", data)
+        check(data["ranks"] == data["ranks_seen"] == data["ranks_ended"] == 8, f"nested: {data['ranks']} {data['ranks_ended']}")
+
         # What ends badly has a report too.
         done, data, _ = breakdown("crash", directory, "-n", "2")
         check(done.returncode != 0 and data is not None, f"crash: status {done.returncode}, {done.stderr}")
