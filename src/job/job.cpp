@@ -79,10 +79,14 @@ bool start_accounts(const job& j, const placement& places) {
     if (row.text(j.how) != row.text(options{}))
       shape.settings +=
           formatted("{}{}={}", shape.settings.empty() ? "" : " ", row.name, row.text(j.how));
-  if (accounts::start(file, shape)) return true;
-  if (places.process == 0)
-    log_line("breakdown: only the first job that the program starts is in it");
-  return false;
+  const accounts::beginning how = accounts::start(file, shape);
+  const bool begun = how == accounts::beginning::begun;
+  if (!begun && places.process == 0)
+    log_line(
+        how == accounts::beginning::other_job
+            ? "breakdown: only the first job that the program starts is in it"
+            : "breakdown: the ranks of this host are not in it, since weftrun runs on another one");
+  return begun;
 }
 
 void start_checks(job& j) {

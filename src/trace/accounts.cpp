@@ -42,6 +42,13 @@ struct descriptor {
   descriptor& operator=(const descriptor&) = delete;
 };
 
+// On another host, or in another namespace of processes, the path leads nowhere, or to somebody else's file.
+bool leads_to_accounts(const std::string& path) {
+  char name[64] = {};
+  return ::readlink(path.c_str(), name, sizeof name - 1) > 0 &&
+         std::string_view(name).starts_with(formatted("/memfd:{} ", file_name));
+}
+
 // A program may start other jobs, which find the same file: it belongs to the job that came first, and no other
 // one changes it.
 enum class claim { failed, lost, joined, first };
@@ -60,17 +67,18 @@ claim claim_of(int file, std::uint64_t job) {
 
 // --- The life of a file --------------------------------------------------------------------------
 
-bool start(const std::string& path, const job_shape& shape) {
-  if (std::exchange(here.had_job, true)) return false;
+beginning start(const std::string& path, const job_shape& shape) {
+  if (std::exchange(here.had_job, true)) return beginning::other_job;
   const auto fail = [&](const char* what) {
     throw error(formatted("cannot {} the accounts of --breakdown in {}: {}", what, path,
                           std::strerror(errno)));
   };
+  if (!leads_to_accounts(path)) return beginning::elsewhere;
   const descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
   if (file.number < 0) fail("open");
   const claim taken = claim_of(file.number, shape.job);
   if (taken == claim::failed) fail("map");
-  if (taken == claim::lost) return false;
+  if (taken == claim::lost) return beginning::other_job;
   const auto ranks = static_cast<std::size_t>(shape.ranks);
   const std::size_t bytes = bytes_of_accounts(ranks) + tables_bytes;
   // All processes of a job say the same, and whoever comes first makes the file that long.
@@ -107,7 +115,7 @@ bool start(const std::string& path, const job_shape& shape) {
   if (dladdr(reinterpret_cast<const void*>(&start), &own) != 0) here.own_file = own.dli_fbase;
   here.on.store(true, std::memory_order_relaxed);
   trace_accounts(true);
-  return true;
+  return beginning::begun;
 }
 
 void stop() noexcept {

@@ -196,6 +196,7 @@ struct file_header {
   causal_experiment experiment;
 };
 inline constexpr std::size_t header_bytes = 4096;
+inline constexpr const char* file_name = "weft-breakdown";  // Of the memory.
 static_assert(sizeof(file_header) <= header_bytes);
 
 // What the file has, without and with the tables of stamps, which nobody needs when the job is over.
@@ -221,8 +222,13 @@ struct job_shape {
 };
 
 // Maps the file and begins. Called while no worker runs, as is stop(); throws weft::error when the file
-// cannot be mapped. False: another job has it already.
-bool start(const std::string& path, const job_shape& shape);
+// cannot be mapped.
+enum class beginning {
+  begun,
+  other_job,  // Another job has it already.
+  elsewhere,  // It is not here: it is on another host.
+};
+[[nodiscard]] beginning start(const std::string& path, const job_shape& shape);
 void stop() noexcept;
 
 void begin_rank(int rank, int process, int worker);

@@ -147,6 +147,15 @@ def main():
         check_sums("nested", data)
         check(data["ranks"] == data["ranks_seen"] == data["ranks_ended"] == 8, f"nested: {data['ranks']} {data['ranks_ended']}")
 
+        # Where the accounts are not, as on another host, the job goes on without.
+        other = Path(directory) / "other"
+        other.write_bytes(bytes(9000))
+        for file in ("/proc/0/fd/3", str(other)):
+            done = run(["env", f"WEFT_BREAKDOWN_ACCOUNTS={file}", WEFTRUN, "-n", "2", "--processes", "2", FAULTS, "status"], directory)
+            check(done.returncode == 3 and done.stdout == plain.stdout and done.stderr.count("are not in it") == 1,
+                  f"elsewhere: {done}")
+        check(other.read_bytes() == bytes(9000), "elsewhere: a foreign file was changed")
+
         # What ends badly has a report too.
         done, data, _ = breakdown("crash", directory, "-n", "2")
         check(done.returncode != 0 and data is not None, f"crash: status {done.returncode}, {done.stderr}")

@@ -188,7 +188,7 @@ void stay_for_afterwards(const options& how) {
       ::setenv(breakdown_events_variable, std::filesystem::absolute(events).c_str(), 1);
     }
     // Goes with this process, whatever ends it.
-    file = ::memfd_create("weft-breakdown", MFD_CLOEXEC);
+    file = ::memfd_create(accounts::file_name, MFD_CLOEXEC);
     if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0)
       throw error(formatted("--breakdown needs memory for its accounts: {}", std::strerror(errno)));
     ::setenv(accounts_variable, formatted("/proc/{}/fd/{}", ::getpid(), file).c_str(), 1);
