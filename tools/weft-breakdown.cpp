@@ -1,12 +1,13 @@
 // weft-breakdown: what a message is made of, what would make it faster, and reports of jobs.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "weft-breakdown/commands.hpp"
 #include "weft-breakdown/pair.hpp"
-#include "weft/error.hpp"
 
 namespace {
 
@@ -236,7 +237,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& failure) {
     std::fprintf(stderr, "weft-breakdown: %s; weft-breakdown --help lists all commands\n",
                  failure.what());
-  } catch (const weft::error& failure) {
+  } catch (const std::bad_alloc&) {
+    std::fputs("weft-breakdown: there is not enough memory for that\n", stderr);
+  } catch (const std::exception& failure) {
     std::fprintf(stderr, "weft-breakdown: %s\n", failure.what());
   }
   return status_usage;

@@ -1,18 +1,16 @@
 #include "breakdown/event_log.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <utility>
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/stack_trace.hpp"
+#include "breakdown/files.hpp"
 #include "breakdown/record.hpp"
 #include "trace/flows.hpp"
 #include "weft/error.hpp"
@@ -173,11 +171,7 @@ event_log parse_event_log(std::string_view content, std::string_view file, bool 
 }
 
 event_log read_event_log(const std::string& path, bool with_places) {
-  std::ifstream file(path, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad())
-    throw error(formatted("cannot read {}: {}", path, std::strerror(errno)));
-  return parse_event_log(content, path, with_places);
+  return parse_event_log(content_of(path), path, with_places);
 }
 
 }  // namespace weft::breakdown

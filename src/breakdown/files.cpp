@@ -37,6 +37,20 @@ void check_writable(const std::string& path) {
   if (!was_there) ::unlink(path.c_str());
 }
 
+std::string content_of(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed))
+    throw error(formatted("cannot read {}: it is a directory; name a file", path));
+  std::ifstream file(path, std::ios::binary);
+  std::string content;
+  char part[65536];
+  while (file.read(part, sizeof part), file.gcount() > 0)
+    content.append(part, static_cast<std::size_t>(file.gcount()));
+  if (!file.is_open() || file.bad())
+    throw error(formatted("cannot read {}: {}", path, std::strerror(errno)));
+  return content;
+}
+
 void write_file(const std::string& path, std::string_view content) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));

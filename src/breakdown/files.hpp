@@ -13,6 +13,7 @@ namespace weft::breakdown {
 
 // Throws weft::error that names the file when it could not be written; leaves one that is there as it is.
 void check_writable(const std::string& path);
+[[nodiscard]] std::string content_of(const std::string& path);  // Throws likewise.
 void write_file(const std::string& path, std::string_view content);
 
 // d3, which the installation takes from a package; empty when it is not there. `share` is the directory

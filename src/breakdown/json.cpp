@@ -10,7 +10,9 @@
 namespace weft::breakdown {
 
 constexpr int depth_max = 32;
-constexpr std::size_t text_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t text_bytes_max = std::size_t{4} << 20;
+// Of the names that lead to a value: each value has a copy of them.
+constexpr std::size_t path_bytes_max = 256;
 
 class json_reader {
  public:
@@ -52,6 +54,8 @@ class json_reader {
 
   json value(const std::string& where, int depth) {
     if (depth > depth_max) fail(formatted("values are nested more than {} deep", depth_max));
+    if (where.size() > file_.size() + path_bytes_max)
+      fail(formatted("the names that lead to a value have more than {} bytes", path_bytes_max));
     json made;
     made.where_ = where;
     blanks();

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "base/format.hpp"
@@ -39,7 +40,11 @@ class checker {
   checker(std::string_view file, int ranks) : file_(file), ranks_(ranks) {}
 
   void check(account& a, int rank) const {
-    if (a.state == life::none) return;
+    if (a.state == life::none) {
+      // Others may name it as their cause: nothing of it counts.
+      std::construct_at(&a);
+      return;
+    }
     const std::string who = formatted("rank {}", rank);
     within(who, "state", static_cast<std::int64_t>(a.state), 0, 2);
     within(who, "rank", a.rank, rank, rank);

@@ -188,6 +188,20 @@ def main():
             done = run([BREAKDOWN, "report", name], directory)
             check(done.returncode == 2 and done.stderr.startswith(f"weft-breakdown: {name}") and
                   done.stderr.count("\n") == 1, f"record '{name}': {done.returncode} {done.stderr}")
+        # A rank that never ran, whose account says something all the same, and a directory in place of any file.
+        accounts = (len(content) - 4096) // 2
+        strange = bytearray(content)
+        strange[4096:4096 + accounts] = b"\x3f" * accounts
+        strange[4096:4100] = bytes(4)
+        (Path(directory) / "strange").write_bytes(strange)
+        done = run([BREAKDOWN, "report", "strange"], directory)
+        check(done.returncode in (0, 2) and done.stderr.count("\n") <= 1, f"record 'strange': {done.returncode} {done.stderr}")
+        (Path(directory) / "deep.json").write_text('{"weft-breakdown": "' + "x" * 1000 + '", "' + "n" * 1000000 + '": [' + "0," * 4000 + "0]}")
+        for words in (("replay", "."), ("otf2", ".", "x"), ("scale", "./"), ("model", "."), ("what-if", "."), ("report", "."),
+                      ("model", "deep.json")):
+            done = run([BREAKDOWN, *words], directory)
+            check(done.returncode == 2 and done.stderr.startswith("weft-breakdown: ") and done.stderr.count("\n") == 1,
+                  f"{words}: {done.returncode} {done.stderr}")
         done = run([WEFTRUN, "--breakdown", "--breakdown-file", "/nonexistent/a.html", "-n", "2", FAULTS, "status"], directory)
         check(done.returncode == 2 and "/nonexistent/a.html" in done.stderr and done.stdout == "", f"unwritable: {done}")
         done = run([WEFTRUN, "--breakdown", "-n", "1", "true"], directory)

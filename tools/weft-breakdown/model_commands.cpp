@@ -1,11 +1,8 @@
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "base/format.hpp"
+#include "breakdown/files.hpp"
 #include "breakdown/measured.hpp"
 #include "breakdown/model.hpp"
 #include "weft-breakdown/commands.hpp"
@@ -76,11 +73,7 @@ std::string sums(const components& c) {
 }  // namespace
 
 std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad())
-    throw error(formatted("cannot read {}: {}", path, std::strerror(errno)));
-  return text;
+  return content_of(path);
 }
 
 void print_model(const breakdown_request& request) {
