@@ -12,16 +12,16 @@
 namespace weft {
 namespace {
 
-// A thread that waits looks so often, gives its core up so often, and then rests: ever longer, since many
-// threads of many ranks may wait on few cores.
+// A thread that waits for the lock looks `spins_max` times, gives its core up `yields_max` times, and then sleeps, each
+// time longer: many threads of many ranks may wait on few cores.
 constexpr unsigned handoff_lock_spins_max = 64;
 constexpr unsigned handoff_lock_yields_max = 32;
 constexpr unsigned handoff_lock_rest_us_min = 20, handoff_lock_rest_us_max = 500;
 constexpr unsigned rests_of_one_length = 8;
-// Before an attached thread looks at what it waits for itself.
+// Urgent fibers that an attached thread runs before it looks again at its own wait.
 constexpr int urgent_in_a_row_max = 16;
 
-// Whoever has what this thread waits for may need its core, and may need it for long.
+// The holder of the lock may need this thread's core, perhaps for long.
 void rest_from(unsigned round) noexcept {
   if (round < handoff_lock_spins_max)
     pause_processor();
@@ -54,8 +54,8 @@ attached_thread::attached_thread(const thread_origin& from)
 }
 
 attached_thread::~attached_thread() {
-  // What the worker armed before it fell asleep, to be rung by other processes, this attached thread's looks may
-  // have used up.
+  // Before it fell asleep the worker asked to be woken by what comes from other processes. This thread's polls may have
+  // used up that wake-up.
   if (of_.asleep_for_ != nullptr && of_.outside_ != nullptr) of_.notify();
   remove();
   of_.handoff_lock_->give();
@@ -101,8 +101,8 @@ bool attached_thread::run_urgent() {
   return left != urgent_in_a_row_max;
 }
 
-// Until the urgent fiber waits or ends. What runs on the worker's own thread counts as running before and
-// after, and for other threads meanwhile.
+// Returns when the urgent fiber waits or ends. Before and after, and for other threads also meanwhile, the fiber of the
+// worker's own thread counts as the running one.
 void attached_thread::go_on_with(fiber& urgent) {
   fiber& on_own_thread = of_.running();
   fiber self;
@@ -123,8 +123,8 @@ void attached_thread::go_on_with(fiber& urgent) {
 namespace {
 
 constinit const thread_origin no_origin;
-// A pointer, since the first use of what has a destructor takes memory, which the thread that a fault
-// interrupts may be about to do itself.
+// A pointer: the first use of a thread-local object with a destructor allocates, and the thread that a fault interrupts
+// may be inside the allocator.
 thread_local constinit const thread_origin* origin_here = &no_origin;
 
 struct kept_origin {

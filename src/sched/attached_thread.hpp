@@ -1,16 +1,15 @@
-// Threads that a rank has made, and that call what the rank may call: each runs code of the rank's
-// worker on its own stack, as an attached thread.
+// An attached thread is a thread that a rank has made, while it is inside a call of weft: it runs code of the rank's
+// worker on its own stack.
 //
-// A worker that has attached threads is shared: it has a hand-off lock, which whoever runs code of the worker holds - its
-// own thread, except while a fiber runs the program's code, or one attached thread. So everything of a worker is
-// still used by one thread at a time, and workers without attached threads pay nothing. What the program's code
-// asks a worker outside (whose code runs here?) is kept by thread.
+// A worker whose ranks make such threads is shared: it has a hand-off lock. Whoever runs code of the worker holds it:
+// the worker's own thread, which gives it up while a fiber runs the program's code, or one attached thread. So one
+// thread at a time uses a worker, and workers that are not shared pay nothing. Whose code a thread runs is kept in
+// thread-local variables, since the program's code asks without the lock.
 //
-// An attached thread that waits makes progress for the worker, whose own thread may be blocked in the kernel,
-// waiting for this very attached thread; it offers the hand-off lock between two looks, and so does the worker's thread
-// in its waits. An attached thread goes on with fibers of weft's own code, urgent fibers, which may be begun on one thread
-// and ended on another; the program's code stays on its thread. An attached thread that leaves something to do wakes
-// the worker's thread.
+// An attached thread that waits makes progress for the worker, whose own thread may be blocked in the kernel, in a join
+// of this very thread. Both offer the lock between two looks of a wait. An attached thread runs no fibers with the
+// program's code, which stays on its thread. It runs urgent fibers, weft's own code, which may begin on one thread and
+// end on another. When it leaves, it wakes the worker's own thread if that has something to do.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -26,6 +25,7 @@ class worker;
 struct fiber;
 struct wait_description;
 
+// See sync/handoff_lock.hpp; here with the way in which threads of a worker spin and rest.
 class handoff_lock {
  public:
   void take() noexcept;
@@ -42,24 +42,25 @@ class handoff_lock {
   basic_handoff_lock<> who_;
 };
 
-// Which rank has made the calling thread; null identity: none has, or it is a worker's.
+// The rank that has made a thread. Null identity: no rank has, or the thread is a worker's.
 struct thread_origin {
   worker* home = nullptr;
   void* identity = nullptr;
   int number = -1;
-  std::span<std::byte> stack;  // Of the thread.
-  // Closed when the job ends: the rest is gone then. As long as somebody has it, the thread lives.
+  std::span<std::byte> stack;  // The thread's.
+  // Closed when the job ends; the other fields dangle then. The job counts the thread as living while this exists.
   std::shared_ptr<gate> way_in;
 };
-// Async-signal-safe: handlers of faults ask. The reference holds while the thread runs.
+// The calling thread's. Async-signal-safe: handlers of faults call it. The reference is valid while the thread runs.
 [[nodiscard]] const thread_origin& origin_of_this_thread() noexcept;
-// Called once, when the thread begins.
+// Called once, by the new thread when it begins.
 void set_origin_of_this_thread(thread_origin origin);
-// That of a thread which the calling thread makes.
+// The origin for a thread that the calling thread is about to make.
 [[nodiscard]] thread_origin origin_of_new_thread();
 
-// On the stack of a thread that is no worker's, and that has entered the gate: while it lives,
-// worker::current() is the home of `from`, and code runs as its identity. Leaves the gate.
+// Lives on the stack of a thread that is no worker's and has entered the gate `from.way_in`. While it lives the thread
+// holds the hand-off lock, worker::current() is the home of `from`, and code runs as its identity. Its destructor
+// leaves the gate.
 class attached_thread {
  public:
   explicit attached_thread(const thread_origin& from);
@@ -67,14 +68,15 @@ class attached_thread {
   attached_thread(const attached_thread&) = delete;
   attached_thread& operator=(const attached_thread&) = delete;
 
-  // Between two looks at what it waits for.
+  // Between two looks of its wait: lets other threads have the lock, and rests, longer in later rounds.
   void step_aside(unsigned round);
-  // Goes on with urgent fibers that are ready, each until it waits again. False: there was none.
+  // Runs ready urgent fibers, each until it waits again. False: there was none.
   bool run_urgent();
-  // Whether the caller is such an urgent fiber; it leaves to the attached thread's own flow of control.
+  // Whether the caller is such an urgent fiber. When it waits it switches to stand_in(), the thread's own flow of
+  // control.
   [[nodiscard]] bool runs_urgent() const noexcept { return stand_in_ != nullptr; }
   [[nodiscard]] fiber& stand_in() const noexcept { return *stand_in_; }
-  // The rank that has made the thread, and what the thread waits for; null while it does not wait.
+  // The rank that has made the thread; what the thread waits for, null while it does not wait.
   [[nodiscard]] const thread_origin& from() const noexcept { return from_; }
   [[nodiscard]] const wait_description* waiting_in() const noexcept { return waiting_in_; }
 
@@ -87,7 +89,8 @@ class attached_thread {
 
   const thread_origin& from_;
   worker& of_;
-  // While the attached thread is not at work: this thread's. Else that of the worker's own.
+  // This thread's state while it does not hold the lock. While it does, that is in the worker, and here is the state of
+  // the worker's own thread.
   thread_state put_aside_;
   fiber* stand_in_ = nullptr;
   const wait_description* waiting_in_ = nullptr;

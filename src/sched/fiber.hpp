@@ -14,42 +14,42 @@ namespace weft {
 
 class worker;
 
-// Says to a person what a fiber waits for. Lives until the wait ends; read by its worker.
+// What a person reads about a wait. It lives until the wait ends; the fiber's worker reads it.
 struct wait_description {
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
-  // In place of a context: `subject` is what the waiting module says of the wait (job/face.hpp).
+  // In place of a context: `subject` is the waiting module's own text, a wait_words (job/face.hpp).
   static constexpr std::uint32_t in_words = no_context - 1;
   const char* call = "";               // "recv", "barrier", ...
   std::uint32_t context = no_context;  // The communicator's context id.
   int peer = -1;                       // Rank in the communicator, any_source, or -1.
   int tag = -1;
   std::size_t bytes = 0;
-  const void* subject = nullptr;  // For the module that waits: what its report needs beyond this.
-  bool ends_by_itself = false;    // At a time that the program has chosen.
-  bool needs_one = false;         // Of several requests: any of them ends it.
-  bool has_more = false;          // It is an explained_wait.
-  std::uint32_t requests = 1;     // How many it waits for; the rest tells of one of them.
+  const void* subject = nullptr;  // For the module that waits: what else its report needs.
+  bool ends_by_itself = false;    // The wait ends at a time that the program has chosen.
+  bool needs_one = false;         // Any one of several requests ends the wait.
+  bool has_more = false;          // This is an explained_wait.
+  std::uint32_t requests = 1;     // How many it waits for; the other fields describe one of them.
 };
 
-// Of a module whose waits need more words. Called while the wait lasts, on its worker or while that sleeps.
+// For a module whose waits need more words. `explain` is called while the wait lasts, on the fiber's worker or by
+// another thread while that worker sleeps.
 struct explained_wait : wait_description {
   void (*explain)(const explained_wait& wait, std::string& text) = nullptr;  // Appends to it.
 };
 
-// A user-level thread of control with a home worker, for good.
+// A user-level thread of control. Its home worker never changes.
 struct alignas(cache_line) fiber {
-  // What each switch touches stands first, in one cache line but for the last word: with 1,000 fibers their lines do not
-  // stay near.
+  // A switch touches the fields down to told_by. They fit one cache line but for the last word: with 1,000 fibers each
+  // line is a cache miss.
   fiber* next = nullptr;  // In the ready list, or among those that wait for a completion counter.
   void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
   int number = -1;           // What a timeline calls it: the rank; -1: not shown.
-  bool is_urgent = false;  // Weft's own code, which any thread may go on with: attached_thread.hpp.
+  bool is_urgent = false;    // It runs weft's own code, on any thread: attached_thread.hpp.
   bool is_apart =
-      false;  // What the kernel keeps for its thread is another while it runs: fiber_hooks::change.
-  bool is_called =
-      false;  // Something is to run on its stack before it waits on: fiber_hooks::answer.
+      false;  // It has kernel state of its own, such as a signal mask: fiber_hooks::change.
+  bool is_called = false;  // Something has to run on its stack in its wait: fiber_hooks::answer.
   std::optional<context> flow;  // Empty until the first run.
-  // While in a wait: what for, and the completion counter that tells it, if one does.
+  // Set during a wait: its description, and the completion counter that ends it, if one does.
   const wait_description* waiting_in = nullptr;
   struct completion_counter* told_by = nullptr;
 
@@ -64,12 +64,12 @@ struct alignas(cache_line) fiber {
   fiber* newer = nullptr;
 };
 
-// Counted down to zero by the waiting fiber's own worker (from message handlers, say), which then
-// makes the fiber ready: being told. A wait for 1,000 requests is one completion counter. Several fibers may
-// wait for one that their worker ends by end().
+// Counts what a fiber still waits for. The fiber's own worker lowers it, usually in a message handler, and at zero
+// makes the fiber ready: the fiber is told. A wait for 1,000 requests is one completion counter. Several fibers may
+// wait for one that their worker ends by worker::end().
 struct completion_counter {
   std::uint32_t pending = 0;
-  fiber* last = nullptr;  // Of those that wait, in a ring: its `next` is the first.
+  fiber* last = nullptr;  // The waiting fibers are a ring: `last->next` is the first.
 
   void add(fiber& f) noexcept {
     f.next = &f;
@@ -78,17 +78,16 @@ struct completion_counter {
   }
 };
 
-// One wait. A condition that other threads make true is looked at by the worker; whoever makes it
-// true calls scheduler::notify() afterwards, in case the worker is parked.
+// One wait. The worker looks at a condition that other threads make true; such a thread calls the worker's notify()
+// afterwards, in case the worker is parked.
 struct waiter {
   bool (*holds)(const void* subject) noexcept;
   const void* subject;
   const wait_description* description;
-  completion_counter* told =
-      nullptr;  // Set: nobody needs to look, the completion counter tells in place of `holds`.
-  std::uint64_t deadline_ns = 0;  // Not 0: a timer; parked workers wake in time for it.
-  int victim = -1;                // The worker to steal from first.
-  bool may_switch = true;         // False inside a chunk.
+  completion_counter* told = nullptr;  // Set: this counter ends the wait, and `holds` is not used.
+  std::uint64_t deadline_ns = 0;       // Not 0: a parked worker wakes in time for it.
+  int victim = -1;                     // The worker to steal from first.
+  bool may_switch = true;              // False inside a chunk.
   bool may_steal = true;
   bool may_stop = true;  // Whether the job's end ends this wait, by job_stopped.
   [[nodiscard]] bool is_over() const noexcept {
@@ -96,8 +95,8 @@ struct waiter {
   }
 };
 
-// Thrown out of waits when the job ends early. Not a std::exception, so that handlers of errors
-// let it pass; every rank's stack is unwound by it.
+// Waits throw it when the job ends early; it unwinds the stack of every rank. It is no std::exception, so that the
+// program's handlers of errors let it pass.
 struct job_stopped {};
 
 }  // namespace weft

@@ -21,12 +21,12 @@ class look_limit {
   look_limit(std::uint64_t at_least_ns, std::uint64_t at_most_ns) noexcept
       : at_least_ns_(at_least_ns), at_most_ns_(at_most_ns), credit_ns_(at_most_ns) {}
 
-  // Whether to sleep now, after `looked_ns` of looking. `has_slept`: in this wait, so that it is known as a long
-  // one. `count_forced_switches` gives how often so far the kernel took the core from this thread for another.
+  // Whether the worker sleeps now, after `looked_ns` of looking. `has_slept`: it has slept in this wait, which so is a
+  // long one. `count_forced_switches` returns how often the kernel has taken the core from this thread so far.
   template <class Count>
   [[nodiscard]] bool is_reached(std::uint64_t looked_ns, std::uint64_t now_ns, bool has_slept,
                                 const Count& count_forced_switches) noexcept {
-    // The wait before ended while the worker looked; nobody has said so.
+    // A smaller value than at the last call: a new wait. The one before ended while the worker looked.
     if (looked_ns < looked_ns_) note_waited(looked_ns_);
     looked_ns_ = looked_ns;
     if (looked_ns < at_least_ns_) return false;
@@ -42,7 +42,7 @@ class look_limit {
     return !may_do || looked_ns >= credit;
   }
 
-  // The worker goes to sleep after such a look. The shortest ones are free: so much is looked in any case.
+  // Called when the worker goes to sleep after looking for `looked_ns`. The first at_least_ns_ cost no credit.
   void note_vain(std::uint64_t looked_ns, std::uint64_t now_ns) noexcept {
     if (at_least_ns_ >= at_most_ns_) return;
     const std::uint64_t credit = credit_at(now_ns);
@@ -51,14 +51,14 @@ class look_limit {
     looked_ns_ = 0;
   }
 
-  // It woke up, so long after the look had begun.
+  // Called when the worker has woken up, `waited_ns` after the look began.
   void note_waited(std::uint64_t waited_ns) noexcept {
     waited_before_ns_ = waited_last_ns_;
     waited_last_ns_ = waited_ns;
   }
 
  private:
-  static constexpr std::uint64_t share = 25;  // Of the time, one part may be looked in vain.
+  static constexpr std::uint64_t share = 25;  // Vain looks may take a 25th of the time.
   static constexpr std::uint64_t sample_every_ns = 200'000;  // A sample is a system call.
   // Two programs that compute take turns every few milliseconds; threads of the kernel come some 20 times a second,
   // several at once.
@@ -80,7 +80,7 @@ class look_limit {
     window_began_ns_ = now_ns;
     count_at_begin_ = count;
     if (!crowds) return;
-    // They are still there, or were found again soon after they were thought gone: that is asked later the next time.
+    // Found again while, or soon after, the last ones were believed: believe in these for twice as long.
     const bool is_again = now_ns < has_neighbours_until_ns_ + 2 * neighbours_ns_;
     neighbours_ns_ = is_again ? std::min(2 * neighbours_ns_, neighbours_ns_max) : neighbours_ns_min;
     has_neighbours_until_ns_ = now_ns + neighbours_ns_;
@@ -88,11 +88,11 @@ class look_limit {
 
   const std::uint64_t at_least_ns_;
   const std::uint64_t at_most_ns_;
-  std::uint64_t credit_ns_;             // When it was last changed,
-  std::uint64_t credited_at_ns_ = 0;    // at this time.
-  std::uint64_t looked_ns_ = 0;         // In the present wait, as last heard.
-  std::uint64_t waited_last_ns_ = 0;    // How long waits took, the last
-  std::uint64_t waited_before_ns_ = 0;  // and the last but one: long and short ones may take turns.
+  std::uint64_t credit_ns_;  // At the time credited_at_ns_; see credit_at().
+  std::uint64_t credited_at_ns_ = 0;
+  std::uint64_t looked_ns_ = 0;         // In the present wait, at the last call of is_reached().
+  std::uint64_t waited_last_ns_ = 0;    // How long the last wait took.
+  std::uint64_t waited_before_ns_ = 0;  // The last but one: long and short waits may take turns.
   std::uint64_t sampled_at_ns_ = 0;
   std::uint64_t window_began_ns_ = 0;  // 0: no sample yet.
   std::uint64_t count_at_begin_ = 0;

@@ -16,8 +16,8 @@ struct loop {
   std::int64_t chunk_count;
   bool single;  // One chunk a claim, instead of guided self-scheduling.
   bool stealable;
-  void* identity = nullptr;  // The owner's; what a chunk sees as its rank, whoever runs it.
-  int number = -1;           // Likewise, for the timeline.
+  void* identity = nullptr;  // The owner's: a chunk sees it as its rank, whoever runs the chunk.
+  int number = -1;           // The owner's, for the timeline.
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};  // Written by the one that set `failed`.
   std::atomic<std::int64_t> stolen_chunks{0};

@@ -60,15 +60,16 @@ worker::body_time& worker::note_for(const loop& l) noexcept {
   return body_times_[mixed >> (64 - std::countr_zero(timed_bodies_max))];
 }
 
-// Before its first chunk. Of two bodies that share a note only the last is known, and of the other nothing expected.
+// Called before the first chunk. An empty entry says yes. Of two bodies that share an entry only the last to run is
+// known; the other is not worth it.
 bool worker::is_worth_waking(const loop& l) noexcept {
   const body_time& last = note_for(l);
   if (last.body != l.invoke) return last.body == nullptr;
   return last.chunk_ticks > long_loop_ticks_ / static_cast<std::uint64_t>(l.chunk_count);
 }
 
-// Of the owner's own chunks. What thieves have taken may have been longer: then the note only halves, so that
-// one slow run is forgotten.
+// `time` is for the owner's own chunks. Chunks that thieves took may have been longer: then the note at most halves.
+// It does fall, so that one slow run is forgotten.
 void worker::note_time(const loop& l, std::int64_t chunks, std::uint64_t time) noexcept {
   if (chunks == 0) return;
   body_time& note = note_for(l);
@@ -80,7 +81,7 @@ void worker::note_time(const loop& l, std::int64_t chunks, std::uint64_t time) n
 
 // Claims until nothing is left to claim; thieves may still be at work afterwards.
 void worker::run_claims(loop& l, loop_slot& slot) {
-  // Also when a seeded schedule unwinds from here: nobody may find the loop afterwards.
+  // A guard, since a seeded schedule may unwind from here: nobody may find the loop afterwards.
   struct hide {
     std::atomic<std::uint32_t>& open;
     std::uint32_t bit;
@@ -90,8 +91,7 @@ void worker::run_claims(loop& l, loop_slot& slot) {
     }
   } const hidden{open_slots_, 1u << (&slot - slots_.data())};
   std::uint64_t since = ticks();
-  // While somebody sleeps, the first claim is one chunk: afterwards it is known whether the loop is
-  // long enough to wake him.
+  // While a worker is parked, the first claim is one chunk: its time says whether the loop is long enough to wake it.
   bool one = owner_.any_parked();
   while (const chunk_claim claim =
              slot.claims.claim_front(claim_size(slot, l.single || std::exchange(one, false)))) {
@@ -117,13 +117,13 @@ void worker::close_slot(loop_slot& slot) noexcept {
 void worker::execute(loop& l) {
   l.identity = identity();
   l.number = number();
-  // Slots belong to whoever has the hand-off lock, which the program's code has not.
+  // Slots belong to the holder of the hand-off lock, and the program's code runs without it.
   const bool alone = (owner_.worker_count() == 1 && !seeded_) || handoff_lock_ != nullptr;
   loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
   if (slot == nullptr) {
     if (l.chunk_count > 0) run_chunks(l, {0, l.chunk_count});
   } else {
-    // Waking costs a system call: before the first chunk only for a body that was long, and for one not known.
+    // A wake-up costs a system call: before the first chunk only for a body that was long, or is not known.
     const bool some_sleep = owner_.any_parked();
     if (some_sleep && is_worth_waking(l)) owner_.wake_thieves(index_, 1);
     const std::uint64_t start = some_sleep ? ticks() : 0;
@@ -135,7 +135,7 @@ void worker::execute(loop& l) {
                  return static_cast<const loop_slot*>(subject)->claims.finished();
                },
                slot, &thieves};
-      // Inside a chunk nothing else may run on this stack, or it would be buried.
+      // Inside a chunk nothing else may run on this stack: this wait could not return before it.
       w.may_switch = w.may_steal = !in_chunk();
       w.may_stop = false;
       const trace_span traced(trace_kind::wait_chunks, l.number);
@@ -150,7 +150,7 @@ bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context
   l.identity = identity();
   l.number = number();
   loop_slot* slot = open_slot(l);
-  // Many begin between two passes, as when a window of long messages arrives.
+  // Many loops begin between two passes when a window of long messages arrives.
   if (slot == nullptr && end_detached()) slot = open_slot(l);
   if (slot == nullptr) return false;
   run_claims(l, *slot);
@@ -185,7 +185,7 @@ bool worker::steal(int first) {
   const int workers = owner_.worker_count();
   if (seeded_) return steal_from(*this);  // One worker: its waiting fibers are the thieves.
   if (workers == 1) return false;
-  // Relaxed: a hint, and a call that is lost was for a loop that is found by other ways too.
+  // Relaxed: a hint. The loop of a call that is lost is found in other ways too.
   const int caller = called_by_.load(std::memory_order_relaxed);
   if (caller >= 0) [[unlikely]] {
     called_by_.store(-1, std::memory_order_relaxed);

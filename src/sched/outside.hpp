@@ -9,17 +9,17 @@ namespace weft {
 
 class outside {
  public:
-  // In every pass of the worker: all that there is. True when something came.
+  // Called in every pass of the worker: looks at everything. True when something came.
   virtual bool poll() noexcept = 0;
-  // Between two passes, while the worker spins: only what is cheap to look at.
+  // Called between two passes, while the worker spins: looks only at what is cheap. True when something came.
   virtual bool glance() noexcept = 0;
-  // Whether something is left to do that poll() will do, so that the worker may not park.
+  // Whether poll() has something left to do: then the worker may not park.
   [[nodiscard]] virtual bool busy() const noexcept = 0;
-  // Whether nothing is under way that writes into the memory of fibers: else they may not unwind.
+  // Whether nothing under way writes into the memory of fibers. Until then they may not unwind.
   [[nodiscard]] virtual bool at_rest() const noexcept = 0;
 
-  // The worker is about to sleep: from now on what comes rings one of bells() or calls
-  // worker::notify(). False when something is there already. After it, in any case: disarm().
+  // Called before the worker sleeps: from now on whatever comes rings the bell of ringing() or calls worker::notify().
+  // False when something is there already. Either way the worker calls disarm() afterwards.
   [[nodiscard]] virtual bool arm() noexcept = 0;
   virtual void disarm() noexcept = 0;
   // A word of memory on which a futex wait for `value` ends when something comes.
@@ -28,9 +28,9 @@ class outside {
     std::uint32_t value = 0;
     bool shared = false;  // Rung from other processes.
   };
-  // Called between arm() and disarm(); null when what comes calls notify().
+  // Called between arm() and disarm(). Its word is null when whatever comes calls notify().
   [[nodiscard]] virtual bell ringing() const noexcept = 0;
-  // The longest sleep after which it wants to be polled all the same; negative: any.
+  // After how long a sleep it needs a poll although nothing has rung; negative: never.
   [[nodiscard]] virtual std::int64_t sleep_ns_max() const noexcept = 0;
 
  protected:

@@ -37,7 +37,7 @@ parked_count<>::outcome worker::lie_down(const waiter& w) {
 
 void worker::park(waiter& w) {
   using outcome = parked_count<>::outcome;
-  // Whatever way this ends, the outside need not ring any more, nor those who write memory.
+  // However this returns, the outside and writers of memory need not wake this worker any more.
   struct awake_again {
     class outside* of;
     memory_watch<>* watch;
@@ -46,11 +46,11 @@ void worker::park(waiter& w) {
       if (watch != nullptr) watch->get_up();
     }
   } const guard{outside_, memory_watch_};
-  // First: a thread that ends later may have woken a worker after all were parked.
+  // Before the count: a thread that ends later may have woken a worker after all were parked.
   const std::uint64_t threads_ended = owner_.threads_ended();
   outcome now_is = lie_down(w);
   if (now_is == outcome::awake) return;
-  // Relaxed: the last sees what the others did before they parked.
+  // Relaxed: the last worker that parks sees what the others did before they parked.
   if (now_is == outcome::last && owner_.no_attached_since(threads_ended) &&
       owner_.timers_.load(std::memory_order_relaxed) == 0 && !owner_.has_ended() && !has_work(w) &&
       !owner_.stopping()) {
@@ -92,14 +92,14 @@ bool worker::wake_to_steal(int victim) noexcept {
   return owner_.parked_.wake_if_parked(spot_);
 }
 
-// Until somebody wakes this worker, something comes from outside, or the time is over.
+// Returns when somebody wakes this worker, something comes from outside, or the time is over.
 void worker::sleep(std::int64_t timeout_ns) {
   const outside::bell bell = outside_ != nullptr ? outside_->ringing() : outside::bell{};
   for (;;) {
     if (bell.word == nullptr ? spot_.sleep(timeout_ns)
                              : spot_.sleep_beside(*bell.word, bell.value, bell.shared, timeout_ns))
       return;
-    // Without a bell or a limit: a signal, or the kernel's whim.
+    // Without a bell or a limit this is a signal or a spurious wake-up.
     if (timeout_ns < 0 && bell.word == nullptr) continue;
     owner_.parked_.leave(spot_);
     return;

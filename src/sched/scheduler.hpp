@@ -18,8 +18,8 @@
 
 namespace weft {
 
-// Asks a worker where it stands (runtime/thread_calls.hpp). Ignored by default, so that one that comes
-// late does nothing.
+// The signal that makes a thread record its stack (runtime/thread_calls.hpp). Its default action is to be ignored, so
+// one that comes late does nothing.
 inline constexpr int stack_signal = SIGURG;
 
 enum class steal_mode : std::uint8_t { random, near, sticky };
@@ -28,20 +28,19 @@ struct scheduler_options {
   std::vector<int> cores;  // One worker for each; the core to pin to, or -1.
   std::vector<int> nodes;  // The NUMA node of each worker.
   std::size_t stack_bytes = 256 * 1024;
-  std::optional<std::uint64_t> spin_ns;  // None: as long as it pays.
+  std::optional<std::uint64_t> spin_ns;  // The look before a sleep; none: look_limit.hpp decides.
   bool is_crowded =
       false;  // There are more workers here, with those of other processes, than cores.
   steal_mode steal = steal_mode::random;
   std::optional<std::uint64_t> seed;
 };
 
-// How a worker that has found nothing goes on looking before it sleeps.
+// How a worker that has found nothing goes on looking before it sleeps: for how long (look_limit.hpp), and how.
 struct looking {
   std::uint64_t at_least_ns;
-  std::uint64_t at_most_ns;        // See look_limit.hpp.
+  std::uint64_t at_most_ns;
   std::uint32_t rounds_per_clock;  // How often it looks at the clock.
-  // Whether it gives its core away after each round: whoever is to send what it waits for may need the
-  // core, and it may be back late.
+  // Whether the worker gives its core away after each round, since the sender of what it waits for may need the core.
   bool gives_core_up;
 
   [[nodiscard]] static looking with(const scheduler_options& options) noexcept;
@@ -63,46 +62,47 @@ class scheduler {
   }
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
 
-  // Called before run(). Handlers run on the receiving worker, inside its waits; they do not wait.
+  // Called before run(): `handler` gets the records of this kind. It runs on the receiving worker, inside its waits,
+  // and does not wait.
   void set_handler(std::uint8_t kind, mail_handler handler) noexcept { handlers_[kind] = handler; }
-  // Called by the worker that found every worker parked, no mail and no timer, but living fibers.
-  // True: there is nothing to do but sleep, since somebody else may bring work.
+  // Called before run(). A worker calls `handler` when it has found all workers parked with fibers alive, but no mail
+  // and no timer: a deadlock, unless another process brings work. True: the worker sleeps, since one may.
   using quiescent_handler = std::function<bool(worker& last)>;
   void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
-  // Threads that ranks have made may bring work from now on.
+  // Called by a worker that becomes shared: threads that ranks have made may bring work from now on.
   void note_attached() noexcept { attached_threads_.store(true, std::memory_order_relaxed); }
-  // Called before all workers are seen to be parked, and after it with what that said: no thread that
-  // might have brought work has lived in between. docs/protocols/parking.md.
+  // A worker calls threads_ended() before it sees all workers parked, and no_attached_since() with its result after it.
+  // True: no thread that could bring work has lived in between. docs/protocols/parking.md.
   [[nodiscard]] std::uint64_t threads_ended() const noexcept { return made_->lived.ended(); }
   [[nodiscard]] bool no_attached_since(std::uint64_t ended) const noexcept {
     return !attached_threads_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
   }
-  // Called by any thread, hints: whether such a thread lives, and how many wait in calls of weft.
+  // Called by any thread, hints: whether a thread that a rank has made lives, and how many of them wait in calls of
+  // weft.
   [[nodiscard]] bool has_attached_threads() const noexcept {
     return !no_attached_since(threads_ended());
   }
   [[nodiscard]] std::size_t waiting_attached() const noexcept {
     return waiting_attached_.load(std::memory_order_relaxed);
   }
-  // The way of a thread that is about to be made into workers; closed, with nobody inside, when run()
-  // returns. The thread lives while somebody has it.
+  // The gate through which a thread that is about to be made enters workers. run() returns when it is closed and nobody
+  // is inside. The thread counts as living while a copy of the pointer exists.
   [[nodiscard]] std::shared_ptr<gate> way_in_of_new_thread() const;
   // Called by any thread, a hint: fibers that have not ended.
   [[nodiscard]] std::uint64_t living() const noexcept { return living_.left(); }
   [[nodiscard]] bool has_ended() const noexcept {
     return living_.left() == 0;  // The number alone: somebody is told soon enough.
   }
-  // Called before run(). `watcher` is called by each worker whenever one of its fibers begins to
-  // wait, on that fiber. Every wait then goes the long way.
+  // Called before run(). Each worker calls `watcher` when one of its fibers begins to wait, on that fiber. Every wait
+  // then takes the long way.
   using wait_watcher = void (*)(worker& here, const wait_description& description);
   void set_wait_watcher(wait_watcher watcher) noexcept;
-  // Called after run(): delivers what had been sent but not yet looked at.
+  // Called after run(): delivers the mail that nobody has looked at.
   void deliver_rest();
-  // Called by a worker, in whose memory nothing of the others is missing afterwards: whether all
-  // the others are parked.
+  // Called by a worker: whether all others are parked. When true, it sees all that they wrote before.
   [[nodiscard]] bool others_are_parked() const noexcept { return parked_.all_but_one(); }
 
-  // Keeps run() from ending although every fiber has, until release(). Called once, before run().
+  // Keeps run() from returning when all fibers have ended, until release(). Called once, before run().
   void hold() noexcept {
     living_.expect_another();
     held_ = 1;
@@ -110,38 +110,38 @@ class scheduler {
   void release() noexcept { count_out(); }
   [[nodiscard]] bool fibers_have_ended() const noexcept { return living_.at_most(held_); }
 
-  // Called by a worker for work of its source, which keeps run() from ending likewise.
+  // Called by a worker when work of its source begins and ends: meanwhile run() does not return.
   void expect_work() noexcept { living_.expect_another(); }
   void end_work() noexcept { count_out(); }
 
-  // What the handlers work for; the scheduler only keeps it.
+  // A pointer for the handlers; the scheduler only keeps it.
   void set_user_data(void* user_data) noexcept { user_data_ = user_data; }
   [[nodiscard]] void* user_data() const noexcept { return user_data_; }
 
   // Runs until every fiber has ended; the calling thread waits.
   void run();
 
-  // Called by any thread. Every wait that may be stopped throws job_stopped, once all workers have
-  // come to a wait: from then on no worker reads the memory of another's fibers.
+  // Called by any thread. Once all workers have acknowledged the stop in a wait, no worker reads memory of another's
+  // fibers any more, and every wait with may_stop throws job_stopped. docs/protocols/stopping.md.
   void request_stop() noexcept;
   [[nodiscard]] bool stopping() const noexcept { return stop_.value(); }
 
-  // Called by any thread: `collect` runs once on every worker, in its next pass, one worker after
-  // the other. Returns false when none came to a pass for `pass_ns_max` although some are missing.
+  // Called by any thread that is no worker: `collect` runs once on every worker, in its next pass, on one at a time.
+  // Returns false when some are missing and none has come to a pass for `pass_ns_max`.
   static constexpr std::uint64_t pass_ns_max = 500'000'000;
   bool on_every_worker(const std::function<void(worker&)>& collect);
 
-  // Called now and then by a thread that is no worker. When all are parked, one looks again whether that is a
-  // deadlock: a count of parked workers that was too low for a moment could hide it. And thieves wake for loops
-  // whose owners have not woken any (docs/protocols/stealing.md).
+  // Called now and then by the monitor. If all workers are parked it wakes one, which looks again for a deadlock: a
+  // count of parked workers that was too low for a moment can hide one. Else it wakes thieves for loops whose owners
+  // have not woken any (docs/protocols/stealing.md).
   void look_again() noexcept;
 
-  // Called by any thread, a hint: whether the oldest record of some worker to this one is such.
+  // Called by any thread, a hint: whether `is_such` holds for the oldest record from some worker to worker `index`.
   bool any_mail(int index, const std::function<bool(record_header)>& is_such);
 
-  // Called by any thread: wakes up to so many workers that are parked and may steal, for a loop of worker `owner`.
+  // Called by any thread: wakes up to `count` parked workers that may steal, for a loop of worker `owner`.
   void wake_thieves(int owner, int count) noexcept;
-  // Called by any thread, not by handlers of signals: each worker's next pass calls hooks.look.
+  // Called by any thread, but not in signal handlers: each worker's next pass calls hooks.look.
   void look_for_calls() noexcept { attract_attention(); }
   [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
 
@@ -161,8 +161,8 @@ class scheduler {
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
 
-  join_count<> living_;     // Fibers, and one more while it is held.
-  std::uint64_t held_ = 0;  // How many of them are no fibers; constant while workers run.
+  join_count<> living_;     // Fibers, work of sources, and one more after hold().
+  std::uint64_t held_ = 0;  // How many hold() has added; constant while workers run.
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   std::atomic<bool> attached_threads_{false};
@@ -172,13 +172,13 @@ class scheduler {
     lifetime_count<> lived;
   };
   const std::shared_ptr<threads_of_ranks> made_ = std::make_shared<threads_of_ranks>();
-  // Changes when workers have to look at something rare; who attends to it sees what that is.
+  // Changes when workers have to look at something rare; worker::attend() finds out what.
   alignas(padding_bytes) published<std::uint64_t> attention_;
   published<bool> stop_;
   join_count<> stop_acknowledged_;  // Lowered by each worker, once.
 
-  std::mutex
-      lock_;  // Connecting mailboxes and sources, collecting reports. Never on the data path.
+  // For connecting mailboxes and sources, and for collecting reports. Never on the data path.
+  std::mutex lock_;
   std::vector<std::unique_ptr<work_source>> sources_;  // None, or one for each worker.
   std::mutex one_collection_at_a_time_;
   const std::function<void(worker&)>* collect_ = nullptr;

@@ -16,10 +16,10 @@
 namespace weft {
 namespace {
 
-// Quick looks between two polls. The first round takes about as long as an answer from the next core
-// or through shared memory. On a crowded host whoever should answer may have no core meanwhile.
+// Quick looks between two polls. The first round takes about as long as an answer from another core or through shared
+// memory. It is left out on a crowded host, where the one who should answer may have no core meanwhile.
 constexpr int looks_at_first = 16;
-constexpr int looks_outside_at_first = 48;  // Which take as long as a look and a rest.
+constexpr int looks_outside_at_first = 48;  // Each takes as long as a look and a rest inside.
 constexpr int looks_in_a_round = 8;
 
 // A wait leaves errno as it was, on whichever thread of the worker it ends.
@@ -36,7 +36,7 @@ class kept_errno_at_work {
   const int before_;
 };
 
-// While it lives, time may bring work.
+// While it lives, some fiber waits for a time: parked workers are no deadlock.
 class timer {
  public:
   // Relaxed: the last worker that parks sees what the others did before they parked.
@@ -94,9 +94,9 @@ inline void worker::deliver_front(ring& r, int sender, record_header header) {
   drop_front(r, sender, header.word);
 }
 
-// Delivers what a peer has sent, up to a limit, or until `w` has what it waits for: looking at the
-// next record then would fetch a line that the peer may be writing, and the waiter's next store
-// would wait for it. Likewise when another fiber can run and the next record lies in another line.
+// Delivers what a peer has sent, up to a limit, or until `w` is over: a look at the next record would then fetch a
+// cache line that the peer may be writing, and the waiter's next store would wait for it. It also stops when another
+// fiber can run and the next record lies in another line.
 inline bool worker::drain(const inbound& from, const waiter* w) {
   ring& r = *from.records;
   int delivered = 0;
@@ -107,7 +107,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
     deliver_front(r, from.sender, header);
     if (w == nullptr) continue;
     if (w->is_over()) {
-      // Of several records in a row none asks for an answer.
+      // Several records in a row are a stream, which expects no answer.
       if (delivered == 1) expect_answer(from.sender, header.word);
       break;
     }
@@ -116,7 +116,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   return delivered != 0;
 }
 
-// A quick look at the mail of a few peers and at the condition, which is true when it returns true.
+// A quick look at the mail of a few peers and at the condition. Returns whether the wait is over.
 inline bool worker::take_arrival(const waiter& w) {
   const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
   for (std::size_t i = 0; i < few; ++i)
@@ -126,8 +126,8 @@ inline bool worker::take_arrival(const waiter& w) {
   return w.told == nullptr && w.is_over();
 }
 
-// Delivers what comes from there until nothing is pending, for which it returns true, or something else
-// is to be done as well.
+// Delivers the mail of `sender` until `c` has nothing pending: true. False when no mail came, or when other work needs
+// a pass.
 inline bool worker::take_mail_of(int sender, const completion_counter& c) {
   bool has_delivered = false;
   do {
@@ -199,7 +199,7 @@ void worker::block(waiter& w) {
     owner_.watcher_(*this, *w.description);
   const struct in_wait {
     fiber& f;
-    // Of the wait in which this fiber stole the chunk that waits for its own loop now.
+    // A wait inside a wait: in the outer one this fiber stole a chunk, and the chunk waits for its own loop now.
     const wait_description* const outer = f.waiting_in;
     completion_counter* const outer_told_by = f.told_by;
     in_wait(fiber& waiting, const waiter& w) : f(waiting) {
@@ -216,11 +216,11 @@ void worker::block(waiter& w) {
   bool has_looked = false;
   bool has_slept = false;
   for (;;) {
-    // Which may throw what stops the job.
+    // It may throw what stops the job.
     if (self.is_called && w.may_stop) [[unlikely]]
       hooks.answer(self);
     if (w.is_over()) return;
-    // an urgent fiber, with which the attached thread goes on, or the worker's own thread.
+    // This is an urgent fiber on an attached thread. It gives the thread back; any thread of the worker may resume it.
     if (attached_thread_ != nullptr) [[unlikely]] {
       if (unwinding_ && w.may_stop) throw job_stopped{};
       suspend(w, attached_thread_->stand_in());
@@ -237,7 +237,7 @@ void worker::block(waiter& w) {
       if (w.is_over()) return;
       if (!has_ready()) continue;  // Mail that keeps coming must not starve the others.
     }
-    // A fiber that perturb_seeded() has woken. Relaxed: this worker's own.
+    // With a seed, perturb_seeded() wakes waiting fibers to act as thieves. Relaxed: only this worker writes it.
     if (seeded_ && open_slots_.load(std::memory_order_relaxed) != 0 && w.may_steal &&
         !stop_acknowledged_ && next_random() % 2 == 0 && steal(w.victim)) [[unlikely]]
       continue;
@@ -266,8 +266,8 @@ void worker::block(waiter& w) {
     }
     if (seeded_ && seeded_clock_.advance(now_ns())) [[unlikely]]
       continue;
-    // What comes waits for the next look: at first, when it is most likely to come, there is a short rest
-    // between two, none where other processes are looked at as well, and later little more than a pause.
+    // Quick looks. In the first round, when something is most likely to come, a short rest lies between two looks, or
+    // none when each look also goes to other processes. In later rounds a pause instruction comes before each look.
     const looking& how = owner_.looking_;
     const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
     const int at_first = outside_ == nullptr ? looks_at_first : looks_outside_at_first;
@@ -278,7 +278,7 @@ void worker::block(waiter& w) {
         rest_between_looks();
       if (take_arrival(w)) return;
       if (has_ready()) {
-        has_looked = w.may_switch;  // To what has come, before another look.
+        has_looked = w.may_switch;  // The fiber that became ready runs before the next poll.
         break;
       }
     }
@@ -301,8 +301,8 @@ void worker::block(waiter& w) {
   }
 }
 
-// Somebody makes the fiber ready again: the completion counter, or a worker's look at the condition. The
-// root is in no list: it goes on when a fiber ends.
+// Switches to `next`. The completion counter, or the worker's look at the condition, makes the suspended fiber ready
+// again. The root is in no list: it goes on when a fiber ends.
 void worker::suspend(waiter& w, fiber& next) {
   fiber& self = running();
   if (!next.flow) prepare(next);
@@ -323,7 +323,8 @@ void worker::yield() {
   if (in_chunk()) return;
   if (unwinding_) [[unlikely]]
     throw job_stopped{};
-  // Fibers that yield again and again are always ready. Relaxed: this worker's own.
+  // Fibers that yield again and again are always ready and would starve the source. Relaxed: only this worker writes
+  // it.
   if (passes_.load(std::memory_order_relaxed) % 4 == 0) source_first_ = true;
   fiber* next = take_next();
   if (next == nullptr && source_ != nullptr && handoff_lock_ == nullptr && !stop_acknowledged_)
@@ -338,7 +339,7 @@ void worker::yield() {
   } else if (seeded_) [[unlikely]] {
     tick_seeded();
   } else if (owner_.looking_.gives_core_up && !any) [[unlikely]] {
-    // Whoever asks again and again for what has not come has the core that its sender may need.
+    // A rank that asks again and again for a message holds the core that the sender may need.
     give_core_up();
   }
 }
@@ -350,8 +351,8 @@ void worker::begin_hindered_call() {
 
 void worker::perturb_seeded() {
   if (attached_thread_ != nullptr || next_random() % 2 != 0) return;
-  // Waiting fibers are the thieves of a worker that is alone; they only steal when they run.
-  // Relaxed: this worker's own.
+  // A seeded schedule has one worker, whose waiting fibers are the thieves; they steal only when they run. Relaxed:
+  // only this worker writes it.
   if (open_slots_.load(std::memory_order_relaxed) != 0) {
     std::vector<completion_counter*> waited_for;
     each_fiber([&](fiber& f) {
@@ -403,8 +404,8 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
 // --- Progress ------------------------------------------------------------------------------------
 
 bool worker::poll(const waiter* w) {
-  // Relaxed: only the monitor compares it with its last look. Not those of an attached thread: they say nothing of the worker's
-  // own thread.
+  // Relaxed: only the monitor reads it, and compares it with its last look. Passes of an attached thread do not count:
+  // they say nothing about the worker's own thread.
   passes_.store(passes_.load(std::memory_order_relaxed) + (attached_thread_ == nullptr ? 1 : 0),
                 std::memory_order_relaxed);
   // The value alone: attend() looks again.
@@ -413,7 +414,7 @@ bool worker::poll(const waiter* w) {
   undivided_left_ = undivided_from_now();
   bool any = false;
   const bool is_idle = !has_ready();
-  // With fibers ready, a worker with many peers looks at a few rings in turn; idle, at all.
+  // A worker with ready fibers looks at a few of its rings in turn; an idle one looks at all.
   std::size_t left = inbound_.size();
   if (!is_idle) left = std::min(left, rings_polled_max);
   for (; left > 0; --left) {
@@ -426,7 +427,7 @@ bool worker::poll(const waiter* w) {
     any |= source_->look();
   if (rare_sources_ != 0) [[unlikely]]
     any |= poll_rare();
-  // What comes when nothing else is to be done says nothing of when to look beside other work.
+  // short_ways_ learns from polls beside other work alone: an idle worker polls anyway.
   if (!is_idle) short_ways_ = any ? short_ways_min : std::min(2 * short_ways_, short_ways_max);
   return any;
 }
@@ -448,7 +449,7 @@ bool worker::poll_rare() {
 bool worker::look() noexcept {
   bool any = false;
   std::size_t left = std::min(looked_at_.size(), looks_max);
-  // How often nothing was found depends on the machine: with a seed each look is the same.
+  // How often a look finds nothing depends on the machine. With a seed each look goes through all.
   if (seeded_) [[unlikely]]
     next_look_ = left = looked_at_.size();
   for (; left > 0; --left) {

@@ -1,6 +1,6 @@
-// Who else has work for a worker that waits, besides its mail, its ready fibers and the loops of others: tasks. The
-// module that knows such work implements it; the scheduler knows no more of it than this. One object per worker;
-// everything is called on that worker's own thread, unless it says otherwise.
+// Work for a worker that waits, besides its mail, its ready fibers and the loops of others: tasks. The module that
+// knows such work implements it; the scheduler knows no more of it than this. One object per worker. A function is
+// called on that worker's own thread, unless its comment says otherwise.
 #pragma once
 #include <functional>
 #include <string>
@@ -20,13 +20,13 @@ class work_source {
   // In every pass, and between two passes while the worker spins: what others have left for this worker, such as
   // news that a fiber may go on. True when something came.
   virtual bool look() noexcept = 0;
-  // Work of this worker, or of another: the fiber that goes on with it, in no list, to which the caller switches; null
-  // when there is none. Throws weft::error where there is no memory for a fiber's stack.
+  // Takes work of this worker, or of another: returns the fiber that will run it, to which the caller switches and
+  // which is in no list; null when there is no work. Throws weft::error when there is no memory for a fiber's stack.
   [[nodiscard]] virtual fiber* take_own() = 0;
   [[nodiscard]] virtual fiber* take_others() = 0;
-  // Whether take_own() would find any: the worker may not park.
+  // Whether take_own() would find work: then the worker may not park.
   [[nodiscard]] virtual bool has_own() const noexcept = 0;
-  // Whether look() would: likewise.
+  // Whether look() would find something: then the worker may not park either.
   [[nodiscard]] virtual bool has_arrivals() const noexcept = 0;
   // Called by any thread, a hint: whether there is work here that another worker could take.
   [[nodiscard]] virtual bool has_surplus() const noexcept = 0;

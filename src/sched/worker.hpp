@@ -1,6 +1,7 @@
-// A kernel thread, pinned to a core, that runs fibers; and the one wait of the code base.
+// A worker: a kernel thread, pinned to a core, that runs fibers; and block(), the one wait of the code base.
 //
-// Everything here is called on the worker's own thread, or by its attached thread (attached_thread.hpp), unless it says otherwise.
+// A function here is called on the worker's own thread, or by its attached thread (attached_thread.hpp), unless its
+// comment says otherwise. "A hint" is a value that may be out of date when the caller reads it.
 #pragma once
 #include <array>
 #include <atomic>
@@ -30,18 +31,18 @@ namespace weft {
 
 class scheduler;
 
-// How long a worker sleeps that waits for memory which others may write without telling it: at first, and at most.
+// How long wait_for_memory() lets the worker sleep when a writer may not wake it: the first sleep, and the longest.
 inline constexpr std::uint64_t silent_sleep_ns_min = 200'000;
 inline constexpr std::uint64_t silent_sleep_ns_max = 10'000'000;
 
-// What more is to happen around fibers of the program's code; all are called on the worker's own thread. Set before
-// any worker runs, or null.
+// What the module `program` adds for ranks that share a process. Set before any worker runs, or null. Each hook is
+// called on the worker's own thread.
 struct fiber_hooks {
-  // A fiber that is apart goes on, or another after one that is.
+  // At a switch from or to a fiber with is_apart, before `next` runs: sets what the kernel keeps for the thread.
   void (*change)(const fiber& next) noexcept = nullptr;
-  // On the stack of a fiber that is called, in its wait. May throw what the wait may.
+  // Runs on the stack of a fiber with is_called, inside its wait. It may throw what the wait may throw.
   void (*answer)(fiber& self) = nullptr;
-  // After scheduler::look_for_calls().
+  // Runs once in a pass of each worker after scheduler::look_for_calls().
   void (*look)(worker& here) noexcept = nullptr;
 };
 
@@ -60,41 +61,42 @@ class worker {
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] int core() const noexcept { return core_; }
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
-  // Whose code the calling thread, a worker's or an attached thread's, runs now; and whether that is a chunk of
-  // a loop.
+  // The rank whose code the calling thread runs now, in a chunk of a loop the loop's owner; null for none. The thread
+  // is a worker's or an attached thread.
   [[nodiscard]] static void* identity() noexcept {
     if (caller_ != nullptr) return caller_;
     return chunk_of_ != nullptr ? chunk_of_->identity : nullptr;
   }
   [[nodiscard]] static bool in_chunk() noexcept { return chunk_of_ != nullptr; }
-  // The number of that rank. Async-signal-safe. Code without the hand-off lock asks too, while an attached thread runs another fiber.
+  // The number of the rank of identity(). Async-signal-safe; the caller need not hold the hand-off lock.
   [[nodiscard]] int number() const noexcept {
     return chunk_of_ != nullptr ? chunk_of_->number : running_here().number;
   }
   // The identity of code that may wait; null in chunks and on other threads.
   [[nodiscard]] static void* caller() noexcept { return caller_; }
 
-  // Makes the fiber, to be run by this worker. Before start, by the starting thread; later by the
-  // worker itself. The fiber object stays valid until reclaimed() is called for it or the end.
-  // Throws weft::error when there is no memory for its stack.
+  // Makes `f` a fiber of this worker, ready to run. Before run() the starting thread calls it, later the worker
+  // itself. The caller keeps `f` alive until f.reclaimed is called or run() returns. Throws weft::error when there is
+  // no memory for its stack.
   void spawn(fiber& f);
 
   // --- Waiting -------------------------------------------------------------------------------
-  // Returns when nothing is pending any more.
+  // Returns when `c` has nothing pending. `victim`: the worker to steal from first meanwhile, -1 for any. This and the
+  // waits below throw job_stopped when the job stops, unless they say otherwise.
   [[gnu::always_inline]] void wait(completion_counter& c, const wait_description& description,
                                    int victim = -1) {
     if (c.pending != 0) wait_for_pending(c, description, victim);
   }
-  // The same for what ends by itself when the job stops, and leaves nothing behind before that.
+  // A wait that goes on when the job stops: for what is sure to end by itself, and whose memory is in use until then.
   void wait_to_the_end(completion_counter& c, const wait_description& description);
-  // The same where something is. What is awaited, or some of it, probably comes as mail of worker `sender`, or
-  // from -1, anywhere.
+  // wait() for a caller who knows that something is pending. `sender`: the worker whose mail probably ends the wait,
+  // -1 when it is not known.
   [[gnu::always_inline]] void wait_for_pending(completion_counter& c,
                                                const wait_description& description, int victim = -1,
                                                int sender = -1) {
-    // The short way: straight to the next ready fiber, from the caller's own frame, since each
-    // frame between here and the fiber's code costs a mispredicted return (5 frames: 50 ns). Mail
-    // is looked at where there is no such fiber, and every few times, fewer as long as there is none.
+    // The short way: switch to the next ready fiber from the caller's own frame. Each frame between here and the
+    // fiber's code costs a mispredicted return (5 frames: 50 ns). The worker looks at its mail when no fiber is ready,
+    // and after every `short_ways_` short ways; looks that find nothing raise that number.
     fiber* next = first_ready();
     if (next == nullptr || --short_ways_left_ <= 0) [[unlikely]] {
       next = look_on_the_way(c, sender);
@@ -120,7 +122,8 @@ class worker {
     w.victim = victim;
     block(w);
   }
-  // Returns when `holds()` is true; other threads make it so. Keep it cheap and free of effects.
+  // Returns when `holds()` is true, which other threads make it. This worker calls it again and again, also on the
+  // stacks of other fibers: it is cheap and has no effects. `may_stop`: whether the job's stop ends the wait.
   template <class Holds>
   void wait_until(const Holds& holds, const wait_description& description, bool may_stop = true) {
     if (holds()) return;
@@ -129,7 +132,7 @@ class worker {
     w.may_stop = may_stop;
     block(w);
   }
-  // The same for so long at most; a seeded schedule knows no limit.
+  // wait_until() that also returns after `duration_ns`.
   template <class Holds>
   void wait_until(const Holds& holds, std::uint64_t duration_ns,
                   const wait_description& description) {
@@ -146,8 +149,9 @@ class worker {
     w.deadline_ns = both.deadline_ns;
     block_as_timer(w);
   }
-  // The same for words of memory that others write, who then look at the memory watch of this worker and wake it:
-  // see memory_watch.hpp. `may_be_silent`: others write them who do not; then the worker sleeps for short times.
+  // wait_until() for a condition on memory. Whoever writes it looks at this worker's memory watch afterwards and wakes
+  // the worker (memory_watch.hpp). `may_be_silent`: some writers do not; then the worker wakes by itself, after
+  // silent_sleep_ns_min at first and silent_sleep_ns_max at most.
   template <class Holds>
   void wait_for_memory(const Holds& holds, const wait_description& description,
                        bool may_be_silent = false) {
@@ -164,8 +168,8 @@ class worker {
   }
   // Called before any fiber of this worker waits for memory.
   void set_memory_watch(memory_watch<>& watch) noexcept { memory_watch_ = &watch; }
-  // The same for what somebody outside of the job ends, or `holds()` itself looks at the end of the job: it counts as a
-  // wait for a time, and no stop ends it.
+  // wait_until() for what somebody outside of the job ends, such as a child process, or for a `holds()` that looks at
+  // the job's stop itself. It is never part of a deadlock, and the job's stop does not end it.
   template <class Holds>
   void wait_for_outside(const Holds& holds, const wait_description& description) {
     waiter w{[](const void* subject) noexcept { return (*static_cast<const Holds*>(subject))(); },
@@ -173,37 +177,38 @@ class worker {
     w.may_stop = false;
     block_as_timer(w);
   }
-  // With a seed those who sleep wake in the order of their times, by the seeded clock: what a sleep meets does not
-  // depend on how fast the machine is.
+  // Returns after `duration_ns`; other fibers run meanwhile. With a seed, sleepers wake in the order of their times by
+  // the seeded clock, so the schedule does not depend on the machine's speed.
   void sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop = true);
   // A wait of length zero: makes progress and lets every ready fiber of this worker run.
   void yield();
-  // Throws job_stopped when the job is ending: before memory of another rank is read. Others unwind
-  // once all workers have acknowledged the stop, so no rank goes further than here after its worker
-  // has; and it waits for the others, which may be reading what it would free.
+  // Called before memory of another rank is read. Once this worker has acknowledged the job's stop, it does not
+  // return: it waits until all workers have, since they may still read this rank's memory, and then throws job_stopped.
   void check_stopped() {
     if (stop_acknowledged_) [[unlikely]]
       wait_for_the_end();
   }
-  // perturb(), then check_stopped(): what a call begins with.
+  // Each call of a rank begins with it: perturb(), then check_stopped().
   void begin_call() {
     if (is_hindered_) [[unlikely]]
       begin_hindered_call();
   }
-  // The job stops, and waits end that may; what still waits does so for something that no stop reaches.
+  // Whether all workers have acknowledged the job's stop: then each wait with may_stop throws job_stopped.
   [[nodiscard]] bool is_unwinding() const noexcept { return unwinding_; }
-  // Whether begin_call() does anything, or calls are traced: then no short way is taken.
+  // True with a seed, after this worker has acknowledged a stop, and when calls are traced: then the caller takes the
+  // long way, which handles all three.
   [[nodiscard]] bool is_hindered() const noexcept { return is_hindered_; }
-  // Ends the job, and returns when no other worker can begin to read what this fiber leaves behind.
-  // For destructors: throws nothing.
+  // Stops the job and returns when no other worker can begin to read this fiber's memory. For destructors: throws
+  // nothing.
   void stop_and_wait() noexcept;
-  // In a seeded schedule: another fiber may run here.
+  // With a seed: lets another fiber run here, or not, as the seed says.
   void perturb() {
     if (seeded_) [[unlikely]]
       perturb_seeded();
   }
 
-  // In a seeded schedule: one of `first`, next(first), ... that no earlier one is `same` as.
+  // With a seed: chooses among `first`, next(first), and so on, 64 at most. Of nodes that are `same` only the first
+  // is a choice: messages of one sender keep their order.
   template <class Node, class Next, class Same>
   [[nodiscard]] Node* pick(Node* first, const Next& next, const Same& same) {
     std::vector<Node*> choices;
@@ -215,13 +220,13 @@ class worker {
     return choices[next_random() % choices.size()];
   }
 
-  // Counts down; the last count makes the fiber ready that waits, and there is one at most.
+  // Lowers `c` by one. At zero the fiber that waits for it, one at most, becomes ready.
   [[gnu::always_inline]] void complete(completion_counter& c) noexcept {
     // A wait for any of several ends with the first; the others find nothing pending.
     if (c.pending != 0 && --c.pending == 0 && c.last != nullptr)
       make_ready(*std::exchange(c.last, nullptr));
   }
-  // Ends it for all that wait for it: they are ready, in the order in which they came.
+  // Sets `c` to zero. All fibers that wait for it become ready, in the order in which they came.
   void end(completion_counter& c) noexcept {
     c.pending = 0;
     release(c);
@@ -231,19 +236,19 @@ class worker {
     append_ready(f, f);
   }
   [[nodiscard]] fiber& running() const noexcept { return *running_; }
-  // The same for code that may not have the hand-off lock, when an attached thread may be running another: the fiber of the calling
-  // thread, which is the worker's own. Async-signal-safe.
+  // The fiber that runs on the worker's own thread, which calls this. The caller need not hold the hand-off lock; an
+  // attached thread that holds it may run another fiber. Async-signal-safe.
   [[nodiscard]] const fiber& running_here() const noexcept {
     return handoff_lock_ == nullptr || handoff_lock_->held_here() ? *running_
                                                                   : *runs_on_own_thread_;
   }
 
   static constinit fiber_hooks hooks;
-  // A fiber of this worker, on whose stack hooks.answer is to run as soon as it waits.
+  // Makes hooks.answer run on the stack of `f`, a fiber of this worker, when it next waits.
   void call(fiber& f) noexcept;
 
-  // Delivers what has arrived, with a waiter until that one is over or, at a line's end, while another fiber
-  // can run. True when anything was there.
+  // One pass: delivers what has arrived. With a waiter it returns early: when that wait is over, or at the end of a
+  // cache line of the mailbox when another fiber can run. True when anything was there.
   bool poll(const waiter* w = nullptr);
 
   // --- Mail to other workers -----------------------------------------------------------------
@@ -262,30 +267,32 @@ class worker {
       r = connect(to);
     return {r, r->try_reserve(size)};
   }
-  // The same, none also where no record has been sent to that worker yet.
+  // As try_reserve(), but it never makes the mailbox: before the first record to that worker there is no room.
   [[nodiscard]] mail_room try_reserve_known(int to, std::size_t size) noexcept {
     ring* const r = outbound_[static_cast<std::size_t>(to)];
     return r != nullptr ? mail_room{r, r->try_reserve(size)} : mail_room();
   }
-  // A record with this header word has come from worker `from`.
+  // Called when a record with this header word has come from worker `from` and an answer is likely: fetches the cache
+  // line of the answer early.
   void expect_answer(int from, std::uint64_t header) noexcept {
     if (ring* const back = outbound_[static_cast<std::size_t>(from)]; back != nullptr)
       back->expect_answer(header);
   }
-  // What was reserved for `to`, when its payload is written.
+  // Publishes the record that was reserved for worker `to`, once its payload is written, and wakes the worker.
   void send_reserved(const mail_room& record, int to, std::uint8_t kind,
                      std::uint32_t target) noexcept;
-  // For handlers, which may not wait: a full ring makes the record wait here. Short payloads only.
+  // Sends a record from a handler, which may not wait: where the ring is full the record is copied and poll() sends it
+  // later. For short payloads only.
   void post(int to, std::uint8_t kind, std::uint32_t target, std::span<const std::byte> payload);
 
-  // For a fiber that knows what the next record of worker `sender` will be: the mailbox of that worker,
-  // when it has sent any and the fiber waits here alone. Null when something rare is to be done, after a
-  // few records in a row, and after a look in vain, until poll() has given all else its turn.
+  // For a fiber that alone waits here and knows what the next record of worker `sender` means: it reads that mailbox
+  // itself instead of poll(). Null before the first record, while anything else needs a pass, after a few records in a
+  // row, and after a look that found nothing, until the next poll().
   [[nodiscard]] ring* undivided_mail(int sender) noexcept;
-  // Looks into it for about as long as an answer of the next core takes: the header of its next record, 0
-  // when none came.
+  // Looks into that mailbox for about as long as an answer from another core takes. Returns the header word of the next
+  // record, 0 when none came.
   [[nodiscard]] std::uint64_t look_for_mail(ring& from) noexcept;
-  // The record has been used.
+  // Removes the record, whose payload the caller has used, and wakes the sender if it may wait for room.
   void drop_front(ring& from, int sender, std::uint64_t header) noexcept;
 
   // --- Other processes -------------------------------------------------------------------------
@@ -297,16 +304,16 @@ class worker {
   [[nodiscard]] class outside* outside() const noexcept { return outside_; }
 
   // --- Threads that ranks make (attached_thread.hpp) -----------------------------------------------------
-  // From now on there may be attached threads. Called by the worker's own thread, which then holds the hand-off lock.
+  // Makes the hand-off lock, without which no thread attaches. Called on the worker's own thread, which then holds it.
   void share();
   [[nodiscard]] bool is_shared() const noexcept { return handoff_lock_ != nullptr; }
-  // From the program's code into the worker's and back, on the worker's own thread. False: the thread
-  // holds the hand-off lock already, or the worker is not shared, and nothing is to be left.
+  // The worker's own thread enters the worker's code from the program's code, and leaves it: it takes the hand-off lock
+  // and gives it up. enter_shared() returns whether it took the lock; a caller that got false does not leave.
   [[nodiscard]] bool enter_shared();
   void leave_shared() noexcept;
   [[nodiscard]] bool has_attached_thread() const noexcept { return attached_thread_ != nullptr; }
-  // Whether the calling thread is a worker's own, in the program's code, and the worker may have attached threads. Not so in
-  // functions of the program that weft calls.
+  // Whether the calling thread is the own thread of a shared worker and runs the program's code without the hand-off
+  // lock. False in functions of the program that weft calls, such as reduction operators: there it holds the lock.
   [[nodiscard]] static bool in_shared_program() noexcept {
     return current_worker_ != nullptr && caller_ != nullptr &&
            current_worker_->handoff_lock_ != nullptr &&
@@ -318,19 +325,21 @@ class worker {
   // --- Work of other kinds (work_source.hpp) -----------------------------------------------------
   // Null until some worker has opened the job's sources.
   [[nodiscard]] work_source* source() const noexcept { return source_; }
-  // Opens them if nobody has, all at once: `make` gives one for each worker.
+  // Opens the sources of all workers if nobody has yet: `make` returns one for each worker.
   void open_sources(std::vector<std::unique_ptr<work_source>> (*make)(scheduler&));
-  // A fiber that a source keeps and gives work to: it does not end, and counts only while it is at work. Throws
-  // weft::error when there is no memory for its stack.
+  // Gives `f` a stack and this worker as its home. Its source keeps it and gives it work; it does not end, and run()
+  // does not wait for it. Throws weft::error when there is no memory for its stack.
   void adopt(fiber& f);
-  // Whether it is among those that reports and waits look at: while it has work.
+  // Puts `f` into the list of living fibers, which reports and a stop go through, and takes it out: a source lists
+  // a fiber while that has work.
   void enlist(fiber& f) noexcept;
   void dismiss(fiber& f) noexcept;
-  // The running fiber, which has no more work, leaves; returns when take_own() or take_others() has chosen it.
+  // The running fiber has no more work and gives the thread away. Returns when take_own() or take_others() has chosen
+  // it again.
   void retire() noexcept;
-  // There is work to share: wakes somebody who sleeps, at most once in a while.
+  // Called when worker `owner` has work to share: wakes one parked worker, at most once in long_loop_ns.
   void call_thieves(int owner) noexcept;
-  // Work that is no rank's runs on the stack of a fiber that waits for it.
+  // While it lives, the running fiber has no identity: it runs work that belongs to no rank, on the stack of its wait.
   class without_identity {
    public:
     explicit without_identity(worker& here) noexcept
@@ -347,20 +356,21 @@ class worker {
   };
 
   // --- Loops ---------------------------------------------------------------------------------
-  // Runs all chunks, with whoever comes to help; rethrows the first exception of a chunk.
+  // Runs all chunks of `l`, helped by workers that have nothing else to do. Returns when all are done; rethrows the
+  // first exception of a chunk.
   void execute(loop& l);
-  // Takes a claim of some other worker's loop and runs it. `first` is tried before the others.
+  // Claims chunks of another worker's loop and runs them; tries worker `first` before others. False: found none.
   bool steal(int first);
-  // A loop that its opener does not wait for: poll() calls `ended(context)` here when its last
-  // chunk is done. `l` must live until then. False when no slot is free.
+  // As execute(), but it does not wait for thieves: when the last chunk is done it calls `ended(*this, context)`, at
+  // once or in a later poll() here. `l` lives until then. False when no slot is free: nothing has run.
   bool open_detached(loop& l, void (*ended)(worker&, void*), void* context);
 
   // --- The life of the thread, called by the scheduler -----------------------------------------
   void run();
   // Called by any thread: wakes the worker when it is parked.
   void notify() noexcept;
-  // Called by any thread: wakes the worker, if it is parked and may steal, for a loop of worker `victim`. True when
-  // this call woke it.
+  // Called by any thread: wakes the worker, if it is parked in a wait that may steal, to take chunks of a loop of
+  // worker `victim`. True when this call woke it.
   bool wake_to_steal(int victim) noexcept;
   [[nodiscard]] bool is_parked() const noexcept { return spot_.is_parked(); }
   [[nodiscard]] std::uint64_t passes() const noexcept {
@@ -375,12 +385,12 @@ class worker {
   [[nodiscard]] int running_number() const noexcept {
     return running_number_.load(std::memory_order_relaxed);
   }
-  // Called by any thread, a hint: whose loop the chunk is of that this worker has stolen and runs now, -1 for none.
+  // Called by any thread, a hint: the number of the rank whose stolen chunk this worker runs now, -1 for none.
   [[nodiscard]] int stolen_from_number() const noexcept {
     return stolen_from_number_.load(std::memory_order_relaxed);
   }
-  // The calls that a fiber of this worker is in, innermost first; none when it has not begun or has
-  // no room left on its stack. Returns how many.
+  // Fills `calls` with the return addresses on the stack of `f`, a fiber of this worker, innermost first. Returns how
+  // many; 0 when it has not begun, or has no room left on its stack.
   std::size_t calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept;
   // Called by any thread: the kernel's number of the worker's thread; 0 before it runs and after.
   [[nodiscard]] int thread() const noexcept {
@@ -393,12 +403,12 @@ class worker {
     for (fiber* f = oldest_; f != nullptr; f = f->newer) visit(*f);
   }
 
-  // Threads of the worker's ranks that wait as attached threads, the longest first.
+  // The attached threads of this worker that wait, the one that has waited longest first.
   [[nodiscard]] std::span<const attached_thread* const> waiting_attached() const noexcept {
     return waiting_attached_;
   }
 
-  // xorshift*: for choices, not for chance.
+  // xorshift*: good enough for choices of the scheduler. The same seed gives the same numbers.
   [[nodiscard]] std::uint32_t next_random() noexcept {
     random_ ^= random_ >> 12;
     random_ ^= random_ << 25;
@@ -437,7 +447,7 @@ class worker {
   // The wait loop: condition, progress, ready fibers, stealing, spinning, parking.
   [[gnu::noinline]] void block(waiter& w);
   void block_attached(waiter& w);
-  void block_as_timer(waiter& w);  // Of a wait with a deadline: it is no deadlock.
+  void block_as_timer(waiter& w);  // block() for a wait that ends by itself: it is no deadlock.
   void yield_attached();
   void suspend(waiter& w, fiber& next);
   [[gnu::always_inline]] void switch_to(fiber& next) noexcept {
@@ -453,7 +463,7 @@ class worker {
       hooks.change(next);
     context::switch_to(*self.flow, *next.flow, thread_);
   }
-  // Relaxed, here and below: of other threads only the monitor looks, whether there is any.
+  // Relaxed, here and below: of other threads only the monitor reads it, as a hint.
   [[nodiscard]] fiber* first_ready() const noexcept {
     return ready_head_.load(std::memory_order_relaxed);
   }
@@ -467,7 +477,7 @@ class worker {
       ready_tail_->next = &first;
     ready_tail_ = &last;
   }
-  // Makes ready all that wait for it; they wait on when it is pending.
+  // Makes all fibers ready that wait for `c`. While something is pending they look, and wait on.
   void release(completion_counter& c) noexcept {
     fiber* const last = std::exchange(c.last, nullptr);
     if (last == nullptr) return;
@@ -491,16 +501,16 @@ class worker {
   [[gnu::cold]] void tick_seeded() noexcept;
   [[gnu::noinline]] void wait_for_the_end();
 
-  // How often a wait may go the short way until mail is looked at; a seeded schedule chooses every
-  // time, and a wait that begins when the job ends must see that.
+  // How often a wait may go the short way before the worker looks at its mail. Never with a seed, which chooses at each
+  // wait, and never after a stop, which each wait has to see.
   [[nodiscard]] int short_ways_from_now() const noexcept {
     return seeded_ || stop_acknowledged_ || watched_ || attached_thread_ != nullptr ? 0
                                                                                     : short_ways_;
   }
-  // Null: the wait takes the long way.
+  // The look at the mail before a short way. Returns the fiber to switch to; null: the wait takes the long way.
   [[nodiscard, gnu::noinline]] fiber* look_on_the_way(completion_counter& c, int sender);
   [[nodiscard]] int undivided_from_now() const noexcept;
-  // Whether all that can come here comes through one mailbox or is for one fiber.
+  // Whether a fiber that reads one mailbox by itself keeps nobody waiting: this worker has one peer, or one fiber.
   [[nodiscard]] bool awaits_one_mailbox() const noexcept {
     return inbound_.size() == 1 || oldest_ == newest_;
   }
@@ -508,7 +518,7 @@ class worker {
   void deliver_front(ring& r, int sender, record_header header);
   bool drain(const inbound& from, const waiter* w);
   bool look() noexcept;
-  // Something that poll_rare() looks at.
+  // Called for each thing that poll_rare() has to look at.
   void add_rare_source() noexcept {
     ++rare_sources_;
     undivided_left_ = 0;
@@ -520,28 +530,28 @@ class worker {
   [[gnu::noinline]] ring* connect(int to);
   [[nodiscard]] bool take_arrival(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
-  // That part of it which code of this worker brings about, and nobody else.
+  // The part of has_work() that only code of this worker can make true.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
-  // Before the worker's own thread gives the hand-off lock up, or offers it.
+  // Notes the fiber that runs on the worker's own thread, before that thread gives up or offers the hand-off lock.
   void note_running() noexcept { runs_on_own_thread_ = running_; }
   [[nodiscard]] parked_count<>::outcome lie_down(const waiter& w);
   void sleep(std::int64_t timeout_ns);
   void release_waiters() noexcept;
 
-  // How long a chunk of this body took when it was last measured.
+  // How long a chunk of this loop body took at the last measurement.
   struct body_time {
     decltype(loop::invoke) body = nullptr;
     std::uint64_t chunk_ticks = 0;
   };
-  // Where the time of the loop's body is noted, or that of another, which has come later.
+  // The entry for the body of `l`. A hash chooses it, so it may hold another body that ran later.
   [[nodiscard]] body_time& note_for(const loop& l) noexcept;
   [[nodiscard]] bool is_worth_waking(const loop& l) noexcept;
 
   [[nodiscard]] loop_slot* open_slot(loop& l);
   void run_claims(loop& l, loop_slot& slot);
   void note_time(const loop& l, std::int64_t chunks, std::uint64_t time) noexcept;
-  // Called by any thread, a hint: one whose chunks are not all claimed, or null.
+  // Called by any thread, a hint: a slot with chunks that nobody has claimed, or null.
   [[nodiscard]] loop_slot* slot_with_chunks() noexcept;
   void run_chunks(loop& l, chunk_claim claim) noexcept;
   void close_slot(loop_slot& slot) noexcept;
@@ -549,7 +559,7 @@ class worker {
   [[nodiscard]] std::int64_t claim_size(const loop_slot& slot, bool single) const noexcept;
 
   [[gnu::tls_model("initial-exec")]] static thread_local constinit worker* current_worker_;
-  // By thread, not by worker: the program's code asks for them while an attached thread has the hand-off lock.
+  // One for each thread, not for each worker: the program's code reads them while an attached thread holds the lock.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit void* caller_;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit const loop* chunk_of_;
 
@@ -557,13 +567,13 @@ class worker {
   const int index_;
   const int core_;
 
-  // What the worker writes is apart from that, which all senders read: each of its switches would take
-  // their line. With 16 ranks on two workers a message took 410 ns instead of 290.
+  // All senders read the fields above. What the worker writes begins on another cache line: in theirs, each switch
+  // would take the line from them. With 16 ranks on two workers a message took 410 ns instead of 290.
   alignas(padding_bytes) bool seeded_ = false;
   bool is_hindered_ = false;  // seeded_, stop_acknowledged_, or tracing() when its thread began.
   bool watched_ = false;      // The scheduler has a watcher of waits.
-  // How many records a fiber may take from a mailbox by itself between two polls, when nothing or something
-  // else may come to others; and how many of them are left, none while something rare is to be done.
+  // How many records a fiber may read from a mailbox by itself between two polls: when it keeps nobody waiting, and
+  // when it may. `undivided_left_` is what is left of that, 0 while poll_rare() has work.
   static constexpr int undivided_in_a_row_max = 16;
   static constexpr int undivided_beside_others_max = 2;
   int undivided_left_ = 0;
@@ -581,10 +591,10 @@ class worker {
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;
   work_source* source_ = nullptr;
-  bool source_first_ = false;         // Before fibers that are ready, which have had many turns.
-  std::uint64_t thieves_called_ = 0;  // When, in ticks.
-  // Waits that may yet go the short way before mail is looked at, and how many may after the next
-  // look: the more, the more looks in a row have found nothing.
+  bool source_first_ = false;         // The source comes before ready fibers, which had many turns.
+  std::uint64_t thieves_called_ = 0;  // Time of the last call_thieves(), in ticks.
+  // `short_ways_left_`: short ways until the next look at the mail. `short_ways_`: how many there are after it; it
+  // doubles with each look that finds nothing.
   static constexpr int short_ways_min = 4, short_ways_max = 32;
   int short_ways_left_ = 0;
   int short_ways_ = short_ways_min;
@@ -596,8 +606,8 @@ class worker {
   std::vector<looked_at> looked_at_;
   std::size_t next_look_ = 0;
   std::atomic<std::uint64_t> passes_{0};
-  // What poll() looks at that most workers do not have: posted records, detached loops, the
-  // outside. One number, so that a pass without any looks once.
+  // The number of things that most workers do not have and poll_rare() looks at: posted records, detached loops, the
+  // outside. One number, so that a pass reads one word when there is none.
   std::size_t rare_sources_ = 0;
 
   // Mail.
@@ -608,22 +618,22 @@ class worker {
   std::deque<waiting_record> posted_;
   class outside* outside_ = nullptr;
 
-  // Fibers in wait_for_memory(), and what those who write it look at.
+  // The number of fibers in wait_for_memory(), and the watch that writers of the memory look at.
   std::size_t watching_ = 0;
   memory_watch<>* memory_watch_ = nullptr;
 
-  // All null unless ranks make threads that communicate. `attached_thread_` has the hand-off lock now; `asleep_for_` is
-  // what the worker's own thread sleeps for, having given the hand-off lock up.
+  // All null unless ranks make threads that communicate. `attached_thread_` holds the hand-off lock now.
+  // `asleep_for_` is the wait in which the worker's own thread sleeps; it has given up the lock meanwhile.
   std::unique_ptr<handoff_lock> handoff_lock_;
   attached_thread* attached_thread_ = nullptr;
   const waiter* asleep_for_ = nullptr;
-  fiber* runs_on_own_thread_ = nullptr;  // While that has given the hand-off lock up.
+  fiber* runs_on_own_thread_ = nullptr;  // See note_running().
   std::vector<const attached_thread*> waiting_attached_;
 
   // Loops.
   std::vector<detached_loop> detached_;
   int sticky_victim_ = -1;
-  int follows_ = -1;  // For whose loops it was woken, until a theft from him fails.
+  int follows_ = -1;  // The worker for whose loop it was woken, until a theft from it fails.
   const std::uint64_t long_loop_ticks_ = static_cast<std::uint64_t>(long_loop_ns / ns_per_tick());
   std::array<body_time, timed_bodies_max> body_times_{};
   std::uint64_t random_;  // Never 0.
@@ -632,21 +642,22 @@ class worker {
   statistics counts_;
 
   // Stopping.
-  std::uint64_t attended_ = 0;  // The scheduler's attention count that was last attended to.
+  std::uint64_t attended_ = 0;  // The scheduler's attention_ when attend() last ran.
   bool stop_acknowledged_ = false;
   bool unwinding_ = false;
 
   // What other workers read.
   alignas(padding_bytes) std::atomic<std::uint32_t> open_slots_{0};
   alignas(padding_bytes) parking_spot<> spot_;
-  std::atomic<bool> may_steal_when_woken_{false};  // Of the wait in which the worker is parked.
-  std::atomic<int> called_by_{-1};                 // For whose loop it was woken last.
+  std::atomic<bool> may_steal_when_woken_{false};  // waiter::may_steal while the worker is parked.
+  std::atomic<int> called_by_{-1};                 // The worker for whose loop it was woken last.
   alignas(padding_bytes) std::array<loop_slot, open_loops_max> slots_;
-  // Written by those who connect, each its own entry, under the scheduler's lock.
+  // One mailbox for each sending worker, which makes it under the scheduler's lock in connect().
   std::vector<std::unique_ptr<ring>> inbound_storage_;
 };
 
-// Code of the worker that the program's code calls, on the worker's own thread.
+// A scope in which the program's code, on the worker's own thread, runs code of the worker: enter_shared() and
+// leave_shared().
 class shared_section {
  public:
   explicit shared_section(worker& here) : here_(here), entered_(here.enter_shared()) {}
