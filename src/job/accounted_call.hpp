@@ -1,4 +1,4 @@
-// A call of the program in the accounts of its rank (trace/accounts.hpp), while it lasts.
+// While it lives, the accounts of the calling rank (trace/accounts.hpp) say that the program is in a call.
 #pragma once
 #include "job/state.hpp"
 #include "trace/accounts.hpp"
@@ -7,7 +7,7 @@ namespace weft::detail {
 
 class accounted_call {
  public:
-  // `return_address` is that of the public function, which says where the program called it.
+  // `return_address` is the public function's: where in the program the call stands.
   [[gnu::always_inline]] accounted_call(const char* call, const void* return_address) {
     if (tracing()) [[unlikely]]
       begin(call, return_address);
@@ -31,7 +31,7 @@ class accounted_call {
   int rank_ = accounts::no_rank;
 };
 
-// Says where the program called the function that says this, for the wait that it may come to.
+// Notes where the program called the function that calls this, in case it comes to a wait.
 [[gnu::always_inline]] inline void note_call_site(const void* return_address) noexcept {
   if (tracing()) [[unlikely]]
     accounts::note_return_address(return_address);

@@ -1,4 +1,4 @@
-// Which rank calls, also from threads that it has made; and the end of the process on account of one.
+// Which rank calls, also from threads that it has made; and what happens when one rank ends the whole process.
 #pragma once
 #include <string>
 
@@ -8,13 +8,14 @@
 
 namespace weft::detail {
 
-// The calling rank; null on threads that are none.
+// The calling rank, in a chunk of a loop the loop's owner; null on threads that are neither workers nor attached.
 [[nodiscard]] inline job_rank* state_of_caller() noexcept {
   const worker* const here = worker::current();
   return here == nullptr ? nullptr : static_cast<job_rank*>(here->identity());
 }
 
-// The rank that has made the calling thread, null when none has; while this lives, its job does not end.
+// The rank that has made the calling thread; null when none has, or its job has ended. While this lives, the job does
+// not end.
 class maker_of_thread {
  public:
   maker_of_thread() noexcept
@@ -35,7 +36,7 @@ class maker_of_thread {
   bool is_inside_;
 };
 
-// The calling rank, also on threads that it has made; null on others. While this lives, its job does not end.
+// The calling rank, also on threads that it has made; null on other threads. While this lives, its job does not end.
 class rank_of_caller {
  public:
   [[nodiscard]] const job_rank* get() const noexcept {
@@ -46,21 +47,21 @@ class rank_of_caller {
   maker_of_thread maker_;
 };
 
-// Of the calling rank, also on threads that it has made; -1 on others.
+// The number of the calling rank, also on threads that it has made; -1 on other threads.
 [[nodiscard]] int number_of_caller() noexcept;
 
-// Whether the process must not end on account of this rank, since others run in it.
+// Whether other ranks of the process still run.
 [[nodiscard]] bool has_others_beside(const job_rank& me);
-// Ends the process with all its ranks for a call of one, and says so.
+// Ends the process because rank `me` has made `call`, such as "exit(0)". Says which rank did, and that it ended others.
 [[noreturn]] void end_process(const job_rank& me, const std::string& call, int status);
 
 // Whether the process has a job, or had one.
 [[nodiscard]] bool has_had_job() noexcept;
 
-// From now on exit() of a rank says so, where others run: once in a process.
+// Installs the handlers that call end_process() when a rank calls exit() beside others. Later calls do nothing.
 void watch_exit_of_process();
 
-// As number_of_caller(), for what is written: a forked child's lines are not those of the rank.
+// number_of_caller() for lines of output: -1 in a forked child, whose lines are not the rank's.
 [[nodiscard]] inline int number_of_writer() noexcept {
   return is_forked_child() ? -1 : number_of_caller();
 }

@@ -20,7 +20,7 @@ std::string ranks_of(const job& j, int process) {
   return ranks_name(ranks);
 }
 
-// Whether a process has to take part when its memory is read or written.
+// Whether processes reach each other's memory over a network, where the target has to make progress for it.
 bool is_over_network(const launch_context& others, const std::string& transport) {
   if (transport != "auto" || others.make_endpoints) return transport.starts_with("ofi");
   const bootstrap& job = *others.job;
@@ -70,7 +70,7 @@ connection::connection(const launch_context& others, const placement& places, co
   core.devices =
       every_worker_sends ? static_cast<int>(places.workers.cores.size()) : places.worker_count;
   core.transport = how.transport;
-  // With the progress worker, which comes later where memory of ranks is reached over a network.
+  // A progress worker shares them; it starts later where memory of ranks is reached over a network.
   core.shared_devices = how.progress || is_over_network(others, how.transport);
   between_.emplace(*others.job, core, others.make_endpoints);
 }
@@ -90,7 +90,7 @@ void connection::attach(job& j, failure_note& failure) {
   failure.set_ending(&*ending_);
   j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
   if (j.how.progress) between_->start_progress();
-  // Last: who knows the network would not hear that it goes again by an exception of what is above.
+  // Last: after an exception of a line above, nobody would be told that the network goes.
   if (others_.connected) others_.connected(&*between_);
 }
 

@@ -1,4 +1,4 @@
-// What connects a process with the others of its job: the network, and how the job ends.
+// What connects a process with the others of its job: the network, and how they agree on the job's end.
 #pragma once
 #include <optional>
 
@@ -10,20 +10,20 @@
 
 namespace weft::detail {
 
-// Called while static objects are made, by a face whose messages workers without ranks send and receive, too: in jobs of
-// several processes every worker gets a device.
+// Called while static objects are made, by a face that lets workers without ranks send and receive. Then every worker
+// gets a device in jobs of several processes.
 bool let_every_worker_send() noexcept;
 
-// Of a job of one process it is empty.
+// Used by the thread that runs the job. In a job of one process it is empty.
 class connection {
  public:
   connection(const launch_context& others, const placement& places, const options& how);
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  // Before the workers run.
+  // Called before the workers run: starts the network and lets the faces begin.
   void attach(job& j, failure_note& failure);
-  // After the workers have ended, before the job's memory goes. May be called again.
+  // Called after the workers have ended, while the job still lives. A second call does nothing.
   void detach(failure_note& failure);
   [[nodiscard]] termination* ending() noexcept { return ending_ ? &*ending_ : nullptr; }
 

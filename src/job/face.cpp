@@ -9,12 +9,11 @@
 namespace weft::detail {
 namespace {
 
-// Constant-initialised: faces register from other files' static objects.
-// The base face is last.
+// By slot, the base face last. Constant-initialised, since static objects of other files register faces.
 constinit std::array<const face*, faces_max + 1> registered{};
 constinit const face*& base = registered[base_slot];
 
-// In place of the messages of a face that this program does not have.
+// The handler for messages of a face that this program does not have.
 void refuse_message(void* between, const comm::event& happened) noexcept {
   worker* const here = worker::current();
   if (here == nullptr) return;
@@ -86,7 +85,7 @@ void begin_base(job& j, network* between) {
   j.base = base->begin(j, handlers);
 }
 
-// Each slot has as many names as any: so those of one face do not depend on which others a process has.
+// Each slot takes face_handlers_max numbers, so a face's numbers do not depend on which others a process has.
 void begin_faces(job& j, network* between) {
   for (std::size_t slot = 0; slot < faces_max; ++slot) {
     face_handlers handlers(between, face_handlers_max);

@@ -1,4 +1,4 @@
-// What a job has failed of, and its exit status.
+// Why a job has failed, and its exit status.
 #pragma once
 #include <mutex>
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace weft::detail {
 
-// As of timeout(1).
+// The exit status of timeout(1).
 constexpr int timeout_status = 124;
 
-// The first failure of a job, and its exit status. It is told when it is known: what the program
-// does while it ends may hang, or end the process. In a job of several processes one of them tells
-// what happened first.
+// The first failure of a job, and its exit status. Any thread calls it. The failure is told as soon as it is known:
+// what the program does while it unwinds may hang, or end the process. In a job of several processes one process
+// tells the failure that came first.
 class failure_note {
  public:
+  // Notes the failure and tells it, unless there was one before.
   void tell(const std::string& what, int exit_status) {
     if (!note(exit_status)) return;
     if (ending_ != nullptr)
@@ -24,7 +25,7 @@ class failure_note {
     else
       log_text(what);
   }
-  // False when there was one before.
+  // Notes the failure; somebody else tells it. False when there was one before.
   bool note(int exit_status) {
     const std::lock_guard hold(lock_);
     return std::exchange(status_, status_ != 0 ? status_ : exit_status) == 0;
@@ -33,7 +34,7 @@ class failure_note {
     const std::lock_guard hold(lock_);
     return status_;
   }
-  // Before the ranks run: others decide who tells.
+  // Called before the ranks run, and with null after them: `ending` decides which process tells.
   void set_ending(termination* ending) noexcept { ending_ = ending; }
 
  private:

@@ -13,19 +13,19 @@ struct placement {
   int process = 0;
   int process_count = 1;
   int part = 0;               // Which of the job's programs this process runs.
-  int worker_count = 1;       // Of this process, that have ranks.
-  scheduler_options workers;  // Of this process.
+  int worker_count = 1;       // Workers of this process that have ranks.
+  scheduler_options workers;  // Of this process, those without ranks too.
   struct home {
     int process;
-    int worker;  // Of that process.
+    int worker;  // In that process.
   };
   std::vector<home> of_rank;
   std::string job_id;  // That of the bootstrap; empty in a job of one process.
 };
 
-// Fills in what `how` leaves open. `between`: null in a job of one process; otherwise all processes
-// call this, and all throw weft::error when their settings differ: the first with the text, the
-// others with none. `run` tells the runs of one bootstrap apart.
+// Places the ranks, and fills in what `how` leaves open. `between` is null in a job of one process. Otherwise all
+// processes call this; when their settings differ all throw weft::error, process 0 with a text, the others with an
+// empty one. `run` is a prefix for keys that keeps several runs over one bootstrap apart.
 [[nodiscard]] placement place_ranks(options& how, bootstrap* between, const std::string& run);
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// What becomes of a process that one of its ranks ends, beside others: exit(), quick_exit(), _exit().
+// What happens when one rank ends the process while others run in it: exit(), quick_exit(), _exit().
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,19 +31,19 @@ void on_exit_of_rank(int status, void*) {
   end_with_others(formatted("exit({})", status), status);
 }
 
-// Which status it was called with nobody says.
+// A handler of quick_exit() does not learn the status.
 void on_quick_exit_of_rank() {
   end_with_others("quick_exit()", 1);
 }
 
-// Of a process that a rank ends beside others: the system looks at the last byte alone.
+// Never 0, as the system sees it: it looks at the last byte alone.
 int status_of_failure(int status) {
   return (status & 0xff) != 0 ? status : 1;
 }
 
-// A handler of a signal may call it, which has interrupted anything: nothing is allocated, no lock waited for.
+// A signal handler may call it, at any point of the program: it allocates nothing and waits for no lock.
 [[noreturn]] void end_at_once(const char* call, int status) noexcept {
-  // One that is forked by vfork() has its parent's memory.
+  // A child of vfork() shares its parent's memory, and must write nothing.
   if (is_forked_child())
     for (;;) ::syscall(SYS_exit_group, status);
   const rank_of_caller caller;
@@ -65,7 +65,7 @@ int status_of_failure(int status) {
 }  // namespace
 
 bool has_others_beside(const job_rank& me) {
-  // Of several processes each is held until all may end, which counts as one more.
+  // In a job of several processes hold() counts as one more, until all may end.
   const std::uint64_t held = me.of->ranks.size() != me.of->places.size() ? 1 : 0;
   return me.of->ranks.size() != 1 && me.of->workers->living() > 1 + held;
 }
@@ -102,7 +102,7 @@ void watch_exit_of_process() {
 
 }  // namespace weft::detail
 
-// Before those of the C library, which no handler hears of. Weak: a program's own go first.
+// These come before the C library's, which call no handler. Weak: a program's own come before these.
 extern "C" {
 
 [[gnu::weak]] void _exit(int status) {

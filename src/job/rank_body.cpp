@@ -40,7 +40,7 @@ void tell_exception(void* argument, const std::exception* e, const std::type_inf
 
 void call_body(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
-  const struct in_program {  // Whose code leaves a worker with attached threads to them.
+  const struct in_program {  // The program's code runs without the hand-off lock of its worker.
     worker& home;
     explicit in_program(worker& w) : home(w) { home.leave_shared(); }
     ~in_program() { (void)home.enter_shared(); }

@@ -14,7 +14,7 @@ struct rank_start {
   failure_note* failure;
 };
 
-// The body of a rank's fiber; `start` is its rank_start. What the body throws fails the job.
+// The function that a rank's fiber runs; `start` is its rank_start. An exception that leaves `body` fails the job.
 void run_rank(void* start);
 
 }  // namespace weft::detail

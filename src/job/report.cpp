@@ -1,4 +1,4 @@
-// Who waits for whom, as the job hears it from the faces: for the deadlock report and the report signal.
+// Who waits for whom, asked of the faces: for the deadlock report and the report signal.
 #include "job/report.hpp"
 
 #include <map>
@@ -11,8 +11,8 @@
 namespace weft::detail {
 namespace {
 
-// Of a rank that has ended: a non-blocking call that it did not wait for, the one that is in a collective
-// before those that wait for their turn.
+// A rank that has ended may have left a non-blocking collective behind. One that is in its collective comes before
+// those that wait for their turn.
 const fiber* left_activity(const job_rank& r) {
   const fiber* found = nullptr;
   r.home->each_fiber([&](const fiber& f) {
@@ -28,7 +28,7 @@ const fiber* waiting_fiber(const job_rank& r) {
   return r.main.waiting_in != nullptr ? &r.main : nullptr;
 }
 
-// What tasks of this worker wait in, those with fibers and those without.
+// A line for each task of this worker that waits, with a fiber or without.
 std::vector<std::string> waits_of_tasks(worker& w) {
   std::vector<std::string> lines;
   w.each_fiber([&](const fiber& f) {

@@ -13,13 +13,15 @@ struct job_rank;
 
 struct launch_context {
   bootstrap* job = nullptr;
-  comm::runtime::endpoint_maker make_endpoints;  // Empty: those that the transport setting says.
-  std::string run;                               // In front of the keys of this run.
-  // Told when the network stands, and with null before it goes: whom to tell of dead processes.
+  comm::runtime::endpoint_maker make_endpoints;  // Empty: the transport setting chooses.
+  std::string run;                               // A prefix for this run's keys in the bootstrap.
+  // Called with the network once it is up, and with null before it goes down: the caller of run_job() tells the network
+  // which processes have died.
   std::function<void(network*)> connected;
 };
 
-// Runs this process's ranks, each of which calls `body`. `others.job` null or of one process: all ranks.
+// Runs this process's ranks, each of which calls `body`, and returns the job's exit status. It runs all ranks when
+// `others.job` is null or has one process. Called by a thread that is no worker.
 int run_job(options how, const std::function<void(job_rank&)>& body, const launch_context& others);
 
 }  // namespace weft::detail

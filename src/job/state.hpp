@@ -1,5 +1,5 @@
-// What a job and a rank are made of, as far as the job knows them: numbered flows of control with homes, and the faces
-// that are plugged in (face.hpp). What a rank has of messages lies behind its part here: rank/state.hpp.
+// What a job and a rank are, as far as the job knows them: numbered flows of control with homes, and the faces that are
+// plugged in (face.hpp). The base face's part of a rank, its messages, lies behind the part here: rank/state.hpp.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,40 +19,41 @@ namespace weft::detail {
 
 class job_checks;  // diagnosis/checks.hpp
 
-// One rank: written by its home worker, but where it says otherwise. Fibers and threads of a rank have its address as
-// their identity.
+// The job's part of one rank. Only its home worker writes it while the job runs. Fibers and threads of a rank have its
+// address as their identity.
 struct job_rank {
-  // What every call touches stands in the first cache line: of 1,000 ranks the lines do not stay near.
+  // Every call touches the fields down to `home`, so they share the first cache line: of 1,000 ranks each is a miss.
   int number = 0;  // In the world.
   bool ended = false;
   job* of = nullptr;
   worker* home = nullptr;
-  // By slot: at a constant place of the rank. Null until the rank first calls the face.
+  // By slot, hence at a constant offset. Null until the rank first calls the face.
   std::array<std::unique_ptr<face_state>, faces_max> faces;
   fiber main;
   std::uint64_t chunks = 0;
-  std::uint64_t chunks_stolen = 0;  // Of its loops, by others.
+  std::uint64_t chunks_stolen = 0;  // Chunks of its loops that other workers ran.
   // The globals of the rank's own copy of its program; empty where ranks have none of their own.
   std::vector<std::span<std::byte>> statics;
-  std::vector<unsigned long> cpus;  // As its program has chosen, as a mask; empty: it has not.
+  std::vector<unsigned long> cpus;  // The affinity mask that its program has set; empty: none.
 };
 
 // Where a rank is at home.
 struct rank_place {
   job_rank* rank = nullptr;  // Null: in another process.
   int process = 0;
-  int worker = 0;  // Of that process.
+  int worker = 0;  // In that process.
 };
 
-// The part of a job that runs in this process. What is not said to be otherwise is written before the workers run.
+// The part of a job that runs in this process. Its fields are written before the workers run, unless they say
+// otherwise.
 struct job {
   options how;
   std::unique_ptr<scheduler> workers;
-  std::array<std::unique_ptr<face_job>, faces_max> faces;  // By slot; they go after the ranks.
+  std::array<std::unique_ptr<face_job>, faces_max> faces;  // By slot. Destroyed after the ranks.
   std::vector<rank_pointer> ranks;
-  std::vector<job_rank*> by_number;  // Of all; the workers' handlers look ranks up here.
-  std::vector<rank_place> places;    // Of all ranks.
-  std::unique_ptr<face_job> base;    // Of the face that makes the ranks; it goes before them.
+  std::vector<job_rank*> by_number;  // All ranks, null for other processes'; for mail handlers.
+  std::vector<rank_place> places;    // Of all ranks, by number.
+  std::unique_ptr<face_job> base;    // The base face's. Destroyed before the ranks.
   int process = 0;
   int part = 0;  // Which of the job's programs this process runs.
   std::vector<int>
@@ -60,7 +61,7 @@ struct job {
   chunk_mode chunks = chunk_mode::guided;
   std::shared_ptr<job_checks> checks;  // Null unless the job is checked.
 
-  // Of the faces that this job has, the one that makes the ranks first.
+  // Visits the faces that this job has, the base face first.
   template <class Visit>
   void each_face(const Visit& visit) const {
     if (base != nullptr) visit(*base);
@@ -68,16 +69,16 @@ struct job {
       if (one != nullptr) visit(*one);
   }
 
-  // Why the job ends although no rank may say so: a rank left memory behind that another uses.
-  // The failure that caused it, if one reaches the end of its rank, is told instead.
+  // Called by a rank that unwinds and leaves memory behind that others use, so that the job has to end. In a job of one
+  // process `why` is told at the end, unless another failure was: usually the exception that unwinds the rank.
   void abandon(const std::string& why) {
     if (tell_abandoned) return tell_abandoned(why);
     const std::lock_guard hold(abandoned_lock);
     if (abandoned.empty()) abandoned = why;
   }
-  // Of a job of several processes: it stops everywhere before this process has ended.
+  // Set in a job of several processes, which has to stop in all of them: abandon() calls it.
   std::function<void(const std::string&)> tell_abandoned;
-  // The job fails of what one of its ranks' threads has met, as it does of what a rank has. Any thread, while workers run.
+  // Makes the job fail with this text. Called by any thread while workers run, such as a thread that a rank has made.
   std::function<void(const std::string&)> tell_failure;
   // Set while the workers run.
   std::function<void()> stop_by_timeout;
@@ -94,7 +95,7 @@ struct job {
   return *static_cast<job_rank*>(caller);
 }
 
-// For handlers of mail: the rank of this number, which is one of this process.
+// For handlers of mail: the rank of this number. It is a rank of this process.
 [[nodiscard]] inline job_rank& job_rank_of(worker& here, std::uint32_t number) noexcept {
   return *static_cast<job_rank* const*>(here.owner().user_data())[number];
 }

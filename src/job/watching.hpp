@@ -5,7 +5,8 @@
 
 namespace weft::detail {
 
-// Returns when all ranks have ended. `ending`: null in a job of one process.
+// Runs the workers and the monitor; returns when all ranks have ended. `ending`: null in a job of one process. Called
+// by the thread that runs the job.
 void run_workers(job& j, failure_note& failure, termination* ending);
 
 }  // namespace weft::detail
