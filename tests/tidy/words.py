@@ -14,7 +14,7 @@ GONE = {
     r"errands?": "urgent fiber",
     r"standstill": "stall",
     r"countdowns?": "completion counter",
-    r"in_turn": "collective_turn",
+    r"(?<!_)in_turn": "collective_turn",  # The type; try_enter_in_turn() is another word.
     r"attendant": "pass hook",
     r"visitors<": "reader_count",
     r"lives<": "lifetime_count",
