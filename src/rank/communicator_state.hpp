@@ -1,5 +1,5 @@
-// What a communicator is made of: who is in it, for messages; and where its ranks meet, for collectives
-// (src/collective), whose data lie here so that a communicator is one piece of memory.
+// What a communicator is made of: who is in it, for messages; and where its ranks meet, for collectives. The data of
+// collectives (src/collective) lie here so that a communicator is one piece of memory.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -18,22 +18,22 @@ namespace weft::detail {
 struct parts;
 struct subgroup_meetings;  // collective/meetings.hpp
 
-// What a rank calls on a communicator; must be the same on all.
+// The collective that a rank calls on a communicator. All ranks have to make the same call; they compare this.
 struct collective_call {
   collective_call() = default;
-  collective_call(const char* call, std::int32_t from, bool same, std::uint64_t byte_view,
+  collective_call(const char* call, std::int32_t from, bool same, std::uint64_t size,
                   combination combined = {}) noexcept
-      : name(call), root(from), same_size(same), combines(combined), bytes(byte_view) {}
+      : name(call), root(from), same_size(same), combines(combined), bytes(size) {}
   const char* name = "";
   std::int32_t root = no_root;
   bool same_size = true;  // Whether all ranks pass as many bytes.
-  combination combines;   // Of a reduction.
+  combination combines;   // A reduction's operator and type.
   std::uint64_t bytes = 0;
-  // Roots and sizes of the small broadcasts so far, whose roots met nobody, as one number. That of a
-  // member's call goes on from call to call.
+  // Roots and sizes of the member's small broadcasts so far, folded into one number: in these nobody meets and compares
+  // calls, so the next meeting does (calls.hpp).
   std::uint64_t history = 0;
 
-  // True: the same in all that is compared here. False: perhaps; see is_same(). One branch: it is asked often.
+  // True: the two calls are the same. False: they may be; is_same() decides. One branch, since it runs in each meeting.
   [[nodiscard]] bool is_surely(const collective_call& other) const noexcept {
     const auto differences = (bytes ^ other.bytes) | (history ^ other.history) |
                              static_cast<std::uint32_t>(root ^ other.root) |
@@ -44,41 +44,40 @@ struct collective_call {
 
 struct worker_group;
 
-// One rank's side of a communicator: written by its worker, read by others after they have met.
-// That of a rank of another process is written by the leader: it shows what has come from there.
+// One rank's side of a communicator. Its worker writes it; other ranks read it after they have met. For a rank of
+// another process the leader writes it: the fields then say where the data from there are.
 struct alignas(padding_bytes) member {
-  // What others read stands in a cache line of its own, what the rank touches in every collective in the next two.
-  rank_state* rank = nullptr;  // Null: of another process.
+  // Other ranks read the first cache line. The rank touches the next two in every collective.
+  rank_state* rank = nullptr;  // Null: in another process.
   worker_group* group = nullptr;
-  const void* in = nullptr;
-  void* out = nullptr;
-  const void* more = nullptr;    // What else a collective shows the others.
-  const parts* takes = nullptr;  // Where what it gets belongs, when others may put it there.
+  const void* in = nullptr;      // The buffer that others read in this collective.
+  void* out = nullptr;           // The buffer that others may write.
+  const void* more = nullptr;    // A third thing that the collective shows the others.
+  const parts* takes = nullptr;  // Set when others may write: where each part belongs.
   std::size_t bytes = 0;
-  std::ptrdiff_t stride = 0;  // From part to part of those that it shows, in exchange().
+  std::ptrdiff_t stride = 0;  // In exchange(): from one part of `in` to the next.
 
   alignas(cache_line) collective_call call;
-  std::uint64_t gathering = 0;  // Of its group, the last to which it came, counted from 1.
-  std::uint64_t tickets = 0;    // Collectives called, those that were refused too.
-  std::uint64_t turn = 0;       // Collectives ended: those of one rank take turns.
-  // Non-blocking ones that had their turn and were none: others make no such call.
+  std::uint64_t gathering = 0;  // The last gathering of its group that it came to, from 1.
+  std::uint64_t tickets = 0;    // Collectives called, with refused ones. They take turns by ticket.
+  std::uint64_t turn = 0;       // Collectives ended.
+  // Non-blocking collectives that were refused when their turn came: no other rank waits for them.
   std::uint64_t refused = 0;
 
-  alignas(cache_line) bool moving = false;  // Past the first meeting of a collective.
-  bool has_turn = false;      // A collective's own fiber, which waited for its turn, calls now.
-  wait_description waits_in;  // The same as `call`, for reports, while it waits.
-  std::uint64_t acting = broadcast_question::none;  // The turn for which `call` is.
-  broadcast_question asked;                         // About a turn that has not come.
+  alignas(cache_line) bool moving = false;  // It has passed the first meeting of a collective.
+  bool has_turn = false;  // The caller is the fiber of a non-blocking collective whose turn came.
+  wait_description waits_in;                        // `call` for reports, while the rank waits.
+  std::uint64_t acting = broadcast_question::none;  // The turn that `call` belongs to.
+  broadcast_question asked;                         // A question about a turn that has not come.
   std::uint64_t broadcasts = 0;
-  // For their turn, by ticket; none before the first that waits.
+  // Collectives that wait for their turn, by ticket. Made for the first that waits.
   std::unique_ptr<std::map<std::uint64_t, completion_counter*>> waiting;
 
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
   [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }
 };
 
-// What the last to arrive of one worker tells the other workers, and the root of a small broadcast
-// all ranks.
+// What the speaker of one worker tells the other workers, and what the root of a small broadcast tells all ranks.
 inline constexpr std::size_t small_bytes_max = 960;
 struct contribution {
   collective_call call;
@@ -86,18 +85,18 @@ struct contribution {
   alignas(8) std::byte data[small_bytes_max];
 };
 
-// Where the ranks of one worker meet: Pure's sequenced dropbox, one for each worker instead of each
-// thread.
+// Where the ranks of one worker meet, and the worker's dropbox: Pure's sequenced dropbox, one for each worker instead
+// of each thread.
 struct alignas(padding_bytes) worker_group {
   std::vector<int> members;  // In rank order. Never changes, and all workers read it.
-  // From here on of its own worker, but for the dropboxes.
-  alignas(cache_line) std::size_t missing = 0;  // Of the members, in this gathering.
+  // The rest belongs to the group's own worker, but for the dropboxes, which all workers read.
+  alignas(cache_line) std::size_t missing = 0;  // Members that have not come to this gathering yet.
   const member* first_arrived = nullptr;        // Null: none.
-  std::uint64_t gathered = 0;                   // How often all have arrived.
-  // From the first arrival to the last; used in turn: the next but one gathering begins after all have
-  // come to the next, and so have left this one.
+  std::uint64_t gathered = 0;                   // The number of gatherings to which all have come.
+  // Members wait for one of the two, by turns. When all have come to the next gathering, all have left this one, so its
+  // counter is free for the gathering after that.
   std::array<completion_counter, 2> waits;
-  completion_counter* wait = &waits[0];  // Of this gathering.
+  completion_counter* wait = &waits[0];  // The one of this gathering.
   std::uint64_t sequence = 0;
   dropbox<contribution> own;     // Up the tree.
   dropbox<contribution> result;  // Down from the first group, when there are many.
@@ -112,26 +111,27 @@ struct small_broadcasts {
 struct subgroup {
   int process = 0;
   std::vector<int>
-      members;  // In rank order; the first leads: it speaks for all to other subgroups.
+      members;  // In rank order. The first is the leader: it speaks for all to other subgroups.
 };
 
-// What a collective has brought here from other subgroups: written by the leader, read by all ranks of
-// this process after they have met again.
+// What a collective has brought here from other subgroups. The leader writes it; all ranks of this process read it
+// after they have met again.
 struct staging {
   std::vector<std::unique_ptr<std::byte[]>> buffers;
-  // By the rank that shows, and, when each reader gets a part of its own, by the reader's place here.
+  // By the rank that sends, and, when each receiver gets a part of its own, then by the receiver's local_place().
   std::vector<std::span<const std::byte>> parts;
-  // Of a large reduction: this process's own result, the same of other subgroups, and what comes out.
+  // For a large reduction: memory of the three buffers below, which are this process's own result, that of another
+  // subgroup as it arrives, and the combined result.
   std::unique_ptr<std::byte[]> partials;
   std::byte* partial = nullptr;
   std::byte* arriving = nullptr;
   std::byte* result = nullptr;
-  std::uint32_t context = 0;  // Agreed upon for new communicators.
+  std::uint32_t context = 0;  // The context that was agreed on for new communicators.
 };
 
 struct communicator_state : std::enable_shared_from_this<communicator_state> {
-  // `ranks` are numbers in the world; all that a communicator shares with others carries `number`.
-  // From then on other workers find it, hence whole.
+  // `ranks` are numbers in the world, `number` is the context. Lists the communicator, so other workers find it from
+  // then on: it is complete by then.
   [[nodiscard]] static std::shared_ptr<communicator_state> make(messaging& of,
                                                                 const std::vector<int>& ranks,
                                                                 std::uint32_t number);
@@ -140,40 +140,39 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   ~communicator_state();
   communicator_state(const communicator_state&) = delete;
   communicator_state& operator=(const communicator_state&) = delete;
-  messaging& of;  // Whose job it is in.
+  messaging& of;  // Of its job.
   const std::shared_ptr<communicator_list> listed_in;
   const std::uint32_t context;
   const int rank_count;
   std::vector<peer> peers;
   std::vector<member> members;
   std::vector<worker_group> groups;
-  std::vector<int> workers;         // Of the groups, apart from what they write.
+  std::vector<int> workers;         // Of the groups, in memory that these do not write.
   std::vector<subgroup> subgroups;  // In the order of their first ranks.
-  // Where each rank is, for those that outlive the communicator; null when all are here.
+  // The process of each rank, shared with known_sources, which may outlive the communicator; null when all are here.
   std::shared_ptr<const std::int32_t[]> processes;
-  int here = -1;  // This process among them.
-  // Of the groups the largest, and the most that one gives where each of its ranks has a part for each
-  // rank of the others.
+  int here = -1;  // The index of this process's subgroup.
+  // The ranks of the largest group; and the most parts that a group gives when each of its ranks has a part for each
+  // rank of the other groups.
   std::size_t ranks_of_group_max = 0;
   std::size_t parts_of_group_max = 0;
   bool subgroups_in_rank_order = true;
-  // The subgroups of each node, in their order, which meet before the first of them speaks to other nodes.
-  // Where there is one node only, every subgroup counts as one.
+  // The subgroups of each node, in order. They meet on their node first; then the first of each node speaks to the
+  // other nodes. With a single node each subgroup counts as a node.
   std::vector<std::vector<int>> nodes;
   std::vector<int> node_of_subgroup;
-  // A collective has failed: none works any more. `broken` also says that not all ranks will come to
-  // the end of the one that they are in. See broken_communicator.cpp.
+  // `failed`: a collective has failed, and none works any more. `broken`: moreover, not all ranks will come to the
+  // end of the collective that they are in. See broken_communicator.cpp.
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
-  std::atomic<bool> cut_off{false};  // Nothing is said to other subgroups any more.
-  int conversations = 0;  // Of the leader with other subgroups, under way. Of its worker.
-  std::string failure;    // The first; written under the lock of the list before `failed`.
+  std::atomic<bool> cut_off{false};  // Nothing is sent to other subgroups any more.
+  int conversations = 0;  // Meetings of the leader with other subgroups under way. Its worker's.
+  std::string failure;  // The first failure; written under the list's lock before `failed` is set.
   // Whether small reductions combine the ranks in their order, in all processes.
   bool combines_in_rank_order = true;
   staging staged;
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
-  subgroup_meetings* meetings =
-      nullptr;  // Of the leader's worker, from the first meeting of subgroups on.
+  subgroup_meetings* meetings = nullptr;  // Of the leader's worker; null before the first meeting.
 
   [[nodiscard]] int size() const noexcept { return rank_count; }
   [[nodiscard]] bool has(int rank) const noexcept {
@@ -186,12 +185,12 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   [[nodiscard]] int rank_of(const member& m) const noexcept {
     return static_cast<int>(&m - members.data());
   }
-  // Whether it waits in its group, or speaks for it.
+  // Whether the member waits in its group, or speaks for it.
   [[nodiscard]] bool has_arrived(const member& m) const noexcept {
     return m.group != nullptr && m.gathering > m.group->gathered;
   }
   [[nodiscard]] bool spans_processes() const noexcept { return subgroups.size() > 1; }
-  // The ranks of this process; the first of them leads.
+  // The ranks of this process; the first is their leader.
   [[nodiscard]] const std::vector<int>& local() const noexcept {
     return subgroups[static_cast<std::size_t>(here)].members;
   }
@@ -205,7 +204,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   [[nodiscard]] const std::vector<int>& node_at(int node) const noexcept {
     return nodes[static_cast<std::size_t>(node)];
   }
-  // Of a rank that another process names; -1: there is no such rank.
+  // The process of a rank that a message from another process names; -1: there is no such rank.
   [[nodiscard]] int process_of(int rank) const noexcept {
     if (rank < 0 || rank >= rank_count) return -1;
     return processes != nullptr ? processes[rank] : subgroups[0].process;
@@ -214,7 +213,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
     return std::any_of(subgroups.begin(), subgroups.end(),
                        [&](const subgroup& s) { return s.process == process; });
   }
-  // The place of a rank of this process among those of local().
+  // The index in local() of a rank of this process.
   [[nodiscard]] std::size_t local_place(int rank) const noexcept {
     return static_cast<std::size_t>(std::lower_bound(local().begin(), local().end(), rank) -
                                     local().begin());

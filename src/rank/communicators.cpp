@@ -9,7 +9,7 @@
 namespace weft::detail {
 
 std::uint32_t messaging::take_contexts(std::uint32_t count) {
-  // Relaxed: a number; whoever uses it has met the others.
+  // Relaxed: only the number matters; ranks meet before they use the context.
   const std::uint32_t taken = contexts_taken.fetch_add(count, std::memory_order_relaxed);
   const std::uint64_t last = std::uint64_t{taken} + count;
   if (last * context_step() + 1 >= neighbor_context)

@@ -18,7 +18,7 @@ struct rts_payload {
   rendezvous_request rts;
 };
 
-// Short messages, of which many may come, use their memory again.
+// Unexpected messages up to this size use memory again: many of them may come.
 constexpr std::size_t spare_message_bytes = 64;
 
 unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::size_t bytes) {
@@ -75,7 +75,7 @@ void ask_finished(rank_state& me, const peer& to) {
 
 void set_congestion(rank_state& r) noexcept {
   const bool too_many = r.lists.waiting_bytes() > unexpected_bytes_max;
-  // Relaxed: senders take it as advice.
+  // Relaxed: a hint to senders.
   if (too_many == r.congested.load(std::memory_order_relaxed)) return;
   r.congested.store(too_many, std::memory_order_relaxed);
   if (r.shared->ways != nullptr && !too_many) r.shared->ways->tell_relaxed(r);
@@ -97,7 +97,7 @@ void finish_rendezvous(worker& here, const rendezvous_request& rts) {
 
 namespace {
 
-// Bytes [begin, end) of the message, from where the sender has them to where the receive wants them.
+// Copies bytes [begin, end) of the message from the sender's memory to the receive's.
 void copy_part(const operation& receive, const rendezvous_request& from, std::size_t begin,
                std::size_t end) {
   const trace_span copying(trace_kind::copy, receive.owner->number,
@@ -113,7 +113,7 @@ void copy_part(const operation& receive, const rendezvous_request& from, std::si
                 sender_in_a_row ? data : *from.sender->layout, begin, end);
 }
 
-// A long copy as a loop of its own.
+// A long copy as a detached loop, whose chunks other workers steal.
 struct shared_copy {
   loop chunks;
   std::size_t bytes;
@@ -146,8 +146,7 @@ void receive_rendezvous(worker& here, operation& op, const envelope& from,
   }
   const std::size_t bytes = std::min<std::size_t>(op.bytes, rts.bytes);
   if (bytes >= shared_copy_bytes_min && here.owner().worker_count() > 1) {
-    // Two for each worker that may come, so that a late one still gets a share; more of them cost more
-    // than they balance.
+    // Two chunks for each worker that may come, so that a late one still gets a share; more cost more than they gain.
     const auto chunks = static_cast<std::size_t>(2 * std::min(here.owner().worker_count(), 8));
     const std::size_t chunk =
         std::clamp<std::size_t>(bytes / chunks / 4096 * 4096, 16 * 1024, 256 * 1024);
@@ -206,7 +205,7 @@ void deliver_into(worker& here, operation& op, packed_envelope from, const segme
 
 bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
                                 byte_view data) {
-  // One that wants the message but takes no words gets it, in another way.
+  // The first receive wants the message but takes no words: take_or_keep() gives it the message.
   if (matches(to.lists.first_in_row()->match, from)) return false;
   const std::uint32_t at = to.lists.search_behind_first(from);
   if (at == match_lists::no_place || !takes_words(to.lists.in_row(at), data)) return false;
@@ -276,8 +275,7 @@ namespace {
   deliver(here, rank_of(here, mailed_message::receiver_of(header)), from, data);
 }
 
-// What is not as usual is left to one call with the same arguments, so that the usual way saves no
-// registers.
+// All but the commonest case is one call with the same arguments, so that the commonest case saves no registers.
 void on_eager(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
@@ -305,15 +303,14 @@ struct withdraw_payload {
   std::uint32_t number;
 };
 
-// The memory of an operation is used again: whoever asks for a send by another thread may find the next
-// one there.
+// The memory of an operation is used again, so the address alone may mean a later send: the number decides.
 bool drop_rts_of(const withdraw_payload& asked, rank_state& to) {
   return drop_rts(to, [&](const rendezvous_request& rts) {
     return rts.sender == asked.sender && rts.number == asked.number;
   });
 }
 
-// The question comes after the rendezvous request, since mail keeps its order.
+// Mail keeps its order, so the rendezvous request has come before this.
 void on_withdraw(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
@@ -339,7 +336,7 @@ void on_finished(worker& here, record_header, const std::byte* payload) {
   complete(here, *sender);
 }
 
-// Mail keeps its order: what was told before is read before.
+// Mail keeps its order: the asker reads everything that this worker has told it before the answer.
 void on_finished_asked(worker& here, record_header header, const std::byte* payload) {
   std::int32_t asker = 0;
   std::memcpy(&asker, payload, sizeof asker);
@@ -369,7 +366,7 @@ void on_finished_told(worker& here, record_header header, const std::byte*) {
                        {"send (mailbox full)", from.context, rank, from.tag, bytes});
 }
 
-// Room for the data and for what stands before them.
+// Reserves room for `before` bytes and the data; waits for it.
 [[gnu::always_inline]] inline worker::mail_room reserve(worker& here, const peer& to,
                                                         packed_envelope from, std::size_t bytes,
                                                         std::size_t before) {

@@ -1,9 +1,9 @@
-// A rank's posted receives and unexpected messages. Touched by the rank's worker alone: no locks.
+// A rank's posted receives and unexpected messages. Only the rank's home worker touches them: no locks.
 //
-// Both sides hash (context, source, tag) into intrusive lists, so that a match costs the same with
-// one and with thousands of entries. Receives with a wildcard stand in a list of their own; posting
-// numbers decide between the two, as they decide in one list (MPI 4.1 section 3.5). As long as there are
-// few, they stand in a row instead, oldest first.
+// Up to 64 posted receives stand in a row, an array, oldest first. More go into intrusive lists by a hash of (context,
+// source, tag), so that a match costs the same with one and with thousands of them. Receives with a wildcard then
+// have a list of their own; posting numbers decide between the two lists, so that the oldest receive that matches
+// gets the message (MPI 4.1 section 3.5). Unexpected messages are always hashed, and in a list by age.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -28,8 +28,8 @@ struct envelope {
 };
 static_assert(sizeof(envelope) == 12);
 
-// The same in words, for calls and for writing: three fields in a row would be written one by one and
-// passed on in two pieces, which waits for the processor's store buffer.
+// An envelope as words, to be passed in registers and stored. Three fields would be stored one by one and loaded in two
+// pieces, which waits for the store buffer.
 struct packed_envelope {
   std::uint64_t context_and_source;
   std::uint32_t tag;
@@ -42,7 +42,7 @@ struct packed_envelope {
     return {static_cast<std::uint32_t>(context_and_source),
             static_cast<std::int32_t>(context_and_source >> 32), static_cast<std::int32_t>(tag)};
   }
-  // The context apart from the other two.
+  // From a context, and source and tag as source_and_tag() gives them.
   constexpr packed_envelope(std::uint32_t context, std::uint64_t source_and_tag) noexcept
       : context_and_source(context | source_and_tag << 32),
         tag(static_cast<std::uint32_t>(source_and_tag >> 32)) {}
@@ -52,7 +52,7 @@ struct packed_envelope {
   [[nodiscard]] constexpr std::uint64_t source_and_tag() const noexcept {
     return context_and_source >> 32 | std::uint64_t{tag} << 32;
   }
-  // As an envelope lies in memory.
+  // Read and write the bytes of an envelope.
   [[nodiscard]] static packed_envelope read(const std::byte* from) noexcept {
     packed_envelope made;
     std::memcpy(&made.context_and_source, from, sizeof made.context_and_source);
@@ -75,9 +75,9 @@ struct packed_envelope {
   return wanted.source == any_source || wanted.tag == any_tag;
 }
 
-// What an operation wants or says, written in words, so that it can be read in words at once.
+// The envelope of an operation. It is stored as words, so that a load as words right after need not wait.
 struct written_envelope : envelope {
-  written_envelope() = default;  // No aggregate: what is assigned in braces is an envelope.
+  written_envelope() = default;  // No aggregate: `match = {...}` assigns an envelope.
   written_envelope& operator=(const envelope& e) noexcept { return *this = packed_envelope(e); }
   written_envelope& operator=(packed_envelope e) noexcept {
     e.write(reinterpret_cast<std::byte*>(this));
@@ -94,7 +94,7 @@ static_assert(sizeof(written_envelope) == sizeof(envelope));
   return from_there && (one.tag == message.tag || one.unpacked().tag == any_tag);
 }
 
-// A list whose nodes hold their own links, `Links` naming which.
+// An intrusive list: `Links` is the node's member that holds its links.
 template <class Node, auto Links>
 class linked_list {
  public:
@@ -124,20 +124,20 @@ struct links {
 
 struct rank_state;
 
-// In the result of a send that was taken back before anything matched it, as the source.
+// The source in the result of a send that was taken back before anything matched it.
 inline constexpr int withdrawn_source = any_source;
 
-// A send or receive under way. Blocking calls have it on their stack, so it is small, and what every
-// call writes or what a list writes first has no value before.
+// A send or receive under way. Blocking calls have it on their stack, so it is small; a field that every call or list
+// writes before it is read has no initial value.
 struct operation {
   enum class kind : std::uint8_t { recv, send, collective };
   struct as_receive {};
   operation() noexcept
       : match{}, peer(any_source), peer_worker(-1), bytes(0), rts_number(0), result{} {}
-  // What only sends have, and what only its end tells, has no value before either.
+  // For a receive: also leaves the fields of sends, and the result, without a value.
   explicit operation(as_receive) noexcept {}
 
-  written_envelope match;  // Of a receive what it wants, of a send what it says.
+  written_envelope match;  // The envelope that a receive wants, or that a send has.
   kind what = kind::recv;
   bool complete = false;
   bool active = false;    // Started, and not yet waited for.
@@ -145,22 +145,23 @@ struct operation {
   bool blocking = false;  // A blocking_operation.
   bool failed = false;  // The other side has died or could not copy; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
-  std::int32_t peer;                 // Of a send: the receiver's rank in the communicator.
-  std::int32_t peer_worker;          // Where the other side's loop over a long copy will be open.
-  std::byte* data = nullptr;         // Null where a layout says it.
-  std::size_t bytes;                 // Of a receive: the room.
+  std::int32_t peer;                 // In a send: the receiver's rank in the communicator.
+  std::int32_t peer_worker;          // The other side's worker: it may share a long copy as a loop.
+  std::byte* data = nullptr;         // Null where `layout` says where the bytes are.
+  std::size_t bytes;                 // In a receive: how many fit.
   const segments* layout = nullptr;  // Where the bytes are when they do not lie in a row.
   rank_state* owner = nullptr;
   completion_counter* counter = nullptr;
   void* posted_in = nullptr;  // The list; null when not posted.
-  std::uint32_t rts_number;   // Of a send that was offered to a rank of this process.
+  std::uint32_t rts_number;   // rendezvous_request::number of a send within the process.
   message_status result;
-  std::uint64_t number;  // Order of posting, among those in lists.
+  std::uint64_t number;  // Order of posting, while it is in a hashed list.
   links<operation> in_list;
 };
 
-// A receive on the stack of the call that waits for it; taken back when that unwinds. Its completion counter is its own, so that
-// whoever delivers need not load where it is: on one worker each message waits for the loads that lead to its fiber.
+// A receive on the stack of the call that waits for it. Its destructor takes it out of the lists when the call unwinds.
+// The completion counter is inside, so that a delivery need not load its address: between ranks of one worker each
+// message waits for the loads that lead to the receiver's fiber.
 struct blocking_operation : operation {
   blocking_operation() noexcept : operation(as_receive{}) {
     blocking = true;
@@ -173,14 +174,14 @@ struct blocking_operation : operation {
   completion_counter arrival{1, nullptr};
 };
 
-// One that lives longer than a call and its wait, or has more to keep: persistent, buffered, started
-// with a layout, or a collective, which runs as a fiber of its own.
+// An operation that outlives its call, or keeps more: persistent, buffered, started with a layout, or a non-blocking
+// collective, which runs on a fiber of its own.
 struct kept_operation : operation {
   bool persistent = false;
   bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
   std::shared_ptr<communicator_state> communicator;
   std::unique_ptr<std::byte[]> copy;
-  segments shape;  // What `layout` points to.
+  segments shape;  // `layout` points here.
   fiber runner;
   std::function<void()> body;
   std::exception_ptr failure;
@@ -189,27 +190,26 @@ struct kept_operation : operation {
   return op != nullptr && op->kept ? static_cast<kept_operation*>(op) : nullptr;
 }
 
-// In the result of a failed operation: more than any buffer has, so that the one check of a result
-// for truncation finds it too.
+// result.bytes of a failed operation: more than any buffer has, so that the check for truncation finds it, too.
 inline constexpr std::size_t failed_bytes = ~std::size_t{0};
 
 struct remote_rendezvous;
 
-// How a sender that keeps its data in place describes it. Without an address the data are where the
-// sender's layout says; it does not change before the sender is told.
+// A sender's description of a long message whose data stay in place until the receiver has copied them and told the
+// sender. With a null `data` they are where the sender's layout says.
 struct rendezvous_request {
   operation* sender;
   const std::byte* data;
   std::uint64_t bytes;
   std::int32_t worker;
-  std::uint32_t number = 0;             // Of the sender's rendezvous requests, counted modulo 2^32.
-  remote_rendezvous* remote = nullptr;  // Set: of another process, and only `bytes` is valid.
+  std::uint32_t number = 0;             // The sender counts its requests, modulo 2^32.
+  remote_rendezvous* remote = nullptr;  // Set: from another process, and only `bytes` is valid.
   [[nodiscard]] explicit operator bool() const noexcept {
     return sender != nullptr || remote != nullptr;
   }
 };
 
-// Who sent a message, while nobody here knows which process its source is in.
+// Who sent a message of a communicator that this process does not know yet: its source is checked later.
 struct early_sender {
   static constexpr std::uint16_t none = 0xffff;
   std::uint16_t device = none;
@@ -221,16 +221,16 @@ struct unexpected_message {
   envelope from;
   early_sender early;
   std::size_t bytes = 0;
-  rendezvous_request rts{};  // None: the data follow this struct.
+  rendezvous_request rts{};  // Empty for a short message, whose data follow this struct.
   links<unexpected_message> in_bucket;
   links<unexpected_message> in_order;
   [[nodiscard]] std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-// A rank waits for a message to look at.
+// A probe that waits. Lives on the stack of the call.
 struct probe_wait {
   envelope wanted;
-  completion_counter any{1, nullptr};  // Lowered by any message that comes.
+  completion_counter any{1, nullptr};  // Any message that comes lowers it; the probe then looks.
   links<probe_wait> in_list{};
 };
 
@@ -268,7 +268,7 @@ class alignas(cache_line) match_lists {
   [[nodiscard]] bool has_room_in_row() const noexcept {
     return listed_ == 0 && row_end_ != row_max;
   }
-  // As post(), where has_room_in_row().
+  // post() for a caller that has seen has_room_in_row().
   [[gnu::always_inline]] void post_in_row(operation& op) noexcept {
     if (row_end_ == 0) first_ = &op;
     row_[row_end_++] = &op;
@@ -279,7 +279,7 @@ class alignas(cache_line) match_lists {
     const auto at = std::find(row_.begin() + row_begin_, row_.begin() + row_end_, &op);
     (void)take_out_of_row(static_cast<std::uint32_t>(at - row_.begin()));
   }
-  // The receive that a message matches, taken out; null when there is none.
+  // Takes out the oldest receive that matches the message; null when there is none.
   [[nodiscard]] operation* take_posted(packed_envelope message) {
     if (listed_ != 0) return take_listed(message.unpacked());
     operation* const first = first_;
@@ -291,8 +291,9 @@ class alignas(cache_line) match_lists {
     const std::uint32_t at = search_behind_first(message);
     return at != no_place ? take_out_of_row(at) : nullptr;
   }
-  // Its parts while all stand in the row: the receive that was posted first, null when none is; the place of the
-  // one to which a message goes that the first does not match, or no_place; and what stands there. It stays posted.
+  // The parts of take_posted() while all receives stand in the row. first_in_row(): the oldest, null when there is
+  // none. search_behind_first(): the place of the oldest other receive that matches, or no_place. in_row(): the
+  // receive at a place. They take nothing out.
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
   [[nodiscard]] operation* first_in_row() const noexcept { return first_; }
   [[nodiscard, gnu::noinline]] std::uint32_t search_behind_first(packed_envelope message) noexcept {
@@ -303,7 +304,7 @@ class alignas(cache_line) match_lists {
           [&](std::uint32_t a) { return row_[a] != nullptr && matches(row_[a]->match, message); });
       if (at != no_place) return at;
     }
-    // Those behind have no marks yet. To make them all first and read them at once would wait for the stores.
+    // The receives from here on have no marks yet. Setting all marks and then reading them would wait for the stores.
     for (std::uint32_t at = std::max(marks_end_, begin); at < row_end_; ++at) {
       const operation* const posted = row_[at];
       marks_end_ = at + 1;
@@ -320,7 +321,7 @@ class alignas(cache_line) match_lists {
       clear_row();
     } else {
       while (row_[++row_begin_] == nullptr) {
-      }  // The last is a receive.
+      }  // It ends: the last place holds a receive.
       first_ = row_[row_begin_];
     }
   }
@@ -348,7 +349,7 @@ class alignas(cache_line) match_lists {
     waiting_bytes_ -= memory_of(m);
   }
   [[nodiscard]] bool has_unexpected() const noexcept { return order_.front() != nullptr; }
-  // The oldest message that `wanted` matches; it stays.
+  // The oldest message that `wanted` matches; it stays in the lists.
   [[nodiscard]] unexpected_message* find(const envelope& wanted) {
     if (!has_unexpected()) return nullptr;
     if (!has_wildcard(wanted)) {
@@ -366,7 +367,7 @@ class alignas(cache_line) match_lists {
   [[nodiscard]] static unexpected_message* after(const unexpected_message& m) noexcept {
     return order_list::after(m);
   }
-  // What a message costs, so that a flood of empty ones counts as well.
+  // Bytes that a message takes with its struct, so that a flood of empty messages counts as well.
   [[nodiscard]] static std::size_t memory_of(const unexpected_message& m) noexcept {
     return sizeof m + m.bytes;
   }
@@ -390,8 +391,8 @@ class alignas(cache_line) match_lists {
   using bucket_list = linked_list<unexpected_message, &unexpected_message::in_bucket>;
   using order_list = linked_list<unexpected_message, &unexpected_message::in_order>;
   [[nodiscard]] bucket_list& bucket(const unexpected_message& m) { return unexpected_.at(m.from); }
-  // Bytes beside the row, eight of them searched at once: seven bits of what a receive wants to come from,
-  // and one that says that any rank will do.
+  // One byte for each place of the row, so that eight receives are compared at once: seven bits of a hash of context
+  // and source, and one bit for any_source.
   class marks {
    public:
     static constexpr std::uint32_t any = 0x80;
@@ -404,7 +405,7 @@ class alignas(cache_line) match_lists {
     void set(std::uint32_t at, std::uint32_t mark) noexcept {
       bytes_[at] = static_cast<std::uint8_t>(mark);
     }
-    // The first of [begin, end) that is `mark` or says any, and of which accepts(its place) is true.
+    // The first place in [begin, end) whose mark is `mark` or has the bit `any`, and for which accepts(place) is true.
     template <class Accepts>
     [[nodiscard]] std::uint32_t find(std::uint32_t begin, std::uint32_t end, std::uint32_t mark,
                                      const Accepts& accepts) const noexcept {
@@ -413,7 +414,7 @@ class alignas(cache_line) match_lists {
       for (std::uint32_t first = begin & ~7u; first < end; first += 8) {
         std::uint64_t word;
         std::memcpy(&word, &bytes_[first], sizeof word);
-        // The highest bit of each byte whose lower seven are equal, or which has it itself.
+        // Sets the highest bit of each byte whose lower seven bits are equal to the mark's, or that has the bit `any`.
         std::uint64_t found = (~(((word ^ mark * ones) & low) + low) | word) & high & wanted;
         for (; found != 0; found &= found - 1) {
           const auto at = first + static_cast<std::uint32_t>(std::countr_zero(found)) / 8;
@@ -434,7 +435,7 @@ class alignas(cache_line) match_lists {
   [[gnu::noinline]] void post_beyond_row(operation& newest) {
     if (listed_ == 0) {
       close_gaps();
-      if (row_end_ <= row_max / 2) return post(newest);  // Hence once in so many posts.
+      if (row_end_ <= row_max / 2) return post(newest);  // The next time is row_max / 2 posts away.
     }
     list_row();
     list(newest);
@@ -469,7 +470,7 @@ class alignas(cache_line) match_lists {
     from.remove(op);
     op.posted_in = nullptr;
   }
-  // The first one stays.
+  // The receive at `at`, which is not the first, has been taken out.
   void leave_gap(std::uint32_t at) noexcept {
     row_[at] = nullptr;
     while (row_[row_end_ - 1] == nullptr) --row_end_;
@@ -491,20 +492,20 @@ class alignas(cache_line) match_lists {
     return found;
   }
 
-  // Either all that are posted stand in the row, oldest first, or, when they became too many, all stand
-  // in lists, until none does. What has been taken from among others leaves a gap, null, but the first and
-  // the last are receives. Marks are made by the first search that passes: most messages are for the first receive.
-  // A row of one at a time stays where it is in the cache.
-  // What one receive after the other touches stands in one line.
-  operation* first_ = nullptr;  // What stands first in the row, which takes one load to find here.
+  // All posted receives stand in the row, oldest first; or, after they became too many, all are in lists until none is
+  // posted. A receive that is taken out of the middle leaves a gap, a null; the first and the last place of the row
+  // hold receives. The first search that passes a place sets its mark: most messages are for the first receive and
+  // need none. When the row becomes empty it begins again at place 0, so that one receive after another uses one
+  // cache line.
+  operation* first_ = nullptr;  // The first receive of the row, here to be found by one load.
   order_list order_;
   std::size_t listed_ = 0;
   std::uint32_t row_begin_ = 0;
   std::uint32_t row_end_ = 0;
-  std::uint32_t marks_end_ = 0;  // Up to here each receive behind the first has its mark.
+  std::uint32_t marks_end_ = 0;  // Receives behind the first and before this place have marks.
   std::array<operation*, row_max> row_;
   marks row_marks_;
-  std::size_t wildcards_ = 0;  // Of those listed.
+  std::size_t wildcards_ = 0;  // The number of receives in wild_.
   hashed_lists<operation, &operation::in_list> exact_;
   exact_list wild_;
   std::uint64_t listed_count_ = 0;

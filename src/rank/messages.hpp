@@ -1,7 +1,8 @@
-// What the files of the message path share: the short way of a message, which is inlined into the
-// call that takes it, and the names of the longer ways.
+// What the files of the message path share: the short way of a message, which is inlined into the call that takes it,
+// and the functions of the longer ways.
 //
-// Everything here runs on the home worker of the rank concerned.
+// Everything here runs on the home worker of the rank that it is given: of the sender in a send, of the receiver in a
+// delivery.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +21,7 @@
 
 namespace weft::detail {
 
-// A rank that calls through the communicator object of another one would act in its place.
+// A call through the communicator object of another rank would act in that rank's place: it is refused.
 [[noreturn, gnu::cold]] void throw_not_own(const communicator_state& c, int rank,
                                            const rank_state& me, const char* call);
 [[gnu::always_inline]] inline void check_is_own(const communicator_state& c, int rank,
@@ -29,45 +30,47 @@ namespace weft::detail {
     throw_not_own(c, rank, me, call);
 }
 
-// The data of a send: bytes in a row, or a layout. What takes either is a template, so that the
-// first never asks.
+// The data of a send: bytes in a row, or a layout (segments). A function that takes either is a template, so that bytes
+// in a row cost no branch.
 using byte_view = std::span<const std::byte>;
 
 // --- Delivery (delivery.cpp) ---------------------------------------------------------------------
+// Tells senders when more unexpected bytes wait at `r` than the limit, and when no longer. Called after each change.
 void set_congestion(rank_state& r) noexcept;
 void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
-// The same of one whose data another process offered, if so: it is not asked for them.
+// As free_unexpected(), also for the rendezvous request of another process: nobody answers it.
 void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
-// All that a rank has left behind, when its job is over.
-// A message that nobody will receive; whoever offered it is told that it failed.
+// Frees a message that nobody will receive. The sender of a rendezvous request is told that it failed.
 void refuse(worker& here, rank_state& at, unexpected_message* m);
+// Frees all that a rank has left behind, when its job is over.
 void free_messages_of(rank_state& r) noexcept;
+// Receives `m`, which is out of the lists, into `op`, and frees it.
 void receive_unexpected(worker& here, operation& op, unexpected_message* m);
 // Tells the sender of a rendezvous request that its data are no longer needed.
 void finish_rendezvous(worker& here, const rendezvous_request& rts);
 void send_eager(worker& here, const peer& to, packed_envelope from, byte_view data);
 void send_eager(worker& here, const peer& to, packed_envelope from, const segments& data);
-// What fits of `data` into the memory of a receive; one side or both have a layout.
+// Copies as much of `data` as fits into the memory of a receive; one side or both have a layout.
 void fill_laid_out(const operation& op, const segments& data);
-// A short message for a rank of this worker: into the posted receive, or kept as unexpected; and into a
-// receive that has been taken out.
+// take_or_keep() puts a short message for a rank of this worker into the posted receive that matches, or keeps it as
+// unexpected. deliver_into() puts it into a receive that is out of the lists.
 [[gnu::noinline]] void take_or_keep(worker& here, rank_state& to, packed_envelope from,
                                     byte_view data);
 void take_or_keep(worker& here, rank_state& to, packed_envelope from, const segments& data);
 [[gnu::noinline]] void deliver_into(worker& here, operation& op, packed_envelope from,
                                     byte_view data);
 void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data);
-// A receive of an unexpected message, if one is there that matches.
+// Receives the oldest unexpected message that `op` matches; false: there is none.
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op);
-// Asks the worker of that rank to answer behind all that it has told of rendezvous requests that are finished; the answer counts in
-// finishes_told. None comes from a dead process.
+// Asks the worker of rank `to` for an answer, which raises finishes_told. Mail keeps its order, so all rendezvous
+// requests that the worker finished before have then been told. A dead process does not answer.
 void ask_finished(rank_state& me, const peer& to);
-// Asks for a rendezvous request back. If nothing has matched it, the operation completes as withdrawn, else as if
-// nothing had been asked.
+// Asks for a rendezvous request back. If nothing has matched it, the operation completes as withdrawn; else it
+// completes as usual.
 void ask_back(worker& here, const peer& to, operation& op);
 void complete_withdrawn(worker& here, operation& op) noexcept;
-// Drops the unmatched rendezvous request that is_wanted(offer) knows; false when there is none.
+// Drops the oldest unmatched rendezvous request for which is_wanted(request) is true; false when there is none.
 template <class Wanted>
 [[nodiscard]] bool drop_rts(rank_state& at, const Wanted& is_wanted) {
   unexpected_message* m = at.lists.oldest();
@@ -80,39 +83,42 @@ template <class Wanted>
 }
 
 // --- Other processes (remote.cpp, remote_deaths.cpp) -------------------------------------------
+// Sends a short message. False: it is too long, or has to go by a rendezvous request; nothing has been sent.
 bool send_remote(rank_state& me, const peer& to, packed_envelope from, byte_view data,
                  send_mode mode);
 bool send_remote(rank_state& me, const peer& to, packed_envelope from, const segments& data,
                  send_mode mode);
+// Starts the matching receive of a rendezvous request, of this process or another, or keeps the request as unexpected.
 void deliver_rts(worker& here, rank_state& to, const envelope& from, const rendezvous_request& rts);
-// Either, for a communicator that is not known here. Where a receive is posted it has ended; otherwise who
-// sent the message is looked at when it is made.
+// Delivers a message from another process, short or a rendezvous request, of a communicator that is not known here. If
+// a receive is posted, the communicator has ended and its receives go on. Otherwise it has not been made yet:
+// `sender` is kept and checked when it is.
 void deliver_early(worker& here, rank_state& to, const envelope& from, byte_view data,
                    const rendezvous_request& rts, early_sender sender);
 
-// Whether what `wanted` asks for will never come: its sender is dead, all that came from it has been
-// delivered here, and the job goes on. Others are told when they wait for it.
+// Whether a message that `wanted` matches will never come: its sender is dead, all that came from it has been delivered
+// here, and the job goes on (on-failure error).
 [[nodiscard]] bool is_lost(const rank_state& me, const envelope& wanted);
 
 // --- Probing (probing.cpp) -----------------------------------------------------------------------
-// The oldest message that `wanted` matches; it stays where it is. Null when is_lost().
+// Waits for a message and returns the oldest that `wanted` matches; it stays in the lists. Null when is_lost().
 [[nodiscard]] unexpected_message* wait_for_message(rank_state& me, const envelope& wanted,
                                                    const char* call);
-// The same without waiting, null also when there is none: then other ranks of the worker have had
-// their turn.
+// As wait_for_message() without waiting; null when there is none, after other ranks of the worker have had their turn.
 [[nodiscard]] unexpected_message* look_for_message(rank_state& me, const envelope& wanted);
 
 // --- Requests (requests.cpp) ---------------------------------------------------------------------
-// Of an operation from take_kept(): to be used again.
+// Puts back an operation from take_kept(), to be used again.
 void free_kept(rank_state& of, kept_operation* op) noexcept;
 [[gnu::cold]] void throw_bad_result(const operation& op);  // Truncated, or the partner has died.
-// Of an operation that has failed: whether its partner's process is dead, and else what may have been.
+// Why an operation has failed: its partner's process is dead, or may be, or something else is wrong.
 struct reason_of_failure {
   bool is_dead;
-  const char* text;  // Of that process.
+  const char* text;  // Follows "its process".
 };
 [[nodiscard]] reason_of_failure reason_of(const operation& op);
-// In a checked job, whose ranks have nothing spare, every request has a kept operation.
+// An operation for take_operation() when there is none to use again. In a checked job it is always called and returns a
+// kept operation, which the checks can follow.
 [[nodiscard, gnu::noinline]] operation* new_operation(rank_state& me);
 
 // --- Checks (send_receive.cpp) -------------------------------------------------------------------
@@ -131,7 +137,7 @@ inline void check_source(communicator_state& c, int from, int tag, const char* c
   if (tag < 0 && tag != any_tag) [[unlikely]]
     wrong_tag(tag, call);
 }
-// Of a send that went well the result is empty.
+// Whether a message was truncated or its operation failed. The result of a send that went well has 0 bytes.
 inline bool is_bad(const operation& op) noexcept {
   return op.result.bytes > op.bytes;
 }
@@ -160,7 +166,7 @@ inline void check_result(const operation& op) {
     std::memcpy(to, from, bytes);
 }
 
-// Into as many bytes in a row.
+// Copies all of `data` to `to`, in a row.
 [[gnu::always_inline]] inline void copy_out(std::byte* to, byte_view data) {
   copy_short(to, data.data(), data.size());
 }
@@ -168,7 +174,7 @@ inline void copy_out(std::byte* to, const segments& data) {
   copy_segments(segments({to, data.size()}), data, 0, data.size());
 }
 
-// What fits of `data` into the memory of a receive.
+// Copies as much of `data` as fits into the memory of a receive.
 [[gnu::always_inline]] inline void fill(const operation& op, byte_view data) {
   if (op.layout != nullptr) [[unlikely]]
     fill_laid_out(op, segments(data));
@@ -189,7 +195,8 @@ inline void complete(worker& here, operation& op) noexcept {
   if (op.counter != nullptr) here.complete(*op.counter);
 }
 
-// The end of a receive, which is never detached.
+// Completes a receive and makes its fiber ready. A receive is never detached, so this is complete() without that
+// branch.
 [[gnu::always_inline]] inline void tell_received(worker& here, operation& op) {
   op.complete = true;
   if (op.blocking)
@@ -199,8 +206,8 @@ inline void complete(worker& here, operation& op) noexcept {
 }
 [[gnu::noinline]] void tell_received_traced(worker& here, operation& op);
 
-// Source and tag are written in one word: whoever waits reads them so, and would else wait for the processor's store
-// buffer.
+// Source and tag are written as one word, as the waiter reads them: a load of one word from two stores waits for the
+// store buffer.
 [[gnu::always_inline]] inline void complete_receive(worker& here, operation& op,
                                                     packed_envelope from, std::size_t bytes) {
   static_assert(offsetof(message_status, source) == 0 && offsetof(message_status, tag) == 4);
@@ -215,7 +222,7 @@ inline void complete(worker& here, operation& op) noexcept {
   tell_received(here, op);
 }
 
-// Words can be copied into its memory as they are.
+// Whether `data` can be copied into the receive's memory as words: it fits, and there is no layout.
 [[nodiscard, gnu::always_inline]] inline bool takes_words(const operation& op, byte_view data) {
   return op.bytes >= data.size() && op.layout == nullptr;
 }
@@ -226,7 +233,8 @@ inline void complete(worker& here, operation& op) noexcept {
   complete_receive(here, op, from, data.size());
   stages::pass(stages::point::told);
 }
-// What is commonest: such a message is for the receive that was posted first, which is taken out. Null otherwise.
+// The commonest case: the message is for the receive that was posted first. Takes that one out; null when it does not
+// match or take words.
 [[nodiscard, gnu::always_inline]] inline operation* take_first_for_words(rank_state& to,
                                                                          packed_envelope from,
                                                                          byte_view data) {
@@ -240,8 +248,8 @@ inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
   ++me.counts.sent;
   me.counts.sent_bytes += bytes;
 }
-// From a rank to one of the same worker. False: its first receive is not for them, nothing has been done. Calls nobody
-// but at its end.
+// Sends words to a rank of the same worker. False: its first receive does not match, and nothing has been done. Calls
+// no function before its last line, so that the caller saves no registers.
 [[nodiscard, gnu::always_inline]] inline bool give_words_same_worker(rank_state& me, rank_state& to,
                                                                      packed_envelope from,
                                                                      byte_view data) {
@@ -255,7 +263,8 @@ inline void note_sent(rank_state& me, std::size_t bytes) noexcept {
 }
 [[nodiscard]] bool deliver_words_behind_first(worker& here, rank_state& to, packed_envelope from,
                                               byte_view data);
-// Needs a call only where it is for another one.
+// Delivers a message of 4, 8 or 16 bytes into a posted receive; false: no receive takes it. Inline for the first
+// receive, by a call for a later one.
 [[nodiscard, gnu::always_inline]] inline bool deliver_words(worker& here, rank_state& to,
                                                             packed_envelope from, byte_view data) {
   if (!are_words(data.size()) || to.lists.first_in_row() == nullptr) return false;
@@ -269,7 +278,7 @@ inline bool deliver_words(worker&, rank_state&, packed_envelope, const segments&
   return false;
 }
 
-// A short message for a rank of this worker: into the posted receive, or kept.
+// Delivers a short message to a rank of this worker: into the posted receive, or kept as unexpected.
 template <class Data>
 [[gnu::always_inline]] inline void deliver(worker& here, rank_state& to, packed_envelope from,
                                            const Data& data) {
@@ -277,6 +286,7 @@ template <class Data>
     take_or_keep(here, to, from, data);
 }
 
+// Whether a message within the process is copied at once, so that its sender need not wait.
 inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, send_mode mode) {
   if (mode == send_mode::synchronous || to.rank->congested.load(std::memory_order_relaxed))
     return false;
@@ -285,8 +295,8 @@ inline bool goes_eager(const rank_state& me, const peer& to, std::size_t bytes, 
 inline bool goes_eager(const rank_state& me, const peer& to, byte_view data, send_mode mode) {
   return goes_eager(me, to, data.size(), mode);
 }
-// Short blocks apart each take a cache line from core to core when the receiver copies them from where
-// they are; in the mailbox they lie together. So longer messages of them still go at once.
+// Short blocks that lie apart each move a cache line to the receiver's core when it copies them from the sender's
+// memory; in the mailbox they lie together. So longer messages of short blocks still go eager.
 inline bool goes_eager(const rank_state& me, const peer& to, const segments& data, send_mode mode) {
   constexpr std::size_t lines_saved = 4;
   const std::size_t usual = me.of->how.eager_max_bytes;
@@ -309,7 +319,7 @@ inline void count_send(rank_state& me, const peer& to, const envelope& from,
   return {from.context, from.source, from.tag, to};
 }
 
-// Sends what goes_eager().
+// Sends a message for which goes_eager() is true.
 template <class Data>
 [[gnu::always_inline]] inline void send_short(rank_state& me, const peer& to, const envelope& from,
                                               const Data& data) {
@@ -320,7 +330,8 @@ template <class Data>
     send_eager(here, to, packed_envelope(from), data);
 }
 
-// Within a worker a posted receive takes any size at once.
+// Copies a message of any size into a posted receive of a rank of the same worker. False: there is none, or it is
+// another worker's.
 template <class Data>
 [[nodiscard, gnu::noinline]] bool give_same_worker(rank_state& me, const peer& to,
                                                    packed_envelope from, const Data& data,
@@ -333,7 +344,7 @@ template <class Data>
   return true;
 }
 
-// Counts a message, and sends it if it goes eager.
+// Counts a message and sends it if it goes eager; false: it does not.
 template <class Data>
 [[nodiscard, gnu::always_inline]] inline bool send_if_short(rank_state& me, const peer& to,
                                                             const envelope& from, const Data& data,
@@ -345,7 +356,7 @@ template <class Data>
   return true;
 }
 
-// Sends without waiting for the receiver when that is possible.
+// Sends a message if that is possible without waiting for the receiver; false: a rendezvous request has to be sent.
 template <class Data>
 [[nodiscard, gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to,
                                                        const envelope& from, const Data& data,
@@ -357,15 +368,16 @@ template <class Data>
                                     : give_same_worker(me, to, packed, data, mode);
 }
 
+// Receives the unexpected message that `op` matches, or posts `op`. True: `op` is complete.
 [[gnu::always_inline]] inline bool start_receive(rank_state& me, operation& op) {
   if (me.lists.has_unexpected() && find_unexpected(me, op)) return op.complete;
   me.lists.post(op);
   return false;
 }
 
-// A short message in the mail. The header has the number of the receiver in the world and, when there is room
-// for it, the context; source and tag stand before the data. So a message of 16 bytes takes half a cache line.
-// A context of 4096 or more, as hidden traffic has, stands before the data instead.
+// A short message in the mailbox. The header word holds the receiver's number in the world and a context below 4096;
+// source and tag stand before the data. So a message of 16 bytes takes half a cache line. With a larger context, as
+// collectives have (hidden_context), the whole envelope stands before the data: mail_eager_whole.
 struct mailed_message {
   static constexpr int receiver_bits = 20;
   static_assert(ranks_max <= 1 << receiver_bits);
@@ -383,14 +395,14 @@ struct mailed_message {
     return context << receiver_bits | static_cast<std::uint32_t>(receiver);
   }
   static constexpr std::size_t bytes_before_data = sizeof(std::uint64_t);
-  // Writes what stands before the data, where there is room for the context in the header; returns where the data go.
+  // Writes source and tag of a mail_eager; returns where its data go.
   [[gnu::always_inline]] static std::byte* begin(std::byte* payload,
                                                  packed_envelope from) noexcept {
     const std::uint64_t source_and_tag = from.source_and_tag();
     std::memcpy(payload, &source_and_tag, sizeof source_and_tag);
     return payload + sizeof source_and_tag;
   }
-  // Of mail of any kind.
+  // The receiver's number, in mail of any kind.
   [[nodiscard]] static constexpr std::uint32_t receiver_of(record_header header) noexcept {
     return header.target() & ((std::uint32_t{1} << receiver_bits) - 1);
   }
@@ -406,7 +418,7 @@ struct mailed_message {
   }
 };
 
-// Words to a rank of another worker. False: nothing has been done, they go the long way.
+// Sends words to a rank of another worker. False: nothing has been done, and the caller takes the long way.
 [[nodiscard, gnu::always_inline]] inline bool mail_words(rank_state& me, const peer& to,
                                                          packed_envelope from, byte_view data) {
   if (!goes_eager(me, to, data, send_mode::standard) ||
@@ -427,8 +439,9 @@ struct mailed_message {
   return true;
 }
 
-// A receive that need not be posted: nothing else of this rank has come or is waited for, and what its
-// sender's worker sends next is its message. Empty when that is not so or nothing came for a while.
+// A blocking receive that is not posted: it reads the next record of its sender's worker from the mailbox, if that is
+// its message. Empty when this rank has unexpected messages or posted receives, when the record is for somebody else,
+// and when none came for a while.
 [[nodiscard, gnu::always_inline]] inline std::optional<message_status> take_next(
     rank_state& me, const peer& there, const envelope& wanted, std::span<std::byte> into) {
   if (me.lists.has_unexpected() || me.lists.has_posted() || there.worker == remote_worker)
@@ -456,7 +469,7 @@ struct mailed_message {
   return message_status{from.source, from.tag, data.size()};
 }
 
-// Where there is one.
+// take_operation() where `me.spare` is not null.
 template <class... As>
 [[nodiscard, gnu::always_inline]] inline operation* take_spare(rank_state& me, As... as) {
   operation* const op = me.spare;
@@ -470,7 +483,7 @@ operation* take_operation(rank_state& me, As... as) {
   return take_spare(me, as...);
 }
 
-// One with more to keep. Not for persistent operations, which may outlive the job.
+// A kept_operation, used again where possible. Not for persistent operations, which may outlive the job.
 inline kept_operation* take_kept(rank_state& me) {
   auto* op = static_cast<kept_operation*>(me.spare_kept);
   if (op == nullptr)
@@ -482,7 +495,7 @@ inline kept_operation* take_kept(rank_state& me) {
   return op;
 }
 
-// Of a receive whose memory goes away: nothing matches it any more.
+// Takes a receive whose memory goes away out of the lists, so that nothing matches it any more.
 inline void withdraw_posted(operation& op) noexcept {
   if (op.posted_in != nullptr) op.owner->lists.withdraw(op);
 }
@@ -494,7 +507,7 @@ inline blocking_operation::~blocking_operation() {
 [[gnu::noinline]] void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
                                    const wait_description& what, int victim);
 
-// Where the bytes of an operation are. A layout is referred to, and must outlive the operation.
+// Set where the bytes of an operation are. A layout is not copied: it outlives the operation.
 inline void set_memory(operation& op, byte_view data) noexcept {
   op.data = const_cast<std::byte*>(data.data());  // Of a send it is only read.
   op.bytes = data.size();
@@ -504,7 +517,7 @@ inline void set_memory(operation& op, const segments& data) noexcept {
   op.bytes = data.size();
 }
 
-// Inlined into the call that waits: see worker::wait(). The first where something is pending.
+// worker::wait_for_pending() and worker::wait(), with a trace. Inlined into the call that waits: see there.
 [[gnu::always_inline]] inline void trace_wait_for_pending(trace_kind kind, rank_state& me,
                                                           completion_counter& c,
                                                           const wait_description& what,
@@ -519,8 +532,8 @@ inline void set_memory(operation& op, const segments& data) noexcept {
   if (c.pending != 0) trace_wait_for_pending(kind, me, c, what, victim);
 }
 
-// A receive that has been checked, of a message from `there`, or null, any: posted and waited for. One that got too long a
-// message, or whose partner has died, is handed to bad(operation): when that returns, the result has no meaning.
+// Posts a receive, whose arguments have been checked, and waits for it. `there`: the sender, null for any. When the
+// message is too long, or the sender has died, it calls bad(operation); if that returns, the result has no meaning.
 template <class Room, class Bad>
 [[gnu::always_inline]] inline message_status post_and_wait(rank_state& me, const peer* there,
                                                            packed_envelope wanted, const Room& into,
@@ -540,12 +553,12 @@ template <class Room, class Bad>
   return op.result;
 }
 
-// A blocking send, as reports name it.
+// The name of a blocking send in reports.
 [[nodiscard]] inline const char* call_of(send_mode mode) noexcept {
   return mode == send_mode::synchronous ? "ssend" : "send";
 }
 
-// The parts that every send fills in alike.
+// Fill in the fields that are set alike for every send, and for every receive whose arguments have been checked.
 inline void describe_send(operation& op, rank_state& me, const envelope& from, int to,
                           int peer_worker) noexcept {
   op.what = operation::kind::send;
@@ -554,7 +567,6 @@ inline void describe_send(operation& op, rank_state& me, const envelope& from, i
   op.owner = &me;
   op.peer_worker = peer_worker;
 }
-// Those of every receive that has been checked.
 [[gnu::always_inline]] inline void describe_receive(operation& op, rank_state& me,
                                                     const communicator_state& c,
                                                     const envelope& wanted) noexcept {

@@ -19,12 +19,12 @@ namespace weft::detail {
   return tag == any_tag ? "any" : std::to_string(tag);
 }
 
-// A face whose state of a rank is one of these says how its program calls communicators, and who is in them. The face
-// with the lowest slot does.
+// A face whose face_state derives from this says how its program names communicators and ranks. Of several faces the
+// one with the lowest slot is asked.
 struct face_names {
   // As the program says it: "MPI_COMM_WORLD".
   [[nodiscard]] virtual std::string name_of_communicator(std::uint32_t context) = 0;
-  // The other side of a message, likewise, by its number in the communicator: "0".
+  // The program's name for a rank of the communicator: "0".
   [[nodiscard]] virtual std::string name_of_peer(std::uint32_t context, int peer) = 0;
   // Who sent a message: "rank 0 of MPI_COMM_WORLD"; `source` is the envelope's.
   [[nodiscard]] virtual std::string name_of_source(std::uint32_t context, int source) = 0;
@@ -33,13 +33,14 @@ struct face_names {
   ~face_names() = default;
 };
 
-// Of the first of the rank's faces that has any; null: none has.
+// The names of the rank's first face that has any; null: none has.
 [[nodiscard]] face_names* names_of(const rank_state* r) noexcept;
-// As the rank's face calls it, and else by its number. Called on the rank's worker, or while none runs.
+// The name that the rank's face gives the communicator, or its context. Called on the rank's worker, or while no worker
+// runs.
 [[nodiscard]] std::string communicator_name(const rank_state* r, std::uint32_t context);
-// The same, as a rank of this worker calls it.
+// The name that a rank of the calling worker gives it.
 [[nodiscard]] std::string name_of(const communicator_state& c);
-// A rank of the communicator likewise: "1", "0 of the remote group".
+// The name that the rank's face gives a rank of the communicator: "1", "0 of the remote group".
 [[nodiscard]] std::string name_of_peer(const rank_state* r, std::uint32_t context, int peer);
 
 }  // namespace weft::detail

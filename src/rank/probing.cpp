@@ -1,4 +1,4 @@
-// Looking at messages before they are received, and the messages that were taken out of the matching.
+// Probes, and matched probes: these take the message out of the lists, and message::recv() receives it.
 #include <string>
 
 #include "base/format.hpp"
@@ -74,7 +74,7 @@ unexpected_message* look_here(rank_state& me, communicator_state& c, int from, i
   return m;
 }
 
-// From now on nothing matches it.
+// Takes the message out of the lists: nothing else matches it any more.
 void take_out(rank_state& me, unexpected_message& m) {
   me.lists.remove(m);
   set_congestion(me);

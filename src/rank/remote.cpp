@@ -1,4 +1,4 @@
-// The ways to ranks of other processes: short messages, and which are believed.
+// Short messages to and from ranks of other processes, and the checks of those that arrive.
 #include <algorithm>
 #include <memory>
 
@@ -29,7 +29,7 @@ remote_messaging::remote_messaging(messaging& shared, face_handlers& handlers)
   eager_bytes_max_ = job_.how.eager_max_bytes * remote_eager_factor;
   for (int p = 0; p < between_.process_count(); ++p)
     eager_bytes_max_ = std::min(eager_bytes_max_, between_.core().device(0).eager_bytes_max(p));
-  // The same order in all processes: so their names are the same.
+  // All processes add them in this order, so that the numbers are the same.
   const auto handler = [&](comm::completion::function called) {
     return handlers.add(called, this);
   };
@@ -110,7 +110,6 @@ void remote_messaging::post_small(worker& here, comm::address to, comm::handler_
   (void)comm::post(p.device(), made);  // A dead process needs no answer.
 }
 
-// To where that rank is at home.
 void remote_messaging::post_to(worker& here, int rank, std::uint32_t context,
                                comm::handler_id handler, std::span<const std::byte> data,
                                std::uint64_t word) noexcept {
@@ -123,7 +122,7 @@ void remote_messaging::post_to(worker& here, int rank, std::uint32_t context,
   made.head = {static_cast<std::uint64_t>(rank), word};
   p.count_sent(made.to.process);
   made.allow.retry = false;
-  (void)comm::post(p.device(), made);  // Those of a dead process need not know.
+  (void)comm::post(p.device(), made);  // A dead process need not know.
 }
 
 // --- Arrivals ------------------------------------------------------------------------------------
@@ -157,7 +156,7 @@ void remote_messaging::on_eager(worker& here, const comm::event& happened) {
 
 // --- Congestion ----------------------------------------------------------------------------------
 
-// Whoever sends to a rank at which too much waits is told so once; from then on it offers.
+// A sender to a congested rank is told so once; from then on it sends rendezvous requests.
 void remote_messaging::tell_congested(rank_state& r, const comm::event& happened) {
   auto& told = told_congested_[static_cast<std::size_t>(r.number)];
   const comm::address sender{happened.process, happened.device};
@@ -168,7 +167,7 @@ void remote_messaging::tell_congested(rank_state& r, const comm::event& happened
 }
 
 void remote_messaging::tell_relaxed(rank_state& r) {
-  // A post that finds no room lets messages be handled, and the rank may be congested again meanwhile.
+  // The list is taken first: a post that finds no room handles messages, and the rank may be congested again meanwhile.
   for (const comm::address& one :
        std::exchange(told_congested_[static_cast<std::size_t>(r.number)], {}))
     post_small(*r.home, one, congestion_, static_cast<std::uint64_t>(r.number), 0);

@@ -1,9 +1,9 @@
-// Messages between ranks of different processes. A short one is an active message to the device of
-// the receiving rank's worker, which matches it exactly as mail of the same worker. Of a long one the
-// sender offers where it lies; the receiver reads it, once, into the buffer of its receive, and says
-// so. docs/protocols/processes.md has the states.
+// Messages between ranks of different processes. A short message is an active message to the device of the receiver's
+// home worker, which matches it as mail from its own process. For a long message the sender sends a rendezvous request,
+// which says where the data lie; the receiver reads them, once, into the buffer of its receive, and tells the sender.
+// docs/protocols/processes.md has the states.
 //
-// Everything is called on the home worker of the rank concerned.
+// Everything is called on the home worker of this process's rank.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,33 +17,33 @@
 
 namespace weft::detail {
 
-// What a rendezvous request says on its way.
+// The payload of a rendezvous request between processes.
 struct rts_on_wire {
   std::uint64_t bytes = 0;
   std::uint64_t send = 0;  // The sender's name for it.
   comm::remote_memory memory;
 };
 class remote_messaging;
-// The same where it waits for its receive.
+// A rendezvous request from another process, while it waits for its receive.
 struct remote_rendezvous {
   remote_messaging* ways = nullptr;
   comm::address from;
   rts_on_wire what;
 };
 
-// The sends of one worker whose data stay in place until their receivers have them. Names are of
-// this table: what peers say is looked up, never followed.
+// The sends of one worker whose data stay in place until their receivers have read them. A send's name is an index
+// and a generation in this table: a name that a peer sends is looked up, never followed as a pointer.
 class remote_sends {
  public:
-  // `copy`: the data in a row, when those of the operation are not.
+  // `copy`: the data in a row, for an operation with a layout. Returns the name.
   [[nodiscard]] std::uint64_t add(operation& op, int process, comm::registered_memory memory,
                                   std::unique_ptr<std::byte[]> copy);
-  // The operation, taken out; null when there is none of this name to this process.
+  // Takes out the send to `process` of this name; null when there is none.
   [[nodiscard]] operation* take(std::uint64_t name, int process) noexcept;
-  // 0 when it is not here.
+  // 0 when the operation is not in the table.
   [[nodiscard]] std::uint64_t name_of(const operation& op) const noexcept;
   void forget(const operation& op) noexcept;
-  // Any operation to that process, taken out; null when there is none.
+  // Takes out any send to that process; null when there is none.
   [[nodiscard]] operation* take_any(int process) noexcept;
 
  private:
@@ -58,49 +58,50 @@ class remote_sends {
   std::vector<std::uint32_t> free_;
 };
 
-// An operation that will never complete as it should.
+// Marks an operation as failed; with a worker, completes it too.
 void fail(operation& op) noexcept;
 void fail(worker& here, operation& op) noexcept;
 
-// What the ranks of this process need to reach the others.
+// The ways of this process's ranks to ranks of other processes.
 class remote_messaging {
  public:
   remote_messaging(messaging& shared, face_handlers& handlers);
 
-  // False when the message has to be offered. Called by send_remote() alone.
+  // Sends a short message; false: a rendezvous request has to be sent. Called by send_remote() alone.
   [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
                                               std::span<const std::byte> data, send_mode mode);
   bool send_now(rank_state& me, const peer& to, const envelope& from, const segments& data,
                 send_mode mode);
   void send_rts(worker& here, const peer& to, const envelope& from, operation& op);
-  // Into the receive's buffer; the rendezvous request is deleted.
+  // Starts to read the data into the receive's buffer; deletes `rts`.
   void receive(worker& here, operation& op, const envelope& from, remote_rendezvous* rts);
-  // The offered data are no longer needed; the rendezvous request is deleted.
+  // Tells the sender that its data are no longer needed, or that the receive failed; deletes `rts`.
   void finish(worker& here, remote_rendezvous* rts, bool failed = false);
   // As ask_back() of messages.hpp.
   void ask_back(worker& here, const peer& to, const operation& op) noexcept;
-  // As ask_finished() of messages.hpp, for the rank of that number.
+  // As ask_finished() of messages.hpp, for the rank number `asks`.
   void ask_finished(worker& here, const peer& to, std::uint32_t asks) noexcept;
-  // A rendezvous request whose data go away; its receiver will find that it failed.
+  // The sender's data go away: a receiver that reads them later fails.
   void forget(worker& here, const operation& op) noexcept;
-  // Fewer unexpected bytes wait at the rank than the limit: whoever was told otherwise may know.
+  // Called when fewer unexpected bytes wait at `r` than the limit: tells the senders that were told of the congestion.
   void tell_relaxed(rank_state& r);
-  // A rank needs what a dead process has: the job ends, unless it is to go on without that process.
+  // Called by a rank that cannot go on without a dead process. Returns only in a job that goes on after failures;
+  // else it waits for the job's stop.
   void wait_for_the_end(worker& here) const;
-  // Whether the process of that rank of a communicator of `r` is dead, as the worker of `r` knows it.
+  // Whether the process of rank `rank` of the communicator is dead, as far as the worker of `r` knows.
   [[nodiscard]] bool is_dead(const rank_state& r, std::uint32_t context, int rank) const;
-  // Whether the job goes on without the process that would have sent what `wanted` asks for, and all
-  // that it has sent has been delivered to the rank's worker.
+  // As is_lost() of messages.hpp.
   [[nodiscard]] bool is_lost(const rank_state& r, const envelope& wanted) const;
-  // Operations of this worker's ranks with dead processes end, and their probes, where the job goes on.
-  // Whether there were any.
+  // In a job that goes on after failures: ends the operations and probes of this worker's ranks that wait for dead
+  // processes. True when there were any.
   bool end_operations_with_dead(worker& here);
 
   [[nodiscard]] network& between() const noexcept { return between_; }
   [[nodiscard]] messaging& shared() const noexcept { return shared_; }
 
-  // For what else ranks of processes say to each other. The handlers' side: null when the message is for nobody here,
-  // and has been refused; the same of one that has to have so many bytes; whether a rank is of the process that says so.
+  // For handlers of other messages between ranks. addressee(): the rank of this worker that the message is for; null
+  // when there is none, or when it has not exactly `bytes` bytes; then it has been refused. is_of(): whether a rank's
+  // number is one of the sending process.
   [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
   [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened,
                                       std::size_t bytes) noexcept;
@@ -113,7 +114,8 @@ class remote_messaging {
   [[nodiscard]] std::size_t eager_bytes_max() const noexcept { return eager_bytes_max_; }
   // Whether that rank copies a long message itself, out of this process's memory.
   [[nodiscard]] bool reads_in_place(int rank) const noexcept;
-  // To the home of the rank; word and data as head[1] and payload. A dead process need not know.
+  // Sends an active message to the rank's home: `word` is its head[1], `data` the payload. Nothing happens when the
+  // process is dead.
   void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,
                std::span<const std::byte> data, std::uint64_t word = 0) noexcept;
   [[noreturn, gnu::cold]] void throw_dead(const rank_state& me, const peer& to) const;
@@ -161,10 +163,11 @@ class remote_messaging {
   comm::handler_id withdraw_;
   comm::handler_id finished_asked_;
   comm::handler_id finished_told_;
-  std::vector<remote_sends> sends_;                         // By worker.
-  std::vector<known_sources> known_sources_;                // By worker.
-  std::unique_ptr<std::atomic<bool>[]> congested_;          // By rank, of other processes.
-  std::vector<std::vector<comm::address>> told_congested_;  // By rank, of this process.
+  std::vector<remote_sends> sends_;                 // By worker.
+  std::vector<known_sources> known_sources_;        // By worker.
+  std::unique_ptr<std::atomic<bool>[]> congested_;  // By rank, for ranks of other processes.
+  // By rank, for ranks of this process: the senders that know that it is congested.
+  std::vector<std::vector<comm::address>> told_congested_;
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// What becomes of ranks that deal with a process that has died: their calls end, or the job does.
+// Ranks that wait for a process that has died: their calls fail, or the job ends.
 #include <string>
 #include <vector>
 

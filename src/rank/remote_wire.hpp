@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-// How an envelope travels in the words of an active message.
+// Pack and unpack the words of an active message that carry an envelope.
 [[nodiscard]] inline std::uint64_t two(std::uint32_t high, std::uint32_t low) noexcept {
   return std::uint64_t{high} << 32 | low;
 }
@@ -25,7 +25,7 @@ namespace weft::detail {
   return {e.device, static_cast<std::uint16_t>(e.process)};
 }
 
-// A peer is broken.
+// Refuses a message that no sound peer sends.
 [[gnu::cold]] inline void refuse(worker& here, const comm::event& happened,
                                  const char* why) noexcept {
   network::of(here).device().refuse(happened, why);
@@ -44,8 +44,7 @@ void call_handler(void* self, const comm::event& happened) noexcept {
   (static_cast<Self*>(self)->*Handle)(here, happened);
 }
 
-// Whether the source that the envelope names is of the process that sent it; a message of which that is not
-// so has been refused.
+// Whether the envelope's source is a rank of the process that sent the message. A forged message has been refused.
 inline origin remote_messaging::origin_of(worker& here, const rank_state& to, const envelope& from,
                                           const comm::event& happened) {
   known_sources& known = known_sources_[static_cast<std::size_t>(here.index())];
@@ -65,7 +64,7 @@ inline rank_state* remote_messaging::addressee(worker& here, const comm::event& 
   return nullptr;
 }
 
-// The same of one that has to have so many bytes.
+// For a message that must have `bytes` bytes.
 inline rank_state* remote_messaging::addressee(worker& here, const comm::event& happened,
                                                std::size_t bytes) noexcept {
   rank_state* const to = addressee(here, happened);
@@ -75,7 +74,7 @@ inline rank_state* remote_messaging::addressee(worker& here, const comm::event& 
   return nullptr;
 }
 
-// A rank of the process that says so.
+// Whether rank number `rank` is in the process that sent the message.
 inline bool remote_messaging::is_of(std::uint64_t rank,
                                     const comm::event& happened) const noexcept {
   return rank < job_.places.size() && job_.places[rank].process == happened.process;

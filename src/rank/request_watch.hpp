@@ -15,9 +15,9 @@ namespace weft::detail {
 // The requests of one rank that are active. Touched by its worker alone.
 class request_watch {
  public:
-  // Before the operation can be matched. Adds a finding where its memory overlaps another's.
+  // Called before the operation can be matched. Adds a finding when its memory overlaps another's.
   void started(job_checks& to, const operation& op);
-  // Of one that is active: what the program called, a name that lasts as long as the job.
+  // Notes which call of the program started an active operation. `call` lives as long as the job.
   void name(const operation& op, const char* call) noexcept;
   void ended(const operation& op) noexcept;
   // Adds what is still active when the rank has ended.
@@ -28,17 +28,17 @@ class request_watch {
     call_list calls;
     const char* call = "";  // Empty: nobody has said.
   };
-  // Null: it is not active.
+  // Null: the operation is not active.
   [[nodiscard]] const entry* find(const operation& op) const noexcept;
 
  private:
-  // From the first byte of an operation to the last; what lies between need not be its own.
+  // From the first byte of an operation to the last. Bytes between them may be somebody else's.
   struct extent {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
   };
   [[nodiscard]] static extent extent_of(const operation& op);
-  // Operations by where they begin: those that overlap others begin no further before them than the longest.
+  // Operations by their begin. One that overlaps another begins at most `longest_` before it.
   class memories {
    public:
     struct piece {
@@ -65,9 +65,9 @@ class request_watch {
   memories sent_, received_;
 };
 
-// For a message that was taken out of the matching and is given up.
+// Adds a finding for a message that a matched probe took and nobody received.
 void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m);
-// For the end of the job, when everything has been delivered: what its ranks did not receive.
+// Adds the messages that ranks did not receive. Called at the end of the job, when all have been delivered.
 void look_at_unreceived(job_checks& to, job& j);
 
 }  // namespace weft::detail

@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-// Bytes [begin, end) of the message: from where `from` has them to where `to` wants them. Both are
-// at least `end` bytes. Any part can be copied by anybody: a long copy is shared by its bytes.
+// Copies bytes [begin, end) of the message from the layout `from` to the layout `to`, both of at least `end` bytes. Any
+// thread may copy any part: a long copy is a loop over ranges of bytes.
 void copy_segments(const segments& to, const segments& from, std::size_t begin, std::size_t end);
 
 // Whether the blocks are shorter than a cache line, on average.

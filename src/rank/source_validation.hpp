@@ -1,6 +1,5 @@
-// Which process each rank of a communicator is in: what a message from another process says of its source
-// is compared with where it came from. Contexts are never given twice, so nothing here changes once it is
-// known, and it may outlive its communicator.
+// Checks that the source which a message names is a rank of the process that the message came from. A context is never
+// used twice, so what is known of a communicator never changes, and may outlive it.
 //
 // Everything is called on the worker that the message came to.
 #pragma once
@@ -20,10 +19,10 @@ enum class origin {
   unknown,  // The communicator has not been made here yet, or has ended.
 };
 
-// Those of the communicators for which messages came to one worker.
+// A cache, one for each worker: the processes of the ranks of communicators for which messages came.
 class known_sources {
  public:
-  // False also when nothing is known of the communicator.
+  // Whether the source is in `process`. False also when the communicator is not in the cache.
   [[nodiscard, gnu::always_inline]] bool are_right(const envelope& from,
                                                    int process) const noexcept {
     const std::uint32_t context = base_context(from.context);
@@ -39,14 +38,14 @@ class known_sources {
     std::uint32_t count = 0;
     std::shared_ptr<const std::int32_t[]> processes;  // By rank.
   };
-  // Those that one process has taken are a fixed step apart.
+  // A hash: contexts of one process are a fixed step apart.
   [[nodiscard]] static std::size_t place_of(std::uint32_t context) noexcept {
     return context * 0x9e3779b9u >> 26;
   }
   std::array<entry, 64> entries_;
 };
 
-// The peer is broken: counted, and the first time reported.
+// Refuses a message that no sound peer sends: counts it, and reports the first.
 [[gnu::cold]] void refuse(worker& here, const comm::address& sender, const char* why) noexcept;
 
 inline constexpr const char* foreign_source = "its source is no rank of the process that sends it";
