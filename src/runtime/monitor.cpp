@@ -38,7 +38,7 @@ std::array<std::atomic<std::uint64_t>, jobs_max> listeners{};
 // Handlers that run now: a descriptor is closed only when none could still write to it.
 reader_count<> handlers;
 
-// Of the time between two looks, 20 ms while a job stops, so much counts against a job that does not end.
+// At most this much of the time between two looks (20 ms while a job stops) counts against a job that does not end.
 constexpr std::uint64_t look_counted_ns_max = 40'000'000;
 
 constexpr std::uint64_t one_call = std::uint64_t{1} << 32;
@@ -59,7 +59,7 @@ void on_report_signal(int number) {
   const kept_errno kept;
   handlers.enter();
   for (const auto& listener : listeners) {
-    // Relaxed: the word is all, and who takes it away waits for the handlers.
+    // Relaxed: only the word is read, and whoever removes it waits for the handlers.
     const std::uint64_t word = listener.load(std::memory_order_relaxed);
     if (word == 0 || static_cast<int>(word & 0xffffffff) != number) continue;
     const std::uint64_t one = 1;
@@ -68,7 +68,7 @@ void on_report_signal(int number) {
   handlers.leave();
 }
 
-// With the lock held.
+// Called with the lock held.
 auto find_listener(std::uint64_t word) {
   return std::ranges::find_if(
       listeners, [&](const auto& l) { return l.load(std::memory_order_relaxed) == word; });
@@ -144,7 +144,7 @@ void monitor::watch() {
   const std::uint64_t start = now_ns();
   std::uint64_t looked_at = start;
   std::uint64_t stopping_ns = 0;
-  std::uint64_t fewest = ~std::uint64_t{0};  // That have lived since the job is stopping.
+  std::uint64_t fewest = ~std::uint64_t{0};  // Living fibers, since the job stops.
   bool timed_out = false;
   while (!ending_.load(std::memory_order_relaxed)) {
     pollfd wait{event_, POLLIN, 0};
@@ -157,7 +157,7 @@ void monitor::watch() {
     if (ending_.load(std::memory_order_relaxed)) return;
     std::uint64_t count = 0;
     if (read(event_, &count, sizeof count) > 0) {
-      // The destructor may have written meanwhile, which is no report signal.
+      // The destructor writes, too, which is no report signal.
       if (ending_.load(std::memory_order_relaxed)) return;
       if (count % one_call != 0 && how_.report) how_.report();
       if (count >= one_call && how_.called) how_.called();
@@ -170,9 +170,9 @@ void monitor::watch() {
       how_.timed_out();
     }
     if (workers_.stopping()) {
-      // A process that was itself stopped (SIGSTOP, a machine with too much to do) had no time to end.
+      // A process that did not run (SIGSTOP, an overloaded machine) had no time to end.
       stopping_ns += std::min(now - looked_at, look_counted_ns_max);
-      // Nor is one hung of whose many ranks one after the other ends.
+      // A job whose ranks end one after another does not hang.
       if (const std::uint64_t living = workers_.living(); living < fewest) {
         fewest = living;
         stopping_ns = 0;
@@ -251,9 +251,9 @@ constexpr std::array fault_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 std::array<struct sigaction, fault_signals.size()> faults_before{};
 int fault_reports_in_use = 0;
 
-// Only async-signal-safe calls from here on.
+// The functions from here on make async-signal-safe calls only.
 
-// Where the stack of the interrupted code ends now; null where that is not known.
+// The stack pointer of the interrupted code; null where that is not known.
 const std::byte* stack_pointer_of(const void* context) noexcept {
 #if defined(__x86_64__)
   return reinterpret_cast<const std::byte*>(
@@ -267,8 +267,8 @@ const std::byte* stack_pointer_of(const void* context) noexcept {
 #endif
 }
 
-// In the guard page, or beyond it: a large frame steps over the page, and what it touches first lies
-// between its end and the stack.
+// Whether an access below the stack is an overflow, in the guard page or beyond it: a large frame steps over the
+// page, and its first access lies between the stack pointer and the stack.
 bool is_overflow(std::span<std::byte> stack, const void* address, const void* context) noexcept {
   constexpr std::ptrdiff_t call_bytes = 256;  // A call writes below the stack pointer.
   const std::byte* const bottom = stack.data();
@@ -311,7 +311,7 @@ void on_fault(int number, siginfo_t* details, void* context) {
   }
   if (length > 0) write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)});
   signal(number, SIG_DFL);
-  // Not raise(): that of a program says which rank has called it.
+  // Not raise(): the program's may be weft's own, which reports the rank that called it.
   syscall(SYS_tgkill, getpid(), gettid(), number);
 }
 

@@ -97,17 +97,17 @@ bool port::poll() noexcept {
   if (deaths == 0) [[likely]]
     return any;
   if (deaths != deaths_seen_.hint()) {
-    // This device may not have delivered yet all that had come from them.
+    // This device may not have delivered all yet that had come from the dead.
     const int lost = owner_.process_count() - count_living();
     if (lost != std::exchange(lost_seen_, lost)) (void)owner_.visit_(device_.index());
     if (lost >= deaths) deaths_seen_.publish(deaths);
     return true;
   }
-  // Its ranks may have begun to wait for the dead since.
+  // Ranks may have begun to wait for the dead since.
   return any || owner_.visit_(device_.index());
 }
 
-// An attempt may begin another, which moves all.
+// By index, and a copy: an attempt may add another, which moves the vector's elements.
 bool port::try_again() noexcept {
   bool any = false;
   for (std::size_t i = 0; i < attempts_.size();) {
@@ -202,7 +202,7 @@ void network::attach(scheduler& workers, pass_hook& whole) {
   descriptors_ = std::make_unique<descriptor_watch>(workers);
   for (std::size_t i = 0; i < ports_.size(); ++i)
     workers.at(static_cast<int>(i)).set_outside(*ports_[i]);
-  // Now: a thread that a worker makes would be bound to the worker's core.
+  // Made here, since a thread that a worker makes is bound to the worker's core.
   if (core_->options().shared_devices)
     progress_ = std::make_unique<progress_worker>(*this, workers);
 }

@@ -1,5 +1,5 @@
-// Where the scheduler and the communication core meet: a job of several processes has one network in
-// each of them, with a port for every worker.
+// Where the scheduler and the communication core meet. In a job of several processes each process has one network,
+// with a port for every worker.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -22,8 +22,7 @@ class network;
 
 class progress_worker;
 
-// A worker's own device, as the worker looks at it. Used by that worker's thread alone, but for the
-// counts.
+// A worker's device as the worker polls it. Only that worker's thread uses it; other threads read the counts.
 class port final : public outside {
  public:
   port(network& owner, comm::device& device);
@@ -31,9 +30,9 @@ class port final : public outside {
   [[nodiscard]] comm::device& device() const noexcept { return device_; }
   [[nodiscard]] network& owner() const noexcept { return owner_; }
 
-  // The messages of ranks, counted before they are sent and before they are acted upon: what
-  // termination compares. Not those of the core's protocols, nor those of termination itself. The sum
-  // first: who takes away a process's share meanwhile finds too many, never too few.
+  // Count messages of ranks, before they are sent and before a handler acts on them; termination compares the counts.
+  // Messages of the core's protocols and of termination itself are not counted. The sum is raised before the count of
+  // the process: a reader who subtracts dead processes' counts meanwhile gets too many, never too few.
   void count_sent(int process) noexcept {
     raise(all_.sent);
     raise(of_process_[static_cast<std::size_t>(process)].sent);
@@ -42,8 +41,8 @@ class port final : public outside {
     raise(all_.received);
     raise(of_process_[static_cast<std::size_t>(process)].received);
   }
-  // Likewise, by handlers that the progress worker may call (face_handlers::add), under the device's lock: the worker
-  // may be sending meanwhile.
+  // Counts a message that a handler sends which the progress worker may call (face_handlers::add). A count of its own,
+  // written under the device's lock: the worker may be sending meanwhile.
   void count_answer(int process) noexcept {
     raise(all_.answered);
     raise(of_process_[static_cast<std::size_t>(process)].answered);
@@ -57,15 +56,16 @@ class port final : public outside {
   [[nodiscard]] const traffic& with(int process) const noexcept {
     return of_process_[static_cast<std::size_t>(process)];
   }
-  // Of how many processes this device has delivered all, and this worker ended what waited for them.
+  // The number of dead processes from which this device has delivered everything, and whose waiters this worker has
+  // ended.
   [[nodiscard]] int deaths_seen() const noexcept { return deaths_seen_.value(); }
-  // Operations under way that write into the memory of ranks.
+  // Count operations under way that write into memory of ranks: ranks may not unwind before they end.
   void begin_writing() noexcept { raise(writing_); }
   void end_writing() noexcept { writing_.store(writing() - 1, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t writing() const noexcept {
     return writing_.load(std::memory_order_relaxed);
   }
-  // A fiber waits for what nothing rings for, as room for a post or a time: the worker does not park.
+  // While it lives, the worker does not park: a fiber waits for something that rings no bell, such as room for a post.
   class awake {
    public:
     explicit awake(port& p) noexcept : of_(p) { ++of_.awake_; }
@@ -77,8 +77,8 @@ class port final : public outside {
     port& of_;
   };
 
-  // For handlers, which may not wait: `attempt(context)` is called in each pass until it is true. It may itself
-  // keep_trying() something.
+  // For handlers, which may not wait: calls `attempt(context)` in each pass until it returns true. The attempt may call
+  // keep_trying().
   void keep_trying(bool (*attempt)(worker& here, void* context), void* context) {
     attempts_.push_back({attempt, context});
   }
@@ -93,8 +93,8 @@ class port final : public outside {
   [[nodiscard]] std::int64_t sleep_ns_max() const noexcept override;
 
  private:
-  // Relaxed: only this worker writes, or who has its device's lock; others compare the counts while it is parked, for
-  // which it has taken the lock.
+  // Relaxed: this worker alone writes, or the holder of its device's lock. Others compare the counts while the worker
+  // is parked, and parking takes that lock.
   static void raise(std::atomic<std::uint64_t>& count) noexcept {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -119,14 +119,15 @@ class port final : public outside {
   published<int> deaths_seen_{0};
 };
 
-// What else a worker does in a pass, and how long it may sleep: the business of a whole process.
+// What workers do in a pass for the whole process; termination implements it.
 class pass_hook {
  public:
-  // In each pass of worker 0.
+  // Called in each pass of worker 0.
   virtual void attend() noexcept = 0;
-  // Asked by a worker of a job that stops, under whose hands nothing is written into the memory of
-  // ranks any more: whether all processes are so far.
+  // Called by a worker of a stopping job once nothing of its own writes into memory of ranks. True: this holds in all
+  // processes, and its ranks may unwind.
   [[nodiscard]] virtual bool may_unwind(int worker) noexcept = 0;
+  // As outside::sleep_ns_max().
   [[nodiscard]] virtual std::int64_t sleep_ns_max() const noexcept = 0;
 
  protected:
@@ -135,14 +136,14 @@ class pass_hook {
 
 class network {
  public:
-  // Returns when all processes of the job have come here. `how.devices` is the number of workers.
+  // Returns when all processes of the job have made theirs. `how.devices` is the number of workers.
   network(bootstrap& job, comm::runtime_options how,
           const comm::runtime::endpoint_maker& make_endpoints = {});
   network(const network&) = delete;
   network& operator=(const network&) = delete;
   ~network();
 
-  // Called before the workers run. They look at their ports from now on.
+  // Called before the workers run: from then on they poll their ports.
   void attach(scheduler& workers, pass_hook& whole);
 
   [[nodiscard]] int process() const noexcept { return core_->process(); }
@@ -154,38 +155,36 @@ class network {
   [[nodiscard]] std::unique_ptr<comm::runtime> make_core(const comm::runtime_options& how) const;
   [[nodiscard]] port& at(int worker) noexcept { return *ports_[static_cast<std::size_t>(worker)]; }
   [[nodiscard]] std::vector<std::unique_ptr<port>>& ports() noexcept { return ports_; }
-  // The calling worker's.
+  // The port of worker `here`.
   [[nodiscard]] static port& of(const worker& here) noexcept {
     return static_cast<port&>(*here.outside());
   }
-  // In a handler of messages: the worker whose device they came to. Null: the workers have ended.
+  // Called in a handler of messages: the worker to whose device the message came. Null: the workers have ended.
   [[nodiscard]] static worker* receiver() noexcept {
     worker* const here = worker::current();
     return here != nullptr ? here : driven;
   }
 
-  // From now on the progress worker moves messages on while workers compute. Called by any thread, any number of times.
-  // Nothing happens where devices are not shared ones.
+  // From now on the progress worker moves messages while workers compute. Called by any thread, any number of times.
+  // Does nothing where the devices are not shared ones.
   void start_progress() noexcept;
 
-  // Every worker has delivered what had come from the processes that are dead, and ended its ranks'
-  // operations with them.
+  // Whether deaths_seen() of every port is the number of dead processes.
   [[nodiscard]] bool all_have_seen_deaths() const noexcept;
-  // The number alone: whoever wants to know which asks a device.
+  // Whether any process is dead. Ask a device which.
   [[nodiscard]] bool any_has_died() const noexcept { return deaths_.hint() != 0; }
 
-  // Called once for each process that dies, by some worker's thread. Set before the workers run.
+  // Sets what some worker's thread calls once for each process that dies. Called before the workers run.
   void set_failure_handler(std::function<void(int process, const std::string& why)> handler) {
     on_failure_ = std::move(handler);
   }
-  // Called by each worker when a process has died, and from then on in each pass that found nothing:
-  // ends what its ranks wait for in vain. True when there was any: a wait may be over. Set before the
-  // workers run.
+  // Sets what each worker calls when a process has died, and from then on in each pass that finds nothing: it ends what
+  // the worker's ranks wait for in vain, and returns whether there was any. Called before the workers run.
   void set_visitor(std::function<bool(int worker)> visit) { visit_ = std::move(visit); }
-  // After the workers have ended, by the thread that ran them, and before they go: what was sent
-  // leaves this process, and nobody wakes them any more. May be called again.
+  // Called after the workers have ended, while they still live, by the thread that ran them: pushes out what was sent,
+  // and ends the threads that wake workers. A second call does the same.
   void detach() noexcept;
-  // Somebody knows that this process is dead; called by any thread.
+  // Says that a process is dead. Called by any thread.
   void mark_failed(int process, const std::string& why) noexcept;
 
  private:
@@ -204,12 +203,12 @@ class network {
   pass_hook* whole_ = nullptr;
   std::unique_ptr<descriptor_watch> descriptors_;
   std::unique_ptr<progress_worker> progress_;
-  // Of the progress worker's thread: the worker whose device it pumps.
+  // On the progress worker's thread: the worker whose device it pumps.
   static inline constinit thread_local worker* driven = nullptr;
 };
 
-// Posts until there is room, in a wait of the calling fiber: `post` says done, posted, retry or
-// failed, as operations of the core do. `describe` says to a person what the wait is for.
+// Calls `post` until it returns something other than retry, in a wait of the calling fiber. `post` returns done,
+// posted, retry or failed, as the core's operations do. `describe` returns the wait's description, for reports.
 template <class Post, class Describe>
 status post_in_wait(worker& here, const Post& post, const Describe& describe) {
   status answer = post();
@@ -217,7 +216,7 @@ status post_in_wait(worker& here, const Post& post, const Describe& describe) {
     return answer;
   const port::awake until_there_is_room(network::of(here));
   const wait_description what = describe();
-  // The condition is looked at once more after it was true.
+  // The condition is looked at once more after it was true: it must not post again then.
   here.wait_until(
       [&] {
         if (answer == status::retry) answer = post();

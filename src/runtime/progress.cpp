@@ -22,15 +22,15 @@ progress_worker::~progress_worker() {
   thread_.join();
 }
 
-// Relaxed: the thread uses nothing that is written before, but what was there when it was made.
+// Relaxed: the thread reads nothing that was written after it was made.
 void progress_worker::start() noexcept {
   std::uint32_t was = idle;
   if (state_.compare_exchange_strong(was, driving, std::memory_order_relaxed))
     std_atomics::wake(state_);
 }
 
-// Sleeps ever longer while there is nothing to do: what it is for are long messages, and memory that others use. For
-// longer than while workers are awake it sleeps only once all have been parked for half as long.
+// The thread sleeps longer each time while there is nothing to do: it is for long messages and for memory that others
+// use. The longest sleep is for when all workers are parked and have made no pass since the last look.
 void progress_worker::run() noexcept {
   pthread_setname_np(pthread_self(), "weft-progress");
   while (state_.load(std::memory_order_relaxed) == idle) std_atomics::wait(state_, idle, -1);
@@ -43,7 +43,7 @@ void progress_worker::run() noexcept {
   }
 }
 
-// Only for workers that have made no pass since the last look: the others do it themselves.
+// Pumps the devices of workers that compute: a worker that is not parked and has made no pass since the last look.
 int progress_worker::pump() noexcept {
   int happened = 0;
   all_rested_ = true;
@@ -56,7 +56,7 @@ int progress_worker::pump() noexcept {
     if (passed || parked) continue;
     comm::device& device = between_.at(static_cast<int>(i)).device();
     network::driven = &workers_.at(static_cast<int>(i));
-    // As long as it flows: a long message comes in many pieces.
+    // Again while something comes: a long message comes in many pieces.
     for (int rounds = 0; rounds < progress_rounds_max; ++rounds) {
       const int now = device.pump();
       if (now == 0 || w.passes() != passes) break;

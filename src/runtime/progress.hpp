@@ -1,6 +1,6 @@
-// A thread of a process that moves messages on while its workers compute: with `--progress`, and where memory of ranks is
-// reached over a network. It calls nothing of the program's: what comes is left for the worker whose device it is, but
-// for messages that need no worker, as those to memory.
+// A thread that moves a process's messages while its workers compute: with `--progress`, and where memory of ranks is
+// reached over a network. It calls nothing of the program's. It leaves what comes to the device's worker, but for
+// messages that need no worker, such as reads and writes of memory.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace weft {
 
 class progress_worker {
  public:
-  // The network's devices are shared ones. After the workers' ports are made, before they run. Its thread sleeps until
-  // start().
+  // Made after the workers' ports, before the workers run. The network's devices are shared ones. The thread sleeps
+  // until start().
   progress_worker(network& between, scheduler& workers);
   // Called by any thread, any number of times.
   void start() noexcept;

@@ -12,22 +12,22 @@
 namespace weft {
 namespace {
 
-// How long a process waits for others that do not come to a wait, or do not answer, once its job
-// stops: first before its ranks unwind, then before it leaves.
+// How long a process of a stopping job waits for processes that do not come to a wait or do not answer: before its
+// ranks unwind, and before it ends.
 constexpr std::uint64_t halt_limit_ns = 1'000'000'000;
 constexpr std::uint64_t leave_limit_ns = 1'800'000'000;
 constexpr std::int64_t stopping_sleep_ns = 5'000'000;
 // Texts travel in pieces that every transport takes at once.
 constexpr std::size_t text_piece_bytes = 1024;
-// With more dead, which no piece can list, no deadlock is looked for.
+// A piece lists at most so many dead processes. With more of them no deadlock is looked for.
 constexpr std::size_t dead_listed_max = text_piece_bytes / sizeof(std::uint32_t);
 
-// Of one process, while it comes. The peer that says more is broken.
+// The longest text of one process. A peer that sends more is refused.
 constexpr std::size_t text_bytes_max = std::size_t{64} << 20;
 
 constexpr std::uint64_t kind_mask = 0xff;
 
-// A list of the dead, as dead_list() makes it, by which process `from` is the first that lives.
+// Whether `dead`, made by dead_list(), names all processes before `from`: then `from` is the first that lives.
 bool names_all_before(std::string_view dead, int from) noexcept {
   const std::size_t count = std::min(static_cast<std::size_t>(from), dead_listed_max);
   if (dead.size() < count * sizeof(std::uint32_t)) return false;
@@ -95,7 +95,7 @@ void termination::send(int process, message what, std::uint64_t first, std::uint
   (void)comm::post(network::of(*worker::current()).device(), made);
 }
 
-// Oneself last: what it says may end this round.
+// This process gets it last: handling it may end the round.
 void termination::broadcast(message what, std::uint64_t first) {
   const std::string dead = what == message::stop ? dead_list() : std::string();
   for (int p = 0; p < between_.process_count(); ++p)
@@ -103,13 +103,13 @@ void termination::broadcast(message what, std::uint64_t first) {
   send(between_.process(), what, first);
 }
 
-// To the judge, with counts. Any worker says so, over its own device, and devices overtake each other:
-// the judge must know which was said last, since a process does not repeat itself.
+// Sends a message with counts to the judge. Any worker sends it over its own device, and messages of different devices
+// overtake each other: the number tells the judge which is the last, since a process does not repeat itself.
 void termination::state(message what, const counts& now) {
   send(judge(), what, now.sent, now.received, ++statement_, dead_list());
 }
 
-// To the judge, in pieces.
+// Sends a text to the judge, in pieces.
 void termination::send_text(message what, std::uint64_t first, std::string_view text) {
   do {
     const std::string_view piece = text.substr(0, text_piece_bytes);
@@ -118,7 +118,7 @@ void termination::send_text(message what, std::uint64_t first, std::string_view 
   } while (!text.empty());
 }
 
-// Which processes this one knows to be dead, so that two lists can be compared.
+// The processes that this one knows to be dead, as bytes that can be compared.
 std::string termination::dead_list() const {
   std::string list;
   if (!any_dead()) return list;
@@ -137,9 +137,9 @@ void termination::on_message(void* self, const comm::event& happened) noexcept {
     me.handle(happened.process, happened);
 }
 
-// Verdicts come from the judge, or from one that has died since. A process that is not the judge here
-// may be it by a death of which this one has not heard. Then it may have been told of a failure; but
-// all its other verdicts wait for a word that this process says to whom it takes for the judge.
+// Verdicts come from the judge, or from a judge that has died since. A process that is not the judge as far as is known
+// here may be the judge by a death that this process has not heard of. From such a process only a stop is taken: for
+// any other verdict it needs a message of this process, which goes to the process that this one takes for the judge.
 const char* termination::objection(int from, const comm::event& happened) const {
   const witness& w = witnesses_[static_cast<std::size_t>(from)];
   const std::string_view text(reinterpret_cast<const char*>(happened.data), happened.size);

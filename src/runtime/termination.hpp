@@ -18,36 +18,39 @@ namespace weft {
 class termination final : public pass_hook {
  public:
   struct actions {
-    // On the judge: the job's first failure, to be told to people. Anywhere: the job stops.
+    // Called on the judge, once: tells people the job's first failure.
     std::function<void(const std::string& text, int exit_status)> tell;
+    // Called in every process: stops its part of the job.
     std::function<void(int exit_status)> stop;
-    // What this process adds to a report of a deadlock, and, on the judge, the report made of all.
+    // `describe` returns this process's part of a deadlock report. `deadlock` makes the report of all parts, on the
+    // judge.
     std::function<std::string()> describe;
     std::function<std::string(const std::vector<std::string>& parts, const std::vector<int>& dead)>
         deadlock;
-    // Whether operations with a dead process fail, instead of all ending.
+    // Whether the job goes on after a process has died: then operations with it fail.
     bool survive_failures = false;
-    // How long a launcher that ends the job itself has for it before this process does.
+    // For how long this process leaves it to the launcher to end the job after a death.
     std::uint64_t patience_ns = 0;
-    // What to say of a dead process.
+    // The text about a dead process.
     std::function<std::string(int process, const std::string& why)> in_words;
   };
 
-  // Before the workers run; holds the scheduler until all processes have ended.
+  // Made before the workers run. Keeps the scheduler from ending until the ranks of all processes have ended.
   termination(network& between, scheduler& workers, actions what);
   termination(const termination&) = delete;
   termination& operator=(const termination&) = delete;
 
-  // Something of this process failed; called by any thread. Told once in the whole job, by the judge.
+  // Called by any thread when something in this process has failed. The judge tells the first failure of the whole job.
   void fail(const std::string& text, int exit_status);
-  // What all processes find by themselves is the judge's to tell.
+  // Of what every process finds out by itself, the judge alone tells people.
   [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
-  // Called by the worker that found all parked. True when all it can do is sleep.
+  // The scheduler's quiescent_handler: called by the worker that found all parked. True: it can only sleep.
   bool quiescent(worker& last);
-  // Before the workers run: `ask` makes another thread find out more to say after describe(), which it
-  // hands to described().
+  // Called before the workers run. `ask` makes another thread, the monitor, find out what else to say after describe();
+  // that thread calls described() with it.
   void set_describer(std::function<void()> ask) { ask_further_ = std::move(ask); }
   void described(const std::string& further);
+  // Called by any thread when a process has died.
   void process_died(int process, const std::string& why);
   [[nodiscard]] bool is_dead(int process) const noexcept {
     return dead_[static_cast<std::size_t>(process)].value();
@@ -58,24 +61,24 @@ class termination final : public pass_hook {
   bool may_unwind(int worker) noexcept override;
   std::int64_t sleep_ns_max() const noexcept override;
 
-  // On the wire in the lowest byte of an active message's tag; above it stands the round.
+  // The lowest byte of an active message's tag; the bytes above it are the round.
   enum class message : std::uint8_t {
     ended,      // to the judge: all ranks of this process have ended; counts, the dead
     all_ended,  // from the judge: so have those of all others
     failure,    // to the judge: text, status
     stop,       // from the judge: status, the dead
-    halted,     // to the judge: nothing of this process reads or writes others' memory any more
+    halted,     // to the judge: this process reads and writes no memory of others any more
     unwind,     // from the judge: all are halted
     quiet,      // to the judge: all workers are parked; counts, the dead
     confirm,    // from the judge: is that so still? round
     confirmed,  // to the judge: it is; round, counts, the dead
-    denied,     // to the judge: it is not; round, counts, the dead
+    denied,     // to the judge: it is not so any more; round, counts, the dead
     describe,   // from the judge: say what your ranks wait for
     part,       // to the judge: some of that text; round; user: whether more follows
   };
 
  private:
-  // Of messages to and from processes that live.
+  // Messages to and from living processes.
   struct counts {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
@@ -88,17 +91,17 @@ class termination final : public pass_hook {
     bool quiet = false;
     bool confirmed = false;
     counts told;
-    std::string dead;             // As dead_list() of that process.
-    std::uint32_t statement = 0;  // The number of the one that told that.
+    std::string dead;             // dead_list() of that process.
+    std::uint32_t statement = 0;  // The number of its message that said this.
     std::string failure;
-    std::string part;  // Of a description.
+    std::string part;  // Its part of a deadlock report.
     bool part_complete = false;
-    std::optional<int>
-        early_stop;  // It says so as the judge, which it is not as far as known here.
+    // The status of a stop that it sent as the judge, although an earlier process lives as far as is known here.
+    std::optional<int> early_stop;
   };
 
   static void on_message(void* self, const comm::event& happened) noexcept;
-  // Why nobody means this; null when somebody may.
+  // Why no sound process sends this message; null when one may.
   [[nodiscard]] const char* objection(int from, const comm::event& happened) const;
   void handle(int from, const comm::event& happened);
   void send(int process, message what, std::uint64_t first = 0, std::uint64_t second = 0,
@@ -137,18 +140,18 @@ class termination final : public pass_hook {
   std::vector<published<bool>> dead_;
   published<int> dead_count_;
   published<bool> may_unwind_;
-  // For worker 0. Written under the lock, as the urgent fibers are, and looked at without: a hint, which
-  // notify() follows.
+  // Whether worker 0 has something of termination to do. Written under the lock, read without it: a hint, after which
+  // comes notify().
   std::atomic<bool> has_urgent_{false};
   std::atomic<std::uint64_t> stopping_since_ns_{0};
 
-  // Nothing here is on the way of a rank's message: one lock for all of it.
+  // One lock for all that follows: no message of a rank comes by here.
   std::recursive_mutex lock_;
   std::vector<witness> witnesses_;
   std::vector<bool> halted_workers_;
-  std::vector<std::pair<std::string, int>> failures_;        // Of threads that are no workers.
-  std::optional<std::pair<std::string, int>> told_failure_;  // To a judge, who may have died since.
-  std::string death_;  // What to say of the first dead process, when it ends the job.
+  std::vector<std::pair<std::string, int>> failures_;        // From threads that are no workers.
+  std::optional<std::pair<std::string, int>> told_failure_;  // The judge it went to may have died.
+  std::string death_;  // The text about the first dead process, when it ends the job.
   std::uint64_t death_since_ns_ = 0;
   counts told_;
   bool told_valid_ = false;
@@ -162,11 +165,11 @@ class termination final : public pass_hook {
   int stop_status_ = 1;
   bool stops_again_ = false;
   bool describing_ = false;
-  std::optional<std::string> description_;  // While some of it may be missing, or it was not sent.
-  bool is_described_ = false;               // Of it, nothing is missing.
+  std::optional<std::string> description_;  // This process's part, until it is sent.
+  bool is_described_ = false;               // description_ is complete.
   bool released_ = false;
   std::uint64_t round_ = 0;
-  int asked_by_ = -1;  // Whose round that is.
+  int asked_by_ = -1;  // The process whose round round_ is.
   bool confirming_ = false;
 };
 
