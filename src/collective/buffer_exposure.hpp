@@ -1,5 +1,7 @@
-// Large data in collectives: the ranks show each other their buffers, and each moves its part
-// itself (Pure section 4.2.2). docs/protocols/collectives.md has the proof.
+// Large data in collectives: ranks show each other their buffers, and each rank copies or reduces its own part (Pure
+// section 4.2.2). docs/protocols/collectives.md has the proof.
+//
+// An owner shows a buffer, a reader reads it. Between processes the leaders send what readers there need.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,24 +20,23 @@
 
 namespace weft::detail {
 
-// What the ranks of one process give to those of another in one collective.
+// The most bytes that one process sends to another in one collective.
 inline constexpr std::uint64_t brought_bytes_max = std::uint64_t{1} << 39;
 
-// What each rank shows to which, of what it gave. `part(owner, reader)` is it; of a rank of another
-// process it is asked over there.
+// Who shows what to whom. `part(member of the owner, rank of the reader)` returns the bytes; it is called in the
+// owner's process.
 template <class Part>
 struct exposure {
   Part part;
-  int only_owner = no_root;  // No_root: all show.
-  int only_reader = no_root;
-  bool per_reader = false;  // Otherwise all see the same.
+  int only_owner = no_root;   // no_root: all ranks show.
+  int only_reader = no_root;  // no_root: all ranks read.
+  bool per_reader = false;    // False: all readers get the same part of an owner.
   sizes known = sizes::of_all;
-  std::size_t part_bytes = 0;  // When known.
-  bool ends_together = false;  // No rank goes on before all have moved, in other processes too.
+  std::size_t part_bytes = 0;  // With sizes::of_all.
+  bool ends_together = false;  // No rank returns before all have moved, in other processes too.
 };
 
-// Shows the buffers of all ranks to all, lets each move what it wants, and holds everyone until
-// all have done so.
+// One rank's view of the buffers that are shown; show_and_move() makes it between two meetings.
 template <class Part>
 class buffer_exposure {
  public:
@@ -46,15 +47,15 @@ class buffer_exposure {
   // Bytes in a row, or a layout.
   using piece = std::invoke_result_t<const Part&, const member&, int>;
 
-  // What this rank may read of the one that shows.
+  // The part of `owner` that this rank reads.
   [[nodiscard]] piece part(int owner) const {
     const member& m = c_.at(owner);
     if (m.rank != nullptr) return what_.part(m, rank_);
     return piece(c_.staged.parts[place(owner, what_.per_reader ? c_.local_place(rank_) : 0)]);
   }
 
-  // Called by the leader while the other ranks of this process wait: brings here what other subgroups
-  // show to this one, and sends them what they are to see.
+  // Called by the leader while the other ranks of this process wait: receives what other subgroups show to this one,
+  // into communicator_state::staged, and sends them what this one shows.
   void bring() {
     const std::size_t subgroups = c_.subgroups.size();
     c_.staged.buffers.clear();
@@ -77,7 +78,7 @@ class buffer_exposure {
       return;
     }
     std::vector<std::size_t> bytes_in(subgroups);
-    // Before anything is under way: what another process says may be refused.
+    // Before any message is under way: lengths that another process sent may be refused here.
     for (std::size_t s = 0; s < subgroups; ++s)
       if (bytes_in[s] = total(lengths_in[s]); bytes_in[s] != 0)
         c_.staged.buffers[s] = std::make_unique_for_overwrite<std::byte[]>(bytes_in[s]);
@@ -105,12 +106,13 @@ class buffer_exposure {
     return static_cast<std::size_t>(c_.node_of_subgroup[subgroup]);
   }
 
-  // What the subgroups of a node read alike comes to one of them, which hands it on.
+  // Whether what all subgroups of a node read goes to one of them, which hands it on to the others.
   [[nodiscard]] bool is_handed_on() const noexcept {
     return !what_.per_reader && what_.only_reader == no_root &&
            c_.nodes.size() < c_.subgroups.size();
   }
-  // To which subgroup of that node `from` sends what `to` reads: its own subgroups to others in turn.
+  // The subgroup to which `from` sends what `to` reads: `to` itself, or the one of its node that hands it on.
+  // Subgroups of one node use different ones.
   [[nodiscard]] std::size_t first_to_get(std::size_t from, std::size_t to) const noexcept {
     if (!is_handed_on() || node_of(from) == node_of(to)) return to;
     const std::vector<int>& mates = mates_of(c_, static_cast<int>(to));
@@ -118,14 +120,14 @@ class buffer_exposure {
         mates[place_on_node(c_, static_cast<int>(from)) % mates.size()]);
   }
 
-  // Calls `receive(messages, by, of)` for what the subgroup `of` shows to this one, which `by` sends here, and
-  // `send(messages, to, of)` for what this one sends. First goes what is here, then what has come for others.
+  // Calls `receive_from(messages, by, of)` for what subgroup `of` shows and `by` sends here, and
+  // `send_to(messages, to, of)` for what this subgroup sends of `of`'s: first its own, then what it hands on.
   template <class Receive, class Send>
   void carry(const Receive& receive_from, const Send& send_to) {
     const std::size_t subgroups = c_.subgroups.size();
     const wait_description waiting = turn_.description();
     subgroup_messages messages(c_, turn_.rank(), waiting);
-    // Starting with the next subgroup, so that not all send to one at a time.
+    // Each begins with the subgroup after its own, so that not all send to the same one.
     for (std::size_t step = 1; step < subgroups; ++step) {
       const std::size_t from = (here() + subgroups - step) % subgroups;
       const std::size_t to = (here() + step) % subgroups;
@@ -133,7 +135,7 @@ class buffer_exposure {
       if (first_to_get(here(), to) == to) send_to(messages, to, here());
     }
     if (!is_handed_on()) return messages.wait();
-    // The messages of two subgroups are in order: what is handed on comes last.
+    // Messages between two subgroups keep their order, so what is handed on comes after what is the sender's own.
     subgroup_messages handed_on(c_, turn_.rank(), waiting);
     for (std::size_t of = 0; of < subgroups; ++of)
       if (const std::size_t by = first_to_get(of, here()); by != here())
@@ -195,7 +197,7 @@ class buffer_exposure {
     });
     return lengths;
   }
-  // The lengths may be what another process says.
+  // The sum of lengths that another process may have sent.
   [[nodiscard]] static std::size_t total(const std::vector<std::uint64_t>& lengths) {
     std::uint64_t sum = 0;
     for (const std::uint64_t length : lengths) {
@@ -210,11 +212,12 @@ class buffer_exposure {
   [[nodiscard]] static bool lies_in_a_row(const segments& s) noexcept { return s.contiguous(); }
   [[nodiscard]] static byte_view row_of(byte_view data) noexcept { return data; }
   [[nodiscard]] static byte_view row_of(const segments& s) noexcept { return s.flat(); }
-  // Large parts: each in a message of its own, from where it is to where it belongs.
+  // Whether each part goes in a message of its own, from the owner's buffer into the reader's: for large parts.
   [[nodiscard]] bool go_alone() const noexcept {
     return what_.known == sizes::of_all && what_.part_bytes >= landing_bytes_min;
   }
-  // Where a part belongs: in a row at whoever reads it, or at one of those here who read the same.
+  // Where a part is received without a copy: the place in the reader's buffer (member::takes), for a part that all read
+  // in that of one reader here. Null: the part goes into a staged buffer.
   [[nodiscard]] std::byte* landing(int owner, int reader) const noexcept {
     if (!what_.per_reader)
       reader = what_.only_reader != no_root ? what_.only_reader : c_.local()[0];
@@ -266,7 +269,7 @@ class buffer_exposure {
       messages.send(static_cast<int>(to), tag_of_parts, row);
     });
   }
-  // A single part goes from where it is.
+  // All parts for subgroup `to` as bytes in a row: a copy, or the buffer itself when it is a single part in a row.
   [[nodiscard]] byte_view in_a_row(std::size_t to) {
     std::size_t bytes = 0;
     int count = 0;
@@ -306,7 +309,7 @@ class buffer_exposure {
   const exposure<Part>& what_;
 };
 
-// What a rank gives to a collective for others to see.
+// What a rank shows in a collective: the fields of `member` of the same names.
 struct shown {
   const void* in = nullptr;
   void* out = nullptr;
@@ -316,7 +319,9 @@ struct shown {
   const parts* takes = nullptr;
 };
 
-// `prepare(group)` is called by who speaks for a group when all of it show what they have, before others read it.
+// The whole of a collective with large data: all ranks show their buffers, then each calls move(buffer_exposure), then
+// each waits until all ranks of its process have moved. The speaker of each group calls `prepare(group)` once all its
+// ranks show their buffers, before others read them.
 template <class Part, class Move, class Prepare>
 void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
                    const exposure<Part>& what, const Move& move, const Prepare& prepare) {
@@ -334,7 +339,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
     if (rank == c.local()[0]) turn.lead([&] { all.bring(); });
     turn.meet_here();
   }
-  // A user's operation may throw; the others still read this rank's buffers until all have met.
+  // A user's reduction operator may throw. Other ranks read this rank's buffers until all have met.
   std::exception_ptr failure;
   try {
     move(all);
@@ -355,13 +360,13 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   show_and_move(c, rank, call, mine, what, move, [](worker_group&) {});
 }
 
-// Parts of the commonest kind: all that a rank gave.
+// The commonest `Part`: the owner's whole buffer.
 [[nodiscard]] inline std::span<const std::byte> whole(const member& m, int) noexcept {
   return {static_cast<const std::byte*>(m.in), m.bytes};
 }
 
-// The input of a rank, or a copy of it where the output lies over it, which is written while others still
-// read the input. In place: only what the rank gives to itself is there already, where it belongs.
+// The input of a rank, or a copy when the output overlaps it: a rank writes its output while others still read its
+// input. `in_place`: the input lies in the output, where only the rank's own part belongs, and no copy is made.
 class input_apart {
  public:
   input_apart(byte_view in, byte_view out, bool in_place) : data_(in.data()) {

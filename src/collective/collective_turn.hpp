@@ -1,4 +1,6 @@
-// A rank in a collective: its turn among its own, and the meeting of all.
+// A rank in a collective: it waits for its turn among the rank's own collectives, then it meets the other ranks.
+//
+// Everything is called on the home worker of the rank, by its fiber or by the fiber of a non-blocking collective.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -24,12 +26,12 @@ namespace weft::detail {
 // Up to this many workers, each reads all dropboxes itself.
 inline constexpr std::size_t tree_width = 8;
 
-// Returns when those with smaller tickets have ended. A few thousand may be under way at once.
+// Returns when the member's collectives with smaller tickets have ended. A few thousand may be under way at once.
 void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_description& why);
-// Called when the turn has moved on, while others wait for theirs.
+// Called when the turn has moved on while collectives wait for theirs: makes the next one ready.
 void tell_next(worker& here, member& m) noexcept;
 
-// Whom its ranks wait for, by its name in either face.
+// For the accounts: which ranks wait for which in this collective, by its name.
 [[nodiscard]] inline accounts::relation relation_of(const collective_call& call) noexcept {
   if (call.root == no_root) return accounts::relation::all;
   const std::string_view name(call.name);
@@ -40,7 +42,7 @@ void tell_next(worker& here, member& m) noexcept;
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
 class collective_turn {
  public:
-  // Inline, so that what the caller says of its call is known here; what is rare is not.
+  // Waits for the turn. Inline, so that the compiler knows the fields of `call`; the rare cases are functions.
   [[gnu::always_inline]] collective_turn(communicator_state& c, int rank,
                                          const collective_call& call)
       : c_(c), me_(calling_rank(call.name)), member_(c.at(rank)), rank_(rank) {
@@ -80,13 +82,13 @@ class collective_turn {
   collective_turn(const collective_turn&) = delete;
   collective_turn& operator=(const collective_turn&) = delete;
 
-  // Returns when every rank has arrived. With `how`, also reduces in() of all into out() of those
-  // that have one; only for small data and for orders that dropboxes can keep.
+  // Returns when every rank has arrived. With `how`, also reduces member::in of all ranks into member::out of those
+  // that have one; only for small_bytes_max bytes, and for an order of ranks that the dropboxes keep.
   [[gnu::always_inline]] void meet(const reduction* how = nullptr) {
     meet_all(how, c_.spans_processes());
     member_.moving = true;
   }
-  // The same for ranks that show each other something; before, who speaks for a group calls `prepare(group)`.
+  // meet() for ranks that expose buffers. The speaker of each group calls `prepare(group)` first.
   template <class Prepare>
   void meet_prepared(const Prepare& prepare) {
     meet_with([&](worker_group& g) {
@@ -95,10 +97,10 @@ class collective_turn {
     });
     member_.moving = true;
   }
-  // Only those of this process.
+  // Returns when every rank of this process has arrived.
   void meet_here() { meet_all(nullptr, false); }
-  // Returns when every rank has arrived and has what the others give it: small parts, as
-  // exchanges_in_dropboxes() says, which travel in the dropboxes.
+  // Returns when every rank has arrived and has the parts that the others give it. Only for parts small enough for the
+  // dropboxes: goes_in_dropboxes() of exchange.cpp.
   void meet_and_exchange(const exchange_plan& plan, const parts& give, const parts& take) {
     member_.in = &give;
     member_.out = const_cast<parts*>(&take);
@@ -109,7 +111,7 @@ class collective_turn {
   [[nodiscard]] rank_state& rank() noexcept { return me_; }
   [[nodiscard]] worker& here() noexcept { return *me_.home; }
   [[nodiscard]] const wait_description& description() const noexcept { return member_.waits_in; }
-  // What the leader alone does while the others wait for it: they are told when it fails.
+  // Runs `step`, which the leader alone does while the other ranks wait for it. When it throws, they are told.
   template <class Step>
   void lead(const Step& step) {
     try {
@@ -121,23 +123,24 @@ class collective_turn {
       throw;
     }
   }
-  // Called after the last meeting, before which failures were noted: `own` is that of this rank.
+  // Called after the meeting that follows the moving of data, before which ranks have noted failures. Throws when any
+  // rank of this process has failed; `own` is this rank's failure, or null.
   void end_of_moving(const std::exception_ptr& own) {
-    // Relaxed: noted before a meeting of all of this process.
+    // Relaxed: failures are noted before a meeting of all ranks of this process.
     if (!c_.failed.load(std::memory_order_relaxed)) [[likely]]
       return;
-    // Other subgroups have not noticed.
+    // Other subgroups do not know yet.
     if (c_.spans_processes() && rank_ == c_.local()[0]) break_communicator(*me_.home, c_, {});
     if (own != nullptr) std::rethrow_exception(own);
     throw_failed(c_);
   }
-  // Those of all processes, after end_of_moving(): a process of which a rank has failed does not come, and
-  // tells the others.
+  // Called after end_of_moving(): returns when the ranks of all processes have moved their data. A process in which a
+  // rank has failed does not come; it has told the others.
   void meet_moved() {
     member_.moving = false;
     meet_all(nullptr, true);
   }
-  // What the others are told of the exception that is handled now.
+  // The text for the other ranks about the exception that is being handled.
   [[nodiscard]] std::string failed_here() const { return peer_failure(c_, rank_, member_.call); }
   void notify_all() {
     for (const int worker : c_.workers)
@@ -153,7 +156,7 @@ class collective_turn {
     throw error(std::string(call) + " with root " + std::to_string(root) +
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
   }
-  // What goes on beside the rank's own code is no wait of the rank.
+  // Whether this is a non-blocking collective, on a fiber beside the rank's own code: its waits are not the rank's.
   [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_urgent; }
   [[nodiscard]] static bool is_barrier(std::string_view call) noexcept {
     return call.find("arrier") != call.npos || call.find("_sync") != call.npos;
@@ -174,7 +177,7 @@ class collective_turn {
   }
   [[gnu::noinline]] void end_traced() {
     if (!is_beside()) accounts::end_collective(me_.number);
-    // Event files tell by the argument what goes on beside the rank's own code.
+    // The argument says in event files that this went on beside the rank's own code.
     if (tracing())
       record_trace_event(trace_phase::end, trace_kind::wait_collective, me_.number, is_beside());
   }
@@ -185,11 +188,11 @@ class collective_turn {
   }
   [[noreturn, gnu::cold]] void leave_failed(const char* call) {
     end_turn();
-    // Whoever is there already, since it did not know, waits for this rank.
+    // Ranks that did not know may be in the collective already, and wait for this one.
     if (c_.spans_processes()) break_communicator(*me_.home, c_, {});
     throw_failed(c_, call);
   }
-  // It came before this rank did.
+  // A broadcast_question about this call came before the rank made it.
   [[gnu::noinline]] void answer_early_question() {
     const broadcast_question asked = std::exchange(member_.asked, {});
     try {
@@ -208,12 +211,12 @@ class collective_turn {
   [[gnu::always_inline]] void speak_of_meeting(worker_group& g, const reduction* how, bool across) {
     if (how != nullptr || c_.groups.size() > 1)
       speak(g, how, across);
-    else if (across)  // Nobody else of this process is to be told.
+    else if (across)  // The only group of this process.
       meet_subgroups(c_, member_.call, rank_, description());
   }
 
-  // Inline, as are those that call it: of each frame between here and the fiber's code the return is
-  // mispredicted, since others of its worker have run meanwhile.
+  // The ranks of a worker meet: the last to arrive calls speak_for(group), the others wait for it. Inline, as are its
+  // callers: other fibers run meanwhile, so the return of each frame between here and the fiber's code is mispredicted.
   template <class Speak>
   [[gnu::always_inline]] void meet_with(const Speak& speak_for) {
     worker_group& g = *member_.group;
@@ -226,7 +229,7 @@ class collective_turn {
     }
     member_.gathering = g.gathered + 1;
     if (--g.missing != 0) {
-      // Relaxed: the mail, which wakes those that wait, may have come already.
+      // Relaxed: the mail that wakes waiting ranks of a broken communicator may have come before this wait.
       if (c_.broken.load(std::memory_order_relaxed)) [[unlikely]]
         throw_failed(c_);
       me_.home->wait(all, description());
@@ -239,13 +242,12 @@ class collective_turn {
       speak_for(g);
     } catch (const job_stopped&) {
       throw;
-    } catch (
-        ...) {  // A mismatch, which has broken the communicator, or the user's operation threw.
+    } catch (...) {  // Calls do not match, or the user's reduction operator threw.
       break_communicator(*me_.home, c_, failed_here());
       throw;
     }
     me_.home->check_stopped();          // The others' buffers may be gone.
-    if (all.pending == 0) [[unlikely]]  // Those that were woken before have not met.
+    if (all.pending == 0) [[unlikely]]  // The communicator broke: the others were woken unmet.
       return;
     g.first_arrived = nullptr;
     g.missing = g.members.size();
@@ -257,7 +259,7 @@ class collective_turn {
   [[gnu::noinline]] void speak(worker_group& g, const reduction* how, bool across) {
     partial mine;
     if (how != nullptr) {
-      // In rank order, whoever came first: the same result every time.
+      // In rank order, whatever the order of arrival: the same result every time.
       copy_short(mine.data, c_.at(g.members[0]).in, how->bytes());
       for (std::size_t i = 1; i < g.members.size(); ++i)
         how->combine(how->op, mine.data, c_.at(g.members[i]).in, how->count);
@@ -274,7 +276,7 @@ class collective_turn {
         if (void* out = c_.at(r).out; out != nullptr) copy_short(out, mine.data, how->bytes());
   }
 
-  // Everybody reads everybody: one hop.
+  // The speakers of up to tree_width groups: each reads the dropboxes of all.
   void exchange(worker_group& g, const reduction* how, partial& mine) {
     publish(g.own, g.sequence, mine, how != nullptr ? how->bytes() : 0);
     partial total;
@@ -291,8 +293,8 @@ class collective_turn {
     if (how != nullptr) copy_short(mine.data, total.data, how->bytes());
   }
 
-  // What one of `g` gives to ranks of other workers travels in its dropbox: by the giver, and, when
-  // each reader gets a part of its own, by the reader.
+  // The parts that ranks of `g` give to ranks of other workers travel in its dropbox, ordered by the giver and, when
+  // each reader gets a part of its own, then by the reader.
   void speak_for_exchange(worker_group& g, const exchange_plan& plan) {
     const std::size_t bytes = plan.part_bytes;
     const auto part_of = [&](int giver, int reader) {
@@ -306,7 +308,7 @@ class collective_turn {
     for (const int giver : g.members) {
       const parts& given = *static_cast<const parts*>(c_.at(giver).in);
       const int readers = plan.per_reader ? c_.size() : 1;
-      // Whether a reader is of this group is not asked of its member, whose line its own worker writes.
+      // Readers of this group are skipped by its list: a reader's own worker writes the line of its `member`.
       auto own = g.members.begin();
       for (int reader = 0; reader < readers; ++reader) {
         if (plan.per_reader && own != g.members.end() && *own == reader) {
@@ -336,7 +338,7 @@ class collective_turn {
       const std::byte* const theirs = await(other.own, g.sequence).data;
       const std::size_t readers = plan.per_reader ? c_.members.size() - other.members.size() : 0;
       for (const int reader : g.members) {
-        // How many of the readers of `other` come before this one.
+        // The number of ranks outside `other` that come before this reader.
         const std::size_t place =
             plan.per_reader
                 ? static_cast<std::size_t>(reader) -
@@ -351,8 +353,8 @@ class collective_turn {
     }
   }
 
-  // Up a tree and down from its root in one hop. The root is the leader's group: it meets those of
-  // other processes.
+  // The speakers of more groups, or of several processes: up a tree by the groups' `own`, then down from its root in
+  // one hop by `result`. The root is the leader's group; its speaker meets the other subgroups.
   void climb(worker_group& g, const reduction* how, partial& mine, bool across) {
     const auto index = static_cast<std::size_t>(&g - c_.groups.data());
     const std::size_t bytes = how != nullptr ? how->bytes() : 0;
@@ -385,7 +387,7 @@ class collective_turn {
     notify_all();
   }
   const contribution& await(const dropbox<contribution>& box, std::uint64_t sequence) {
-    const auto& broken = c_.broken;  // Relaxed: it says only that nobody will publish.
+    const auto& broken = c_.broken;  // Relaxed: it only says that nobody will publish.
     here().wait_until([&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); },
                       description());
     if (!box.holds(sequence)) [[unlikely]]

@@ -1,5 +1,5 @@
-// Messages of the run time's own, in contexts that programs cannot name: some sends and receives
-// under way together. Called on the home worker of the speaker.
+// weft's own messages between ranks, in contexts that programs cannot use: several sends and receives under way
+// together. Called on the home worker of the speaker.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-// Of messages: whether they must be as long as their receives.
+// Whether a message must be as long as its receive, or may be shorter.
 enum class lengths { equal, any };
 
 class control_messages {
@@ -22,15 +22,15 @@ class control_messages {
   control_messages(const control_messages&) = delete;
   control_messages& operator=(const control_messages&) = delete;
 
-  // `to` is `rank` of the communicator. The data, and a layout, stay where they are until wait().
+  // `to` is `rank` of the communicator. The caller keeps the data, and the layout, until wait() returns.
   void send(const peer& to, int rank, const envelope& from, byte_view data);
   void send(const peer& to, int rank, const envelope& from, const segments& data);
-  // By the speaker, or another rank of its worker.
+  // `by`: the speaker, or another rank of its worker.
   void receive(rank_state& by, const envelope& wanted, std::span<std::byte> into);
   void receive(rank_state& by, const envelope& wanted, const segments& into);
-  // Until all that was begun is complete.
+  // Returns when all that was begun is complete.
   void wait();
-  // The same, before wait(); `look` is called now and then.
+  // Called before wait(), to wait with a `look` that is called now and then.
   template <class Look>
   void watch(const Look& look) {
     speaker_.home->wait_until(

@@ -1,5 +1,5 @@
-// The one form of all collectives that only move data: each rank gives parts to some ranks and takes
-// parts of some. Where both share memory, the one that takes copies from layout to layout.
+// The one form of all collectives that only move data: each rank gives parts to some ranks and takes parts of some.
+// Within a process the taker copies, from layout to layout.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -14,15 +14,15 @@ namespace weft::detail {
 struct parts {
   int first = 0;
   int count = 0;
-  // Bytes in a row, from each to the next at one distance ...
+  // Either bytes in a row, each part `stride` bytes behind the one before ...
   std::byte* base = nullptr;
   std::ptrdiff_t stride = 0;
-  std::size_t bytes = 0;  // Of each.
-  // ... or layouts: that of rank first + place.
+  std::size_t bytes = 0;  // The size of each part.
+  // ... or layouts: laid_out(of, place) is the layout of rank first + place.
   segments (*laid_out)(const void* of, int place) = nullptr;
   const void* of = nullptr;
 
-  // The same for all; the layout must live until the exchange has ended.
+  // One layout for the parts of all ranks. It lives until the exchange has ended.
   [[nodiscard]] static parts all_alike(const segments& layout, int first, int count) noexcept {
     parts p{first, count};
     p.laid_out = [](const void* one, int) { return *static_cast<const segments*>(one); };
@@ -36,11 +36,11 @@ struct parts {
     return segments({base + stride * (rank - first), bytes});
   }
 
-  // Of a rank that has a part. Its bytes in a row; null: they have a layout.
+  // The bytes of a rank that has a part; null: the part has a layout.
   [[nodiscard]] const std::byte* row(int rank) const noexcept {
     return laid_out == nullptr ? base + stride * (rank - first) : nullptr;
   }
-  // All of the part to bytes in a row, and from there.
+  // Copy a whole part to bytes in a row, and from bytes in a row.
   void get(int rank, std::byte* to, std::size_t bytes_of_part) const {
     if (laid_out == nullptr) [[likely]]
       copy_short(to, row(rank), bytes_of_part);
@@ -55,7 +55,7 @@ struct parts {
   }
 };
 
-// What a rank takes of another one is not what that gives.
+// The error that `taker` expects another size than `giver` gives.
 struct unequal_parts {
   int giver;
   std::size_t gives;
@@ -63,25 +63,26 @@ struct unequal_parts {
   int taker;
   std::size_t takes;
 };
-// Throws what that means, where it means more than it says.
+// A caller's function that throws a better error than exchange() would, if it has one.
 using explanation = std::function<void(const unequal_parts&)>;
 
-// Whether all parts have as many bytes as one's own.
+// What a rank knows of the sizes of parts: of_all, all parts have the same; of_each, only of its own.
 enum class sizes { of_all, of_each };
 
 struct exchange_plan {
   collective_call call;
-  int only_owner = no_root;  // No_root: all give.
-  int only_reader = no_root;
-  bool per_reader = false;  // Otherwise a rank gives the same to all.
+  int only_owner = no_root;   // no_root: all give.
+  int only_reader = no_root;  // no_root: all take.
+  bool per_reader = false;    // False: a rank gives the same part to all.
   sizes known = sizes::of_all;
-  std::size_t part_bytes = 0;  // When known.
-  bool leaves_own = false;     // What a rank gives to itself is where it belongs.
-  // Not null: what is given to a rank that does not take it is an error, too, of which all ranks are told.
+  std::size_t part_bytes = 0;  // With sizes::of_all.
+  bool leaves_own = false;     // In place: what a rank gives to itself is where it belongs.
+  // Not null: a part for a rank that does not take it is an error, too, and all ranks are told.
   const explanation* explain = nullptr;
 };
 
-// A part that is not as long as its taker expects throws weft::error on all ranks of its process.
+// Called by every rank of the communicator. When a part has not the size that its taker expects, all ranks of the
+// taker's process throw weft::error.
 void exchange(communicator_state& c, int rank, const exchange_plan& plan, const parts& give,
               const parts& take);
 

@@ -1,7 +1,7 @@
-// Where the subgroups of a communicator meet: what one says to another in a meeting is an active message
-// to the leader's worker, which keeps it until the leader looks. Like a dropbox it has two places,
-// used in turn: a subgroup begins meeting s + 2 after all have begun s + 1, and so have read what it said
-// in s. A message may come before this process has made the communicator.
+// Where the subgroups of a communicator meet. In a meeting a leader sends active messages to the workers of other
+// leaders. The receiving worker keeps each in a slot until its leader looks. There are two slots for each sender, used
+// by turns: a subgroup begins meeting s + 2 after all have begun s + 1, and so have read slot s. A message may come
+// before this process has made the communicator.
 //
 // Everything is called on the leader's worker.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace weft::detail {
 
-// A call as it travels, so that those that differ are found.
+// A collective_call as it travels between subgroups, which compare their calls.
 struct call_on_wire {
   char name[32] = {};
   std::uint64_t bytes = 0;
@@ -29,13 +29,13 @@ struct call_on_wire {
   std::uint16_t unused = 0;
 };
 [[nodiscard]] call_on_wire on_wire(const collective_call& call, int rank) noexcept;
-// Compares that of another subgroup with the call of `rank` here; throws when they differ.
+// Compares the call of another subgroup with the call of `rank` here; throws weft::error when they differ.
 void check_call(communicator_state& c, call_on_wire& theirs, int rank, const collective_call& mine);
 
-// Meetings are counted modulo 2^32.
+// What one subgroup sent in one meeting.
 struct meeting_slot {
-  std::uint32_t sequence = 0;
-  std::uint64_t digest = 0;  // Of the call.
+  std::uint32_t sequence = 0;  // The number of the meeting, modulo 2^32.
+  std::uint64_t digest = 0;    // digest_of() its call.
   alignas(64) std::byte data[small_bytes_max];
 };
 
@@ -49,38 +49,38 @@ struct subgroup_meetings {
     collective_call call;
     int rank = -1;
   };
-  // Of a meeting without data: to a subgroup, or from one.
+  // One step of a meeting without data: a message to a subgroup, or one from it.
   struct step {
     int subgroup = -1;
-    const peer* to = nullptr;  // Its leader.
-    comm::am word{};           // For it.
-    other* from = nullptr;
+    const peer* to = nullptr;  // Set in a step that sends: the leader there.
+    comm::am word{};           // The message to it.
+    other* from = nullptr;     // Set in a step that receives.
   };
-  // What a subgroup says when it is asked for its call: the name is empty when it has forgotten it.
+  // The answer of a subgroup that was asked for its call; call.name is empty when it does not remember it.
   struct call_answer {
-    int process = -1;  // That was asked.
+    int process = -1;  // The process that was asked.
     std::uint32_t sequence = 0;
     call_on_wire call;
   };
 
   [[nodiscard]] other& of(int process);
-  // Null when nothing has been said by that process, nor was waited for.
+  // Null when no message of that process has come, and none was waited for.
   [[nodiscard]] other* find(int process) noexcept {
-    for (const auto& each : others_)  // As many as the logarithm of the subgroups.
+    for (const auto& each : others_)  // Their number is the logarithm of the number of subgroups.
       if (each->process == process) return each.get();
     return nullptr;
   }
-  // One number for the call; made anew only for another one.
+  // A hash of the call, to be compared in meetings. The last one is kept: most calls are the same as the one before.
   [[nodiscard]] std::uint64_t digest_of(const collective_call& call) noexcept {
     if (call.is_surely(digested_) && call.same_size == digested_.same_size) [[likely]]
       return digest_;
     return make_digest(call);
   }
 
-  rank_state* leader = nullptr;  // Of the subgroup here; null until this process has met there.
-  std::uint32_t sequence = 0;
-  std::array<begun, 2> mine;
-  std::vector<step> steps;  // The same in each; none before the first.
+  rank_state* leader = nullptr;  // The leader here; null before its first meeting.
+  std::uint32_t sequence = 0;    // The last meeting that it began.
+  std::array<begun, 2> mine;     // Its last two meetings, for subgroups that ask.
+  std::vector<step> steps;       // The same in each meeting; made in the first.
   call_answer answer;
   bool is_known = false;  // This process has made the communicator.
 
@@ -101,24 +101,26 @@ struct subgroup_meetings {
   std::uint64_t digest_ = 0;
 };
 
-// Of a communicator and who leads its subgroup.
+// The key of a communicator's meetings: its context and the number in the world of the leader here.
 [[nodiscard]] constexpr std::uint64_t meeting_name(std::uint32_t context, int leader) noexcept {
   return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(leader);
 }
 
-// Those of one worker.
+// The meetings of all communicators whose leaders are at home on one worker.
 class meeting_table {
  public:
   // Null when there is none.
   [[nodiscard]] subgroup_meetings* find(std::uint64_t name) noexcept {
     return is_last(name) ? last_ : look_up(name);
   }
-  // Made when there is none; null when too many are unknown here.
+  // Makes it when there is none. Null when too many communicators that this process does not know have messages
+  // already.
   [[nodiscard]] subgroup_meetings* find_or_make(std::uint64_t name, int worker,
                                                 communicator_list& listed) {
     return is_last(name) ? last_ : look_up_or_make(name, worker, listed);
   }
-  // Calls `refuse(process)` for those who had something to say and are of no subgroup.
+  // This process has made the communicator of `one`: drops what came from processes without ranks in it, and calls
+  // `refuse(process)` for each.
   template <class Refuse>
   void know(subgroup_meetings& one, const communicator_state& c, const Refuse& refuse) {
     if (std::exchange(one.is_known, true)) return;

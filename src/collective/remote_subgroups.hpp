@@ -1,7 +1,7 @@
-// What the subgroups of a communicator say to each other besides messages: that it is broken, which broadcast a
-// rank waits for, and the words of a meeting.
+// The active messages between subgroups of a communicator: that it is broken, questions about a broadcast, and the
+// messages of meetings (meetings.hpp).
 //
-// Everything is called on the home worker of the rank concerned.
+// Everything is called on the home worker of this process's rank.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,23 +16,23 @@ class remote_subgroups {
  public:
   remote_subgroups(remote_messaging& ways, face_handlers& handlers);
 
-  // The leaders of all other subgroups learn that the communicator is broken.
+  // Tells the leaders of all other subgroups that the communicator is broken.
   void tell_broken(worker& here, const communicator_state& c) noexcept;
-  // Whether that rank, of another process, is in the broadcast that `asked` tells of.
+  // Asks whether `rank`, in another process, is in the broadcast that `asked` describes.
   void ask(worker& here, const communicator_state& c, int rank,
            const broadcast_question& asked) noexcept;
-  // Where the subgroup of this process meets the others of `c`; called by the leader's worker.
+  // The meetings of the subgroups of `c`. Called by the leader's worker.
   [[nodiscard]] subgroup_meetings& meetings_of(communicator_state& c) {
     if (c.meetings == nullptr) [[unlikely]]
       find_meetings(c);
     return *c.meetings;
   }
-  // To the leader of another subgroup: what is the same in every meeting of a communicator.
+  // A message to the leader of another subgroup, with the fields that are the same in every meeting.
   [[nodiscard]] comm::am word_to(const peer& leader, std::uint32_t context) const noexcept;
-  // What the leader here says in one of them, in such a word; waits for room.
+  // Fills in `word`, made by word_to(), and sends it; waits for room.
   void say(rank_state& speaker, const peer& to, comm::am& word, std::uint32_t sequence,
            std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
-  // That leader tells which call it made in the meeting.
+  // Asks the leader `to` which call it made in meeting `sequence`: its answer goes into subgroup_meetings::answer.
   void ask_call(const rank_state& leader, const peer& to, std::uint32_t context,
                 std::uint32_t sequence) noexcept;
 

@@ -49,7 +49,7 @@ void check_subgroups_alive(const communicator_state& c, const char* call) {
     }
 }
 
-// --- Talk ----------------------------------------------------------------------------------------
+// --- Messages ------------------------------------------------------------------------------------
 
 void subgroup_messages::send(int subgroup, int tag, std::span<const std::byte> data) {
   const int leader = c_.subgroups[static_cast<std::size_t>(subgroup)].members[0];
@@ -74,8 +74,8 @@ void end_control_messages(worker& here, communicator_state& c) {
     leader.lists.withdraw(*op);
     fail(here, *op);
   }
-  // A refusal that finds no room lets other messages be handled, this call among what they do: the list is
-  // looked at anew after each.
+  // A refusal that finds no room handles other messages, which may lead back into this function: the list is searched
+  // again after each.
   const auto oldest = [&] {
     unexpected_message* m = leader.lists.oldest();
     while (m != nullptr && m->from.context != context) m = match_lists::after(*m);
@@ -93,12 +93,12 @@ subgroup_messages::subgroup_messages(communicator_state& c, rank_state& speaker,
       what_(what),
       messages_(speaker, what, lengths::any),
       leads_(speaker.home == leader_of(c).home) {
-  if (leads_) ++c_.conversations;  // Others do not touch it: it is of the leader's worker.
+  if (leads_) ++c_.conversations;  // Only the leader's worker touches it.
 }
 
-// A communicator that was cut off has ended what was under way; this has just begun.
+// When a communicator is cut off, messages under way are ended. These may have begun after that.
 void subgroup_messages::begin_wait() {
-  // Relaxed: the mail, which ends it otherwise, comes to this worker later.
+  // Relaxed: if this is not set yet, the mail that ends them comes to this worker later.
   if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]]
     end_control_messages(*messages_.speaker().home, c_);
 }
@@ -112,10 +112,9 @@ void subgroup_messages::end_wait() {
   }
 }
 
-// Another subgroup refuses what is sent to it when it has been told, or has found, that the communicator
-// is broken. The word of that is sent first, but over a device of its own: the refusal may overtake it.
-// Where a transfer failed by itself no word comes. And what failed may be the work of a third process
-// that died, which others knew before.
+// Another subgroup refuses messages once it knows that the communicator is broken. It tells this subgroup first, but
+// over another device, so the refusal may come first. When a transfer failed by itself, nothing comes. A refusal may
+// also be due to the death of a third process, of which this process has not heard yet.
 void subgroup_messages::hear_why() {
   worker& here = *messages_.speaker().home;
   port& p = network::of(here);

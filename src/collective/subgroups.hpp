@@ -1,7 +1,7 @@
-// What the processes of a communicator say to each other in a collective: one rank of each, the
-// leader of the subgroup, speaks for all. Its messages are those of ranks, in a context of their own.
+// What the subgroups of a communicator send each other in a collective. The leader of a subgroup speaks for all its
+// ranks. Its messages are messages between ranks, in a context of their own (hidden_context).
 //
-// Called on the home worker of the leader; whichever fiber of it comes last to a meeting speaks.
+// Called on the home worker of the leader, by the fiber that comes last to a meeting.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,10 +17,10 @@
 
 namespace weft::detail {
 
-// Tags of the hidden context.
+// Tags in the hidden context.
 inline constexpr int tag_of_parts = 1;
 inline constexpr int tag_of_lengths = 2;
-inline constexpr int tag_of_broadcast = 1 << 30;  // And the number of the broadcast, modulo that.
+inline constexpr int tag_of_broadcast = 1 << 30;  // Plus the broadcast's number, modulo 2^30.
 
 // The subgroups of a subgroup's node, and its place among them.
 [[nodiscard]] inline const std::vector<int>& mates_of(const communicator_state& c,
@@ -33,10 +33,10 @@ inline constexpr int tag_of_broadcast = 1 << 30;  // And the number of the broad
                                   mates.begin());
 }
 
-// Some sends and receives between leaders, under way together.
+// Several sends and receives between leaders, under way together.
 class subgroup_messages {
  public:
-  // `speaker`: on whose worker this runs: a leader, or the root of a broadcast.
+  // `speaker`: the rank on whose worker this runs: the leader, or the root of a broadcast.
   subgroup_messages(communicator_state& c, rank_state& speaker,
                     const wait_description& what) noexcept;
   ~subgroup_messages() {
@@ -48,12 +48,12 @@ class subgroup_messages {
   // The data stay where they are until wait().
   void send(int subgroup, int tag, std::span<const std::byte> data);
   void receive(int subgroup, int tag, std::span<std::byte> into);
-  // Until all that was begun is complete.
+  // Returns when all that was begun is complete.
   void wait() {
     begin_wait();
     end_wait();
   }
-  // The same; `look` is called now and then.
+  // wait() that calls `look` now and then.
   template <class Look>
   void wait(const Look& look) {
     begin_wait();
@@ -64,35 +64,35 @@ class subgroup_messages {
  private:
   void begin_wait();
   void end_wait();
-  // Something failed. Throws what has broken the communicator, or that a subgroup is dead; returns when
-  // neither comes to be known.
+  // Called when a message has failed. Throws why the communicator is broken, or that a subgroup is dead; returns when
+  // neither becomes known.
   void hear_why();
 
   communicator_state& c_;
   const wait_description& what_;
   control_messages messages_;
-  const bool leads_;  // Its speaker is at home where the leader is.
+  const bool leads_;  // The speaker and the leader have the same worker.
 };
 
-// Returns when all subgroups have come here with this call, which `rank` says for its own.
+// Returns when all subgroups have come here. `call` is this subgroup's, as `rank` made it.
 void meet_subgroups(communicator_state& c, const collective_call& call, int rank,
                     const wait_description& what);
-// The same; `data`, at most small_bytes_max bytes, become the reduction of those of all subgroups, in
-// their order; they are aligned as what the operation combines may want.
+// meet_subgroups() that also reduces `data`, at most small_bytes_max bytes, over all subgroups, in their order.
+// `data` is aligned for any element.
 void reduce_over_subgroups(communicator_state& c, const collective_call& call, int rank,
                            const wait_description& what, const reduction& how, std::byte* data);
 
-// The data of a small broadcast from the subgroup of its root to all others. send_broadcast: called by
-// the root. receive_broadcast: called by the leaders of other subgroups; hands it on.
+// A small broadcast between subgroups. The root calls send_broadcast(). The leaders of other subgroups call
+// receive_broadcast(), which also hands the data on to further subgroups.
 void send_broadcast(communicator_state& c, rank_state& root, const collective_call& call, int rank,
                     std::uint64_t number, std::span<const std::byte> data);
-// `ask` is called now and then while it waits.
+// Calls `ask` now and then while it waits.
 void receive_broadcast(communicator_state& c, const collective_call& call, int rank,
                        std::uint64_t number, const wait_description& what,
                        std::span<std::byte> data, const std::function<void()>& ask);
 
-// Called on any worker of a broken communicator: where its leader is at home, what this subgroup waits
-// for from others ends, and what they offered is refused.
+// Called on any worker of a broken communicator. On the leader's home worker it ends what this subgroup waits for from
+// others, and refuses their rendezvous requests. Does nothing on other workers.
 void end_control_messages(worker& here, communicator_state& c);
 
 // Throws weft::error when a process of the communicator is dead.

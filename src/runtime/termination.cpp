@@ -138,7 +138,7 @@ void termination::on_message(void* self, const comm::event& happened) noexcept {
 }
 
 // Verdicts come from the judge, or from a judge that has died since. A process that is not the judge as far as is known
-// here may be the judge by a death that this process has not heard of. From such a process only a stop is taken: for
+// here may be the judge by a death that this process has not heard of. Its stop is kept until that is known: for
 // any other verdict it needs a message of this process, which goes to the process that this one takes for the judge.
 const char* termination::objection(int from, const comm::event& happened) const {
   const witness& w = witnesses_[static_cast<std::size_t>(from)];
