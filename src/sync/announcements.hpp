@@ -1,10 +1,10 @@
 // How the one consumer of many rings, perhaps in another process than their producers, learns which
 // of them to look at, and how it goes to sleep.
 //
-// A ring that the consumer watches it looks at in every poll, and the producer tells it nothing:
-// that is the fast path. Any other ring the producer announces after publishing in it: it sets the
-// ring's bit and wakes the consumer. A consumer stops watching rings that have been silent for
-// long, and all of them before it sleeps. docs/protocols/shm.md.
+// The fast path: the consumer watches a ring, which means that it looks at it in every poll, and the producer only
+// publishes. When a ring is not watched, its producer announces it after publishing: it sets the ring's bit and wakes
+// the consumer. A consumer stops watching rings that have been silent for long, and all rings before it sleeps.
+// docs/protocols/shm.md.
 //
 //   producer: publish; light fence; load watched; if it is not: set the bit, wake if parked
 //   consumer: stop watching; heavy fence; look at the ring once more
@@ -13,12 +13,12 @@
 // consumer looks for that after it has given some.
 //
 //   R3 announce: fetch_or bits_               -- A3 take: exchange bits_
-//      Who takes a bit sees the record behind it.
+//      A consumer that takes a bit sees the record behind it.
 //   L2 is_watched: the record, then watched_  -- H2 settle, or H1 of the parking spot:
 //      watched_, then the ring. No record is overlooked.
 //   L3 take_request: the room, then wanted_   -- H1 of the parking spot: wanted_, then the room
 //
-// Who finds a summary finds its bits: the release and the acquire for it carry no label, since the
+// A consumer that finds a summary bit finds the bits behind it. That release and acquire carry no label, since the
 // checker executes read-modify-writes in program order and cannot show what they prevent.
 #pragma once
 #include <array>
@@ -30,7 +30,7 @@
 
 namespace weft {
 
-// Of one ring. Clear at the start, so the first record announces the ring.
+// Whether the consumer watches one ring. False at the start, so the producer announces the first record.
 template <class Atomics = std_atomics>
 class watch_flag {
  public:
@@ -44,8 +44,8 @@ class watch_flag {
   // Called by the consumer, which looks at the ring afterwards.
   // Relaxed: a producer that sees it late only announces once more.
   void watch() noexcept { watched_.store(1, std::memory_order_relaxed); }
-  // Called by the consumer. Then, once for all flags that were stopped, settle() or the announce()
-  // of its parking spot, and a last look at their rings.
+  // Called by the consumer. Afterwards, once for all flags that it has stopped, it calls settle(), or announce() of its
+  // parking spot, and looks at their rings once more.
   void stop() noexcept { watched_.store(0, std::memory_order_relaxed); }
   static void settle() noexcept { Atomics::heavy_fence("H2"); }
 
@@ -53,11 +53,11 @@ class watch_flag {
   typename Atomics::template atomic<std::uint32_t> watched_{0};
 };
 
-// Of one ring: whether its producer sleeps for want of room.
+// Whether the producer of one ring sleeps until there is room.
 template <class Atomics = std_atomics>
 class room_request {
  public:
-  // Called by the producer, then announce() of its parking spot, then a last look at the room.
+  // Called by the producer, which then calls announce() of its parking spot and looks for room once more.
   // Relaxed: ordered by the heavy fence in between.
   void want() noexcept { wanted_.store(1, std::memory_order_relaxed); }
   void withdraw() noexcept { wanted_.store(0, std::memory_order_relaxed); }
@@ -76,7 +76,7 @@ class room_request {
   typename Atomics::template atomic<std::uint32_t> wanted_{0};
 };
 
-// Of all rings of a consumer: one bit each, and a word that says which words have some.
+// One bit for each ring of a consumer, and a summary word that says which words have bits.
 template <class Atomics = std_atomics, std::size_t Words = 64>
 class announcements {
   static_assert(Words <= 64);

@@ -1,6 +1,6 @@
-// What a lock-free structure of weft may use to talk between threads, as one policy type. A
-// structure takes it as its template parameter `Atomics`: std_atomics in the product,
-// model_atomics (tests/model/checker.hpp) where every schedule is tried.
+// All that a lock-free structure of weft uses between threads, as one policy type. A structure takes it as its template
+// parameter `Atomics`: std_atomics in the product, model_atomics (tests/model/checker.hpp) where every schedule is
+// tried.
 //
 //   atomic<T>             std::atomic<T>
 //   plain<T>              a field that the structure's orderings keep free of data races
@@ -25,17 +25,15 @@ namespace weft {
 
 namespace asymmetric {
 
-// True once the kernel has promised to run heavy fences on every core. Until then, and where it
-// refuses (a seccomp filter, an old kernel), both halves are full fences. Set while the program's
-// static objects are made; constant afterwards.
+// True when the kernel runs heavy fences on every core. Until that is known, and where the kernel refuses (a seccomp
+// filter, an old kernel), both halves are full fences. Set while static objects are made; constant afterwards.
 extern bool kernel_fences;
 
 void full_fence() noexcept;
 void heavy_fence() noexcept;
 
-// The same between processes that share memory: true once the kernel has promised that heavy fences
-// of other processes reach this one and that this one may issue them. A pair of processes needs it
-// true in both; otherwise the light half is a full fence as well.
+// The same between processes that share memory: true when heavy fences of other processes reach this one and this one
+// may issue them. A pair of processes needs it true in both; otherwise the light half is a full fence as well.
 extern bool shared_kernel_fences;
 void shared_heavy_fence() noexcept;
 
@@ -79,8 +77,8 @@ struct std_atomics {
   static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                    std::int64_t timeout_ns) noexcept;
   static void wake(std::atomic<std::uint32_t>& word) noexcept;
-  // Sleeps while both words are what is expected; `shared`: the bell is rung by other processes.
-  // Where the kernel cannot wait for two words: for a millisecond at most.
+  // Sleeps while `word` is `expected` and `bell` is `value`. `shared`: other processes write the bell. On a kernel that
+  // cannot wait for two words it sleeps for a millisecond at most.
   static void wait_for_either(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                               const std::atomic<std::uint32_t>& bell, std::uint32_t value,
                               bool shared, std::int64_t timeout_ns) noexcept;

@@ -1,8 +1,7 @@
-// Chunks 0..count-1 of one loop after another, taken by an owner from the front and by any number of
-// thieves from the back: a loop that is run again over the same data finds most of them where they
-// were, and each side walks through memory in a row. The slot belongs to the scheduler and outlives
-// every loop, so a thief that comes late touches the slot, never a loop that has ended.
-// docs/protocols/stealing.md has the proof.
+// Chunks 0..count-1 of one loop after another. The owner claims from the front, any number of thieves from the back: so
+// each side walks through memory in a row, and a loop that runs again over the same data finds most of them in the same
+// cache. The slot belongs to the worker and outlives every loop, so a thief that comes late touches the slot, never a
+// loop that has ended. docs/protocols/stealing.md has the proof.
 //
 //   R1 open:   store remaining_       -- A1 claim:    fetch_sub remaining_  a claimer sees the loop
 //   R2 finish: fetch_sub unfinished_  -- A2 finished: load unfinished_      the owner sees its results
@@ -27,7 +26,7 @@ struct chunk_claim {
 template <class Atomics = std_atomics>
 class claim_slot {
  public:
-  // Called by the owner only, when finished(). What claimers read of the loop is written before.
+  // Called by the owner only, when finished(). The owner has written before what claimers read of the loop.
   void open(std::int64_t count) noexcept {
     front_ = 0;
     // Relaxed: published by the store below.
@@ -74,7 +73,8 @@ class claim_slot {
   [[nodiscard]] std::int64_t owned() const noexcept { return front_; }
 
  private:
-  // The right to so many chunks, at whichever end; the ends cannot meet, since no more are given.
+  // Takes the right to `want` chunks, at either end. The ends cannot meet: no more rights are given than there are
+  // chunks.
   [[nodiscard]] std::int64_t take(std::int64_t want) noexcept {
     const std::int64_t left = remaining_.fetch_sub(want, Atomics::acquire("A1"));
     return std::clamp<std::int64_t>(left, 0, want);
@@ -83,7 +83,7 @@ class claim_slot {
   typename Atomics::template atomic<std::int64_t> remaining_{0};
   typename Atomics::template atomic<std::int64_t> back_{0};  // One past the last that no thief has.
   std::int64_t front_ = 0;                                   // The owner's note.
-  // On a line of its own: claimers hammer the others, finishers this one.
+  // On a line of its own: claimers write the others, finishers this one.
   alignas(cache_line) typename Atomics::template atomic<std::int64_t> unfinished_{0};
 };
 

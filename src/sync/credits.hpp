@@ -1,10 +1,10 @@
-// How much may be under way to one receiver. Whoever sends takes credits; they come back when the receiver has used what
-// they were taken for. Who finds none sleeps, and whoever brings some back wakes it.
+// How much may be under way to one receiver. A sender takes credits; they come back when the receiver has used what was
+// sent. A sender that finds none sleeps; the thread that brings some back wakes it.
 //
-// One word holds how many are taken, and whether somebody waits. All is relaxed: nobody reads anything because credits
-// have come back. Nobody sleeps for ever by the order of changes of this one word: who finds no room marks it in the
-// step that finds so. What comes back before has made room, and what comes back after finds the mark, takes it away and
-// wakes all who wait, each of whom takes, or marks again.
+// One word holds how many are taken, and a mark: somebody waits. All accesses are relaxed: credits that come back
+// publish no other memory. No sender sleeps for ever, by the order of changes of this one word: the step in which it
+// finds no room also sets the mark. Credits that came back before have made room. Those that come back later find the
+// mark, take it away and wake all waiting senders, each of which takes credits or marks again.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace weft {
 template <class Atomics = std_atomics>
 class credits {
  public:
-  // There is room while fewer than so many are taken: what is taken last may go beyond.
+  // There is room while fewer than `limit` are taken; the last taken may go beyond it.
   explicit credits(std::uint64_t limit) noexcept : limit_(limit) {}
 
   // Called by any thread. False: there is no room, and give_back() will say that somebody waits.
@@ -33,9 +33,9 @@ class credits {
   }
 
   struct answer {
-    bool wake_all = false;  // All who wait.
+    bool wake_all = false;  // The caller wakes all waiting senders.
   };
-  // Called by any thread. Of a receiver that gives back more than was taken it is all that was.
+  // Called by any thread. When a receiver gives back more than was taken, all is back.
   [[nodiscard]] answer give_back(std::uint64_t cost) noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     for (;;) {

@@ -1,15 +1,15 @@
-// What the parties of collectives publish to each other: values with a sequence number, in slots
-// that need no acknowledgement of their own, because the collectives that follow are one.
+// What the parties of collectives publish to each other: values with a sequence number. No reader acknowledges a
+// slot: a later collective shows that all have read it.
 //
 //   R1 dropbox::publish:          store sequence -- A1 dropbox::holds:          load sequence
 //   R2 broadcast_slots::publish:  store sequence -- A2 broadcast_slots::holds:  load sequence
-//   a reader sees the content
+//   a reader that sees the number sees the content
 //
 // A slot is written again only when all have read it:
 //
-// - dropbox: the value of meeting s is written over for meeting s + 2. Each party publishes s + 1
-//   only after it has read all it needs of s, and the writer comes to s + 2 only after it has seen
-//   that of every reader of its own, directly or through others: A1 again.
+// - dropbox: the writer overwrites the value of meeting s in meeting s + 2. Each party publishes s + 1 only after it has
+//   read all that it needs of s, and the writer comes to s + 2 only after it has seen s + 1 of every reader, directly or
+//   through others: A1 again.
 // - broadcast_slots: between broadcast n and n + Slots all parties meet, through dropboxes, and none
 //   comes to that meeting before it has completed broadcast n.
 //
@@ -24,11 +24,11 @@
 
 namespace weft {
 
-// Of one writer, for each of the meetings 1, 2, 3, ... in turn.
+// The values of one writer, for the meetings 1, 2, 3, ... in order.
 template <class T, class Atomics = std_atomics, std::size_t Slots = 2>
 class dropbox {
  public:
-  // Called by the writer only, who completed meeting `number` - 1. `fill` writes the content.
+  // Called by the writer only, after it has completed meeting `number` - 1. `fill` writes the content.
   template <class Fill>
   void publish(std::uint64_t number, const Fill& fill) {
     slot& to = slots_[number % Slots];
@@ -56,9 +56,9 @@ class dropbox {
   std::array<slot, Slots> slots_{};
 };
 
-// Of all parties, for the broadcasts 1, 2, 3, ... in turn: whoever is the root of one takes its
-// slot, publishes and waits for nobody. When several take one for the root, the first alone gets
-// the slot and the others know it.
+// The values of broadcasts 1, 2, 3, ... of all parties. The root of a broadcast takes its slot, publishes and waits for
+// nobody. When several parties take themselves for the root, which is an error, the first gets the slot and the others
+// learn that they have not.
 template <class T, std::size_t Slots, class Atomics = std_atomics>
 class broadcast_slots {
  public:
@@ -67,7 +67,7 @@ class broadcast_slots {
     return number % Slots == 0;
   }
 
-  // Called by anyone: true for the first, who alone may publish this broadcast.
+  // Called by anyone: true for the first caller, which alone may publish this broadcast.
   [[nodiscard]] bool try_take(std::uint64_t number) noexcept {
     const std::uint64_t taken = 2 * number - 1;
     // Most likely it holds the broadcast of the round before; it may also have been left out.
@@ -80,7 +80,7 @@ class broadcast_slots {
     return false;
   }
 
-  // Called by the one who took it. `fill` writes the content.
+  // Called by the party that took the slot. `fill` writes the content.
   template <class Fill>
   void publish(std::uint64_t number, const Fill& fill) {
     slot& to = of(number);
@@ -88,7 +88,7 @@ class broadcast_slots {
     to.sequence.store(2 * number, Atomics::release("R2"));
   }
 
-  // Called by anyone who has not come to the next meeting: true once the content is there.
+  // Called by a party that has not come to the next meeting: true once the content is there.
   [[nodiscard]] bool holds(std::uint64_t number) const noexcept {
     return slots_[number % Slots].sequence.load(Atomics::acquire("A2")) >= 2 * number;
   }

@@ -1,5 +1,5 @@
-// Counts those inside, and can be closed: then nobody comes in any more, and when the last has left,
-// what is inside may go.
+// Counts threads inside, and can be closed. Then no thread enters any more; when the last has left, the closer may
+// destroy what is inside.
 //
 //   R1 leave: fetch_sub word_ -- A1 is_empty: load word_   whoever closes sees what those inside did
 #pragma once
@@ -23,7 +23,7 @@ class basic_gate {
   [[nodiscard]] bool is_closed() const noexcept {
     return (word_.load(std::memory_order_relaxed) & closed) != 0;
   }
-  // After close(). Those who find it closed may show for a moment, and touch nothing.
+  // Called after close(). A thread that finds the gate closed may count for a moment; it touches nothing.
   [[nodiscard]] bool is_empty() const noexcept {
     return word_.load(Atomics::acquire("A1")) == closed;
   }

@@ -1,10 +1,9 @@
-// Who runs code of something that has one user at a time but several threads to use it: whoever holds
-// the hand-off lock. Its holder waits for long, and so offers it now and then; a thread that wants it says so,
-// and has it at the next offer.
+// A lock for long critical sections, in which the holder mostly waits: a thread of a worker holds it while it runs the
+// worker's code. The holder offers it now and then; a thread that wants it says so and gets it at the next offer.
 //
 //   R1 give: store holder_ -- A1 try_take: compare-exchange holder_   the next holder sees what this one did
 //
-// wanted_ and turns_ are hints: whoever misjudges one takes the hand-off lock a little later.
+// wanted_ and turns_ are hints: a thread that misreads one takes the lock a little later.
 #pragma once
 #include <cstdint>
 
@@ -27,22 +26,22 @@ class basic_handoff_lock {
   [[nodiscard]] bool held_by(const void* me) const noexcept {
     return holder_.load(std::memory_order_relaxed) == me;
   }
-  // rest(round) is called between two looks.
+  // Waits for the lock; calls rest(round) between two attempts.
   template <class Rest>
   void take(const void* me, const Rest& rest) noexcept {
     if (try_take(me)) return;
     wanted_.fetch_add(1, std::memory_order_relaxed);
     for (unsigned round = 0; !try_take(me); ++round) rest(round);
     wanted_.fetch_sub(1, std::memory_order_relaxed);
-    // By the holder only.
+    // Relaxed: a hint, and only the holder writes it.
     turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // The rest by the holder.
+  // The functions below are called by the holder.
   void give() noexcept { holder_.store(nullptr, Atomics::release("R1")); }
   [[nodiscard]] bool is_wanted() const noexcept {
     return wanted_.load(std::memory_order_relaxed) != 0;
   }
-  // Lets one of those that want it have it first.
+  // Gives the lock up if another thread wants it, and takes it again after that thread.
   template <class Rest>
   void offer(const void* me, const Rest& rest, unsigned rounds_max) noexcept {
     if (!is_wanted()) return;

@@ -16,7 +16,7 @@ namespace weft {
 template <class Node, class Atomics = std_atomics>
 class handoff_stack {
  public:
-  // Called by anyone. True when the stack was empty: whoever empties it may have to be told.
+  // Called by anyone. True when the stack was empty: the taker may have to be woken.
   bool push(Node* node) noexcept {
     Node* newest = newest_.load(std::memory_order_relaxed);  // Relaxed: not looked into.
     do {

@@ -1,10 +1,10 @@
-// Counts those who begin and end while others look, so that one can tell that none lived.
+// Counts threads that begin and end, so that an observer can tell that none has lived between two looks.
 //
-//   R1 end: add to ended_ -- A1 ended: load ended_   whoever counts one as ended sees what it did
+//   R1 end: add to ended_ -- A1 ended: load ended_   an observer that counts a thread as ended sees what it did
 //
-// It takes two looks: how many have ended, and later how many have begun. If these are equal, all who
-// had begun by the later look had ended by the earlier one, and none lived in between. The number of
-// those that live would not do: it may be zero before one begins and again when it has ended.
+// The first look reads how many have ended, the second how many have begun. If these are equal, all threads that had
+// begun by the second look had ended by the first, so none lived in between. A count of living threads would not do:
+// it may be zero before one begins and again after it has ended.
 #pragma once
 #include <cstdint>
 
@@ -15,15 +15,15 @@ namespace weft {
 template <class Atomics = std_atomics>
 class lifetime_count {
  public:
-  // Called by who makes it, before it lives. Relaxed: whoever looks must see its maker rest, or end,
-  // after that, and sees this by the same.
+  // Called by the maker of a thread, before that lives. Relaxed: an observer has to see the maker at rest after this,
+  // and by that it sees this too.
   void begin() noexcept { begun_.fetch_add(1, std::memory_order_relaxed); }
-  // Called once for each that has begun, after all that it does.
+  // Called once for each thread that has begun, after all that it does.
   void end() noexcept { ended_.fetch_add(1, Atomics::release("R1")); }
 
-  // The earlier look.
+  // The first look.
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.load(Atomics::acquire("A1")); }
-  // The later one: none has lived since ended() was this.
+  // The second look. True: no thread has lived since ended() returned `ended`.
   [[nodiscard]] bool none_since(std::uint64_t ended) const noexcept {
     return begun_.load(std::memory_order_relaxed) == ended;
   }

@@ -1,4 +1,4 @@
-// How whoever writes a word of memory learns that a worker sleeps until such a word changes.
+// How a thread that writes a word of memory learns that a worker sleeps until such a word changes.
 //
 //   watcher: store asleep_; heavy fence; look at its words once more; sleep
 //   writer:  store a word;  light fence; load asleep_; if set: take it, then wake the watcher
@@ -23,7 +23,8 @@ class memory_watch {
     asleep_.store(1, std::memory_order_relaxed);  // Relaxed: ordered by the fence.
     Atomics::heavy_fence("H1");
   }
-  // Called by the watcher, however its sleep has ended. Relaxed: a writer that still sees the flag wakes it for nothing.
+  // Called by the watcher, however its sleep has ended. Relaxed: a writer that still sees the flag wakes it for
+  // nothing.
   void get_up() noexcept { asleep_.store(0, std::memory_order_relaxed); }
 
   // Called by a writer after its store.
@@ -31,8 +32,8 @@ class memory_watch {
     Atomics::light_fence("L1");
     return asleep_.load(std::memory_order_relaxed) != 0;  // Relaxed: ordered by the fence pair.
   }
-  // Called by a writer that has seen it asleep, and that brings something which wakes the watcher even when that is
-  // not asleep yet. True for one writer, who must do so; the others need not.
+  // Called by a writer that has seen is_asleep(). True for one of several writers: it must wake the watcher, in a way
+  // that works also when the watcher does not sleep yet.
   [[nodiscard]] bool take() noexcept {
     return asleep_.exchange(0, std::memory_order_relaxed) != 0;  // Relaxed: the wake-up orders.
   }

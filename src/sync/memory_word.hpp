@@ -1,5 +1,5 @@
-// What ranks do to a word of each other's memory: the orders of every store, load and update, in one place for all
-// ways to a word. `Word` refers to it: std::atomic_ref<T>, or an atomic of the model checker.
+// Stores, loads and updates of a word in another rank's memory: their memory orders, in one place for all ways to a
+// word. `Word` refers to it: std::atomic_ref<T>, or an atomic of the model checker.
 //
 //   R1 store, every update -- A1 load, every update   who reads the word sees what its writer wrote before
 #pragma once

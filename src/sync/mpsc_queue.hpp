@@ -1,6 +1,6 @@
-// Intrusive queue of many producers and one consumer, unbounded, without allocation: the inbox for
-// threads that have no ring of their own. Its orderings are handoff_stack's. The consumer takes all
-// that was pushed and turns it around, hence nodes come out in the order they went in.
+// Intrusive queue of many producers and one consumer, unbounded, without allocation: the inbox for threads that have no
+// ring of their own. Its orderings are handoff_stack's. The consumer takes all nodes at once and reverses them, so they
+// come out in the order in which they went in.
 #pragma once
 
 #include <utility>
@@ -13,8 +13,7 @@ namespace weft {
 template <class Node, class Atomics = std_atomics>
 class mpsc_queue {
  public:
-  // Called by anyone. True when the consumer had fetched all that was pushed before: it may have to
-  // be told.
+  // Called by anyone. True when the consumer had taken all that was pushed before: it may have to be woken.
   bool push(Node* node) noexcept { return inbox_.push(node); }
 
   // Called by the consumer only. A hint, without writing.

@@ -1,5 +1,5 @@
-// Something that happens once, and those who want to be told: each leaves a node, and whoever makes it happen gets
-// them all. Both sides are one exchange.
+// An event that happens once, and a list of waiters. Each waiter adds a node; the thread that makes the event happen
+// gets all nodes, and wakes their owners. Both sides are one exchange.
 //
 //   R1 happen:  exchange word_ -- A1 try_add, has_happened: load word_   who finds that it has happened sees what
 //                                                                       was written before
@@ -21,7 +21,7 @@ class once_event {
     return word_.load(Atomics::acquire("A1")) == happened;
   }
 
-  // Called by any thread. False when it has happened: the node is the caller's, whom nobody will tell.
+  // Called by any thread. False when the event has happened: the node stays the caller's, and nobody will wake it.
   [[nodiscard]] bool try_add(Node* node) noexcept {
     std::uintptr_t newest = word_.load(Atomics::acquire("A1"));
     do {
@@ -32,13 +32,13 @@ class once_event {
     return true;
   }
 
-  // Called once. Those who are to be told, the last that came first, linked by `next`; null when there are none.
-  // Who reads it by `next` does so before it tells the node's owner.
+  // Called once. Returns the nodes of the waiters, the newest first, linked by `next`; null when there are none. The
+  // caller reads `next` before it wakes the node's owner.
   [[nodiscard]] Node* happen() noexcept {
     return reinterpret_cast<Node*>(word_.exchange(happened, Atomics::acq_rel("A2", "R1")));
   }
 
-  // Called while no other thread looks: as if nothing had happened.
+  // Called while no other thread uses it: sets it back to the start.
   void reset() noexcept { word_.store(0, std::memory_order_relaxed); }
 
  private:

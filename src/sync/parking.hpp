@@ -37,7 +37,7 @@ class parking_spot {
     return state_.load(Atomics::acquire("A1")) == awake;
   }
 
-  // The same beside a word that others change from `value` to bring work.
+  // sleep() that also ends when somebody changes the word `bell` from `value`.
   bool sleep_beside(const typename Atomics::template atomic<std::uint32_t>& bell,
                     std::uint32_t value, bool shared, std::int64_t timeout_ns) noexcept {
     if (state_.load(Atomics::acquire("A1")) == awake) return true;
@@ -58,8 +58,7 @@ class parking_spot {
     return state_.load(std::memory_order_relaxed) == parked;  // Relaxed: a hint.
   }
 
-  // For whoever sleeps by other means than sleep(): a futex wait for `parked` on this word ends
-  // when the parker is woken.
+  // For a parker that sleeps by other means than sleep(): a futex wait for `parked` on this word ends when it is woken.
   [[nodiscard]] const auto& word() const noexcept { return state_; }
   static constexpr std::uint32_t parked = 1;
 
@@ -76,13 +75,11 @@ class parking_spot {
   typename Atomics::template atomic<std::uint32_t> state_{awake};
 };
 
-// How many of a fixed number of parkers are parked, so that the last one can tell that nobody is
-// left to bring work.
+// How many of a fixed number of parkers are parked. The last one that parks learns so: nobody is left to bring work.
 //
-// A waker lowers the count for the parker that it wakes, and before it does: the woken parker may
-// park again, and must not be counted twice. The parker itself lowers it only when it wakes on its
-// own. So the count is never more than those that are parked and that nobody is about to wake. It
-// may be less for a moment, when one waker was slower than another.
+// A waker lowers the count before it wakes a parker: the parker may park again at once and must not be counted twice. A
+// parker lowers the count itself only when it wakes on its own. So the count is at most the number of parkers that are
+// parked and that nobody is about to wake. It may be lower for a moment, when one waker was slower than another.
 //
 //   R2 park: fetch_add count_ -- A2 park: fetch_add count_   the last parker sees all that others did
 template <class Atomics = std_atomics>
@@ -93,7 +90,7 @@ class parked_count {
   enum class outcome {
     awake,   // There was work after all.
     parked,  // Counted and announced: spot.sleep() or leave().
-    last,    // The same, and now all are.
+    last,    // As parked, and now all are parked.
   };
 
   explicit parked_count(std::int64_t all) noexcept : all_(all) {}
@@ -128,7 +125,7 @@ class parked_count {
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] bool all() const noexcept { return count_.load(std::memory_order_relaxed) == all_; }
 
-  // Called by one whose spot is awake. True: all others are parked, and it sees what they did.
+  // Called by a parker that is awake. True: all others are parked, and the caller sees what they did.
   [[nodiscard]] bool all_but_one() const noexcept {
     return count_.load(Atomics::acquire("A2")) == all_ - 1;
   }

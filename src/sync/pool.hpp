@@ -1,6 +1,6 @@
-// A fixed number of objects that their owner takes without atomics and any thread gives back. They
-// are made with the pool, and come out as they went in. The orderings are handoff_stack's: what a
-// thread did to an object before it gave it back is seen by the owner that takes it again.
+// A fixed number of objects. Their owner takes them without atomics; any thread gives them back. They are made with the
+// pool and come out as they went in. The orderings are handoff_stack's: the owner that takes an object again sees
+// what a thread did to it before it gave it back.
 //
 // The pool must outlive the use of its objects.
 #pragma once

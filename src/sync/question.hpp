@@ -1,10 +1,10 @@
-// One thread asks another for something and does not wait for ever: the other may never come to
-// answer, may come too late, and must then leave alone what the next question uses.
+// One thread asks another for something and does not wait for ever. The other may never answer, or come too late;
+// then it must not touch what the next question uses.
 //
 //   R1 ask:    store state_ -- A1 try_answer: compare-exchange state_   who answers sees the question
 //   R2 answer: store state_ -- A2 is_answered: load state_              who asked sees the answer
 //
-// Of try_answer() and withdraw() one is first, and only that one is true.
+// try_answer() and withdraw() race: the first returns true, the other false.
 #pragma once
 #include <cstdint>
 
@@ -15,10 +15,10 @@ namespace weft {
 template <class Atomics = std_atomics>
 class question {
  public:
-  // Called by who asks; `whom` is positive. What the question says has been written before. Not
-  // while another is under way: the last was withdrawn or its answer ended.
+  // Called by the asker, which has written the question before; `whom` is positive. The last question has been
+  // withdrawn, or its answer ended.
   void ask(std::int64_t whom) noexcept { state_.store(whom, Atomics::release("R1")); }
-  // Called by who asks. True: nobody has begun to answer, and nobody will.
+  // Called by the asker. True: nobody has begun to answer, and nobody will.
   bool withdraw(std::int64_t whom) noexcept {
     // Relaxed: nothing of the other's is touched.
     return state_.compare_exchange_strong(whom, none, std::memory_order_relaxed,
@@ -27,7 +27,7 @@ class question {
   [[nodiscard]] bool is_answered() const noexcept {
     return state_.load(Atomics::acquire("A2")) == answered;
   }
-  // Called by who asks, when it has read the answer.
+  // Called by the asker when it has read the answer.
   void end() noexcept { state_.store(none, std::memory_order_relaxed); }
 
   // Called by any thread, also in a signal handler. True: `me` was asked, and answer() must follow.

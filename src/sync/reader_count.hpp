@@ -1,11 +1,11 @@
-// Counts those who look at something that may be taken away: who has taken it away waits until none
-// is left who may have seen it. Those who look never wait, not even in a signal handler.
+// Counts the readers of something that may be removed. A remover waits until no reader is left that may have seen it.
+// Readers never wait, not even in a signal handler.
 //
-//   R1 leave: lower count_ -- A2 none: read-modify-write   what visitors did is over
-//   R2 none:  the same     -- A1 enter: raise count_       who comes later sees that it is gone
+//   R1 leave: lower count_ -- A2 none: read-modify-write   what readers did is over
+//   R2 none:  the same     -- A1 enter: raise count_       a later reader sees that it is gone
 //
-// Both sides change one word: either none() comes later and counts the visitor, or the visitor comes
-// later and sees what was done before none().
+// Both sides change one word: either none() comes later and counts the reader, or the reader comes later and sees
+// what was done before none().
 #pragma once
 #include <cstdint>
 
@@ -16,11 +16,11 @@ namespace weft {
 template <class Atomics = std_atomics>
 class reader_count {
  public:
-  // Called by any thread, before it looks.
+  // Called by a reader, before it looks.
   void enter() noexcept { count_.fetch_add(1, Atomics::acquire("A1")); }
   // Called after enter(), when it touches nothing of what it saw any more.
   void leave() noexcept { count_.fetch_sub(1, Atomics::release("R1")); }
-  // Called by who has taken something away, until it is true: nobody has it any more.
+  // Called by the remover again and again until it returns true: no reader is left that may have seen what it removed.
   [[nodiscard]] bool none() noexcept {
     return count_.fetch_add(0, Atomics::acq_rel("A2", "R2")) == 0;
   }

@@ -5,16 +5,14 @@
 //   R1 publish:     store word   -- A1 front:       load word    the consumer sees the payload
 //   R2 pop:         store head_  -- A2 try_reserve: load head_   the producer may reuse the bytes
 //
-// A header word of zero means "nothing here yet". Before a record is published the word behind it
-// is cleared; hence the consumer, which only ever looks at the next header, never takes an old
-// payload for a header, and it writes nothing into the ring: each line is written by the producer
-// alone.
+// A header word of zero means "nothing here yet". Before the producer publishes a record it clears the word behind it.
+// The consumer only ever looks at the next header, so it never takes an old payload for a header; and it writes nothing
+// into the ring: the producer alone writes each line.
 //
-// What the two sides share is the words and one position; neither holds a pointer, so both may be
-// in memory that processes share. What each side knows for itself is in record_producer and
-// record_consumer; record_ring is the two and their memory inside one process. The consumer never
-// reads or counts outside the ring, whatever the producer wrote; whether a header makes sense it
-// says in plausible().
+// The two sides share the words and one position. Neither holds a pointer, so both may be in memory that processes
+// share. record_producer and record_consumer are the two sides' own parts; record_ring is both and their memory
+// inside one process. Whatever the producer wrote, the consumer never reads outside the ring; plausible() checks a
+// header.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -30,8 +28,8 @@
 
 namespace weft {
 
-// The header word: payload size, what it is, and for whom. It stays a word: three fields would be
-// written one by one and passed on whole, and that waits for the processor's store buffer.
+// The header word: payload size, kind and target. It stays a word: three fields would be stored one by one and loaded
+// as one, and such a load waits for the store buffer.
 struct record_header {
   std::uint64_t word;
 
@@ -57,36 +55,37 @@ struct record_header {
 inline constexpr std::uint8_t filler_kind = 255;
 inline constexpr std::size_t record_granule = 32;
 
-// What a record with so large a payload takes of the ring.
+// The bytes of the ring that a record with this payload takes.
 [[nodiscard]] constexpr std::size_t record_bytes(std::size_t payload) noexcept {
   return (payload + 8 + record_granule - 1) / record_granule * record_granule;
 }
-// The longest payload that always finds room once the consumer has caught up: behind a filler that is
-// nearly as long as the record, and a quarter of the ring that the consumer has not told to be free.
+// The longest payload that always finds room once the consumer has caught up. The rest of the ring is for a filler
+// that is nearly as long as the record, and for a quarter that the consumer may not have given back yet.
 [[nodiscard]] constexpr std::size_t max_record_payload(std::size_t capacity_bytes) noexcept {
   return capacity_bytes / 8 * 3 - 64;
 }
 
-// Where a record goes that is about to be sent: what try_reserve() has found, for publish(). A value, so
-// that it stays in registers while the payload is written.
+// Room for one record: try_reserve() returns it, publish() takes it. A value, so that it stays in registers while the
+// payload is written.
 template <class Word>
 struct record_room {
   Word* header = nullptr;
-  std::size_t next = 0;    // Where the record behind it begins.
+  std::size_t next = 0;    // The position of the record behind it.
   std::size_t size = 0;    // Bytes of the payload.
-  std::size_t filler = 0;  // Bytes that are passed over in front of it.
+  std::size_t filler = 0;  // Unused bytes in front of it.
   [[nodiscard]] explicit operator bool() const noexcept { return header != nullptr; }
   [[nodiscard]] Word* payload() const noexcept { return header + 1; }
 };
 
-// The producer's side of a ring whose words are all zero at the start. It asks for lines further ahead
-// without waiting for them: a store to a line that the consumer has would hold up all stores behind
-// it, also those that have nothing to do with the ring. A message of a window between workers took 30
-// ns without that instead of 28, one of a stream of ams between processes 130 instead of 70. With
-// `ClearAhead` it also clears so many bytes behind each record after having published it, when nobody
-// waits for it any more: between processes 8 bytes one way took 190 ns instead of 250. What is
-// written after try_reserve() must then be published. `FetchBeyond` is the way from what is cleared to
-// the line that is asked for; one check serves for both, and with 0 it is just what clearing needs.
+// The producer's side. The ring's words are all zero at the start. Called by one thread.
+//
+// After each record it prefetches a cache line further ahead: a store to a line that the consumer's core has would
+// hold up all later stores of this core. Without that a message of a window between workers took 30 ns instead of 28,
+// an active message of a stream between processes 130 instead of 70.
+//
+// With `ClearAhead` it also clears that many bytes behind a record after it has published it, off the critical path: 8
+// bytes one way between processes took 190 ns instead of 250. Then each reserved record must be published.
+// `FetchBeyond` is the distance from the cleared bytes to the prefetched line; 0 prefetches what is cleared next.
 template <class Atomics = std_atomics, std::size_t ClearAhead = 0,
           std::size_t FetchBeyond = 2 * cache_line>
 class record_producer {
@@ -100,7 +99,7 @@ class record_producer {
   record_producer(word* words, std::size_t capacity_bytes, const position& head) noexcept
       : words_(words), mask_(capacity_bytes - 1), head_(&head) {}
 
-  // Room for a payload of `size` bytes, to be filled and then published; none when the ring is full.
+  // Room for a payload of `size` bytes, which the caller fills and publishes; none when the ring is full.
   [[nodiscard]] room try_reserve(std::size_t size) noexcept {
     const std::size_t length = record_bytes(size);
     const std::size_t offset = tail_ & mask_;
@@ -114,13 +113,13 @@ class record_producer {
       return {};
     const std::size_t start = tail_ + filler, next = start + length;
     word* const header = &word_at(start);
-    // Relaxed: publish() makes it visible together with the record. Here rather than there, so that
-    // the stores to the record's own line are not parted by one that waits for another line: the
-    // consumer, who polls the record's line, would take it back in between.
+    // Relaxed: publish() makes it visible together with the record. It is here and not there so that no store to
+    // another line comes between the stores to the record's line: the consumer polls that line and would take it in
+    // between.
     if constexpr (ClearAhead == 0) {
       if (next != cleared_) {
         word_at(next).store(0, std::memory_order_relaxed);
-        cleared_ = 0;  // What is written now may lie over it.
+        cleared_ = 0;  // The record may overwrite the word that was cleared.
       }
     } else if (next >= cleared_) {
       word_at(next).store(0, std::memory_order_relaxed);
@@ -128,27 +127,24 @@ class record_producer {
     return {header, next, size, filler};
   }
 
-  // `received`, a header word, has come from whoever consumes this ring, and an answer is likely: asks for
-  // the line in which the next record will begin. Who waits for the answer has that line, and a store would
-  // have to wait for it; asked for now it is under way while the message is handled. 8 bytes one way
-  // between processes take 190 ns instead of 275 where a line takes 250 to go and come. Only behind a
-  // message of one line, whose answer is likely to be one too: into several lines the stores go on for
-  // so long that the poller has taken the first line back before the header is stored, the last of them
-  // (512 bytes: 370 ns instead of 330).
+  // Called when a record with header word `received` has come from this ring's consumer and an answer is likely.
+  // Prefetches the line of the next record: the consumer's core polls it and so has it. Thus the line is under way
+  // while the message is handled: 8 bytes one way between processes take 190 ns instead of 275. Not after a message
+  // of several lines, whose answer is likely to be as long: its stores take so long that the poller has the first
+  // line again before the header, the last of them, is stored (512 bytes: 370 ns instead of 330).
   //
-  // Messages go to and fro: what is published next is followed by another one as long, when an answer to it has come.
-  // A ring that does not clear ahead anyway then has that one's lines before they are needed. See prepare_answer().
+  // Without ClearAhead the next publish() also prepares the record after it: see prepare_answer().
   void expect_answer(std::uint64_t received) noexcept {
     is_answering_ = true;
     if (record_bytes(record_header{received}.size()) <= cache_line)
       prefetch_for_writing(&word_at(tail_));
   }
 
-  // After its payload was written, with nothing else reserved or published in between.
+  // Called after the payload is written, with nothing else reserved or published in between.
   void publish(const room& record, std::uint8_t kind, std::uint32_t target) noexcept {
     const std::uint64_t header = record_header::pack(record.size, kind, target);
     if (record.filler != 0) [[unlikely]] {
-      // The filler is what the consumer waits at; publishing it publishes the record behind it.
+      // The consumer looks at the filler's word: publishing that publishes the record behind it.
       record.header->store(header, std::memory_order_relaxed);
       word_at(tail_).store(record_header::pack(record.filler, filler_kind, 0),
                            Atomics::release("R1"));
@@ -166,17 +162,17 @@ class record_producer {
     constexpr std::size_t fetched = ClearAhead + FetchBeyond;
     if constexpr (ClearAhead != 0) cleared_ = std::max(cleared_, tail_ + record_granule);
     if (tail_ + fetched - head_seen_ > mask_ + 1) [[unlikely]]
-      return;  // It may be the consumer's.
+      return;  // The consumer may still read there.
     prefetch_for_writing(&word_at(tail_ + fetched));
     if constexpr (ClearAhead != 0)
       for (; cleared_ < tail_ + ClearAhead; cleared_ += record_granule)
         word_at(cleared_).store(0, std::memory_order_relaxed);  // Relaxed: as in try_reserve().
   }
-  // After an answer, while whoever has it works on it: clears the word behind the next record, should it be as long, and
-  // writes to each line between, so that none is the consumer's when the record is written. Stores wait for each
-  // other: one to a line that the consumer has keeps back the header behind it, which he waits for. Asking for the lines
-  // by prefetches does not do: with those alone a record of 4 KiB took 600 ns one way in place of 690, and takes 360
-  // (two lines bounce in 55). Relaxed, all: try_reserve() says why of that word, and nobody reads the others.
+  // Called after an answer is published, while its receiver works on it. It expects a next record of the same size: it
+  // clears the word behind that one, and stores to each of its lines, so that this core has them when the record is
+  // written. Stores retire in order: one to a line that the consumer has holds back the header behind it. Prefetches
+  // alone are not enough: a record of 4 KiB one way takes 360 ns so, 600 with prefetches, 690 with neither. Relaxed,
+  // all: for the cleared word see try_reserve(); nobody reads the other words.
   [[gnu::noinline]] void prepare_answer(std::size_t size) noexcept {
     const std::size_t length = record_bytes(size);
     const std::size_t in_line = tail_ % cache_line;
@@ -184,7 +180,7 @@ class record_producer {
     const std::size_t start = would_straddle ? tail_ + cache_line - in_line : tail_;
     const std::size_t next = start + length;
     if ((tail_ & mask_) + (next - tail_) > mask_ || next + record_granule - head_seen_ > mask_ + 1)
-      return;  // It will go to the beginning of the ring, or may be the consumer's yet.
+      return;  // The record will go to the beginning of the ring, or the consumer may still read there.
     cleared_ = next;
     word_at(next).store(0, std::memory_order_relaxed);
     for (std::size_t at = start - start % cache_line + cache_line; at + cache_line <= next;
@@ -205,12 +201,13 @@ class record_producer {
   const position* head_ = nullptr;
   std::size_t tail_ = 0;
   std::size_t head_seen_ = 0;
-  // Up to here every granule behind the tail begins with a zero; without ClearAhead the one here does, or none: 0.
+  // With ClearAhead: every granule from the tail to here begins with a zero. Without: the position of the one word that
+  // is cleared, 0 for none.
   std::size_t cleared_ = 0;
   bool is_answering_ = false;  // The consumer has sent something since the last record.
 };
 
-// The consumer's side.
+// The consumer's side. Called by one thread, but for glimpse().
 template <class Atomics = std_atomics>
 class record_consumer {
  public:
@@ -229,31 +226,31 @@ class record_consumer {
     return header;
   }
 
-  // Whether a header that front() returned can be one that a producer made. Only a producer in
-  // another process can be so broken that it is not; then nothing behind it can be found.
+  // Whether a sound producer can have made the header that front() returned. When a producer in another process is
+  // broken, nothing behind that header can be found.
   [[nodiscard]] bool plausible(std::uint64_t header) const noexcept {
     const record_header record{header};
     return record.kind() != 0 && record.kind() != filler_kind &&
            (head_private_ & mask_) + record_bytes(record.size()) <= mask_ + 1;
   }
 
-  // After front() was not 0. Valid until pop().
+  // Called after front() returned a header. Valid until pop().
   [[nodiscard]] const word* payload() const noexcept { return &word_at(head_private_) + 1; }
 
-  // Gives the front record's bytes back. True when the producer was told, so that one who sleeps
-  // for want of room can be woken.
+  // Gives the front record's bytes back. True when the producer can see that: the caller then wakes it if it waits for
+  // room.
   [[gnu::always_inline]] bool pop(std::uint64_t header) noexcept {
     advance(record_bytes(record_header{header}.size()));
-    // The producer looks only when it runs short, so telling it rarely saves its cache line.
+    // The producer reads head_ only when it runs short of room, so head_ is stored once in a quarter of the ring.
     if (head_private_ <= untold_until_) return false;
     untold_until_ = head_private_ + mask_ / 4;
     head_->store(head_private_, Atomics::release("R2"));
     return true;
   }
 
-  // Called by any thread, a hint: the header that front() would return, were the consumer to look; 0
-  // when it goes on meanwhile. The word may then be a payload that is being written: a race, but for
-  // a value that is thrown away, so ThreadSanitizer is not asked.
+  // Called by any thread, a hint: the header that front() would return; 0 when the consumer pops a record meanwhile.
+  // Then the word that was read may be a payload under way: a race for a value that is thrown away, so
+  // ThreadSanitizer is off.
   [[nodiscard, gnu::no_sanitize_thread]] std::uint64_t glimpse() const noexcept {
     const std::size_t head = __atomic_load_n(&head_private_, __ATOMIC_RELAXED);
     // Acquire: the second look at the position comes after it.
@@ -264,22 +261,22 @@ class record_consumer {
 
   [[nodiscard]] bool at_new_line() const noexcept { return head_private_ % cache_line == 0; }
 
-  // Between front() and pop(), where one record comes right behind another, so that their producer is ahead:
-  // asks for a line that is probably written already. One that is not would be taken from the producer.
+  // Called between front() and pop() when records come one right behind another, so that the producer is ahead:
+  // prefetches a line that is probably written already. From a producer that is not ahead it would take the line.
   void fetch_ahead() const noexcept {
     prefetch_for_reading(&word_at(head_private_ + 2 * cache_line));
   }
 
-  // Where the next header will be, for whoever looks at many rings.
+  // The word of the next header, for a caller that polls many rings.
   [[nodiscard]] const word* next() const noexcept { return &word_at(head_private_); }
 
  private:
   [[nodiscard]] word& word_at(std::size_t at) const noexcept { return words_[(at & mask_) / 8]; }
-  // Relaxed: only glimpse() looks at it from elsewhere.
+  // Relaxed: only glimpse() reads it on other threads.
   void advance(std::size_t bytes) noexcept {
     std::atomic_ref(head_private_).store(head_private_ + bytes, std::memory_order_relaxed);
   }
-  // Returns a filler when that made no sense.
+  // Skips the filler and returns the header behind it; returns the filler itself when its size makes no sense.
   [[gnu::noinline]] std::uint64_t behind_filler(std::uint64_t filler) noexcept {
     const std::size_t size = record_header{filler}.size();
     const std::size_t offset = head_private_ & mask_;
@@ -293,7 +290,7 @@ class record_consumer {
   std::size_t mask_ = 0;  // The ring's bytes less one.
   position* head_ = nullptr;
   std::size_t head_private_ = 0;
-  std::size_t untold_until_ = 0;  // The producer is told of a head beyond.
+  std::size_t untold_until_ = 0;  // Beyond this position pop() stores head_.
 };
 
 // Both sides and their memory, inside one process.

@@ -1,17 +1,17 @@
-// How many things are not done, counted by one thread, the home, for nothing, and by others with atomics. A thing may
-// be added on one side and finished on the other: each side's own number may be negative, their sum is what counts.
+// A count of things that are not done. One thread, the home, counts without atomics; other threads count with them. A
+// thing may be added on one side and finished on the other, so each side's number may be negative: the sum counts.
 //
 //   R1 finish_elsewhere: lower word_ -- A1 is_done: load word_   the home sees what was done elsewhere
 //                                    -- A2 settle:  raise word_  likewise
-//                                    -- A3 finish_elsewhere      so does the last, who tells the home
+//                                    -- A3 finish_elsewhere      so does the last thread, which tells the home
 //
-// Only the home knows the sum. When it has nothing else to do it settles: its own number goes into the word, with a
-// mark, and from then on until resume() all count there; whoever brings it to 0 then learns so, and tells the home.
-// Until then nothing else lets it go on, so what the count belongs to lives.
+// Only the home knows the sum. When it has nothing else to do it settles: it adds its own number to the word, with a
+// mark. From then until resume() all threads count in the word, and the one that brings it to 0 learns so and tells
+// the home. The home does not go on before that, so the owner of the count lives.
 //
-// Who adds on the home's behalf has not finished itself, so the sum does not come to 0 too early: of a thing that was
-// added and finished elsewhere both are in the word, in this order, and one that was added there and is finished at
-// home was seen by the home when it got it.
+// The sum does not reach 0 too early. A thread adds only on behalf of a thing that is not finished itself. A thing
+// that is added and finished elsewhere changes the word in this order. A thing that is added elsewhere and finished
+// at home has been seen by the home when it got it.
 #pragma once
 #include <cstdint>
 
@@ -30,7 +30,7 @@ class split_count {
     else
       ++at_home_;
   }
-  // True: it was the last one that a home which has settled waits for.
+  // True: the home has settled, and this was the last thing that it waits for.
   [[nodiscard]] bool finish_at_home() noexcept {
     if (settled_) [[unlikely]]
       return finish_elsewhere();
@@ -40,7 +40,7 @@ class split_count {
   [[nodiscard]] bool is_done() const noexcept {
     return at_home_ * one + word_.load(Atomics::acquire("A1")) == 0;
   }
-  // True when all are done; else somebody will learn that they are, and the home calls resume() when it is told.
+  // True when all are done. Else another thread finishes the last one and tells the home, which then calls resume().
   [[nodiscard]] bool settle() noexcept {
     const std::int64_t own = at_home_;
     at_home_ = 0;
@@ -55,7 +55,8 @@ class split_count {
   }
 
   // Called by other threads.
-  void add_elsewhere() noexcept { word_.fetch_add(one, std::memory_order_relaxed); }  // As above.
+  // Relaxed: see above.
+  void add_elsewhere() noexcept { word_.fetch_add(one, std::memory_order_relaxed); }
   [[nodiscard]] bool finish_elsewhere() noexcept {
     return word_.fetch_sub(one, Atomics::acq_rel("A3", "R1")) == one + waiting;
   }

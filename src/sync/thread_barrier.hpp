@@ -1,5 +1,5 @@
-// A barrier of threads, of which one can ask whether all others have come. More threads than it has members may
-// use it: each round has so many of them. Who waits in the kernel, and how, is the caller's.
+// A barrier of threads that can be tested without waiting. More threads than it has members may use it: each round has
+// as many as it has members. The caller decides how threads wait in the kernel.
 //
 //   R1 arrive: exchange state_ -- A1 arrive: exchange state_    the last sees what the others did before,
 //                              -- A2 is_over: load state_       and each of them what all did
@@ -21,7 +21,7 @@ class basic_thread_barrier {
     std::uint32_t round;
     bool is_last;  // The round is over.
   };
-  // Each but the last waits until is_over() is true of its round; all leave().
+  // Each thread but the last waits until is_over(its round); then all call leave().
   [[nodiscard]] arrival arrive() noexcept {
     inside_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t before = state_.load(std::memory_order_relaxed);
@@ -37,7 +37,7 @@ class basic_thread_barrier {
     return round_of(state_.load(Atomics::acquire("A2"))) != round;
   }
   void leave() noexcept { inside_.fetch_sub(1, Atomics::release("R2")); }
-  // When nobody comes any more.
+  // Called when no thread comes any more.
   [[nodiscard]] bool is_empty() const noexcept { return inside_.load(Atomics::acquire("A3")) == 0; }
   // For a futex: has the number of the round.
   [[nodiscard]] const std::uint32_t* round_word() const noexcept {

@@ -1,7 +1,7 @@
 // A lock in one word of the program's memory, which is zero before it is first used: free, taken, or taken while
 // somebody may sleep for it.
 //
-//   R1 give: exchange word_ -- A1 try_take: compare_exchange word_     who takes it finds what was done under it
+//   R1 give: exchange word_ -- A1 try_take: compare_exchange word_     the next holder sees what was done under it
 //                           -- A2 take_by_sleeping: exchange word_
 #pragma once
 #include <cstdint>
