@@ -39,7 +39,7 @@ class waiting_list {
     if (node != nullptr && (first_ = node->behind) == nullptr) last_ = nullptr;
     return node;
   }
-  // All of them, the list is empty afterwards.
+  // Returns all nodes; the list is empty afterwards.
   [[nodiscard]] waiting_list take_all() noexcept { return std::exchange(*this, {}); }
 
  private:
@@ -55,17 +55,16 @@ class local_device final : public device {
   // --- Set-up ---
   [[nodiscard]] std::size_t channel_count() const noexcept { return channels_.size(); }
   [[nodiscard]] transport& channel_transport(std::size_t index) noexcept;
-  // `addresses[channel][endpoint]`; `places[endpoint]`: whose it is.
+  // `addresses[channel][endpoint]`; `places[endpoint]`: the process and device of the endpoint.
   void connect(const std::vector<std::vector<std::vector<std::byte>>>& addresses,
                std::span<const comm::address> places, std::uint32_t self);
-  // One that no transport reaches, or -1. After connect().
+  // A process that no transport reaches, -1 for none. Called after connect().
   [[nodiscard]] int process_without_way() const noexcept;
-  // As of a transport, for all of the device's.
+  // transport::take_leave() of all its transports.
   [[nodiscard]] bool take_leave() noexcept;
 
-  // --- Posting, with the lock held
-  // ---------------------------------------------------------------- Each returns as post() does,
-  // but does not look at what is permitted.
+  // --- Posting, with the lock held ---
+  // Each returns as post() does, but does not check what the caller may do.
   status start(const am& wanted) noexcept;
   status start(const comm::send& wanted) noexcept;
   status start(const recv& wanted) noexcept;
@@ -120,8 +119,8 @@ class local_device final : public device {
     local_device& owner;
     std::unique_ptr<transport> to;
     transport_traits traits;
-    std::size_t eager_bytes = 0;       // Of ams, which are given on where they lie.
-    std::size_t eager_send_bytes = 0;  // Of sends, which their receives copy.
+    std::size_t eager_bytes = 0;       // The limit for ams, whose handlers get the data in place.
+    std::size_t eager_send_bytes = 0;  // The limit for sends, whose receives copy the data.
     std::uint8_t index = 0;
     unsigned idle_polls = 0, skips = 0;
   };
@@ -131,11 +130,11 @@ class local_device final : public device {
     comm::address who;
     std::uint32_t kept = 0;  // Messages to it in the backlog.
     std::uint32_t number = 0;
-    std::uint32_t arriving = 0;   // Long messages from it, in the core's memory.
-    std::uint32_t announced = 0;  // Those that wait for the others.
+    std::uint32_t arriving = 0;   // Long messages from it that arrive in the core's memory.
+    std::uint32_t announced = 0;  // Long messages from it that wait until others have arrived.
     std::uint64_t full_in_pass = 0;
     bool failed = false;
-    bool told = false;  // The transports were.
+    bool told = false;  // The transports know that it has failed.
   };
 
   struct exposure {
@@ -143,7 +142,7 @@ class local_device final : public device {
     std::size_t size = 0;
     std::uint32_t generation = 0;
     peer_access peers = peer_access::none;
-    std::int32_t process = -1;           // The only one that may; -1: all.
+    std::int32_t process = -1;           // The only process that may use it; -1: all.
     std::vector<memory_region> regions;  // One per channel.
   };
 
@@ -152,8 +151,8 @@ class local_device final : public device {
   [[nodiscard]] peer_state* usable_peer(const comm::address& who) noexcept;
   status transmit(peer_state& to, const wire_header& header, wire_parts parts,
                   void* context) noexcept;
-  // Asks `to` for what `what` needs, in one message, and lets it wait for a message of the kind `awaited`. When the transport has no
-  // room, `what` is given back.
+  // Sends `to` one message with a request of the operation `what`, which then waits for a message of kind `awaited`.
+  // When the transport has no room, `what` is given back.
   status request(peer_state& to, operation& what, message_kind kind,
                  std::span<const std::byte> body, message_kind awaited) noexcept;
   // Sends or keeps a message of the core's own.
@@ -168,24 +167,24 @@ class local_device final : public device {
   [[nodiscard]] bool set_locals(operation& of,
                                 std::span<const std::span<const std::byte>> parts) noexcept;
   [[nodiscard]] bool register_locals(operation& of, peer_access peers) noexcept;
-  // Whether the operation's peer may move the local data itself; they are registered for that.
+  // Registers the local data so that the operation's peer can move them itself; false when that is not possible.
   [[nodiscard]] bool opens_locals(operation& of, peer_access peers) noexcept;
-  // Whether the transport may move the local data itself; they are registered if need be.
+  // Registers the local data if needed, so that the transport can move them itself; false when that is not possible.
   [[nodiscard]] bool reaches_locals(operation& of) noexcept;
-  // Hands pieces to the transport until all are, or it has no room.
+  // Hands pieces to the transport until there are no more, or it has no room.
   void move_on(operation& what) noexcept;
   status move_piece(operation& what) noexcept;
   void finish(operation& ended) noexcept;
   void signal_end(operation& ended) noexcept;
   [[nodiscard]] event event_from(const peer_state& peer, operation_kind kind) const noexcept;
-  // Signals `called` with the message; false when it is full.
+  // Signals the completion `called` with the message; false when that is full.
   [[nodiscard]] bool give(const completion& called, event& happened,
                           std::span<const std::byte> payload) noexcept;
   [[nodiscard]] const completion* handler_of(std::uint16_t index) const noexcept;
   // Whether pump() gives such a message to its handler.
   [[nodiscard]] bool is_pumped(const wire_header& header) const noexcept;
   void refuse(peer_state& from, const char* why) noexcept;
-  // Of a post that can never succeed.
+  // Reports a post that can never succeed.
   template <class... Values>
   [[gnu::noinline]] void complain(fmt::format_string<Values...> why,
                                   const Values&... values) noexcept {
@@ -250,7 +249,7 @@ class local_device final : public device {
                                               announcement& first, part_list& exposed) noexcept;
   static void note_preference(operation& what, const wire_header& header) noexcept;
   void pull(operation& what) noexcept;
-  // Into memory of the core, now or when others have come.
+  // pull() into memory of the core, at once or when other long messages have arrived.
   void pull_or_wait(operation& what) noexcept;
   [[nodiscard]] bool may_arrive(const peer_state& from, const operation& what) const noexcept;
   void begin_arrival(operation& what) noexcept;
@@ -274,12 +273,12 @@ class local_device final : public device {
   void fail_receives(match_table& engine, int process) noexcept;
 
   // --- one_sided.cpp ---
-  // Null when `process` may not do this with these bytes.
+  // The bytes of an exposed region; null when `process` has not the access `wanted` to them.
   [[nodiscard]] std::byte* memory_at(std::uint64_t region, std::uint64_t offset, std::uint64_t size,
                                      peer_access wanted, int process) noexcept;
   [[nodiscard]] bool expose_far(transport& to, std::span<std::byte> memory, peer_access peers,
                                 memory_region& made) noexcept;
-  // Whether some device of that process is reached by it.
+  // Whether the channel `by` reaches some device of that process.
   [[nodiscard]] bool leads_to(const channel& by, int process) const noexcept;
   [[nodiscard]] bool is_permitted(const remote_memory& memory, peer_access wanted,
                                   const char* what) noexcept;
@@ -301,30 +300,30 @@ class local_device final : public device {
   operation_table operations_;
   registration_cache registrations_;
   weft::accelerator* const accelerator_;
-  std::vector<std::byte> staging_;  // Of one message.
+  std::vector<std::byte> staging_;  // The data of one message, from an accelerator.
   match_table engine_;
   std::vector<std::unique_ptr<channel>> channels_;
   std::vector<peer_state> peers_;
   std::uint32_t self_ = 0;
   std::vector<exposure> exposures_;
 
-  waiting_list<operation> moving_;     // Those that wait for room in a transport.
-  waiting_list<operation> ended_;      // Those whose end progress() tells, since pump() may not.
-  waiting_list<operation> announced_;  // Those that may not arrive yet.
-  std::uint64_t arriving_bytes_ = 0;   // Of long messages, in the core's memory.
-  bool arrival_has_ended_ = false;     // Since the announced ones were looked at.
+  waiting_list<operation> moving_;     // Operations that wait for room in a transport.
+  waiting_list<operation> ended_;      // pump() ended them; progress() signals their completions.
+  waiting_list<operation> announced_;  // Long messages that wait until others have arrived.
+  std::uint64_t arriving_bytes_ = 0;   // Bytes of long messages that arrive in the core's memory.
+  bool arrival_has_ended_ = false;     // Some have arrived since announced_ was looked at.
   waiting_list<place> backlog_;        // Messages kept for want of room, to any peer.
   std::size_t backlog_count_ = 0;
-  waiting_list<place> deferred_;  // Messages that came and could not be given on.
+  waiting_list<place> deferred_;  // Messages that came and whose completions were full.
   std::size_t deferred_count_ = 0;
   std::uint64_t pass_ = 0;
   std::uint64_t failures_seen_ = 0;
-  std::vector<std::uint32_t> dying_;     // Peers whose transport has told their end.
-  std::vector<std::atomic<bool>> lost_;  // By process.
+  std::vector<std::uint32_t> dying_;     // Peers that a transport has reported as failed.
+  std::vector<std::atomic<bool>> lost_;  // has_lost(), by process.
   std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;
   bool pumping_ = false;
-  std::size_t deferred_pumped_count_ = 0;  // Of those for handlers that pump() calls.
+  std::size_t deferred_pumped_count_ = 0;  // The part of deferred_ for handlers that pump() calls.
   bool insisting_ = false;
   bool armed_ = false;
   device_statistics statistics_;

@@ -35,8 +35,8 @@ enum class purpose : std::uint8_t {
 
 enum class phase : std::uint8_t {
   matching,   // A receive that waits in a matching engine.
-  announced,  // It would come into the core's memory, where too much is arriving already.
-  waiting,    // For a message of the peer, which `awaited` names.
+  announced,  // A long message that waits since too much arrives in the core's memory already.
+  waiting,    // It waits for a message of the peer, of kind `awaited`.
   moving,     // Pieces are handed to the transport, or wait until it has room.
 };
 
@@ -46,7 +46,7 @@ struct operation : match_node {
   operation() : match_node(true) {}
 
   std_atomics::plain<operation*> next;  // On the way to another device.
-  operation* behind = nullptr;          // In the list of those that wait for room.
+  operation* behind = nullptr;          // In a waiting_list.
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
 
@@ -58,13 +58,13 @@ struct operation : match_node {
   outcome result = outcome::complete;
   bool listed = false;
   bool in_place = false;
-  bool by_messages = false;         // The peer's memory can be reached in no other way.
-  bool tells = false;               // It is one write, of whose arrival the peer is told.
-  bool prefers_write = false;       // The sender, to being asked for messages.
-  bool is_arriving = false;         // In the core's memory.
+  bool by_messages = false;         // No transport reaches the peer's memory.
+  bool tells = false;               // A put_and_tell(): one write that the peer is told of.
+  bool prefers_write = false;       // The sender would rather write than send messages.
+  bool is_arriving = false;         // It arrives in the core's memory.
   bool finished_elsewhere = false;  // On the way home to be freed.
 
-  std::uint16_t handler = 0;  // Of an am that arrives, or to be notified.
+  std::uint16_t handler = 0;  // The handler of an am that arrives, or the one to notify.
   std::uint32_t user = 0;
   std::uint32_t peer = 0;
   std::uint32_t outstanding = 0;  // Pieces that the transport still uses.
@@ -74,12 +74,12 @@ struct operation : match_node {
   void* context = nullptr;
   std::uint64_t* old = nullptr;
 
-  std::uint64_t size = 0;     // Of the whole.
-  std::uint64_t moved = 0;    // Handed to the transport.
-  std::uint64_t arrived = 0;  // Come as messages.
+  std::uint64_t size = 0;     // All bytes.
+  std::uint64_t moved = 0;    // Bytes handed to the transport.
+  std::uint64_t arrived = 0;  // Bytes that came as messages.
   std::uint64_t partner = 0;  // The operation, or region, at the peer.
   std::uint64_t offset = 0;   // In the region.
-  notification told;          // What the last piece of a put tells; it may be sent from here.
+  notification told;          // What the last piece of a put tells the peer; sent from here.
   place* holding = nullptr;   // Where the data are, when the core has them.
   local_device* home = nullptr;
 

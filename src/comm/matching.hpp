@@ -1,8 +1,7 @@
-// Receives meet messages here, each pair once, the oldest first. Receives and messages of one key
-// never stand here both. Makes no copies and allocates nothing: what waits is linked through its
-// own node.
+// Receives meet messages here, the oldest first. Of one key either receives or messages wait, never both. Nothing is
+// copied or allocated: receives and messages are linked through nodes of their own.
 //
-// One thread at a time, unless the engine has a lock.
+// One thread at a time uses a table, unless it is shared and has a lock.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace weft::comm {
 
-// Leaves only what the matching looks at, so that equal keys match.
+// A key with only the fields that the policy `by` looks at, so that a match is equality.
 [[nodiscard]] inline match_key key_of(matching by, int process, std::uint64_t tag) noexcept {
   const bool source = by == matching::source_and_tag || by == matching::source;
   const bool tagged = by == matching::source_and_tag || by == matching::tag;
@@ -25,14 +24,15 @@ class match_table {
  public:
   explicit match_table(bool shared);
 
-  // The oldest node of the other sort with this node's key, taken out; or null, and `node` waits.
+  // Takes out and returns the oldest node of the other sort with this node's key. Null: there is none, and `node`
+  // waits.
   [[nodiscard]] match_node* meet(match_node* node) noexcept;
-  // The oldest message, or receive, with this key, taken out, or null.
+  // Take out the oldest message, or receive, with this key; null: there is none.
   [[nodiscard]] match_node* take_message(const match_key& key) noexcept;
   [[nodiscard]] match_node* take_receive(const match_key& key) noexcept;
-  // False when it is not here any more.
+  // Takes `node` out; false when it is not here any more.
   bool remove(match_node* node) noexcept;
-  // Takes out the first node for which `wanted(context, node)`; null when there is none.
+  // Takes out the first node for which wanted(node, context) is true; null when there is none.
   [[nodiscard]] match_node* take_if(bool (*wanted)(const match_node&, const void*),
                                     const void* context) noexcept;
 

@@ -1,7 +1,6 @@
-// Places for messages that must be kept: packets of one size, made with the device, and buffers for
-// what is longer or comes when all packets are out. The device's thread takes them, any thread
-// gives them back. A few freed buffers are kept, so that a steady stream of long messages allocates
-// nothing.
+// Places for messages that must be kept: packets of one size, made with the device, and buffers for messages that are
+// longer or come when all packets are out. The device's thread takes them, any thread gives them back. A few freed
+// buffers are kept, so that a steady stream of long messages allocates nothing.
 #pragma once
 #include <array>
 #include <atomic>
@@ -19,7 +18,7 @@ namespace weft::comm {
 class packet_pool;
 class local_device;
 
-// The fields after `capacity` belong to whoever has the place.
+// The fields after `capacity` belong to the user of the place.
 struct place : match_node {
   place() : match_node(false) {}
 
@@ -27,7 +26,7 @@ struct place : match_node {
   std::byte* storage = nullptr;
   std::size_t capacity = 0;
   bool is_packet = false;   // Otherwise a buffer from the heap.
-  bool is_waiting = false;  // A buffer whose data somebody must take before more are welcome.
+  bool is_waiting = false;  // Counted in buffer_bytes(): its data wait for the program.
 
   place* behind = nullptr;  // In the list that it waits in.
   std::uint32_t peer = 0;
@@ -51,15 +50,15 @@ class packet_pool {
   // Called by the owner only: a packet if one is free and large enough, else a buffer. Null when
   // there is no memory.
   [[nodiscard]] place* take(std::size_t bytes) noexcept;
-  // Its data have come and wait for the program. What is still under way, in or out, does not: a device
-  // that stopped to look for messages because of it would never see the end of it.
+  // Says that the buffer's data have arrived and wait for the program: too many of these stop the device from polling
+  // for messages. A buffer whose data are still under way must not count: without polls it would never end.
   void begin_waiting(place& filled) noexcept;
   // As take(), filled with a copy of `content` that waits for the program.
   [[nodiscard]] place* take_copy(std::span<const std::byte> content) noexcept;
   // Called by the owner only.
   void give_back(place* given) noexcept;
 
-  // Bytes in buffers that wait for somebody.
+  // Bytes in buffers whose data wait for the program.
   [[nodiscard]] std::size_t buffer_bytes() const noexcept {
     return buffer_bytes_.load(std::memory_order_relaxed);  // Relaxed: a measure of back-pressure.
   }
@@ -70,7 +69,7 @@ class packet_pool {
  private:
   struct buffer : place {
     std_atomics::plain<buffer*> next;
-    buffer* older = nullptr;  // Among all that there are, which is the owner's to know.
+    buffer* older = nullptr;  // The owner's list of all buffers.
     buffer* newer = nullptr;
   };
 
@@ -84,7 +83,7 @@ class packet_pool {
   std::unique_ptr<std::byte[]> bytes_;
   pool<place> packets_;
   std::array<buffer*, spare_buffers_max> spare_{};  // The owner's.
-  buffer* newest_ = nullptr;  // Of all, also those that are out: a message that nobody received.
+  buffer* newest_ = nullptr;  // Of all buffers, those in use too: the destructor frees them.
   std::atomic<std::size_t> buffer_bytes_{0};
   alignas(padding_bytes) handoff_stack<buffer> returned_;
 };

@@ -8,8 +8,8 @@
 // Keys of transports that do not pin (shared memory between processes) are names of addresses, and
 // stay right.
 //
-// A registration that lets peers in, where others than peers could enter as well, is never kept: it goes
-// with the last operation that uses it.
+// A registration that opens memory to anybody who has its key is never kept: it ends with the last operation that
+// uses it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct registration {
   peer_access peers = peer_access::none;
   memory_region region;
   std::uint32_t users = 0;
-  bool is_stale = false;  // Not for anybody new.
+  bool is_stale = false;  // No new operation may use it.
   std::uint64_t used_last = 0;
 };
 
@@ -37,14 +37,14 @@ class registration_cache {
   registration_cache& operator=(const registration_cache&) = delete;
   ~registration_cache();
 
-  // A registration of exactly this memory for exactly this access, from the cache or made anew, that
-  // stays until give_back(). `owner`: whose memory it is, or null. Null when the transport refuses.
+  // A registration of exactly this memory for exactly this access, from the cache or new. It is valid until
+  // give_back(). `owner`: the accelerator whose memory it is, or null. Returns null when the transport refuses.
   [[nodiscard]] registration* take(transport& with, std::span<std::byte> memory, peer_access peers,
                                    const accelerator* owner = nullptr) noexcept;
   void give_back(registration* used) noexcept;
-  // Memory may have changed behind the registrations that are kept.
+  // Drops all registrations that are kept: the program may have unmapped their memory.
   void forget() noexcept;
-  // Before the transport goes.
+  // Called before the transport is destroyed.
   void clear() noexcept;
 
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }

@@ -1,4 +1,4 @@
-// What the devices of a runtime share.
+// What the devices of a runtime share. Any thread reads it.
 #pragma once
 #include <array>
 #include <atomic>
@@ -19,8 +19,8 @@ namespace weft::comm {
 
 inline constexpr std::uint32_t no_endpoint = ~std::uint32_t{0};
 
-// Who sees a count of handlers or engines sees the entries whole; who sees the count of failures sees
-// who failed; a buffer that came after forget_memory() meets no old registration.
+// A thread that sees a count of handlers or engines sees the entries; one that sees the count of failures sees who
+// failed; one that sees the count of forget_memory() uses no registration from before it.
 class runtime::state {
  public:
   state(runtime& of, const runtime_options& how) : options(how), owner(of) {}
@@ -52,13 +52,13 @@ class runtime::state {
 
   const runtime_options options;
   runtime& owner;
-  std::function<void()> leave;  // The job that the runtime has found itself.
+  std::function<void()> leave;  // Leaves the job, if the runtime has joined one by itself.
   int process = 0;
   int process_count = 1;
-  std::vector<std::uint32_t> first_endpoint;  // Of each process; one more for the end.
+  std::vector<std::uint32_t> first_endpoint;  // By process, and one past the last endpoint.
 
   std::array<completion, handlers_max> handlers;
-  std::array<bool, handlers_max> is_pumped{};  // By handler, seen with it: pump() calls it, too.
+  std::array<bool, handlers_max> is_pumped{};  // By handler: pump() calls it, too.
   published<std::uint32_t> handler_count{1};
   std::array<std::unique_ptr<match_table>, engines_max> engines;
   published<std::uint32_t> engine_count{1};

@@ -1,5 +1,5 @@
-// A collective operation of one process as a list of steps: messages, and work on what they
-// brought. Steps are begun in order; `settle` waits for all messages before it.
+// This process's part of a collective operation as a list of steps: messages, and work on their data. Steps begin in
+// order; `settle` waits for all messages before it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class schedule {
   void copy(std::span<std::byte> to, std::span<const std::byte> from);
   void combine(const combination& by, std::span<std::byte> into, std::span<const std::byte> from);
 
-  // Does what can be done; true when all is.
+  // Takes the steps that can be taken now, without waiting; true when none is left.
   bool advance() noexcept;
   [[nodiscard]] bool is_over() const noexcept { return at_ == steps_.size(); }
   [[nodiscard]] outcome result() const noexcept {

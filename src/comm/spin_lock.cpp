@@ -11,7 +11,7 @@ void pause_often(unsigned times) noexcept {
   for (unsigned i = 0; i < times; ++i) pause();
 }
 
-// The lock that this thread wants while another one is at work, and what it saw of it.
+// The lock that this thread waits for, and what it has seen of the holder's work.
 struct wanted_lock {
   const spin_lock* lock = nullptr;  // Only compared.
   std::uint32_t work = 0;
@@ -48,7 +48,7 @@ bool try_enter_in_turn(spin_lock& lock) noexcept {
   } else if (++wanted.looks > 2 * lock_looks_max) {
     give_core_up();  // The holder may have no processor.
   }
-  // The other one is at rest, or had it for long enough; it may still be looking whether anything came.
+  // The holder does nothing, or has had the lock for long enough. It may hold it for a poll: hence several attempts.
   for (int attempts = 0; attempts < lock_attempts_max; ++attempts) {
     if (lock.looks_free() && lock.try_enter(this_thread_mark())) {
       wanted = {};

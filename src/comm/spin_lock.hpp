@@ -1,7 +1,7 @@
-// The lock of a device that several threads share. Unfair: whoever has the lines takes them again,
-// and others wait until that thread has nothing more to do, or for a while: a device in demand
-// serves long runs of one thread instead of moving between cores at every operation. The owner may
-// enter again (a handler that posts).
+// The lock of a device that several threads share. It is unfair on purpose: the thread whose core has the device's
+// cache lines may take the lock again and again; other threads wait until that one has nothing more to do, or for a
+// bounded time. So a busy device serves long runs of one thread and does not move between cores at each operation.
+// The holder may enter again (a handler that posts).
 //
 //   R1 leave:     store holder_              -- A1 try_enter: compare-exchange holder_
 //                                               the next owner sees what this one did
@@ -27,8 +27,8 @@ inline void pause() noexcept {
 #endif
 }
 
-// Of a loop that waits for another thread or process: ever longer pauses, then the processor is
-// given up, for the other one may have none.
+// For a loop that waits for another thread or process: pauses that grow, then it gives the core up, since the other one
+// may have none.
 class back_off {
  public:
   void wait() noexcept;
@@ -64,8 +64,8 @@ class basic_spin_lock {
   [[nodiscard]] bool was_of_other(const void* me) const noexcept {
     return last_.load(std::memory_order_relaxed) != me;
   }
-  // How often holders have done something: whether it changes says if one is at work. Not mere
-  // looks, or a thread that polls an idle device would seem to need it.
+  // Counts holds in which something was done: it changes while a thread is at work. Polls that find nothing do not
+  // count, or a thread that polls an idle device would seem to need the lock.
   [[nodiscard]] std::uint32_t work() const noexcept {
     return work_.load(std::memory_order_relaxed);
   }
@@ -81,11 +81,11 @@ class basic_spin_lock {
   alignas(padding_bytes) typename Atomics::template atomic<const void*> holder_{nullptr};
   typename Atomics::template atomic<const void*> last_{nullptr};
   typename Atomics::template atomic<std::uint32_t> work_{0};
-  unsigned depth_ = 0;  // The holder's.
+  unsigned depth_ = 0;  // How often the holder has entered.
 };
 using spin_lock = basic_spin_lock<>;
 
-// Holds a lock that may not be needed, for a short time.
+// Holds a lock for a short time.
 class lock_guard {
  public:
   // Waits. A null lock is always free.
@@ -105,12 +105,12 @@ class lock_guard {
   spin_lock* lock_;
 };
 
-// One attempt to take a lock that another thread held last: pauses, and takes it when that thread
-// has done nothing meanwhile, or after so many attempts in vain. What a thread waits for it
-// remembers, so that attempts may be calls of their own.
+// One attempt to take a lock that another thread held last: pauses, and takes the lock if that thread has done nothing
+// meanwhile, or if lock_looks_max attempts were in vain. A thread-local variable counts the attempts, so that each
+// may be a call of its own, with other work in between.
 [[nodiscard]] bool try_enter_in_turn(spin_lock& lock) noexcept;
 
-// Holds the lock of a device, which may not be needed.
+// Holds the lock of a device; null: the device is not shared and needs none.
 class device_guard {
  public:
   explicit device_guard(spin_lock* lock) noexcept : lock_(lock) {
@@ -124,7 +124,7 @@ class device_guard {
     if (lock_ != nullptr) lock_->leave();
   }
 
-  // True when this thread had it last, and has it now.
+  // Takes the lock if this thread was the last to hold it. False: another thread held it last, or holds it.
   [[nodiscard]] static bool enter_again(spin_lock& lock) noexcept {
     const void* const me = this_thread_mark();
     return !lock.was_of_other(me) && lock.try_enter(me);
