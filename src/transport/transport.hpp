@@ -1,4 +1,4 @@
-// The contract between the communication core and what moves its messages.
+// The contract between the communication core and the transports, which move its messages.
 //
 // A transport object is one endpoint: one network context with its own queues, used by one device
 // of the core. All endpoints of a job stand in one table, ordered by process and then by device,
@@ -28,7 +28,7 @@ class accelerator;
 // A message's data, gathered in this order.
 using wire_parts = std::span<const std::span<const std::byte>>;
 
-// Memory that peers may reach. `key` travels to them; what is in it is the transport's affair.
+// Memory that peers may reach. `key` travels to them; only the transport knows what is in it.
 struct remote_key {
   std::uint64_t words[3] = {0, 0, 0};
 };
@@ -39,24 +39,24 @@ struct memory_region {
   void* handle = nullptr;  // The transport's.
 };
 
-// What poll() tells. Called on the polling thread, never from within send(), put() or get(); may
-// itself send, put and get, but not poll.
+// What poll() calls, on the polling thread, never from within send(), put() or get(). A member may itself send, put and
+// get, but not poll.
 class arrivals {
  public:
   // A message. `payload` is valid during the call only, and may be memory that a broken peer still
   // writes: what is checked must be copied first. `header` is a copy.
   virtual void delivered(std::uint32_t peer, const wire_header& header,
                          std::span<const std::byte> payload) noexcept = 0;
-  // The data of a send(), put() or get() that returned `posted` with this context are no longer in
-  // use (of a get: have arrived). `failed`: they never will.
+  // The send(), put() or get() that returned `posted` with this context is over: its data are no longer in use, those
+  // of a get() have arrived. `failed`: they have not and will not.
   virtual void completed(void* context, bool failed) noexcept = 0;
-  // A peer's put_and_tell() has arrived. Whose is not known: any process of the job may say it.
+  // A put_and_tell() of some peer has arrived, with this word. It is not known which peer's.
   virtual void written(std::uint64_t word) noexcept = 0;
-  // Nothing will come from or go to this peer any more. Told once, after the messages that had come
-  // whole. Contexts of operations under way to it complete as failed, before or after. A peer whose
-  // endpoint took leave, or was destroyed, has left in good order: that is not told, but sends to it fail.
+  // The peer is dead: nothing comes from it or goes to it any more. Called once, after its complete messages are
+  // delivered. Operations under way to it complete as failed, before or after. It is not called for a peer that has
+  // taken leave or whose endpoint was destroyed; but sends to that one fail, too.
   virtual void peer_failed(std::uint32_t peer, const char* why) noexcept = 0;
-  // A message of a peer that made no sense was thrown away.
+  // A malformed message of a peer was dropped.
   virtual void refused(std::uint32_t peer, const char* why) noexcept = 0;
 
  protected:
@@ -68,19 +68,19 @@ struct transport_traits {
   std::string_view detail;        // For people: the provider, the fabric.
   std::size_t message_bytes_max;  // Longest payload of one message.
   std::size_t inject_bytes_max;   // Up to here send() never returns `posted`.
-  bool can_put = false;           // Otherwise the core emulates by messages.
+  bool can_put = false;           // Otherwise the core sends messages instead.
   bool can_get = false;
-  // put_and_tell() as well; not to oneself. May turn false when the first one is refused.
+  // Whether there is put_and_tell(), to other endpoints. It may turn false when the first one is refused.
   bool can_tell_put = false;
-  // Puts up to here cost the poster less as messages, as long as there is room for them.
+  // Puts up to this size cost the poster less as messages, while there is room for them.
   std::size_t put_message_bytes_max = 0;
   bool needs_registration = false;      // Local memory of put() and get() must be registered.
-  bool registers_accelerators = false;  // As far as is known.
-  // A registration opens memory to whoever has its key, who may be anybody: those that give peers
-  // access last no longer than they are needed. Otherwise it is but a name.
+  bool registers_accelerators = false;  // It may turn out that one refuses.
+  // A registration opens memory to anybody who has its key, so one that gives peers access must not last longer than
+  // needed. False: the key is only a name.
   bool registration_opens = false;
   bool has_launcher = false;  // It numbers the processes that its own mpirun started.
-  // Whoever sleeps polls at least this often, or the death of a peer goes unnoticed (-1: need not).
+  // A sleeper polls at least this often, or the death of a peer goes unnoticed. -1: it need not.
   std::int64_t sleep_ns_max = -1;
 };
 
@@ -99,7 +99,7 @@ class transport {
   // Called once with the addresses of all endpoints (empty: that one has no such transport) and
   // this endpoint's number. Connections may be made later, at the first message.
   virtual void connect(std::span<const std::vector<std::byte>> addresses, std::uint32_t self) = 0;
-  // Whether messages can go to `peer` by this transport. Itself included, after connect().
+  // Whether messages can go to `peer`, which may be this endpoint itself. Called after connect().
   [[nodiscard]] virtual bool reaches(std::uint32_t peer) const noexcept = 0;
 
   // --- Messages --------------------------------------------------------------------------------
@@ -112,24 +112,24 @@ class transport {
   virtual status send(std::uint32_t peer, const wire_header& header, wire_parts parts,
                       void* context) noexcept = 0;
 
-  // Delivers what has come, at most about `budget` messages; makes progress. Returns how many
-  // things it told. Cheap when there is nothing.
+  // Delivers about `budget` messages at most, and makes progress. Returns how many members of `to` it called. Cheap
+  // when there is nothing.
   virtual int poll(arrivals& to, int budget) noexcept = 0;
 
   // --- Remote memory, where traits() say so ------------------------------------------------------
-  // register_memory() also where they do not: a peer may be able to do what this endpoint cannot.
-  // `peers` may do so much and, where the transport can tell, no more; the endpoint itself may use the
-  // memory as the local one of any operation.
+  // register_memory() is also called where they do not: a peer may be able to do what this endpoint cannot. `peers`
+  // is the access that peers get and, where the transport can enforce it, no more. The endpoint itself may use the
+  // memory as the local side of any operation.
   [[nodiscard]] virtual memory_region register_memory(std::span<std::byte> memory,
                                                       peer_access peers) = 0;
-  // Of an accelerator, where traits() say registers_accelerators: also when it is the local memory of
-  // a put() or get(). Throws when not this memory.
+  // For memory of an accelerator, where traits() say registers_accelerators; needed also for the local side of a
+  // put() or get(). Throws weft::error when this memory cannot be registered.
   [[nodiscard]] virtual memory_region register_memory_of(const accelerator& /*owner*/,
                                                          std::span<std::byte> /*memory*/,
                                                          peer_access /*peers*/) {
     return {};
   }
-  // From here on the key opens nothing.
+  // After it nobody reaches the memory by the key.
   virtual void deregister(memory_region& region) noexcept = 0;
   // One copy between `local` and the bytes at `offset` of the peer's region; never `done` without
   // the data being where they belong (of a put: in the peer's memory, visible to messages sent
@@ -138,7 +138,7 @@ class transport {
   virtual status put(std::uint32_t peer, std::span<const std::byte> local,
                      const memory_region* region, const remote_key& key, std::uint64_t offset,
                      void* context) noexcept = 0;
-  // A put whose arrival the peer is told of, with the word: a write with immediate data.
+  // A put() after which arrivals::written(word) is called at the peer: a write with immediate data.
   virtual status put_and_tell(std::uint32_t /*peer*/, std::span<const std::byte> /*local*/,
                               const memory_region* /*region*/, const remote_key& /*key*/,
                               std::uint64_t /*offset*/, std::uint64_t /*word*/,
@@ -149,12 +149,12 @@ class transport {
                      const remote_key& key, std::uint64_t offset, void* context) noexcept = 0;
 
   // --- Sleeping --------------------------------------------------------------------------------
-  // Says that the caller is about to sleep: from now on an arrival rings. False when something is
-  // already there. After waking, or when it stays awake after all: disarm().
+  // Called before the caller sleeps: from now on an arrival rings. False when something is there already. The caller
+  // calls disarm() after waking, or when it does not sleep after all.
   [[nodiscard]] virtual bool arm() noexcept = 0;
   virtual void disarm() noexcept = 0;
-  // How an arrival rings while armed; a transport offers one of the two. A word of this process's
-  // memory, possibly shared, on which a futex wait for `value` ends when something comes:
+  // How an arrival rings while armed; a transport has one of the two. Either a word of this process's memory, possibly
+  // shared, on which a futex wait for `value` ends when something comes:
   struct bell {
     const std::atomic<std::uint32_t>* word = nullptr;
     std::uint32_t value = 0;
@@ -164,15 +164,15 @@ class transport {
   // Or a file descriptor that becomes readable.
   [[nodiscard]] virtual int wait_descriptor() const noexcept { return -1; }
 
-  // The bootstrap or a user knows that this peer is dead. One of the next poll()s tells arrivals,
-  // after what had come from it, and also when the peer had left. Called by any thread at any time
-  // after connect(); rings when the endpoint is armed.
+  // Says that this peer is dead, as the bootstrap or a user knows. One of the next poll()s calls
+  // arrivals::peer_failed(), after it has delivered what had come from it, also when the peer had left. Called by any
+  // thread at any time after connect(); rings when the endpoint is armed.
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
 
-  // Says good-bye and sees the last messages off, without waiting; what comes meanwhile is dropped. To
-  // be called for the endpoints of a process by turns until all say true in one round: an endpoint may need others,
-  // those of its own process too, to take what it says. Afterwards only deregister() may be called, and the
-  // destructor, which does the same, but for this endpoint alone.
+  // Tells peers that this endpoint leaves, and pushes its last messages out, without waiting; what comes meanwhile is
+  // dropped. It is called for the endpoints of a process by turns until all return true in one round: an endpoint may
+  // need others, also of its own process, to take its messages. Afterwards only deregister() may be called, and the
+  // destructor, which takes leave for this endpoint alone.
   [[nodiscard]] virtual bool take_leave() noexcept { return true; }
 };
 

@@ -8,22 +8,22 @@
 
 namespace weft {
 
-// The meaning of the fields is the communication core's, message kind by message kind; transports
-// carry them unread. Whoever receives one trusts nothing in it: the sender may be another version,
-// or broken. The sender's endpoint is not in it, since the transport knows whom it heard.
+// The communication core gives the fields a meaning, message kind by message kind; transports carry them unread. A
+// receiver trusts nothing in it: the sender may be another version, or broken. The sender's endpoint is not in it:
+// the receiving transport knows that.
 struct wire_header {
   std::uint8_t kind = 0;  // The step of the protocol; 0 is never sent by the core.
   std::uint8_t flags = 0;
   std::uint16_t handler = 0;  // What to call, or which matching engine to ask.
-  std::uint32_t user = 0;     // Free for who posted the message.
+  std::uint32_t user = 0;     // Free for the user who posts the message.
   std::uint64_t tag = 0;
-  std::uint64_t size = 0;       // Bytes of the whole message, of which these are a part or all.
-  std::uint64_t operation = 0;  // The operation at whichever side must recognise it again.
+  std::uint64_t size = 0;       // Bytes of the whole message; the payload may be a part of it.
+  std::uint64_t operation = 0;  // The name of an operation under way, at either side.
 };
 static_assert(sizeof(wire_header) == 32 && std::is_trivially_copyable_v<wire_header>);
 
-// The same, put together in registers: a copy of what was written in pieces waits until all that was
-// written before has left the processor's store buffer, and that is the message before.
+// Makes a header in registers. A copy of a struct that was stored field by field waits until the store buffer is
+// empty, and the message before is still in it.
 [[nodiscard]] inline wire_header make_header(std::uint8_t kind, std::uint8_t flags,
                                              std::uint16_t handler, std::uint32_t user,
                                              std::uint64_t tag, std::uint64_t size,

@@ -1,15 +1,15 @@
 // One endpoint of libfabric: the data path of a device.
 //
-// Every message is an envelope, the core's header, and the payload. The envelope carries the
-// receiver's key, so that nobody but this job's processes is heard, the sender's number, and a
-// sequence number per pair: a provider that makes a broken connection anew would otherwise lose
-// messages without a word. Messages shorter than envelope and header are notes between transports.
+// Every message is an envelope, the core's header, and the payload. The envelope carries the receiver's key, so that
+// only this job's processes are accepted; the sender's number; and a sequence number per pair, since a provider that
+// reconnects silently would lose messages unnoticed. Messages shorter than envelope and header are notes between
+// transports.
 //
-// Memory is open to whoever knows the key of its region, since libfabric asks who that is of nobody: keys
-// are random words, and where the provider makes them itself nothing is opened at all (docs/transports.md).
+// libfabric does not check who accesses a region: anybody who knows its key may. So keys are random words, and where
+// the provider makes keys itself no memory is opened at all (docs/transports.md).
 //
-// Sends that may fail silently are not used where the provider's connections can break (tcp:
-// fi_inject): a small message is copied into a packet, which comes back when libfabric says so.
+// fi_inject, which may fail silently, is not used where the provider's connections can break (tcp): a small message is
+// copied into a packet, which libfabric gives back when it is sent.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -81,18 +81,18 @@ class ofi_transport final : public transport {
   struct peer_state {
     fi_addr_t address = FI_ADDR_NOTAVAIL;
     std::uint64_t key = 0;
-    std::uint32_t sent = 0;      // Messages, modulo 2^32.
-    std::uint32_t received = 0;  // Likewise.
-    bool is_known = false;       // Something was sent to or came from it: it is watched.
-    bool has_failed = false;     // Nothing more goes there.
-    bool is_told = false;        // Nothing more comes from there.
+    std::uint32_t sent = 0;      // Messages to it, modulo 2^32.
+    std::uint32_t received = 0;  // Messages from it, modulo 2^32.
+    bool is_known = false;       // Something was sent to or came from it: watch() watches it.
+    bool has_failed = false;     // Nothing is sent to it any more.
+    bool is_told = false;        // arrivals::peer_failed() was called: nothing is taken any more.
     bool has_left = false;
     bool was_reached = false;  // A probe was answered.
-    // Since the watch last looked:
+    // Since the last look of watch():
     bool was_heard = false;
     bool was_sent_to = false;
-    bool was_refused = false;   // The provider took nothing.
-    std::uint8_t refusals = 0;  // So many looks in a row.
+    bool was_refused = false;   // The provider refused a message to it.
+    std::uint8_t refusals = 0;  // The number of looks in a row with was_refused.
     std::uint8_t silent_looks = 0;
     file_descriptor probe;  // A connection attempt, to see whether somebody listens.
   };
@@ -100,7 +100,7 @@ class ofi_transport final : public transport {
   struct failure {
     std::uint32_t peer;
     std::string why;
-    bool is_marked = false;  // By mark_failed(): told also of a peer that has left.
+    bool is_marked = false;  // From mark_failed(): told also when the peer has left.
     int empty_polls = 0;
   };
 
@@ -147,16 +147,16 @@ class ofi_transport final : public transport {
     from.was_heard = true;
     know(from);
   }
-  // One that the provider refuses is offered again in every poll.
+  // Posts a receive buffer. One that the provider refuses is posted again in every poll.
   void post_receive(operation& buffer) noexcept;
   void post_refused() noexcept;
   [[nodiscard]] long give_to_provider(operation& buffer) noexcept;
-  // Nothing can arrive: the provider has none of the buffers.
+  // Whether nothing can arrive, since the provider has none of the buffers.
   [[nodiscard]] bool is_deaf() noexcept { return unposted_.size() == buffer_count_; }
 
   // Failures.
   void fail(std::uint32_t peer, std::string why) noexcept;
-  // Of a provider that takes no receive buffers any more, and says this.
+  // All peers fail: the provider takes no receive buffers any more, with this error.
   void fail_all(long refusal) noexcept;
   void take_marks() noexcept;
   int tell_failures(arrivals& to, bool found_something) noexcept;
@@ -174,28 +174,28 @@ class ofi_transport final : public transport {
   fabric_handle<fid_domain> domain_;
   fabric_handle<fid_av> addresses_;
   fabric_handle<fid_cq> queue_;
-  // Before the endpoint: it must be closed before its packets go.
-  std::optional<operation_pool> packets_;        // Of small messages.
-  std::optional<operation_pool> large_packets_;  // Of messages that nobody keeps unchanged.
+  // The pools come before the endpoint, which must be closed before they are destroyed.
+  std::optional<operation_pool> packets_;        // For small messages.
+  std::optional<operation_pool> large_packets_;  // For messages whose data the caller may change.
   std::optional<operation_pool> remotes_;
   std::optional<operation_pool> buffers_;
   std::vector<std::unique_ptr<operation_pool>> more_buffers_;  // Of the same size.
   fabric_handle<fid_ep> endpoint_;
 
   fi_wait_obj wait_object_ = FI_WAIT_NONE;
-  bool has_descriptor_ = false;   // libfabric's queue rings.
-  std::size_t inject_bytes_ = 0;  // Of envelope, header and payload; 0: never.
-  random_keys keys_;              // Of memory regions, and of this endpoint.
+  bool has_descriptor_ = false;   // libfabric's queue has a descriptor that rings.
+  std::size_t inject_bytes_ = 0;  // The limit for envelope, header and payload; 0: no fi_inject.
+  random_keys keys_;              // For memory regions, and for this endpoint.
   process_place place_;
   std::uint64_t key_ = 0;
   std::uint32_t self_ = 0;
   std::vector<peer_state> peers_;
-  std::vector<ofi_address> peer_addresses_;  // For the watch.
+  std::vector<ofi_address> peer_addresses_;  // For watch().
   std::vector<std::uint32_t> known_;         // Peers that are watched.
-  std::uint64_t leaves_until_ns_ =
-      0;  // 0: it does not leave yet. Once it does, the known are those to be told.
-  std::vector<operation*> unposted_;    // Buffers that the provider did not take back yet.
-  int deaf_looks_ = 0;                  // Of the watch, in a row.
+  // 0: it does not leave yet. Once it leaves, known_ has the peers that are still to be told.
+  std::uint64_t leaves_until_ns_ = 0;
+  std::vector<operation*> unposted_;    // Buffers that the provider has refused so far.
+  int deaf_looks_ = 0;                  // Looks of watch() in a row with is_deaf().
   operation* first_to_self_ = nullptr;  // Packets on the way to this endpoint itself.
   operation* last_to_self_ = nullptr;
   std::vector<failure> failures_;  // Not told yet.
@@ -205,7 +205,7 @@ class ofi_transport final : public transport {
   std::size_t watched_to_ = 0;
   int looks_ = 0;
   std::size_t buffers_max_ = ofi_receive_buffers_max;
-  std::size_t buffer_count_ = 0;  // Of all buffers, that the provider has or had.
+  std::size_t buffer_count_ = 0;  // All receive buffers.
 
   file_descriptor sleeper_;  // Becomes readable by libfabric's queue or by the alarm.
   file_descriptor alarm_;

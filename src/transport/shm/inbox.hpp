@@ -1,5 +1,5 @@
-// One sender's ring as its receiver reads it. Nothing that is in it is believed: another process
-// wrote it, and may still be writing.
+// One sender's ring as its receiver reads it. The receiver believes nothing in it: another process has written it,
+// and may write it still.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// The only kind of record, so that what is none is noticed.
+// The only kind of record; another value shows a broken sender.
 inline constexpr std::uint8_t shm_message_kind = 0x5a;
 
 class shm_inbox {
@@ -24,10 +24,10 @@ class shm_inbox {
 
   struct outcome {
     int delivered;
-    bool room_told;  // The sender may be waiting for it.
+    bool room_told;  // The sender can see that there is room: it may have to be woken.
   };
-  // Delivers at most `budget` messages as those of `peer`. At a record that makes no sense it is
-  // broken() and stays so: where the next one would begin is not known.
+  // Delivers at most `budget` messages as those of `peer`. After a malformed record it is broken() for good: nobody
+  // knows where the next one begins.
   outcome deliver(std::uint32_t peer, arrivals& to, int budget) noexcept {
     outcome so_far{0, false};
     while (so_far.delivered < budget && !broken_) {
@@ -50,11 +50,11 @@ class shm_inbox {
   }
 
   [[nodiscard]] bool broken() const noexcept { return broken_; }
-  // Relaxed: deliver() looks itself.
+  // A hint: deliver() looks itself.
   [[nodiscard]] bool is_empty() const noexcept {
     return broken_ || ring_.next()->load(std::memory_order_relaxed) == 0;
   }
-  // Where the next message will show.
+  // The word in which the next message will appear.
   [[nodiscard]] const word* next() const noexcept { return ring_.next(); }
 
  private:

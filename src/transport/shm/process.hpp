@@ -11,8 +11,8 @@ namespace weft {
 
 class node_process {
  public:
-  // One object per process, shared by all endpoints here. Null when there is no such process that
-  // began at `started`, as process_start() tells.
+  // One object per process, shared by all endpoints here. Null when there is no such process, or it did not begin at
+  // `started` (process_start()).
   [[nodiscard]] static std::shared_ptr<node_process> find(pid_t pid, std::uint64_t started);
 
   node_process(pid_t pid, std::uint64_t started, int descriptor) noexcept
@@ -22,10 +22,10 @@ class node_process {
   ~node_process();
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  // A system call. Never again true once it was false, even when the number is used again.
+  // A system call. Once false it stays false, even when the kernel uses the number again.
   [[nodiscard]] bool is_alive() const noexcept;
 
-  // Whole copies; false when an address is not mapped, the process is dead or the kernel forbids.
+  // Copy all bytes; false when an address is not mapped, the process is dead or the kernel forbids it.
   [[nodiscard]] bool read(std::span<std::byte> to, std::uint64_t from) const noexcept;
   [[nodiscard]] bool write(std::span<const std::byte> from, std::uint64_t to) const noexcept;
 
@@ -35,7 +35,7 @@ class node_process {
   const int descriptor_;  // A pidfd, or -1 where the kernel gives none.
 };
 
-// When the process began, in the kernel's ticks since the machine did; 0 when it is dead.
+// When the process began, in the kernel's ticks since the machine's boot; 0 when it is dead.
 [[nodiscard]] std::uint64_t process_start(pid_t pid) noexcept;
 
 }  // namespace weft

@@ -28,17 +28,17 @@ struct segment_front {
   published<std::uint32_t, shared_atomics>
       is_ready;  // The rings may be used: the file has its full size.
   published<std::uint32_t, shared_atomics>
-      has_left;                       // In good order; nobody reads the rings any more.
-  std::atomic<std::uint32_t> opened;  // By so many peers; the last one removes the name.
+      has_left;                       // The owner has taken leave: nobody reads the rings any more.
+  std::atomic<std::uint32_t> opened;  // How many peers have opened it; the last removes the name.
   alignas(padding_bytes) parking_spot<shared_atomics> spot;
   announcements<shared_atomics> announced;
 };
 
 // One per sender, behind the front.
 struct alignas(padding_bytes) ring_control {
-  watch_flag<shared_atomics> watch;   // The owner's.
-  std::atomic<std::size_t> head;      // The owner's.
-  room_request<shared_atomics> room;  // The sender's, and the owner's to take.
+  watch_flag<shared_atomics> watch;   // The owner writes it.
+  std::atomic<std::size_t> head;      // The owner writes it.
+  room_request<shared_atomics> room;  // The sender sets it, the owner takes it.
 };
 
 inline constexpr std::size_t page_bytes = 4096;
@@ -50,13 +50,13 @@ struct segment_address {
   static constexpr std::uint64_t version = 0x7765667473686d31;
 
   std::uint64_t magic = version;
-  std::uint64_t machine[3] = {0, 0, 0};  // This boot of this machine, its namespace of processes.
+  std::uint64_t machine[3] = {0, 0, 0};  // The machine's boot id, and the PID namespace.
   segment_cookie cookie;
   std::uint64_t process_start = 0;
-  std::uint64_t cookie_address = 0;  // In the owner's memory, to try copies with.
+  std::uint64_t cookie_address = 0;  // In the owner's memory: peers try to read the cookie there.
   std::uint64_t ring_bytes = 0;
   std::int32_t process = 0;
-  std::int32_t descriptor = -1;  // Or -1: a file in /dev/shm.
+  std::int32_t descriptor = -1;  // The owner's memfd; -1: a file in /dev/shm.
   std::uint32_t fences = 0;      // The owner's heavy fences reach its peers.
   std::uint32_t unused = 0;
   char name[64] = {};  // Of the file, ended by a zero.
@@ -78,14 +78,14 @@ class segment {
   }
   ~segment();
 
-  // The owner's, of one page until grow(); a file in /dev/shm, whose name begins with weft-JOB-,
-  // when it may not be nameless. Throws weft::error.
+  // Makes the owner's segment, of one page until grow(). `nameless`: without a name; otherwise, or when the kernel
+  // refuses that, a file in /dev/shm whose name begins with weft-JOB-. Throws weft::error.
   [[nodiscard]] static segment make(std::size_t ring_bytes, bool nameless, const std::string& job);
   // Called by the owner once it knows how many senders there are. Throws weft::error.
   void grow(std::size_t senders);
 
-  // A peer's, for `senders`; empty, with the reason in `why`, when it cannot be opened or is
-  // another one. Rings may be touched once the owner said that they are ready.
+  // Opens a peer's segment, with `senders` rings. Empty, with the reason in `why`, when it cannot be opened or is not
+  // the right one. The rings may be used once front().is_ready.
   [[nodiscard]] static segment open(const segment_address& address, std::size_t senders,
                                     std::string& why);
   [[nodiscard]] explicit operator bool() const noexcept { return memory_ != nullptr; }
@@ -107,17 +107,17 @@ class segment {
   void forget_name() const noexcept;
 
   segment_address address_;
-  int file_ = -1;  // The owner's only, which keeps it open for others to find.
-  std::unique_ptr<segment_cookie> cookie_;  // The owner's only.
+  int file_ = -1;                           // Only the owner has it, open so that peers find it.
+  std::unique_ptr<segment_cookie> cookie_;  // Only the owner has it.
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
   std::size_t rings_offset_ = 0;
 };
 
-// Whether the two may share memory, from what their addresses say.
+// Whether the owners of two addresses are on one node.
 [[nodiscard]] bool share_node(const segment_address& a, const segment_address& b) noexcept;
 
-// An address that came from elsewhere; a magic of 0 when it is none.
+// Parses an address that came from another process. Its magic is 0 when it is not valid.
 [[nodiscard]] segment_address parse_segment_address(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace weft
