@@ -1,9 +1,10 @@
 // A suspended flow of control, and the switch between two of them. The one place that knows the
 // sanitizers' fiber interfaces.
 //
-// A context goes on where it is switched to. Code compiled into a fiber may cache addresses of thread-locals,
-// so only fibers that are known not to may go on on another thread. errno and the exception state of the C++ run time
-// are the fiber's own: the switch keeps them on the stack of the one that leaves.
+// A context goes on where it left off, on the thread that switches to it. Compiled code may keep addresses of
+// thread-local variables across a switch, so only fibers of code that is known not to may change their thread. errno
+// and the exception state of the C++ run time are the fiber's own: the switch keeps them on the stack of the fiber
+// that leaves.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -27,8 +28,8 @@ struct exception_state {
   unsigned int uncaught_count;
 };
 
-// What of a thread belongs to the flow of control that runs on it. Found once per thread: the
-// addresses stay the same, and asking for them costs a call each.
+// Where a thread keeps what belongs to the flow of control that runs on it. Found once per thread: the addresses never
+// change, and each costs a call to find.
 struct thread_state {
   exception_state* exceptions;
   int* error_number;
@@ -39,7 +40,7 @@ class context {
  public:
   // The flow of control of the calling thread; it becomes switchable by its first switch away.
   context() noexcept;
-  // A new one: runs `entry(argument)` on `stack` at its first switch; `entry` never returns and
+  // A new flow of control: it runs `entry(argument)` on `stack` when it is first switched to. `entry` never returns and
   // lets no exception out.
   context(std::span<std::byte> stack, void (*entry)(void*), void* argument) noexcept;
   context(const context&) = delete;
@@ -60,15 +61,15 @@ class context {
     *thread.error_number = saved_errno;
   }
 
-  // Calls `visit(argument)` on the stack of the suspended `to`, as if `to` had called it where it
-  // left, and comes back: `to` is suspended as before. `visit` does not switch.
+  // Calls `visit(argument)` on the stack of the suspended `to`, as if `to` had called it where it left off, and
+  // returns; `to` stays suspended. `visit` does not switch.
   static void visit(context& from, context& to, void (*visit)(void*), void* argument) noexcept;
-  // Bytes of `stack`, on which this context is suspended, that it does not use.
+  // The number of bytes of `stack`, its own, that this suspended context does not use.
   [[nodiscard]] std::size_t unused(std::span<const std::byte> stack) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(suspended_) - stack.data());
   }
 
-  // The same as switch_to() for a context that never runs again.
+  // switch_to() for a `from` that never runs again.
   [[noreturn]] static void leave_to(context& from, context& to) noexcept;
 
  private:
@@ -90,7 +91,8 @@ class context {
   }
   static void first_entry(void* self) noexcept;
 
-  // What the sanitizers are told, on the stack that is left and on the one that was reached.
+  // Tell the sanitizers of the switch: before it, on the stack that is left, and after it, on the stack that is
+  // reached.
   [[gnu::always_inline]] void start_switch([[maybe_unused]] context& to) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&fake_stack_, to.stack_.data(), to.stack_.size());

@@ -17,7 +17,7 @@ namespace weft::machine {
 
 #if defined(WEFT_BOOST_CONTEXT)
 
-// What travels with a jump, on the stack of the side that leaves.
+// The argument of a jump, on the stack of the side that leaves.
 struct jump_argument {
   void** left_at;
   void* argument;
@@ -59,15 +59,15 @@ struct suspended_flow {
 };
 static_assert(sizeof(suspended_flow) == 32);
 
-// One text for both jumps, which differ in how they leave. In: rdi where to, rsi the argument, rax
-// where to write where the caller is suspended. The argument arrives in rdi, as the argument of a
-// function that begins, and in rax, as the result of one that returns.
+// The common part of both jumps, which differ in how they leave. In: rdi is the flow to resume, rsi the argument, rax
+// the place for the suspended caller's address. The argument arrives in rdi, as the argument of a function that
+// begins, and in rax, as the result of one that returns.
 //
-// MXCSR is the flow's own, rounding and masks as the ABI has it and the flags of what was raised as a
-// program expects of its thread; all but "inexact", which nearly every operation raises: it may be
-// seen by other flows of the thread. It is loaded where it differs. Of the x87's control word rounding
-// and masks follow it, since the C library sets both alike: to ask for that word at each switch would
-// take 2 ns. What it has besides, the precision, is the thread's.
+// Each flow has its own MXCSR: rounding and masks, as the ABI demands, and the exception flags, as a program expects
+// of its thread. The flag "inexact" is the exception: nearly every operation raises it, so a flow may see that of
+// others on its thread. MXCSR is loaded only when it differs. Rounding and masks of the x87's control word are copied
+// from MXCSR, since the C library sets both alike; reading that word at each switch would take 2 ns. Its precision
+// stays the thread's.
 #define WEFT_SUSPEND_AND_TAKE_STACK                    \
   "leaq 9f(%%rip), %%rcx\n\t"                          \
   "leaq -32(%%rsp), %%rsp\n\t"                         \
@@ -107,20 +107,20 @@ static_assert(sizeof(suspended_flow) == 32);
 #else
 #define WEFT_WIDE_REGISTERS
 #endif
-// All that a call may change, and what it may not but the other flow does: callers keep the rest of
-// their own registers, of which rbp and rbx cannot be named here everywhere.
+// The registers that a call may change, and those that the other flow changes: the compiler saves what it needs of
+// them. The assembly saves rbp and rbx, which cannot be named here everywhere.
 #define WEFT_CHANGED                                                                               \
   "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",     \
       "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", \
       "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "memory",      \
       "cc" WEFT_WIDE_REGISTERS
 
-// Never called: a function that could call somebody keeps its stack aligned and nothing below it,
-// which is what a visit on top of it needs.
+// Never called. Since it could be called, the compiler keeps the stack of the jumping function aligned and nothing
+// below it: a visit on top of it needs that.
 [[noreturn]] void argument_is_null() noexcept;
 
-// Suspends the caller, writes where to `left_at`, and resumes `to`, which finds `argument`, not null.
-// Returns what somebody tells who jumps back.
+// Suspends the caller, stores where to `left_at`, and resumes `to`, which gets `argument`, not null. Returns the
+// argument of the jump that resumes the caller.
 [[gnu::always_inline]] inline void* jump(void* to, void* argument, void** left_at) noexcept {
   void* here = left_at;
   asm volatile(WEFT_SUSPEND_AND_TAKE_STACK
@@ -135,8 +135,7 @@ static_assert(sizeof(suspended_flow) == 32);
   return here;
 }
 
-// As jump(), but calls `Visit` first as if `to` did it where it is suspended; what it returns is
-// what `to` finds.
+// As jump(), but first calls `Visit(argument)` on top of `to`, which then gets the result of that.
 template <void* (*Visit)(void*)>
 [[gnu::always_inline]] inline void* jump_on_top(void* to, void* argument, void** left_at) noexcept {
   void* here = left_at;
@@ -156,8 +155,8 @@ template <void* (*Visit)(void*)>
 #undef WEFT_WIDE_REGISTERS
 #undef WEFT_CHANGED
 
-// A flow that begins with `Entry`, which gets the argument and never returns, on this stack.
-// Rounding and masks are the calling thread's, and no flag is raised.
+// Makes a flow on this stack that begins with `Entry(argument)`, which never returns. It has the calling thread's
+// rounding and masks, and no exception flag is set.
 template <void (*Entry)(void*)>
 void* make_flow(std::byte* low, std::size_t bytes) noexcept {
   std::byte* top = low + bytes;
