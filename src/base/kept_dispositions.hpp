@@ -1,4 +1,4 @@
-// Libraries that others load may take signals as soon as they are loaded.
+// Keeps a library that is loaded from taking over signals.
 #pragma once
 #include <signal.h>
 
@@ -9,12 +9,11 @@
 
 namespace weft {
 
-// libfabric, and an MPI, load libraries of networks, and one of these takes SIGINT, SIGTERM and the signals
-// of faults when it is loaded: it prints addresses and calls exit() in the handler, while the ranks run on.
-// At its end this puts back the dispositions of signals that end a process where a library loaded meanwhile
-// has taken them. No other: another thread may have changed those, or the library needs them for itself.
-// Until then these signals wait, as far as this thread is concerned, and are met by our dispositions; a
-// fault of the library's own ends the process as if there were no handler.
+// libfabric and MPIs load libraries of networks, and one of these installs handlers for SIGINT, SIGTERM and faults:
+// they print addresses and call exit() while the ranks run on. The destructor restores the dispositions of signals
+// that end a process, where a library that was loaded meanwhile has changed them. It restores no others: another
+// thread may have changed those, or the library needs them. Until then these signals are blocked on this thread; a
+// fault of the library itself ends the process as if there were no handler.
 class kept_dispositions {
  public:
   kept_dispositions();

@@ -1,5 +1,5 @@
-// Functions that are looked up while the program runs: of libraries that are loaded when they are first needed, and of
-// the C library where one of weft stands before them.
+// Functions that are looked up at run time: those of libraries that are loaded on demand, and those of the C library
+// that weft replaces.
 #pragma once
 #include <dlfcn.h>
 
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-// Throws weft::error when the library, which `name` calls for people, does not have it.
+// Throws weft::error when the library does not have the function. `name` is the library's name for people.
 template <class Function>
 void find_function(void* library, std::string_view name, const char* symbol, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, symbol));
   if (function == nullptr) throw error(formatted("{} has no function {}", name, symbol));
 }
 
-// The function of this name behind the one that asks. Null in a program that is linked statically.
+// The next definition of this function behind the caller's (RTLD_NEXT). Null in a program that is linked statically.
 template <class Function>
 Function* next_definition(const char* name) noexcept {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));

@@ -1,5 +1,5 @@
-// Vectors of what one thread writes all the time: their memory shares no line, nor the pair of lines
-// that is fetched with it, with that of others.
+// Vectors of data that one thread writes all the time. Their memory shares no cache line with other memory, nor the
+// neighbouring line that is fetched with it.
 #pragma once
 #include <cstddef>
 #include <new>

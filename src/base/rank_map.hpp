@@ -11,7 +11,7 @@ namespace weft {
 // a comment. Throws weft::error naming file, line and column.
 std::vector<int> map_ranks(const std::string& map, int ranks, int workers);
 
-// The ranks of one process: neighbours, and as many as any other process has, or one more or less.
+// The ranks of one process: a block. The blocks of two processes differ by at most one rank.
 struct rank_block {
   int first;
   int count;

@@ -4,10 +4,11 @@
 
 namespace weft {
 
-// Of an error number: "Too many open files: the limit (ulimit -n) is 16".
+// The text of an error number: "Too many open files: the limit (ulimit -n) is 16".
 [[nodiscard]] std::string reason_with_limit(int error_number);
 
-// Of memory that could not be mapped: "the limit on virtual memory (ulimit -v) is 200000 KiB"; empty where there is none.
+// Why memory could not be mapped: "the limit on virtual memory (ulimit -v) is 200000 KiB"; empty when there is no
+// limit.
 [[nodiscard]] std::string limit_of_memory();
 
 }  // namespace weft

@@ -16,15 +16,15 @@ inline constexpr std::string_view setting_variable_prefix = "WEFT_";
 
 struct setting {
   std::string_view name;
-  std::string_view value_name;  // What stands for the value in a help text; empty for a switch.
+  std::string_view value_name;  // The name of the value in a help text; empty for a switch.
   std::string allowed;          // The allowed values, in words.
   std::string_view help;
   // Returns false and changes nothing when `text` is not an allowed value.
   std::function<bool(options&, std::string_view text)> assign;
-  std::function<std::string(const options&)> text;  // As assign() would take it.
+  std::function<std::string(const options&)> text;  // The value as assign() takes it.
 
   bool is_switch() const noexcept { return value_name.empty(); }
-  // Whether it takes one of a few words, those in `allowed`.
+  // Whether the value is one of a few words, which `allowed` lists.
   bool is_choice() const noexcept { return value_name == "WORD"; }
   std::string environment_name() const;
 };
@@ -32,15 +32,15 @@ struct setting {
 std::span<const setting> settings();
 
 const setting* find_setting(std::string_view name);
-// One whose name is nearly this; null when none is near.
+// The setting with the most similar name; null when none is similar.
 const setting* nearest_setting(std::string_view name);
 
-// Assigns or throws; `origin` is what the user wrote, say "--weft-ranks" or "WEFT_RANKS".
+// Assigns, or throws weft::error. `origin` is the name that the user wrote: "--weft-ranks", "WEFT_RANKS".
 void assign_setting(options& values, const setting& row, std::string_view origin,
                     std::string_view text);
 
-// " (did you mean --ranks?)" for a name that is nearly one of the table; empty otherwise. `before` is what the user puts
-// before a name there.
+// " (did you mean --ranks?)" for a name similar to one of the table; empty otherwise. `before` is the prefix of names
+// where the user wrote it: "--".
 std::string suggestion_for(std::string_view name, std::string_view before);
 
 enum class setting_source { default_value, environment, command_line };
@@ -54,14 +54,13 @@ struct resolved_options {
 // the search: what follows belongs to the program. Throws weft::error; argv is then unchanged.
 resolved_options resolve_options(int& argc, char** argv);
 
-// Options that a program filled in itself: throws weft::error naming the field that is out of
-// range.
+// Checks options that a program filled in itself: throws weft::error naming a field that is out of range.
 void check_options(const options& values);
 
-// What "parcelport" says, or its variable in a program that takes no settings.
+// The setting "parcelport"; in a program that has resolved no settings, its environment variable.
 std::string parcelport_setting();
 
-// What "plugins" says, or its variable in a program that takes no settings; empty: nothing.
+// The setting "plugins"; in a program that has resolved no settings, its environment variable. Empty: not set.
 std::string plugin_directory();
 
 // The signal that asks for a report, 0 for none.

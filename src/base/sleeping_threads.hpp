@@ -1,4 +1,4 @@
-// How the threads of this process stand in the kernel.
+// Whether the threads of this process sleep in the kernel, and what for.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -7,22 +7,22 @@ namespace weft {
 
 struct thread_standing {
   std::uint64_t switches = 0;  // How often it has left a core.
-  // It sleeps, for as long as it takes, until another thread changes a word of memory and wakes it,
+  // It sleeps without a time limit until another thread changes a word of memory and wakes it (futex).
   bool awaits_memory = false;
-  // or until one of the descriptors is ready that it polls.
+  // It sleeps without a time limit until a descriptor is ready (poll, epoll).
   bool awaits_descriptor = false;
 
-  // Of a later look and an earlier one: it has slept so all the time.
+  // Whether it has slept like this all the time since the earlier look `before`.
   [[nodiscard]] bool has_slept_since(const thread_standing& before) const noexcept {
     return (awaits_memory || awaits_descriptor) && awaits_memory == before.awaits_memory &&
            awaits_descriptor == before.awaits_descriptor && switches == before.switches;
   }
 };
 
-// Called by any thread. By the kernel's numbers, proc(5); threads that end meanwhile may be missing. Empty where the kernel
-// does not tell, or the process has no descriptor left to ask with.
+// All threads, by the kernel's numbers (proc(5)); threads that end meanwhile may be missing. Empty when the kernel
+// does not tell, or the process has no descriptor left to ask with. Called by any thread.
 [[nodiscard]] std::map<int, thread_standing> standing_threads();
-// Of one of them, in less time.
+// One thread, in less time.
 [[nodiscard]] thread_standing standing_thread(int number);
 
 }  // namespace weft

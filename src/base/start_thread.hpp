@@ -1,4 +1,4 @@
-// Threads of weft's own, where the system may have none left.
+// Starts weft's own threads, with an error that says what for when the system has none left.
 #pragma once
 #include <string_view>
 #include <system_error>
