@@ -1,4 +1,4 @@
-// Which launcher started this process, as the environment shows it.
+// Which launcher started this process, according to the environment.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,7 +9,7 @@ enum class launcher { none, weftrun, pmi1, pmix, unknown };
 
 struct launcher_found {
   launcher which = launcher::none;
-  std::string why_not = {};  // Of an unknown one: one line with the remedy.
+  std::string why_not = {};  // For an unknown launcher: one line with the remedy.
 };
 
 // `variable` gives the value of a variable of the environment, or nullptr.

@@ -1,12 +1,12 @@
-// Where a process is, for launchers that do not say which processes share memory.
+// Which processes share memory, for launchers that do not say so.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace weft {
 
-// Two processes with the same text share memory: same kernel since its start, same /dev/shm, same
-// numbers of processes. Ends with a blank and the host's name.
+// A text that is equal for processes that share memory: the kernel's boot, /dev/shm and the PID namespace are the
+// same. It ends with a blank and the host's name.
 std::string place_of_this_process();
 
 // Node numbers from the places of all processes: by first appearance.

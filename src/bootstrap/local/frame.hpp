@@ -1,6 +1,5 @@
-// What weftrun, its agents on other hosts and the processes of a job say to each other: frames of a
-// header and a payload, over sockets and pipes that only they hold. docs/protocols/starting.md has
-// who sends what when.
+// The messages between weftrun, its agents on other hosts and the processes of a job: frames of a header and a payload,
+// over sockets and pipes that only they hold. docs/protocols/starting.md says who sends what when.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +15,13 @@ namespace weft {
 
 enum class frame_kind : std::uint16_t {
   // From a process.
-  join = 1,  // Takes part from now on; payload: its process id.
+  join = 1,  // It takes part from now on; payload: its process id.
   put,       // payload: a pair, key and value.
   get,       // argument: number of the request; payload: a pair, whose process and key.
   fence,
   abort,   // argument: exit status; payload: why.
-  finish,  // Leaves in good order; the number of those it has left: argument.
-  told,    // It tells people why the job ends; argument: exit status.
+  finish,  // It leaves in good order; argument: how many jobs of this process have ended before.
+  told,    // It has told people why the job ends; argument: exit status.
 
   // To a process.
   welcome,  // payload: a job_description.
@@ -38,7 +37,7 @@ enum class frame_kind : std::uint16_t {
   started,      // argument: the process id on its host.
   not_started,  // argument: errno of execvp().
   output,       // argument: 1 or 2; payload: whole lines. To the agent: nobody reads it any more.
-  output_room,  // argument: bytes that may be sent besides.
+  output_room,  // argument: how many more bytes may be sent.
   input,        // payload: for stdin of the process; empty: its end.
   exited,       // argument: as wait() reports it.
   signal,       // argument: its number, to every process of the host.
@@ -48,7 +47,7 @@ enum class frame_kind : std::uint16_t {
 };
 
 struct frame_header {
-  std::uint32_t size;  // Of the payload.
+  std::uint32_t size;  // Bytes of the payload.
   frame_kind kind;
   std::uint16_t magic;
   std::uint32_t process;
@@ -69,8 +68,7 @@ void append_frame(std::string& to, const frame& what);
 // Cuts a stream of bytes into frames.
 class frame_reader {
  public:
-  // Reads once from a descriptor. Returns false at its end and when it is broken; with nothing
-  // there on a non-blocking one, true.
+  // Reads once from a descriptor. False at its end and when it is broken; true when a non-blocking one has nothing.
   [[nodiscard]] bool read_from(int descriptor);
   void append(std::string_view bytes) { bytes_.append(bytes); }
   // The next whole frame. Throws weft::error when what was read cannot be one.
@@ -81,8 +79,7 @@ class frame_reader {
   std::size_t used_ = 0;
 };
 
-// Writes all of it, waiting where the descriptor blocks or is full. Returns false when it is
-// broken.
+// Writes all bytes, waiting while the descriptor is full. False when it is broken.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes) noexcept;
 
 // Fields of a payload, in the order in which they were put in.
@@ -113,10 +110,10 @@ class field_reader {
 struct job_description {
   std::string id;
   int process = 0;
-  bool line_buffered = false;           // Somebody looks at the output while it is written.
-  std::vector<int> host_index = {};     // Of each process.
+  bool line_buffered = false;           // Output goes to a terminal.
+  std::vector<int> host_index = {};     // By process.
   std::vector<std::string> hosts = {};  // By host index.
-  std::vector<job_part> parts = {};     // Of a job of several programs; otherwise empty.
+  std::vector<job_part> parts = {};     // The programs of the job; empty for one program.
 
   std::string encoded() const;
   static job_description decoded(std::string_view bytes);
