@@ -1,5 +1,5 @@
-// The findings of a job with `check` on, and how they are told. The job looks for locks held across waits; faces add
-// what they find. A job without `check` has none of these objects, and its data path never asks for them.
+// The findings of a job with `check` on. The job looks for locks that are held across waits; faces add what they
+// find. A job without `check` has none of these objects, and its data path never looks for them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +17,15 @@ namespace weft::detail {
 
 // Where something happened: the calls, innermost first.
 using call_list = std::vector<std::uintptr_t>;
-// Of the calling fiber.
+// The calls of the calling fiber.
 [[nodiscard]] call_list calls_here();
 
-// In the text of a finding: the function and line of a place. printable() leaves it in nothing that a user wrote.
+// A character in the text of a finding: tell() puts the function and line of a place there. printable() removes it from
+// texts of users.
 inline constexpr char place_mark = '\x01';
 
-// One line for a person. Each place_mark in the text stands for the next place: names are looked for when it is
-// told, on a stack of ordinary size.
+// One line for a person. Each place_mark in the text stands for the next of `places`. The names are looked up by
+// tell(), on a stack of ordinary size.
 struct finding {
   enum class kind : std::uint8_t { warning, error };
   kind severity;
@@ -32,17 +33,18 @@ struct finding {
   std::vector<call_list> places;
 };
 
-// The findings of one job. Added by any worker, told by one thread at a time.
+// The findings of one job. Any worker adds one; one thread at a time tells them.
 class job_checks {
  public:
   job_checks();
-  // `call` makes somebody call tell(); any worker calls it.
+  // Sets what any worker calls to make the monitor call tell().
   void set_call(std::function<void()> call) { call_ = std::move(call); }
-  // The same kind of finding at the same places is kept once.
+  // Keeps equal findings at equal places once.
   void add(finding what);
-  // Of a worker, whose fiber, of rank `number`, is about to wait in `call`.
+  // Called by a worker when its running fiber, of rank `number`, is about to wait in `call`: adds findings of held
+  // locks.
   void look_at_locks(worker& here, int number, const char* call);
-  // Prints what was added since.
+  // Prints what was added since the last call.
   void tell();
   [[nodiscard]] bool has_errors() const;
 

@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-// "rank 7" or "ranks 0-4, 7" of numbers in rising order, of many only the first; without the word.
+// "rank 7" or "ranks 0-4, 7" for numbers in rising order, cut short when they are many; and the same without the word.
 [[nodiscard]] std::string ranks_name(std::span<const int> ranks);
 [[nodiscard]] std::string ranges_of(std::span<const int> ranks);
 

@@ -1,5 +1,6 @@
-// Whether a job stands still although threads live that might yet bring a message, or end: such a job is not ended as a
-// deadlock, but the monitor says so (docs/protocols/attached-threads.md), and does not wait for its end (stopping.md).
+// Detects a job that stands still although threads live that might still bring a message. Such a job is not ended as a
+// deadlock, but the monitor reports it (docs/protocols/attached-threads.md); and when it has to stop, the monitor
+// does not wait for its end (stopping.md).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,19 +13,19 @@
 
 namespace weft::detail {
 
-// Whether a thread that polls descriptors without a limit of time stands, or may be about to go on.
+// Whether a thread that polls descriptors without a time limit counts as standing still, or as running.
 enum class polling { stands, runs };
 
-// Of the ranks of one worker.
+// The ranks of one worker.
 struct worker_standing {
   std::uint64_t done = 0;  // A number that grows with what they do.
-  bool all_wait = true;    // Or have ended. What ends by itself is no such wait.
+  bool all_wait = true;    // Each waits or has ended. Waits that end by themselves do not count.
 };
 
 // Used by the monitor's thread.
 class stall_detector {
  public:
-  // `standing` is called by each worker.
+  // Each worker calls `standing`.
   stall_detector(scheduler& workers, std::function<worker_standing(worker&)> standing,
                  polling descriptors)
       : workers_(workers),
@@ -33,10 +34,10 @@ class stall_detector {
         passes_(static_cast<std::size_t>(workers.worker_count()), 0),
         sleeps_in_kernel_(passes_.size(), false) {}
 
-  // A few times a second. True, once for each stall: for at least `limit_s` no rank has sent, received or met
-  // others, and neither it nor one of its threads runs.
+  // Called a few times a second. True, once for each stall: for `limit_s` at least no rank has sent, received or met
+  // others, and no rank and none of its threads runs.
   bool has_lasted(double limit_s, std::uint64_t now_ns);
-  // Instead, of a time in which nobody asks: the next look is the first one.
+  // Called when has_lasted() is not called for a time: the next call begins anew.
   void forget();
 
  private:

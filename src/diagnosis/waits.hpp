@@ -1,5 +1,5 @@
-// Who waits for whom, as neutral records: what each process writes of its ranks, and the deadlock report that is made of
-// those of all processes. Nothing here knows what a rank waits for but in words.
+// Who waits for whom, as neutral records: each process writes them about its ranks, and the deadlock report is made
+// of the records of all processes. What a rank waits for is known here as text only.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,35 +8,35 @@
 
 namespace weft::detail {
 
-// A group of ranks that meet, told from others of the same context by its first rank.
+// Names a group of ranks that meet. Groups of one context differ in their first rank.
 struct group_name {
   std::uint32_t context = 0;
-  int first = -1;  // In the world; -1: no group.
+  int first = -1;  // Its number in the world; -1: no group.
 };
 
 // What one rank waits for.
 struct wait_record {
   std::string text;          // "in recv, source 0, tag 1"
-  std::vector<int> awaited;  // In the world; none: anybody may help.
-  bool either_or = false;    // Another thing that it waits for may help it as well.
-  // It waits for all of a group, of which face_job::describe_group() tells more.
+  std::vector<int> awaited;  // Numbers in the world of the ranks that it waits for; none: any rank.
+  bool either_or = false;  // One of several things is enough: `awaited` is not all that may end it.
+  // Set when it waits for all ranks of a group: face_job::describe_group(of_group) has these.
   group_name group;
   const void* of_group = nullptr;
 };
 
 struct group_record {
-  std::vector<int> members;  // In the world, both.
+  std::vector<int> members;  // Numbers in the world, as in `arrived`.
   std::vector<int> arrived;
 };
 
-// What a process writes, one line each; deadlock_report() reads it. Ranks that run are not written.
+// The lines that a process writes and deadlock_report() reads. No line is written for a rank that runs.
 [[nodiscard]] std::string written_wait(int rank, bool has_ended, const wait_record* waits);
 [[nodiscard]] std::string written_group(const group_name& which, const group_record& who);
 [[nodiscard]] std::string written_task(const std::string& text);
 [[nodiscard]] std::string written_reason(const std::string& why);
 
-// The report that is made of what all processes have written, and of their stacks (stacks.hpp). What comes from
-// other processes is not believed: what cannot be read is left out.
+// The report, made of what all processes have written here and in stacks.hpp. Texts of other processes are not
+// believed: a malformed line is left out.
 [[nodiscard]] std::string deadlock_report(std::span<const std::string> of_processes);
 
 }  // namespace weft::detail
