@@ -1,8 +1,8 @@
-// What the files of collectives share: the six functions of each, and the data that a rank gives and
-// takes. A prepare_ function checks the arguments and returns what is to be done, as an object that
-// does it when called; a blocking function calls it at once, the others on a fiber of its own. It
-// refers to the program's buffers and to nothing else of the program's. A blocking function may have a
-// way without it for the commonest calls.
+// What the files of collectives share: the six functions of each collective (blocking, non-blocking, persistent, each
+// with int and MPI_Count), and the data that a rank gives and takes. A prepare_ function checks the arguments and
+// returns an object that makes the collective when it is called: a blocking function calls it at once, the others on
+// a fiber of its own. The object refers to the program's buffers and to nothing else of the program. A blocking
+// function may have a way without it for the commonest calls.
 #pragma once
 #include <functional>
 #include <vector>
@@ -17,7 +17,7 @@ namespace weft::mpi {
 
 // --- The functions -------------------------------------------------------------------------------
 
-// directly(me) does what need not be prepared; otherwise it does nothing and is false.
+// A blocking collective. `directly(me)` is the way for the commonest calls; it returns false when it has done nothing.
 template <class Directly, class Prepare, class... Arguments>
 [[gnu::always_inline]] inline int run_collective(const char* name, MPI_Comm comm,
                                                  const Directly& directly, const Prepare& prepare,
@@ -48,8 +48,8 @@ int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, cons
       arguments...);
 }
 
-// Ranks may start their persistent collectives in any order: each is the only one of a communicator of
-// its own, which takes the place of `comm`.
+// Ranks may start their persistent collectives in any order, so each has a communicator of its own, which replaces
+// `comm`.
 template <class Prepare, class... Arguments>
 int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request* request,
                     const Prepare& prepare, const Arguments&... arguments) {
@@ -72,9 +72,9 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
       arguments...);
 }
 
-// WEFT_MPI_COLLECTIVE(Bcast, Ibcast, prepare_bcast, BCAST, buffer, count, datatype, root, comm), where
-// BCAST(Count, Displacement) are the parameters. Ranks may mix calls with counts of either size: they
-// go by the same name.
+// Defines the six functions: WEFT_MPI_COLLECTIVE(Bcast, Ibcast, prepare_bcast, BCAST, buffer, count, datatype, root,
+// comm), where BCAST(Count, Displacement) are the parameters. Ranks may mix calls with counts of either size: both
+// have the same name in checks.
 #define WEFT_MPI_COLLECTIVE(Name, IName, prepare, ...) \
   WEFT_MPI_DIRECT_COLLECTIVE(Name, IName, never_directly, prepare, __VA_ARGS__)
 #define WEFT_MPI_DIRECT_COLLECTIVE(Name, IName, directly, prepare, PARAMETERS, ...)       \
@@ -107,22 +107,22 @@ int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request
 
 // --- Data ----------------------------------------------------------------------------------------
 
-// A part for each of some ranks, as exchange() takes them, but kept.
+// A part for each of some ranks, like detail::parts, but it owns the layouts.
 class part_list {
  public:
-  part_list() = default;  // Nothing.
-  // The same for each of `n` ranks from `first` on.
+  part_list() = default;  // No parts.
+  // The same part for each of the ranks first, ..., first + n - 1.
   static part_list alike(const void* buffer, MPI_Count count, const datatype_object& type,
                          int first, int n);
   // Blocks of `count` elements, one after the other.
   static part_list blocks(const void* buffer, MPI_Count count, const datatype_object& type,
                           int first, int n);
-  // Of each rank's own count, at displacements in units of the extent.
+  // Parts with a count for each rank, at displacements in units of the extent.
   template <class Count, class Displacement>
   static part_list listed(const void* buffer, const Count* counts,
                           const Displacement* displacements, const datatype_object& type, int first,
                           int n);
-  // And of each rank's own datatype, at displacements in bytes.
+  // Parts with a count and a datatype for each rank, at displacements in bytes.
   template <class Count, class Displacement>
   static part_list of_types(const void* buffer, const Count* counts,
                             const Displacement* displacements, const MPI_Datatype* types, int first,
@@ -131,8 +131,8 @@ class part_list {
   [[nodiscard]] detail::parts view() const noexcept;
   [[nodiscard]] detail::segments at(int place) const { return view().at(rows_.first + place); }
   [[nodiscard]] int count() const noexcept { return rows_.count; }
-  // Calls visit(rank, datatype, count) for each part, as long as the program's lists are there: while a
-  // collective is prepared.
+  // Calls visit(rank, datatype, count) for each part. Called only while a collective is prepared: it reads the
+  // program's arrays.
   template <class Visit>
   void each_named(const Visit& visit) const {
     for (int i = 0; i < rows_.count; ++i)
@@ -142,15 +142,15 @@ class part_list {
   }
 
  private:
-  // The first; where the layouts of the others are is still to be said.
+  // Makes the first part only; the caller adds the layouts of the others.
   part_list(const void* buffer, MPI_Count count, const datatype_object& type, int first, int n);
 
-  // How the program has named the parts.
+  // The program's arguments.
   struct names {
-    const datatype_object* type = nullptr;  // Of all, or
-    const MPI_Datatype* types = nullptr;    // of each.
-    MPI_Count count = 0;                    // Of all, or
-    const void* counts = nullptr;           // of each.
+    const datatype_object* type = nullptr;  // One for all parts, or
+    const MPI_Datatype* types = nullptr;    // one for each.
+    MPI_Count count = 0;                    // One for all parts, or
+    const void* counts = nullptr;           // one for each.
     MPI_Count (*count_at)(const void* counts, int i) = nullptr;
   };
   template <class Count>
@@ -160,37 +160,37 @@ class part_list {
             [](const void* all, int i) { return MPI_Count{static_cast<const Count*>(all)[i]}; }};
   }
 
-  detail::parts rows_;                  // Bytes in a row, unless there are layouts.
-  std::vector<detail::segments> each_;  // By place; a single one is that of all.
+  detail::parts rows_;                  // Used when the parts are bytes in a row.
+  std::vector<detail::segments> each_;  // Otherwise the layouts by place; a single one is for all.
   names named_;
 };
 
-// What a rank is in a collective with a root.
+// The role of a rank in a collective with a root.
 struct part_of_root {
   bool is_root = false;
-  bool is_idle = false;        // In the root's group, between two.
-  int root = detail::no_root;  // Among all ranks below; between two its own group does not know it.
+  bool is_idle = false;  // It is in the root's group of an inter-communicator (MPI_PROC_NULL).
+  int root = detail::no_root;  // The root's number in communicator_object::ranks, if it is known.
 };
 [[nodiscard]] part_of_root part_in(const communicator_object& c, int root);
 
-// Of a rank in a collective with a root between two groups: what it says of the root.
+// What a rank says about the root of a collective of an inter-communicator.
 struct claim_of_root {
-  bool root_gives;  // To all others; otherwise all others give to it.
+  bool root_gives;  // The root gives to all others; false: all others give to it.
   part_of_root mine;
   int peers_first;
   int locals_first;
 };
-// Throws where the parts show that another rank says something else of the root.
+// Throws when the parts show that another rank names another root.
 void check_claims(const char* call, const claim_of_root& claim, const detail::unequal_parts& found);
-// Whether the buffer is MPI_IN_PLACE; refused between two groups.
+// Whether the buffer is MPI_IN_PLACE, which inter-communicators refuse.
 [[nodiscard]] bool is_in_place(const communicator_object& c, const void* buffer);
 
-// Bytes in a row that begin at `buffer`.
+// The bytes in a row that a buffer with this datatype begins with.
 [[nodiscard]] std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type);
 [[nodiscard]] detail::segments layout_of(const void* buffer, MPI_Count count,
                                          const datatype_object& type);
 [[noreturn, gnu::cold]] void fail_alias();
-// That what is sent is not what is received into; buffers of nothing may be.
+// Checks that the two buffers are not the same; empty ones may be.
 inline void check_not_aliased(const void* sent, const void* received, std::size_t bytes) {
   if (sent == received && bytes != 0 && sent != nullptr) [[unlikely]]
     fail_alias();

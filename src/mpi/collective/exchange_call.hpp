@@ -1,5 +1,5 @@
-// A collective that moves data, as an exchange of parts, in one group or between two. In one group all
-// ranks are peers; between two they are the ranks of the other group.
+// A collective that only moves data, as an exchange of parts. The peers are all ranks, or the remote group of an
+// inter-communicator.
 #pragma once
 #include <optional>
 
@@ -13,8 +13,8 @@ struct exchange_call {
   detail::exchange_plan plan;
   part_list give;
   part_list take;
-  bool replaces = false;                 // What is taken comes where what is given was.
-  std::optional<claim_of_root> claim{};  // Between two groups, with a root.
+  bool replaces = false;                 // In place: what is taken replaces what is given.
+  std::optional<claim_of_root> claim{};  // For an inter-communicator, with a root.
 
   void operator()() const {
     if (replaces)
@@ -30,21 +30,22 @@ struct exchange_call {
   void exchange_with_root() const;
 };
 
-// Whose parts may differ in length.
+// An exchange whose parts may differ in length.
 [[nodiscard]] exchange_call make_exchange(communicator_object& c, const char* name);
-// Between two groups, with a root that gives to all or takes of all.
+// For an inter-communicator, with a root that gives to all or takes of all.
 void set_claim(exchange_call& x, const communicator_object& c, const part_of_root& mine,
                bool root_gives);
-// In one group parts that all are equal need no words about their lengths.
+// For parts that are all equal: within one group no lengths are exchanged then.
 void set_equal(exchange_call& x, const communicator_object& c, std::size_t part_bytes, int root);
-// In a checked job: as what this rank gives to others and takes of them. In place it gives as it takes;
-// its own part is nobody else's.
+// In a checked job: notes the datatypes of what this rank gives to others and takes of them (type_ledger.hpp). In
+// place it gives with the datatype that it takes with. Its own part is not noted.
 void note_exchange(state& me, const communicator_object& c, const exchange_call& x);
 
-// As check_not_aliased(), of blocks of `count` elements: of their begin, and of a rank's own, which it gives or takes as `other`.
+// As check_not_aliased(), for a buffer of blocks of `count` elements: neither its begin nor the rank's own block may
+// be the buffer `other`.
 void check_block_not_aliased(const communicator_object& c, const void* blocks, MPI_Count count,
                              const datatype_object& type, const void* other);
-// The same of its own part of `listed`.
+// As check_not_aliased(), for the rank's own part of the buffer `listed`.
 template <class Count, class Displacement>
 void check_own_not_aliased(const communicator_object& c, const void* listed, const Count* counts,
                            const Displacement* displs, const datatype_object& type,

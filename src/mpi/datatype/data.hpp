@@ -1,4 +1,4 @@
-// The data that a call names by buffer, count and datatype: bytes in a row, or a layout.
+// The data of a call, given by buffer, count and datatype: bytes in a row, or a layout.
 #pragma once
 #include <span>
 
@@ -9,8 +9,7 @@ namespace weft::mpi {
 
 [[noreturn, gnu::cold]] void fail_buffer(const void* buffer, const datatype_object& type);
 
-// Calls use(bytes) or use(segments), which end with the call. Of a buffer that is received into, the
-// bytes are written.
+// Calls use(bytes) or use(segments); the argument is valid during the call. For a receive, `use` writes the bytes.
 template <class Use>
 [[gnu::always_inline]] inline auto with_data(const void* buffer, MPI_Count count,
                                              const datatype_object& type, const Use& use) {
@@ -26,7 +25,7 @@ template <class Use>
   return use(where);
 }
 
-// Before anything is started with it.
+// Called before anything is started with the buffer.
 inline void check_buffer(const void* buffer, MPI_Count count, const datatype_object& type) {
   with_data(buffer, count, type, [](const auto&) {});
 }

@@ -1,4 +1,4 @@
-// From existing datatypes to a new one: where its bytes are, its bounds, what it consists of.
+// Makes a new datatype of existing ones: its layout, its bounds, and the record of how it was made.
 #pragma once
 #include <memory>
 #include <span>
@@ -22,26 +22,26 @@ struct placement {
   return {&type, count, displacement, type.extent};
 }
 
-// What the placements make up in their order; all of them again `copies.count` times. Bounds and
-// layout are filled in, the rest is the caller's.
+// Fills in bounds and layout of `made`: the placements in their order, all of them repeated `copies.count` times. The
+// caller fills in the rest.
 void describe(datatype_object& made, std::span<const placement> parts, detail::repeat copies = {});
-// Sets what follows from the layout: size, true bounds, whether elements lie in a row.
+// Sets what follows from the layout: size, true bounds, and whether elements lie in a row.
 void conclude_layout(datatype_object& made, detail::segments where);
 void set_bounds(datatype_object& made, std::ptrdiff_t lower, std::ptrdiff_t extent);
 
-// Lets go of what a datatype is made of; frees it when nobody holds it any more.
+// Add and drop a reference to a datatype. The last one to go frees it and drops those to its parts.
 void release(state& me, datatype_object& type);
 void hold(datatype_object& type) noexcept;
 
-// A list of the program's, widened.
+// An array of the program, as large counts. `what` names it in errors.
 template <class Number>
 std::vector<MPI_Count> widened(MPI_Count count, const Number* list, const char* what) {
   if (count > 0) check_not_null(list, what);
   return count > 0 ? std::vector<MPI_Count>(list, list + count) : std::vector<MPI_Count>();
 }
 
-// What MPI_Type_get_contents will tell, in the order in which the standard lists the arguments: as
-// integers and addresses, or all as large counts.
+// Records the arguments of a constructor for MPI_Type_get_contents, in the standard's order: as integers and
+// addresses, or all as large counts.
 class recorder {
  public:
   recorder(int combiner, bool large) {
@@ -92,9 +92,9 @@ class recorder {
 
 }  // namespace weft::mpi
 
-// WEFT_MPI_CONSTRUCTOR(MPI_Type_contiguous, CONTIGUOUS, contiguous(me, ..., large), count, ...): the
-// function and, with _c, the one for large counts. CONTIGUOUS(Count, Address) are the parameters, the
-// rest the arguments.
+// Defines a function and its variant _c for large counts:
+// WEFT_MPI_CONSTRUCTOR(MPI_Type_contiguous, CONTIGUOUS, contiguous(me, ..., large), count, ...), where
+// CONTIGUOUS(Count, Address) are the parameters and the rest are the arguments.
 #define WEFT_MPI_CONSTRUCTOR(Name, PARAMETERS, make, ...)                                 \
   WEFT_MPI_CONSTRUCTOR_SIZED(Name, (PARAMETERS(int, MPI_Aint)), false, make, __VA_ARGS__) \
   WEFT_MPI_CONSTRUCTOR_SIZED(Name##_c, (PARAMETERS(MPI_Count, MPI_Count)), true, make, __VA_ARGS__)

@@ -7,14 +7,13 @@
 
 namespace weft::mpi {
 
-// How many basic elements the first `bytes` bytes of a message of such elements hold; MPI_UNDEFINED
-// when they end within one.
+// How many basic elements the first `bytes` bytes of a message of `type` hold; MPI_UNDEFINED when they end within one.
 [[nodiscard]] MPI_Count basic_elements_in(const datatype_object& type, std::uint64_t bytes);
-// The bytes of that many basic elements.
+// The bytes of the first `elements` basic elements.
 [[nodiscard]] std::uint64_t bytes_of_elements(const datatype_object& type, MPI_Count elements);
 
-// A datatype that is not one basic element consists of its parts in their order, each so many times;
-// all of them as often as its size says.
+// A datatype that is no basic element consists of parts: the list in its order, each part `count` times, and the
+// whole list as often as the datatype's size says.
 struct part {
   const datatype_object* type;
   std::uint64_t count;

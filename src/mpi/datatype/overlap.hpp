@@ -1,16 +1,16 @@
-// In a checked job: memory from which a call sends and into which it receives, and which is in part the same. Of what
-// lies in a row; layouts may be entwined, and are not compared.
+// In a checked job: finds memory that a call both sends from and receives into. Only bytes in a row are compared:
+// layouts may interleave without overlap.
 #pragma once
 #include "collective/exchange.hpp"
 #include "mpi/object/state.hpp"
 
 namespace weft::mpi {
 
-// Adds a finding to the job's when it is so.
+// Adds a finding when the two overlap.
 void note_overlap(state& me, const char* call, const detail::parts& given,
                   const detail::parts& taken);
 
-// Of a contiguous datatype.
+// The part of a buffer with a contiguous datatype.
 [[nodiscard]] inline detail::parts one_part(const void* buffer, MPI_Count count,
                                             const datatype_object& type) {
   detail::parts p{0, 1};

@@ -1,4 +1,4 @@
-// Where the next of what is packed lies in a buffer of the program's.
+// The next part of a packed buffer of the program, for MPI_Pack and MPI_Unpack.
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace weft::mpi {
 
-// The bytes of `count` elements, as MPI_Pack_size and its like say them: MPI_UNDEFINED when Size cannot hold them.
+// The bytes of `count` elements, as MPI_Pack_size returns them: MPI_UNDEFINED when Size cannot hold them.
 template <class Size>
 [[nodiscard]] Size told_size(MPI_Count count, std::size_t element) noexcept {
   std::size_t size = 0;
@@ -17,8 +17,8 @@ template <class Size>
   return fits ? static_cast<Size>(size) : static_cast<Size>(MPI_UNDEFINED);
 }
 
-// The `bytes` bytes from *position on, which moves behind them. `asks_size` is the function that says how many
-// there must be.
+// The `bytes` bytes from *position on; moves *position behind them. Throws `failure` when the buffer is too small;
+// `asks_size` is the function that the error recommends.
 template <class Position>
 std::span<std::byte> next_part(const void* buffer, MPI_Count size, Position* position,
                                std::size_t bytes, const char* asks_size) {

@@ -19,12 +19,12 @@ struct communicator_object : object {
   explicit communicator_object(weft::communicator c)
       : ranks(std::move(c)), shared(&ranks.state()), own(ranks.rank()), peers_count(ranks.size()) {}
 
-  // Of an inter-communicator: the ranks of both groups.
+  // All its ranks; those of an inter-communicator are both groups, one behind the other.
   weft::communicator ranks;
-  detail::communicator_state* shared;  // That of `ranks`.
-  int own;                             // This rank's number there.
-  // Where among `ranks` those are that messages go to: all, or the remote group of an
-  // inter-communicator; and where the local group begins.
+  detail::communicator_state* shared;  // The state of `ranks`.
+  int own;                             // This rank's number in `ranks`.
+  // The part of `ranks` that messages go to: all, or the remote group of an inter-communicator. And the begin of the
+  // local group.
   int peers_first = 0;
   int peers_count;
   int locals_first = 0;
@@ -35,26 +35,27 @@ struct communicator_object : object {
   attribute_list attributes;
   std::shared_ptr<const struct topology> topology;  // Null: none.
   std::string name;
-  info_entries hints;  // That the program has given; none means anything here.
+  info_entries hints;  // The program's; weft uses none.
   MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
-  bool needed = false;  // Of a retired one, while those are looked for that are not.
+  bool needed = false;  // Used while retired communicators are looked through for unused ones.
 
   [[nodiscard]] int rank() const noexcept { return own - locals_first; }
   [[nodiscard]] bool is_inter() const noexcept { return peers_first != locals_first; }
-  // As the message path wants it, and back.
+  // From a rank as the program gives it to its number in `ranks`, and back.
   [[nodiscard]] int peer(int rank) const noexcept { return peers_first + rank; }
 };
 
 struct state;
 
-// A communicator made from `parent`, with its error handler; MPI_COMM_NULL when there is none.
+// The handle of a communicator that was made from `parent`, with the parent's error handler; MPI_COMM_NULL when
+// `made` is empty.
 [[nodiscard]] MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
                                         const communicator_object& parent);
-// Its groups are those of `parent`, an inter-communicator, as far as they are in `made`;
-// MPI_COMM_NULL when one of them is empty.
+// The same for an inter-communicator: its groups are the ranks of the parent's groups that are in `made`. MPI_COMM_NULL
+// when one group is empty.
 [[nodiscard]] MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made,
                                              const communicator_object& parent);
-// The same groups, topology and name in a context of its own; no handle of the program's refers to it.
+// A copy of `c` (groups, topology, name) with a context of its own, to which the program has no handle.
 [[nodiscard]] std::shared_ptr<communicator_object> with_own_context(state& me,
                                                                     const communicator_object& c,
                                                                     const char* call);

@@ -1,5 +1,4 @@
-// What an MPI_Datatype stands for: where its bytes are, as the layouts of weft say it, what the
-// standard says about it, and how it was made.
+// What an MPI_Datatype stands for: the layout of its bytes, its bounds, and how it was made.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +13,14 @@ namespace weft::mpi {
 
 struct datatype_object;
 
-// How a datatype was made: what MPI_Type_get_contents tells.
+// How a datatype was made: the answer of MPI_Type_get_contents.
 struct construction {
   int combiner = MPI_COMBINER_NAMED;
-  bool large = false;  // By a function whose name ends in _c.
+  bool large = false;  // Made by a function whose name ends in _c.
   std::vector<int> integers;
   std::vector<MPI_Aint> addresses;
   std::vector<MPI_Count> counts;
-  std::vector<datatype_object*> types;  // Held.
+  std::vector<datatype_object*> types;  // Each counts a holder.
 };
 
 struct datatype_object : object {
@@ -39,30 +38,30 @@ struct datatype_object : object {
   std::ptrdiff_t extent = 0;
   std::ptrdiff_t true_lower = 0;
   std::ptrdiff_t true_extent = 0;
-  std::size_t alignment = 1;  // Of its most strictly aligned basic element.
-  detail::segments where;     // Of one element at address 0.
-  // Basic elements in one, and the size that all of them have; 0: they differ.
+  std::size_t alignment = 1;  // That of its most strictly aligned basic element.
+  detail::segments where;     // The layout of one element at address 0.
+  // The number of basic elements in one element, and their size; 0: their sizes differ.
   std::size_t basic_count = 0;
   std::size_t basic_size = 0;
 
   std::shared_ptr<const construction> made;  // Null: predefined.
-  int holders = 1;  // The program's handle, and datatypes made of this one.
+  int holders = 1;  // References: the program's handle, and datatypes made of this one.
   std::string name;
-  const datatype_object* basic = nullptr;  // Of a parametrized one: the predefined one that it is.
-  int basic_class = 0;  // Of a predefined one, what MPI_Type_match_size looks for.
+  const datatype_object* basic = nullptr;  // For a parametrized one: its predefined equivalent.
+  int basic_class = 0;  // For a predefined one: its class for MPI_Type_match_size.
 };
 
-// The predefined ones by the last two digits of their values; filled in when the library is loaded,
-// not written afterwards.
+// The predefined datatypes, by the lowest byte of their handles. Filled in when the library is loaded, constant
+// afterwards.
 extern datatype_object predefined_types[256];
-// Of those whose elements have no gaps the size, for calls that need nothing else of them; 0: others.
+// The sizes of predefined datatypes without gaps, for calls that need nothing else; 0 for other handles.
 extern std::uint8_t predefined_sizes[256];
 [[nodiscard]] inline std::size_t size_without_gaps(MPI_Datatype type) noexcept {
   return value_of(type) >> 8 == 2 ? predefined_sizes[value_of(type) & 0xff] : 0;
 }
 
 [[nodiscard]] MPI_Datatype predefined_handle(const datatype_object& type) noexcept;
-// Null when the value is none.
+// Null when the handle is no predefined datatype.
 [[nodiscard]] inline datatype_object* find_predefined(MPI_Datatype type) noexcept {
   datatype_object& t = predefined_types[value_of(type) & 0xff];
   return value_of(type) >> 8 == 2 && t.kind == object_kind::datatype ? &t : nullptr;

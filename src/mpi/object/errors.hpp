@@ -1,6 +1,6 @@
-// How every call of MPI ends in error: a check throws `failure`, with the class and what is wrong, and
-// in_call() hands it to the error handler that is concerned. A fatal one, which is the default, ends
-// the job with one line: rank, call with its arguments, what is wrong, the limit, the remedy.
+// Errors of MPI calls: a check throws `failure` with the error class and the text, and in_call() calls the error
+// handler of the communicator. The default handler ends the job with one line: rank, call with its arguments, what is
+// wrong, the limit, the remedy.
 #pragma once
 #include <new>
 #include <string>
@@ -14,16 +14,16 @@ namespace weft::mpi {
 
 struct state;
 
-// The job ends unless the error handler says otherwise.
+// An error of an MPI call. The job ends unless the error handler says otherwise.
 class failure : public detail::coded_error {
  public:
-  // A class, or a code of the program's own.
+  // `error_code`: an error class, or a code that the program has added.
   failure(int error_code, const std::string& text, MPI_Comm where = MPI_COMM_NULL)
       : coded_error(text, error_code), where_(where) {}
   [[nodiscard]] MPI_Comm where() const noexcept { return where_; }
 
  private:
-  MPI_Comm where_;  // Whose error handler is concerned when the call does not name it.
+  MPI_Comm where_;  // The communicator whose handler is called, when the call does not name one.
 };
 
 template <class... Values>
@@ -37,7 +37,7 @@ template <class... Values>
 [[nodiscard]] std::string_view name_of_class(int error_class) noexcept;
 [[nodiscard]] std::string_view text_of_class(int error_class) noexcept;
 
-// Arguments as the program wrote them, as far as that is known.
+// The texts of arguments: as the program writes them, where possible.
 [[nodiscard]] std::string text_of(int value);
 [[nodiscard]] std::string text_of(long value);
 [[nodiscard]] std::string text_of(double value);
@@ -51,7 +51,7 @@ template <class... Values>
 [[nodiscard]] std::string text_of(MPI_Errhandler handler);
 [[nodiscard]] std::string text_of(MPI_Request request);
 [[nodiscard]] std::string text_of(MPI_Message message);
-// A function of the program's.
+// A callback of the program.
 template <class Result, class... Parameters>
 [[nodiscard]] std::string text_of(Result (*function)(Parameters...)) {
   return text_of(reinterpret_cast<const void*>(function));
@@ -66,13 +66,13 @@ template <class... Arguments>
   return text + ')';
 }
 
-// What the exception that is being handled says; rethrows what is no error of MPI's.
+// The exception that is being handled, as a failure; rethrows one that is no error of an MPI call.
 [[nodiscard, gnu::cold]] failure current_failure();
-// Called while an exception is handled: ends the job, calls the handler of `where`, or returns the
-// error code. Passes on what is no error of MPI's.
+// Called while an exception is handled: does what the error handler of `where` says, that is ends the job, calls the
+// program's function, or returns the error code. Rethrows what is no error of an MPI call.
 [[gnu::cold]] int end_in_error(MPI_Comm where, const std::string& call);
 
-// What is wrong that callers of many kinds have in common.
+// Checks that many calls share.
 [[gnu::cold, noreturn]] void fail_null(const char* what);
 inline void check_not_null(const void* address, const char* what) {
   if (address == nullptr) [[unlikely]]

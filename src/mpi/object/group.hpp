@@ -18,7 +18,7 @@ struct group_object : object {
 };
 
 [[nodiscard]] group_object& checked_group(state& me, MPI_Group group);
-// MPI_GROUP_EMPTY where there are none.
+// MPI_GROUP_EMPTY when `ranks` is empty.
 [[nodiscard]] MPI_Group make_group(state& me, std::vector<int> ranks);
 [[nodiscard]] std::vector<int> local_ranks(const communicator_object& c);
 [[nodiscard]] std::vector<int> remote_ranks(const communicator_object& c);

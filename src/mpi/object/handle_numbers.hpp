@@ -1,7 +1,6 @@
-// The integers that stand for handles in Fortran: predefined handles are their own numbers, others are
-// numbered in the order in which they are first converted. The memory of an object is only ever used
-// again for one of its kind, so a number stays with its address, and handles that have been freed are
-// recognised as in C.
+// The integers that stand for handles in Fortran. A predefined handle is its own number; others are numbered when
+// they are first converted. The memory of an object is only used again for objects of its kind, so a number stays
+// with its address, and freed handles are recognised as in C.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -22,7 +21,7 @@ class handle_numbers {
     last_handle_ = handle;
     return last_number_ = at->second;
   }
-  // Of an integer that no handle has had: one that is no object either, so it is refused as in C.
+  // The handle of a number. A number that was never given out becomes a handle of no object, which is refused as in C.
   [[nodiscard]] std::uintptr_t handle_of(int number) const noexcept {
     if (number >= 0 && number < static_cast<int>(predefined_end))
       return static_cast<std::uintptr_t>(number);
@@ -33,7 +32,7 @@ class handle_numbers {
  private:
   std::vector<std::uintptr_t> handles_;
   std::unordered_map<std::uintptr_t, int> numbers_;
-  std::uintptr_t last_handle_ = 0;  // The same request is converted again and again.
+  std::uintptr_t last_handle_ = 0;  // A cache of one: programs convert the same request repeatedly.
   int last_number_ = 0;
 };
 

@@ -1,9 +1,8 @@
-// What handles point to: objects whose first word says of which kind they are and whether they live.
-// Their memory is used again for objects of the same kind only and goes with the rank, so that a
-// handle that has been freed, or is of another kind, is recognised. Handles below 0x1000 are the
-// predefined ones, which the standard numbers.
+// The objects that handles point to. The first word of an object says its kind and whether it lives. Its memory is only
+// used again for objects of the same kind, and is freed with the rank: so a handle that has been freed, or is of
+// another kind, is recognised. Handles below 0x1000 are the predefined ones, which the standard numbers.
 //
-// Pools belong to a rank and are used by it alone.
+// A pool belongs to one rank, which alone uses it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace weft::mpi {
 
-// Arbitrary words that other memory is unlikely to begin with.
+// Arbitrary values, with which other memory is unlikely to begin.
 enum class object_kind : std::uint32_t {
   none = 0,
   freed = 0x6d706900,
@@ -27,7 +26,7 @@ enum class object_kind : std::uint32_t {
   info = 0x6d706906,
   error_handler = 0x6d706907,
   message = 0x6d706908,
-  retired = 0x6d706909,  // Freed by the program, and kept for what is under way.
+  retired = 0x6d706909,  // Freed by the program, and kept while operations use it.
 };
 
 // The first base of every object.
@@ -48,7 +47,7 @@ template <class Handle>
   return value_of(h) < 0x1000;
 }
 
-// The object of a handle that is not predefined; null when it does not live or is of another kind.
+// The object of a handle; null when it is predefined, has been freed or is of another kind.
 template <class T>
 [[nodiscard]] inline T* find_object(typename T::handle h, object_kind kind = T::own_kind) noexcept {
   if (is_predefined(h) || value_of(h) % alignof(T) != 0) return nullptr;
@@ -85,7 +84,7 @@ class pool {
     ++live_;
     return *made;
   }
-  // The memory that was free longest is used first: an old handle is recognised for as long as possible.
+  // Uses the memory that was free longest, so that freed handles are recognised for as long as possible.
   void free(T& o) noexcept {
     std::destroy_at(&o);
     put(*reinterpret_cast<slot*>(&o));

@@ -1,4 +1,4 @@
-// What an MPI_Request stands for: an operation of `rank` under way, or set up to be started.
+// What an MPI_Request stands for: an operation (rank/matching.hpp) under way, or one set up to be started.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,23 +15,23 @@ namespace weft::mpi {
 
 struct state;
 
-// What only some requests have. Its memory lasts as long as the rank, as theirs does.
+// What only some requests have. Its memory lasts as long as the rank, like that of requests.
 struct request_details {
   bool persistent = false;
   bool buffered = false;
-  detail::segments layout;  // What the operation's points to.
-  // Of a persistent one: the call that made it, and how to start it again.
+  detail::segments layout;  // The operation's `layout` points here.
+  // For a persistent request: the call that made it, and how to start it again.
   const char* made_by = nullptr;
   std::shared_ptr<detail::communicator_state> group;
-  int own = 0;  // This rank's number there.
+  int own = 0;  // This rank's number in `group`.
   std::function<weft::request()> start_collective;
-  weft::request started;  // Of a collective.
-  // Of MPI_Isendrecv, whose receive is the request's own operation: its send; none when it has gone.
+  weft::request started;  // A collective under way.
+  // For MPI_Isendrecv, whose receive is the request's own operation: its send; empty when it is complete at once.
   bool exchange = false;
   std::optional<detail::operation> sending;
   detail::segments sent_layout;
-  std::unique_ptr<std::byte[]> copy;  // Of what is sent from where something else arrives.
-  // Of a generalized one.
+  std::unique_ptr<std::byte[]> copy;  // MPI_Isendrecv_replace: the data that are sent.
+  // For a generalized request.
   MPI_Grequest_query_function* query = nullptr;
   MPI_Grequest_free_function* free = nullptr;
   MPI_Grequest_cancel_function* cancel = nullptr;
@@ -40,7 +40,7 @@ struct request_details {
   class details_pool* from = nullptr;
 };
 
-// Takes details back when their request ends, and gives them to the next one.
+// Keeps the details of requests that have ended for later ones.
 class details_pool {
  public:
   struct give_back {
@@ -81,15 +81,15 @@ struct request_object : object {
   type what = type::send;
   bool active = true;  // Started, and not yet waited for.
   bool cancelled = false;
-  bool shared = false;             // One of state's own, which stand for many that are complete.
-  bool from_nobody = false;        // Of MPI_PROC_NULL.
-  int peers_first = 0;             // Of the communicator: from a sender's number there to its rank.
-  MPI_Comm where = MPI_COMM_NULL;  // Whose error handler is concerned.
-  detail::operation own_work;      // Of a message.
+  bool shared = false;             // One object for many complete requests: state::done.
+  bool from_nobody = false;        // With MPI_PROC_NULL.
+  int peers_first = 0;             // communicator_object::peers_first.
+  MPI_Comm where = MPI_COMM_NULL;  // The communicator whose error handler is called.
+  detail::operation own_work;      // For a message.
   detail::operation* work = &own_work;
   details_pool::pointer details;
 
-  // A message, whose operation is its own, and which is active.
+  // Whether it is an active request of a message, with nothing special.
   [[nodiscard]] bool is_plain() const noexcept { return details == nullptr; }
   [[nodiscard]] bool complete() const noexcept {
     if (is_plain()) [[likely]]
@@ -99,7 +99,7 @@ struct request_object : object {
   [[nodiscard]] bool has_sent() const noexcept {
     return !details->sending || details->sending->complete;
   }
-  // Of one that is not complete: what is still to be done.
+  // The operation that a request which is not complete still waits for.
   [[nodiscard]] detail::operation& open_work() const noexcept {
     return work->complete ? *details->sending : *work;
   }
@@ -113,14 +113,14 @@ struct request_object : object {
 };
 
 // --- Making them (requests.cpp) --------------------------------------------------------------------
-// Of a non-blocking collective that has been started; an empty one is complete.
+// A request for a non-blocking collective that has been started; `started` is empty when it is complete.
 [[nodiscard]] MPI_Request add_request(state& me, MPI_Comm comm, weft::request started,
                                       const char* call);
-// Of a persistent collective: MPI_Start calls `start`.
+// A request for a persistent collective: MPI_Start calls `start`.
 [[nodiscard]] MPI_Request add_persistent(state& me, MPI_Comm comm,
                                          std::function<weft::request()> start, const char* call);
 [[nodiscard]] request_object& checked_request(MPI_Request request);
-// Null for one that there is nothing to wait for.
+// Null when there is nothing to wait for: MPI_REQUEST_NULL, or an inactive persistent request.
 [[nodiscard, gnu::always_inline]] inline request_object* active_request(MPI_Request handle) {
   request_object* r = find_object<request_object>(handle);
   if (r == nullptr) {
@@ -142,25 +142,25 @@ struct wait_names {
     call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)", call " (generalized request)" \
   }
 
-// Returns when `count` of those that are not complete have completed, or all; they are counted on one
-// completion counter. Null pointers are passed over.
+// Returns when `count` of the requests that are not complete have completed, or all of them, by one completion counter.
+// Null pointers are skipped.
 void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
               const wait_names& call);
-// Returns when all have completed. Each is looked at once before the wait, when it is counted.
+// Returns when all have completed. It looks at each request once before the wait.
 void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call);
-// Of a request that is complete or inactive: its status and its error, which is thrown; the request
-// goes away unless it is persistent.
+// Ends a complete or inactive request: sets the status, throws its error, and frees the request unless it is
+// persistent.
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status);
-// The status alone, of one that is complete. The first is of any but a generalized one.
+// Set the status of a complete request. tell_status() is not for generalized requests.
 void tell_status(const request_object& r, MPI_Status* status) noexcept;
 void look_at_status(const request_object& r, MPI_Status* status);
-// By the program's own functions, of a generalized one (generalized.cpp).
+// conclude() for a generalized request, by the program's callbacks (generalized.cpp).
 void conclude_generalized(request_object& r, MPI_Status* status);
 void start(state& me, request_object& r);
 void free_request(state& me, MPI_Request& handle);
-// For MPI_Finalize: sends that were freed while under way are seen off, the rest is reported.
+// Called by MPI_Finalize: waits for sends that were freed while under way, and reports other requests that are left.
 void finish_requests(state& me);
-// For a rank whose program was cut short.
+// Called for a rank whose program was cut short.
 void drop_requests(state& me) noexcept;
 
 }  // namespace weft::mpi

@@ -1,4 +1,4 @@
-// What MPI keeps for one rank. Reached from the calling rank; touched by it alone.
+// What MPI keeps for one rank. Only that rank, or a thread of it inside an `entrance`, touches it.
 #pragma once
 #include <array>
 #include <atomic>
@@ -27,7 +27,7 @@
 
 namespace weft::mpi {
 
-// For buffered sends. Its memory is not used: what waits is accounted.
+// A buffer of MPI_Buffer_attach. Its memory is not used; buffered sends that wait are counted against its size.
 struct attached_buffer {
   void* address = nullptr;
   MPI_Count size = 0;
@@ -36,7 +36,7 @@ struct attached_buffer {
   }
 };
 
-// Of MPI among the faces of a job.
+// MPI's slot among the faces of a job (job/face.hpp).
 inline constexpr std::size_t face_slot = 0;
 
 struct state final : detail::face_state, detail::face_names {
@@ -49,22 +49,22 @@ struct state final : detail::face_state, detail::face_names {
   }
 
   detail::rank_state& rank;
-  // Between MPI_Init and MPI_Finalize, and no fatal error yet. Relaxed: the program orders its
-  // threads' calls after MPI_Init and before MPI_Finalize, and an error ends the job some time.
+  // True between MPI_Init and MPI_Finalize, until a fatal error. Relaxed: the program orders its threads' calls after
+  // MPI_Init and before MPI_Finalize, and a fatal error ends the job soon.
   std::atomic<bool> open{false};
-  // Open, and nothing is to be done when a call begins or ends: the usual case.
+  // True in the usual case: open, and nothing has to be done when a call begins or ends.
   bool usable = false;
   bool initialized = false;
   bool finalized = false;
   int thread_level = MPI_THREAD_SINGLE;
   int tools_started = 0;  // Calls of MPI_T_init_thread without MPI_T_finalize.
 
-  // From MPI_Init on.
+  // Set from MPI_Init on.
   std::optional<communicator_object> world;
   std::optional<communicator_object> self;
 
   pool<communicator_object> communicators;
-  std::vector<communicator_object*> retired;  // Those that requests or messages still referred to.
+  std::vector<communicator_object*> retired;  // Freed while requests or messages still used them.
   pool<datatype_object> datatypes;
   pool<group_object> groups;
   pool<operation_object> operations;
@@ -78,22 +78,22 @@ struct state final : detail::face_state, detail::face_names {
     int code = MPI_SUCCESS;
     std::string text;
   } last_failure;                                           // For MPI_Error_string().
-  std::map<MPI_Datatype, std::string> names_of_predefined;  // That the program has given.
+  std::map<MPI_Datatype, std::string> names_of_predefined;  // Those that the program has set.
 
-  std::shared_ptr<class type_ledger> types;  // Of a checked job.
+  std::shared_ptr<class type_ledger> types;  // In a checked job.
 
   details_pool details;  // Outlives the requests.
   pool<request_object> requests;
-  // Stand for all sends that were complete at once, and for receives from MPI_PROC_NULL.
+  // One request for all sends that were complete at once, and one for all receives from MPI_PROC_NULL.
   request_object done;
   request_object received_from_nobody;
   std::vector<request_object*> orphans;  // Freed by the program while under way.
   pool<message_object> messages;
-  // Of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts.
+  // The buffers of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts.
   attached_buffer buffer;
   std::map<std::uint32_t, attached_buffer> own_buffers;
-  std::uint64_t buffered_sends = 0;  // That had to wait.
-  // Of MPI_Type_create_f90_real and its kin, by combiner and arguments.
+  std::uint64_t buffered_sends = 0;  // How many had to wait.
+  // The datatypes of MPI_Type_create_f90_real and similar functions, by combiner and arguments.
   std::map<std::array<int, 3>, datatype_object*> parametrized;
   handle_numbers fortran_handles;
 
@@ -106,13 +106,13 @@ struct state final : detail::face_state, detail::face_names {
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
 };
 
-// The calling rank's, made by its first call of MPI; null when the caller is no rank.
+// The calling rank's state, made by its first call of MPI; null when the caller is no rank.
 [[nodiscard]] state* find_state();
-// The calling rank's MPI, which need not be initialised; throws when the caller is no rank.
+// The calling rank's state, also before MPI_Init; throws weft::error when the caller is no rank.
 [[nodiscard]] state& calling_at_any_time(const char* call);
 [[noreturn, gnu::cold]] void refuse_call(const char* call);
 
-// Null when the caller may not call MPI now, for whatever reason.
+// The calling rank's state in the usual case (state::usable); null otherwise.
 [[gnu::always_inline]] inline state* usable_state() noexcept {
   void* const caller = worker::caller();
   if (caller == nullptr) [[unlikely]]
@@ -122,8 +122,8 @@ struct state final : detail::face_state, detail::face_names {
   return s != nullptr && s->usable ? s : nullptr;
 }
 
-// While it lives the calling thread may use the rank's MPI, if it may at all: it is the rank's own, or
-// the rank has asked for MPI_THREAD_MULTIPLE (threads.cpp).
+// While it lives, the calling thread may use the rank's state, if it may at all: it is the rank's own thread, or the
+// rank has asked for MPI_THREAD_MULTIPLE (threads.cpp). Made at the begin of each call of MPI.
 class entrance {
  public:
   [[gnu::always_inline]] entrance() : me_(usable_state()) {
@@ -136,7 +136,7 @@ class entrance {
   }
   entrance(const entrance&) = delete;
   entrance& operator=(const entrance&) = delete;
-  // The rank's; throws when MPI is not initialised, finalised, or the caller is no rank.
+  // The rank's state; throws when MPI is not initialised, finalised, or the caller is no rank.
   [[nodiscard, gnu::always_inline]] state& checked(const char* call) const {
     if (me_ == nullptr) [[unlikely]]
       refuse_call(call);
@@ -151,19 +151,19 @@ class entrance {
   [[gnu::noinline]] void enter_unusual();
   [[gnu::noinline]] void leave() noexcept;
   state* me_;
-  bool entered_ = false;  // A worker with attached threads, which the call leaves again.
-  std::optional<attached_thread> attached_thread_;  // The thread is one of them.
+  bool entered_ = false;  // The call has taken the worker's hand-off lock, and gives it up.
+  std::optional<attached_thread> attached_thread_;  // Set on a thread that the rank has made.
 };
 
 [[nodiscard]] bool called_by_own_thread() noexcept;
-// Of a thread that is not the rank's own: the job ends, for this reason if there is one.
+// Called on a thread that is not the rank's own: ends the job, for the reason `why` if it is not empty.
 [[noreturn, gnu::cold]] void end_foreign_thread(const std::string& why);
-// Called while job_stopped is handled, which only ranks' own threads may pass on.
+// Called while job_stopped is handled. It rethrows on a rank's own thread; other threads must not let it pass.
 [[gnu::cold]] void pass_on_stop();
 
-// The frame of every function that may fail: in_call("MPI_Send", comm, body, arguments...), where
-// `comm` says whose error handler is concerned (MPI_COMM_SELF: of no communicator), and body gets the
-// rank's state.
+// The frame of every MPI function that may fail: in_call("MPI_Send", comm, body, arguments...) calls body(state).
+// Errors go to the error handler of `comm`; MPI_COMM_SELF stands for no communicator. The arguments are for the
+// error's text.
 template <class Body, class... Arguments>
 [[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
                                           const Arguments&... arguments) {
@@ -196,7 +196,7 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
 }
 
 // --- Checks of arguments -------------------------------------------------------------------------
-// One for each kind of argument: they throw `failure` with its error class.
+// One check for each kind of argument. A check throws `failure` with the error class.
 [[noreturn, gnu::cold]] void fail_communicator(MPI_Comm comm);
 [[nodiscard]] inline communicator_object* find_communicator(state& me, MPI_Comm comm) {
   if (comm == MPI_COMM_WORLD) [[likely]]
@@ -210,7 +210,7 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
   fail_communicator(comm);
 }
 
-// That of a request or of a message that was taken: the program may have freed it meanwhile.
+// The communicator of a request or of a matched message, which the program may have freed meanwhile.
 [[nodiscard]] inline communicator_object* find_referred(state& me, MPI_Comm comm) {
   communicator_object* const c = find_communicator(me, comm);
   return c != nullptr ? c : find_object<communicator_object>(comm, object_kind::retired);
@@ -235,7 +235,7 @@ inline void check_count(MPI_Count count) {
     fail_count(count);
 }
 [[noreturn, gnu::cold]] void fail_size(MPI_Count count, const datatype_object& type);
-// Of so many elements, without what lies between them.
+// The data bytes of `count` elements, without gaps.
 [[nodiscard]] inline std::size_t bytes_of(MPI_Count count, const datatype_object& type) {
   MPI_Count bytes = 0;
   if (__builtin_mul_overflow(count, static_cast<MPI_Count>(type.size), &bytes)) [[unlikely]]
@@ -244,7 +244,7 @@ inline void check_count(MPI_Count count) {
 }
 
 [[noreturn, gnu::cold]] void fail_datatype(MPI_Datatype type);
-// Any datatype, as constructors take it.
+// A datatype, committed or not, as constructors take it.
 [[nodiscard]] inline datatype_object& checked_datatype(MPI_Datatype type) {
   if (is_predefined(type)) [[likely]] {
     datatype_object* const predefined = find_predefined(type);
@@ -256,7 +256,7 @@ inline void check_count(MPI_Count count) {
   fail_datatype(type);
 }
 [[noreturn, gnu::cold]] void fail_uncommitted(MPI_Datatype type);
-// One that data are sent or received as.
+// A committed datatype, as messages need it.
 [[nodiscard]] inline datatype_object& committed_datatype(MPI_Datatype type) {
   datatype_object& t = checked_datatype(type);
   if (!t.committed) [[unlikely]]

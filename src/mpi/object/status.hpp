@@ -9,7 +9,7 @@
 
 namespace weft::mpi {
 
-// Of MPI_internal: the bytes of the message, and whether it was cancelled.
+// The words of MPI_internal that hold the bytes of the message, and whether it was cancelled.
 inline constexpr std::size_t status_bytes_word = 0;
 inline constexpr std::size_t status_cancelled_word = 2;
 
@@ -22,7 +22,7 @@ inline void set_status_bytes(MPI_Status& s, std::uint64_t bytes) noexcept {
   std::memcpy(&s.MPI_internal[status_bytes_word], &bytes, sizeof bytes);
 }
 
-// All but MPI_ERROR, which only calls that complete several requests set, and empty statuses have. The
+// Sets all members but MPI_ERROR: only calls that complete several requests set that, and empty statuses have it. The
 // status may be MPI_STATUS_IGNORE.
 inline void set_status(MPI_Status* s, int source, int tag, std::uint64_t bytes,
                        bool cancelled = false) noexcept {
@@ -32,12 +32,12 @@ inline void set_status(MPI_Status* s, int source, int tag, std::uint64_t bytes,
   set_status_bytes(*s, bytes);
   s->MPI_internal[status_cancelled_word] = cancelled ? 1 : 0;
 }
-// Of a request that is MPI_REQUEST_NULL or inactive, and of sends.
+// The status of MPI_REQUEST_NULL, of an inactive request, and of a send.
 inline void set_empty_status(MPI_Status* s) noexcept {
   set_status(s, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
   if (s != MPI_STATUS_IGNORE) s->MPI_ERROR = MPI_SUCCESS;
 }
-// Of a message to or from MPI_PROC_NULL.
+// The status of a message to or from MPI_PROC_NULL.
 inline void set_null_status(MPI_Status* s) noexcept {
   set_status(s, MPI_PROC_NULL, MPI_ANY_TAG, 0);
 }

@@ -1,6 +1,6 @@
-// The short way of messages of basic elements between ranks of one process: everything about the call
-// is as usual, and is found to be so without a frame for errors. Whatever is not is left to the full
-// checks of transfer.hpp, which know what is wrong.
+// The short way of messages of basic elements between ranks of one process. It checks without a frame for errors that
+// the call is as usual: valid arguments, a predefined datatype without gaps, no wildcard. Any other call goes through
+// the full checks of transfer.hpp, which find out what is wrong.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -9,14 +9,14 @@
 
 namespace weft::mpi {
 
-// What such a call sends or receives; `me` is null when it is not as usual.
+// What a usual call sends or receives; `me` is null when the call is not as usual.
 struct usual_call {
   state* me = nullptr;
   communicator_object* comm = nullptr;
   detail::byte_view data;
 };
 
-// `peer` and `tag` as the program wrote them; wildcards are not usual.
+// `peer` and `tag` are the program's arguments.
 [[gnu::always_inline]] inline usual_call as_usual(const void* buffer, MPI_Count count,
                                                   MPI_Datatype datatype, int peer, int tag,
                                                   MPI_Comm comm) {
@@ -34,8 +34,8 @@ struct usual_call {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};
 }
 
-// Not null when the message has gone, of words (4, 8 or 16 bytes): to a rank of the same worker whose first receive is for it, or into the
-// mail of another worker, where there is room as usual.
+// Sends a message of words (4, 8 or 16 bytes), if it goes to a rank of the same worker whose first receive is for it,
+// or into a mailbox with room. Returns null when it has not sent it.
 [[gnu::always_inline]] inline state* sent_words(const void* buffer, MPI_Count count,
                                                 MPI_Datatype datatype, int dest, int tag,
                                                 MPI_Comm comm) {
@@ -54,7 +54,7 @@ struct usual_call {
   return sent ? call.me : nullptr;
 }
 
-// Not null when the message has gone: a short one, to a rank that takes it.
+// Sends a short message, if its receiver is not congested. Returns null when it has not sent it.
 [[gnu::always_inline]] inline state* sent_short(const void* buffer, MPI_Count count,
                                                 MPI_Datatype datatype, int dest, int tag,
                                                 MPI_Comm comm) {
@@ -74,8 +74,8 @@ struct usual_call {
   return call.me;
 }
 
-// True when the receive has ended. One that got too long a message, or whose partner has died, is left to fail(operation,
-// first peer), whose result, never MPI_SUCCESS, is that of the call: then the status is not set.
+// Receives, if the call is as usual; false: it has done nothing. When the message is too long or the sender has died,
+// it calls fail(operation, peers_first), whose result, never MPI_SUCCESS, becomes *code; the status is not set then.
 template <class Fail>
 [[gnu::always_inline]] inline bool received_short(void* buffer, MPI_Count count,
                                                   MPI_Datatype datatype, int source, int tag,

@@ -1,5 +1,5 @@
-// Messages on their way from the arguments of a call to the message path of `rank`: what all sends and
-// all receives have in common, inlined into each so that a short message costs what it costs there.
+// From the arguments of a call to the message path of the module rank: what all sends and all receives have in
+// common. It is inlined into each, so that a short message costs no more than in that module.
 #pragma once
 #include <string>
 
@@ -13,10 +13,10 @@ namespace weft::mpi {
 
 // --- Arguments -----------------------------------------------------------------------------------
 
-// Between whom, in the words of `rank`.
+// The checked arguments of a message: its partner, as the module rank numbers it.
 struct route {
   communicator_object* comm;
-  const datatype_object* type;  // Null with nobody.
+  const datatype_object* type;  // Null with MPI_PROC_NULL.
   int peer;
   int tag;
   [[nodiscard]] bool to_nobody() const noexcept { return peer == proc_null; }
@@ -28,7 +28,7 @@ struct route {
   }
 };
 
-// Nothing to or from nobody needs no datatype: programs pass MPI_DATATYPE_NULL.
+// A message of 0 elements to or from MPI_PROC_NULL needs no datatype: programs pass MPI_DATATYPE_NULL.
 inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
   if (count != 0 || datatype != MPI_DATATYPE_NULL) (void)committed_datatype(datatype);
 }
@@ -48,7 +48,7 @@ inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
   return {&c, &type, c.peer(dest), tag};
 }
 
-// Of receives and probes.
+// For receives and probes.
 [[gnu::always_inline]] inline route source_route(state& me, int source, int tag, MPI_Comm comm) {
   communicator_object& c = checked_communicator(me, comm);
   if (tag == MPI_ANY_TAG)
@@ -106,19 +106,19 @@ template <class Room>
   detail::describe_receive(op, me.rank, *from.comm->shared, from.of_receive());
   set_memory(op, into);
 }
-// After begin_call(). It may be complete at once.
+// Called after begin_call(). The receive may be complete at once.
 [[gnu::always_inline]] inline void begin_receive(state& me, detail::operation& op) {
   start_receive(me.rank, op);
 }
 
-// Of a receive that got too long a message, or whose partner has died.
+// Throws the error of a receive that got too long a message, or whose sender has died.
 [[noreturn, gnu::cold]] inline void fail_receive(const detail::operation& op, int peers_first,
                                                  MPI_Status* status) {
   set_status(status, op.result.source - peers_first, op.result.tag, op.bytes);
   fail_message(op, peers_first);
 }
 
-// A receive on the stack of the call that waits for it, begun by that.
+// A receive on the stack of the call that waits for it. The constructor begins it.
 class blocking_receive {
  public:
   template <class Room>
@@ -129,7 +129,7 @@ class blocking_receive {
   }
   blocking_receive(const blocking_receive&) = delete;
   blocking_receive& operator=(const blocking_receive&) = delete;
-  // After the wait.
+  // Called after the wait.
   [[gnu::always_inline]] void conclude(MPI_Status* status) {
     if (is_bad(op_)) [[unlikely]]
       fail_receive(op_, peers_first_, status);
@@ -141,12 +141,12 @@ class blocking_receive {
                {call, op_.match.context, op_.match.source, op_.match.tag, op_.bytes},
                op_.peer_worker);
   }
-  // Something else has failed: nothing is written any more when this returns.
+  // Called when something else has failed: when it returns, nothing writes into the buffer any more.
   void give_up(const char* call) {
     if (op_.posted_in == nullptr) wait(call);
   }
   [[nodiscard]] bool complete() const noexcept { return op_.complete; }
-  // Of one that is complete.
+  // The message of a complete receive.
   [[nodiscard]] const message_status& message() const noexcept { return op_.result; }
 
  private:
@@ -171,7 +171,7 @@ inline request_object& make_request(state& me, int peers_first, MPI_Comm comm,
   made.peers_first = peers_first;
   return made;
 }
-// Of a receive that is described at once.
+// make_request() for a receive whose operation the caller fills in at once.
 inline request_object& make_receive(state& me, int peers_first, MPI_Comm comm) {
   request_object& made = me.requests.make(detail::operation::as_receive{});
   made.where = comm;
@@ -179,14 +179,14 @@ inline request_object& make_receive(state& me, int peers_first, MPI_Comm comm) {
   return made;
 }
 
-// In a checked job, before the operation of a request can be matched: where `call` has started it, and
-// whether its memory overlaps others'.
+// Called in a checked job before the operation of a request can be matched: notes which call started it and where, and
+// looks whether its memory overlaps others'.
 inline void watch(const state& me, const detail::operation& op, const char* call) {
   if (me.rank.watch != nullptr) [[unlikely]]
     watch_call(me, op, call);
 }
 
-// Of a message that nothing is to be done for: what reports say of it.
+// Fills in what reports say about a request that was complete at once.
 inline void describe_nothing(request_object& made, state& me, const route& r) {
   detail::operation& op = made.own_work;
   op.what = made.what == request_object::type::send ? detail::operation::kind::send
@@ -197,8 +197,8 @@ inline void describe_nothing(request_object& made, state& me, const route& r) {
   op.complete = true;
 }
 
-// For a message that has no more to do, and whose buffer is the program's again. `shared` is the handle of
-// all such; in a checked job each has its own, since it may be left over.
+// The request of a message that is complete at once. It is `shared`, one object for all of them; in a checked job
+// each has its own, since the program may leave it behind.
 [[nodiscard]] inline MPI_Request request_of_nothing(state& me, request_object& shared,
                                                     const route& r, MPI_Comm comm,
                                                     const char* call) {
@@ -206,7 +206,8 @@ inline void describe_nothing(request_object& made, state& me, const route& r) {
                                   : own_request_of_nothing(me, shared, r, comm, call);
 }
 
-// What the operation of a request refers to: a layout must outlive the call.
+// The data that the operation of a request refers to. A layout is copied into the request, since it must outlive the
+// call.
 inline detail::byte_view kept_by(state&, request_object&, detail::byte_view data) {
   return data;
 }
@@ -215,14 +216,15 @@ inline const detail::segments& kept_by(state& me, request_object& r, const detai
 }
 
 // --- Buffered (buffered.cpp) ---------------------------------------------------------------------
-// Never waits: what cannot go at once is copied, which MPI_Buffer_attach must have allowed.
+// A buffered send, which never waits: a message that cannot go at once is copied. Throws when the attached buffers
+// are too small for it.
 void send_buffered(state& me, const route& to, const void* buffer, MPI_Count count);
-// The same for a persistent request, whose layout is null when the bytes lie in a row.
+// The same for a persistent request. `layout` is null when the bytes lie in a row.
 void send_buffered(state& me, const detail::peer& there, int to, const detail::envelope& from,
                    const detail::segments* layout, detail::byte_view data);
-// Whether some of this rank's in a communicator have not been received.
+// Whether some buffered sends of this rank in a communicator have not been received.
 [[nodiscard]] bool has_buffered(const state& me, std::uint32_t context) noexcept;
-// Returns when all have been received.
+// Returns when all buffered sends of this rank have been received.
 void finish_buffered(state& me);
 
 }  // namespace weft::mpi

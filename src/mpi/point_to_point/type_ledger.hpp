@@ -1,7 +1,6 @@
-// In a checked job: as which datatypes messages were sent, and as which they were received. Each rank
-// notes what it sends and receives. Messages with the same communicator, sender, receiver and tag are
-// received in the order of their receives, so what belongs together is known when all ranks call
-// MPI_Finalize: there each tells the others what it has sent to them, wherever they are.
+// In a checked job: the datatypes with which messages were sent and received. Each rank notes what it sends and
+// receives. Messages with the same communicator, sender, receiver and tag are received in the order of their
+// receives. So when all ranks call MPI_Finalize, each tells the others what it has sent to them, and they compare.
 //
 // Called only where the job is checked: it is not meant to be fast.
 #pragma once
@@ -18,8 +17,8 @@ class type_ledger;
 
 void note_sent(state& me, const route& to, const datatype_object* type, MPI_Count count);
 
-// A receive takes its turn when it is posted, and is noted when its message is known. That of a
-// request is kept under its operation meanwhile.
+// A receive takes its turn when it is posted, and is noted when its message is known. The turn of a request is kept
+// under its operation meanwhile.
 [[nodiscard]] std::uint64_t take_turn(state& me);
 // `type` is null where it is not known: then nothing is compared.
 void note_received(state& me, std::uint64_t turn, std::uint32_t context,
@@ -27,30 +26,29 @@ void note_received(state& me, std::uint64_t turn, std::uint32_t context,
 void note_posted(state& me, const detail::operation& op, const datatype_object* type,
                  MPI_Count count);
 void note_concluded(state& me, const detail::operation& op);
-// A message that MPI_Mprobe takes out has its turn then, and is noted when it is received or, without
-// a type, dropped.
+// A message that MPI_Mprobe takes takes its turn then, and is noted when it is received or, without a type, dropped.
 void note_matched(state& me, const detail::unexpected_message& m);
 void note_matched_received(state& me, const detail::unexpected_message& m,
                            const datatype_object* type, MPI_Count count);
-// Of a persistent request what each of its messages is sent or received as; then that it is started.
+// Note the datatype of a persistent request, and that it is started.
 void note_made(state& me, const detail::operation& op, const datatype_object* type,
                MPI_Count count);
 void note_started(state& me, const detail::operation& op, int receiver);
-// A send was taken back: what belongs together is not known.
+// A send was cancelled: from then on it is not known which messages belong together.
 void note_asked_back(state& me, const detail::operation& op, int receiver);
 
-// The parts of a collective between two ranks, each a message in the order in which the ranks call
-// collectives. `way` tells those apart between which there is no order.
+// Note the parts of a collective between two ranks: each counts as a message, in the order in which the ranks call
+// collectives. `way` tells parts apart that have no order.
 void note_given(state& me, const communicator_object& c, int taker, const datatype_object& type,
                 MPI_Count count, int way = 0);
 void note_taken(state& me, const communicator_object& c, const char* call, int giver,
                 const datatype_object& type, MPI_Count count, int way = 0);
-// Of a reduction, whose ranks all name the same: compared with what one of them names.
+// Notes the datatype of a reduction, in which all ranks must name the same: it is compared with that of rank `leader`.
 void note_reduced(state& me, const communicator_object& c, const char* call, int leader,
                   const datatype_object& type, MPI_Count count);
 
-// Reports what was received otherwise than it was sent. Called by all ranks together, when all have
-// sent and received everything.
+// Reports messages that were received with other datatypes than they were sent with. Called by all ranks together,
+// when all have sent and received everything.
 void compare_types(state& me);
 
 }  // namespace weft::mpi

@@ -1,4 +1,4 @@
-// Who a rank's neighbours are in a virtual topology.
+// A rank's neighbours in a virtual topology.
 #pragma once
 #include <memory>
 #include <vector>
@@ -10,8 +10,8 @@ namespace weft::mpi {
 struct state;
 struct communicator_object;
 
-// One of those that a rank sends to, or receives from, in neighbourhood collectives. `tag` keeps the
-// directions of a Cartesian dimension apart, where both lead to the same rank.
+// A rank that this rank sends to, or receives from, in neighbourhood collectives. `tag` keeps the two directions of a
+// Cartesian dimension apart when both lead to the same rank.
 struct neighbor {
   int rank = 0;  // MPI_PROC_NULL: beyond an edge.
   int tag = 0;
@@ -22,16 +22,17 @@ struct topology {
   std::vector<neighbor> sources;
   std::vector<neighbor> destinations;
 
-  std::vector<int> dims, periods;  // Of a Cartesian one.
-  std::vector<int> index, edges;   // Of a graph, as it was given: of all ranks.
-  bool weighted = false;           // Of a distributed graph.
+  std::vector<int> dims, periods;  // For MPI_CART.
+  std::vector<int> index, edges;   // For MPI_GRAPH: the program's arrays, of all ranks.
+  bool weighted = false;           // For MPI_DIST_GRAPH.
   std::vector<int> source_weights, destination_weights;
 };
 
-// That of a communicator, which must be of this kind: throws `failure`.
+// The topology of a communicator; throws `failure` when it is not of this kind.
 [[nodiscard]] const topology& checked_topology(state& me, MPI_Comm comm, int kind);
 void check_member(const communicator_object& c, int rank);
-// The members of `parent` in a communicator of their own; MPI_COMM_NULL for the others.
+// Makes a communicator of the ranks of `parent` that pass `member`, with the topology `made`; MPI_COMM_NULL for the
+// others.
 [[nodiscard]] MPI_Comm add_with_topology(state& me, communicator_object& parent, bool member,
                                          const char* call, const std::shared_ptr<topology>& made);
 
