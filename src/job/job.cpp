@@ -82,10 +82,10 @@ bool start_accounts(const job& j, const placement& places) {
   const accounts::beginning how = accounts::start(file, shape);
   const bool begun = how == accounts::beginning::begun;
   if (!begun && places.process == 0)
-    log_line(
-        how == accounts::beginning::other_job
-            ? "breakdown: only the first job that the program starts is in it"
-            : "breakdown: the ranks of this host are not in it, since weftrun runs on another one");
+    log_line("breakdown: {}",
+             how == accounts::beginning::other_job
+                 ? "only the first job that the program starts is in it"
+                 : "the ranks of this host are not in it, since weftrun runs on another one");
   return begun;
 }
 
