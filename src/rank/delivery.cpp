@@ -187,7 +187,7 @@ void tell_received_traced(worker& here, operation& op) {
                                     op.owner->number};
   trace_instant(trace_kind::recv, op.owner->number, trace_message(op.result.source, name, false),
                 static_cast<std::int64_t>(op.result.bytes));
-  accounts::received(op.owner->number, name, op.result.bytes);
+  accounts::received(op.owner->number, name, op.result.bytes, op.counter);
   tell_received(here, op);
 }
 

@@ -21,12 +21,12 @@ void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
   struct counted_wait {
     const int rank;
     const bool of_send;
-    counted_wait(int number, trace_kind of, const char* call)
+    counted_wait(int number, trace_kind of, const char* call, const completion_counter& counter)
         : rank(number), of_send(of == trace_kind::wait_send) {
-      accounts::begin_wait(rank, call);
+      accounts::begin_wait(rank, call, &counter);
     }
     ~counted_wait() { accounts::end_wait(rank, of_send); }
-  } const counted(me.number, kind, what.call);
+  } const counted(me.number, kind, what.call, c);
   me.home->wait(c, what, victim);
 }
 

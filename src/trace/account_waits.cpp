@@ -168,7 +168,7 @@ void sent(int rank, int to_rank, const message_name& name, std::size_t bytes) {
     put_stamp(key_of(stream, number), own_stamp(*p, now));
 }
 
-void received(int rank, const message_name& name, std::size_t bytes) {
+void received(int rank, const message_name& name, std::size_t bytes, const void* counter) {
   live* const p = find(rank);
   if (p == nullptr) return;
   account& a = *p->a;
@@ -178,14 +178,16 @@ void received(int rank, const message_name& name, std::size_t bytes) {
   settle(*p, now);
   const std::uint64_t stream = stream_of(name);
   const std::uint64_t number = p->streams.next(~stream);
-  p->arrived = now;
+  // Others come while the rank waits for something else.
+  const bool is_waited_for = counter != nullptr && counter == p->counter;
+  if (is_waited_for) p->arrived = now;
   stamp from;
   if (number == 0 || !get_stamp(key_of(stream, number), from)) {
     ++a.causes_lost;
     return;
   }
   a.critical = std::max(a.critical, from.critical);
-  if (p->waits > 0 && from.time >= p->latest.time) p->latest = from;
+  if (is_waited_for && from.time >= p->latest.time) p->latest = from;
 }
 
 void came_unexpected(int rank, const message_name& name) {
@@ -219,22 +221,25 @@ void took_rts(int rank, const message_name& name) {
 
 // --- Waits ---------------------------------------------------------------------------------------
 
-void begin_wait(int rank, const char* call) {
+void begin_wait(int rank, const char* call, const void* counter) {
   live* const p = find(rank);
-  if (p != nullptr && open_wait(*p, call, ticks()))
-    p->is_probe = std::strstr(call, "robe") != nullptr;
+  if (p == nullptr || !open_wait(*p, call, ticks())) return;
+  p->is_probe = std::strstr(call, "robe") != nullptr;
+  p->counter = counter;
 }
 
 void end_wait(int rank, bool of_send) {
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
   const std::uint64_t now = ticks();
+  p->counter = nullptr;
   const std::uint64_t waited = close_wait(*p, now);
   stamp cause = p->latest;
   wait_state state = wait_state::late_sender;
-  if (cause.rank < 0 && of_send) {
+  const std::uint64_t at = p->a->taken_at.load(std::memory_order_relaxed);
+  // Of a wait for both, what came last.
+  if (of_send && (cause.rank < 0 || at > cause.time)) {
     state = wait_state::late_receiver;
-    const std::uint64_t at = p->a->taken_at.load(std::memory_order_relaxed);
     const std::uint64_t by = p->a->taken_by.load(std::memory_order_relaxed);
     if (at > p->wait_begun && at <= now)
       cause = {at, 0, static_cast<std::int32_t>(by >> 32), static_cast<std::int32_t>(by)};
@@ -290,7 +295,7 @@ void put(int rank, int to_rank, std::size_t bytes) {
 
 void begin_caused_wait(int rank, trace_kind kind, const char* call) {
   trace_begin(kind, rank, 0, 0, call);
-  begin_wait(rank, call);
+  begin_wait(rank, call, nullptr);
 }
 
 void end_caused_wait(int rank, trace_kind kind, wait_state state,

@@ -243,14 +243,15 @@ void note_return_address(const void* address) noexcept;
 [[nodiscard]] bool are_on() noexcept;
 
 void sent(int rank, int to_rank, const message_name& name, std::size_t bytes);
-void received(int rank, const message_name& name, std::size_t bytes);
+// `counter`: where the receive counts, if somebody waits for it.
+void received(int rank, const message_name& name, std::size_t bytes, const void* counter);
 // A message came before its receive: what a probe waits for.
 void came_unexpected(int rank, const message_name& name);
 void kept_for_rendezvous(int rank);
 // A receive has matched a long message, which the sender has kept so far.
 void took_rts(int rank, const message_name& name);
 
-void begin_wait(int rank, const char* call);
+void begin_wait(int rank, const char* call, const void* counter);
 void end_wait(int rank, bool of_send);
 
 // What one rank does that another may wait for, under a key that both can make. Of several under one key the last counts.

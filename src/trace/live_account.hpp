@@ -57,6 +57,7 @@ struct live {
   bool is_probe = false;
   std::uint64_t wait_begun = 0;
   std::uint64_t used_before = 0;  // Ticks of other shares until then.
+  const void* counter = nullptr;  // That the messages count at which it waits for; null: for none.
   std::uint64_t arrived = 0;
   bool was_off = false;
   stamp latest;

@@ -129,6 +129,21 @@ int main(int argc, char** argv) {
       if (rank == 1) MPI_Probe(0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       message_of(i, 0, 1, 8);
       answer(i, 1, 0);
+    } else if (is(mode, "early_for_send") || is(mode, "early_for_barrier")) {
+      /* A message comes for a receive that nobody waits for yet. */
+      MPI_Request r;
+      if (i == 4) break;
+      if (rank == 0) MPI_Irecv(in, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &r);
+      if (rank == 1) {
+        usleep(5000);
+        MPI_Send(in, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        usleep(20000);
+      }
+      if (is(mode, "early_for_send"))
+        message_of(i, 0, 1, long_message);
+      else
+        MPI_Barrier(MPI_COMM_WORLD);
+      if (rank == 0) MPI_Wait(&r, MPI_STATUS_IGNORE);
     } else if (is(mode, "late_receiver")) {
       if (rank == 1) work(step);
       message_of(i, 0, 1, long_message);

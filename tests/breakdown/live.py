@@ -147,6 +147,20 @@ def main():
         check_sums("nested", data)
         check(data["ranks"] == data["ranks_seen"] == data["ranks_ended"] == 8, f"nested: {data['ranks']} {data['ranks_ended']}")
 
+        # What comes for other receives is not what a wait was for.
+        for workers in ("1", "2"):
+            for mode, call, state in (("early_for_send", "MPI_Send", "late receiver"), ("early_for_barrier", "MPI_Barrier", "wait at barrier")):
+                done, data, _ = breakdown(mode, directory, "-n", "2", "--workers", workers)
+                label = f"{mode} on {workers}"
+                check(done.returncode == 0, f"{label}: {done.stdout}{done.stderr}")
+                sums = {}
+                for w in data["waits"]:
+                    if w["at"].startswith(call + " ") and w["waiters"] == [0]:
+                        sums[w["state"]] = sums.get(w["state"], 0) + w["seconds"]
+                check(sums.get(state, 0) > 0.03 and "late sender" not in sums, f"{label}: {sums}")
+                queued = data["by_rank"][0]["shares"][share(data, "queued")]
+                check(queued < sums.get(state, 0), f"{label}: queued for {queued} s, {sums}")
+
         # Where the accounts are not, as on another host, the job goes on without.
         other = Path(directory) / "other"
         other.write_bytes(bytes(9000))
