@@ -169,7 +169,8 @@ class collective_turn {
                                       relation_of(member_.call),
                                       member_.call.root == rank_,
                                       is_barrier(member_.call.name),
-                                      member_.call.name};
+                                      member_.call.name,
+                                      c_.spans_processes()};
     trace_begin(trace_kind::wait_collective, me_.number, event_file::packed(name),
                 static_cast<std::int64_t>(member_.call.bytes), is_beside() ? nullptr : name.call);
     if (is_beside()) return;

@@ -74,6 +74,8 @@ bool start_accounts(const job& j, const placement& places) {
   shape.ranks = static_cast<int>(places.of_rank.size());
   shape.processes = places.process_count;
   shape.workers = j.workers->worker_count();
+  for (const int node : j.node_of_process)
+    shape.has_other_hosts = shape.has_other_hosts || node != j.node_of_process.front();
   shape.program = program_invocation_name;
   for (const setting& row : settings())
     if (row.text(j.how) != row.text(options{}))

@@ -136,22 +136,6 @@ void count_sent(account& a, int to_rank, std::size_t bytes) noexcept {
   to.bytes += bytes;
 }
 
-void raise(std::atomic<std::uint64_t>& to, std::uint64_t value) noexcept {
-  std::uint64_t now = to.load(std::memory_order_relaxed);
-  while (now < value && !to.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
-  }
-}
-
-meeting_block* block_of(std::uint64_t key) noexcept {
-  for (std::size_t probe = 0; probe < 16; ++probe) {
-    meeting_block& at = here.meetings[(key + probe) % meetings_count];
-    std::uint64_t has = at.key.load(std::memory_order_relaxed);
-    if (has == 0 && at.key.compare_exchange_strong(has, key, std::memory_order_relaxed)) return &at;
-    if (has == key) return &at;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 // --- Messages ------------------------------------------------------------------------------------
@@ -351,14 +335,15 @@ void begin_collective(int rank, const meeting_name& name) {
             static_cast<std::uint64_t>(name.size)) |
       1;
   p->meeting_key = mixed(key, name.turn);
-  p->block = block_of(key);
   stamp mine{now, a.critical, a.rank, p->call_site};
   if (name.is_root) put_stamp(mixed(p->meeting_key, 2), mine);
-  if (p->block == nullptr) return;
-  const std::size_t slot = name.turn % meeting_block::turns;
-  raise(p->block->critical[slot], a.critical);
-  const std::uint64_t before = p->block->arrivals[slot].fetch_add(1, std::memory_order_relaxed);
-  if ((before + 1) % static_cast<std::uint64_t>(std::max(name.size, 1)) == 0)
+  // Those of other hosts have another table.
+  p->is_counted = !(name.spans_processes && here.has_other_hosts);
+  if (!p->is_counted) return;
+  meeting_slot& slot = here.meetings[p->meeting_key % meetings_count];
+  slot.raise_chain(p->meeting_key, a.critical);
+  // Contexts are used again.
+  if (slot.arrive(p->meeting_key) % static_cast<std::uint64_t>(std::max(name.size, 1)) == 0)
     put_stamp(mixed(p->meeting_key, 1), mine);
 }
 
@@ -378,17 +363,19 @@ void end_collective(int rank) {
     // The root of a small broadcast meets nobody, nor does who reduces to another.
     a.causes_lost += takes_from_all || takes_from_root;
   }
-  if (takes_from_all && p->block != nullptr)
+  if (takes_from_all && p->is_counted)
     a.critical =
-        std::max(a.critical,
-                 p->block->critical[m.turn % meeting_block::turns].load(std::memory_order_relaxed));
+        std::max(a.critical, here.meetings[p->meeting_key % meetings_count].chain(p->meeting_key));
   else if (takes_from_root && cause.rank >= 0)
     a.critical = std::max(a.critical, cause.critical);
   const wait_state state = takes_from_root                           ? wait_state::late_broadcast
                            : m.how == relation::to_root && m.is_root ? wait_state::early_reduce
                            : m.is_barrier                            ? wait_state::barrier
                                                                      : wait_state::n_by_n;
-  split_wait(*p, state, waited, cause);
+  if (cause.rank < 0 && (takes_from_all || takes_from_root))
+    add_wait(*p, wait_state::unknown, waited, {});
+  else
+    split_wait(*p, state, waited, cause);
   end_owned_call(*p, now);
 }
 

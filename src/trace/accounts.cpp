@@ -109,7 +109,8 @@ beginning start(const std::string& path, const job_shape& shape) {
   here.ranks = reinterpret_cast<account*>(at);
   at += ranks * sizeof(account);
   here.stamps = reinterpret_cast<stamp_slot*>(at);
-  here.meetings = reinterpret_cast<meeting_block*>(at + stamps_count * sizeof(stamp_slot));
+  here.meetings = reinterpret_cast<meeting_slot*>(at + stamps_count * sizeof(stamp_slot));
+  here.has_other_hosts = shape.has_other_hosts;
   here.lives.resize(ranks);
   Dl_info own{};
   if (dladdr(reinterpret_cast<const void*>(&start), &own) != 0) here.own_file = own.dli_fbase;

@@ -217,6 +217,7 @@ struct job_shape {
   int ranks = 1;
   int processes = 1;
   int workers = 1;  // Of this process.
+  bool has_other_hosts = false;
   std::string program;
   std::string settings;
 };
@@ -284,6 +285,7 @@ struct meeting_name {
   bool is_root;
   bool is_barrier;
   const char* call;
+  bool spans_processes = false;  // Its communicator.
 };
 void begin_collective(int rank, const meeting_name& name);
 void end_collective(int rank);

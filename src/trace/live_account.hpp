@@ -62,7 +62,7 @@ struct live {
   bool was_off = false;
   stamp latest;
   meeting_name meeting{};
-  meeting_block* block = nullptr;
+  bool is_counted = false;  // Of that all ranks are in the table.
   std::uint64_t meeting_key = 0;
   // Site by return address.
   struct known {
@@ -91,7 +91,8 @@ struct process_state {
   std::size_t rank_count = 0;
   std::uint32_t process = 0;  // Of the job.
   stamp_slot* stamps = nullptr;
-  meeting_block* meetings = nullptr;
+  meeting_slot* meetings = nullptr;
+  bool has_other_hosts = false;  // The job.
   std::vector<std::unique_ptr<live>> lives;
   const void* own_file = nullptr;     // Where weft's own code was loaded.
   std::atomic<bool> is_apart{false};  // The program is in other files. Relaxed: found out by each.

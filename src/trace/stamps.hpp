@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/limits.hpp"
 #include "trace/accounts.hpp"
 
 namespace weft::accounts {
@@ -53,19 +54,43 @@ struct stamp_slot {
   }
 };
 
-// Of one communicator: who comes last to a collective knows it from the count. Counts go on from turn
-// to turn of a slot; so do the lengths of chains, which only grow. Relaxed: the collective itself orders
-// what its ranks did before against what they read after it.
-struct meeting_block {
-  static constexpr std::uint64_t turns = 64;
-  std::atomic<std::uint64_t> key;
-  std::atomic<std::uint64_t> arrivals[turns];
-  std::atomic<std::uint64_t> critical[turns];
+// Of one collective: who comes last to it knows that from the count. Another one may have taken the slot over, as a tag in
+// either word says: then nobody knows that he is the last, and the cause is not known. Relaxed: the collective itself
+// orders what its ranks did before against what they read after it.
+struct meeting_slot {
+  std::atomic<std::uint64_t> arrivals;  // 40 bits of the key, 24 of a count.
+  std::atomic<std::uint64_t>
+      longest;  // 16 bits of the key, 48 of the longest chain, in units of 16 ticks.
+
+  static constexpr int count_bits = 24, chain_bits = 48, chain_unit_bits = 4;
+  static_assert(ranks_max < 1 << count_bits);
+
+  // How many have come to the collective of this key, the caller among them.
+  std::uint64_t arrive(std::uint64_t key) noexcept {
+    const std::uint64_t tag = key >> count_bits << count_bits;
+    std::uint64_t has = arrivals.load(std::memory_order_relaxed), next = 0;
+    do next = (has ^ tag) >> count_bits == 0 ? has + 1 : tag | 1;
+    while (!arrivals.compare_exchange_weak(has, next, std::memory_order_relaxed));
+    return next ^ tag;
+  }
+  void raise_chain(std::uint64_t key, std::uint64_t chain) noexcept {
+    const std::uint64_t next = key >> chain_bits << chain_bits | chain >> chain_unit_bits;
+    std::uint64_t has = longest.load(std::memory_order_relaxed);
+    while ((has >> chain_bits != next >> chain_bits || has < next) &&
+           !longest.compare_exchange_weak(has, next, std::memory_order_relaxed)) {
+    }
+  }
+  // 0: not known.
+  [[nodiscard]] std::uint64_t chain(std::uint64_t key) const noexcept {
+    const std::uint64_t has = longest.load(std::memory_order_relaxed);
+    if (has >> chain_bits != key >> chain_bits) return 0;
+    return (has & ((std::uint64_t{1} << chain_bits) - 1)) << chain_unit_bits;
+  }
 };
 
 inline constexpr std::size_t stamps_count = std::size_t{1} << 16;
-inline constexpr std::size_t meetings_count = 512;
+inline constexpr std::size_t meetings_count = std::size_t{1} << 15;
 inline constexpr std::size_t tables_bytes =
-    stamps_count * sizeof(stamp_slot) + meetings_count * sizeof(meeting_block);
+    stamps_count * sizeof(stamp_slot) + meetings_count * sizeof(meeting_slot);
 
 }  // namespace weft::accounts

@@ -98,6 +98,19 @@ int main(int argc, char** argv) {
     work(4 * step);
     MPI_Recv(buffer, 1, MPI_CHAR, (rank + 1) % size, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
+  if (is(mode, "many_communicators")) { /* And then a late rank at the last of them. */
+    MPI_Comm last;
+    for (int i = 0; i < 700; ++i) {
+      MPI_Comm_dup(MPI_COMM_WORLD, &last);
+      MPI_Barrier(last);
+    }
+    for (int i = 0; i < 5; ++i) {
+      if (rank == size - 1) usleep(20000);
+      MPI_Barrier(last);
+    }
+    MPI_Finalize();
+    return 0;
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   began = now();
   for (int i = 0; i < iterations; ++i) {

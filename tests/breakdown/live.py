@@ -137,6 +137,9 @@ def main():
         check(done.stdout == plain.stdout and done.returncode == plain.returncode == 3,
               f"status: {done.returncode} and {done.stdout!r}, without {plain.returncode} and {plain.stdout!r}")
         check(data is not None and "breakdown of" in done.stderr, f"status: no report: {done.stderr}")
+        # Of a collective to which not all have come nobody knows whom it waited for.
+        ends = [w["state"] for w in data["waits"] if "MPI_Finalize" in w["at"]]
+        check("transfer" not in ends, f"status: {data['waits']}")
 
         # A job within the job leaves its accounts alone.
         outer = Path(directory) / "nested.html"
@@ -160,6 +163,12 @@ def main():
                 check(sums.get(state, 0) > 0.03 and "late sender" not in sums, f"{label}: {sums}")
                 queued = data["by_rank"][0]["shares"][share(data, "queued")]
                 check(queued < sums.get(state, 0), f"{label}: queued for {queued} s, {sums}")
+
+        # However many communicators a program has, it is known who comes last.
+        done, data, _ = breakdown("many_communicators", directory, "-n", "2")
+        check(done.returncode == 0, f"many communicators: {done.stdout}{done.stderr}")
+        late = [w for w in data["waits"] if w["state"] == "wait at barrier" and w["cause"] == 1 and w["waiters"] == [0]]
+        check(sum(w["seconds"] for w in late) > 0.02, f"many communicators: {json.dumps(data['waits'][:5])}")
 
         # Where the accounts are not, as on another host, the job goes on without.
         other = Path(directory) / "other"
