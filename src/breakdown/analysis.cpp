@@ -110,19 +110,25 @@ void add_ranks(summary& s, const record& r) {
 
 void add_efficiencies(summary& s, const record& r) {
   std::map<std::pair<int, int>, std::pair<double, double>> of_worker;  // Own and stolen.
+  std::map<std::pair<int, int>, double> asleep_of_worker;
   std::uint64_t chain = 0;
   for (const rank_summary& one : s.by_rank) {
     if (!one.has_run) continue;
     auto& [own, stolen] = of_worker[{one.process, one.worker}];
-    own += one.share_seconds[index_of(share::computing)] +
-           one.share_seconds[index_of(share::asleep)] + one.share_seconds[index_of(share::tasks)];
+    own +=
+        one.share_seconds[index_of(share::computing)] + one.share_seconds[index_of(share::tasks)];
+    double& asleep = asleep_of_worker[{one.process, one.worker}];
+    asleep = std::max(asleep, one.share_seconds[index_of(share::asleep)]);
     stolen += one.share_seconds[index_of(share::stealing)];
     chain = std::max(chain, r.of(one.rank).critical);
   }
   s.workers = static_cast<int>(of_worker.size());
   if (of_worker.empty() || s.seconds <= 0) return;
   double own = 0, stolen = 0, most = 0;
-  for (const auto& [where, useful] : of_worker) {
+  for (auto& [where, useful] : of_worker) {
+    // Ranks of one worker sleep at the same time, and while others of it compute.
+    useful.first = std::min(useful.first + asleep_of_worker[where],
+                            std::max(useful.first, s.seconds - useful.second));
     own += useful.first;
     stolen += useful.second;
     most = std::max(most, useful.first + useful.second);
@@ -142,12 +148,12 @@ void add_efficiencies(summary& s, const record& r) {
 // One region, or one time of it, rank by rank.
 struct region_sums {
   std::uint64_t entries = 0, critical_most = 0;
-  double elapsed = 0, computing = 0, stealing = 0, waiting = 0;
+  double elapsed = 0, stealing = 0, waiting = 0;
   int ranks = 0;
   // Ranks of one worker may be in it one after the other: it lasts at least as long as what they compute.
   struct of_worker {
     double useful = 0;
-    std::uint64_t elapsed_most = 0;
+    std::uint64_t elapsed_most = 0, asleep_most = 0;  // They sleep at the same time.
   };
   std::map<std::pair<int, int>, of_worker> workers;
 
@@ -156,12 +162,12 @@ struct region_sums {
     entries = std::max(entries, times_entered);
     critical_most = std::max(critical_most, t.critical);
     elapsed += static_cast<double>(t.elapsed);
-    computing += static_cast<double>(t.computing);
     stealing += static_cast<double>(t.stealing);
     waiting += static_cast<double>(t.waiting);
     of_worker& w = workers[{a.process, a.worker}];
-    w.useful += static_cast<double>(t.computing + t.stealing);
+    w.useful += static_cast<double>(t.computing - std::min(t.asleep, t.computing) + t.stealing);
     w.elapsed_most = std::max(w.elapsed_most, t.elapsed);
+    w.asleep_most = std::max(w.asleep_most, t.asleep);
   }
   [[nodiscard]] region_summary told(const record& r, const std::string& name, int iteration) const {
     region_summary s;
@@ -169,14 +175,16 @@ struct region_sums {
     s.iteration = iteration;
     s.entries = entries;
     s.ranks = ranks;
-    double most = 0, time = 0;
-    for (const auto& [worker, w] : workers) {
-      most = std::max(most, w.useful);
+    double most = 0, time = 0, useful = 0;
+    for (const auto& [worker, w] : workers)
       time = std::max({time, w.useful, static_cast<double>(w.elapsed_most)});
+    for (const auto& [worker, w] : workers) {
+      const double with_sleep = std::min(w.useful + static_cast<double>(w.asleep_most), time);
+      useful += with_sleep;
+      most = std::max(most, with_sleep);
     }
     s.seconds = r.seconds(static_cast<std::uint64_t>(time));
     if (time <= 0) return s;
-    const double useful = computing + stealing;
     const auto count = static_cast<double>(workers.size());
     const double ideal = std::clamp(static_cast<double>(critical_most), std::min(most, time), time);
     s.parallel = useful / (time * count);

@@ -12,8 +12,12 @@ namespace {
 
 region_times times_of(const account& a) noexcept {
   const auto of = [&](share s) { return a.times[static_cast<std::size_t>(s)]; };
-  return {0, of(share::computing) + of(share::asleep) + of(share::tasks), of(share::stealing),
-          of(share::waiting), a.critical};
+  return {0,
+          of(share::computing) + of(share::asleep) + of(share::tasks),
+          of(share::stealing),
+          of(share::waiting),
+          a.critical,
+          of(share::asleep)};
 }
 void add_passed(region_times& to, const region_times& before, const region_times& now,
                 std::uint64_t elapsed) noexcept {
@@ -22,6 +26,7 @@ void add_passed(region_times& to, const region_times& before, const region_times
   to.stealing += now.stealing - before.stealing;
   to.waiting += now.waiting - std::min(before.waiting, now.waiting);
   to.critical += now.critical - before.critical;
+  to.asleep += now.asleep - before.asleep;
 }
 
 int region_row_of(account& a, const char* name) noexcept {

@@ -108,6 +108,7 @@ struct region_times {
   std::uint64_t stealing = 0;
   std::uint64_t waiting = 0;
   std::uint64_t critical = 0;  // By how much the longest chain of computation grew.
+  std::uint64_t asleep = 0;    // Of `computing`.
 };
 struct region_row {
   char name[48] = {};

@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <new>
 #include <string>
+#include <vector>
 
+#include "breakdown/analysis.hpp"
+#include "breakdown/record.hpp"
 #include "weft/error.hpp"
 
 namespace weft::breakdown {
@@ -158,5 +163,62 @@ TEST(breakdown_model, wrong_files_are_refused_with_file_line_and_what_is_allowed
   EXPECT_EQ(strange.find('\x1b'), std::string::npos);
 }
 
+// --- Summaries of accounts -----------------------------------------------------------------------
+
+// Ranks that all run for one second, of 1e9 ticks.
+class written_record {
+ public:
+  explicit written_record(int ranks)
+      : content_(accounts::bytes_of_accounts(static_cast<std::size_t>(ranks))) {
+    auto* const header = new (content_.data()) accounts::file_header;
+    header->magic = accounts::file_magic;
+    header->account_bytes = sizeof(accounts::account);
+    header->ranks = ranks;
+    header->processes = header->workers = 1;
+    header->ns_per_tick = 1;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto* const a =
+          new (content_.data() + accounts::header_bytes +
+               static_cast<std::size_t>(rank) * sizeof(accounts::account)) accounts::account;
+      a->state = accounts::life::ended;
+      a->rank = rank;
+      a->ended = a->mark = 1'000'000'000;
+      all_.push_back(a);
+    }
+  }
+  [[nodiscard]] accounts::account& of(int rank) { return *all_[static_cast<std::size_t>(rank)]; }
+  static std::uint64_t& time(accounts::account& a, accounts::share s) {
+    return a.times[static_cast<std::size_t>(s)];
+  }
+  [[nodiscard]] summary summarised() const { return summarise(record(content_, "written")); }
+
+ private:
+  std::vector<std::byte> content_;
+  std::vector<accounts::account*> all_;
+};
+
+TEST(breakdown_analysis, ranks_of_one_worker_sleep_at_the_same_time) {
+  written_record r(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    written_record::time(r.of(rank), accounts::share::asleep) = 500'000'000;
+    written_record::time(r.of(rank), accounts::share::waiting) = 500'000'000;
+    r.of(rank).critical = 500'000'000;
+    accounts::region_row& row = r.of(rank).regions[0];
+    std::strcpy(row.name, "step");
+    row.entries = 1;
+    row.times = {.elapsed = 1'000'000'000,
+                 .computing = 500'000'000,
+                 .critical = 500'000'000,
+                 .asleep = 500'000'000};
+  }
+  const summary s = r.summarised();
+  EXPECT_EQ(s.workers, 1);
+  EXPECT_NEAR(s.efficiency.parallel, 0.5, 1e-9);
+  EXPECT_NEAR(s.efficiency.communication, 0.5, 1e-9);
+  EXPECT_NEAR(s.efficiency.transfer, 0.5, 1e-9);
+  ASSERT_EQ(s.regions.size(), 1U);
+  EXPECT_NEAR(s.regions[0].seconds, 1, 1e-9);
+  EXPECT_NEAR(s.regions[0].parallel, 0.5, 1e-9);
+}
 }  // namespace
 }  // namespace weft::breakdown

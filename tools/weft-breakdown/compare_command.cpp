@@ -28,9 +28,7 @@ struct row {
 };
 
 double useful_seconds(const summary& s) {
-  return s.share_seconds[static_cast<std::size_t>(accounts::share::computing)] +
-         s.share_seconds[static_cast<std::size_t>(accounts::share::stealing)] +
-         s.share_seconds[static_cast<std::size_t>(accounts::share::tasks)];
+  return s.efficiency.parallel * s.seconds * s.workers;
 }
 
 std::vector<row> rows_of(const std::vector<summary>& runs) {
