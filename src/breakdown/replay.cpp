@@ -47,6 +47,18 @@ std::string place_name(const pattern& p, std::int32_t place) {
                                 : formatted("{} in {}", at_place.call, at_place.where);
 }
 
+bool is_named_by(std::string_view name, std::string_view part) noexcept {
+  if (part == "end") return name == part;  // It is in MPI_Send as well.
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t at = name.find(part); at != name.npos; at = name.find(part, at + 1)) {
+    const std::size_t next = at + part.size();
+    // "a.c:4" is not in "a.c:40".
+    if (part.empty() || next == name.size() || !is_digit(part.back()) || !is_digit(name[next]))
+      return true;
+  }
+  return false;
+}
+
 replay::replay(const pattern& p) : p_(p) {
   order();
   find_causes();
@@ -232,8 +244,7 @@ double replay::evaluate(const replay_change& change, std::vector<id>* latest) co
   for (const replay_change::scaled& one : change.computation)
     for (std::size_t i = 0; i < times.size(); ++i) {
       const std::string name = place_name(p_, static_cast<std::int32_t>(i) - 1);
-      if (one.is_whole ? name == one.place : name.find(one.place) != name.npos)
-        times[i] = one.times;
+      if (one.is_whole ? name == one.place : is_named_by(name, one.place)) times[i] = one.times;
     }
   const std::vector<double> shares = shares_of_mean(change.evenness);
   const auto times_of = [&](const id& i, const step& s) {

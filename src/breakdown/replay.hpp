@@ -86,5 +86,7 @@ class replay {
 
 // "MPI_Recv in main at a.c:12", or "end" for what no call ends.
 [[nodiscard]] std::string place_name(const pattern& p, std::int32_t place);
+// Whether that part of a place's name means it: a number is whole, and so is "end". The empty part means all places.
+[[nodiscard]] bool is_named_by(std::string_view name, std::string_view part) noexcept;
 
 }  // namespace weft::breakdown

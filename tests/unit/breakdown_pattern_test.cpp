@@ -144,6 +144,31 @@ TEST(breakdown_pattern, needs_a_message_that_came_early_where_the_program_waits_
   EXPECT_DOUBLE_EQ(p.of_rank[1].back().end_ns, 11e3);
 }
 
+TEST(breakdown_replay, changes_the_places_that_are_named_and_no_others) {
+  written_log log(1);
+  const int sends = log.place("MPI_Send", "main at a.c:4"),
+            others = log.place("MPI_Send", "main at a.c:40");
+  log.run(0, 0);
+  log.begin_call(0, 1000, sends);
+  log.end_call(0, 1000);
+  log.begin_call(0, 11000, others);
+  log.end_call(0, 11000);
+  log.stop(0, 11100);
+  const pattern p = pattern_of(log.done());
+  const replay again(p);
+  const auto halved = [&](const std::string& place) {
+    replay_change change;
+    change.computation.push_back({place, 0.5});
+    return again.run(change) * 1e-3;
+  };
+  EXPECT_NEAR(halved("MPI_Send in main at a.c:4"), 10600, 1);
+  EXPECT_NEAR(halved("a.c:4"), 10600, 1);
+  EXPECT_NEAR(halved("a.c:40"), 6100, 1);
+  EXPECT_NEAR(halved("a.c"), 5600, 1);
+  EXPECT_NEAR(halved("end"), 11050, 1);
+  EXPECT_NEAR(halved(""), 5550, 1);
+}
+
 TEST(breakdown_replay, of_an_unchanged_run_takes_the_recorded_time) {
   const written_log log = late_sender();
   const pattern p = pattern_of(log.done());

@@ -30,7 +30,7 @@ replay_change::scaled scaled_of(const std::string& text, const pattern& p) {
     throw error(formatted("--faster '{}': say PLACE=PER CENT, with -10000 to 100 per cent", text));
   const std::string name = text.substr(0, equals);
   for (std::int32_t i = -1; i < static_cast<std::int32_t>(p.places.size()); ++i)
-    if (place_name(p, i).find(name) != std::string::npos) return {name, 1 - percent / 100};
+    if (is_named_by(place_name(p, i), name)) return {name, 1 - percent / 100};
   std::string some;
   for (std::size_t i = 0; i < std::min<std::size_t>(p.places.size(), 5); ++i)
     some += formatted("{}{}", i == 0 ? "" : ", ", place_name(p, static_cast<std::int32_t>(i)));
