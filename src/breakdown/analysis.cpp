@@ -345,13 +345,23 @@ void advise(summary& s) {
   const auto percent_of_ranks = [&](double seconds) {
     return s.rank_seconds > 0 ? 100 * seconds / s.rank_seconds : 0;
   };
-  // Computation that some ranks have more of.
+  const auto useful_of = [](const rank_summary& one) {
+    return one.share_seconds[index_of(share::computing)] +
+           one.share_seconds[index_of(share::stealing)] +
+           one.share_seconds[index_of(share::asleep)];
+  };
+  double useful = 0;
+  for (const rank_summary& one : s.by_rank) useful += useful_of(one);
+  // Computation that some ranks have more of. Who has less elsewhere is not behind for that.
   std::size_t told = 0;
   for (const place_summary& p : s.places) {
     if (s.ranks < 2 || percent_of_ranks(p.computing) < 2 || told == 3) continue;
     const double mean = p.computing / s.ranks;
     const double ratio = p.slowest_seconds / mean;
-    const double saved = s.seconds > 0 ? 100 * (p.slowest_seconds - mean) / s.seconds : 0;
+    const double more =
+        std::min(p.slowest_seconds - mean,
+                 useful_of(s.by_rank[static_cast<std::size_t>(p.slowest)]) - useful / s.ranks);
+    const double saved = s.seconds > 0 ? 100 * more / s.seconds : 0;
     if (ratio < 1.15 || saved < 2) continue;
     ++told;
     if (p.slowest_seconds > 0.9 * p.computing)

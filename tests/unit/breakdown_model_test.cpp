@@ -220,5 +220,30 @@ TEST(breakdown_analysis, ranks_of_one_worker_sleep_at_the_same_time) {
   EXPECT_NEAR(s.regions[0].seconds, 1, 1e-9);
   EXPECT_NEAR(s.regions[0].parallel, 0.5, 1e-9);
 }
+
+TEST(breakdown_analysis, even_work_in_different_places_is_no_serial_section) {
+  const auto advice_with = [](std::uint64_t second) {
+    written_record r(2);
+    for (int rank = 0; rank < 2; ++rank) {
+      accounts::account& a = r.of(rank);
+      const std::uint64_t computing = rank == 0 ? 900'000'000 : second;
+      a.worker = rank;
+      written_record::time(a, accounts::share::computing) = computing;
+      written_record::time(a, accounts::share::in_calls) = 1'000'000'000 - computing;
+      std::strcpy(a.sites[0].call, rank == 0 ? "MPI_Send" : "MPI_Recv");
+      std::strcpy(a.sites[0].place, rank == 0 ? "main at a.c:1" : "main at a.c:2");
+      a.sites[0].computing = computing;
+    }
+    std::string all;
+    for (const std::string& line : r.summarised().advice) all += line + "\n";
+    return all;
+  };
+  EXPECT_EQ(advice_with(880'000'000).find("only rank"), std::string::npos)
+      << advice_with(880'000'000);
+  const std::string uneven = advice_with(300'000'000);
+  EXPECT_NE(uneven.find("only rank 0 computes before a.c:1"), std::string::npos) << uneven;
+  EXPECT_NE(uneven.find("would save up to 30.0 %"), std::string::npos) << uneven;
+  EXPECT_EQ(uneven.find("only rank 1"), std::string::npos) << uneven;
+}
 }  // namespace
 }  // namespace weft::breakdown
