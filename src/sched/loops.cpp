@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -138,7 +139,9 @@ void worker::execute(loop& l) {
       // Inside a chunk nothing else may run on this stack: this wait could not return before it.
       w.may_switch = w.may_steal = !in_chunk();
       w.may_stop = false;
-      const trace_span traced(trace_kind::wait_chunks, l.number);
+      // In a chunk of another rank's loop it is that rank's wait, and part of the theft that this worker's timeline has.
+      std::optional<trace_span> traced;
+      if (running_here().number == l.number) traced.emplace(trace_kind::wait_chunks, l.number);
       block(w);
     }
     close_slot(*slot);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <weft/task.h>
 
 enum { iterations = 12, ranks_max = 1024, long_message = 1 << 20 };
 
@@ -32,6 +33,23 @@ static void work(double seconds) {
     end = now();
   }
   computed += end - start;
+}
+
+static void spin(double seconds) {
+  for (const double end = now() + seconds; now() < end;) {
+  }
+}
+static void inner_chunk(size_t first, size_t last, void* unused) {
+  (void)unused;
+  for (size_t i = first; i < last; ++i) spin(i == 0 ? 0.01 : 0.1);
+}
+static void outer_chunk(size_t first, size_t last, void* own) {
+  for (size_t i = first; i < last; ++i) {
+    const double start = now();
+    if (i == 0) spin(0.15);
+    if (i == 0) *(double*)own += now() - start; /* The owner begins there. */
+    if (i != 0) weft_parallel_for_grain(0, 2, 1, 1, inner_chunk, NULL);
+  }
 }
 
 static void rest(double seconds) {
@@ -108,6 +126,15 @@ int main(int argc, char** argv) {
       if (rank == size - 1) usleep(20000);
       MPI_Barrier(last);
     }
+    MPI_Finalize();
+    return 0;
+  }
+  if (is(mode, "loop_in_chunk")) { /* A thief of rank 0's chunk runs a loop there, of which it waits for a thief. */
+    double own = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) weft_parallel_for_grain(0, 2, 1, 1, outer_chunk, &own);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) printf("expect own %f\n", own);
     MPI_Finalize();
     return 0;
   }

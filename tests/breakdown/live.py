@@ -170,6 +170,12 @@ def main():
         late = [w for w in data["waits"] if w["state"] == "wait at barrier" and w["cause"] == 1 and w["waiters"] == [0]]
         check(sum(w["seconds"] for w in late) > 0.02, f"many communicators: {json.dumps(data['waits'][:5])}")
 
+        # What a thief waits for in a chunk is not its owner's wait.
+        done, data, _ = breakdown("loop_in_chunk", directory, "-n", "3", "--workers", "3")
+        own = float(re.search(r"^expect own (\S+)$", done.stdout, re.MULTILINE).group(1))
+        computing = data["by_rank"][0]["shares"][share(data, "computing")]
+        check(computing >= 0.8 * own, f"loop in a chunk: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
+
         # Where the accounts are not, as on another host, the job goes on without.
         other = Path(directory) / "other"
         other.write_bytes(bytes(9000))
