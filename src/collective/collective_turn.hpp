@@ -14,6 +14,7 @@
 #include "collective/exchange.hpp"
 #include "collective/peer_failure.hpp"
 #include "collective/subgroups.hpp"
+#include "job/accounted_call.hpp"
 #include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
@@ -156,8 +157,7 @@ class collective_turn {
     throw error(std::string(call) + " with root " + std::to_string(root) +
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
   }
-  // Whether this is a non-blocking collective, on a fiber beside the rank's own code: its waits are not the rank's.
-  [[nodiscard]] bool is_beside() const noexcept { return me_.home->running().is_urgent; }
+  [[nodiscard]] bool is_beside() const noexcept { return goes_on_beside(*me_.home); }
   [[nodiscard]] static bool is_barrier(std::string_view call) noexcept {
     return call.find("arrier") != call.npos || call.find("_sync") != call.npos;
   }

@@ -1,9 +1,16 @@
 // While it lives, the accounts of the calling rank (trace/accounts.hpp) say that the program is in a call.
 #pragma once
 #include "job/state.hpp"
+#include "sched/attached_thread.hpp"
 #include "trace/accounts.hpp"
 
 namespace weft::detail {
+
+// Whether the calling code is not the rank's own: what goes on beside it, and the calls of other threads of the rank.
+// It has no account, since the rank's own code computes or waits meanwhile.
+[[nodiscard]] inline bool goes_on_beside(const worker& home) noexcept {
+  return home.running().is_urgent || origin_of_this_thread().identity != nullptr;
+}
 
 class accounted_call {
  public:
@@ -22,8 +29,7 @@ class accounted_call {
  private:
   [[gnu::noinline]] void begin(const char* call, const void* return_address) {
     const auto* const me = static_cast<const job_rank*>(worker::caller());
-    // What goes on beside the rank's own code is no call of the program.
-    if (me == nullptr || me->home->running().is_urgent) return;
+    if (me == nullptr || goes_on_beside(*me->home)) return;
     rank_ = me->number;
     accounts::begin_call(rank_, call, return_address);
   }

@@ -1,5 +1,6 @@
 #include "weft/region.h"
 
+#include "job/accounted_call.hpp"
 #include "job/region.hpp"
 #include "job/state.hpp"
 #include "trace/accounts.hpp"
@@ -10,7 +11,7 @@ namespace {
 // No rank: the caller is none, or what it does goes on beside the rank's own code.
 int number_of_own_code() noexcept {
   const auto* const me = static_cast<const job_rank*>(worker::caller());
-  return me == nullptr || me->home->running().is_urgent ? accounts::no_rank : me->number;
+  return me == nullptr || goes_on_beside(*me->home) ? accounts::no_rank : me->number;
 }
 
 }  // namespace

@@ -15,9 +15,11 @@ namespace detail {
 
 void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
                  const wait_description& what, int victim) {
+  // Another thread of the rank waits, the rank itself may compute: its track has no wait.
+  if (origin_of_this_thread().identity != nullptr) return me.home->wait(c, what, victim);
   const trace_span slice(kind, me.number, what.peer, what.call);
   // What goes on beside the rank's own code is no wait of the rank.
-  if (me.home->running().is_urgent) return me.home->wait(c, what, victim);
+  if (goes_on_beside(*me.home)) return me.home->wait(c, what, victim);
   struct counted_wait {
     const int rank;
     const bool of_send;

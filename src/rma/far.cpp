@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "job/accounted_call.hpp"
 #include "runtime/network.hpp"
 #include "trace/accounts.hpp"
 #include "weft/error.hpp"
@@ -420,7 +421,7 @@ std::uint64_t far_operations::expect(void* into, std::size_t bytes, std::uint32_
 void far_operations::await(const std::uint32_t& count, std::uint32_t below, const char* what) {
   if (count >= below) {
     const wait_description waiting{what};
-    if (tracing()) [[unlikely]] {
+    if (tracing() && !detail::goes_on_beside(*of_.me_.home)) [[unlikely]] {
       accounts::begin_caused_wait(of_.me_.number, trace_kind::wait_memory, what);
       of_.me_.home->wait_until([&] { return count < below; }, waiting);
       accounts::end_caused_wait(of_.me_.number, trace_kind::wait_memory,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "job/accounted_call.hpp"
 #include "rank/matching.hpp"
 #include "runtime/network.hpp"
 #include "shmem/core.hpp"
@@ -473,7 +474,7 @@ bool has_message(const pe_state& me) noexcept {
 template <class Holds>
 void wait_for_message(pe_state& me, const char* call, const Holds& or_when) {
   const auto is_over = [&]() noexcept { return has_message(me) || or_when(); };
-  if (!tracing()) [[likely]]
+  if (!tracing() || detail::goes_on_beside(*me.rank.home)) [[likely]]
     return me.rank.home->wait_until(is_over, {call});
   if (is_over()) return;
   struct counted_wait {

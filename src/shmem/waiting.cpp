@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "job/accounted_call.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -78,7 +79,8 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
   said.context = wait_description::in_words;
   said.subject = static_cast<const detail::wait_words*>(&words);
   std::optional<counted_wait> counted;
-  if (tracing() && !over(subject)) counted.emplace(me, call, what);
+  if (tracing() && !detail::goes_on_beside(*me.rank.home) && !over(subject))
+    counted.emplace(me, call, what);
   me.memory->wait_until([over, subject]() noexcept { return over(subject); }, said);
   me.looks = 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include "sched/attached_thread.hpp"
 #include "sched/worker.hpp"
 #include "trace/accounts.hpp"
 
@@ -9,7 +10,7 @@ namespace weft {
 
 class counted_task_wait {
  public:
-  // Waits of tasks are in no account. `return_address` is that of the public function; null: not known.
+  // Waits of tasks and of other threads of the rank are in no account. `return_address` is that of the public function; null: not known.
   [[gnu::always_inline]] counted_task_wait(worker& home, const char* call, const void* object,
                                            const void* return_address = nullptr) {
     if (tracing()) [[unlikely]]
@@ -25,7 +26,9 @@ class counted_task_wait {
  private:
   [[gnu::noinline]] void begin(worker& home, const char* call, const void* object,
                                const void* return_address) {
-    if (home.running().identity == nullptr || home.running().is_urgent) return;
+    if (home.running().identity == nullptr || home.running().is_urgent ||
+        origin_of_this_thread().identity != nullptr)
+      return;
     rank_ = home.running().number;
     object_ = object;
     if (return_address != nullptr) accounts::note_return_address(return_address);

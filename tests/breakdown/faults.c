@@ -2,6 +2,7 @@
    Rank 0 prints lines "expect NAME SECONDS", where NAME is a wait state, "computing RANK" or "asleep RANK",
    and "total SECONDS": of all ranks together. */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,11 +73,18 @@ static void answer(int i, int from, int to) {
   if (rank == to) MPI_Recv(&i, 1, MPI_INT, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void* receive_in_thread(void* unused) {
+  int in;
+  MPI_Recv(&in, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return unused;
+}
+
 static int is(const char* mode, const char* name) { return strcmp(mode, name) == 0; }
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "late_sender";
-  MPI_Init(&argc, &argv);
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, is(mode, "helper_thread") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const double step = 0.005;
@@ -135,6 +143,17 @@ int main(int argc, char** argv) {
     if (rank == 0) weft_parallel_for_grain(0, 2, 1, 1, outer_chunk, &own);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("expect own %f\n", own);
+    MPI_Finalize();
+    return 0;
+  }
+  if (is(mode, "helper_thread")) { /* It waits while its rank computes. */
+    pthread_t helper;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) pthread_create(&helper, NULL, receive_in_thread, NULL);
+    work(0.1);
+    if (rank == 0) pthread_join(helper, NULL);
+    if (rank == 1) MPI_Send(in, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    if (rank == 0) printf("expect own %f\n", computed);
     MPI_Finalize();
     return 0;
   }

@@ -176,6 +176,12 @@ def main():
         computing = data["by_rank"][0]["shares"][share(data, "computing")]
         check(computing >= 0.8 * own, f"loop in a chunk: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
 
+        # Nor does a rank wait while a thread of it does.
+        done, data, _ = breakdown("helper_thread", directory, "-n", "2")
+        own = float(re.search(r"^expect own (\S+)$", done.stdout, re.MULTILINE).group(1))
+        computing = data["by_rank"][0]["shares"][share(data, "computing")]
+        check(computing >= 0.8 * own, f"helper thread: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
+
         # Where the accounts are not, as on another host, the job goes on without.
         other = Path(directory) / "other"
         other.write_bytes(bytes(9000))
