@@ -34,7 +34,7 @@ void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
 
 void trace_send(const rank_state& me, const peer& to, const envelope& from, std::size_t bytes) {
   const accounts::message_name name = name_of_message(from, to.number);
-  trace_instant(trace_kind::send, me.number, trace_message(to.number, name, true),
+  trace_instant(trace_kind::send, me.number, trace_message(me.number, to.number, name, true),
                 static_cast<std::int64_t>(bytes));
   accounts::sent(me.number, to.number, name, bytes);
 }

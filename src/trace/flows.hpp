@@ -1,5 +1,5 @@
 // Which receive of a timeline belongs to which send: both sides count the messages of each name, and make
-// the same number of name and count. Called by the home worker of the rank concerned, while tracing().
+// the same number of name and count. Called by whoever runs code of the rank's home worker, while tracing().
 #pragma once
 #include <cstdint>
 
@@ -20,9 +20,12 @@ inline constexpr int flow_partner_bits = 21;
 // Whether a timeline is recorded, not only accounts.
 [[nodiscard]] bool is_timeline_on() noexcept;
 
-// The argument of a send's or receive's event: its partner, and the flow. Without a flow when no timeline is
-// recorded, and when a thread has seen too many names.
-[[nodiscard]] std::int64_t trace_message(int partner, const accounts::message_name& name,
+// The argument of a send's or receive's event of `rank`: its partner, and the flow. Without a flow when no timeline is
+// recorded, and when the rank has seen too many names.
+[[nodiscard]] std::int64_t trace_message(int rank, int partner, const accounts::message_name& name,
                                          bool is_send) noexcept;
+
+// All count from 1 again. Called while no worker runs.
+void forget_flows() noexcept;
 
 }  // namespace weft

@@ -1,9 +1,13 @@
 #include "trace/timeline.hpp"
 
+#include <array>
 #include <bit>
+#include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "base/format.hpp"
+#include "base/limits.hpp"
 #include "trace/flows.hpp"
 
 namespace weft {
@@ -63,13 +67,14 @@ namespace {
   return x ^ x >> 29;
 }
 
-// How many messages of each name this thread has sent and received.
+// How many messages of each name a rank has sent and received, on whichever of its threads.
 class message_counts {
  public:
   // From 1; 0 when there are too many names.
   [[nodiscard]] std::uint64_t next(std::uint64_t name) noexcept {
+    if (places_ == nullptr) return 0;
     for (std::size_t probe = 0; probe < 32; ++probe) {
-      place& at = places_[(name + probe) % places_.size()];
+      place& at = places_.get()[(name + probe) % places_count];
       if (at.name == 0) at.name = name;
       if (at.name == name) return ++at.count;
     }
@@ -78,22 +83,35 @@ class message_counts {
 
  private:
   struct place {
-    std::uint64_t name = 0, count = 0;
+    std::uint64_t name, count;
   };
-  std::array<place, 8192> places_{};
+  struct freed {
+    void operator()(place* places) const noexcept { std::free(places); }
+  };
+  static constexpr std::size_t places_count = 8192;
+  // Zero, and touched only where names come to lie.
+  std::unique_ptr<place, freed> places_{
+      static_cast<place*>(std::calloc(places_count, sizeof(place)))};
 };
-thread_local std::unique_ptr<message_counts> counts;
+// Of ranks of this process. Each is used by one thread at a time, as its worker is.
+constinit std::array<message_counts*, ranks_max> counts{};
 
 }  // namespace
 
-std::int64_t trace_message(int partner, const accounts::message_name& m, bool is_send) noexcept {
+void forget_flows() noexcept {
+  for (message_counts*& one : counts) delete std::exchange(one, nullptr);
+}
+
+std::int64_t trace_message(int rank, int partner, const accounts::message_name& m,
+                           bool is_send) noexcept {
   const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
   std::uint64_t flow = 0;
   if (is_timeline_on()) {
-    if (counts == nullptr) counts = std::make_unique<message_counts>();
+    message_counts*& mine = counts[static_cast<std::size_t>(rank)];
+    if (mine == nullptr) mine = new message_counts;
     const std::uint64_t name =
         mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
-    if (const std::uint64_t number = counts->next(is_send ? name : ~name); number != 0)
+    if (const std::uint64_t number = mine->next(is_send ? name : ~name); number != 0)
       flow = mixed(name, number) >> flow_partner_bits;
   }
   return static_cast<std::int64_t>(flow << flow_partner_bits |

@@ -266,6 +266,7 @@ void start_trace(const std::string& path, int workers, const trace_part& part,
   trace.start_ns = now_ns();
   trace.start_ticks = ticks();
   trace_number.fetch_add(1, std::memory_order_relaxed);
+  forget_flows();
   event_file_on.store(path.ends_with(event_file::suffix), std::memory_order_relaxed);
   timeline_on.store(true, std::memory_order_relaxed);
   set_trace_on();

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "trace/flows.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -313,6 +314,22 @@ TEST(trace, a_full_disk_is_reported) {
   trace_instant(trace_kind::send, 0, 1);
   EXPECT_THROW(stop_trace(), error);
   EXPECT_FALSE(tracing());
+}
+
+// The receiver, which counts all that come from a rank, cannot know which of its threads has sent what.
+TEST(trace, messages_of_two_threads_of_a_rank_have_flows_of_their_own) {
+  const accounts::message_name name{7, 0, 3, 1};
+  std::vector<std::uint64_t> sent, received;
+  (void)traced(1, [&] {
+    for (int thread = 0; thread < 2; ++thread)
+      std::thread([&] {
+        for (int i = 0; i < 3; ++i) sent.push_back(flow_in(trace_message(0, 1, name, true)));
+      }).join();
+    for (int i = 0; i < 6; ++i) received.push_back(flow_in(trace_message(1, 0, name, false)));
+  });
+  EXPECT_EQ(sent, received);
+  std::ranges::sort(sent);
+  EXPECT_EQ(std::ranges::adjacent_find(sent), sent.end());
 }
 
 TEST(trace, only_one_trace_at_a_time) {

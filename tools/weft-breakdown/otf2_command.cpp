@@ -141,7 +141,9 @@ class archive {
         if (e.kind == trace_kind::send) {
           const std::int64_t to = partner_in(e.argument);
           if (to < 0 || to >= log_.ranks()) continue;
-          messages_[flow_in(e.argument)] = {rank, static_cast<int>(to), sent[to]++};
+          const std::uint32_t number = sent[to]++;
+          if (flow_in(e.argument) != 0)  // 0: not known.
+            messages_[flow_in(e.argument)] = {rank, static_cast<int>(to), number};
         }
     }
     // Which of the pattern's communicators a collective is of.
