@@ -20,22 +20,40 @@ using flows = std::unordered_map<std::uint64_t, message_key>;
 
 // Messages longer than this may wait at their sender for their receive.
 constexpr std::uint64_t kept_bytes_min = 1024;
+// So many are looked at for which one wait may be.
+constexpr std::size_t kept_max = 256;
 
-// Whether the program needs what has come when the call is over.
-bool waits(std::string_view call) {
+// What a call means for the messages of its rank.
+struct call_kind {
+  bool waits = false;     // The program needs what has come when the call is over.
+  bool requests = false;  // It may begin a send whose end another call waits for.
+  bool ends_all = false;  // All sends that were begun.
+};
+call_kind kind_of(std::string_view call) {
   std::string lower(call);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto has = [&](std::string_view word) { return lower.find(word) != lower.npos; };
-  return has("wait") || has("test") || has("probe") ||
-         (has("recv") && !has("irecv") && !has("recv_init"));
+  call_kind kind;
+  kind.waits = has("wait") || has("test") || has("probe") ||
+               (has("recv") && !has("irecv") && !has("recv_init"));
+  for (const char* word : {"isend", "issend", "irsend", "ibsend", "start"})
+    kind.requests = kind.requests || has(word);
+  kind.ends_all = has("waitall") || has("wait_all");
+  return kind;
 }
 
 // Makes the steps of one rank out of its events.
 class rank_reader {
  public:
   rank_reader(pattern& p, int rank, const flows& sends,
-              std::map<std::int64_t, std::int32_t>& meetings)
-      : p_(p), rank_(rank), sends_(sends), meetings_(meetings), steps_(p.of_rank[at(rank)]) {}
+              std::map<std::int64_t, std::int32_t>& meetings,
+              const std::vector<call_kind>& kinds_of_calls)
+      : p_(p),
+        rank_(rank),
+        sends_(sends),
+        meetings_(meetings),
+        kinds_of_calls_(kinds_of_calls),
+        steps_(p.of_rank[at(rank)]) {}
 
   void read(const std::vector<log_event>& events) {
     last_ = events.empty() ? 0 : events.front().ns;
@@ -124,11 +142,20 @@ class rank_reader {
     place_ = e.place;  // The computation before it is told by the call that ends it.
     flush();
     first_of_call_ = steps_.size();
+    kept_before_call_ = kept_.size();
   }
   void end_call() {
     if (calls_ == 0 || --calls_ > 0) return;
     flush();
-    if (place_ >= 0 && waits(p_.places[at(place_)].call)) attach();
+    if (place_ >= 0) {
+      const call_kind& kind = kinds_of_calls_[at(place_)];
+      if (kind.waits) attach();
+      // A send that did not wait in its own call went at once.
+      if (kind.ends_all)
+        kept_.clear();
+      else if (!kind.requests)
+        kept_.resize(kept_before_call_);
+    }
     place_ = -1;
   }
 
@@ -140,7 +167,12 @@ class rank_reader {
     made.peer = to;
     made.number = sent_[to]++;
     made.bytes = e.bytes;
-    if (e.bytes > kept_bytes_min) kept_.push_back(steps_.size() - 1);
+    if (e.bytes <= kept_bytes_min) return;
+    if (kept_.size() == kept_max) {
+      kept_.erase(kept_.begin());
+      kept_before_call_ -= kept_before_call_ != 0;
+    }
+    kept_.push_back(steps_.size() - 1);
   }
   void receive(const log_event& e) {
     flush();
@@ -182,7 +214,14 @@ class rank_reader {
     if (waiting_ == 0 || --waiting_ > 0) return;
     if (e.kind == trace_kind::wait_send) {
       const double waited = waited_;
-      for (const std::size_t kept : std::exchange(kept_, {})) {
+      // A call that sends waits for its own, and others for those that were begun before.
+      const bool is_own = calls_ > 0 && kept_.size() > kept_before_call_;
+      const auto first =
+          kept_.begin() + static_cast<std::ptrdiff_t>(is_own ? kept_before_call_ : 0);
+      const std::vector<std::size_t> waited_for(first, kept_.end());
+      kept_.erase(first, kept_.end());
+      kept_before_call_ = std::min(kept_before_call_, kept_.size());
+      for (const std::size_t kept : waited_for) {
         const step sent = steps_[kept];
         step& made = add(step_kind::taken, waited);
         made.peer = sent.peer;
@@ -229,10 +268,12 @@ class rank_reader {
   int rank_;
   const flows& sends_;
   std::map<std::int64_t, std::int32_t>& meetings_;
+  const std::vector<call_kind>& kinds_of_calls_;  // By place.
   std::vector<step>& steps_;
   std::map<std::int32_t, std::uint32_t> sent_;
   std::vector<std::pair<message_key, std::uint64_t>> pending_;
   std::vector<std::size_t> kept_;  // Sends that a wait may be for.
+  std::size_t kept_before_call_ = 0;
   std::size_t first_of_call_ = 0;
   double last_ = 0, computed_ = 0, in_call_ = 0, slept_ = 0, waited_ = 0;
   int waiting_ = 0, calls_ = 0;
@@ -295,8 +336,11 @@ pattern pattern_of(const event_log& log) {
   p.recorded_ns = std::max(last - first, 0.0);
   const flows sends = sends_of(log);
   std::map<std::int64_t, std::int32_t> meetings;
+  std::vector<call_kind> kinds_of_calls;
+  for (const log_place& one : p.places) kinds_of_calls.push_back(kind_of(one.call));
   for (int rank = 0; rank < log.ranks(); ++rank)
-    rank_reader(p, rank, sends, meetings).read(log.of_rank[static_cast<std::size_t>(rank)]);
+    rank_reader(p, rank, sends, meetings, kinds_of_calls)
+        .read(log.of_rank[static_cast<std::size_t>(rank)]);
   find_communicators(p);
   return p;
 }

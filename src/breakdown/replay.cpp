@@ -126,12 +126,14 @@ void replay::find_causes() {
     const step& s = of(n.step);
     n.duration = is_own_time(s.kind) && !s.is_stolen ? s.ns : 0;
     n.first_cause = static_cast<std::int32_t>(causes_.size());
-    // Of several that one wait was for, the first waits for all.
+    // Of several that one wait was for, the first waits for all, and the others only for it.
     const auto& steps = p_.of_rank[at(n.step.rank)];
-    for (std::size_t i = at(n.step.number);
-         i < steps.size() &&
-         (steps[i].kind == step_kind::receive || steps[i].kind == step_kind::taken) &&
-         steps[i].end_ns == s.end_ns;
+    const auto is_of_wait = [&](const step& one) {
+      return (one.kind == step_kind::receive || one.kind == step_kind::taken) &&
+             one.end_ns == s.end_ns;
+    };
+    const bool is_first = n.step.number == 0 || !is_of_wait(steps[at(n.step.number - 1)]);
+    for (std::size_t i = at(n.step.number); is_first && i < steps.size() && is_of_wait(steps[i]);
          ++i) {
       const bool receives = steps[i].kind == step_kind::receive;
       const auto& from = receives ? sends : posts;

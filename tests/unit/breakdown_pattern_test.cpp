@@ -1,6 +1,7 @@
 // Patterns, replays and predictions of synthetic records, whose answers are known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -167,6 +168,44 @@ TEST(breakdown_replay, changes_the_places_that_are_named_and_no_others) {
   EXPECT_NEAR(halved("a.c"), 5600, 1);
   EXPECT_NEAR(halved("end"), 11050, 1);
   EXPECT_NEAR(halved(""), 5550, 1);
+}
+
+// A send that went at once is not what a later send waits for, and costs nothing when there are many.
+TEST(breakdown_replay, waits_for_the_receives_of_messages_that_were_kept_and_of_no_others) {
+  written_log log(3);
+  const int sends = log.place("MPI_Send"), receives = log.place("MPI_Recv", "main at a.c:1"),
+            others = log.place("MPI_Recv", "main at b.c:1");
+  constexpr int many = 20'000;
+  for (int rank = 0; rank < 3; ++rank) log.run(rank, 0);
+  for (int i = 0; i < many; ++i) {
+    log.begin_call(0, 1, sends);
+    log.send(0, 1, 1, 10 + i, 2048);
+    log.end_call(0, 1);
+  }
+  log.begin_call(0, 2000, sends);
+  log.send(0, 2000, 2, 2, 1 << 20);
+  log.add(0, 2000, trace_kind::wait_send, trace_phase::begin);
+  log.add(0, 2100, trace_kind::wait_send, trace_phase::end);
+  log.end_call(0, 2100);
+  log.stop(0, 3100);
+  for (int i = 0; i < many; ++i) {
+    log.begin_call(1, 1000, others);
+    log.receive(1, 1000, 1000, 0, 10 + i, 2048);
+    log.end_call(1, 1000);
+  }
+  log.stop(1, 1000);
+  log.begin_call(2, 2050, receives);
+  log.receive(2, 2050, 2100, 0, 2, 1 << 20);
+  log.end_call(2, 2100);
+  log.stop(2, 2100);
+  const pattern p = pattern_of(log.done());
+  ASSERT_EQ(std::ranges::count(p.of_rank[0], step_kind::taken, &step::kind), 1);
+  const replay again(p);
+  EXPECT_NEAR(again.run(), 3.1e6, 1);
+  // Rank 1 receives later, and rank 0 does not notice.
+  replay_change change;
+  change.computation.push_back({"b.c:1", 4});
+  EXPECT_NEAR(again.run(change), 4e6, 1);
 }
 
 TEST(breakdown_replay, of_an_unchanged_run_takes_the_recorded_time) {
