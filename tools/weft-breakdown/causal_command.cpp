@@ -60,7 +60,7 @@ class program {
 
   // Its record; with `events`, also an event file of that name.
   record run(const causal_experiment& asked, const std::string& events = {}) {
-    const int file = ::memfd_create("weft-causal", MFD_CLOEXEC);
+    const int file = ::memfd_create(accounts::file_name, MFD_CLOEXEC);
     accounts::file_header header;
     std::memcpy(static_cast<void*>(&header.experiment), &asked, sizeof asked);
     if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0 ||
