@@ -130,10 +130,10 @@ static void* puts_one(void* none) {
   return NULL;
 }
 
-/* Threads of a PE send to the same one, long messages, and handle them while the PE meets others: a handler that waits
-   leaves the PE to them. */
-enum { long_messages = 100, meetings = 50 };
-static char long_ones[2][20000];
+/* Threads of a PE send to the same one, messages of several parts, and handle them while the PE meets others: a handler
+   that waits leaves the PE to them. */
+enum { long_messages = 20, meetings = 50 };
+static char long_ones[2][300000];
 static int messages_id;
 static long handled, answer;
 static void reads_there(void* payload, size_t length, void* args_r, void* args_p, int source) {
@@ -184,6 +184,7 @@ int main(int argc, char** argv) {
   int level = -1, open = 1;
   shmem_query_initialized(&open);
   EXPECT(!open);
+  setenv("SHMEMX_AM_PAYLOAD_MAX", "300000", 1);
   /* One comes late: the others sleep in the call. */
   if (atoi(getenv("WEFT_RANK")) == 0) usleep(50000);
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level);
