@@ -152,8 +152,10 @@ status local_device::transmit(peer_state& to, const wire_header& header, wire_pa
                               void* context) noexcept {
   if (to.failed) [[unlikely]]
     return status::failed;
-  if (to.kept != 0) [[unlikely]]  // Nothing overtakes what was kept.
-    return insisting_ && keep(to, header, parts) ? status::done : status::retry;
+  if (to.kept != 0) [[unlikely]] {  // Nothing overtakes what was kept.
+    if (to.gathered != nullptr) send_gathered(to);
+    if (to.kept != 0) return insisting_ && keep(to, header, parts) ? status::done : status::retry;
+  }
   const status said = to.route->to->send(to.number, header, parts, context);
   if (said == status::retry) [[unlikely]]
     return insisting_ && keep(to, header, parts) ? status::done : status::retry;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "comm/handling_order.hpp"
 #include "comm/in_flight.hpp"
 #include "comm/matching.hpp"
 #include "comm/packets.hpp"
@@ -128,13 +129,15 @@ class local_device final : public device {
   struct peer_state {
     channel* route = nullptr;
     comm::address who;
-    std::uint32_t kept = 0;  // Messages to it in the backlog.
+    std::uint32_t kept = 0;     // Messages to it in the backlog; one more while some are gathered.
+    place* gathered = nullptr;  // Small ones that go together.
     std::uint32_t number = 0;
     std::uint32_t arriving = 0;   // Long messages from it that arrive in the core's memory.
     std::uint32_t announced = 0;  // Long messages from it that wait until others have arrived.
     std::uint64_t full_in_pass = 0;
     bool failed = false;
-    bool told = false;  // The transports know that it has failed.
+    bool told = false;          // The transports know that it has failed.
+    bool is_gathering = false;  // In gathering_.
   };
 
   struct exposure {
@@ -158,6 +161,11 @@ class local_device final : public device {
   // Sends or keeps a message of the core's own.
   void tell(peer_state& to, const wire_header& header, wire_parts parts = {}) noexcept;
   void tell_finished(peer_state& to, std::uint64_t operation, bool failed) noexcept;
+  // False: it has to go by itself.
+  [[nodiscard]] bool gather(peer_state& to, const am& wanted, const wire_header& header) noexcept;
+  // Into the transport or the backlog.
+  void send_gathered(peer_state& to) noexcept;
+  int send_all_gathered() noexcept;
   [[nodiscard]] bool keep(peer_state& to, const wire_header& header, wire_parts parts) noexcept;
   [[nodiscard]] operation* take_operation(purpose why, std::uint32_t peer) noexcept;
   [[nodiscard]] operation* take_for_peer(purpose why, std::uint32_t peer) noexcept;
@@ -205,7 +213,10 @@ class local_device final : public device {
   // --- progress.cpp ---
   void deliver(std::uint32_t peer, const wire_header& header,
                std::span<const std::byte> payload) noexcept;
-  [[nodiscard]] bool may_be_pumped(const wire_header& header) const noexcept;
+  void deliver_one(peer_state& from, const wire_header& header,
+                   std::span<const std::byte> payload) noexcept;
+  void deliver_gathered(peer_state& from, std::span<const std::byte> payload) noexcept;
+  [[nodiscard]] needed_thread thread_for(const wire_header& header) const noexcept;
   [[nodiscard]] bool handle(peer_state& from, const wire_header& header,
                             std::span<const std::byte> payload) noexcept;
   void defer(peer_state& from, const wire_header& header,
@@ -315,15 +326,15 @@ class local_device final : public device {
   waiting_list<place> backlog_;        // Messages kept for want of room, to any peer.
   std::size_t backlog_count_ = 0;
   waiting_list<place> deferred_;  // Messages that came and whose completions were full.
-  std::size_t deferred_count_ = 0;
+  handling_order order_;          // Of those and what comes.
   std::uint64_t pass_ = 0;
   std::uint64_t failures_seen_ = 0;
-  std::vector<std::uint32_t> dying_;     // Peers that a transport has reported as failed.
-  std::vector<std::atomic<bool>> lost_;  // has_lost(), by process.
+  std::vector<std::uint32_t> gathering_;  // Peers for which messages may be gathered.
+  std::vector<std::uint32_t> dying_;      // Peers that a transport has reported as failed.
+  std::vector<std::atomic<bool>> lost_;   // has_lost(), by process.
   std::uint64_t forgotten_seen_ = 0;
   bool in_progress_ = false;
   bool pumping_ = false;
-  std::size_t deferred_pumped_count_ = 0;  // The part of deferred_ for handlers that pump() calls.
   bool insisting_ = false;
   bool armed_ = false;
   device_statistics statistics_;

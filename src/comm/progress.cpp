@@ -39,18 +39,25 @@ void local_device::deliver(std::uint32_t peer, const wire_header& header,
     return;
   }
   peer_state& from = peers_[peer];
+  if (static_cast<message_kind>(header.kind) == message_kind::gathered) [[unlikely]]
+    return deliver_gathered(from, payload);
+  deliver_one(from, header, payload);
+}
+
+void local_device::deliver_one(peer_state& from, const wire_header& header,
+                               std::span<const std::byte> payload) noexcept {
   ++statistics_.received;
   // Behind a message that waits for room at its receiver, all others wait.
-  const bool may_be_handled = pumping_ ? may_be_pumped(header) : deferred_.empty();
+  const bool may_be_handled =
+      pumping_ ? order_.may_be_handled(false, thread_for(header)) : deferred_.empty();
   if (!may_be_handled || !handle(from, header, payload)) [[unlikely]]
     defer(from, header, payload);
 }
 
-// What a peer reads without a word to the program it gets at once. What handlers are for that need no owner of the
-// device goes past what waits for him.
-[[gnu::noinline]] bool local_device::may_be_pumped(const wire_header& header) const noexcept {
-  if (static_cast<message_kind>(header.kind) == message_kind::get_request) return deferred_.empty();
-  return is_pumped(header) && deferred_pumped_count_ == 0;
+[[gnu::noinline]] needed_thread local_device::thread_for(const wire_header& header) const noexcept {
+  if (static_cast<message_kind>(header.kind) == message_kind::get_request)
+    return needed_thread::any_while_none_waits;
+  return is_pumped(header) ? needed_thread::any : needed_thread::owner;
 }
 
 bool local_device::handle(peer_state& from, const wire_header& header,
@@ -86,6 +93,7 @@ bool local_device::handle(peer_state& from, const wire_header& header,
     case message_kind::atomic_reply:
       on_atomic_reply(from, header);
       return true;
+    case message_kind::gathered:  // In one that is gathered.
     case message_kind::none:
       break;
   }
@@ -103,8 +111,7 @@ bool local_device::handle(peer_state& from, const wire_header& header,
   kept->peer = from.number;
   kept->header = header;
   deferred_.push(kept);
-  ++deferred_count_;
-  if (is_pumped(header)) ++deferred_pumped_count_;
+  order_.note_waiting(thread_for(header));
 }
 
 void local_device::transport_completed(void* context, bool failed) noexcept {
@@ -160,6 +167,8 @@ void local_device::lose(peer_state& dead) noexcept {
       backlog_.push(kept);
     }
   }
+  if (place* const lost = std::exchange(dead.gathered, nullptr); lost != nullptr)
+    packets_.give_back(lost);
   dead.kept = 0;
   for (operation* each = announced_.take_all().first(); each != nullptr;) {
     operation* const what = each;
@@ -186,8 +195,8 @@ void local_device::lose(peer_state& dead) noexcept {
 
 bool local_device::has_work() const noexcept {
   return !moving_.empty() || !ended_.empty() || !backlog_.empty() || !deferred_.empty() ||
-         !dying_.empty() || handed_.has_any() || shared_.failures.hint() != failures_seen_ ||
-         (arrival_has_ended_ && !announced_.empty());
+         !gathering_.empty() || !dying_.empty() || handed_.has_any() ||
+         shared_.failures.hint() != failures_seen_ || (arrival_has_ended_ && !announced_.empty());
 }
 
 // What was put off.
@@ -204,6 +213,7 @@ bool local_device::has_work() const noexcept {
   happened += take_handed();
   if (arrival_has_ended_) happened += begin_announced();
   happened += send_backlog();
+  happened += send_all_gathered();
   for (operation* each = moving_.take_all().first(); each != nullptr;) {
     operation& what = *each;
     each = each->behind;
@@ -215,8 +225,7 @@ bool local_device::has_work() const noexcept {
   while (place* const kept = deferred_.first()) {
     if (!handle(peers_[kept->peer], kept->header, kept->bytes())) break;
     deferred_.pop();
-    --deferred_count_;
-    if (is_pumped(kept->header)) --deferred_pumped_count_;
+    order_.note_handled(thread_for(kept->header));
     packets_.give_back(kept);
     ++happened;
   }
@@ -293,6 +302,7 @@ int local_device::pump_transports() noexcept {
   if (!armed_ && !in_handler()) {
     pumping_ = true;
     if (!backlog_.empty()) happened += send_backlog();
+    happened += send_all_gathered();
     for (operation* each = moving_.take_all().first(); each != nullptr;) {
       operation& what = *each;
       each = each->behind;
@@ -300,7 +310,7 @@ int local_device::pump_transports() noexcept {
       move_on(what);
     }
     for (auto& by : channels_)
-      if (deferred_count_ < deferred_messages_max &&
+      if (order_.waiting() < deferred_messages_max &&
           packets_.buffer_bytes() <= shared_.options.waiting_bytes_max)
         happened += by->to->poll(*by, messages_delivered_max);
     pumping_ = false;

@@ -28,6 +28,7 @@ enum class message_kind : std::uint8_t {
   get_request,     // operation: the asker's; payload: get_body
   atomic_request,  // operation: the asker's; payload: atomic_body
   atomic_reply,    // operation: the asker's; tag: the old value; flags: failed
+  gathered,        // payload: ams, each with a gathered_head, in full words
 };
 
 inline constexpr std::uint8_t failed_flag = 1;  // finished, atomic_reply
@@ -46,6 +47,18 @@ struct announcement {
   std::uint32_t part_count = 0;          // 0: nothing is exposed, the data come as messages.
   std::uint32_t padding = 0;
 };
+// What a shared device gathers for a peer before it goes, and the longest message that is gathered.
+inline constexpr std::size_t gathered_bytes_max = 8 * 1024;
+inline constexpr std::size_t gathered_am_bytes_max = 256;
+// In front of each am of several in one message.
+struct gathered_head {
+  std::uint64_t size = 0;  // Of its payload.
+  wire_header header;
+};
+[[nodiscard]] constexpr std::size_t gathered_size(std::size_t payload) noexcept {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  return sizeof(gathered_head) + (payload + word - 1) / word * word;
+}
 struct notification {
   std::uint64_t tag = 0;
   std::uint64_t offset = 0;  // Of the whole put or get.

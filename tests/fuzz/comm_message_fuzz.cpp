@@ -58,7 +58,13 @@ class victim {
     next.header.operation = from.word(from.byte() % 4);
     next.payload.resize(from.byte());
     for (std::byte& byte : next.payload) byte = static_cast<std::byte>(from.byte());
-    if (next.payload.size() >= 8 && from.byte() < 128) {
+    if (next.header.kind == static_cast<std::uint8_t>(comm::message_kind::gathered)) {
+      comm::gathered_head head{from.word(8), next.header};
+      head.header.kind = from.byte() < 200 ? 1 : from.byte();
+      next.payload.resize(next.payload.size() / 8 * 8);
+      for (std::size_t at = 0; at + sizeof head <= next.payload.size(); at += sizeof head + 8)
+        std::memcpy(next.payload.data() + at, &head, sizeof head);
+    } else if (next.payload.size() >= 8 && from.byte() < 128) {
       const std::uint64_t region = memory_.remote().region;
       std::memcpy(next.payload.data(), &region, sizeof region);
     }

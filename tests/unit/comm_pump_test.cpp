@@ -123,6 +123,34 @@ TEST_P(a_pumped_device, calls_the_handlers_that_were_registered_for_it) {
     }
 }
 
+// Small messages for such handlers are gathered; none overtakes another, nor another kind of message it.
+TEST_P(a_pumped_device, gets_what_was_gathered_in_the_order_of_all) {
+  mailbox box, unused;
+  const handler_id by_owner = all[1].register_handler(box);
+  (void)all[0].register_handler(unused);
+  const handler_id by_any = all[1].register_handler(box, true);
+  (void)all[0].register_handler(unused, true);
+  constexpr std::size_t count = 1000;
+  const auto text_of = [](std::size_t i) {
+    return tests::text_of(i * 13 % 300, static_cast<int>(i));
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    for (;;) {
+      const status said =
+          post_am(all.device(0), {1}, i % 50 == 3 ? by_owner : by_any, text_of(i), with::tag(i));
+      if (said != status::retry) break;
+      all.device(0).progress();
+      all.device(1).progress();
+    }
+    if (i == count / 2) all.device(0).pump();
+  }
+  ASSERT_TRUE(all.until([&] { return box.messages.size() == count; }));
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(box.messages[i].tag, i);
+    EXPECT_EQ(box.messages[i].text, text_of(i));
+  }
+}
+
 TEST_P(a_pumped_device, tells_the_end_of_its_own_operations_in_progress) {
   one_get get(*this, 1, 0);
   if (get.said == status::posted) {

@@ -223,7 +223,7 @@ class runtime {
   // Called by any thread; best before the first message that names it. The completion stays until
   // the runtime ends. Throws weft::error when there are handlers_max already.
   // `also_pumped`: pump() calls it, too, on the thread that pumps, and maybe before older messages for other handlers;
-  // it is a function then. Of messages for such handlers the order is kept.
+  // it is a function then. Of messages for them the order is kept; small ones may wait at the sender for its next progress() or pump().
   handler_id register_handler(const completion& called, bool also_pumped = false);
 
   // This process has failed, as somebody knows; called by any thread. Devices notice in progress().
