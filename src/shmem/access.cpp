@@ -178,10 +178,6 @@ rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word
   return to.operations;
 }
 
-void look_again(const char* call) {
-  in_call(call, [](pe_state& me) { note_look(me); });
-}
-
 void fence(const char* call, shmem_ctx_t context) {
   if (pe_state* const me = usable_state();
       me != nullptr && context == SHMEM_CTX_DEFAULT && me->operations.is_quiet()) [[likely]]

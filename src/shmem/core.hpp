@@ -112,7 +112,7 @@ void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t
                                            const void* source, std::size_t count,
                                            std::size_t element, int pe) {
   if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                           is_short(count) &&
+                                           is_short(count) && ++me->looks < looks_in_a_row_max &&
                                            me->reaches(source, count * element, pe)) [[likely]]
     return me->memory->get_nbi(me->operations, dest, source, count * element, pe);
   get_slowly(call, context, dest, source, count, element, pe, completion::deferred);
@@ -151,39 +151,43 @@ template <class T>
 // number in the world. `writes`: it may change the word.
 [[nodiscard]] rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word,
                                            std::size_t bytes, bool writes, int& pe);
-template <bool Writes, class T, class Update>
+// Of one that tells the old value: a program may call it again and again until that is another.
+enum class old_value { unknown, told };
+template <old_value Old, bool Writes, class T, class Update>
 [[gnu::noinline]] T update_slowly(const char* call, shmem_ctx_t context, const T* at, int pe,
                                   const Update& update) {
   return in_call(call, [&](pe_state& me) {
     int number = pe;
     rma::context& c = checked_update(me, context, at, sizeof(T), Writes, number);
+    if constexpr (Old == old_value::told) note_look(me);
     return update(*me.memory, c, number);
   });
 }
 // `update(memory, context, rank)` carries it out.
-template <bool Writes = true, class T, class Update>
+template <old_value Old, bool Writes = true, class T, class Update>
 [[gnu::always_inline]] inline T update_word(const char* call, shmem_ctx_t context, const T* at,
                                             int pe, const Update& update) {
-  if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                           is_aligned(at) && me->reaches(at, sizeof(T), pe))
-      [[likely]]
+  if (pe_state* const me = usable_state();
+      me != nullptr && context == SHMEM_CTX_DEFAULT && is_aligned(at) &&
+      (Old == old_value::unknown || ++me->looks < looks_in_a_row_max) &&
+      me->reaches(at, sizeof(T), pe)) [[likely]]
     return update(*me->memory, me->operations, pe);
-  return update_slowly<Writes>(call, context, at, pe, update);
+  return update_slowly<Old, Writes>(call, context, at, pe, update);
 }
 template <rma::update Op, class T>
 inline T atomic_fetch_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
-  return update_word<Op != rma::update::fetch>(
+  return update_word<old_value::told, Op != rma::update::fetch>(
       call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
         return memory.fetch<Op>(c, dest, value, rank);
       });
 }
 template <rma::update Op, class T>
 inline void atomic_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
-  (void)update_word(call, context, dest, pe,
-                    [=](rma::initiator& memory, rma::context& c, int rank) {
-                      memory.change<Op>(c, dest, value, rank);
-                      return T();
-                    });
+  (void)update_word<old_value::unknown>(call, context, dest, pe,
+                                        [=](rma::initiator& memory, rma::context& c, int rank) {
+                                          memory.change<Op>(c, dest, value, rank);
+                                          return T();
+                                        });
 }
 template <class T>
 inline T atomic_swap(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
@@ -196,23 +200,19 @@ inline void atomic_set(const char* call, shmem_ctx_t context, T* dest, T value, 
 template <class T>
 inline T atomic_compare_swap(const char* call, shmem_ctx_t context, T* dest, T condition, T value,
                              int pe) {
-  return update_word(
+  return update_word<old_value::told>(
       call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
         return memory.fetch<rma::update::compare_swap>(c, dest, value, rank, condition);
       });
 }
-void look_again(const char* call);
 template <class T>
 inline T atomic_fetch(const char* call, shmem_ctx_t context, const T* source, int pe) {
-  if (pe_state* const me = usable_state(); me != nullptr && ++me->looks >= looks_in_a_row_max)
-      [[unlikely]]
-    look_again(call);
   return atomic_fetch_op<rma::update::fetch>(call, context, const_cast<T*>(source), T(), pe);
 }
 template <rma::update Op, class T>
 inline void atomic_fetch_op_nbi(const char* call, shmem_ctx_t context, T* fetch, T* dest, T value,
                                 int pe, T condition = T()) {
-  (void)update_word<Op != rma::update::fetch>(
+  (void)update_word<old_value::told, Op != rma::update::fetch>(
       call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
         memory.fetch_nbi<Op>(c, fetch, dest, value, rank, condition);
         return T();
@@ -319,6 +319,7 @@ inline int test_word(const char* call, T* word, int comparison, T value) {
 template <class T, class Value>
 struct words_to_hold {
   const T* words;
+  std::size_t first;  // Where any() begins: each has its turn.
   std::size_t count;
   const int* status;
   int comparison;
@@ -349,7 +350,9 @@ struct words_to_hold {
   }
   // SIZE_MAX: none.
   [[nodiscard]] std::size_t any() const noexcept {
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = first; i < count; ++i)
+      if (!is_left_out(i) && holds_at(i)) return i;
+    for (std::size_t i = 0; i < first; ++i)
       if (!is_left_out(i) && holds_at(i)) return i;
     return SIZE_MAX;
   }
@@ -370,7 +373,8 @@ template <class T, class Value>
                                                     Value value) {
   check_comparison(comparison);
   check_words(me, words, count, sizeof(T));
-  return {words, count, status, comparison, value};
+  const std::size_t first = count != 0 ? me.next_of_any++ % count : 0;
+  return {words, first, count, status, comparison, value};
 }
 template <class T, class Value>
 inline void wait_until_all(const char* call, T* words, std::size_t count, const int* status,

@@ -37,6 +37,9 @@ OLD = ["int", "long", "longlong"]
 OLD_AMO = ["float", "double"] + OLD
 TO_ALL_BITS = ["short"] + OLD
 TO_ALL = TO_ALL_BITS + ["float", "double", "longdouble"]
+# Deprecated generics, by what is called today. They take the types that came later as well: programs use them so.
+OLD_GENERICS = {"shmem_fetch": "fetch", "shmem_set": "set", "shmem_cswap": "compare_swap", "shmem_swap": "swap",
+                "shmem_finc": "fetch_inc", "shmem_inc": "inc", "shmem_fadd": "fetch_add", "shmem_add": "add"}
 SIZES = ["8", "16", "32", "64", "128"]
 HALVES = ["32", "64"]
 
@@ -489,9 +492,12 @@ def generics():
                  and (f.type in DISTINCT or (f.type in SAME and SAME[f.type] not in types))]
         parameters = [p.split()[-1].lstrip("*") for p in plain[0].parameters.split(", ")]
         typed = next(i for i, p in enumerate(plain[0].parameters.split(", ")) if TYPES[plain[0].type] + "*" in p)
+        later = ", ".join(f"{TYPES[t]}: shmem_{t}_atomic_{OLD_GENERICS[generic]}" for t in ("uint", "ulong", "ulonglong")
+                          ) if generic in OLD_GENERICS else ""
 
         def choice(ctx, names):
-            rows = ", ".join(f"{TYPES[f.type]}: shmem_{'ctx_' if ctx else ''}{f.name[len('shmem_'):]}" for f in plain)
+            rows = ", ".join(f"{TYPES[f.type]}: shmem_{'ctx_' if ctx else ''}{f.name[len('shmem_'):]}"
+                             for f in plain) + (", " + later if later else "")
             return f"_Generic(*({names[typed + (1 if ctx else 0)]}), {rows})({', '.join(names)})"
         if any(f.has_ctx for f in all_of):
             count = len(parameters)
@@ -512,6 +518,24 @@ def generics():
                  f"#define shmem_signal_{op}(...) WEFT_SHMEM_CHOOSE(weft_shmem_signal_{op}_, "
                  "WEFT_SHMEM_COUNT(__VA_ARGS__))(__VA_ARGS__)\n")
     return text
+
+
+def complex_of_c():
+    """C++: the same functions for C's complex numbers, which compilers have there too."""
+    text = ""
+    for f in functions():
+        if not (f.type or "").startswith("complex"):
+            continue
+        gnu = f.parameters.replace("weft_shmem_complex", "weft_shmem_c_complex")
+        words = []
+        for p in f.parameters.split(", "):
+            name = p.split()[-1].lstrip("*")
+            words.append(f"reinterpret_cast<{p[:p.rindex('*') + 1]}>({name})" if "complex" in p else name)
+        back = "" if f.result == "void" else "return "
+        text += f"inline {f.result} {f.name}({gnu}) {{ {back}{f.name}({', '.join(words)}); }}\n"
+    return ("\n/* --- C++: the same for complex numbers of C --- */\n#if defined(__cplusplus) && defined(__GNUC__)\n"
+            "__extension__ typedef __complex__ double weft_shmem_c_complexd;\n"
+            "__extension__ typedef __complex__ float weft_shmem_c_complexf;\n" + text + "#endif\n")
 
 
 HELPERS = """
@@ -551,7 +575,7 @@ SHMEMX_NOTES = """
 def headers(directory):
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "mpp").mkdir(exist_ok=True)
-    text = (SHMEM_H + sections(lambda f: f.title != EXTENSIONS) + "\n#ifdef __cplusplus\n}\n#endif\n" + HELPERS + generics()
+    text = (SHMEM_H + sections(lambda f: f.title != EXTENSIONS) + "\n#ifdef __cplusplus\n}\n#endif\n" + complex_of_c() + HELPERS + generics()
             + "#endif\n#endif\n")
     (directory / "shmem.h").write_text(text)
     (directory / "shmemx.h").write_text(guarded(

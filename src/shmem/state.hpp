@@ -79,6 +79,7 @@ struct pe_state final : detail::face_state {
   int in_handler = 0;
   std::unique_ptr<session> gathers;  // Of the default context, in a session that gathers.
   int sessions = 0;                  // That gather, of all contexts.
+  std::size_t next_of_any = 0;       // Where the next look for any of several words begins.
 
   detail::rank_state& rank;
   std::uint32_t generations = 0;  // Of handles of teams and contexts.

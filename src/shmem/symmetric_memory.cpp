@@ -53,12 +53,9 @@ void* new_block(pe_state& me, const char* call, std::size_t bytes, std::size_t a
 
 }  // namespace
 
-void* allocate(const char* call, std::size_t bytes, std::size_t alignment, long hints) {
+void* allocate(const char* call, std::size_t bytes, std::size_t alignment, long) {
   return in_call(call, [&](pe_state& me) -> void* {
     begin_meeting(me);
-    if ((hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE)) != 0)
-      fail("hints 0x{:x}: pass 0, SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE or both",
-           hints);
     check_same(me, bytes, alignment);
     if (bytes == 0) return nullptr;
     void* const block = new_block(me, call, bytes, alignment);

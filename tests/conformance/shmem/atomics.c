@@ -163,6 +163,24 @@ static void of_order(void) {
   shmem_free(flag);
 }
 
+#if __STDC_VERSION__ >= 201112l
+/* The deprecated generic names take types that came later, too. */
+static void old_generics(void) {
+  static unsigned int word;
+  static unsigned long wide;
+  shmem_add(&word, 2u, NEXT);
+  (void)shmem_fadd(&word, 3u, NEXT);
+  shmem_inc(&word, NEXT);
+  (void)shmem_finc(&word, NEXT);
+  shmem_set(&wide, 5ul, NEXT);
+  shmem_barrier_all();
+  EXPECT(word == 7 && shmem_fetch(&wide, NEXT) == 5);
+  shmem_barrier_all();
+  EXPECT(shmem_cswap(&wide, 5ul, 6ul, NEXT) == 5 && shmem_swap(&wide, 8ul, NEXT) == 6);
+  shmem_barrier_all();
+}
+#endif
+
 int main(void) {
   begin();
   shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx);
@@ -177,6 +195,9 @@ int main(void) {
   old_whole_int(), old_whole_long(), old_whole_longlong(), old_whole_float(), old_whole_double();
   old_int(), old_long(), old_longlong();
   of_order();
+#if __STDC_VERSION__ >= 201112l
+  old_generics();
+#endif
   shmem_ctx_destroy(ctx);
   return end();
 }

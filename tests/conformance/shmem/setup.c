@@ -37,6 +37,7 @@ static void of_memory(void) {
   long* const one = shmem_malloc(sizeof(long) * 10);
   long* const two = shmem_calloc(10, sizeof(long));
   char* const three = shmem_align(4096, 100);
+  EXPECT(shmem_malloc_with_hints(0, ~0L) == NULL);  /* Hints that it does not know are none. */
   char* const four = shmem_malloc_with_hints(100, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
   EXPECT(one != NULL && two != NULL && four != NULL && (uintptr_t)three % 4096 == 0);
   for (int i = 0; i < 10; ++i) {
@@ -214,5 +215,6 @@ int main(int argc, char** argv) {
   const int result = end();
   EXPECT(shmem_my_pe() == me); /* Still open once. */
   shmem_finalize();
+  shmem_finalize(); /* Once more than opened: nothing. */
   return result;
 }

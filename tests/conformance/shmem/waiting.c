@@ -28,11 +28,13 @@
     shmem_##NAME##_p(words + 3, 4, NEXT);                                                          \
     shmem_##NAME##_wait_until_all(words, 4, status, SHMEM_CMP_GT, 0);                              \
     shmem_##NAME##_wait_until_all_vector(words, 4, status, SHMEM_CMP_EQ, values);                  \
-    EXPECT(shmem_##NAME##_wait_until_any_vector(words, 4, status, SHMEM_CMP_EQ, values) == 0);     \
+    found = shmem_##NAME##_wait_until_any_vector(words, 4, status, SHMEM_CMP_EQ, values);          \
+    EXPECT(found < 4 && found != 1);                                                               \
     EXPECT(shmem_##NAME##_wait_until_some_vector(words, 4, indices, status, SHMEM_CMP_EQ, values) == 3); \
     EXPECT(shmem_##NAME##_test_all(words, 4, status, SHMEM_CMP_GT, 0));                            \
     EXPECT(shmem_##NAME##_test_all_vector(words, 4, status, SHMEM_CMP_EQ, values));                \
-    EXPECT(shmem_##NAME##_test_any_vector(words, 4, status, SHMEM_CMP_EQ, values) == 0);           \
+    found = shmem_##NAME##_test_any_vector(words, 4, status, SHMEM_CMP_EQ, values);                \
+    EXPECT(found < 4 && found != 1);                                                               \
     EXPECT(shmem_##NAME##_test_some_vector(words, 4, indices, status, SHMEM_CMP_EQ, values) == 3); \
     EXPECT(!shmem_##NAME##_test_all_vector(words, 4, NULL, SHMEM_CMP_EQ, values));                 \
     /* Of nothing. */                                                                              \
@@ -131,6 +133,56 @@ static void of_lock_of_ones_own(void) {
   shmem_barrier_all();
 }
 
+/* Of several words that hold, each is found some time. */
+static void of_fairness(void) {
+  static int flags[4] = {1, 1, 0, 1};
+  int found[4] = {0};
+  for (int left = 3, tries = 0; left > 0 && tries < 1000; ++tries) {
+    const size_t at = tries % 2 == 0 ? shmem_int_test_any(flags, 4, NULL, SHMEM_CMP_EQ, 1)
+                                     : shmem_int_wait_until_any(flags, 4, NULL, SHMEM_CMP_EQ, 1);
+    EXPECT(at < 4 && at != 2);
+    if (at < 4) left -= found[at]++ == 0;
+  }
+  EXPECT(found[0] != 0 && found[1] != 0 && found[3] != 0);
+}
+
+/* Loops that wait by looking at others' memory, in whatever way: PEs take turns, also where there are more than cores. */
+static void of_loops(void) {
+  static long turn;
+  enum { ways = 6 };
+  turn = 0;
+  shmem_barrier_all();
+  for (long way = 0; way < ways; ++way) {
+    const long mine = way * pes + me;
+    long seen = -1;
+    while (seen != mine) switch (way) {
+        case 0:
+          seen = shmem_long_atomic_compare_swap(&turn, mine, mine, 0);
+          break;
+        case 1:
+          shmem_long_atomic_compare_swap_nbi(&seen, &turn, mine, mine, 0);
+          shmem_quiet();
+          break;
+        case 2:
+          seen = shmem_long_atomic_fetch_add(&turn, 0, 0);
+          break;
+        case 3:
+          shmem_long_get_nbi(&seen, &turn, 1, 0);
+          shmem_quiet();
+          break;
+        case 4:
+          seen = shmem_long_atomic_fetch(&turn, 0);
+          break;
+        default:
+          seen = shmem_long_g(&turn, 0);
+      }
+    shmem_long_atomic_inc(&turn, 0);
+  }
+  shmem_barrier_all();
+  EXPECT(shmem_long_g(&turn, 0) == (long)ways * pes);
+  shmem_barrier_all();
+}
+
 int main(void) {
   begin();
 #define CALL(NAME, T) of_##NAME();
@@ -139,5 +191,7 @@ int main(void) {
   of_locks();
   of_lock_of_ones_own();
   of_changing_words();
+  of_fairness();
+  of_loops();
   return end();
 }
