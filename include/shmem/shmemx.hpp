@@ -140,7 +140,6 @@ inline void on_call(void* payload, std::size_t length, void*, void*, int source)
   std::memcpy(message.data(), &head[1], sizeof head[1]);
   if (!answer.empty()) std::memcpy(message.data() + sizeof head[1], answer.data(), answer.size());
   shmemx_am_send_nbi(state().answer_id, message.data(), message.size(), source);
-  shmem_quiet();
 }
 
 inline void on_answer(void* payload, std::size_t length, void*, void*, int source) {
@@ -180,14 +179,15 @@ class [[nodiscard]] result {
 
  private:
   template <class Function, class... Args>
-  friend std::optional<result<std::invoke_result_t<Function, Args...>>> start_rpc(bool, int,
-                                                                                  Args...);
+  friend std::optional<result<std::invoke_result_t<Function, Args...>>> start_rpc(bool, shmem_ctx_t,
+                                                                                  int, Args...);
   explicit result(std::shared_ptr<detail::awaited> of) : of_(std::move(of)) {}
   std::shared_ptr<detail::awaited> of_;
 };
 
 template <class Function, class... Args>
-std::optional<result<std::invoke_result_t<Function, Args...>>> start_rpc(bool waits, int pe,
+std::optional<result<std::invoke_result_t<Function, Args...>>> start_rpc(bool waits,
+                                                                         shmem_ctx_t ctx, int pe,
                                                                          Args... args) {
   using call = detail::call<Function, Args...>;
   using value = typename call::result_type;
@@ -215,13 +215,10 @@ std::optional<result<std::invoke_result_t<Function, Args...>>> start_rpc(bool wa
   auto slot = std::make_shared<detail::awaited>();
   mine.awaited_by_number.emplace(number, slot);
   if (waits) {
-    shmemx_am_send_nbi(mine.call_id, message.data(), message.size(), pe);
-    shmem_quiet();
+    shmemx_ctx_am_send_nbi(ctx, mine.call_id, message.data(), message.size(), pe);
   } else if (shmemx_am_try_send_nbi(mine.call_id, message.data(), message.size(), pe) == 0) {
     mine.awaited_by_number.erase(number);
     return std::nullopt;
-  } else {
-    shmem_quiet();
   }
   return result<value>(std::move(slot));
 }
@@ -236,18 +233,28 @@ inline void rpc_init() {
   shmemx_am_set_handler_all(&detail::on_answer, nullptr, &mine.answer_id);
 }
 
-// Calls function(args...) on that PE. Waits while the target's queue of messages is full.
+// Calls function(args...) on that PE. Waits while the target's queue of messages is full. In a session of the context calls
+// are gathered, and so are the answers of PEs that are in one of SHMEM_CTX_DEFAULT.
 template <class Function, class... Args>
-auto rpc(int pe, Function, Args... args) {
+auto rpc(shmem_ctx_t ctx, int pe, Function, Args... args) {
   static_assert(
       std::is_empty_v<Function>,
       "shmemx::rpc: the function captures something, which another PE does not have: pass it as an argument; "
       "a function by its name is rpc<&function>(pe, ...)");
-  return *start_rpc<Function, Args...>(true, pe, args...);
+  return *start_rpc<Function, Args...>(true, ctx, pe, args...);
+}
+template <auto Function, class... Args>
+auto rpc(shmem_ctx_t ctx, int pe, Args... args) {
+  return *start_rpc<detail::as_object<Function>, Args...>(true, ctx, pe, args...);
+}
+// The same by SHMEM_CTX_DEFAULT.
+template <class Function, class... Args>
+auto rpc(int pe, Function function, Args... args) {
+  return rpc(SHMEM_CTX_DEFAULT, pe, function, args...);
 }
 template <auto Function, class... Args>
 auto rpc(int pe, Args... args) {
-  return *start_rpc<detail::as_object<Function>, Args...>(true, pe, args...);
+  return rpc<Function>(SHMEM_CTX_DEFAULT, pe, args...);
 }
 // The same; empty where it would wait.
 template <class Function, class... Args>
@@ -255,11 +262,11 @@ auto try_rpc(int pe, Function, Args... args) {
   static_assert(
       std::is_empty_v<Function>,
       "shmemx::try_rpc: the function captures something, which another PE does not have: pass it as an argument");
-  return start_rpc<Function, Args...>(false, pe, args...);
+  return start_rpc<Function, Args...>(false, SHMEM_CTX_DEFAULT, pe, args...);
 }
 template <auto Function, class... Args>
 auto try_rpc(int pe, Args... args) {
-  return start_rpc<detail::as_object<Function>, Args...>(false, pe, args...);
+  return start_rpc<detail::as_object<Function>, Args...>(false, SHMEM_CTX_DEFAULT, pe, args...);
 }
 
 }  // namespace shmemx

@@ -231,10 +231,12 @@ void on_part(process_state& process, worker& here, const comm::event& happened) 
 void on_handled(process_state& process, worker& here, const comm::event& happened) {
   pe_state* const to = pe_of(process, here, low_of(happened.head[0]));
   std::uint64_t count = 0;
+  if (happened.size == sizeof count) std::memcpy(&count, happened.data, sizeof count);
   if (to == nullptr || happened.size != sizeof count || happened.head[1] >= process.pes.size() ||
-      to->messages.unread_far.empty() || to->messages.unread_far[happened.head[1]] < happened.tag)
+      process.of.places[happened.head[1]].process != happened.process ||
+      to->messages.unread_far.empty() || to->messages.unread_far[happened.head[1]] < happened.tag ||
+      count > to->messages.sent - to->messages.sent_and_handled.value())
     return refuse(here, happened, "it tells of messages that were not sent");
-  std::memcpy(&count, happened.data, sizeof count);
   to->messages.unread_far[happened.head[1]] -= happened.tag;
   to->messages.sent_and_handled.add(count);
 }
@@ -281,6 +283,7 @@ void finish_call(pe_state& me, const am_record& reply, const std::byte* data, st
   if (reply.call() == 0 || reply.call() > me.messages.calls.size() ||
       me.messages.calls[reply.call() - 1] == nullptr)
     return;
+  if (me.messages.calls[reply.call() - 1]->pe != reply.source()) return;
   am_call_slot& slot = *std::exchange(me.messages.calls[reply.call() - 1], nullptr);
   slot.length = length;
   std::memcpy(slot.reply, data, std::min(length, slot.reply_max));
@@ -509,6 +512,27 @@ void set_handler_at(pe_state& me, int id, am_handler handler) {
   me.messages.handlers[static_cast<std::size_t>(id) - 1] = handler;
 }
 
+// What the session of the default context has gathered for that PE; null: nothing.
+am_bundle* gathered_for(pe_state& me, int pe) noexcept {
+  if (me.gathers == nullptr) return nullptr;
+  am_bundle* const bundle = me.gathers->bundles[static_cast<std::size_t>(pe)].get();
+  return bundle != nullptr && !bundle->is_empty() ? bundle : nullptr;
+}
+// In front of a message that is not gathered goes what was. False: it would have to wait.
+bool try_send_gathered_before(pe_state& me, const char* call, int pe) {
+  am_bundle* const bundle = gathered_for(me, pe);
+  if (bundle == nullptr) return true;
+  pe_state* const to = me.pes[pe];
+  if (to == nullptr) {
+    if (!has_far_room(me, pe, am_queue::record_bytes(bundle->size()))) return false;
+    send_bundle(me, call, pe, *bundle);
+    return true;
+  }
+  if (!try_write(me, *to, bundle_id, 0, bundle->data(), bundle->size())) return false;
+  (void)bundle->take();
+  return true;
+}
+
 void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void* payload,
           std::size_t length, int pe) {
   check_message(me, id, payload, length);
@@ -516,6 +540,7 @@ void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void
   const int number = checked_pe(me, c, pe);
   session* const gathers = c == nullptr ? me.gathers.get() : c->gathers.get();
   const auto named = static_cast<std::uint32_t>(id);
+  ++me.messages.sent;  // Before: it may have been handled when the call comes back from a wait.
   if (gathers == nullptr) {
     write_to(me, call, number, named, 0, payload, length);
   } else if (length > am_gathered_bytes_max || !gathers->try_add(number, named, payload, length)) {
@@ -526,7 +551,6 @@ void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void
     if (length > am_gathered_bytes_max || !gathers->try_add(number, named, payload, length))
       write_to(me, call, number, named, 0, payload, length);
   }
-  ++me.messages.sent;
   if (gathers != nullptr) operations_of(me, c).note_gathered();
 }
 
@@ -623,14 +647,16 @@ int am_try_send(const char* call, int id, const void* payload, std::size_t lengt
   return in_call(call, [&](pe_state& me) {
     check_message(me, id, payload, length);
     const int number = checked_pe(me, nullptr, pe);
+    if (!try_send_gathered_before(me, call, number)) return 0;
     note_message(me, number, length);
     if (pe_state* const to = me.pes[number]; to != nullptr) {
       if (!try_write(me, *to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
+      ++me.messages.sent;
     } else {
       if (!has_far_room(me, number, am_queue::record_bytes(length))) return 0;
+      ++me.messages.sent;
       write_far(me, call, number, static_cast<std::uint32_t>(id), 0, payload, length);
     }
-    ++me.messages.sent;
     return 1;
   });
 }
@@ -676,14 +702,16 @@ std::size_t am_call(const char* call, int id, const void* payload, std::size_t l
     check_not_in_handler(me);
     check_message(me, id, payload, length);
     const int target = checked_pe(me, nullptr, pe);
-    am_call_slot slot{reply, reply_max};
+    am_call_slot slot{reply, reply_max, target};
     auto& calls = me.messages.calls;
     auto place = std::find(calls.begin(), calls.end(), nullptr);
     if (place == calls.end()) place = calls.emplace(place);
     *place = &slot;
     const auto number = static_cast<std::uint32_t>(place - calls.begin()) + 1;
-    write_to(me, call, target, static_cast<std::uint32_t>(id), number, payload, length);
+    if (am_bundle* const bundle = gathered_for(me, target); bundle != nullptr)
+      send_bundle(me, call, target, *bundle);
     ++me.messages.sent;
+    write_to(me, call, target, static_cast<std::uint32_t>(id), number, payload, length);
     while (!slot.done) {
       send_all_gathered(me, call);
       wait_for_message(me, call, [&]() noexcept { return slot.done; });

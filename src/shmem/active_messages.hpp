@@ -25,6 +25,7 @@ struct am_handler {
 struct am_call_slot {
   void* reply;
   std::size_t reply_max;
+  int pe;  // Who replies.
   std::size_t length = 0;
   bool done = false;
 };

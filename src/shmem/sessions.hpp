@@ -42,6 +42,7 @@ class am_bundle {
   [[nodiscard]] bool is_empty() const noexcept { return used_ == 0; }
   bool is_listed = false;  // In session::filled.
   [[nodiscard]] const std::byte* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] std::size_t size() const noexcept { return used_; }
   // How much it holds; it is empty then, and may be filled once what it held has been copied.
   [[nodiscard]] std::size_t take() noexcept { return std::exchange(used_, 0); }
 

@@ -65,7 +65,8 @@ pe_state& entrance::any_state() const {
           origin.number);
     fail("this process has no PEs: link the program with oshcc or oshc++, start it with oshrun");
   }
-  fail("the caller is no PE: a chunk of a loop, or code outside of ranks, may not call this");
+  fail(
+      "the caller is no PE: a chunk of a loop, a task, or code outside of ranks may not call this");
 }
 
 pe_state& entrance::open_state() const {

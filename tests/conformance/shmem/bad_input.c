@@ -1,6 +1,7 @@
 /* What wrong programs are told: one line, with PE, call, argument and remedy. The expression that it matches stands
    behind each case. */
 #include <shmemx.h>
+#include <weft/task.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,11 @@ static int is(const char* name, const char* wanted) { return strcmp(name, wanted
 static void calls_back(void* payload, size_t length, void* r, void* p, int source) {
   (void)payload, (void)length, (void)r, (void)p, (void)source;
   shmem_barrier_all();
+}
+
+static void puts_in_chunk(size_t begin, size_t end, void* of) {
+  (void)begin, (void)end, (void)of;
+  shmem_long_p(&word, 1, 0);
 }
 
 int main(int argc, char** argv) {
@@ -46,6 +52,7 @@ int main(int argc, char** argv) {
       shmemx_am_send_nbi(id, &local, 8, 0);
       shmemx_am_wait(NULL);
     }
+    if (is(name, "chunk")) weft_parallel_for(0, 100, puts_in_chunk, NULL); /* case: shmem_long_p: the caller is no PE: a chunk of a loop, a task, or code */
     if (is(name, "unlocked")) shmem_clear_lock(&word); /* case: shmem_clear_lock: lock .* is not set */
     if (is(name, "hang")) shmem_long_wait_until(&word, SHMEM_CMP_EQ, 3); /* case: shmem_long_wait_until */
   }
