@@ -308,10 +308,8 @@ setting parcelport_row() {
       "lci, lci_P_C_M (P: sr or psr, C: cq or sy, M: pin, mt or core), tcp, mpi or mpi_orig, each with _i behind it or "
       "not; then :DEVICES of lci_P_C_M, or :mpich or :openmpi",
       "what carries parcels between processes; _i: without aggregation, each at once");
-  row.text = [](const options&) {
-    const std::lock_guard hold(process_lock);
-    return std::string(parcelport.empty() ? default_parcelport : parcelport);
-  };
+  // What jobs that check their options write back: not what would take the place of the environment's.
+  row.text = [](const options&) { return parcelport_setting(); };
   return row;
 }
 
