@@ -3,7 +3,11 @@
 # MPI is one of them. bench/lci/comm.cpp: those of the communication core over LCI 2, where it is found.
 
 find_package(benchmark)
-find_package(TBB QUIET)  # A rival of tasks.
+# Rivals of tasks. Taskflow from 4 on, and libfork, are headers, which no package may say where to find: give
+# -DWEFT_TASKFLOW_INCLUDE=DIR and -DWEFT_LIBFORK_INCLUDE=DIR where they are in no place that CMake knows.
+find_package(TBB QUIET)
+find_path(WEFT_TASKFLOW_INCLUDE taskflow/core/task_group.hpp)
+find_path(WEFT_LIBFORK_INCLUDE libfork.hpp)
 find_package(OpenMP)
 file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cpp)
 list(FILTER bench_sources EXCLUDE REGEX "/bench/mpi/")
@@ -16,6 +20,12 @@ foreach(source IN LISTS bench_sources)
     target_link_libraries(bench-${name} PRIVATE TBB::tbb)
     target_compile_definitions(bench-${name} PRIVATE WEFT_BENCH_TBB)
   endif()
+  foreach(rival IN ITEMS TASKFLOW LIBFORK)
+    if(WEFT_${rival}_INCLUDE AND name STREQUAL task)
+      target_include_directories(bench-${name} SYSTEM PRIVATE ${WEFT_${rival}_INCLUDE})
+      target_compile_definitions(bench-${name} PRIVATE WEFT_BENCH_${rival})
+    endif()
+  endforeach()
   if(benchmark_FOUND)
     target_link_libraries(bench-${name} PRIVATE benchmark::benchmark)
   endif()
