@@ -48,7 +48,7 @@ void own_streams::begin() {
   if (std::exchange(has_begun_, true)) return;
   construct<std::ostream, narrow_buffer>(bytes_.data(), bytes_.data() + buffers * slot_bytes);
   construct<std::wostream, wide_buffer>(bytes_.data() + 3 * slot_bytes,
-                                   bytes_.data() + (buffers + 1) * slot_bytes);
+                                        bytes_.data() + (buffers + 1) * slot_bytes);
 }
 
 }  // namespace weft
