@@ -157,6 +157,8 @@ class collective_turn {
     throw error(std::string(call) + " with root " + std::to_string(root) +
                 ": the communicator has ranks 0 to " + std::to_string(c_.size() - 1));
   }
+  // Whether this goes on beside the rank's own code, as a non-blocking collective or on another thread of the rank: its
+  // waits are not the rank's.
   [[nodiscard]] bool is_beside() const noexcept { return goes_on_beside(*me_.home); }
   [[nodiscard]] static bool is_barrier(std::string_view call) noexcept {
     return call.find("arrier") != call.npos || call.find("_sync") != call.npos;

@@ -1,5 +1,5 @@
-// A job in this process, from its options to its status: workers and ranks, and what is told when all have
-// ended.
+// The part of a job in this process, from its options to its exit status: it makes workers and ranks, runs them, and
+// says what went wrong.
 #include <unistd.h>
 
 #include <cstdio>
@@ -47,7 +47,7 @@ void make_ranks(job& j, const placement& places) {
   j.workers->set_user_data(j.by_number.data());
 }
 
-// Called when all processes are connected: none ends its part before the first of its host is here.
+// Called when all processes are connected, so that none ends its part before the first process of its host is here.
 void start_timeline(const job& j, const placement& places, const std::string& file,
                     std::size_t events_max) {
   trace_part part{places.process, places.process_count};
@@ -83,11 +83,11 @@ bool start_accounts(const job& j, const placement& places) {
           formatted("{}{}={}", shape.settings.empty() ? "" : " ", row.name, row.text(j.how));
   const accounts::beginning how = accounts::start(file, shape);
   const bool begun = how == accounts::beginning::begun;
-  if (places.process != 0) return begun;
-  if (how == accounts::beginning::other_job)
-    log_line("breakdown: only the first job that the program starts is in it");
-  if (how == accounts::beginning::elsewhere)
-    log_line("breakdown: the ranks of this host are not in it, since weftrun runs on another one");
+  if (!begun && places.process == 0)
+    log_line("breakdown: {}",
+             how == accounts::beginning::other_job
+                 ? "only the first job that the program starts is in it"
+                 : "the ranks of this host are not in it, since weftrun runs on another one");
   return begun;
 }
 
@@ -100,7 +100,7 @@ void start_checks(job& j) {
   });
 }
 
-// A job that has failed has left messages and requests behind for that reason.
+// A job that has failed leaves messages and requests behind for that reason: they are no findings.
 void end_checks(job& j, failure_note& failure) {
   j.checks->set_call({});
   if (failure.status() == 0) {
@@ -138,7 +138,7 @@ void print_statistics(const job& j, double seconds) {
   log_text(text + line);
 }
 
-// Before the job goes, whichever way.
+// Detaches before the job is destroyed, also after an exception.
 struct leaving {
   connection& from;
   failure_note& failure;
@@ -162,7 +162,7 @@ class timeline {
     accounts::stop();
     try {
       end();
-    } catch (const error&) {  // What ends the job was told.
+    } catch (const error&) {  // The error that ends the job has been told.
     }
   }
   timeline(const timeline&) = delete;
