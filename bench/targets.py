@@ -234,11 +234,13 @@ def polling(here, run):
 
 
 def tasks(here, run):
-    """Tasks beside oneTBB, on the same cores."""
+    """Tasks beside oneTBB and, where that was found, Taskflow, on the same cores."""
     of = lambda name, peer="weft": here.get("task/" + name, peer, 1, WORKERS)
     for what, name in (("fib(32), a spawn per call", "fib/32"), ("a random graph of 10^6 tasks", "graph/1000000"),
                        ("nested loops", "nested_loops/1000x1000")):
         yield Target(f"tasks: {what} <= oneTBB", of(name), of(name, "tbb"), "ns")
+        if of(name, "taskflow") is not None:  # It is in no package that ./dev installs.
+            yield Target(f"tasks: {what} <= 1.3 x Taskflow", of(name), 1.3 * of(name, "taskflow"), "ns")
     yield at_most("tasks: spawn and join", of("spawn_join/0B"), 60, "ns")
     yield at_most("tasks: a future set until who waits for it on the same worker goes on",
                   here.get("task/future_set_to_waiter/8B", "weft", 1, 1), 30, "ns")

@@ -1,5 +1,5 @@
 // Tasks: what a spawn and a join, a future and a switch to who waits for it cost; fib, a random graph and nested loops,
-// beside oneTBB where it is found, on the same number of workers.
+// beside oneTBB, Taskflow and libfork where they are found, on the same number of workers.
 //
 //   bench-task [--workers N] [--filter TEXT] [--repetitions N]      rows as report.hpp has them, of 5 repetitions
 #include <atomic>
@@ -22,6 +22,13 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
+#endif
+#if defined(WEFT_BENCH_TASKFLOW)
+#include <taskflow/algorithm/for_each.hpp>
+#include <taskflow/taskflow.hpp>
+#endif
+#if defined(WEFT_BENCH_LIBFORK)
+#include <libfork.hpp>
 #endif
 
 namespace {
@@ -47,7 +54,7 @@ void measure(const std::string& name, const std::string& system, double count,
   bench::print_row(name, {system + bench::setting("BENCH_VARIANT", ""), 1, workers}, "ns", times);
 }
 
-// --- The same programs for both -------------------------------------------------------------------
+// --- The same programs for all -------------------------------------------------------------------
 
 struct weft_tasks {
   static constexpr const char* name = "weft";
@@ -76,6 +83,29 @@ struct tbb_tasks {
     tbb::parallel_for(
         tbb::blocked_range<std::size_t>(0, count, grain),
         [&](const tbb::blocked_range<std::size_t>& part) { body(part.begin(), part.end()); });
+  }
+};
+#endif
+
+#if defined(WEFT_BENCH_TASKFLOW)
+// Called by a worker of its executor.
+struct taskflow_tasks {
+  static constexpr const char* name = "taskflow";
+  static inline tf::Executor* executor = nullptr;
+  struct group {
+    tf::TaskGroup inner = executor->task_group();
+    void wait() { inner.corun(); }
+  };
+  template <class F>
+  static void spawn(group& to, F&& f) {
+    to.inner.silent_async(std::forward<F>(f));
+  }
+  template <class Body>
+  static void loop(std::size_t count, std::size_t grain, const Body& body) {
+    group parts;
+    for (std::size_t from = 0; from < count; from += grain)
+      spawn(parts, [&body, from, to = std::min(count, from + grain)] { body(from, to); });
+    parts.wait();
   }
 };
 #endif
@@ -133,6 +163,26 @@ struct graph_run {
 };
 
 template <class System>
+void measure_graph(const graph& of) {
+  measure("task/graph/1000000", System::name, 1e6, [&] { graph_run<System>(of).run(); });
+}
+
+#if defined(WEFT_BENCH_TASKFLOW)
+// As it is meant to be written: a graph that is made once and run again.
+template <>
+void measure_graph<taskflow_tasks>(const graph& of) {
+  tf::Taskflow flow;
+  std::vector<tf::Task> nodes;
+  nodes.reserve(of.before.size());
+  for (std::size_t i = 0; i < of.before.size(); ++i) nodes.push_back(flow.emplace([] {}));
+  for (std::size_t i = 0; i < of.before.size(); ++i)
+    for (const std::uint32_t next : of.after[i]) nodes[i].precede(nodes[next]);
+  measure("task/graph/1000000", taskflow_tasks::name, 1e6,
+          [&] { taskflow_tasks::executor->corun(flow); });
+}
+#endif
+
+template <class System>
 void nested_loops(std::vector<double>& values) {
   constexpr std::size_t inner = 1000;
   System::loop(values.size() / inner, 1, [&](std::size_t first, std::size_t end) {
@@ -153,7 +203,7 @@ void compare() {
   });
   if (is_wanted("task/graph/1000000")) {
     static const graph random_graph(1000000);
-    measure("task/graph/1000000", System::name, 1e6, [] { graph_run<System>(random_graph).run(); });
+    measure_graph<System>(random_graph);
   }
   measure("task/nested_loops/1000x1000", System::name, 1e6, [] {
     static std::vector<double> values(1000000, 1.0);
@@ -167,6 +217,56 @@ void compare() {
     }
   });
 }
+
+#if defined(WEFT_BENCH_LIBFORK)
+// Its tasks are coroutines, and a graph that is no tree of calls is not among what they can say.
+inline constexpr auto forked_fib = [](auto self, int n) -> lf::task<int> {
+  if (n < 2) co_return n;
+  int left = 0, right = 0;
+  co_await lf::fork(&left, self)(n - 1);
+  co_await lf::call(&right, self)(n - 2);
+  co_await lf::join;
+  co_return left + right;
+};
+inline constexpr auto forked_loop = [](auto self, std::size_t from, std::size_t to,
+                                       std::size_t grain, auto body) -> lf::task<> {
+  if (to - from <= grain) {
+    body(from, to);
+    co_return;
+  }
+  const std::size_t middle = from + (to - from) / 2;
+  co_await lf::fork(self)(from, middle, grain, body);
+  co_await lf::call(self)(middle, to, grain, body);
+  co_await lf::join;
+};
+inline constexpr auto forked_rows = [](auto self, std::size_t from, std::size_t to,
+                                       std::vector<double>* values) -> lf::task<> {
+  constexpr std::size_t inner = 1000;
+  if (to - from == 1) {
+    const auto row = [values, from](std::size_t first, std::size_t end) {
+      for (std::size_t i = first; i < end; ++i)
+        (*values)[from * inner + i] = (*values)[from * inner + i] * 1.0001 + 1;
+    };
+    co_await lf::call(forked_loop)(std::size_t{0}, inner, std::size_t{50}, row);
+  } else {
+    const std::size_t middle = from + (to - from) / 2;
+    co_await lf::fork(self)(from, middle, values);
+    co_await lf::call(self)(middle, to, values);
+  }
+  co_await lf::join;
+};
+
+void compare_libfork() {
+  lf::lazy_pool pool(static_cast<std::size_t>(workers));
+  measure("task/fib/32", "libfork", 7049155, [&] {
+    if (lf::sync_wait(pool, forked_fib, 32) != 2178309) std::abort();
+  });
+  measure("task/nested_loops/1000x1000", "libfork", 1e6, [&] {
+    static std::vector<double> values(1000000, 1.0);
+    lf::sync_wait(pool, forked_rows, std::size_t{0}, std::size_t{1000}, &values);
+  });
+}
+#endif
 
 void own() {
   measure("task/spawn_get/0B", "weft", 1e6, [] {
@@ -208,9 +308,10 @@ int main(int argc, char** argv) {
     else if (std::strcmp(argv[i], "--repetitions") == 0 && i + 1 < argc)
       repetitions = std::atoi(argv[++i]);
     else {
-      std::fprintf(stderr,
-                   "bench-task [--workers N] [--filter TEXT] [--repetitions N]\n"
-                   "Tasks of weft and of oneTBB: CSV of ns for each task, loop index or spawn.\n");
+      std::fprintf(
+          stderr,
+          "bench-task [--workers N] [--filter TEXT] [--repetitions N]\n"
+          "Tasks of weft and of its rivals: CSV of ns for each task, loop index or spawn.\n");
       return std::strcmp(argv[i], "--help") == 0 ? 0 : 2;
     }
   }
@@ -231,7 +332,17 @@ int main(int argc, char** argv) {
   tbb::task_arena arena(workers);
   arena.execute([] { compare<tbb_tasks>(); });
 #else
-  std::fprintf(stderr, "oneTBB was not found when this was built: there is no rival\n");
+  std::fprintf(stderr, "oneTBB was not found when this was built\n");
+#endif
+#if defined(WEFT_BENCH_TASKFLOW)
+  {
+    tf::Executor executor(static_cast<std::size_t>(workers));
+    taskflow_tasks::executor = &executor;
+    executor.async([] { compare<taskflow_tasks>(); }).wait();
+  }
+#endif
+#if defined(WEFT_BENCH_LIBFORK)
+  compare_libfork();
 #endif
   return status;
 }

@@ -60,6 +60,8 @@ THIRD_PARTY = {
     r"fmt/": ["src/base"],
     r"boost/context/": ["src/fiber"],
     r"boost/asio/": ["src/parcel/tcp"],
+    r"taskflow/": ["bench"],
+    r"libfork\.hpp": ["bench"],
     r"pmix\.h": ["src/bootstrap/pmix"],
     r"rdma/": ["src/transport/ofi"],
     r"sanitizer/": ["src/fiber", "tests"],
