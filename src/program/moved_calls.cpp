@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -424,6 +425,8 @@ int weft_can_wait(int descriptor) {
   struct stat found {};
   if (::fstat(descriptor, &found) != 0) return 0;
   if (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode) || S_ISBLK(found.st_mode)) return 0;
+  constexpr unsigned memory = 1;  // /dev/null, /dev/zero, /dev/urandom and their kin.
+  if (S_ISCHR(found.st_mode) && major(found.st_rdev) == memory) return 0;
   const long flags = ::syscall(SYS_fcntl, descriptor, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0 ? 1 : 0;
 }

@@ -214,6 +214,14 @@ TEST_P(a_process, has_mpi_before_and_after_main) {
     }
 }
 
+TEST_P(a_process, may_stand_before_the_c_library_and_call_the_kernel_without_it) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run("own_calls");
+  const std::string n = std::to_string(GetParam().ranks);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n");
+}
+
 TEST_P(a_process, has_streams_of_its_ranks) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = run("streams");
