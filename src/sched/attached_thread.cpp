@@ -79,7 +79,7 @@ void attached_thread::remove() noexcept {
   if (of_.asleep_for_ != nullptr && of_.has_own_work(*of_.asleep_for_)) of_.notify();
 }
 
-void attached_thread::step_aside(unsigned round) {
+void attached_thread::yield_lock(unsigned round) {
   remove();
   if (of_.handoff_lock_->is_wanted()) {
     of_.handoff_lock_->offer();
@@ -206,7 +206,7 @@ void worker::block_attached(waiter& w) {
     any |= attached_thread_->run_urgent();
     if (w.is_over()) return;
     if (any) round = 0;
-    attached_thread_->step_aside(round);
+    attached_thread_->yield_lock(round);
   }
 }
 
@@ -220,7 +220,7 @@ void worker::yield_attached() {
   if (unwinding_) throw job_stopped{};
   any |= attached_thread_->run_urgent();
   // As yield() of the worker's own thread does.
-  attached_thread_->step_aside(owner_.looking_.gives_core_up && !any ? handoff_lock_spins_max : 0);
+  attached_thread_->yield_lock(owner_.looking_.gives_core_up && !any ? handoff_lock_spins_max : 0);
 }
 
 }  // namespace weft

@@ -69,7 +69,7 @@ class attached_thread {
   attached_thread& operator=(const attached_thread&) = delete;
 
   // Between two looks of its wait: lets other threads have the lock, and rests, longer in later rounds.
-  void step_aside(unsigned round);
+  void yield_lock(unsigned round);
   // Runs ready urgent fibers, each until it waits again. False: there was none.
   bool run_urgent();
   // Whether the caller is such an urgent fiber. When it waits it switches to stand_in(), the thread's own flow of

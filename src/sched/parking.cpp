@@ -28,10 +28,10 @@ bool worker::has_work(const waiter& w) noexcept {
   return false;
 }
 
-parked_count<>::outcome worker::lie_down(const waiter& w) {
+parked_count<>::outcome worker::try_park(const waiter& w) {
   // Relaxed: a hint. Having acknowledged a stop, a worker steals nothing.
   may_steal_when_woken_.store(w.may_steal && !stop_acknowledged_, std::memory_order_relaxed);
-  if (watching_ != 0 && memory_watch_ != nullptr) memory_watch_->lie_down();
+  if (watching_ != 0 && memory_watch_ != nullptr) memory_watch_->arm();
   return owner_.parked_.park(spot_, [&] { return has_work(w); });
 }
 
@@ -43,12 +43,12 @@ void worker::park(waiter& w) {
     memory_watch<>* watch;
     ~awake_again() {
       if (of != nullptr) of->disarm();
-      if (watch != nullptr) watch->get_up();
+      if (watch != nullptr) watch->disarm();
     }
   } const guard{outside_, memory_watch_};
   // Before the count: a thread that ends later may have woken a worker after all were parked.
   const std::uint64_t threads_ended = owner_.threads_ended();
-  outcome now_is = lie_down(w);
+  outcome now_is = try_park(w);
   if (now_is == outcome::awake) return;
   // Relaxed: the last worker that parks sees what the others did before they parked.
   if (now_is == outcome::last && owner_.no_attached_since(threads_ended) &&
@@ -58,7 +58,7 @@ void worker::park(waiter& w) {
     if (outside_ != nullptr) outside_->disarm();
     if (!owner_.quiescent_ || !owner_.quiescent_(*this)) return;
     // Other processes may still bring work.
-    if (lie_down(w) == outcome::awake) return;
+    if (try_park(w) == outcome::awake) return;
   }
   std::uint64_t deadline = w.deadline_ns;
   for (const looked_at& at : looked_at_)

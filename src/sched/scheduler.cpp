@@ -165,7 +165,7 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
 bool scheduler::any_mail(int index, const std::function<bool(record_header)>& is_such) {
   const std::lock_guard hold(lock_);
   for (const auto& ring : at(index).inbound_storage_) {
-    const std::uint64_t word = ring == nullptr ? 0 : ring->glimpse();
+    const std::uint64_t word = ring == nullptr ? 0 : ring->peek();
     if (word != 0 && is_such(record_header{word})) return true;
   }
   return false;

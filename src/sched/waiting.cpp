@@ -117,7 +117,7 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
 }
 
 // A quick look at the mail of a few peers and at the condition. Returns whether the wait is over.
-inline bool worker::take_arrival(const waiter& w) {
+inline bool worker::spin_once(const waiter& w) {
   const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
   for (std::size_t i = 0; i < few; ++i)
     if (drain(inbound_[i], &w) && w.is_over()) return true;
@@ -146,7 +146,7 @@ inline bool worker::take_mail_of(int sender, const completion_counter& c) {
   return true;
 }
 
-fiber* worker::look_on_the_way(completion_counter& c, int sender) {
+fiber* worker::poll_on_the_way(completion_counter& c, int sender) {
   const kept_errno_at_work kept(thread_);
   // A report is given in the long way, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
@@ -276,7 +276,7 @@ void worker::block(waiter& w) {
         pause_processor();
       else if (outside_ == nullptr)
         rest_between_looks();
-      if (take_arrival(w)) return;
+      if (spin_once(w)) return;
       if (has_ready()) {
         has_looked = w.may_switch;  // The fiber that became ready runs before the next poll.
         break;

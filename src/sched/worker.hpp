@@ -99,7 +99,7 @@ class worker {
     // and after every `short_ways_` short ways; looks that find nothing raise that number.
     fiber* next = first_ready();
     if (next == nullptr || --short_ways_left_ <= 0) [[unlikely]] {
-      next = look_on_the_way(c, sender);
+      next = poll_on_the_way(c, sender);
       if (c.pending == 0) return;
     }
     if (next != nullptr && next->flow) [[likely]] {
@@ -508,7 +508,7 @@ class worker {
                                                                                     : short_ways_;
   }
   // The look at the mail before a short way. Returns the fiber to switch to; null: the wait takes the long way.
-  [[nodiscard, gnu::noinline]] fiber* look_on_the_way(completion_counter& c, int sender);
+  [[nodiscard, gnu::noinline]] fiber* poll_on_the_way(completion_counter& c, int sender);
   [[nodiscard]] int undivided_from_now() const noexcept;
   // Whether a fiber that reads one mailbox by itself keeps nobody waiting: this worker has one peer, or one fiber.
   [[nodiscard]] bool awaits_one_mailbox() const noexcept {
@@ -528,14 +528,14 @@ class worker {
   bool end_detached();
   [[gnu::noinline]] bool attend();  // To what is rare: stop requests, new rings, reports.
   [[gnu::noinline]] ring* connect(int to);
-  [[nodiscard]] bool take_arrival(const waiter& w);
+  [[nodiscard]] bool spin_once(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
   // The part of has_work() that only code of this worker can make true.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
   // Notes the fiber that runs on the worker's own thread, before that thread gives up or offers the hand-off lock.
   void note_running() noexcept { runs_on_own_thread_ = running_; }
-  [[nodiscard]] parked_count<>::outcome lie_down(const waiter& w);
+  [[nodiscard]] parked_count<>::outcome try_park(const waiter& w);
   void sleep(std::int64_t timeout_ns);
   void release_waiters() noexcept;
 

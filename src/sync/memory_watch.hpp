@@ -7,7 +7,7 @@
 // the watcher's last look sees the word. The flag stands in memory that both sides have, of a process or of several.
 // docs/protocols/rma.md.
 //
-//   L1 is_asleep: word, then asleep_ -- H1 lie_down: asleep_, then words   no wake-up is lost
+//   L1 is_asleep: word, then asleep_ -- H1 arm: asleep_, then words   no wake-up is lost
 #pragma once
 #include <cstdint>
 
@@ -18,14 +18,14 @@ namespace weft {
 template <class Atomics = shared_atomics>
 class memory_watch {
  public:
-  // Called by the watcher, which looks at its words afterwards and then sleeps, or gets up.
-  void lie_down() noexcept {
+  // Called by the watcher, which looks at its words afterwards and then sleeps, or calls disarm().
+  void arm() noexcept {
     asleep_.store(1, std::memory_order_relaxed);  // Relaxed: ordered by the fence.
     Atomics::heavy_fence("H1");
   }
   // Called by the watcher, however its sleep has ended. Relaxed: a writer that still sees the flag wakes it for
   // nothing.
-  void get_up() noexcept { asleep_.store(0, std::memory_order_relaxed); }
+  void disarm() noexcept { asleep_.store(0, std::memory_order_relaxed); }
 
   // Called by a writer after its store.
   [[nodiscard]] bool is_asleep() const noexcept {

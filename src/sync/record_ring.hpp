@@ -207,7 +207,7 @@ class record_producer {
   bool is_answering_ = false;  // The consumer has sent something since the last record.
 };
 
-// The consumer's side. Called by one thread, but for glimpse().
+// The consumer's side. Called by one thread, but for peek().
 template <class Atomics = std_atomics>
 class record_consumer {
  public:
@@ -251,7 +251,7 @@ class record_consumer {
   // Called by any thread, a hint: the header that front() would return; 0 when the consumer pops a record meanwhile.
   // Then the word that was read may be a payload under way: a race for a value that is thrown away, so
   // ThreadSanitizer is off.
-  [[nodiscard, gnu::no_sanitize_thread]] std::uint64_t glimpse() const noexcept {
+  [[nodiscard, gnu::no_sanitize_thread]] std::uint64_t peek() const noexcept {
     const std::size_t head = __atomic_load_n(&head_private_, __ATOMIC_RELAXED);
     // Acquire: the second look at the position comes after it.
     const std::uint64_t header =
@@ -272,7 +272,7 @@ class record_consumer {
 
  private:
   [[nodiscard]] word& word_at(std::size_t at) const noexcept { return words_[(at & mask_) / 8]; }
-  // Relaxed: only glimpse() reads it on other threads.
+  // Relaxed: only peek() reads it on other threads.
   void advance(std::size_t bytes) noexcept {
     std::atomic_ref(head_private_).store(head_private_ + bytes, std::memory_order_relaxed);
   }
@@ -325,7 +325,7 @@ class record_ring {
   [[nodiscard]] bool at_new_line() const noexcept { return consumer_.at_new_line(); }
   void fetch_ahead() const noexcept { consumer_.fetch_ahead(); }
   // Called by any thread, a hint.
-  [[nodiscard]] std::uint64_t glimpse() const noexcept { return consumer_.glimpse(); }
+  [[nodiscard]] std::uint64_t peek() const noexcept { return consumer_.peek(); }
 
  private:
   static constexpr std::align_val_t alignment{padding_bytes};

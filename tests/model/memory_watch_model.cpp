@@ -27,7 +27,7 @@ struct sides {
   std::array<model_atomics::atomic<int>, 2> words;
 };
 
-// `first` and `then`: lies down and announces, in the order in which that kind of job does.
+// `first` and `then`: arms and announces, in the order in which that kind of job does.
 template <class First, class Then>
 void wait_for_words(sides& shared, const std::function<bool()>& is_over,
                     const std::function<bool()>& has_news, const First& first, const Then& then) {
@@ -39,14 +39,14 @@ void wait_for_words(sides& shared, const std::function<bool()>& is_over,
     else
       while (!shared.spot.sleep(-1)) {
       }
-    shared.watch.get_up();
+    shared.watch.disarm();
   }
 }
 
 void wait_within_a_process(sides& shared) {
   wait_for_words(
       shared, [&] { return shared.words[1].load(relaxed) == 1; }, [] { return false; },
-      [&] { shared.watch.lie_down(); }, [&] { shared.spot.announce(); });
+      [&] { shared.watch.arm(); }, [&] { shared.spot.announce(); });
 }
 
 // Within a process: the writer wakes the worker and leaves the sign up.
@@ -88,7 +88,7 @@ model::setup between_processes(bool two_writers) {
             return std::exchange(taken, sent) != sent;
           },
           // What wakes it across processes is announced first here: its fence must not do for the sign's.
-          [&] { shared->spot.announce(); }, [&] { shared->watch.lie_down(); });
+          [&] { shared->spot.announce(); }, [&] { shared->watch.arm(); });
     };
     if (two_writers) return scenario{.threads = {worker, [=] { write(0); }, [=] { write(1); }}};
     return scenario{.threads = {worker, [=] {

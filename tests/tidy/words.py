@@ -18,10 +18,13 @@ GONE = {
     r"attendant": "pass hook",
     r"visitors<": "reader_count",
     r"lives<": "lifetime_count",
+    r"glimpse": "peek",
+    r"lie_down|get_up": "arm, disarm",
 }
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
-                    r"tenant": "user data"}}
+                    r"tenant": "user data", r"brought_bytes_max": "exchanged_bytes_max",
+                    r"mates_of": "node_subgroups"}}
 EXEMPT = {"tests/tidy/words.py"}
 
 
