@@ -43,7 +43,7 @@ inline constexpr std::size_t remote_eager_factor = 8;
 // Collectives between processes: from this size on a part goes into the receiver's buffer, in a message of its own.
 // And from this many bytes for each process on, each process reduces a share for all; below, each reduces everything
 // for itself.
-inline constexpr std::size_t landing_bytes_min = 4 * 1024;
+inline constexpr std::size_t direct_part_bytes_min = 4 * 1024;
 inline constexpr std::size_t shared_out_bytes_min = 4 * 1024;
 
 // The size of the ring from one endpoint to another through shared memory. The longest message takes three eighths of

@@ -21,7 +21,7 @@
 namespace weft::detail {
 
 // The most bytes that one process sends to another in one collective.
-inline constexpr std::uint64_t brought_bytes_max = std::uint64_t{1} << 39;
+inline constexpr std::uint64_t exchanged_bytes_max = std::uint64_t{1} << 39;
 
 // Who shows what to whom. `part(member of the owner, rank of the reader)` returns the bytes; it is called in the
 // owner's process.
@@ -56,7 +56,7 @@ class buffer_exposure {
 
   // Called by the leader while the other ranks of this process wait: receives what other subgroups show to this one,
   // into communicator_state::staged, and sends them what this one shows.
-  void bring() {
+  void exchange_with_subgroups() {
     const std::size_t subgroups = c_.subgroups.size();
     c_.staged.buffers.clear();
     c_.staged.buffers.resize(2 * subgroups);
@@ -65,16 +65,16 @@ class buffer_exposure {
     for (std::size_t s = 0; s < subgroups; ++s)
       if (s != here())
         lengths_in[s].assign(entries(c_.subgroups[s], c_.subgroups[here()]), what_.part_bytes);
-    if (what_.known != sizes::of_all) bring_lengths(lengths_in);
+    if (what_.known != sizes::of_all) exchange_lengths(lengths_in);
     if (go_alone()) {
-      carry([&](subgroup_messages& messages, std::size_t by,
-                std::size_t of) { receive_each(messages, by, of); },
-            [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
-              if (of == here())
-                send_each(messages, to);
-              else
-                hand_on_each(messages, to, of);
-            });
+      transfer([&](subgroup_messages& messages, std::size_t by,
+                   std::size_t of) { receive_each(messages, by, of); },
+               [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
+                 if (of == here())
+                   send_each(messages, to);
+                 else
+                   hand_on_each(messages, to, of);
+               });
       return;
     }
     std::vector<std::size_t> bytes_in(subgroups);
@@ -85,11 +85,12 @@ class buffer_exposure {
     const auto arrived = [&](std::size_t of) {
       return std::span(c_.staged.buffers[of].get(), bytes_in[of]);
     };
-    carry([&](subgroup_messages& messages, std::size_t by,
-              std::size_t of) { receive(messages, by, tag_of_parts, arrived(of)); },
-          [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
-            send(messages, to, tag_of_parts, of == here() ? in_a_row(to) : byte_view(arrived(of)));
-          });
+    transfer([&](subgroup_messages& messages, std::size_t by,
+                 std::size_t of) { receive(messages, by, tag_of_parts, arrived(of)); },
+             [&](subgroup_messages& messages, std::size_t to, std::size_t of) {
+               send(messages, to, tag_of_parts,
+                    of == here() ? in_a_row(to) : byte_view(arrived(of)));
+             });
     for (std::size_t s = 0; s < subgroups; ++s)
       if (s != here()) place_parts(s, lengths_in[s]);
   }
@@ -115,15 +116,15 @@ class buffer_exposure {
   // Subgroups of one node use different ones.
   [[nodiscard]] std::size_t first_to_get(std::size_t from, std::size_t to) const noexcept {
     if (!is_handed_on() || node_of(from) == node_of(to)) return to;
-    const std::vector<int>& mates = mates_of(c_, static_cast<int>(to));
+    const std::vector<int>& beside = node_subgroups(c_, static_cast<int>(to));
     return static_cast<std::size_t>(
-        mates[place_on_node(c_, static_cast<int>(from)) % mates.size()]);
+        beside[place_on_node(c_, static_cast<int>(from)) % beside.size()]);
   }
 
   // Calls `receive_from(messages, by, of)` for what subgroup `of` shows and `by` sends here, and
   // `send_to(messages, to, of)` for what this subgroup sends of `of`'s: first its own, then what it hands on.
   template <class Receive, class Send>
-  void carry(const Receive& receive_from, const Send& send_to) {
+  void transfer(const Receive& receive_from, const Send& send_to) {
     const std::size_t subgroups = c_.subgroups.size();
     const wait_description waiting = turn_.description();
     subgroup_messages messages(c_, turn_.rank(), waiting);
@@ -143,8 +144,8 @@ class buffer_exposure {
     messages.wait();
     for (std::size_t of = 0; of < subgroups; ++of)
       if (node_of(of) != node_of(here()) && first_to_get(of, here()) == here())
-        for (const int mate : mates_of(c_, c_.here))
-          if (mate != c_.here) send_to(handed_on, static_cast<std::size_t>(mate), of);
+        for (const int other : node_subgroups(c_, c_.here))
+          if (other != c_.here) send_to(handed_on, static_cast<std::size_t>(other), of);
     handed_on.wait();
   }
   static void send(subgroup_messages& messages, std::size_t to, int tag, byte_view data) {
@@ -155,9 +156,9 @@ class buffer_exposure {
     if (!into.empty()) messages.receive(static_cast<int>(from), tag, into);
   }
 
-  void bring_lengths(std::vector<std::vector<std::uint64_t>>& in) {
+  void exchange_lengths(std::vector<std::vector<std::uint64_t>>& in) {
     std::vector<std::vector<std::uint64_t>> out(c_.subgroups.size());
-    carry(
+    transfer(
         [&](subgroup_messages& messages, std::size_t by, std::size_t of) {
           receive(messages, by, tag_of_lengths, std::as_writable_bytes(std::span(in[of])));
         },
@@ -201,8 +202,8 @@ class buffer_exposure {
   [[nodiscard]] static std::size_t total(const std::vector<std::uint64_t>& lengths) {
     std::uint64_t sum = 0;
     for (const std::uint64_t length : lengths) {
-      if (length > brought_bytes_max - sum) [[unlikely]]
-        throw error("a process gives more than " + std::to_string(brought_bytes_max) +
+      if (length > exchanged_bytes_max - sum) [[unlikely]]
+        throw error("a process gives more than " + std::to_string(exchanged_bytes_max) +
                     " bytes to another one in a collective, or what it says is wrong");
       sum += length;
     }
@@ -214,11 +215,11 @@ class buffer_exposure {
   [[nodiscard]] static byte_view row_of(const segments& s) noexcept { return s.flat(); }
   // Whether each part goes in a message of its own, from the owner's buffer into the reader's: for large parts.
   [[nodiscard]] bool go_alone() const noexcept {
-    return what_.known == sizes::of_all && what_.part_bytes >= landing_bytes_min;
+    return what_.known == sizes::of_all && what_.part_bytes >= direct_part_bytes_min;
   }
   // Where a part is received without a copy: the place in the reader's buffer (member::takes), for a part that all read
   // in that of one reader here. Null: the part goes into a staged buffer.
-  [[nodiscard]] std::byte* landing(int owner, int reader) const noexcept {
+  [[nodiscard]] std::byte* destination(int owner, int reader) const noexcept {
     if (!what_.per_reader)
       reader = what_.only_reader != no_root ? what_.only_reader : c_.local()[0];
     const parts* const takes = c_.at(reader).takes;
@@ -231,12 +232,12 @@ class buffer_exposure {
       each_part(c_.subgroups[of], c_.subgroups[here()], visit);
     };
     visit_all([&](int owner, int reader, std::size_t) {
-      if (landing(owner, reader) == nullptr) staged += what_.part_bytes;
+      if (destination(owner, reader) == nullptr) staged += what_.part_bytes;
     });
     if (staged != 0) c_.staged.buffers[of] = std::make_unique_for_overwrite<std::byte[]>(staged);
     std::byte* at = c_.staged.buffers[of].get();
     visit_all([&](int owner, int reader, std::size_t place_of_reader) {
-      std::byte* to = landing(owner, reader);
+      std::byte* to = destination(owner, reader);
       if (to == nullptr) to = std::exchange(at, at + what_.part_bytes);
       c_.staged.parts[place(owner, place_of_reader)] = {to, what_.part_bytes};
       messages.receive(static_cast<int>(by), tag_of_parts, {to, what_.part_bytes});
@@ -336,7 +337,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   turn.meet_prepared(prepare);
   buffer_exposure<Part> all(c, rank, turn, what);
   if (c.spans_processes()) {
-    if (rank == c.local()[0]) turn.lead([&] { all.bring(); });
+    if (rank == c.local()[0]) turn.lead([&] { all.exchange_with_subgroups(); });
     turn.meet_here();
   }
   // A user's reduction operator may throw. Other ranks read this rank's buffers until all have met.

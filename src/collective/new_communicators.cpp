@@ -284,7 +284,7 @@ template <class Part, class Take>
 void show_all(communicator_state& c, int rank, collective_turn& turn, const exposure<Part>& what,
               const Take& take) {
   buffer_exposure all(c, rank, turn, what);
-  if (c.spans_processes()) all.bring();
+  if (c.spans_processes()) all.exchange_with_subgroups();
   for (std::size_t r = 0; r < c.members.size(); ++r) take(r, all.part(static_cast<int>(r)));
 }
 

@@ -107,7 +107,7 @@ void subgroup_messages::end_wait() {
   try {
     messages_.wait();
   } catch (const error&) {
-    hear_why();
+    throw_reason();
     throw;
   }
 }
@@ -115,7 +115,7 @@ void subgroup_messages::end_wait() {
 // Another subgroup refuses messages once it knows that the communicator is broken. It tells this subgroup first, but
 // over another device, so the refusal may come first. When a transfer failed by itself, nothing comes. A refusal may
 // also be due to the death of a third process, of which this process has not heard yet.
-void subgroup_messages::hear_why() {
+void subgroup_messages::throw_reason() {
   worker& here = *messages_.speaker().home;
   port& p = network::of(here);
   const auto is_told = [&] { return c_.cut_off.load(std::memory_order_relaxed); };
@@ -192,10 +192,10 @@ class subgroups_meeting {
   [[nodiscard]] int node() const noexcept {
     return c_.node_of_subgroup[static_cast<std::size_t>(c_.here)];
   }
-  [[nodiscard]] const std::vector<int>& mates() const noexcept { return c_.node_at(node()); }
+  [[nodiscard]] const std::vector<int>& on_node() const noexcept { return c_.node_at(node()); }
   [[nodiscard]] int place() const noexcept { return static_cast<int>(place_on_node(c_, c_.here)); }
-  [[nodiscard]] int mate(int place) const noexcept {
-    return mates()[static_cast<std::size_t>(place)];
+  [[nodiscard]] int subgroup_at(int place) const noexcept {
+    return on_node()[static_cast<std::size_t>(place)];
   }
   [[nodiscard]] int head(int node) const noexcept { return c_.node_at(node)[0]; }
 
@@ -203,29 +203,29 @@ class subgroups_meeting {
   // is kept. True for the head, to which all comes.
   template <class Take, class Say>
   bool climb(const Take& take_from, const Say& say_to) {
-    const int count = static_cast<int>(mates().size());
+    const int count = static_cast<int>(on_node().size());
     const int me = place();
     for (int step = 1; step < count; step *= 2) {
       if ((me & step) != 0) {
-        say_to(mate(me - step));
+        say_to(subgroup_at(me - step));
         return false;
       }
-      if (me + step < count) take_from(mate(me + step));
+      if (me + step < count) take_from(subgroup_at(me + step));
     }
     return true;
   }
   // Down the same tree.
   template <class Take, class Say>
   void descend(const Take& take_from, const Say& say_to) {
-    const int count = static_cast<int>(mates().size());
+    const int count = static_cast<int>(on_node().size());
     const int me = place();
     int step = static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
     if (me != 0) {
       step = me & -me;
-      take_from(mate(me - step));
+      take_from(subgroup_at(me - step));
     }
     for (step /= 2; step != 0; step /= 2)
-      if (me + step < count) say_to(mate(me + step));
+      if (me + step < count) say_to(subgroup_at(me + step));
   }
 
   // Dissemination: after round k every node has heard of the 2^k before it.
@@ -392,7 +392,7 @@ class broadcast_tree {
       : c_(c),
         root_subgroup_(root_subgroup),
         root_node_(node_of(root_subgroup)),
-        mates_(mates_of(c, c.here)),
+        mates_(node_subgroups(c, c.here)),
         head_(head_of(node_of(c.here))),
         among_nodes_(static_cast<int>(c.nodes.size()), root_node_, node_of(c.here)),
         within_(static_cast<int>(mates_.size()), static_cast<int>(place_on_node(c, head_)),

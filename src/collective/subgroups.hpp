@@ -23,14 +23,14 @@ inline constexpr int tag_of_lengths = 2;
 inline constexpr int tag_of_broadcast = 1 << 30;  // Plus the broadcast's number, modulo 2^30.
 
 // The subgroups of a subgroup's node, and its place among them.
-[[nodiscard]] inline const std::vector<int>& mates_of(const communicator_state& c,
-                                                      int subgroup) noexcept {
+[[nodiscard]] inline const std::vector<int>& node_subgroups(const communicator_state& c,
+                                                            int subgroup) noexcept {
   return c.node_at(c.node_of_subgroup[static_cast<std::size_t>(subgroup)]);
 }
 [[nodiscard]] inline std::size_t place_on_node(const communicator_state& c, int subgroup) noexcept {
-  const std::vector<int>& mates = mates_of(c, subgroup);
-  return static_cast<std::size_t>(std::lower_bound(mates.begin(), mates.end(), subgroup) -
-                                  mates.begin());
+  const std::vector<int>& subgroups = node_subgroups(c, subgroup);
+  return static_cast<std::size_t>(std::lower_bound(subgroups.begin(), subgroups.end(), subgroup) -
+                                  subgroups.begin());
 }
 
 // Several sends and receives between leaders, under way together.
@@ -66,7 +66,7 @@ class subgroup_messages {
   void end_wait();
   // Called when a message has failed. Throws why the communicator is broken, or that a subgroup is dead; returns when
   // neither becomes known.
-  void hear_why();
+  void throw_reason();
 
   communicator_state& c_;
   const wait_description& what_;
