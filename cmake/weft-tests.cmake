@@ -291,12 +291,14 @@ set(sizes --gtest_filter=parcel.sizes_in_any_order_and_direction)
 foreach(port IN ITEMS lci_i lci_psr_sy_mt lci_sr_cq_mt_i:2)
   weft_add_test_of_processes(soak.sim2.parcels_of_any_size.${port} soak 2 "parcel_test;${sizes}"
     WEFT_PARCELPORT=${port} TEST_PARCELS=100000)
+  set_tests_properties(soak.sim2.parcels_of_any_size.${port} PROPERTIES TIMEOUT 3600)
 endforeach()
 if(TARGET weftrun)
   foreach(port IN ITEMS lci_i lci lci_psr_cq_mt_i lci_sr_sy_pin ${ports_tcp})
     weft_add_test_of_processes(soak.shm2.parcels_of_any_size.${port} soak 2
       "${start_shm};2;$<TARGET_FILE:parcel_test>;${sizes}" TEST_STARTED=1 WEFT_TRANSPORT=shm
       WEFT_PARCELPORT=${port} TEST_PARCELS=100000)
+    set_tests_properties(soak.shm2.parcels_of_any_size.${port} PROPERTIES TIMEOUT 3600)
   endforeach()
 endif()
 foreach(mpi IN ITEMS mpich openmpi)
@@ -305,6 +307,7 @@ foreach(mpi IN ITEMS mpich openmpi)
       weft_add_test_of_processes(soak.${mpi}2.parcels_of_any_size.${port} soak 2
         "${start_${mpi}};2;$<TARGET_FILE:parcel_test>;${sizes}" TEST_STARTED=1 WEFT_PARCELPORT=${port}
         TEST_PARCELS=100000)
+      set_tests_properties(soak.${mpi}2.parcels_of_any_size.${port} PROPERTIES TIMEOUT 3600)
     endforeach()
   endif()
 endforeach()
