@@ -648,7 +648,6 @@ int am_try_send(const char* call, int id, const void* payload, std::size_t lengt
     check_message(me, id, payload, length);
     const int number = checked_pe(me, nullptr, pe);
     if (!try_send_gathered_before(me, call, number)) return 0;
-    note_message(me, number, length);
     if (pe_state* const to = me.pes[number]; to != nullptr) {
       if (!try_write(me, *to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
       ++me.messages.sent;
@@ -657,6 +656,7 @@ int am_try_send(const char* call, int id, const void* payload, std::size_t lengt
       ++me.messages.sent;
       write_far(me, call, number, static_cast<std::uint32_t>(id), 0, payload, length);
     }
+    note_message(me, number, length);
     return 1;
   });
 }
