@@ -176,13 +176,14 @@ foreach(line IN LISTS cases)
     set_tests_properties(mpi.bad.${case}.${shape} PROPERTIES LABELS mpi TIMEOUT 90 PROCESSORS 2)
   endforeach()
 endforeach()
-# One that no wrapper has linked.
+# One that no wrapper has linked: a process of it is one rank.
 set(program ${conformance_bin}/not_by_wrapper)
 add_custom_command(OUTPUT ${program} DEPENDS ${source} ${mpi_header} weft-wrappers
   COMMAND ${CMAKE_C_COMPILER} -I${PROJECT_SOURCE_DIR}/include/mpi ${source} -o ${program} -L${weft_home}
     -l:libweft.so.${weft_soversion} -Wl,-rpath,${weft_home})
 list(APPEND programs ${program})
-add_test(NAME mpi.bad.not_by_wrapper COMMAND ${conformance_directory}/run_bad.sh "MPI_Init.*weftcc" ${program})
+add_test(NAME mpi.bad.not_by_wrapper
+  COMMAND ${conformance_directory}/run_bad.sh "weftcc has not linked it.*--ranks-per-process 1" ${weftrun} -n 3 ${program})
 set_tests_properties(mpi.bad.not_by_wrapper PROPERTIES LABELS mpi TIMEOUT 90)
 add_custom_target(conformance-programs-of-weft ALL DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs-of-weft)

@@ -549,8 +549,8 @@ static void blocking(const char* directory) {
       locked = open(place("lock", next_rank()), O_RDWR | O_CREAT, 0600);
       expect(flock(locked, LOCK_EX) == 0, "flock of the next");
     }
+    const int kept = first_of(place("fifo", next_rank())); /* What is written stays in it from now on. */
     MPI_Barrier(MPI_COMM_WORLD);
-    const int kept = first_of(place("fifo", next_rank()));
     for (int waiting = 0; waiting < 2; ++waiting) { /* The even ranks wait for odd ones, then the other way round. */
       if (rank % 2 == waiting) {
         wait_in(way);
