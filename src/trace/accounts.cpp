@@ -131,6 +131,11 @@ bool are_on() noexcept {
   return here.on.load(std::memory_order_relaxed);
 }
 
+namespace {
+// When the first rank of this thread's worker began.
+constinit thread_local std::uint64_t first_begun = 0;
+}  // namespace
+
 void begin_rank(int rank, int process, int worker) {
   if (!are_on() || static_cast<std::size_t>(rank) >= here.lives.size()) return;
   auto p = std::make_unique<live>();
@@ -140,7 +145,11 @@ void begin_rank(int rank, int process, int worker) {
   a.process = process;
   here.process = static_cast<std::uint32_t>(process);
   a.worker = worker;
-  a.begun = a.mark = ticks();
+  // Until now other ranks of its worker ran.
+  a.mark = ticks();
+  if (first_begun == 0) first_begun = a.mark;
+  a.begun = first_begun;
+  a.times[static_cast<std::size_t>(share::queued)] = a.mark - a.begun;
   a.partners.back().rank = no_rank;
   a.state = life::running;
   running = ran_last = p.get();
