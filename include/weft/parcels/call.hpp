@@ -76,7 +76,7 @@ struct awaited_call {
 template <class R>
 struct call_state final : future_state<R>, awaited_call {
   explicit call_state(const std::source_location& at) : future_state<R>(2, at) {
-    this->set_giver("the action that was called");
+    this->set_giver("the remote action");
     this->destroy_ = [](future_core& self) noexcept {
       free_pooled(static_cast<call_state*>(&self));
     };
