@@ -168,6 +168,8 @@ static void added(void) {
   EXPECT_CLASS(MPI_Remove_error_class(class), MPI_ERR_OTHER); /* It has a code. */
   EXPECT_CLASS(MPI_Remove_error_code(class), MPI_ERR_ARG);
   EXPECT_INT(MPI_Remove_error_code(code), MPI_SUCCESS);
+  EXPECT_CLASS(MPI_Remove_error_class(class), MPI_ERR_OTHER); /* It has a string. */
+  MPI_Remove_error_string(class);
   EXPECT_INT(MPI_Remove_error_class(class), MPI_SUCCESS);
   EXPECT_CLASS(MPI_Error_class(code, &found), MPI_ERR_ARG);
   EXPECT_CLASS(MPI_Remove_error_class(MPI_ERR_RANK), MPI_ERR_ARG); /* The standard's stay. */

@@ -215,10 +215,14 @@ WEFT_MPI_FUNCTION(int, MPI_Remove_error_class, (int errorclass)) {
   return in_call_at_any_time(
       "MPI_Remove_error_class",
       [&](state& me) {
-        (void)added(me, errorclass, true);
+        const auto& of_class = added(me, errorclass, true);
         for (const auto& [number, code] : me.codes.by_number)
           if (number != errorclass && code.error_class == errorclass)
             fail(MPI_ERR_OTHER, "class {} still has code {}: remove it first", errorclass, number);
+        if (!of_class.text.empty())
+          fail(MPI_ERR_OTHER,
+               "class {} still has a string: remove it first, with MPI_Remove_error_string",
+               errorclass);
         me.codes.by_number.erase(errorclass);
       },
       errorclass);
