@@ -96,6 +96,15 @@ void parcel_receiver::expect_work(worker& here) noexcept {
   static_cast<task_source*>(here.source())->expect_tasks();
 }
 
+// Any worker of the caller sends what is aggregated. Where chunks must come to the worker that waits for them, that one is
+// told of them as well.
+message_origin parcel_layer::answers_go_to(const message_origin& from,
+                                           const parcel_header& header) const noexcept {
+  const call_name name = call_name::of(header.call);
+  if (port_->receives_anywhere() || name.worker >= shares_.size()) return from;
+  return {from.process, static_cast<std::uint16_t>(name.worker)};
+}
+
 void parcel_layer::deliver(worker& here, const message_origin& from,
                            std::span<const std::byte> message) noexcept {
   if (here.owner().stopping()) [[unlikely]]
@@ -116,6 +125,8 @@ void parcel_layer::deliver(worker& here, const message_origin& from,
       if (header.credit != 0) on_credit(from.process, header.credit);
       switch (header.kind) {
         case parcel_kind::call:
+          on_call(here, answers_go_to(from, header), header, content);
+          break;
         case parcel_kind::post:
           on_call(here, from, header, content);
           break;

@@ -98,6 +98,8 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void on_credit(int process, std::uint64_t bytes) noexcept;
   void on_call(worker& here, const message_origin& from, const parcel_header& header,
                std::span<const std::byte> content);
+  [[nodiscard]] message_origin answers_go_to(const message_origin& from,
+                                             const parcel_header& header) const noexcept;
   void on_answer(worker& here, const message_origin& from, const parcel_header& header,
                  std::span<const std::byte> content);
   void answer(worker& here, awaited_call& call, const message_origin& from,

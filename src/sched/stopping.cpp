@@ -17,7 +17,8 @@ bool worker::attend() {
     if (mail_of_[i] != nullptr) inbound_.push_back({mail_of_[i], static_cast<int>(i)});
   }
   const auto here = static_cast<std::size_t>(index_);
-  if (!owner_.sources_.empty()) source_ = owner_.sources_[here].get();
+  // Written once: others read it when this worker has sent what they answer.
+  if (source_ == nullptr && !owner_.sources_.empty()) source_ = owner_.sources_[here].get();
   const bool is_asked =
       owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;
   if (is_asked && attached_thread_ != nullptr) {
