@@ -183,6 +183,8 @@ void termination::handle(int from, const comm::event& happened) {
       judge_ends();
       return judge_quiet();
     case message::all_ended:
+      // What this process has told may be under way still, and the judge hears it no more.
+      if (!judged_ && told_failure_) say_why(told_failure_->first, told_failure_->second);
       if (!std::exchange(released_, true)) workers_.release();
       return;
     case message::failure:
@@ -424,6 +426,7 @@ void termination::fail(const std::string& text, int exit_status) {
     return;
   }
   if (is_judge()) return judge_failure(text, exit_status);
+  if (released_) return say_why(text, exit_status);  // The judge hears nothing any more.
   said_stop_ = true;
   told_failure_.emplace(text, exit_status);
   send_text(message::failure, static_cast<std::uint64_t>(exit_status), text);
