@@ -11,9 +11,8 @@
 
 #include "comm/wire.hpp"
 #include "fuzz/byte_source.hpp"
+#include "fuzz/peer_job.hpp"
 #include "made_up_endpoint.hpp"
-#include "mirrored_job.hpp"
-#include "rank/start.hpp"
 #include "rma/memory.hpp"
 #include "shmem/core.hpp"
 #include "weft/weft.hpp"
@@ -31,7 +30,6 @@ void require(bool condition) {
 }
 
 constexpr int ranks = 4;  // Two in each process.
-constexpr int timeout_status = 124;
 constexpr std::size_t arena_bytes = 8192;
 constexpr std::size_t heap_bytes = 4000;  // What is behind is nobody's.
 constexpr int handlers_set = 3;           // Ids 1 to 3 on both PEs.
@@ -293,22 +291,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   byte_source from(data, size);
   const int which = from.byte();
   now = {};
-  tests::mirrored_job job(0, 2);
-  options how;
-  how.ranks = ranks;
-  how.workers = 1;
-  how.pin = false;
-  how.on_failure = "error";
-  how.timeout_s = 20;
-  detail::launch_context others;
-  others.job = &job;
-  others.make_endpoints = [&](int) {
-    std::vector<std::unique_ptr<transport>> made;
-    made.push_back(std::make_unique<hostile_endpoint>(from));
-    return made;
-  };
-  const int status = detail::run_ranks_of_job(
-      how, [&](communicator&) { take_part(which); }, others);
-  require(status != timeout_status);
+  tests::run_beside_peer(
+      ranks, [&] { return std::make_unique<hostile_endpoint>(from); },
+      [&](communicator&) { take_part(which); });
   return 0;
 }

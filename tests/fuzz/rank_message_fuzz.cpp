@@ -12,10 +12,9 @@
 #include "collective/meetings.hpp"
 #include "comm/wire.hpp"
 #include "fuzz/byte_source.hpp"
+#include "fuzz/peer_job.hpp"
 #include "made_up_endpoint.hpp"
-#include "mirrored_job.hpp"
 #include "rank/remote.hpp"
-#include "rank/start.hpp"
 #include "weft/weft.hpp"
 
 namespace {
@@ -27,8 +26,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-constexpr int ranks = 4;  // Two in each process.
-constexpr int timeout_status = 124;
+constexpr int ranks = 4;      // Two in each process.
 constexpr int handlers = 13;  // Of messages of ranks, and the last of how a job ends.
 
 // One message of the peer per poll, until the input ends, and the peer with it.
@@ -105,7 +103,7 @@ class hostile_endpoint final : public tests::made_up_endpoint {
   void make_end(wire_header& header) {
     header.tag = field(from_.byte() % 14u | (from_.byte() % 2u) << 8);
     header.user = static_cast<std::uint32_t>(from_.word(1));
-    if (static_cast<int>(header.size) == timeout_status) header.size = 1;
+    if (static_cast<int>(header.size) == tests::timeout_status) header.size = 1;
   }
   detail::rts_on_wire some_rts() {
     detail::rts_on_wire made;
@@ -205,22 +203,8 @@ extern "C" const char* __asan_default_options() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   byte_source from(data, size);
   const int which = from.byte();
-  tests::mirrored_job job(0, 2);
-  options how;
-  how.ranks = ranks;
-  how.workers = 1;
-  how.pin = false;
-  how.on_failure = "error";
-  how.timeout_s = 20;
-  detail::launch_context others;
-  others.job = &job;
-  others.make_endpoints = [&](int) {
-    std::vector<std::unique_ptr<transport>> made;
-    made.push_back(std::make_unique<hostile_endpoint>(from));
-    return made;
-  };
-  const int status = detail::run_ranks_of_job(
-      how, [&](communicator& world) { take_part(world, which); }, others);
-  require(status != timeout_status);
+  tests::run_beside_peer(
+      ranks, [&] { return std::make_unique<hostile_endpoint>(from); },
+      [&](communicator& world) { take_part(world, which); });
   return 0;
 }
