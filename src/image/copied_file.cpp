@@ -206,8 +206,10 @@ void copied_file::share_pages(std::uintptr_t base) const {
 
 void copied_file::fail(const char* what) const {
   const int reason = errno;
-  throw error(formatted("{} a copy of {}: {}; vm.max_map_count is {}", what, file.path(),
-                        std::strerror(reason), limit_of_mappings()));
+  throw error(formatted(
+      "{} a copy of {}: {}; vm.max_map_count is {}: raise it, or divide the ranks among more processes (weftrun "
+      "--processes)",
+      what, file.path(), std::strerror(reason), limit_of_mappings()));
 }
 
 // Build systems that take flags from the wrappers link an executable, which differs in a mark, and in

@@ -112,8 +112,10 @@ std::string image_program::failure_text(std::string_view reason) const {
     if (const std::string limit = limit_of_memory(); !limit.empty())
       return formatted("{}: {}; {}: raise it, or run with --ranks-per-process 1", what, reason,
                        limit);
-    return formatted("{}: {}; a copy takes about {} mappings and vm.max_map_count is {}", what,
-                     reason, 6 * sources_.size(), limit_of_mappings());
+    return formatted(
+        "{}: {}; a copy takes about {} mappings and vm.max_map_count is {}: raise it, or divide the ranks among more "
+        "processes (weftrun --processes)",
+        what, reason, 6 * sources_.size(), limit_of_mappings());
   }
   return formatted("{}: {}", what, reason);
 }
