@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "job/constructors.hpp"
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "parcel/layer.hpp"
@@ -83,6 +84,30 @@ parcel_layer::arrived& parcel_layer::keep(const message_origin& from, const parc
   return made;
 }
 
+void parcel_layer::on_hello(worker& here, const message_origin& from, const parcel_header& header) {
+  if (have_constructors_run()) [[likely]]
+    return compare_actions(here, from, header.call);
+  if (here.is_shared()) return;  // It runs no tasks, nor will it answer calls.
+  parcel_header digest_alone = header;
+  digest_alone.size = 0;
+  arrived& made = keep(from, digest_alone, {});
+  made.act = &run_hello;
+  task_source::here("a comparison of actions").submit_here(made);
+}
+
+void parcel_layer::run_hello(task& self, bool may_run) noexcept {
+  auto& mine = static_cast<arrived&>(self);
+  if (!may_run) return mine.free();
+  try {
+    mine.of->wait_for_constructors();
+    mine.of->compare_actions(*worker::current(), mine.from, mine.header.call);
+  } catch (const job_stopped&) {
+  } catch (const std::exception&) {
+    mine.of->refuse(*worker::current(), mine.from, "there is no memory for it");
+  }
+  mine.free();
+}
+
 void parcel_receiver::expect_work(worker& here) noexcept {
   if (here.is_shared()) [[unlikely]]
     return;  // It runs no tasks, and would hold the job for ever: deliver() finds that, too.
@@ -152,23 +177,28 @@ void parcel_layer::deliver(worker& here, const message_origin& from,
   }
 }
 
+void parcel_layer::turn_call_away(worker& here, const message_origin& from,
+                                  const parcel_header& header, std::span<const std::byte> content,
+                                  const char* why, std::string_view to_caller) noexcept {
+  refuse(here, from, why);
+  drop_chunks(here, from, header, content);
+  owe(here, from.process, cost_of(header, content));
+  if (header.kind == parcel_kind::call)
+    answer_failure(here, from, header.call, "weft::error", to_caller);
+}
+
 void parcel_layer::on_call(worker& here, const message_origin& from, const parcel_header& header,
                            std::span<const std::byte> content) {
-  const auto turn_away = [&](const char* why, std::string_view to_caller) {
-    refuse(here, from, why);
-    drop_chunks(here, from, header, content);
-    owe(here, from.process, cost_of(header, content));
-    if (header.kind == parcel_kind::call)
-      answer_failure(here, from, header.call, "weft::error", to_caller);
-  };
-  if (header.action >= actions_.size()) [[unlikely]]
-    return turn_away("it calls an action that there is not",
-                     formatted("locality {} has no action number {}", process_, header.action));
+  // Before the constructors have run the task looks.
+  if (have_constructors_run() && !has_action(header.action)) [[unlikely]]
+    return turn_call_away(
+        here, from, header, content, "it calls an action that there is not",
+        formatted("locality {} has no action number {}", process_, header.action));
   task_source* tasks = nullptr;
   try {
     tasks = &task_source::here("an action");
   } catch (const error& e) {  // The worker shares itself with threads of its ranks.
-    return turn_away("its worker runs no tasks", e.what());
+    return turn_call_away(here, from, header, content, "its worker runs no tasks", e.what());
   }
   arrived& made = keep(from, header, content);
   made.act = &run_call;
@@ -183,7 +213,19 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
   auto& mine = static_cast<arrived&>(self);
   if (!may_run) return mine.free();
   parcel_layer& of = *mine.of;
-  const action_entry& which = *of.actions_[mine.header.action];
+  try {
+    of.wait_for_constructors();
+  } catch (const job_stopped&) {
+    return mine.free();
+  }
+  if (!of.has_action(mine.header.action)) [[unlikely]] {
+    of.turn_call_away(
+        *worker::current(), mine.from, mine.header, mine.whole(),
+        "it calls an action that there is not",
+        formatted("locality {} has no action number {}", of.process_, mine.header.action));
+    return mine.free();
+  }
+  const action_entry& which = *of.actions()[mine.header.action];
   call_origin from;
   from.process = mine.from.process;
   from.port = mine.from.port;

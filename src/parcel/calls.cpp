@@ -9,6 +9,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/stack_trace.hpp"
+#include "job/constructors.hpp"
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "parcel/layer.hpp"
@@ -212,13 +213,14 @@ void parcel_layer::send_call(int process, const action_entry& which, parcel_writ
                              kept_values* kept, awaited_call* waits) {
   until_sent holding{kept};
   check_may_wait("async");
-  if (which.index >= actions_.size() || actions_[which.index] == nullptr) [[unlikely]]
+  const std::uint32_t number = number_of(which);
+  if (have_constructors_run() && !has_action(number)) [[unlikely]]
     throw error(formatted(
         "the action {} was registered after the job had begun, with a library that was opened since: open it before",
         name_of(which)));
   parcel_header header;
   header.kind = waits != nullptr ? parcel_kind::call : parcel_kind::post;
-  header.action = which.index;
+  header.action = number;
   task_source& home = task_source::here("async");
   if (waits != nullptr) {
     await(home, *waits, process, which);
@@ -339,7 +341,7 @@ void parcel_layer::send_failure(const call_origin& to) noexcept {
   const auto [type, text] = words_of_exception();
   if (to.wants_result)
     return answer_failure(*worker::current(), {to.process, to.port}, to.call, type, text);
-  fail_posted(*actions_[to.action], formatted("{} (posted by locality {})", text, to.process));
+  fail_posted(*actions()[to.action], formatted("{} (posted by locality {})", text, to.process));
 }
 
 void parcel_layer::fail_posted(const action_entry& which, const std::string& why) noexcept {

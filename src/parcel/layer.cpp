@@ -10,6 +10,7 @@
 #include "base/format.hpp"
 #include "base/settings.hpp"
 #include "job/connection.hpp"
+#include "job/constructors.hpp"
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "weft/error.hpp"
@@ -76,7 +77,6 @@ parcel_layer& parcel_layer::here(const char* call) {
 
 parcel_layer::parcel_layer(job& j, face_handlers& handlers)
     : job_(j),
-      actions_(actions_by_number()),
       process_(j.process),
       process_count_(handlers.between() != nullptr ? handlers.between()->process_count() : 1),
       shares_(static_cast<std::size_t>(j.workers->worker_count())),
@@ -87,20 +87,23 @@ parcel_layer::parcel_layer(job& j, face_handlers& handlers)
     if (!name.is_immediate)
       queues_ = std::make_unique<parcel_queues>(
           *port_, process_count_, std::min(j.workers->worker_count(), parcel_queue_sides_max));
-    // A program without actions, as those of MPI are, has none to compare. Not sent here: what comes meanwhile would find
+    // A program without actions, as most of MPI are, has none to compare. Not sent here: what comes meanwhile would find
     // no worker.
-    if (process_ != 0 && !actions_.empty())
+    if (process_ != 0 && !(have_constructors_run() && actions().empty()))
       between->at(0).keep_trying(
           [](worker& here, void* self) {
-            const parcel_layer& me = *static_cast<parcel_layer*>(self);
+            if (!have_constructors_run()) return false;
+            parcel_layer& me = *static_cast<parcel_layer*>(self);
+            if (me.actions().empty()) return true;
             parcel_header hello;
             hello.kind = parcel_kind::hello;
-            hello.call = digest_of_actions(me.actions_);
+            hello.call = digest_of_actions(me.actions());
             me.port_->send_at_once(here, 0, -1, std::as_bytes(std::span(&hello, 1)));
             return true;
           },
           this);
   }
+  if (have_constructors_run()) static_cast<void>(actions());
   layers.add(*j.workers, *this);
 }
 
@@ -111,9 +114,30 @@ parcel_layer::~parcel_layer() {
 
 // --- The start ------------------------------------------------------------------------------------
 
-void parcel_layer::on_hello(worker& here, const message_origin& from, const parcel_header& header) {
-  if (header.call == digest_of_actions(actions_)) return;
-  const std::string names = names_of_actions(actions_);
+const std::vector<const action_entry*>& parcel_layer::take_actions() {
+  const std::lock_guard hold(actions_lock_);
+  if (actions_.value() == nullptr) actions_.publish(&known_actions().by_number);
+  return *actions_.value();
+}
+
+void parcel_layer::wait_for_constructors() {
+  if (have_constructors_run()) [[likely]]
+    return;
+  struct words final : wait_words {
+    [[nodiscard]] std::string text() const override {
+      return ", until the constructors of the first rank here have run";
+    }
+  } const said;
+  wait_description what;
+  what.call = "a call from another locality";
+  what.context = wait_description::in_words;
+  what.subject = static_cast<const wait_words*>(&said);
+  worker::current()->wait_until([] { return have_constructors_run(); }, what);
+}
+
+void parcel_layer::compare_actions(worker& here, const message_origin& from, std::uint64_t digest) {
+  if (digest == digest_of_actions(actions())) return;
+  const std::string names = names_of_actions(actions());
   std::vector<std::byte> bytes(sizeof(parcel_header) + names.size());
   parcel_header answer;
   answer.kind = parcel_kind::names;
@@ -125,7 +149,7 @@ void parcel_layer::on_hello(worker& here, const message_origin& from, const parc
 
 void parcel_layer::on_names(std::span<const std::byte> content) {
   job_.tell_failure(difference_of_actions(
-      actions_, {reinterpret_cast<const char*>(content.data()), content.size()}, process_));
+      actions(), {reinterpret_cast<const char*>(content.data()), content.size()}, process_));
   job_.workers->request_stop();
 }
 

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -81,6 +83,16 @@ class parcel_layer final : public face_job, public parcel_receiver {
     std::atomic<std::uint64_t> owed{0};  // Not yet told.
   };
 
+  // By number: those that were registered when this process's constructors had run. Called after that.
+  [[nodiscard]] const std::vector<const action_entry*>& actions() {
+    const auto* const known = actions_.value();
+    return known != nullptr ? *known : take_actions();
+  }
+  [[nodiscard]] const std::vector<const action_entry*>& take_actions();
+  [[nodiscard]] bool has_action(std::uint32_t number) { return number < actions().size(); }
+  // Called by a task, before it looks at actions(). Throws job_stopped.
+  void wait_for_constructors();
+
   [[nodiscard]] static awaited& room_of(awaited_call& call) noexcept;
   [[nodiscard]] share& share_of(const worker& here) noexcept {
     return shares_[static_cast<std::size_t>(here.index())];
@@ -98,6 +110,9 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void on_credit(int process, std::uint64_t bytes) noexcept;
   void on_call(worker& here, const message_origin& from, const parcel_header& header,
                std::span<const std::byte> content);
+  void turn_call_away(worker& here, const message_origin& from, const parcel_header& header,
+                      std::span<const std::byte> content, const char* why,
+                      std::string_view to_caller) noexcept;
   [[nodiscard]] message_origin answers_go_to(const message_origin& from,
                                              const parcel_header& header) const noexcept;
   void on_answer(worker& here, const message_origin& from, const parcel_header& header,
@@ -105,6 +120,7 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void answer(worker& here, awaited_call& call, const message_origin& from,
               const parcel_header& header, std::span<const std::byte> content);
   void on_hello(worker& here, const message_origin& from, const parcel_header& header);
+  void compare_actions(worker& here, const message_origin& from, std::uint64_t digest);
   void on_names(std::span<const std::byte> content);
   [[nodiscard]] arrived& keep(const message_origin& from, const parcel_header& header,
                               std::span<const std::byte> content);
@@ -113,6 +129,7 @@ class parcel_layer final : public face_job, public parcel_receiver {
   void drop_chunks(worker& here, const message_origin& from, const parcel_header& header,
                    std::span<const std::byte> content) noexcept;
   static void run_call(task& self, bool may_run) noexcept;
+  static void run_hello(task& self, bool may_run) noexcept;
   static void run_answer(task& self, bool may_run) noexcept;
   void answer_failure(worker& here, const message_origin& to, std::uint64_t call,
                       std::string_view type, std::string_view text) noexcept;
@@ -125,7 +142,8 @@ class parcel_layer final : public face_job, public parcel_receiver {
                                                 std::span<const std::byte> content) const;
 
   job& job_;
-  const std::vector<const action_entry*>& actions_;
+  std::mutex actions_lock_;
+  published<const std::vector<const action_entry*>*> actions_;  // Once they are known.
   const int process_;
   const int process_count_;
   const std::size_t chunk_bytes_min_ = 8192;

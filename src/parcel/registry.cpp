@@ -3,29 +3,28 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/format.hpp"
 #include "base/stack_trace.hpp"
+#include "job/caller.hpp"
+#include "sync/published.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
 namespace {
 
-// Constant-initialised: actions register from other files' static objects.
+// Constant-initialised: actions register from other files' static objects, of several ranks at once where these have copies
+// of their program.
+constinit std::mutex lock;
 constinit action_entry* newest = nullptr;
-
-// All that is known of actions, made when first asked for. The functions never change once they are in it.
-struct all_actions {
-  std::mutex lock;
-  const action_entry* seen = nullptr;  // The newest that is in it.
-  std::vector<const action_entry*> by_number;
-  // By address: where it may be, each place has the next one for those that collide. A power of two.
-  std::vector<const action_entry*> by_function;
-};
-all_actions& all() {
-  static all_actions made;
+constinit published<const action_table*> newest_table;
+// Those that others may still look at, too.
+std::vector<std::unique_ptr<action_table>>& all_tables() {
+  static std::vector<std::unique_ptr<action_table>> made;
   return made;
 }
 
@@ -41,11 +40,67 @@ void fill_in(std::vector<const action_entry*>& places, const action_entry& one) 
   places[at] = &one;
 }
 
+const action_entry* find(const action_table& in, const void* function) noexcept {
+  const std::vector<const action_entry*>& places = in.by_function;
+  for (std::size_t at = place_of(function, places.size()); places[at] != nullptr;
+       at = (at + 1) & (places.size() - 1))
+    if (places[at]->key == function) return places[at];
+  return nullptr;
+}
+
+// Of two ranks, which have a copy of the program each.
+bool are_copies(const action_entry& a, const action_entry& b) noexcept {
+  return a.rank >= 0 && b.rank >= 0 && a.rank != b.rank;
+}
+
+std::unique_ptr<action_table> made_table() {
+  auto table = std::make_unique<action_table>();
+  std::unordered_map<std::string_view, std::uint32_t> numbers;
+  const action_entry* seen = nullptr;
+  if (const action_table* const before = newest_table.value(); before != nullptr) {
+    table->by_number = before->by_number;
+    seen = before->newest;
+    for (std::size_t i = 0; i < table->by_number.size(); ++i)
+      numbers[table->by_number[i]->name] = static_cast<std::uint32_t>(i);
+  }
+  std::vector<const action_entry*> found;
+  for (const action_entry* one = newest; one != seen; one = one->next) found.push_back(one);
+  std::ranges::sort(found, [](const action_entry* a, const action_entry* b) {
+    const int order = std::strcmp(a->name, b->name);
+    return order != 0 ? order < 0 : a->rank < b->rank;
+  });
+  for (const action_entry* one : found) {
+    const auto [place, is_new] =
+        numbers.emplace(one->name, static_cast<std::uint32_t>(table->by_number.size()));
+    if (is_new) table->by_number.push_back(one);
+    const action_entry*& first = table->by_number[place->second];
+    if (first->key != one->key && !are_copies(*first, *one))
+      throw error(formatted(
+          "two actions are named \"{}\": give one of them a name of its own, as a function with WEFT_ACTION",
+          name_of(*one)));
+    if (one->rank < first->rank) first = one;
+    one->index.store(place->second, std::memory_order_relaxed);
+  }
+  std::size_t functions = 0;
+  for (const action_entry* one = newest; one != nullptr; one = one->next) ++functions;
+  table->by_function.resize(std::bit_ceil(4 * functions + 1));
+  for (const action_entry* one = newest; one != nullptr; one = one->next)
+    if (!one->is_type && find(*table, one->key) == nullptr) fill_in(table->by_function, *one);
+  table->newest = newest;
+  return table;
+}
+
 }  // namespace
 
 action_entry::action_entry(const char* called, bool is_name_of_type, const void* of,
                            void (*runs)(received_call&)) noexcept
-    : name(called), is_type(is_name_of_type), key(of), run(runs), next(newest) {
+    : name(called),
+      is_type(is_name_of_type),
+      key(of),
+      run(runs),
+      rank(state_of_caller() != nullptr ? state_of_caller()->number : -1) {
+  const std::lock_guard hold(lock);
+  next = newest;
   newest = this;
 }
 
@@ -53,44 +108,31 @@ std::string name_of(const action_entry& one) {
   return one.is_type ? demangled(one.name) : std::string(one.name);
 }
 
-const std::vector<const action_entry*>& actions_by_number() {
-  all_actions& known = all();
-  const std::lock_guard hold(known.lock);
-  if (known.seen == newest) return known.by_number;
-  std::vector<action_entry*> found;
-  for (action_entry* one = newest; one != known.seen; one = one->next) found.push_back(one);
-  std::ranges::sort(found, [](const action_entry* a, const action_entry* b) {
-    return std::strcmp(a->name, b->name) < 0;
-  });
-  for (action_entry* one : found) {
-    const auto before = std::ranges::find_if(known.by_number, [&](const action_entry* other) {
-      return std::strcmp(other->name, one->name) == 0;
-    });
-    if (before == known.by_number.end()) {
-      one->index = static_cast<std::uint32_t>(known.by_number.size());
-      known.by_number.push_back(one);
-    } else if ((*before)->key == one->key) {
-      one->index = (*before)->index;  // Registered by several source files.
-    } else {
-      throw error(formatted(
-          "two actions are named \"{}\": give one of them a name of its own, as a function with WEFT_ACTION",
-          name_of(*one)));
-    }
-  }
-  std::vector<const action_entry*> places(std::bit_ceil(4 * known.by_number.size() + 1));
-  for (const action_entry* one : known.by_number)
-    if (!one->is_type) fill_in(places, *one);
-  known.by_function = std::move(places);
-  known.seen = newest;
-  return known.by_number;
+const action_table& known_actions() {
+  const std::lock_guard hold(lock);
+  const action_table* const before = newest_table.value();
+  if (before != nullptr && before->newest == newest) return *before;
+  const action_table& now = *all_tables().emplace_back(made_table());
+  newest_table.publish(&now);
+  return now;
 }
 
-// Jobs have begun, and nobody changes the table while their workers run.
+std::uint32_t number_of(const action_entry& one) {
+  const std::uint32_t number = one.index.load(std::memory_order_relaxed);
+  if (number != action_entry::none) [[likely]]
+    return number;
+  static_cast<void>(known_actions());
+  return one.index.load(std::memory_order_relaxed);
+}
+
 const action_entry& action_of_function(const void* function) {
-  const std::vector<const action_entry*>& places = all().by_function;
-  for (std::size_t at = place_of(function, places.size()); places[at] != nullptr;
-       at = (at + 1) & (places.size() - 1))
-    if (places[at]->key == function) return *places[at];
+  const action_table* const known = newest_table.value();
+  const action_entry* found = known != nullptr ? find(*known, function) : nullptr;
+  if (found != nullptr) [[likely]]
+    return *found;
+  // Constructors of the calling rank's own copy may have registered it since.
+  found = find(known_actions(), function);
+  if (found != nullptr) return *found;
   throw error(
       "a function was called in another locality that is no action: write WEFT_ACTION(function) at namespace scope, or "
       "call weft::action<&function>");

@@ -35,6 +35,7 @@
 #include "base/private_code.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "job/constructors.hpp"
 #include "job/state.hpp"
 #include "program/kernel_state.hpp"
 #include "program/own_environment.hpp"
@@ -145,6 +146,7 @@ std::FILE* standard_input_of(int rank) {
       environ = own_table;
     char*** const environment = run.own != nullptr ? run.own->environment : &environ;
     copy.construct(argc, argv, *environment);
+    detail::note_constructors_have_run(detail::calling_job_rank("main"));
     try {
       run.exit_status = copy.main(argc, argv, *environment);
     } catch (const job_stopped&) {
@@ -152,6 +154,8 @@ std::FILE* standard_input_of(int rank) {
     }
   }
   _setjmp(run.end);
+  detail::note_constructors_have_run(
+      detail::calling_job_rank("main"));  // One of them may have called exit().
   run.is_leaving = false;
   run.is_ending = true;
   if (!run.at_once) copy.destroy();
@@ -403,6 +407,7 @@ int run_program(const options& how, int argc, char** argv,
   std::optional<line_output> lines;
   if (how.ranks != 1) lines.emplace(&detail::number_of_writer, line_style::whole);
   int status_alone = 0;
+  detail::expect_constructors();
   const int status = run(how, [&](communicator& world) {
     const int ended_with = run_rank_of_program(argc, argv, load);
     if (world.size() == 1) status_alone = ended_with;

@@ -409,7 +409,7 @@ TEST(parcel, localities_that_flood_each_other_in_progress_go_on) {
   const auto flood = [](communicator& world) {
     detail::parcel_header header;
     header.kind = detail::parcel_kind::post;
-    header.action = detail::action_of_function(reinterpret_cast<const void*>(&come)).index;
+    header.action = detail::action_of_function(reinterpret_cast<const void*>(&come)).index.load();
     detail::parcelport& port = detail::parcel_layer::here("test").port();
     world.barrier();  // Both begin together.
     for (int i = 0; i < count; ++i)
@@ -747,7 +747,7 @@ TEST(parcel, what_makes_no_sense_is_refused_and_counted) {
     };
     parcel_header call;
     call.kind = parcel_kind::post;
-    call.action = detail::action_of_function(reinterpret_cast<const void*>(&twice)).index;
+    call.action = detail::action_of_function(reinterpret_cast<const void*>(&twice)).index.load();
     call.size = 4;
     const parcel_header right = call;
     forge(right, 4, 20);  // Its header is cut off,

@@ -10,6 +10,7 @@
 // Processes of a job run programs with the same actions: where they differ the job ends at its start, naming the first
 // action of either side that the other does not have.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -24,16 +25,17 @@ namespace detail {
 
 class received_call;
 
-// One for each action, made while static objects are; stays.
+// One for each action, made while static objects are; stays. Where ranks have copies of their program, each copy has one.
 struct action_entry {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   const char* name;  // As the program wrote it; of a type, as its compiler encodes it.
   bool is_type;
-  const void* key;  // Of what is called: the same in every entry of one action of this process.
+  const void* key;  // Of what is called: the same in every entry of one action of this copy.
   void (*run)(received_call& from);
   action_entry* next = nullptr;
-  std::uint32_t index =
-      none;  // By name, the same in all processes; set at the first start of a job.
+  int rank;  // Whose constructors made it; -1: those of the process.
+  // By name, the same in all processes; set when a table of actions is made. Relaxed: a number.
+  mutable std::atomic<std::uint32_t> index{none};
   action_entry(const char* called, bool is_name_of_type, const void* of,
                void (*runs)(received_call&)) noexcept;
   action_entry(const action_entry&) = delete;
