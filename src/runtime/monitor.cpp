@@ -93,7 +93,11 @@ void stop_listening(int event, int signal) {
   find_listener(listener_of(event, signal))->store(0, std::memory_order_relaxed);
   const auto taken = taken_signals.find(signal);
   if (--taken->second.monitors == 0) {
-    sigaction(signal, &taken->second.before, nullptr);
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    // A handler that the program has set while the job ran stays.
+    if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == &on_report_signal)
+      sigaction(signal, &taken->second.before, nullptr);
     taken_signals.erase(taken);
   }
   while (!handlers.none()) give_core_up();
@@ -346,8 +350,12 @@ fault_reports::fault_reports() {
 fault_reports::~fault_reports() {
   const std::lock_guard hold(handlers_lock);
   if (--fault_reports_in_use != 0) return;
-  for (std::size_t i = 0; i < fault_signals.size(); ++i)
-    sigaction(fault_signals[i], &faults_before[i], nullptr);
+  for (std::size_t i = 0; i < fault_signals.size(); ++i) {
+    struct sigaction now {};
+    sigaction(fault_signals[i], nullptr, &now);
+    // A handler that the program has set while the job ran stays.
+    if (reports_fault(now)) sigaction(fault_signals[i], &faults_before[i], nullptr);
+  }
 }
 
 }  // namespace weft

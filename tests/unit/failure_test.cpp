@@ -1034,6 +1034,25 @@ TEST(the_report_signal, is_the_programs_again_after_the_last_job) {
   EXPECT_EQ(after.sa_handler, SIG_IGN);
 }
 
+void handle_nothing(int) {}
+
+TEST(a_handler, that_the_program_sets_while_a_job_runs_stays_when_the_job_ends) {
+  for (const int number : {SIGUSR2, SIGFPE}) {
+    struct sigaction before {};
+    sigaction(number, nullptr, &before);
+    options how = job_of(1, 1);
+    how.report_signal = "USR2";
+    run_ranks(how, [&](communicator&) {
+      struct sigaction mine {};
+      mine.sa_handler = &handle_nothing;
+      sigaction(number, &mine, nullptr);
+    });
+    struct sigaction after {};
+    sigaction(number, &before, &after);
+    EXPECT_EQ(after.sa_handler, &handle_nothing) << number;
+  }
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 int overflow(int depth) {
   volatile char frame[4096];
