@@ -65,7 +65,8 @@ void worker::park(waiter& w) {
     if (at.w->deadline_ns != 0)
       deadline = deadline == 0 ? at.w->deadline_ns : std::min(deadline, at.w->deadline_ns);
   if (seeded_) [[unlikely]]
-    deadline = seeded_clock_.next_deadline_ns();
+    if (const std::uint64_t alarm = seeded_clock_.next_deadline_ns(); alarm != 0)
+      deadline = deadline == 0 ? alarm : std::min(deadline, alarm);
   std::int64_t timeout = -1;
   if (deadline != 0) {
     const std::uint64_t now = now_ns();

@@ -379,25 +379,27 @@ void worker::block_as_timer(waiter& w) {
 void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
   const trace_span traced(trace_kind::sleep, number());
   const std::uint64_t deadline_ns = now_ns() + duration_ns;
-  const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* deadline) {
-    waiter w{is_past, deadline, &description};
-    w.deadline_ns = deadline_ns;
+  const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* subject,
+                               std::uint64_t wake_at_ns) {
+    waiter w{is_past, subject, &description};
+    w.deadline_ns = wake_at_ns;
     w.may_stop = may_stop;
     block_as_timer(w);
   };
   if (seeded_ && attached_thread_ == nullptr) [[unlikely]] {
+    // No deadline of the wait's own: park() takes the time of the first alarm from the seeded clock.
     const seeded_clock::alarm alarm(seeded_clock_, duration_ns, deadline_ns);
     sleep_until(
         [](const void* subject) noexcept {
           return static_cast<const seeded_clock::alarm*>(subject)->is_due();
         },
-        &alarm);
+        &alarm, 0);
   } else {
     sleep_until(
         [](const void* subject) noexcept {
           return now_ns() >= *static_cast<const std::uint64_t*>(subject);
         },
-        &deadline_ns);
+        &deadline_ns, deadline_ns);
   }
 }
 

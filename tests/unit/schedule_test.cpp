@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "job.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
 
 namespace weft {
 namespace {
@@ -121,6 +123,20 @@ TEST(a_sleep_under_a_seed, is_not_shorter_than_it_says) {
       is_awake = true;
     }
     while (!is_awake) yield();
+  });
+}
+
+TEST(a_wait_with_a_time_limit_under_a_seed, ends_in_time_though_nobody_sleeps) {
+  run_ranks(seeded(2, 7), [](communicator& world) {
+    if (world.rank() == 0) {
+      // Without the limit each would end at the monitor's next look: five a second.
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < 20; ++i)
+        worker::current()->wait_until([] { return false; }, 1'000'000,
+                                      {.call = "test", .ends_by_itself = true});
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+    }
+    world.barrier();
   });
 }
 
