@@ -195,6 +195,16 @@ void worker::block(waiter& w) {
                 "after the loop");
   fiber& self = running();
   const bool is_root = &self == &root_;
+  // Without memory for the fiber of a task the source throws, and keeps the task. A wait that the job's stop does not end
+  // goes on then: others use memory of its fiber until it is over. The root has no frames of the program.
+  const auto take_work = [may_throw = w.may_stop || is_root](const auto& take) -> fiber* {
+    try {
+      return take();
+    } catch (const error&) {
+      if (may_throw) throw;
+      return nullptr;
+    }
+  };
   if (watched_ && !is_root) [[unlikely]]
     owner_.watcher_(*this, *w.description);
   const struct in_wait {
@@ -242,7 +252,7 @@ void worker::block(waiter& w) {
         !stop_acknowledged_ && next_random() % 2 == 0 && steal(w.victim)) [[unlikely]]
       continue;
     if (w.may_switch) {
-      if (fiber* next = take_next(); next != nullptr) {
+      if (fiber* next = take_work([this] { return take_next(); }); next != nullptr) {
         suspend(w, *next);
         if (is_root && dead_ != nullptr) reclaim();
         idle_rounds = 0;
@@ -256,7 +266,7 @@ void worker::block(waiter& w) {
         continue;
       }
       if (source_ != nullptr && w.may_switch && handoff_lock_ == nullptr) {
-        if (fiber* next = source_->take_others(); next != nullptr) {
+        if (fiber* next = take_work([this] { return source_->take_others(); }); next != nullptr) {
           suspend(w, *next);
           if (is_root && dead_ != nullptr) reclaim();
           idle_rounds = 0;

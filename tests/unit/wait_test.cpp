@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -13,7 +15,9 @@
 #include "base/clock.hpp"
 #include "job.hpp"
 #include "sched/scheduler.hpp"
+#include "sched/work_source.hpp"
 #include "sched/worker.hpp"
+#include "weft/error.hpp"
 
 namespace weft {
 namespace {
@@ -341,6 +345,42 @@ TEST(a_parked_worker, wakes_for_the_chunks_of_a_long_loop) {
                    {.grain = 1});
     }
     world.send(1, 1);
+  });
+}
+
+// Work for which there never is a fiber, until it has been asked for three times.
+class work_without_memory final : public work_source {
+ public:
+  static constexpr int asked_max = 3;
+  bool look() noexcept override { return false; }
+  fiber* take_own() override {
+    if (!has_own()) return nullptr;
+    ++asked;
+    throw error("no memory for a stack");
+  }
+  fiber* take_others() override { return nullptr; }
+  [[nodiscard]] bool has_own() const noexcept override { return asked < asked_max; }
+  [[nodiscard]] bool has_arrivals() const noexcept override { return false; }
+  [[nodiscard]] bool has_surplus() const noexcept override { return false; }
+  void describe(const std::function<void(const std::string&)>&) const override {}
+
+  int asked = 0;
+};
+
+TEST(a_wait_that_no_stop_ends, goes_on_when_there_is_no_memory_for_the_fiber_of_a_task) {
+  run_ranks(1, 1, [](communicator&) {
+    worker& here = *worker::current();
+    here.open_sources([](scheduler&) {
+      std::vector<std::unique_ptr<work_source>> made;
+      made.push_back(std::make_unique<work_without_memory>());
+      return made;
+    });
+    auto& work = static_cast<work_without_memory&>(*here.source());
+    const auto is_asked_enough = [&] { return work.asked >= work_without_memory::asked_max; };
+    EXPECT_NO_THROW(here.wait_until(is_asked_enough, {.call = "test"}, false));
+    EXPECT_EQ(work.asked, work_without_memory::asked_max);
+    work.asked = work_without_memory::asked_max - 1;
+    EXPECT_THROW(here.wait_until(is_asked_enough, {.call = "test"}), error);
   });
 }
 
