@@ -147,6 +147,12 @@ contains
     call expect(total(1) == -ranks .and. total(2) == ranks*(ranks + 1)/2 .and. total(3) == -total(2), 'own operation')
     call MPI_Op_free(op, error)
     call expect(op == MPI_OP_NULL, 'freed operation')
+    total = 0
+    call MPI_Op_create(first_sign, .false., op, error)
+    call MPI_Iallreduce(value, total, 3, MPI_INTEGER, op, MPI_COMM_WORLD, request, error)
+    call MPI_Op_free(op, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call expect(total(1) == -ranks .and. total(2) == ranks*(ranks + 1)/2, 'operation freed before its collective ends')
     do i = 1, 200
       call MPI_Op_create(first_sign, .true., op, error)
       call expect(error == MPI_SUCCESS, 'many operations')

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Writes Fortran's face of MPI from the declarations in mpi.h.
+"""Writes the Fortran side of MPI from the declarations in mpi.h.
 
-    generate.py MPI.H OUTPUT_DIRECTORY      a function that it does not understand is left out and named;
-                                            the status is 1 then
-stubs.c    a function with Fortran's calling convention for each of C's; special.c has those that one
-           rule cannot give
+    generate.py MPI.H OUTPUT_DIRECTORY      leaves out and names a function that it does not understand, and
+                                            ends with status 1 then
+stubs.c    for each function of C one with Fortran's calling convention, but those that special.c has
 mpif.h     the constants
 mpi.f90    module mpi: the constants and the interfaces
 
-Strings of Fortran have a hidden length after the other arguments; logicals of gfortran are 0 or 1.
+A string of Fortran has its length as a hidden argument after all others; gfortran's logicals are 0 or 1.
 """
 import platform
 import re
@@ -20,35 +19,35 @@ HANDLES = {"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Group": "Group", "MP
            "MPI_Session": "Session", "MPI_Win": "Win"}
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 LOGICALS = {"flag", "reorder", "periods", "remain_dims", "commute", "high", "weighted"}
-# Integers of which Fortran passes more than one although C does not write const.
+# Arguments that are arrays of integers, though C declares them as pointers without const.
 ARRAYS = {"coords", "dims", "ranks2", "neighbors", "sources", "sourceweights", "destinations", "destweights", "edges",
           "nnodes_index"}
-# How many handles an array of them holds.
+# The length of an array of handles, where it is not the argument `count`.
 LENGTHS = {"MPI_Waitsome": "*incount", "MPI_Testsome": "*incount", "MPI_Type_get_contents": "*max_datatypes"}
-# Written by hand, in special.c; their interfaces are as C's.
+# Functions whose stubs are in special.c. Their interfaces for the module are still made of C's declarations.
 SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick", "MPI_Aint_add", "MPI_Aint_diff",
-           "MPI_Op_create", "MPI_Op_free", "MPI_Comm_create_errhandler", "MPI_Comm_create_keyval", "MPI_Type_create_keyval",
+           "MPI_Op_create", "MPI_Comm_create_errhandler", "MPI_Comm_create_keyval", "MPI_Type_create_keyval",
            "MPI_Comm_set_attr", "MPI_Comm_get_attr", "MPI_Type_set_attr", "MPI_Type_get_attr", "MPI_Waitany",
            "MPI_Testany", "MPI_Waitsome", "MPI_Testsome", "MPI_Request_get_status_any",
            "MPI_Request_get_status_some", "MPI_Grequest_start", "MPI_Buffer_detach", "MPI_Comm_detach_buffer",
            "MPI_Info_get",
            "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Errhandler_create", "MPI_Comm_idup",
            "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
-# What Fortran gives them, where C has more.
+# The arguments of functions that have fewer in Fortran than in C.
 SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
 # Functions of MPI-1 to which addresses are integers of the default kind.
 NARROW = {"MPI_Address", "MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_struct", "MPI_Type_extent", "MPI_Type_lb",
           "MPI_Type_ub", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get"}
-# There is no such thing in Fortran, or only in the module mpi_f08.
+# Functions that Fortran does not have, or only the module mpi_f08.
 ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_[gs]et_fortran_|^MPI_T_")
-OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Of MPI_OFFSET_KIND.
-# As C's, one byte less where C counts the end of a string.
+OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Constants of kind MPI_OFFSET_KIND.
+# Lengths of strings: one less than in C, which counts the zero byte at the end.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
 FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
              "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
 PLACES = ("MPI_BOTTOM", "MPI_IN_PLACE", "MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE", "MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY",
           "MPI_ERRCODES_IGNORE", "MPI_BUFFER_AUTOMATIC", "MPI_ARGV_NULL", "MPI_ARGVS_NULL")
-# Of those that are no scalar.
+# The dimensions of the places that are arrays.
 SHAPES = {"MPI_STATUS_IGNORE": "(8)", "MPI_STATUSES_IGNORE": "(8,1)", "MPI_UNWEIGHTED": "(1)", "MPI_WEIGHTS_EMPTY": "(1)",
           "MPI_ERRCODES_IGNORE": "(1)", "MPI_ARGV_NULL": "(1)", "MPI_ARGVS_NULL": "(1,1)"}
 OWN_CONSTANTS = {"MPI_ADDRESS_KIND": 8, "MPI_COUNT_KIND": 8, "MPI_OFFSET_KIND": 8, "MPI_INTEGER_KIND": 4,
@@ -58,7 +57,7 @@ CALLBACKS = ("COMM_DUP_FN", "COMM_NULL_COPY_FN", "COMM_NULL_DELETE_FN", "TYPE_DU
              "CONVERSION_FN_NULL")
 
 
-# Of MPI_Sizeof: kinds and the bytes of one, by type.
+# For MPI_Sizeof: the kinds of each type, and how many bytes an element of the kind has.
 SIZES = {"integer": {1: 1, 2: 2, 4: 4, 8: 8, 16: 16}, "logical": {1: 1, 2: 2, 4: 4, 8: 8, 16: 16},
          "real": {4: 4, 8: 8, 10: 16, 16: 16}, "complex": {4: 8, 8: 16, 10: 32, 16: 32}}
 if platform.machine() not in ("x86_64", "i686"):
@@ -109,7 +108,7 @@ class Parameter:
 
 
 def length_of(function, parameter):
-    """Of an array of handles, as an expression in C."""
+    """How many elements an array of handles has, as an expression in C."""
     if "lltoallw" in function:
         if "eighbor" in function:
             return f"weft_fortran_neighbours(MPI_Comm_f2c(*comm), {int(parameter.name.startswith('recv'))})"
@@ -197,14 +196,14 @@ def gives_address(parameters):
 
 
 def address_names(fortran, signature):
-    """Of a function that gives an address: its names where that is a TYPE(C_PTR)."""
+    """The names of a function that returns an address, for programs that take it in a TYPE(C_PTR)."""
     other = fortran + "cptr_"
     return (f"extern __attribute__((alias(\"p{fortran}\"))) void p{other}({signature});\n"
             f"WEFT_FORTRAN_NAME({other}, ({signature}));\n")
 
 
 def refusing_stub(name, text):
-    """Of a function that looks at no argument, since all that it does is to say that it is not there."""
+    """The stub of a function that weft does not have: it passes no argument on, since C's refuses whatever it gets."""
     count = 0 if text.strip() == "void" else text.count(",") + 1
     fortran = name.lower() + "_"
     signature = "".join(f"void* a{i}, " for i in range(count)) + "MPI_Fint* ierror"
@@ -215,7 +214,7 @@ def refusing_stub(name, text):
 
 
 def interface(name, parameters):
-    """Of the function and of its PMPI name."""
+    """The interfaces of the function and of its PMPI name."""
     names = (name, "P" + name)
     if not gives_address(parameters):
         return "".join(specific(n, name, parameters) for n in names)
@@ -296,7 +295,7 @@ def constants(header):
 
 
 def mpif(values):
-    """Lines that free and fixed form both understand: no continuation, nothing beyond column 72."""
+    """mpif.h, in lines that are right in free form and in fixed form: no continuation, nothing beyond column 72."""
     lines = ["! Constants of MPI. Written by generate.py from mpi.h.",
              "      logical MPI_SUBARRAYS_SUPPORTED", "      parameter (MPI_SUBARRAYS_SUPPORTED=.false.)",
              "      logical MPI_ASYNC_PROTECTS_NONBLOCKING", "      parameter (MPI_ASYNC_PROTECTS_NONBLOCKING=.false.)"]
@@ -314,7 +313,7 @@ COMMON = {name: "weft_" + name.lower() for name in PLACES}
 
 
 def sizeof():
-    """MPI_Sizeof, which is another function for each type: what C knows is written here."""
+    """The stubs and the interface of MPI_Sizeof, a generic function with one specific function for each type and kind."""
     stubs, interfaces = [], ["  interface MPI_Sizeof\n"]
     for base, kind, size in [(b, k, s) for b, kinds in SIZES.items() for k, s in kinds.items()] + [("character", 1, 1)]:
         name = f"weft_mpi_sizeof_{base}{kind}"

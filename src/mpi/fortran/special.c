@@ -1,5 +1,5 @@
-/* The stubs that one rule cannot give: without or with other arguments than C's, indices from 1 on,
-   attributes by value, and functions of the program that MPI calls. */
+/* The stubs that generate.py cannot write by its rule: functions whose arguments differ from C's, that take or return indices
+   (which count from 1 in Fortran), that pass attributes by value, or that take functions of the program. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +92,7 @@ MPI_Aint pmpi_aint_diff_(const MPI_Aint* one, const MPI_Aint* other) { return MP
 WEFT_FORTRAN_FUNCTION(MPI_Aint, mpi_aint_diff_, (const MPI_Aint*, const MPI_Aint*));
 #endif
 
-/* Fortran cannot take an address: the buffer's is not returned. */
+/* Detaching returns the size alone: Fortran has no variable that could take the buffer's address. */
 #ifdef WEFT_HAS_MPI_Buffer_detach
 void pmpi_buffer_detach_(void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
   void* address = NULL;
@@ -110,7 +110,7 @@ void pmpi_comm_detach_buffer_(MPI_Fint* comm, void* buffer, MPI_Fint* size, MPI_
 WEFT_FORTRAN_NAME(mpi_comm_detach_buffer_, (MPI_Fint*, void*, MPI_Fint*, MPI_Fint*));
 #endif
 
-/* --- Requests by index: from 1 on --------------------------------------------------------------- */
+/* --- Requests by index, which counts from 1 --------------------------------------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Waitany
 static MPI_Request* requests_in(const MPI_Fint* from, MPI_Fint count) {
@@ -185,7 +185,7 @@ void pmpi_request_get_status_some_(const MPI_Fint* in_count, MPI_Fint* requests,
 WEFT_FORTRAN_NAME(mpi_request_get_status_some_,
                   (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Status*, MPI_Fint*));
 
-/* Their functions are given the program's variable with the state, by reference: they may change it. */
+/* A generalized request. The program's functions get its variable `extra_state` by reference, and may change it. */
 struct own_request {
   void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*);
   void (*free)(MPI_Aint*, MPI_Fint*);
@@ -226,7 +226,7 @@ WEFT_FORTRAN_NAME(mpi_grequest_start_, (void (*)(MPI_Aint*, MPI_Status*, MPI_Fin
                                         void (*)(MPI_Aint*, MPI_Fint*, MPI_Fint*), MPI_Aint*, MPI_Fint*, MPI_Fint*));
 #endif
 
-/* --- The communicator comes later ---------------------------------------------------------------- */
+/* --- MPI_Comm_idup: the new communicator is written after the return ---------------------------------------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Comm_idup
 static void idup(MPI_Fint comm, MPI_Info info, MPI_Fint* newcomm, MPI_Fint* request, MPI_Fint* ierror) {
@@ -247,8 +247,10 @@ WEFT_FORTRAN_NAME(mpi_comm_idup_with_info_, (const MPI_Fint*, const MPI_Fint*, M
 
 /* --- Functions of the program that are given no state of their own ------------------------------- */
 
-/* C's operation and error handler are told nothing but their arguments, which hold handles of C; so each
-   function of Fortran has one of C in front of it, from a table. */
+/* MPI calls an operation or an error handler with handles of C, and with no argument in which a stub could keep which
+   function of Fortran is meant. So a table holds 64 functions of C; number n converts the handle and calls function n of the
+   program. A function keeps its place for good: MPI_Op_free and MPI_Errhandler_free do not end the use of it, since
+   collectives under way and communicators still have the operation or handler. */
 enum { functions_max = 64 };
 #define EIGHT(M, n) M(n##0) M(n##1) M(n##2) M(n##3) M(n##4) M(n##5) M(n##6) M(n##7)
 #define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
@@ -256,7 +258,6 @@ enum { functions_max = 64 };
 #ifdef WEFT_HAS_MPI_Op_create
 typedef void fortran_operation(void*, void*, MPI_Fint*, MPI_Fint*);
 static fortran_operation* operations[functions_max];
-static MPI_Op operation_handles[functions_max];
 
 #define OPERATION(n)                                                                      \
   static void operation_##n(void* in, void* inout, int* count, MPI_Datatype* datatype) {  \
@@ -271,33 +272,17 @@ static MPI_User_function* const operations_of_c[functions_max] = {ALL(NAME)};
 void pmpi_op_create_(fortran_operation* function, const MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {
   MPI_Op of_c = MPI_OP_NULL;
   int n = 0;
-  while (n < functions_max && operations[n] != NULL) ++n;
+  while (n < functions_max && operations[n] != NULL && operations[n] != function) ++n;
   if (n == functions_max) {
-    fprintf(stderr, "MPI_Op_create: %d operations of Fortran live already, more cannot; free some with MPI_Op_free\n",
-            functions_max);
+    fprintf(stderr, "MPI_Op_create: %d functions of Fortran are operations already, more cannot be\n", functions_max);
     *ierror = MPI_ERR_OTHER;
     return;
   }
   operations[n] = function;
   *ierror = MPI_Op_create(operations_of_c[n], *commute, &of_c);
-  operation_handles[n] = of_c;
-  if (*ierror != MPI_SUCCESS) operations[n] = NULL;
   *op = MPI_Op_c2f(of_c);
 }
 WEFT_FORTRAN_NAME(mpi_op_create_, (fortran_operation*, const MPI_Fint*, MPI_Fint*, MPI_Fint*));
-
-/* A collective under way keeps an operation that has been freed: its place is used again only when the
-   C library would give the same handle again, that is, when it has gone. */
-void pmpi_op_free_(MPI_Fint* op, MPI_Fint* ierror) {
-  MPI_Op of_c = MPI_Op_f2c(*op);
-  const MPI_Op freed = of_c;
-  *ierror = MPI_Op_free(&of_c);
-  if (*ierror == MPI_SUCCESS)
-    for (int n = 0; n < functions_max; ++n)
-      if (operation_handles[n] == freed) operations[n] = NULL, operation_handles[n] = NULL;
-  *op = MPI_Op_c2f(of_c);
-}
-WEFT_FORTRAN_NAME(mpi_op_free_, (MPI_Fint*, MPI_Fint*));
 #endif
 
 #ifdef WEFT_HAS_MPI_Comm_create_errhandler
@@ -314,7 +299,6 @@ ALL(HANDLER)
 static MPI_Comm_errhandler_function* const handlers_of_c[functions_max] = {ALL(NAME)};
 #undef NAME
 
-/* A function stays in its place for good: handlers live on in communicators after they are freed. */
 void pmpi_comm_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
   MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
   int n = 0;
