@@ -1,5 +1,7 @@
 /* Groups: their set operations, ranges, translations and comparison. Groups of one rank's own need no
    communication, so odd ones are made everywhere. */
+#include <limits.h>
+
 #include "conform.h"
 
 static MPI_Group world;
@@ -75,7 +77,10 @@ int main(int argc, char** argv) {
   expect_members("everybody", result, size, all);
   MPI_Group_free(&result);
 
-  int every_second[1][3] = {{0, last, 2}}, down[1][3] = {{last, 0, -1}};
+  int every_second[1][3] = {{0, last, 2}}, down[1][3] = {{last, 0, -1}}, far[1][3] = {{last, last, INT_MAX}};
+  MPI_Group_range_incl(world, 1, far, &result);
+  expect_members("range with a stride beyond the last rank", result, 1, &last);
+  MPI_Group_free(&result);
   MPI_Group_range_incl(world, 1, every_second, &result);
   for (int i = 0; 2 * i < size; ++i) wanted[i] = 2 * i;
   expect_members("range", result, (size + 1) / 2, wanted);

@@ -1,4 +1,4 @@
-// Groups: lists of ranks, by their numbers in the world. All of it is local to a rank.
+// Groups: lists of ranks, by their numbers in MPI_COMM_WORLD. No function here communicates.
 #include "mpi/object/group.hpp"
 
 #include <algorithm>
@@ -24,6 +24,7 @@ MPI_Group make_group(state& me, std::vector<int> ranks) {
 
 namespace {
 
+// The numbers in MPI_COMM_WORLD of `count` ranks of a communicator, from `first` on.
 std::vector<int> numbers(const communicator_object& c, int first, int count) {
   std::vector<int> ranks;
   ranks.reserve(static_cast<std::size_t>(count));
@@ -31,7 +32,8 @@ std::vector<int> numbers(const communicator_object& c, int first, int count) {
   return ranks;
 }
 
-// Places by number: sets of groups cost their length, not its square.
+// The place in the list of each number. With it a union or an intersection takes time in proportion to the lengths of the
+// groups, not to their product.
 std::unordered_map<int, int> place_of_each(const std::vector<int>& list) {
   std::unordered_map<int, int> places;
   places.reserve(list.size());
@@ -39,7 +41,7 @@ std::unordered_map<int, int> place_of_each(const std::vector<int>& list) {
   return places;
 }
 
-// Those of `from` that are, or are not, in `other`, in their order.
+// The ranks of `from` that are in `other` (`in_both`), or that are not, in the order of `from`.
 std::vector<int> chosen(const std::vector<int>& from, const std::vector<int>& other, bool in_both) {
   const auto places = place_of_each(other);
   std::vector<int> result;
@@ -48,7 +50,7 @@ std::vector<int> chosen(const std::vector<int>& from, const std::vector<int>& ot
   return result;
 }
 
-// The ranks that a call names one by one: each in the group, none twice.
+// Checks the places in the group that a call names one by one: each exists, none is named twice.
 std::vector<int> listed(const group_object& g, int n, const int ranks[]) {
   if (n < 0) fail(MPI_ERR_ARG, "n is {}: it is the number of ranks", n);
   if (n > 0) check_not_null(ranks, "ranks");
@@ -64,7 +66,7 @@ std::vector<int> listed(const group_object& g, int n, const int ranks[]) {
   return named;
 }
 
-// The ranks of triples (first, last, stride).
+// The places in the group that triples (first, last, stride) name, checked likewise.
 std::vector<int> in_ranges(const group_object& g, int n, int ranges[][3]) {
   if (n < 0) fail(MPI_ERR_ARG, "n is {}: it is the number of ranges", n);
   if (n > 0) check_not_null(ranges, "ranges");
@@ -76,11 +78,11 @@ std::vector<int> in_ranges(const group_object& g, int n, int ranges[][3]) {
     if (first < 0 || first >= size)
       fail(MPI_ERR_RANK, "range {} begins with rank {}: the group has ranks 0 to {}", i, first,
            size - 1);
-    for (int r = first; stride > 0 ? r <= last : r >= last; r += stride) {
+    for (long r = first; stride > 0 ? r <= last : r >= last; r += stride) {
       if (r < 0 || r >= size)
         fail(MPI_ERR_RANK, "range {} comes to rank {}: the group has ranks 0 to {}", i, r,
              size - 1);
-      named.push_back(r);
+      named.push_back(static_cast<int>(r));
     }
   }
   return listed(g, static_cast<int>(named.size()), named.data());
