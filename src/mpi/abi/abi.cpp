@@ -1,5 +1,5 @@
-// What the ABI chapter lets a program ask: sizes of the types of C, and those of Fortran with its two
-// logical values, which are gfortran's and cannot be set to others.
+// The functions of the ABI chapter. A program asks for the sizes of MPI's types in C, for those of Fortran's types, and for
+// the values of Fortran's .true. and .false. Fortran's are gfortran's; the functions that set them are refused.
 #include <cstring>
 
 #include "mpi/object/profiling.hpp"
@@ -100,7 +100,7 @@ WEFT_MPI_FUNCTION(int, MPI_Abi_set_fortran_booleans,
       logical_size, logical_true, logical_false);
 }
 
-// No kinds of hardware have names here.
+// The info is empty: weft names no kinds of hardware resources.
 WEFT_MPI_FUNCTION(int, MPI_Get_hw_resource_info, (MPI_Info * hw_info)) {
   return new_info("MPI_Get_hw_resource_info", hw_info, [](info_object&) {});
 }

@@ -1,4 +1,5 @@
-// What weft has not: each function of mpi_absent.h is an error that names its chapter.
+// The functions that weft does not have, listed in mpi_absent.h. Each ends in an error that names its chapter, so that a
+// program links and the remedy is told.
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 

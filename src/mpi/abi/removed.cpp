@@ -1,5 +1,5 @@
-// What MPI 3.0 has removed, for programs that still call it: each function is a newer one of another
-// name, which is what its errors name.
+// Functions that MPI 3.0 has removed, for programs that still call them. Each calls the newer function in its place, so its
+// errors name the newer one.
 #include "mpi/object/profiling.hpp"
 
 #define WEFT_MPI_OLD_NAME(name, parameters, now) \
@@ -35,13 +35,14 @@ WEFT_MPI_OLD_NAME(MPI_Errhandler_get, (MPI_Comm comm, MPI_Errhandler* errhandler
 
 namespace {
 
-// Both bounds: an old function asks for one of them.
+// The bounds of a datatype. Each function below returns one number of them.
 struct bounds {
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
 };
 
-// Null is refused as the newer function refuses it.
+// Writes what `wanted` takes of the bounds of `datatype` to `*to`. MPI_Type_get_extent checks the arguments, a null `to`
+// included.
 int tell(MPI_Datatype datatype, MPI_Aint* to, MPI_Aint (*wanted)(const bounds&)) {
   bounds b;
   const int error = PMPI_Type_get_extent(datatype, &b.lower, to == nullptr ? nullptr : &b.extent);

@@ -1,3 +1,4 @@
+// Keys of attributes, and the values that a rank keeps under them at its communicators and datatypes.
 #include "mpi/object/attributes.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ int add_keyval(state& me, const keyval& made) {
   return key;
 }
 
+// Drops one reference to a key. The last one ends the key.
 void release(state& me, int key) {
   const auto at = me.attributes.keyvals.find(key);
   if (at != me.attributes.keyvals.end() && --at->second.holders == 0)
@@ -43,7 +45,8 @@ auto find_value(attribute_list& list, int key) {
   return std::find_if(list.begin(), list.end(), [&](const auto& a) { return a.first == key; });
 }
 
-// A key may be freed before its attributes: it goes with the last of them.
+// Calls the delete function of a key. The program may have freed the key: it lives as long as an attribute under it.
+// The key is copied, since the function may make or free keys.
 void call_delete(state& me, int key, void* value, MPI_Comm comm) {
   const keyval k = me.attributes.keyvals.at(key);
   if (k.delete_communicator == MPI_COMM_NULL_DELETE_FN) return;
@@ -57,6 +60,7 @@ void call_delete(state& me, int key, void* value, MPI_Datatype type) {
     refused("delete", key, code);
 }
 
+// The program's delete function runs in the middle and may change the list: the attribute is looked up again behind it.
 template <class Handle>
 void set_value(state& me, attribute_list& list, int key, void* value, Handle h) {
   if (const auto at = find_value(list, key); at != list.end()) {
@@ -81,7 +85,7 @@ void delete_value(state& me, attribute_list& list, int key, Handle h) {
   release(me, key);
 }
 
-// Last set, first deleted.
+// Deletes the attributes in the reverse order of their setting.
 template <class Handle>
 void delete_all(state& me, attribute_list& list, Handle h) {
   while (!list.empty()) delete_value(me, list, list.back().first, h);
@@ -104,6 +108,7 @@ int call_copy(const keyval& k, MPI_Datatype from, int key, void* value, void** c
   return MPI_SUCCESS;
 }
 
+// Copies the list first: the program's copy functions may change it.
 template <class Handle>
 void copy_all(state& me, Handle from, const attribute_list& source, attribute_list& target) {
   for (const auto& [key, value] : attribute_list(source)) {
@@ -118,7 +123,7 @@ void copy_all(state& me, Handle from, const attribute_list& source, attribute_li
   }
 }
 
-// Null: not a predefined one.
+// The variable that a predefined attribute points to, with its present value; null when `key` is no predefined one.
 int* find_predefined_value(state& me, int key) {
   attributes_state& a = me.attributes;
   switch (key) {
@@ -260,7 +265,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_delete_attr, (MPI_Comm comm, int comm_keyval)) {
       [&](state& me) { delete_comm_attribute(me, comm, comm_keyval); }, comm, comm_keyval);
 }
 
-// --- Their names before MPI 2 ----------------------------------------------------------------------
+// --- The same functions by their names of MPI-1 ----------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Keyval_create,
                   (MPI_Copy_function * copy_fn, MPI_Delete_function* delete_fn, int* keyval,

@@ -1,5 +1,5 @@
-// Communicators: size and rank, new ones, names, groups. Those of two groups are made in
-// intercommunicator.cpp.
+// Communicators: their sizes and ranks, new ones out of others, their ends, names and hints. Inter-communicators are made
+// in intercommunicator.cpp.
 #include "mpi/object/communicator.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
 
 std::shared_ptr<communicator_object> with_own_context(state& me, const communicator_object& c,
                                                       const char* call) {
-  // Among the others, where reports look for its context.
+  // It comes from the rank's pool: reports find a communicator there by its context.
   const std::shared_ptr<communicator_object> made(
       &me.communicators.make(*split(*c.shared, c.own, 0, 0, call)),
       [&me](communicator_object* gone) { me.communicators.free(*gone); });
@@ -56,7 +56,7 @@ std::shared_ptr<communicator_object> with_own_context(state& me, const communica
 
 namespace {
 
-// The same groups as those of `parent`, with its topology.
+// Puts `made` into the rank's pool, with the groups, the topology and the error handler of `parent`.
 communicator_object& add_copy(state& me, weft::communicator made,
                               const communicator_object& parent) {
   communicator_object& c = me.communicators.make(std::move(made));
@@ -68,7 +68,7 @@ communicator_object& add_copy(state& me, weft::communicator made,
   return c;
 }
 
-// Frees those that no request and no message that was taken refers to any more.
+// Frees the retired communicators that no request and no message of MPI_Mprobe names any more.
 void free_retired(state& me) {
   for (communicator_object* c : me.retired) c->needed = false;
   const auto need = [](const auto& referring) {
@@ -85,7 +85,8 @@ void free_retired(state& me) {
   });
 }
 
-// The handle goes at once; the communicator stays until what is under way on it has ended.
+// Ends the program's handle at once. The communicator is retired: it stays until the requests and messages that name it
+// have ended.
 void end_communicator(state& me, MPI_Comm& comm) {
   communicator_object& c = checked_communicator(me, comm);
   if (is_predefined(comm)) fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
@@ -97,14 +98,15 @@ void end_communicator(state& me, MPI_Comm& comm) {
   comm = MPI_COMM_NULL;
 }
 
-// Until all that this rank has started there is complete, whoever waits for it later. Each request is
-// looked at until it is, and then no more.
+// MPI_Comm_disconnect: returns when all operations that this rank has started on the communicator are complete. The
+// program still waits for the requests itself. A request that was found complete is not looked at again.
 void wait_for_rest(state& me, MPI_Comm comm, const communicator_object& c) {
   const auto is_open = [&](const request_object& r) {
     return r.where == comm && r.active && r.what != request_object::type::generalized &&
            !r.complete();
   };
-  std::vector<MPI_Request> open;  // Other threads of the rank may free them meanwhile.
+  // Handles, no pointers: other threads of the rank may free the requests during the wait.
+  std::vector<MPI_Request> open;
   me.requests.each([&](request_object& r) {
     if (is_open(r)) open.push_back(handle_of(r));
   });
@@ -118,7 +120,7 @@ void wait_for_rest(state& me, MPI_Comm comm, const communicator_object& c) {
   me.rank.home->wait_until(none_is_open, {"MPI_Comm_disconnect", c.shared->context});
 }
 
-// Hints are the new communicator's own: those of its parent stay there (MPI 4.1 section 7.4.2).
+// The new communicator has the hints of the call; those of its parent are not copied (MPI 4.1 section 7.4.2).
 void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, const char* call) {
   check_not_null(newcomm, "newcomm");
   communicator_object& parent = checked_communicator(me, comm);
@@ -135,6 +137,7 @@ void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, 
   *newcomm = handle;
 }
 
+// Writes a handle into the program's variable: a handle of C, or an integer of Fortran.
 void give(state&, MPI_Comm handle, MPI_Comm* to) {
   *to = handle;
 }
@@ -143,8 +146,8 @@ void give(state& me, MPI_Comm handle, MPI_Fint* to) {
                               : me.fortran_handles.number_of(value_of(handle));
 }
 
-// Attributes are copied now, by the functions of the program; the communicator comes when all ranks
-// have called: `newcomm` is the program's variable, a handle of C or an integer of Fortran.
+// MPI_Comm_idup. The program's copy functions run now, in the call. The communicator is made on the fiber of the
+// collective, when all ranks have called; `*newcomm` is written there, before the request is complete.
 template <class Handle>
 void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newcomm,
                      MPI_Request* request, const char* call) {
@@ -152,7 +155,7 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
   check_not_null(request, "request");
   communicator_object& parent = checked_communicator(me, comm);
   give(me, MPI_COMM_NULL, newcomm);
-  // The parent may be freed before.
+  // A copy of what is needed of the parent, which the program may free before the fiber runs.
   auto model = std::make_shared<communicator_object>(parent.ranks);
   model->peers_first = parent.peers_first;
   model->peers_count = parent.peers_count;
@@ -182,7 +185,8 @@ MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key, c
     fail(MPI_ERR_ARG, "color {}: colors are 0 or more, or MPI_UNDEFINED", color);
   const int mine = color == MPI_UNDEFINED ? undefined_color : color;
   if (!c.is_inter()) return add_communicator(me, split(*c.shared, c.own, mine, key, call), c);
-  // The two groups stay apart, each ordered by key: the first one's ranks come first.
+  // The ranks below of an inter-communicator are those of one group and then those of the other. So each rank sorts its own
+  // group by key itself, and passes its place below as the key.
   struct wish {
     int color, key;
   };
@@ -257,7 +261,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* r
       comm1, comm2);
 }
 
-// --- New ones --------------------------------------------------------------------------------------
+// --- Communicators made of others --------------------------------------------------------------------------------------
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm)) {
   return in_call(
@@ -291,7 +295,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_idup_with_info,
       comm, info);
 }
 
-// Fortran's, which cannot be C's between two conversions: the handle comes after the return.
+// MPI_Comm_idup for Fortran. The stub cannot convert the handle: it is written after the stub has returned.
 extern "C" int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm,
                                  MPI_Request* request) {
   return in_call(
@@ -352,7 +356,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm * comm)) {
       comm == nullptr ? MPI_COMM_NULL : *comm);
 }
 
-// No job is started by another.
+// Always MPI_COMM_NULL: weft starts no job from within another (MPI_Comm_spawn is absent).
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm * parent)) {
   return in_call(
       "MPI_Comm_get_parent", MPI_COMM_SELF,

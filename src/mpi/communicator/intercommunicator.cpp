@@ -1,5 +1,6 @@
-// Communicators of two groups. Below, each is one communicator of both groups' ranks, the group first
-// whose leader has the lower number in the world; messages and collectives go to its other part.
+// Inter-communicators. In `rank` and `collective` an inter-communicator is one communicator with the ranks of both groups.
+// First come those of the group whose leader has the lower number in MPI_COMM_WORLD. Messages and collectives of a rank
+// go to the part that is the other group.
 #include <algorithm>
 
 #include "collective/collectives.hpp"
@@ -32,11 +33,12 @@ MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made
 
 namespace {
 
-// What leaders tell each other, and then their groups.
+// What the two leaders tell each other about their groups; each then broadcasts both to its own group.
 struct leader_note {
-  std::int32_t size = 0;
-  std::int32_t number = 0;    // Of the leader in the world.
-  std::uint32_t context = 0;  // One that it has taken; the first group's counts.
+  std::int32_t size = 0;    // Of the group.
+  std::int32_t number = 0;  // Of the leader in MPI_COMM_WORLD.
+  // A context id that the leader has taken. The new communicator uses that of the group that comes first.
+  std::uint32_t context = 0;
 };
 
 template <class T>
@@ -44,7 +46,8 @@ std::span<std::byte> bytes_of(T* first, std::size_t count) {
   return std::as_writable_bytes(std::span(first, count));
 }
 
-// Called by the two leaders: their notes and groups change places.
+// Called by each of the two leaders: sends its note and its group to the other one, and receives those of the other.
+// Returns the other group.
 std::vector<int> exchange_groups(state& me, const communicator_object& between, int remote_leader,
                                  int tag, const std::vector<int>& mine, leader_note& note,
                                  leader_note& theirs) {
@@ -171,7 +174,7 @@ WEFT_MPI_FUNCTION(int, MPI_Intercomm_merge,
       [&](state& me) {
         check_not_null(newintracomm, "newintracomm");
         communicator_object& c = checked_intercommunicator(me, intercomm);
-        // Where both groups say the same, the order is that of the ranks below.
+        // Of two groups that pass the same `high`, the one goes first whose ranks come first in the inter-communicator.
         *newintracomm = add_communicator(
             me, weft::detail::split(*c.shared, c.own, 0, high != 0 ? 1 : 0, "MPI_Intercomm_merge"),
             c);

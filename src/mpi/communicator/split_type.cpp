@@ -1,5 +1,5 @@
-// MPI_Comm_split_type: ranks that share memory, or a part of a machine. A rank is where its worker is
-// pinned; one that is not is known to be on a machine, and no more.
+// MPI_Comm_split_type: communicators of the ranks that share a machine, or a part of one. Where a rank is follows from the
+// core to which its worker is pinned. Of a rank whose worker is not pinned only the machine is known.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace detail;
 
-// The parts of a machine, each in one of those before.
+// The parts of a machine, from the largest to the smallest. Each lies in one part of the kind before it.
 enum part_of_machine : std::size_t {
   machine,
   package,
@@ -29,7 +29,7 @@ using places = std::array<int, part_count>;
 
 constexpr int unknown = -1;
 
-// The first of a part's names is hwloc's.
+// Names of the parts in an MPI_Info. The first name of a part is hwloc's; put_name() returns that one.
 constexpr std::pair<std::string_view, part_of_machine> names_of_parts[] = {
     {"Machine", machine}, {"Package", package},         {"NUMANode", numa_node},
     {"Core", core},       {"PU", hardware_thread_part}, {"mpi_shared_memory", machine},
@@ -37,7 +37,8 @@ constexpr std::pair<std::string_view, part_of_machine> names_of_parts[] = {
 constexpr std::string_view name_source = "hwloc://";
 constexpr const char* type_key = "mpi_hw_resource_type";
 
-// Numbers of the parts that this rank is in: equal ones are the same part, on whichever machine.
+// The number of each part that this rank is in; `unknown` where its worker is not pinned. Two ranks have the same number
+// only if they are in the same part of the same machine.
 places places_of(const rank_state& r) {
   const job& j = *r.of;
   const int node =
@@ -57,10 +58,10 @@ places places_of(const rank_state& r) {
   return here;
 }
 
-// The largest part that not all ranks are in together; `part_count` when there is none that all know.
-// Every rank calls, those that want no communicator with `wanted` false.
+// The largest kind of part in which the ranks of `c` are not all together, and which every rank knows; `part_count` when
+// there is none. A collective: ranks that want no communicator call it too, with `wanted` false, and do not count.
 std::size_t part_that_divides(communicator_object& c, const places& here, bool wanted) {
-  // Least and, negative, greatest number of each part.
+  // For each kind of part the least number and the negative of the greatest: one reduction by MPI_MIN finds both.
   std::array<int, 2 * part_count> ends, of_all;
   for (std::size_t p = 0; p < part_count; ++p) {
     ends[2 * p] = wanted ? here[p] : std::numeric_limits<int>::max();
@@ -74,7 +75,7 @@ std::size_t part_that_divides(communicator_object& c, const places& here, bool w
   return part_count;
 }
 
-// `part_count`: it names nothing.
+// The part that `info` names under mpi_hw_resource_type; `part_count` when it names none that is known.
 std::size_t part_by_name(state& me, MPI_Info info) {
   if (info == MPI_INFO_NULL) return part_count;
   const std::string* const value = checked_info(me, info).find(type_key);
@@ -86,14 +87,14 @@ std::size_t part_by_name(state& me, MPI_Info info) {
   return part_count;
 }
 
-// Tells a program that left the choice which part it is.
+// MPI_COMM_TYPE_HW_UNGUIDED: writes the part that weft has chosen into the program's info.
 void put_name(state& me, MPI_Info info, std::size_t part) {
   for (const auto& [name, named] : names_of_parts)
     if (part == named)
       return checked_info(me, info).set(type_key, std::string(name_source).append(name));
 }
 
-// Of a type that has been checked.
+// The color for split_by_color(): the number of this rank's part, or MPI_UNDEFINED. `split_type` has been checked.
 int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
   const places here = places_of(me.rank);
   const std::size_t divided = part_that_divides(c, here, split_type != MPI_UNDEFINED);

@@ -23,12 +23,13 @@
 namespace weft::mpi {
 namespace {
 
-// Of any rank of this process: for whoever asks when its rank has gone, such as destructors of libraries. Relaxed: flags
-// are all.
+// Set when some rank of this process initialises and finalises MPI. They answer MPI_Initialized and MPI_Finalized where
+// there is no rank any more, such as in destructors of libraries after its end. Relaxed: nothing but the flags is read.
 std::atomic<bool> has_been_initialized{false};
 std::atomic<bool> has_been_finalized{false};
 
-// Threads of a rank may call once every rank of its worker takes care of them.
+// The meeting at the end of MPI_Init. A thread that a rank makes may call MPI only when every rank of its worker gives the
+// hand-off lock up outside of calls; behind this meeting all ranks do.
 void start_together(state& me) {
   worker& here = *me.rank.home;
   (void)here.enter_shared();
@@ -108,13 +109,13 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     finish_requests(me);
     free_taken_messages(me);
     finish_buffered(me);
-    // Where a process has died not all come: that is an error, and the end of MPI here all the same.
+    // Set before the meeting, which fails when a process has died: MPI ends in this rank all the same.
     me.finalized = true;
     has_been_finalized.store(true, std::memory_order_relaxed);
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
     if (keeps_ledger(me)) compare_types(me);
   });
-  // Not before an error has come to its handler.
+  // Closed behind in_call(), which still needs the rank's state to call an error handler.
   if (state* const me = find_state(); me != nullptr && me->finalized) me->close();
   weft::detail::end_late_rank();
   return code;
@@ -126,7 +127,7 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
     weft::log_line("MPI_Abort({}, {}) was called outside of a rank", text_of(comm), errorcode);
     ::_exit(errorcode & 0xff);
   }
-  // A job that was aborted has failed, whatever the code says.
+  // The exit status is never 0: a job that was aborted has failed, also with an errorcode of 0 or 256.
   const int status = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
   const std::string text =
       weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
@@ -184,8 +185,8 @@ WEFT_MPI_FUNCTION(int, MPI_Get_library_version, (char* version, int* resultlen))
   return MPI_SUCCESS;
 }
 
-// Levels above 1 begin the region "phase n", those below -1 end it; the others mean nothing here. What follows the level is
-// not read, since nothing says whether there is any.
+// A level n above 1 begins the region "phase n" of the timeline, and one below -1 ends the last region that was begun.
+// Levels -1, 0 and 1 do nothing. The further arguments are not read: nothing says how many the program has passed.
 WEFT_MPI_FUNCTION(int, MPI_Pcontrol, (const int level, ...)) {
   if (weft::tracing()) [[unlikely]] {
     if (level > 1) weft::detail::begin_region(weft::formatted("phase {}", level).c_str());

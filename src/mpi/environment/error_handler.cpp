@@ -20,6 +20,7 @@ void check_handler(MPI_Errhandler h) {
   fail(MPI_ERR_ERRHANDLER, "{} is no error handler, or has been freed", text_of(h));
 }
 
+// hold() and release() count references to a handler of the program; the standard's handlers have no count.
 void hold(MPI_Errhandler h) {
   if (auto* const object = find_object<error_handler_object>(h); object != nullptr)
     ++object->holders;
@@ -29,6 +30,7 @@ void release(state& me, MPI_Errhandler h) {
   if (object != nullptr && --object->holders == 0) me.error_handlers.free(*object);
 }
 
+// Throws when the program has not added this code, or when a class is wanted and it is none.
 added_codes::code& added(state& me, int code, bool is_class) {
   const auto at = me.codes.by_number.find(code);
   if (at == me.codes.by_number.end() || (is_class && at->second.error_class != code))
@@ -43,7 +45,7 @@ bool is_class(state& me, int number) {
   return at != me.codes.by_number.end() && at->second.error_class == number;
 }
 
-// Classes and codes of the standard have one text.
+// The text of a code: the standard's classes have one of weft's, the program's codes have its own. Throws for any other number.
 std::string text_of_code(state* me, int code) {
   if (code >= 0 && code <= MPI_ERR_ABI)
     return std::string(name_of_class(code)) + ": " + std::string(text_of_class(code));
@@ -54,7 +56,7 @@ std::string text_of_code(state* me, int code) {
   fail(MPI_ERR_ARG, "{} is no error code", code);
 }
 
-// With the sizes, ranks or handles of the last call that returned this code, as far as there is room.
+// text_of_code(), and behind it what was wrong in the rank's last call that returned this code, cut to MPI_MAX_ERROR_STRING.
 std::string text_with_details(state* me, int code) {
   std::string text = text_of_code(me, code);
   if (me != nullptr && code != MPI_SUCCESS && me->last_failure.code == code && code <= MPI_ERR_ABI)
@@ -63,7 +65,8 @@ std::string text_with_details(state* me, int code) {
   return text;
 }
 
-// They may be called before MPI_Init and after MPI_Finalize.
+// The frame of MPI_Error_class and MPI_Error_string, which may be called before MPI_Init and after MPI_Finalize. `body` gets
+// a null pointer where there is no rank.
 template <class Body>
 int in_any_call(const char* name, const Body& body) {
   try {
@@ -162,7 +165,7 @@ WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
 WEFT_MPI_FUNCTION(int, MPI_Error_class, (int errorcode, int* errorclass)) {
   return in_any_call("MPI_Error_class", [&](state* me) {
     check_not_null(errorclass, "errorclass");
-    (void)text_of_code(me, errorcode);  // That there is such a code.
+    (void)text_of_code(me, errorcode);  // Throws when there is no such code.
     *errorclass =
         errorcode <= MPI_ERR_ABI ? errorcode : me->codes.by_number.at(errorcode).error_class;
   });

@@ -115,7 +115,7 @@ void fail_null(const char* what) {
 std::string text_of(int value) {
   switch (value) {
     case MPI_ANY_SOURCE:
-      return "-1";  // Or another argument that is -1.
+      return "-1";  // Not its name: the argument may be another one that is -1.
     case MPI_ANY_TAG:
       return "MPI_ANY_TAG";
     case MPI_PROC_NULL:
@@ -208,7 +208,7 @@ std::string text_of(MPI_Message message) {
 
 namespace {
 
-// Of a failure of `rank`, or a code of MPI's.
+// The error class of a coded_error: `code` is one of `rank`'s own, or already one of MPI.
 int class_of(int code) noexcept {
   switch (code) {
     case detail::no_code:
@@ -221,7 +221,7 @@ int class_of(int code) noexcept {
       return MPI_ERR_NO_MEM;
     case detail::process_died:
       return MPI_ERR_PROC_ABORTED;
-    default:  // Another process may have said it.
+    default:  // A code of MPI. Another process may have sent it: a negative one is not believed.
       return code > 0 ? code : MPI_ERR_OTHER;
   }
 }
@@ -229,13 +229,13 @@ int class_of(int code) noexcept {
 [[noreturn]] void end_job(state* me, const failure& why, const std::string& call) {
   const std::string text = formatted("{}: {} ({})", call, why.what(), name_of_class(why.code()));
   if (!called_by_own_thread()) end_foreign_thread(text);
-  // A program that catches everything must not go on.
+  // Further calls of the rank fail, should the program catch the exception (`catch (...)`) and go on.
   if (me != nullptr) me->close();
   throw rank_failure(text, 1);
 }
 
-// Errors of no communicator are those of MPI_COMM_SELF, and before MPI 4 they were those of
-// MPI_COMM_WORLD: a program that has set a handler for one of the two gets it.
+// The communicator whose error handler is called. An error of no communicator belongs to MPI_COMM_SELF since MPI 4, and
+// belonged to MPI_COMM_WORLD before: MPI_COMM_SELF gets it when the program has set a handler there, else MPI_COMM_WORLD.
 communicator_object& concerned(state& me, MPI_Comm where) {
   if (!is_predefined(where))
     if (auto* const c = find_referred(me, where); c != nullptr) return *c;

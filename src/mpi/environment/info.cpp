@@ -1,3 +1,4 @@
+// MPI_Info: lists of keys and values, MPI_INFO_ENV among them.
 #include "mpi/object/info.hpp"
 
 #include <unistd.h>
@@ -13,7 +14,7 @@
 namespace weft::mpi {
 namespace {
 
-// What this process was started as: words divided by zeros.
+// The command line of this process, from /proc, where a zero byte ends each word.
 std::vector<std::string> command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -26,7 +27,7 @@ std::vector<std::string> command_line() {
 void fill_environment(state& me) {
   auto& entries = me.environment.entries;
   std::vector<std::string> words = command_line();
-  // weft-host is what runs a program with several ranks in a process: the program is its first word.
+  // weft-host runs a program with several ranks in one process. The program is its first argument.
   if (words.size() > 1 && words[0].ends_with("weft-host")) words.erase(words.begin());
   std::string arguments;
   for (std::size_t i = 1; i < words.size(); ++i) arguments += (i == 1 ? "" : " ") + words[i];
@@ -50,7 +51,7 @@ void fill_environment(state& me) {
                                                                         : "MPI_THREAD_SINGLE");
 }
 
-// Blanks around a key are no part of it.
+// The key without blanks around it; throws when nothing is left or it is too long.
 std::string checked_key(const char* key) {
   check_not_null(key, "key");
   const char* begin = key;
@@ -72,7 +73,8 @@ info_object& changeable(state& me, MPI_Info info) {
 
 info_object& checked_info(state& me, MPI_Info info) {
   if (info == MPI_INFO_ENV) {
-    if (!me.usable) me.environment.entries.clear();  // The thread level may change.
+    // Before MPI_Init the entries are made anew each time: MPI_Init_thread still sets the thread level.
+    if (!me.usable) me.environment.entries.clear();
     if (me.environment.entries.empty()) fill_environment(me);
     return me.environment;
   }
@@ -174,7 +176,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_get,
         *flag = found != nullptr;
         if (found == nullptr) return;
         check_not_null(value, "value");
-        // `valuelen` leaves out the zero at the end.
+        // `valuelen` does not count the zero byte at the end.
         const std::size_t size = std::min(found->size(), static_cast<std::size_t>(valuelen));
         std::memcpy(value, found->data(), size);
         value[size] = '\0';
@@ -208,7 +210,7 @@ WEFT_MPI_FUNCTION(int, MPI_Info_get_string,
         const std::string* const found = checked_info(me, info).find(checked_key(key));
         *flag = found != nullptr;
         if (found == nullptr) return;
-        // `*buflen` counts the zero at the end; it becomes what the whole value needs.
+        // `*buflen` counts the zero byte at the end. On return it is the length that the whole value needs.
         if (*buflen > 0) {
           check_not_null(value, "value");
           const std::size_t size = std::min(found->size(), static_cast<std::size_t>(*buflen) - 1);

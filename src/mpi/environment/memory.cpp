@@ -1,4 +1,4 @@
-// Memory from MPI: on whole cache lines, else as malloc's.
+// MPI_Alloc_mem and MPI_Free_mem: memory of the C library that begins at a cache line. Hints are not used.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

@@ -1,11 +1,14 @@
-// Calls that do not come from a rank's own thread in the usual way: from threads that the rank has made,
-// and in ranks whose worker has such attached threads.
+// The rare ways into an MPI call, behind the test of in_call(): on the own thread of a worker that has a hand-off lock; on a
+// thread that a rank has made, which attaches for the call; and where nobody may call.
 #include "mpi/object/state.hpp"
 #include "program/foreign_thread.hpp"
 #include "program/late_rank.hpp"
 
 namespace weft::mpi {
 
+// On return me_ is the state of the calling rank, or null: the call ends in an error then. On a worker's own thread the call
+// takes the hand-off lock; inside a chunk, where no rank calls, nothing is done. A thread of a rank attaches when its rank
+// has asked for MPI_THREAD_SERIALIZED or more and its job still runs.
 void entrance::enter_unusual() {
   if (worker* const here = worker::current(); here != nullptr) {
     if (worker::caller() == nullptr) return;

@@ -1,6 +1,6 @@
-// The tools interface. There are no control or performance variables, no categories, no events and no
-// sources of events, which the standard allows: their numbers are 0, and what asks for one is told that
-// there is none. Its functions return their errors; no error handler is called.
+// The tools interface, MPI_T. weft has no control variables, performance variables, categories, events and sources of
+// events, which the standard allows: the functions that count them return 0, and those that take one return that it does
+// not exist. The functions of MPI_T return their errors and call no error handler.
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 
@@ -8,13 +8,14 @@ namespace {
 
 using weft::mpi::state;
 
-// As often as MPI_T_init_thread has been called without MPI_T_finalize.
+// `error`, or MPI_T_ERR_NOT_INITIALIZED while the rank has called MPI_T_finalize as often as MPI_T_init_thread.
 int unless_started(int error) {
   const state* const me = weft::mpi::find_state();
   return me == nullptr || me->tools_started == 0 ? static_cast<int>(MPI_T_ERR_NOT_INITIALIZED)
                                                  : error;
 }
 
+// The answer of the functions that count: 0.
 int none(int* number) {
   if (number == nullptr) return unless_started(MPI_T_ERR_INVALID);
   const int error = unless_started(MPI_SUCCESS);
@@ -29,7 +30,7 @@ WEFT_MPI_FUNCTION(int, MPI_T_init_thread, (int required, int* provided)) {
   if (me == nullptr) return MPI_T_ERR_CANNOT_INIT;
   if (provided == nullptr) return MPI_T_ERR_INVALID;
   ++me->tools_started;
-  *provided = required;  // Nothing here is shared.
+  *provided = required;  // Any level: threads share nothing here but a count of the rank.
   return MPI_SUCCESS;
 }
 WEFT_MPI_FUNCTION(int, MPI_T_finalize, ()) {

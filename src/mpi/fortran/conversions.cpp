@@ -1,6 +1,6 @@
-// MPI_Comm_c2f and its kin, also as MPI_Comm_toint: between handles of C and integers of Fortran; statuses
-// are alike in both.
-// They cannot fail: what is no handle becomes one that every other function refuses.
+// MPI_Comm_c2f, MPI_Comm_toint and their kin: from a handle of C to the integer that stands for it in Fortran, and back.
+// They return no error: what is no handle becomes one that every other function refuses. A status has the same bytes in
+// both languages.
 #include <cstring>
 
 #include "mpi/object/profiling.hpp"

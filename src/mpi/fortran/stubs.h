@@ -1,5 +1,5 @@
-/* What the stubs that Fortran calls share. They are linked to each program (libweft-program.a), so that
-   common blocks and tables here are private to a rank, as the program's own. */
+/* What the stubs share: the functions with Fortran's calling convention that call MPI's functions of C. They are linked to
+   each program (libweft-program.a). So the common blocks and tables here belong to one rank, as the program's own data do. */
 #ifndef WEFT_MPI_FORTRAN_STUBS_H
 #define WEFT_MPI_FORTRAN_STUBS_H
 #include <stddef.h>
@@ -7,10 +7,11 @@
 
 #include "mpi/mpi.h"
 
-/* The name without the p in front is weak: a program may define it and call the other. */
+/* Behind the definition of pmpi_x_: makes mpi_x_ a weak name of it, which a tool for profiling may define itself. */
 #define WEFT_FORTRAN_NAME(name, parameters) extern __attribute__((weak, alias("p" #name))) void name parameters
 
-/* Addresses that stand for something: common blocks of mpif.h. */
+/* The common blocks of mpif.h whose addresses stand for constants such as MPI_BOTTOM and MPI_IN_PLACE. The three functions
+   below replace such an address by C's constant, and return any other pointer as it is. */
 extern int weft_mpi_bottom_, weft_mpi_in_place_, weft_mpi_buffer_automatic_;
 extern int weft_mpi_status_ignore_[8], weft_mpi_statuses_ignore_[8];
 extern int weft_mpi_unweighted_[1], weft_mpi_weights_empty_[1], weft_mpi_errcodes_ignore_[1];
@@ -33,17 +34,18 @@ static inline int* weft_fortran_weights(const int* weights) {
   return (int*)weights;
 }
 
-/* A text of Fortran ends with blanks, and one of C with a zero. The first is freed by the caller. */
+/* A string of Fortran is filled up with blanks, one of C ends with a zero byte. weft_fortran_text_in() returns a copy for C,
+   without blanks around it, which the caller frees; weft_fortran_text_out() writes one for Fortran. */
 char* weft_fortran_text_in(const char* text, size_t length);
 void weft_fortran_text_out(const char* text, char* to, size_t room);
 
-/* Memory of `count` elements, at least one byte; never null. */
+/* malloc() of `count` elements of `size` bytes. Never returns null: without memory it prints a line and aborts. */
 void* weft_fortran_memory(long count, size_t size);
 
 /* MPI_Comm_idup: the integer is written when the request is complete (communicator.cpp). */
 int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm, MPI_Request* request);
 
-/* The length of the arrays of datatypes of alltoallw. */
+/* How many datatypes the arrays of MPI_Alltoallw and of MPI_Neighbor_alltoallw hold. */
 long weft_fortran_peers(MPI_Comm comm);
 long weft_fortran_neighbours(MPI_Comm comm, int incoming);
 

@@ -122,8 +122,8 @@ struct state final : detail::face_state, detail::face_names {
   return s != nullptr && s->usable ? s : nullptr;
 }
 
-// While it lives, the calling thread may use the rank's state, if it may at all: it is the rank's own thread, or the
-// rank has asked for MPI_THREAD_MULTIPLE (threads.cpp). Made at the begin of each call of MPI.
+// Made at the begin of each call of MPI. While it lives, the calling thread may use the rank's state. It is the rank's own
+// thread, or one that a rank with MPI_THREAD_SERIALIZED or more has made (threads.cpp); checked() throws for any other.
 class entrance {
  public:
   [[gnu::always_inline]] entrance() : me_(usable_state()) {
