@@ -23,13 +23,13 @@ wait_description waits_at(const char* call, int process) noexcept {
 }
 
 void begin_own_work(worker& here) {
-  here.owner().expect_work();
+  here.owner().expect_network_work();
   network::of(here).count_sent(network::of(here).owner().process());
 }
 
 void end_own_work(worker& here) noexcept {
   network::of(here).count_received(network::of(here).owner().process());
-  here.owner().end_work();
+  here.owner().end_network_work();
 }
 
 void end_chunks(chunked_task& then, bool have_come) noexcept {

@@ -17,7 +17,7 @@
 //   - It counts, or the job ends, or reports a deadlock, while something is under way: for each message and each chunk
 //     port::count_sent(process) of the sending worker before it is posted, and at the other side first
 //     parcel_receiver::expect_work(), then port::count_received(process), then deliver(). A chunk is counted when it
-//     is at its place; scheduler::expect_work() holds the job until then.
+//     is at its place; scheduler::expect_network_work() holds the job until then, or until it stops.
 //   - What lies in outgoing_parcel::heap and ::kept stays until the message and its chunks have left, and is freed then, or
 //     never, where a network may read it for ever;
 //     `bytes` that lie elsewhere are the caller's again when send() returns.

@@ -131,6 +131,10 @@ void scheduler::count_out() noexcept {
     for (const auto& w : workers_) w->notify();
 }
 
+void scheduler::abandon_network_work() noexcept {
+  for (std::uint64_t left = network_work_.abandon(); left != 0; --left) count_out();
+}
+
 void scheduler::attract_attention() noexcept {
   attention_.add(1);
   for (const auto& w : workers_) w->notify();

@@ -13,6 +13,7 @@
 
 #include "base/pause.hpp"
 #include "sched/worker.hpp"
+#include "sync/abandonable_count.hpp"
 #include "sync/lifetime_count.hpp"
 #include "sync/published.hpp"
 
@@ -113,6 +114,15 @@ class scheduler {
   // Called by a worker when work of its source begins and ends: meanwhile run() does not return.
   void expect_work() noexcept { living_.expect_another(); }
   void end_work() noexcept { count_out(); }
+  // The same for work that a network ends, perhaps on another worker, and that may never end once the job stops: a stop does
+  // not wait for it.
+  void expect_network_work() noexcept {
+    expect_work();
+    if (!network_work_.begin()) end_work();
+  }
+  void end_network_work() noexcept {
+    if (network_work_.end()) end_work();
+  }
 
   // A pointer for the handlers; the scheduler only keeps it.
   void set_user_data(void* user_data) noexcept { user_data_ = user_data; }
@@ -150,6 +160,8 @@ class scheduler {
 
   void attract_attention() noexcept;
   void count_out() noexcept;
+  // Called by each worker in a stop, when all have acknowledged it.
+  void abandon_network_work() noexcept;
   [[nodiscard]] bool has_surplus(int index);
 
   scheduler_options options_;
@@ -161,8 +173,9 @@ class scheduler {
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
 
-  join_count<> living_;     // Fibers, work of sources, and one more after hold().
-  std::uint64_t held_ = 0;  // How many hold() has added; constant while workers run.
+  join_count<> living_;               // Fibers, work of sources, and one more after hold().
+  abandonable_count<> network_work_;  // A part of these.
+  std::uint64_t held_ = 0;            // How many hold() has added; constant while workers run.
   alignas(padding_bytes) parked_count<> parked_;
   std::atomic<std::int64_t> timers_{0};
   std::atomic<bool> attached_threads_{false};

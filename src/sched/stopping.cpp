@@ -42,6 +42,7 @@ bool worker::attend() {
   }
   if (!unwinding_ && owner_.stop_acknowledged_.all_arrived()) {
     unwinding_ = true;
+    owner_.abandon_network_work();
     release_waiters();
   }
   return true;

@@ -116,6 +116,18 @@ TEST(parcels, a_locality_that_dies_in_the_middle_leaves_no_call_without_an_end) 
   }
 }
 
+TEST(parcels, a_failure_ends_the_job_with_chunks_under_way_that_nobody_takes) {
+  for (const std::string port : {"lci_i", "lci_psr_cq_mt_i", "lci_sr_sy_mt", "tcp_i"}) {
+    if (port == "tcp_i" && !detail::tcp_parcelport.knows("tcp")) continue;
+    const outcome got = shell(formatted(
+        "timeout 100 ./weftrun --timeout 60 --processes 2 --parcelport {} ./test-parcels failure-in-traffic 2>&1",
+        port));
+    EXPECT_EQ(got.status, 1) << port << ": " << got.text;
+    EXPECT_NE(got.text.find("it broke (posted by locality 0)"), std::string::npos) << got.text;
+    EXPECT_EQ(got.text.find("does not end"), std::string::npos) << port << ": " << got.text;
+  }
+}
+
 // Over a port with a network of its own, which hears of deaths by itself, too.
 TEST(parcels_over_tcp,
      every_call_of_a_locality_that_dies_gets_an_error_and_different_actions_are_told) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,21 @@ void see_a_death_in_traffic() {
               wrong, sync(locality(2), one));
 }
 
+// --- A failure in the middle --------------------------------------------------------------------------
+
+void throw_something() {
+  throw std::runtime_error("it broke");
+}
+WEFT_ACTION(throw_something);
+
+// The locality that fails takes no more of what is on its way to it.
+void see_a_failure_in_traffic() {
+  if (here() != locality(0)) return;
+  const std::vector<char> much(std::size_t{1} << 20, 'x');
+  post(locality(1), throw_something);
+  for (int i = 0; i < 20; ++i) static_cast<void>(sync(locality(1), give_as_many, much, 1u));
+}
+
 // --- A flood --------------------------------------------------------------------------------------
 
 std::atomic<long> taken{0};
@@ -138,6 +154,7 @@ int main(int argc, char** argv) {
                                          [](detail::received_call&) {});
   if (mode == "death") return run_tasks(argc, argv, see_a_death);
   if (mode == "death-in-traffic") return run_tasks(argc, argv, see_a_death_in_traffic);
+  if (mode == "failure-in-traffic") return run_tasks(argc, argv, see_a_failure_in_traffic);
   if (mode == "flood") return run_tasks(argc, argv, flood);
   return run_tasks(argc, argv,
                    [] { static_cast<void>(sync(locality(locality_count() - 1), one)); });

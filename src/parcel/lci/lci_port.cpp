@@ -194,7 +194,7 @@ struct lci_port::receiving {
     const bool complete = !is_broken;
     free_pooled(this);
     end_chunks(next, complete && workers_run);
-    if (workers_run) at.end_work();
+    if (workers_run) at.end_network_work();
   }
   void on_one(const comm::event& happened) noexcept {
     if (happened.result != comm::outcome::complete) is_broken = true;
@@ -216,7 +216,7 @@ void lci_port::receive(worker& here, int process, std::uint64_t word,
   all->workers = &here.owner();
   all->then = &then;
   all->process = process;
-  here.owner().expect_work();
+  here.owner().expect_network_work();
   const struct leaving {
     receiving& of;
     ~leaving() { of.leave(true); }

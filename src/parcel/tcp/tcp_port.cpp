@@ -132,7 +132,7 @@ void tcp_port::receive(worker& here, int process, std::uint64_t word,
         from.gatherings.erase(at);
       } else {
         of.then = &then;
-        here.owner().expect_work();  // Before the thread can see it.
+        here.owner().expect_network_work();  // Before the thread can see it.
       }
       // This may be what it waits for, or there is room for that now.
       goes_on = std::exchange(from.waits_for_place, false);
@@ -220,7 +220,7 @@ void tcp_port::act_on(worker& here, happening& what) noexcept {
   if (what.then != nullptr) {
     for (std::uint32_t i = 0; i < what.chunks; ++i) network::of(here).count_received(what.process);
     end_chunks(*what.then, what.is_complete);
-    here.owner().end_work();
+    here.owner().end_network_work();
   }
   std::span<const std::byte> left(what.messages.get(), what.bytes);
   while (!left.empty()) {
